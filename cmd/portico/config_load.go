@@ -1,0 +1,181 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Setting is one value from outside the file: Path is the key, Source is how
+// messages call its origin, such as --listen.
+type Setting struct {
+	Path, Value, Source string
+}
+
+// Load puts the configuration together: flags beat the environment beats the
+// file beats the defaults. The environment is in the form of os.Environ; file
+// may be empty. What is wrong is reported all at once; the Config is to be used
+// only when none of the problems is an error.
+func Load(flags []Setting, environ []string, file string) (Config, []Problem) {
+	cfg := Default()
+	root := reflect.ValueOf(&cfg).Elem()
+	w := &walker{
+		problemList: problemList{origins: map[string]origin{}},
+		file:        file,
+		paths:       leafPaths(root.Type(), ""),
+	}
+	readable := file == "" || w.readFile(root)
+	settings, unknown := w.fromEnvironment(environ)
+	for _, s := range slices.Concat(settings, flags) {
+		w.apply(root, s)
+	}
+	w.unknownVariables(unknown, cfg.Cache.SecretEnv, cfg.Cache.Redis.PasswordEnv)
+	cfg.resolve()
+	// Findings on a configuration that could not be read would only confuse.
+	if readable {
+		rules := problemList{origins: w.origins}
+		validate(&cfg, &rules)
+		w.join(rules.problems)
+	}
+	cfg.origins = w.origins
+	return cfg, w.sorted()
+}
+
+// readFile reads the configuration file and reports whether it is YAML.
+func (w *walker) readFile(root reflect.Value) bool {
+	f, err := os.Open(w.file)
+	if err != nil {
+		w.at(origin{source: w.file}, "", "cannot be read: %v", err)
+		return false
+	}
+	defer f.Close()
+	return w.document(f, root)
+}
+
+// resolve fills in what follows from other values.
+func (c *Config) resolve() {
+	if c.Primary == "" && len(c.Trackers) == 1 {
+		for name := range c.Trackers {
+			c.Primary = name
+		}
+	}
+}
+
+// apply sets one value from a flag or the environment.
+func (w *walker) apply(root reflect.Value, s Setting) {
+	o := origin{source: s.Source}
+	if err := setPath(root, strings.Split(s.Path, "."), s.Value, ""); err != nil {
+		w.at(o, s.Path, "%s", err)
+		return
+	}
+	w.origins[s.Path] = o
+}
+
+// setPath walks to the value that a path names and sets it. Entries of maps are
+// made on the way.
+func setPath(v reflect.Value, path []string, text string, tag reflect.StructTag) error {
+	if len(path) == 0 {
+		return setText(v, text, tag)
+	}
+	if v.Kind() == reflect.Map {
+		key, entry := reflect.ValueOf(path[0]), newEntry(v.Type().Elem())
+		if old := v.MapIndex(key); old.IsValid() {
+			entry.Set(old)
+		}
+		if err := setPath(entry, path[1:], text, ""); err != nil {
+			return err
+		}
+		v.SetMapIndex(key, entry)
+		return nil
+	}
+	for _, f := range fieldsOf(v.Type()) {
+		if f.key == path[0] {
+			return setPath(v.Field(f.index), path[1:], text, f.tag)
+		}
+	}
+	return fmt.Errorf("unknown key %q", path[0])
+}
+
+// envPrefix begins the name of every environment variable of Portico.
+const envPrefix = "PORTICO_"
+
+// envConfigFile names the configuration file where no flag does.
+const envConfigFile = envPrefix + "CONFIG"
+
+// serviceLink matches the variables that Kubernetes sets in every container for
+// a Service that is called portico. They are no configuration.
+var serviceLink = regexp.MustCompile(`^PORTICO(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// fromEnvironment turns PORTICO_… variables into settings, sections before the
+// keys in them, and returns the names of those that match no key. An empty
+// variable counts as unset.
+func (w *walker) fromEnvironment(environ []string) (settings []Setting, unknown []string) {
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, envPrefix) || name == envConfigFile || value == "" {
+			continue
+		}
+		if path, ok := w.envPath(name); ok {
+			settings = append(settings, Setting{Path: path, Value: value, Source: name})
+		} else if !serviceLink.MatchString(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.SortFunc(settings, func(a, b Setting) int { return cmp.Compare(a.Path, b.Path) })
+	return settings, unknown
+}
+
+// unknownVariables reports variables that match no key: each is a typing error
+// that nobody would notice otherwise. Those that a key names as the place of a
+// secret are known.
+func (w *walker) unknownVariables(names []string, secrets ...string) {
+	for _, name := range names {
+		if !slices.Contains(secrets, name) {
+			w.at(origin{source: name}, "", "no key has this name%s", didYouMean(nearest(name, w.envNames())))
+		}
+	}
+}
+
+// envName is the variable for a path.
+func envName(path string) string {
+	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(path))
+}
+
+// envNames lists the variables for all paths, with NAME for names of the
+// operator's choice.
+func (w *walker) envNames() []string {
+	names := make([]string, len(w.paths))
+	for i, p := range w.paths {
+		names[i] = envName(strings.ReplaceAll(p, "*", "NAME"))
+	}
+	return names
+}
+
+// envPath finds the path that a variable stands for. Of several candidates the
+// one with the longest fixed part wins: _CA_FILE is a key, not the key FILE of
+// something called CA.
+func (w *walker) envPath(name string) (string, bool) {
+	best, fixed := "", -1
+	for _, p := range w.paths {
+		before, after, named := strings.Cut(envName(p), "*")
+		if !named {
+			if name == before {
+				return p, true
+			}
+			continue
+		}
+		entry, ok := strings.CutPrefix(name, before)
+		if ok {
+			entry, ok = strings.CutSuffix(entry, after)
+		}
+		entry = strings.ToLower(strings.ReplaceAll(entry, "_", "-"))
+		if ok && entryName.MatchString(entry) && len(before)+len(after) > fixed {
+			best, fixed = strings.ReplaceAll(p, "*", entry), len(before)+len(after)
+		}
+	}
+	return best, fixed >= 0
+}

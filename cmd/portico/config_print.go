@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// printConfig writes the whole configuration as it holds, in a form that can be
+// read again, with a comment on each value that is not a default. Names and
+// passwords in URLs are left out.
+func printConfig(w io.Writer, cfg Config) error {
+	root := cfg.node("", reflect.ValueOf(cfg))
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(root); err != nil {
+		return fmt.Errorf("printing the configuration: %w", err)
+	}
+	return encoder.Close()
+}
+
+// node renders one value.
+func (c *Config) node(path string, v reflect.Value) *yaml.Node {
+	n := c.bareNode(path, v)
+	if o, ok := c.origins[path]; ok && n.Kind == yaml.ScalarNode {
+		n.LineComment = o.String()
+	}
+	return n
+}
+
+// bareNode is node without the comment.
+func (c *Config) bareNode(path string, v reflect.Value) *yaml.Node {
+	t := v.Type()
+	switch {
+	case isSection(t):
+		return c.sectionNode(path, v)
+	case t.Kind() == reflect.Map:
+		return c.mapNode(path, v)
+	}
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		text, err := m.MarshalText()
+		if err == nil && !strings.Contains(string(text), ",") {
+			return plain(string(text))
+		}
+	}
+	switch {
+	case t.Kind() == reflect.Slice:
+		return c.listNode(path, v)
+	case t.Kind() == reflect.String:
+		return textNode(printable(v.String()))
+	}
+	// What is left prints as the text that it is read from.
+	return plain(fmt.Sprint(v.Interface()))
+}
+
+// sectionNode renders the keys of a section in the order of the struct.
+func (c *Config) sectionNode(path string, v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fieldsOf(v.Type()) {
+		n.Content = append(n.Content, plain(f.key), c.node(join(path, f.key), v.Field(f.index)))
+	}
+	return n
+}
+
+// mapNode renders the entries of a map by name.
+func (c *Config) mapNode(path string, v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	entries := map[string]reflect.Value{}
+	for key, value := range v.Seq2() {
+		entries[key.String()] = value
+	}
+	for _, name := range sortedKeys(entries) {
+		n.Content = append(n.Content, plain(name), c.node(join(path, name), entries[name]))
+	}
+	return n
+}
+
+// listNode renders a list in one line.
+func (c *Config) listNode(path string, v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for i := range v.Len() {
+		n.Content = append(n.Content, c.bareNode(path+"["+strconv.Itoa(i)+"]", v.Index(i)))
+	}
+	return n
+}
+
+// plain is a scalar that YAML reads back as the same text without quotes.
+func plain(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
+
+// textNode is a text, quoted where it would be read as something else.
+func textNode(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	if text == "" {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// printable is a text without the secrets that URLs may carry. Other texts hold
+// none: secrets are named by file or variable.
+func printable(text string) string {
+	if strings.Contains(text, "://") {
+		return redactURL(text)
+	}
+	return text
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// validate checks what no single value can tell: that values fit together and
+// that the files they name are there. It reports all it finds.
+func validate(c *Config, l *problemList) {
+	validateListeners(c, l)
+	validateTrackers(c, l)
+	validatePaths(c, l)
+	validateCache(c, l)
+	validateState(c, l)
+	validateBounds(c, l)
+}
+
+// validateListeners checks both addresses, each alone and against each other.
+func validateListeners(c *Config, l *problemList) {
+	front, ok := validateListen(c.Listen, "listen", l)
+	back, okAdmin := validateListen(c.Admin.Listen, "admin.listen", l)
+	if !ok || !okAdmin {
+		return
+	}
+	if overlap(front, back) {
+		l.errorf("admin.listen", "is %s, which listen (%s) takes already", c.Admin.Listen, c.Listen)
+	}
+	if !loopback(back.host) {
+		l.warnf("admin.listen", "%s is open to other machines, and nothing asks for a password there", c.Admin.Listen)
+	}
+}
+
+// hostPort is an address to listen on, taken apart.
+type hostPort struct {
+	host string
+	port int
+}
+
+// validateListen checks one address.
+func validateListen(address, path string, l *problemList) (hostPort, bool) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		l.errorf(path, "%q is not an address such as 127.0.0.1:8080 or :8080", address)
+		return hostPort{}, false
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		l.errorf(path, "%q is not a port from 0 to 65535", text)
+		return hostPort{}, false
+	}
+	return hostPort{host, int(port)}, true
+}
+
+// overlap reports whether two listeners would get in each other's way. Port 0
+// asks the system for a free one, so it never does.
+func overlap(a, b hostPort) bool {
+	if a.port != b.port || a.port == 0 {
+		return false
+	}
+	return a.host == b.host || everyHost(a.host) || everyHost(b.host)
+}
+
+// everyHost reports whether an address means all interfaces of the machine.
+func everyHost(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+// loopback reports whether a host name stands for this machine only.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// validateTrackers checks every tracker and the choice between them.
+func validateTrackers(c *Config, l *problemList) {
+	names := sortedKeys(c.Trackers)
+	for _, name := range names {
+		validateTracker(c, name, l)
+	}
+	switch _, known := c.Trackers[c.Primary]; {
+	case len(names) == 0:
+		l.errorf("trackers", "is empty: name at least one, or use --tracker URL")
+	case c.Primary == "":
+		l.errorf("primary", "is missing: say which of %s answers", strings.Join(names, ", "))
+	case !known:
+		l.errorf("primary", "%q is none of the trackers (%s)%s", c.Primary, strings.Join(names, ", "), didYouMean(nearest(c.Primary, names)))
+	default:
+		for _, name := range names {
+			if name != c.Primary {
+				l.warnf("trackers."+name, "is not the primary tracker, and nothing else uses it")
+			}
+		}
+	}
+}
+
+// validateTracker checks one tracker.
+func validateTracker(c *Config, name string, l *problemList) {
+	t, path := c.Trackers[name], "trackers."+name
+	if t.URL == "" {
+		l.errorf(path+".url", "is missing")
+	} else if err := checkBaseURL(t.URL); err != nil {
+		l.errorf(path+".url", "%s: %s", redactURL(t.URL), err)
+	} else if u, _ := url.Parse(t.URL); sameListener(u, c.Listen) || sameListener(u, c.Admin.Listen) {
+		l.errorf(path+".url", "%s is where Portico itself listens", t.URL)
+	}
+	if strings.HasPrefix(t.URL, "http:") && (t.CAFile != "" || t.CertFile != "") {
+		l.warnf(path+".url", "is not https, so ca_file and cert_file do nothing")
+	}
+	validateTLS(t.TLS(), path, l)
+}
+
+// checkBaseURL checks the address of a tracker's front page.
+func checkBaseURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		// The error of url.Parse repeats the text, with any password in it.
+		return fmt.Errorf("is not a URL")
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("must begin with http:// or https://")
+	case u.Hostname() == "":
+		return fmt.Errorf("has no host")
+	case u.User != nil:
+		return fmt.Errorf("must not hold a name or password: callers bring their own credentials")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("must not have a query or fragment")
+	case dotSegment(u.Path):
+		return fmt.Errorf("must not have . or .. in its path")
+	}
+	if last := lastSegment(u.Path); last == "rest" || last == "rest.cgi" {
+		return fmt.Errorf("is the REST interface: give the front page, without /%s", last)
+	}
+	return nil
+}
+
+// dotSegment reports whether a path walks through . or ...
+func dotSegment(path string) bool {
+	segments := strings.Split(path, "/")
+	return slices.Contains(segments, ".") || slices.Contains(segments, "..")
+}
+
+// lastSegment is the last segment of a path that is not empty.
+func lastSegment(path string) string {
+	path = strings.TrimRight(path, "/")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// sameListener reports whether a URL leads straight back to a listener.
+func sameListener(u *url.URL, listen string) bool {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || u.Port() != port || port == "0" {
+		return false
+	}
+	return u.Hostname() == host || loopback(u.Hostname()) && (everyHost(host) || loopback(host))
+}
+
+// validatePaths checks the passthrough prefixes and the documentation link.
+func validatePaths(c *Config, l *problemList) {
+	for i, prefix := range c.Passthrough {
+		if !strings.HasPrefix(prefix, "/") || dotSegment(prefix) {
+			l.errorf(fmt.Sprintf("passthrough[%d]", i), "%q is not a path that begins with / and has no dot segments", prefix)
+		}
+	}
+	if u, err := url.Parse(c.API.Documentation); err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+		l.errorf("api.documentation", "is not an http or https URL")
+	}
+}
+
+// validateCache checks the cache and the way to Redis.
+func validateCache(c *Config, l *problemList) {
+	cache := &c.Cache
+	if cache.LocalTTL > cache.TTL {
+		l.errorf("cache.local_ttl", "%s is longer than ttl (%s)", cache.LocalTTL, cache.TTL)
+	}
+	if _, err := cache.Secret(os.LookupEnv); err != nil {
+		l.errorf("cache.secret_file", "%s", err)
+	}
+	validateRedis(&cache.Redis, l)
+}
+
+// validateRedis checks that there is exactly one way to reach Redis.
+func validateRedis(r *RedisConfig, l *problemList) {
+	const path = "cache.redis"
+	switch {
+	case r.URL == "" && len(r.Addrs) == 0:
+		l.errorf(path, "names no server: write embedded, a URL, or addrs")
+	case r.URL != "" && len(r.Addrs) > 0:
+		l.errorf(path+".addrs", "and url exclude each other")
+	case r.Embedded() && (r.Username != "" || r.PasswordFile != "" || r.PasswordEnv != "" || r.TLS != TLSConfig{}):
+		l.errorf(path, "is embedded, which has no password and no TLS")
+	case r.URL != "" && !r.Embedded():
+		validateRedisURL(r.URL, l)
+	}
+	for i, addr := range r.Addrs {
+		if host, _, err := net.SplitHostPort(addr); err != nil || host == "" {
+			l.errorf(fmt.Sprintf("%s.addrs[%d]", path, i), "%q is not host:port", addr)
+		}
+	}
+	if r.MasterName != "" && len(r.Addrs) == 0 {
+		l.errorf(path+".master_name", "needs addrs, the addresses of the Sentinels")
+	}
+	if _, err := r.Password(os.LookupEnv); err != nil {
+		l.errorf(path+".password_file", "%s", err)
+	}
+	validateTLS(r.TLS, path+".tls", l)
+}
+
+// validateRedisURL checks the URL of a Redis server outside the process.
+func validateRedisURL(text string, l *problemList) {
+	const path = "cache.redis"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme):
+		l.errorf(path, "%s is neither embedded nor a redis://, rediss:// or unix:// URL", redactURL(text))
+	case u.Scheme == "unix" && u.Path == "":
+		l.errorf(path, "%s names no socket: write unix:///path/to/redis.sock", redactURL(text))
+	case u.Scheme != "unix" && u.Hostname() == "":
+		l.errorf(path, "%s has no host", redactURL(text))
+	default:
+		warnPassword(u, path, l)
+	}
+}
+
+// validateState checks where durable state is kept.
+func validateState(c *Config, l *problemList) {
+	if file, ok := strings.CutPrefix(c.State, "sqlite:"); ok {
+		if file == "" {
+			l.errorf("state", "names no file: write sqlite:portico.db")
+		}
+		return
+	}
+	u, err := url.Parse(c.State)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Hostname() == "" && u.Query().Get("host") == "" {
+		l.errorf("state", "is neither sqlite:FILE nor a postgres://HOST/DATABASE URL")
+		return
+	}
+	warnPassword(u, "state", l)
+}
+
+// warnPassword points out a password where many can read it. The environment
+// is the place for a URL that needs one.
+func warnPassword(u *url.URL, path string, l *problemList) {
+	_, has := u.User.Password()
+	if has && !strings.HasPrefix(l.origin(path).source, envPrefix) {
+		l.warnf(path, "holds a password in clear: better set %s in the environment", envName(path))
+	}
+}
+
+// validateBounds checks limits against each other.
+func validateBounds(c *Config, l *problemList) {
+	if c.Blobs.Memory > c.Limits.Body {
+		l.errorf("blobs.memory", "%s is more than limits.body (%s) lets in", c.Blobs.Memory, c.Limits.Body)
+	}
+	if c.Blobs.Dir != "" {
+		if info, err := os.Stat(c.Blobs.Dir); err != nil || !info.IsDir() {
+			l.errorf("blobs.dir", "%s is not a folder that can be read", c.Blobs.Dir)
+		}
+	}
+}
+
+// validateTLS checks that the files of a TLS client are there and fit.
+func validateTLS(t TLSConfig, path string, l *problemList) {
+	if _, err := t.roots(); err != nil {
+		l.errorf(path+".ca_file", "%s", err)
+	}
+	if _, err := t.certificates(); err != nil {
+		l.errorf(path+".cert_file", "%s", err)
+	}
+}

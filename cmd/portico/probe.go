@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// probeTimeout bounds one probe: an operator waits for it.
+const probeTimeout = 10 * time.Second
+
+// probes lists the connections that a configuration needs.
+func probes(cfg Config) []probe {
+	var all []probe
+	for _, name := range sortedKeys(cfg.Trackers) {
+		t := cfg.Trackers[name]
+		all = append(all, probe{
+			name: "tracker " + name,
+			try:  func(ctx context.Context) (string, error) { return probeTracker(ctx, t) },
+		})
+	}
+	return all
+}
+
+// probeTracker asks a tracker for its version, as a Bugzilla-style server
+// gives it to everybody (wire-facts, section 1).
+func probeTracker(ctx context.Context, t TrackerConfig) (string, error) {
+	settings, err := t.TLS().Client()
+	if err != nil {
+		return "", err
+	}
+	transport := &http.Transport{TLSClientConfig: settings}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: noRedirect}
+	ctx, cancel := context.WithTimeout(ctx, min(t.Timeout, probeTimeout))
+	defer cancel()
+	address := strings.TrimRight(t.URL, "/") + "/rest/version"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", fmt.Errorf("asking for the version: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("asking for the version: %w", err)
+	}
+	defer response.Body.Close()
+	return readVersion(response)
+}
+
+// noRedirect shows a redirect as the answer it is: a tracker that sends
+// elsewhere is configured by the wrong address.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// readVersion reads the answer of /rest/version.
+func readVersion(response *http.Response) (string, error) {
+	if location := response.Header.Get("Location"); location != "" {
+		return "", fmt.Errorf("the tracker redirects to %s: is that its address?", redactURL(location))
+	}
+	var answer struct {
+		Version string `json:"version"`
+	}
+	err := json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&answer)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("HTTP %d without JSON where a tracker tells its version: %w", response.StatusCode, err)
+	case answer.Version == "":
+		return "", errors.New("an answer without a version: this may be no tracker")
+	}
+	return "version " + answer.Version, nil
+}
