@@ -1,0 +1,193 @@
+package mapping
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// AttachmentsRequest asks for the attachments of bugs, for single attachments,
+// or for both (interface.md, Get attachments of a bug, Get one attachment).
+// Query parameters ids and attachment_ids join the path (wire-facts.md section 5).
+type AttachmentsRequest struct {
+	// Bugs are ids or aliases. For BugAttachments the first is the path's.
+	Bugs []string
+	// Attachments are ids. For Attachment the first is the path's.
+	Attachments []string
+	// Include and Exclude filter the members of each attachment.
+	Include, Exclude []string
+	// IfNoneMatch is the client's header, for an answer of 304.
+	IfNoneMatch string
+}
+
+// Validate refuses attachment ids that are no numbers; errors are *Error.
+func (r *AttachmentsRequest) Validate() error {
+	for _, id := range r.Attachments {
+		if !isDigits(strings.TrimSpace(id)) {
+			return notNumeric("attachment_ids")
+		}
+	}
+	return nil
+}
+
+// AttachmentCreate attaches one file to one or several bugs (interface.md,
+// Create attachment).
+type AttachmentCreate struct {
+	// Bugs are the ids or aliases to attach to, the path's always among them.
+	Bugs []string
+	// Conflict says that the client's ids did not name the path's bug, which
+	// then won.
+	Conflict bool
+	// Data is the content. Whoever decoded the request closes it.
+	Data        *Blob
+	FileName    *string
+	Summary     *string
+	ContentType *string
+	Comment     *string
+	IsPatch     *bool
+	IsPrivate   *bool
+	Flags       []FlagChange
+	// Extra keeps the members that the interface does not name, obsoletes too,
+	// which trackers ignore (wire-facts.md section 6).
+	Extra Members
+}
+
+// attachmentCreateOrder is the tracker's order of checks (wire-facts.md section 6).
+var attachmentCreateOrder = []string{
+	"data?", "ids", "data", "summary", "file_name", "is_private", "is_patch", "content_type", "flags", "comment",
+}
+
+// DecodeAttachmentCreate reads and validates the members of a create request.
+// pathBug is the path's id or alias; blobs are those that Split took out of the
+// body. Errors are *Error with the codes of wire-facts.md section 6.
+func DecodeAttachmentCreate(pathBug string, members Members, blobs []*Blob) (AttachmentCreate, error) {
+	f := newFields(members)
+	request := AttachmentCreate{
+		Data:        f.payload(blobs),
+		FileName:    f.text("file_name"),
+		Summary:     f.text("summary"),
+		ContentType: f.trimmed("content_type"),
+		Comment:     f.text("comment"),
+		IsPatch:     f.boolean("is_patch", false),
+		IsPrivate:   f.boolean("is_private", false),
+		Flags:       f.flags(),
+	}
+	request.Bugs, request.Conflict = f.bugs(pathBug)
+	request.Extra = f.rest
+	request.check(f.problems)
+	return request, f.problems.first(attachmentCreateOrder...)
+}
+
+// SetDefaults fills what the client left out. A patch is text/plain whatever
+// the client said (interface.md, Create attachment, is_patch).
+func (r *AttachmentCreate) SetDefaults() {
+	setDefault(&r.IsPatch, false)
+	setDefault(&r.IsPrivate, false)
+	if *r.IsPatch {
+		plain := "text/plain"
+		r.ContentType = &plain
+	}
+}
+
+// Validate checks the fields as DecodeAttachmentCreate does; errors are *Error.
+func (r *AttachmentCreate) Validate() error {
+	found := problems{}
+	r.check(found)
+	return found.first(attachmentCreateOrder...)
+}
+
+func (r *AttachmentCreate) check(found problems) {
+	if r.Data == nil && found["data"] == nil {
+		found.add("data?", missing("data"))
+	}
+	if r.Data != nil && r.Data.Size() == 0 {
+		found.add("data", Refuse(CodeDataEmpty, "The attachment is empty."))
+	}
+	if r.Summary == nil || isFalsy(strings.TrimSpace(*r.Summary)) {
+		found.add("summary", Refuse(CodeSummary, "An attachment needs a summary."))
+	}
+	if r.FileName == nil || isFalsy(strings.TrimSpace(*r.FileName)) {
+		found.add("file_name", Refuse(CodeFileName, "An attachment needs a file_name."))
+	}
+	if r.IsPatch == nil || !*r.IsPatch {
+		checkContentType(found, r.ContentType)
+	}
+	checkComment(found, r.Comment)
+	checkFlags(found, r.Flags)
+}
+
+// checkContentType refuses what no tracker takes: a MIME type without its two
+// parts, or of an unknown major type (wire-facts.md section 6, content_type).
+func checkContentType(found problems, contentType *string) {
+	if contentType == nil {
+		found.add("content_type", Refuse(CodeContentType, "An attachment that is no patch needs a content_type."))
+		return
+	}
+	major, minor, _ := strings.Cut(*contentType, "/")
+	majors := []string{"application", "audio", "image", "message", "model", "multipart", "text", "video", "font", "chemical"}
+	if minor == "" || !slices.Contains(majors, strings.ToLower(major)) {
+		found.add("content_type", Refuse(CodeContentType, "%q is not a MIME type of the form major/minor.", *contentType))
+	}
+}
+
+func checkComment(found problems, comment *string) {
+	if comment != nil && utf8.RuneCountInString(*comment) > 65535 {
+		found.add("comment", Refuse(CodeCommentLong, "A comment has at most 65535 characters."))
+	}
+}
+
+// payload takes the data member, which Split has replaced by a reference.
+func (f *fields) payload(blobs []*Blob) *Blob {
+	value := f.rest.Take("data")
+	if isNull(value) {
+		return nil
+	}
+	if blob, ok := BlobAt(value, blobs); ok {
+		return blob
+	}
+	text, ok := scalarText(value)
+	if !ok {
+		f.problems.add("data", wrongType("data", "a base64 string"))
+		return nil
+	}
+	blob, err := BlobFromEncoded(text)
+	if err != nil {
+		f.problems.add("data", BadBase64(err))
+		return nil
+	}
+	return blob
+}
+
+// BadBase64 makes the error of a payload that cannot be decoded. The raw
+// tracker would store what it can make of it (wire-facts.md section 6, data).
+func BadBase64(cause error) *Error {
+	err := Refuse(CodeDataEmpty, "The attachment's data is not valid base64.")
+	err.Err = cause
+	return err
+}
+
+// bugs gives the bugs to attach to: all of ids when they name the path's bug,
+// else the path's alone (docs/divergences.md).
+func (f *fields) bugs(pathBug string) (bugs []string, conflict bool) {
+	ids := f.list("ids", func() *Error {
+		return Refuse(CodeNotScalars, "The parameter \"ids\" must be an array of bug ids or aliases.")
+	})
+	if len(ids) == 0 {
+		return []string{pathBug}, false
+	}
+	if slices.ContainsFunc(ids, func(id string) bool { return sameRef(id, pathBug) }) {
+		return ids, false
+	}
+	return []string{pathBug}, true
+}
+
+// sameRef compares two bug references as the tracker looks them up: numbers by
+// value, aliases without regard to case (wire-facts.md section 5, Bug id).
+func sameRef(a, b string) bool {
+	left, leftOK := parseID(a)
+	right, rightOK := parseID(b)
+	if leftOK || rightOK {
+		return leftOK && rightOK && left == right
+	}
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}

@@ -1,0 +1,124 @@
+package mapping
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Document is a tracker's JSON answer. Its bytes are kept as they came, because
+// a client may lean on anything in them; only who needs to look inside loads
+// it. It is either in memory with its large payloads set aside, or a stream
+// that is still arriving. Whoever got it closes it.
+type Document struct {
+	text  []byte
+	blobs []*Blob
+	rest  io.ReadCloser
+	size  int64
+
+	// ETag is the tracker's own tag, empty when there is none.
+	ETag string
+	// NotModified says that the tracker answered 304 and there is no body.
+	NotModified bool
+	// Cookies are Set-Cookie values meant for this one caller.
+	Cookies []string
+}
+
+// NewDocument makes a document of a complete JSON text.
+func NewDocument(text []byte) *Document {
+	return &Document{text: text, size: int64(len(text))}
+}
+
+// NewStream makes a document that begins with head and goes on with rest. size
+// is the length of both in bytes, or -1 when it is unknown.
+func NewStream(head []byte, rest io.ReadCloser, size int64) *Document {
+	return &Document{text: head, rest: rest, size: size}
+}
+
+// Len is the length in bytes, -1 when unknown.
+func (d *Document) Len() int64 {
+	if len(d.blobs) > 0 {
+		return Join(d.text, d.blobs).Len()
+	}
+	return d.size
+}
+
+// WriteTo copies the document to w. A stream can be written once only; an error
+// from reading it is a *StreamError, so that it is not taken for one of w.
+func (d *Document) WriteTo(w io.Writer) (int64, error) {
+	if len(d.blobs) > 0 {
+		return Join(d.text, d.blobs).WriteTo(w)
+	}
+	n, err := w.Write(d.text)
+	written := int64(n)
+	if err != nil || d.rest == nil {
+		return written, err
+	}
+	more, err := io.CopyBuffer(writerOnly{w}, &streamReader{d.rest}, make([]byte, 64<<10))
+	return written + more, err
+}
+
+// Load brings a stream to its end, with large payloads set aside as limits
+// say, and gives the text of the document without them. Errors are *SyntaxError,
+// *LimitError, or those of the stream.
+func (d *Document) Load(limits Limits) (jsontext.Value, error) {
+	if d.rest == nil {
+		return d.text, nil
+	}
+	source := io.MultiReader(bytes.NewReader(d.text), &streamReader{d.rest})
+	text, blobs, err := Split(source, SplitOptions{Limits: limits, Tolerant: true})
+	if err != nil {
+		return nil, errors.Join(err, d.rest.Close())
+	}
+	closeErr := d.rest.Close()
+	d.text, d.blobs, d.rest = text, blobs, nil
+	d.size = int64(len(text))
+	return d.text, closeErr
+}
+
+// Replace swaps the text of a loaded document, keeping its payloads.
+func (d *Document) Replace(text []byte) {
+	d.text, d.size = text, int64(len(text))
+}
+
+// Blobs are the payloads that Load set aside, in the order of the text.
+func (d *Document) Blobs() []*Blob { return d.blobs }
+
+// Close frees the stream and the payloads.
+func (d *Document) Close() error {
+	if d == nil {
+		return nil
+	}
+	var failed error
+	if d.rest != nil {
+		failed = d.rest.Close()
+	}
+	for _, blob := range d.blobs {
+		failed = errors.Join(failed, blob.Close())
+	}
+	return failed
+}
+
+// StreamError is a failure of the tracker's side while a document was copied.
+type StreamError struct{ Err error }
+
+// Error implements error.
+func (e *StreamError) Error() string { return "reading the tracker's answer: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *StreamError) Unwrap() error { return e.Err }
+
+type streamReader struct{ io.Reader }
+
+func (r *streamReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = &StreamError{Err: err}
+	}
+	return n, err
+}
+
+// writerOnly hides ReadFrom, which would hide who failed.
+type writerOnly struct{ io.Writer }

@@ -1,0 +1,155 @@
+package mapping
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// DocumentationURL is the documentation member of every error body. Real 5.0
+// and 5.2 trackers both send this address (wire-facts.md section 1, Errors).
+const DocumentationURL = "https://bugzilla.readthedocs.org/en/5.0/api/"
+
+// Error is the only error that reaches a client. Its body is
+// {"error": true, "code": int, "message": string, "documentation": string}
+// (wire-facts.md section 1, Errors).
+type Error struct {
+	// Code is the tracker's error code, or one of Portico's own.
+	Code int
+	// Status is the HTTP status, 400 to 599.
+	Status int
+	// Message is plain text; it never contains a credential.
+	Message string
+	// Documentation is a URL; empty means DocumentationURL.
+	Documentation string
+	// Reason names why Portico itself made the error; empty when the
+	// tracker made it. It is sent in the header Portico-Error.
+	Reason Reason
+	// RetryAfter, when positive, is sent as Retry-After in whole seconds.
+	RetryAfter time.Duration
+	// Unknown says that a write may or may not have been carried out.
+	Unknown bool
+	// Err is the cause, for logs; clients never see it.
+	Err error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s (code %d, status %d)", e.Message, e.Code, e.Status)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// FromTracker tells whether the tracker made the error, rather than Portico.
+func (e *Error) FromTracker() bool { return e.Reason == "" }
+
+// Reason names why Portico itself answered with an error.
+type Reason string
+
+// Reasons of errors that Portico makes, as sent in the header Portico-Error.
+const (
+	ReasonInvalid      Reason = "invalid-request"
+	ReasonLogin        Reason = "login-required"
+	ReasonNoResource   Reason = "no-such-resource"
+	ReasonInexpressive Reason = "not-expressible"
+	ReasonTooLarge     Reason = "too-large"
+	ReasonRateLimited  Reason = "rate-limited"
+	ReasonTimeout      Reason = "tracker-timeout"
+	ReasonUnreachable  Reason = "tracker-unreachable"
+	ReasonBreakerOpen  Reason = "breaker-open"
+	ReasonOverload     Reason = "overload"
+	ReasonBadAnswer    Reason = "bad-answer"
+	ReasonInternal     Reason = "internal"
+)
+
+// Codes of the tracker that Portico uses for its own refusals
+// (wire-facts.md section 11).
+const (
+	CodeRequired       = 50
+	CodeNotFound       = 51
+	CodeNotNumeric     = 52
+	CodeBadParameter   = 53
+	CodeNotScalars     = 58
+	CodeBadBug         = 100
+	CodeCommentLong    = 114
+	CodeFlagStatus     = 129
+	CodeBadKey         = 306
+	CodeLoginRequired  = 410
+	CodeBadAddress     = 501
+	CodeDataTooLarge   = 600
+	CodeContentType    = 601
+	CodeFileName       = 603
+	CodeSummary        = 604
+	CodeDataEmpty      = 606
+	CodeTypeName       = 1101
+	CodeTypeText       = 1102
+	CodeCCList         = 1103
+	CodeSortkey        = 1104
+	CodeJSON           = 32000
+	CodeCallback       = 32611
+	CodeNoResource     = 32614
+	CodeUnknownField   = 67399
+	CodeTargetType     = 68000
+	CodeTrackerFailure = 100500
+)
+
+// Codes of Portico's own, outside every range that a tracker uses. Their last
+// three digits are the HTTP status.
+const (
+	CodeTooLarge    = 200413
+	CodeURILong     = 200414
+	CodeRateLimited = 200429
+	CodeInternal    = 200500
+	CodeUnsupported = 200501
+	CodeBadGateway  = 200502
+	CodeUnavailable = 200503
+	CodeTimeout     = 200504
+)
+
+// StatusOf gives the HTTP status that a real tracker sends with a code
+// (wire-facts.md section 1, Errors), and of Portico's own codes.
+func StatusOf(code int) int {
+	switch {
+	case code == 51 || code == 101 || code == CodeNoResource:
+		return http.StatusNotFound
+	case code >= 300 && code <= 304, code == 410, code == 504, code == 505:
+		return http.StatusUnauthorized
+	case code == 102 || code == 106 || code == 109 || code == 110 || code == 113 || code == 115 || code == 120:
+		return http.StatusUnauthorized
+	case code == CodeTrackerFailure:
+		return http.StatusInternalServerError
+	case code > 200400 && code < 200600:
+		return code - 200000
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// Refuse makes the error of a request that Portico refuses before the tracker
+// sees it; the status follows from the code.
+func Refuse(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Status: StatusOf(code), Message: fmt.Sprintf(format, args...), Reason: ReasonInvalid}
+}
+
+// Inexpressible makes the error of a request that the interface allows but
+// that this tracker has no form for; sending less than was asked would be worse.
+func Inexpressible(format string, args ...any) *Error {
+	return &Error{
+		Code: CodeBadParameter, Status: http.StatusBadRequest,
+		Message: fmt.Sprintf(format, args...), Reason: ReasonInexpressive,
+	}
+}
+
+// NoResource makes the error for a path or method that nothing answers. The
+// path is shown decoded and without /rest (wire-facts.md section 1, Paths).
+func NoResource(method, path string) *Error {
+	return &Error{
+		Code: CodeNoResource, Status: http.StatusNotFound, Reason: ReasonNoResource,
+		Message: fmt.Sprintf("There is no REST resource for %q.", method+" "+path),
+	}
+}

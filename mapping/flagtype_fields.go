@@ -1,0 +1,106 @@
+package mapping
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// nullable takes a text that a create may lack but an update may not blank:
+// there null is refused with the field's own code.
+func (f *fields) nullable(name string, update bool, code int) *string {
+	value := f.rest.Get(name)
+	if update && value.Kind() == 'n' && value != nil {
+		f.rest.Take(name)
+		f.problems.add(name, Refuse(code, "The parameter %q cannot be null.", name))
+		return nil
+	}
+	return f.trimmed(name)
+}
+
+// scopes takes inclusions or exclusions. Null is the default on create and no
+// known setting on update, as for the tracker.
+func (f *fields) scopes(name string, update bool) *Scopes {
+	value := f.rest.Take(name)
+	if value == nil {
+		return nil
+	}
+	if value.Kind() == 'n' {
+		if update {
+			f.problems.add(name, Refuse(CodeUnknownField, "The parameter %q cannot be null.", name))
+		}
+		return nil
+	}
+	scopes, err := ParseScopes(name, value)
+	if err != nil {
+		f.problems.add(name, err)
+		return nil
+	}
+	return &scopes
+}
+
+// sortkey takes digits in any form; everything else is refused as the tracker
+// does, arrays and null on update among it.
+func (f *fields) sortkey(update bool) *int {
+	value := f.rest.Take("sortkey")
+	if value == nil || value.Kind() == 'n' && !update {
+		return nil
+	}
+	text, _ := scalarText(value)
+	number, err := strconv.Atoi(text)
+	if err != nil || !isDigits(text) {
+		f.problems.add("sortkey", badSortkey())
+		return nil
+	}
+	return &number
+}
+
+// ccList takes the interface's array or the tracker's string. A raw tracker
+// refuses the array (wire-facts.md section 3), so it is joined here.
+func (f *fields) ccList(update bool) *string {
+	value := f.rest.Get("cc_list")
+	if update && value != nil && value.Kind() == 'n' {
+		f.problems.add("cc_list", wrongType("cc_list", "an array of addresses"))
+	}
+	if value == nil || value.Kind() != '[' {
+		return f.text("cc_list")
+	}
+	f.rest.Take("cc_list")
+	return f.joinAddresses(value)
+}
+
+func (f *fields) joinAddresses(array jsontext.Value) *string {
+	addresses, ok := scalarList(array)
+	if !ok {
+		f.problems.add("cc_list", wrongType("cc_list", "an array of addresses"))
+		return nil
+	}
+	for i, address := range addresses {
+		addresses[i] = strings.TrimSpace(address)
+		if addresses[i] == "" || strings.ContainsAny(addresses[i], ", \t\r\n;") {
+			f.problems.add("cc_list", Refuse(CodeBadAddress, "%q in cc_list is not an e-mail address.", address))
+			return nil
+		}
+	}
+	joined := strings.Join(addresses, ", ")
+	return &joined
+}
+
+// group takes a group name; null, 0 and an empty text mean no group.
+func (f *fields) group(name string) *string {
+	value := f.rest.Get(name)
+	if value == nil {
+		return nil
+	}
+	none := ""
+	if value.Kind() == 'n' {
+		f.rest.Take(name)
+		return &none
+	}
+	text := f.trimmed(name)
+	if text != nil && isFalsy(*text) {
+		return &none
+	}
+	return text
+}

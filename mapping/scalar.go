@@ -1,0 +1,94 @@
+package mapping
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scalarText gives the text that a tracker makes of a JSON scalar: a string as
+// it is, numbers in their shortest form, true as 1 and false as 0. Arrays and
+// objects have no text; a tracker would store ARRAY(0x…) for them (wire-facts.md
+// section 6), so ok is false. Null is not a scalar either.
+func scalarText(value jsontext.Value) (text string, ok bool) {
+	switch value.Kind() {
+	case '"':
+		return unquote(value), true
+	case '0':
+		return numberText(string(value)), true
+	case 't':
+		return "1", true
+	case 'f':
+		return "0", true
+	default:
+		return "", false
+	}
+}
+
+// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000.
+func numberText(literal string) string {
+	if !strings.ContainsAny(literal, ".eE") {
+		return literal
+	}
+	number, err := strconv.ParseFloat(literal, 64)
+	if err != nil {
+		return literal
+	}
+	return strconv.FormatFloat(number, 'g', 15, 64)
+}
+
+// isNull tells whether a value is absent or null.
+func isNull(value jsontext.Value) bool { return value == nil || value.Kind() == 'n' }
+
+// isFalsy tells whether the tracker takes a text for "not set"
+// (wire-facts.md section 3, name).
+func isFalsy(text string) bool { return text == "" || text == "0" }
+
+// ParseBool reads a boolean in every form that clients send: true, false,
+// numbers, and the strings 1, 0, true, false, yes, no, on, off, t, f, y, n in
+// any case; an empty string is false. A raw tracker takes every other string,
+// "false" among them, for true (wire-facts.md section 3); see docs/divergences.md.
+func ParseBool(value jsontext.Value) (is, ok bool) {
+	switch value.Kind() {
+	case 't':
+		return true, true
+	case 'f', 'n':
+		return false, true
+	case '0':
+		number, err := strconv.ParseFloat(string(value), 64)
+		return number != 0, err == nil
+	case '"':
+		return boolText(unquote(value))
+	default:
+		return false, false
+	}
+}
+
+func boolText(text string) (is, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "1", "true", "t", "yes", "y", "on":
+		return true, true
+	case "0", "0.0", "false", "f", "no", "n", "off", "":
+		return false, true
+	default:
+		number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		return number != 0, err == nil
+	}
+}
+
+// isDigits tells whether a text is one or more ASCII digits, which is what the
+// tracker takes for an id in a path (wire-facts.md section 4, Selection).
+func isDigits(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// parseID reads an id of any number of leading zeros that fits 64 bits.
+func parseID(text string) (id int64, ok bool) {
+	text = strings.TrimSpace(text)
+	if !isDigits(text) {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil
+}
