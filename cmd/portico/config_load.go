@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"regexp"
@@ -21,14 +22,29 @@ type Setting struct {
 // may be empty. What is wrong is reported all at once; the Config is to be used
 // only when none of the problems is an error.
 func Load(flags []Setting, environ []string, file string) (Config, []Problem) {
+	if file == "" {
+		return load(flags, environ, "", strings.NewReader(""))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		unreadable := Problem{Message: fmt.Sprintf("cannot be read: %v", err), origin: origin{source: file}}
+		return Default(), []Problem{unreadable}
+	}
+	defer f.Close()
+	return load(flags, environ, file, f)
+}
+
+// load is Load with the content of the file.
+func load(flags []Setting, environ []string, file string, content io.Reader) (Config, []Problem) {
 	cfg := Default()
+	cfg.origins = map[string]origin{}
 	root := reflect.ValueOf(&cfg).Elem()
 	w := &walker{
-		problemList: problemList{origins: map[string]origin{}},
+		problemList: problemList{origins: cfg.origins},
 		file:        file,
 		paths:       leafPaths(root.Type(), ""),
 	}
-	readable := file == "" || w.readFile(root)
+	readable := w.document(content, root)
 	settings, unknown := w.fromEnvironment(environ)
 	for _, s := range slices.Concat(settings, flags) {
 		w.apply(root, s)
@@ -37,23 +53,11 @@ func Load(flags []Setting, environ []string, file string) (Config, []Problem) {
 	cfg.resolve()
 	// Findings on a configuration that could not be read would only confuse.
 	if readable {
-		rules := problemList{origins: w.origins}
+		rules := problemList{origins: cfg.origins}
 		validate(&cfg, &rules)
 		w.join(rules.problems)
 	}
-	cfg.origins = w.origins
 	return cfg, w.sorted()
-}
-
-// readFile reads the configuration file and reports whether it is YAML.
-func (w *walker) readFile(root reflect.Value) bool {
-	f, err := os.Open(w.file)
-	if err != nil {
-		w.at(origin{source: w.file}, "", "cannot be read: %v", err)
-		return false
-	}
-	defer f.Close()
-	return w.document(f, root)
 }
 
 // resolve fills in what follows from other values.
@@ -62,6 +66,12 @@ func (c *Config) resolve() {
 		for name := range c.Trackers {
 			c.Primary = name
 		}
+	}
+	// The embedded server is only a default: whoever sets addrs in the
+	// environment means those.
+	_, chosen := c.origins["cache.redis"]
+	if redis := &c.Cache.Redis; len(redis.Addrs) > 0 && redis.Embedded() && !chosen {
+		redis.URL = ""
 	}
 }
 

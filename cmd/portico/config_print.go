@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -36,14 +37,21 @@ func (c *Config) node(path string, v reflect.Value) *yaml.Node {
 // bareNode is node without the comment.
 func (c *Config) bareNode(path string, v reflect.Value) *yaml.Node {
 	t := v.Type()
+	if text, ok := shorthand(v); ok {
+		return textNode(printable(text))
+	}
 	switch {
 	case isSection(t):
 		return c.sectionNode(path, v)
 	case t.Kind() == reflect.Map:
 		return c.mapNode(path, v)
 	}
-	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
-		text, err := m.MarshalText()
+	switch value := v.Interface().(type) {
+	case time.Duration:
+		return plain(durationText(value))
+	case encoding.TextMarshaler:
+		// A text with commas is a list in one word, for variables only.
+		text, err := value.MarshalText()
 		if err == nil && !strings.Contains(string(text), ",") {
 			return plain(string(text))
 		}
@@ -56,6 +64,30 @@ func (c *Config) bareNode(path string, v reflect.Value) *yaml.Node {
 	}
 	// What is left prints as the text that it is read from.
 	return plain(fmt.Sprint(v.Interface()))
+}
+
+// shorthand returns the plain text that stands for a whole section, where the
+// section says no more than its first key does.
+func shorthand(v reflect.Value) (string, bool) {
+	t := v.Type()
+	if !isSection(t) || !isText(t) {
+		return "", false
+	}
+	text, again := v.Field(fieldsOf(t)[0].index).String(), reflect.New(t)
+	err := parseText(again.Elem(), text)
+	return text, err == nil && reflect.DeepEqual(again.Elem().Interface(), v.Interface())
+}
+
+// durationText is a duration without the zeros at its end.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // sectionNode renders the keys of a section in the order of the struct.

@@ -84,6 +84,10 @@ func (w *walker) value(path string, n *yaml.Node, v reflect.Value, tag reflect.S
 	case n.Kind == yaml.MappingNode && v.Kind() == reflect.Map:
 		w.entries(path, n, v)
 	case n.Kind == yaml.MappingNode && isSection(v.Type()):
+		if isText(v.Type()) {
+			// The mapping replaces the text that the default is given as.
+			v.SetZero()
+		}
 		w.section(path, n, v)
 	default:
 		w.at(w.place(n), path, "is %s, but must be %s", kindName(n.Kind), expected(v.Type()))

@@ -109,10 +109,12 @@ func (l *problemList) origin(path string) origin {
 	}
 }
 
-// sorted returns the problems in the order in which a reader meets them.
+// sorted returns the problems in the order in which a reader meets them: the
+// file from top to bottom, then variables and flags.
 func (l *problemList) sorted() []Problem {
 	slices.SortStableFunc(l.problems, func(a, b Problem) int {
 		return cmp.Or(
+			-cmp.Compare(min(a.origin.line, 1), min(b.origin.line, 1)),
 			cmp.Compare(a.origin.source, b.origin.source),
 			cmp.Compare(a.origin.line, b.origin.line),
 			cmp.Compare(a.origin.column, b.origin.column),

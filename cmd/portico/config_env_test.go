@@ -1,0 +1,119 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEnvironmentReachesEveryKindOfKey(t *testing.T) {
+	cfg, problems := Load(nil, []string{
+		"PORTICO_TRACKERS_MAIN_URL=http://a/",
+		"PORTICO_TRACKERS_NEW_ONE_URL=https://b/",
+		"PORTICO_TRACKERS_NEW_ONE_TIMEOUT=3s",
+		"PORTICO_PRIMARY=new-one",
+		"PORTICO_PASSTHROUGH=/xmlrpc.cgi, /jsonrpc.cgi",
+		"PORTICO_TRUSTED_PROXIES=10.1.2.3/8,::1",
+		"PORTICO_CACHE_REDIS_ADDRS=a:1,b:2",
+		"PORTICO_CACHE_REDIS_TLS_ENABLED=true",
+		"PORTICO_LIMITS_IDS=7",
+		"PORTICO_LIMITS_BODY=1GiB",
+		"PORTICO_LOG_LEVEL=",
+	}, "")
+	if fatal(problems) {
+		t.Fatal(texts(problems))
+	}
+	if b := cfg.Trackers["new-one"]; b.URL != "https://b/" || b.Timeout != 3*time.Second || b.Dialect != "auto" {
+		t.Errorf("tracker new-one is %+v", b)
+	}
+	if cfg.PrimaryTracker() != cfg.Trackers["new-one"] {
+		t.Error("the primary is another tracker")
+	}
+	if want := (Prefixes{"/xmlrpc.cgi", "/jsonrpc.cgi"}); !reflect.DeepEqual(cfg.Passthrough, want) {
+		t.Errorf("passthrough is %q", cfg.Passthrough)
+	}
+	if got := cfg.TrustedProxies; len(got) != 2 || got[0].String() != "10.0.0.0/8" || got[1].String() != "::1/128" {
+		t.Errorf("trusted proxies are %v", got)
+	}
+	if r := cfg.Cache.Redis; r.URL != "" || len(r.Addrs) != 2 || !r.TLS.Enabled {
+		t.Errorf("redis is %+v", r)
+	}
+	if cfg.Limits.IDs != 7 || cfg.Limits.Body != GiB || cfg.Log.Level != "info" {
+		t.Errorf("limits are %+v, level %q", cfg.Limits, cfg.Log.Level)
+	}
+}
+
+func TestUnknownVariablesAreProblems(t *testing.T) {
+	for entry, want := range map[string]string{
+		"PORTICO_LISTN=x": `PORTICO_LISTN: no key has this name; did you mean "PORTICO_LISTEN"?`,
+		"PORTICO_LIMITS_HEADERS=x": `PORTICO_LIMITS_HEADERS: no key has this name; ` +
+			`did you mean "PORTICO_LIMITS_HEADER"?`,
+		"PORTICO_LIMITS_IDS=many":          `PORTICO_LIMITS_IDS: limits.ids: "many" is not a whole number`,
+		"PORTICO_TRACKERS_URL=http://a/":   `PORTICO_TRACKERS_URL: no key has this name; did you mean "PORTICO_TRACKERS_NAME_URL"?`,
+		"PORTICO_CONFIG=/else.yaml":        "",
+		"PORTICO_SERVICE_HOST=10.0.0.1":    "",
+		"PORTICO_ADMIN_SERVICE_PORT=9080":  "",
+		"PORTICO_PORT=tcp://10.0.0.1:8080": "",
+		"PORTICO_PORT_8080_TCP_ADDR=x":     "",
+	} {
+		_, problems := Load([]Setting{{"trackers.main.url", "http://a/", "--tracker"}}, []string{entry}, "")
+		if got := strings.Join(texts(problems), "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", entry, got, want)
+		}
+	}
+}
+
+func TestSecretsComeFromFileOrEnvironment(t *testing.T) {
+	t.Setenv("PORTICO_CACHE_KEY", "sixteen bytes or more")
+	file := writeFile(t, "secret", "the password\n")
+	cfg, problems := Load(nil, []string{
+		"PORTICO_TRACKERS_MAIN_URL=http://a/",
+		"PORTICO_CACHE_SECRET_ENV=PORTICO_CACHE_KEY",
+		"PORTICO_CACHE_KEY=sixteen bytes or more",
+		"PORTICO_CACHE_REDIS_ADDRS=a:1",
+		"PORTICO_CACHE_REDIS_PASSWORD_FILE=" + file,
+	}, "")
+	if len(problems) > 0 {
+		t.Fatal(texts(problems))
+	}
+	lookup := func(string) (string, bool) { return "sixteen bytes or more", true }
+	if secret, err := cfg.Cache.Secret(lookup); err != nil || string(secret) != "sixteen bytes or more" {
+		t.Errorf("secret is %q, %v", secret, err)
+	}
+	if password, err := cfg.Cache.Redis.Password(lookup); err != nil || string(password) != "the password" {
+		t.Errorf("password is %q, %v", password, err)
+	}
+	short := func(string) (string, bool) { return "short", true }
+	if _, err := cfg.Cache.Secret(short); err == nil {
+		t.Error("a secret of 5 bytes was taken")
+	}
+}
+
+func TestRedisTextKeepsTheLogin(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"cache: {redis: {addrs: ['a:1'], username: me, master_name: m}}\n")
+	cfg, problems := Load([]Setting{{"cache.redis", "redis://b", "--redis"}}, nil, file)
+	want := RedisConfig{URL: "redis://b", Username: "me"}
+	if fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, want) {
+		t.Errorf("got %+v, %v", cfg.Cache.Redis, texts(problems))
+	}
+	cfg, problems = Load([]Setting{{"cache.redis", "embedded", "--redis"}}, nil, file)
+	want = RedisConfig{URL: "embedded"}
+	if fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, want) {
+		t.Errorf("got %+v, %v", cfg.Cache.Redis, texts(problems))
+	}
+}
+
+func TestNoTwoKeysShareAVariable(t *testing.T) {
+	seen := map[string]string{}
+	for _, p := range leafPaths(reflect.TypeFor[Config](), "") {
+		name := envName(p)
+		if other, ok := seen[name]; ok {
+			t.Errorf("%s stands for %s and %s", name, other, p)
+		}
+		seen[name] = p
+		if name == envConfigFile || serviceLink.MatchString(name) {
+			t.Errorf("%s, the variable of %s, means something else already", name, p)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// portico runs the program in process.
+func portico(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), environment{stdout: &out, stderr: &errs, environ: environ}, args)
+	return code, out.String(), errs.String()
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"", exitUsage, "", "Usage: portico COMMAND"},
+		{"help", exitOK, "Usage: portico COMMAND", ""},
+		{"--help", exitOK, "Usage: portico COMMAND", ""},
+		{"help check", exitOK, "--config FILE", ""},
+		{"check --help", exitOK, "--config FILE", ""},
+		{"help chek", exitUsage, "", `did you mean "check"?`},
+		{"chek", exitUsage, "", `there is no command "chek"; did you mean "check"?`},
+		{"check --no-such-flag", exitUsage, "", "no-such-flag"},
+		{"check --tracker", exitUsage, "", "flag needs an argument"},
+		{"check --tracker=", exitUsage, "", "needs a value"},
+		{"check --tracker http://a/ more", exitUsage, "", `does not know what to do with "more"`},
+		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
+		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
+		{"version", exitOK, "portico ", ""},
+		{"--version", exitOK, "portico ", ""},
+		{"version 2", exitUsage, "", "does not know"},
+	} {
+		code, stdout, stderr := portico(t, nil, strings.Fields(tt.args)...)
+		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("portico %s: exit %d\nstdout: %s\nstderr: %s", tt.args, code, stdout, stderr)
+		}
+		if tt.stdout == "" && stdout != "" || tt.stderr == "" && stderr != "" {
+			t.Errorf("portico %s: unexpected output\nstdout: %s\nstderr: %s", tt.args, stdout, stderr)
+		}
+	}
+}
+
+func TestEveryCommandExplainsItself(t *testing.T) {
+	for _, c := range commands() {
+		if c.summary == "" || c.details == "" || strings.HasSuffix(c.summary, ".") {
+			t.Errorf("%s: summary %q, details %q", c.name, c.summary, c.details)
+		}
+		if code, stdout, _ := portico(t, nil, "help", c.name); code != exitOK || !strings.Contains(stdout, "Usage: portico "+c.name) {
+			t.Errorf("help %s: exit %d\n%s", c.name, code, stdout)
+		}
+	}
+}
+
+func TestCheckPrintsProblemsAndExitsOne(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"lisen: :80\nlog: {level: loud}\n")
+	code, stdout, stderr := portico(t, []string{"PORTICO_LISTN=:80"}, "check", "--config", file)
+	want := file + `:2:1: unknown key "lisen"; did you mean "listen"?` + "\n" +
+		file + `:3:14: log.level: "loud" is not one of debug, info, warn, error` + "\n" +
+		`PORTICO_LISTN: no key has this name; did you mean "PORTICO_LISTEN"?` + "\n"
+	if code != exitFailed || stdout != "" || stderr != want {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestCheckFindsTheFileInTheEnvironment(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"admin: {listen: ':9080'}\n")
+	code, stdout, stderr := portico(t, []string{"PORTICO_CONFIG=" + file}, "check")
+	if code != exitOK || !strings.Contains(stdout, "main: http://tracker.example/") || !strings.Contains(stderr, ":2:17: warning:") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestPrintedConfigurationShowsOriginsAndNoSecrets(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"cache: {redis: 'redis://me:hunter2@cache:6379/0'}\nstate: 'postgres://me:hunter2@db/portico?password=hunter2'\n")
+	code, stdout, stderr := portico(t, []string{"PORTICO_LISTEN=127.0.0.1:1"}, "check", "--config", file, "--print")
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	for _, want := range []string{
+		"listen: 127.0.0.1:1 # PORTICO_LISTEN\n",
+		"redis: redis://REDACTED@cache:6379/0 # " + file + ":2:16\n",
+		"state: postgres://REDACTED@db/portico?password=REDACTED # ",
+		"timeout: 1m\n", "stale_if_error: 24h\n", "passthrough: all\n", "body: 128MiB\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout+stderr, "hunter2") {
+		t.Errorf("the password is shown in\n%s%s", stdout, stderr)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/bugs/rest/version" {
+				status, body = http.StatusNotFound, "asked for "+r.URL.Path
+			}
+			w.WriteHeader(status)
+			w.Write([]byte(body))
+		}
+	}
+	for name, tt := range map[string]struct {
+		handler http.Handler
+		code    int
+		want    string
+	}{
+		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
+		"web page":   {answer(200, "<html>"), exitFailed, "FAILED: HTTP 200 without JSON"},
+		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: an answer without a version"},
+		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", 302), exitFailed, "redirects to https://REDACTED@else.example/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tt.handler)
+			defer server.Close()
+			code, stdout, stderr := portico(t, nil, "check", "--probe", "--tracker", server.URL+"/bugs/")
+			if code != tt.code || !strings.Contains(stdout, tt.want) {
+				t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	if code, stdout, _ := portico(t, nil, "check", "--probe", "--tracker", server.URL); code != exitFailed || !strings.Contains(stdout, "FAILED: asking for the version") {
+		t.Errorf("nobody there: exit %d\n%s", code, stdout)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	var out bytes.Buffer
+	log := newLogger(&out, LogConfig{Level: "warn", Format: "json"})
+	log.InfoContext(context.Background(), "not shown")
+	log.WarnContext(context.Background(), "shown", "url", redactURL("https://me:hunter2@host/?api_key=hunter2"))
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatalf("%v in %s", err, &out)
+	}
+	if line["msg"] != "shown" || line["level"] != "WARN" || line["url"] != "https://REDACTED@host/?api_key=REDACTED" {
+		t.Errorf("got %s", &out)
+	}
+	out.Reset()
+	newLogger(&out, LogConfig{Level: "debug", Format: "text"}).DebugContext(context.Background(), "shown")
+	if !strings.Contains(out.String(), "level=DEBUG msg=shown") {
+		t.Errorf("got %s", &out)
+	}
+}
+
+func TestBuildVersion(t *testing.T) {
+	info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"}}
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
+	if got, want := buildVersion(info), "v1.2.3, commit 0123456789ab with local changes, go1.26"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := buildVersion(&debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "(devel)"}}), "devel, go1.26"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := buildVersion(nil); got != "unknown" {
+		t.Errorf("got %q", got)
+	}
+}
