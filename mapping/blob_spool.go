@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -51,12 +52,22 @@ func (s *blobSpool) write(p []byte) error {
 		}
 	}
 	if s.file == nil {
-		s.mem = append(s.mem[:s.size], p...)
+		s.mem = append(s.room(len(p)), p...)
 	} else if _, err := s.file.WriteAt(p, s.size); err != nil {
 		return &BlobError{Op: "write", Err: err}
 	}
 	s.size += int64(len(p))
 	return nil
+}
+
+// room is what is in memory, with room for n bytes more. A payload that outgrows its first piece is likely to reach the
+// threshold, so the usual threshold is then taken at once instead of by doubling.
+func (s *blobSpool) room(n int) []byte {
+	if s.size == 0 || cap(s.mem)-int(s.size) >= n {
+		return s.mem[:s.size]
+	}
+	more := max(int64(n), min(s.limit, defaultBlobMemory)-s.size)
+	return slices.Grow(s.mem[:s.size], int(more))
 }
 
 // spill moves what is in memory to a file. The file loses its name at once where the system allows that, so that

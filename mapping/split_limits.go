@@ -10,7 +10,7 @@ type Limits struct {
 	Body       int64 // bytes of the whole document; default 256 MiB
 	Skeleton   int   // bytes that remain when the payloads are taken out; default 16 MiB
 	Depth      int   // arrays and objects open at once; default 512, as a tracker refuses deeper ones (wire-facts.md, section 1)
-	Members    int   // members and array elements together, at all depths; default 1,048,576
+	Members    int   // members and array elements together, at all depths; default 262,144
 	String     int   // bytes of a member name or of a string that is not a payload, as written; default 1 MiB
 	Number     int   // bytes of a number; default 256
 	Blobs      int   // payloads in one document; default 4096
@@ -21,7 +21,7 @@ const (
 	defaultBody       = 256 << 20
 	defaultSkeleton   = 16 << 20
 	defaultDepth      = 512
-	defaultMembers    = 1 << 20
+	defaultMembers    = 1 << 18
 	defaultString     = 1 << 20
 	defaultNumber     = 256
 	defaultBlobs      = 4096
