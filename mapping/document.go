@@ -17,6 +17,8 @@ type Document struct {
 	blobs []*Blob
 	rest  io.ReadCloser
 	size  int64
+	// joined is set when there are payloads to put back.
+	joined *Joined
 
 	// ETag is the tracker's own tag, empty when there is none.
 	ETag string
@@ -38,18 +40,13 @@ func NewStream(head []byte, rest io.ReadCloser, size int64) *Document {
 }
 
 // Len is the length in bytes, -1 when unknown.
-func (d *Document) Len() int64 {
-	if len(d.blobs) > 0 {
-		return Join(d.text, d.blobs).Len()
-	}
-	return d.size
-}
+func (d *Document) Len() int64 { return d.size }
 
 // WriteTo copies the document to w. A stream can be written once only; an error
 // from reading it is a *StreamError, so that it is not taken for one of w.
 func (d *Document) WriteTo(w io.Writer) (int64, error) {
-	if len(d.blobs) > 0 {
-		return Join(d.text, d.blobs).WriteTo(w)
+	if d.joined != nil {
+		return d.joined.WriteTo(w)
 	}
 	n, err := w.Write(d.text)
 	written := int64(n)
@@ -60,27 +57,40 @@ func (d *Document) WriteTo(w io.Writer) (int64, error) {
 	return written + more, err
 }
 
-// Load brings a stream to its end, with large payloads set aside as limits
+// Load brings a stream to its end, with large payloads set aside as options
 // say, and gives the text of the document without them. Errors are *SyntaxError,
-// *LimitError, or those of the stream.
-func (d *Document) Load(limits Limits) (jsontext.Value, error) {
+// *LimitError, *BlobError, or those of the stream. A failed document is closed.
+func (d *Document) Load(options SplitOptions) (jsontext.Value, error) {
 	if d.rest == nil {
 		return d.text, nil
 	}
+	options.Tolerant = true
 	source := io.MultiReader(bytes.NewReader(d.text), &streamReader{d.rest})
-	text, blobs, err := Split(source, SplitOptions{Limits: limits, Tolerant: true})
-	if err != nil {
-		return nil, errors.Join(err, d.rest.Close())
+	text, blobs, err := Split(nil, source, options)
+	err = errors.Join(err, d.rest.Close())
+	d.rest, d.blobs = nil, blobs
+	if err == nil {
+		err = d.Replace(text)
 	}
-	closeErr := d.rest.Close()
-	d.text, d.blobs, d.rest = text, blobs, nil
-	d.size = int64(len(text))
-	return d.text, closeErr
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d.text, nil
 }
 
-// Replace swaps the text of a loaded document, keeping its payloads.
-func (d *Document) Replace(text []byte) {
-	d.text, d.size = text, int64(len(text))
+// Replace swaps the text of a loaded document, keeping its payloads. It fails
+// when the text refers to a payload that the document does not have.
+func (d *Document) Replace(text []byte) error {
+	d.text, d.joined, d.size = text, nil, int64(len(text))
+	if len(d.blobs) == 0 {
+		return nil
+	}
+	joined, err := Join(text, d.blobs)
+	if err != nil {
+		return err
+	}
+	d.joined, d.size = joined, joined.Len()
+	return nil
 }
 
 // Blobs are the payloads that Load set aside, in the order of the text.
@@ -95,10 +105,7 @@ func (d *Document) Close() error {
 	if d.rest != nil {
 		failed = d.rest.Close()
 	}
-	for _, blob := range d.blobs {
-		failed = errors.Join(failed, blob.Close())
-	}
-	return failed
+	return errors.Join(failed, CloseBlobs(d.blobs))
 }
 
 // StreamError is a failure of the tracker's side while a document was copied.

@@ -64,6 +64,7 @@ const (
 	ReasonBreakerOpen  Reason = "breaker-open"
 	ReasonOverload     Reason = "overload"
 	ReasonBadAnswer    Reason = "bad-answer"
+	ReasonCanceled     Reason = "canceled"
 	ReasonInternal     Reason = "internal"
 )
 

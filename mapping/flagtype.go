@@ -70,6 +70,7 @@ func DecodeFlagTypeCreate(members Members) (FlagTypeCreate, error) {
 	f := newFields(members)
 	request := FlagTypeCreate{TargetType: f.text("target_type"), FlagTypeFields: f.flagType(false)}
 	request.check(f.problems)
+	request.trim()
 	return request, f.problems.first(flagTypeOrder...)
 }
 
@@ -124,7 +125,7 @@ func (f *fields) flagType(update bool) FlagTypeFields {
 }
 
 func (r *FlagTypeFields) check(found problems) {
-	if r.Name != nil && !isTypeName(*r.Name) {
+	if r.Name != nil && !isTypeName(strings.TrimSpace(*r.Name)) {
 		found.add("name", Refuse(CodeTypeName, "A flag type's name has 1 to 50 characters, no white space and no comma."))
 	}
 	if r.Description != nil && strings.TrimSpace(*r.Description) == "" {
@@ -135,6 +136,16 @@ func (r *FlagTypeFields) check(found problems) {
 	}
 	if r.CCList != nil && utf8.RuneCountInString(*r.CCList) > 200 {
 		found.add("cc_list", Refuse(CodeCCList, "The cc_list is longer than 200 characters."))
+	}
+}
+
+// trim takes the blanks off that the tracker would not store. A blank name is
+// wrong in another way than a missing one, so this comes after the checks.
+func (r *FlagTypeFields) trim() {
+	for _, text := range []*string{r.Name, r.Description} {
+		if text != nil {
+			*text = strings.TrimSpace(*text)
+		}
 	}
 }
 

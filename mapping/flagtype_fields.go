@@ -11,12 +11,12 @@ import (
 // there null is refused with the field's own code.
 func (f *fields) nullable(name string, update bool, code int) *string {
 	value := f.rest.Get(name)
-	if update && value.Kind() == 'n' && value != nil {
+	if update && value != nil && value.Kind() == 'n' {
 		f.rest.Take(name)
 		f.problems.add(name, Refuse(code, "The parameter %q cannot be null.", name))
 		return nil
 	}
-	return f.trimmed(name)
+	return f.text(name)
 }
 
 // scopes takes inclusions or exclusions. Null is the default on create and no

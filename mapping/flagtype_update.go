@@ -17,6 +17,7 @@ func DecodeFlagTypeUpdate(idOrName string, members Members) (FlagTypeUpdate, err
 	f.selectNames(&request)
 	request.FlagTypeFields = f.flagType(true)
 	request.FlagTypeFields.check(f.problems)
+	request.trim()
 	order := append([]string{"path", "ids", "names"}, flagTypeOrder[2:]...)
 	return request, f.problems.first(order...)
 }

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,7 +72,7 @@ func (r FlagTypeCreated) ID() int64 {
 }
 
 // WithFlagID gives the answer both names that interface.md has for the id.
-func (r FlagTypeCreated) WithFlagID() {
+func (r FlagTypeCreated) WithFlagID() error {
 	members := splitObject(r.text)
 	id, flagID := members.Get("id"), members.Get("flag_id")
 	switch {
@@ -80,5 +81,26 @@ func (r FlagTypeCreated) WithFlagID() {
 	case id == nil && flagID != nil:
 		members.Set("id", flagID)
 	}
-	r.Replace(members.AppendJSON(nil))
+	return r.Replace(members.AppendJSON(nil))
+}
+
+// FromAttachmentMap turns the reply {"attachments": {"id": {…}}}, which some
+// dialects give (wire-facts.md section 9), into {"ids": [int…]} in ascending
+// order. Any other reply stays as it is.
+func (r AttachmentsCreated) FromAttachmentMap() error {
+	members := splitObject(r.text)
+	created := members.Get("attachments")
+	if members.Get("ids") != nil || created.Kind() != '{' {
+		return nil
+	}
+	var ids []int64
+	eachMember(created, func(name string, _ jsontext.Value) {
+		if id, ok := parseID(name); ok {
+			ids = append(ids, id)
+		}
+	})
+	slices.Sort(ids)
+	members.Take("attachments")
+	members.Set("ids", intList(ids))
+	return r.Replace(members.AppendJSON(nil))
 }

@@ -92,3 +92,16 @@ func parseID(text string) (id int64, ok bool) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil
 }
+
+// Text gives a JSON scalar as the text that a tracker would make of it.
+func Text(value jsontext.Value) (text string, ok bool) { return scalarText(value) }
+
+// Int gives a JSON integer, also one written as a string.
+func Int(value jsontext.Value) (number int64, ok bool) {
+	text, ok := scalarText(value)
+	if !ok {
+		return 0, false
+	}
+	number, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return number, err == nil
+}

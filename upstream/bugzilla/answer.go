@@ -1,0 +1,180 @@
+package bugzilla
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/upstream/transport"
+)
+
+const (
+	// headSize is how much of an answer is read before anything is decided;
+	// nearly all answers without attachment data are smaller.
+	headSize = 64 << 10
+	// errorSize bounds an error body.
+	errorSize = 1 << 20
+)
+
+// badAnswer says what was wrong with an answer that is not the tracker's JSON.
+type badAnswer struct{ text string }
+
+// Error implements error.
+func (e *badAnswer) Error() string { return e.text }
+
+// answer turns a response into a document, or into the tracker's own error. It
+// closes the body unless a document streams it.
+func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document, error) {
+	document, err := c.read(call, response)
+	var bad *badAnswer
+	if errors.As(err, &bad) {
+		transport.Fail(response.Body, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, response.Body.Close())
+	}
+	document.ETag = response.Header.Get("Etag")
+	document.Cookies = response.Header.Values("Set-Cookie")
+	return document, nil
+}
+
+func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, error) {
+	if response.StatusCode == http.StatusNotModified && call.IfNoneMatch != "" {
+		return &mapping.Document{NotModified: true}, response.Body.Close()
+	}
+	if response.StatusCode >= 300 && response.StatusCode < 400 {
+		return nil, &badAnswer{"the tracker answered with a redirect"}
+	}
+	head, whole, err := readHead(response.Body, headSize)
+	if err != nil {
+		return nil, err
+	}
+	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return nil, &badAnswer{"the tracker's answer is not a JSON object"}
+	}
+	switch {
+	case call.RPC != "":
+		return c.unwrap(head, response)
+	case whole:
+		return wholeAnswer(head, response)
+	case response.StatusCode >= 400 || startsAsError(head):
+		return nil, longError(head, response)
+	default:
+		return mapping.NewStream(head, newGuard(head, response.Body), response.ContentLength), nil
+	}
+}
+
+// readHead reads up to limit bytes and tells whether that was all.
+func readHead(body io.Reader, limit int64) (head []byte, whole bool, err error) {
+	var buffer bytes.Buffer
+	n, err := buffer.ReadFrom(io.LimitReader(body, limit))
+	return buffer.Bytes(), n < limit, err
+}
+
+// wholeAnswer judges an answer that has arrived completely.
+func wholeAnswer(text []byte, response *http.Response) (*mapping.Document, error) {
+	if err := response.Body.Close(); err != nil {
+		return nil, err
+	}
+	members, err := mapping.ParseMembers(text)
+	if err != nil {
+		return nil, &badAnswer{"the tracker's answer is not valid JSON"}
+	}
+	if failed := trackerError(members, response.StatusCode); failed != nil {
+		return nil, failed
+	}
+	return mapping.NewDocument(text), nil
+}
+
+// longError reads an error body that did not fit the head.
+func longError(head []byte, response *http.Response) error {
+	rest, whole, err := readHead(response.Body, errorSize)
+	if err != nil {
+		return err
+	}
+	members, err := mapping.ParseMembers(append(head, rest...))
+	if err != nil || !whole {
+		return &badAnswer{"the tracker's error is not valid JSON or too long"}
+	}
+	if failed := trackerError(members, response.StatusCode); failed != nil {
+		return failed
+	}
+	return &badAnswer{"the tracker's answer begins as an error and is none"}
+}
+
+// startsAsError tells from the first member name whether an answer is an error.
+// Success bodies have other names, in whatever order (wire-facts.md section 1).
+func startsAsError(head []byte) bool {
+	decoder := jsontext.NewDecoder(bytes.NewReader(head))
+	if _, err := decoder.ReadToken(); err != nil {
+		return false
+	}
+	name, err := decoder.ReadToken()
+	if err != nil || name.Kind() != '"' {
+		return false
+	}
+	switch name.String() {
+	case "error", "code", "message", "documentation":
+		return true
+	default:
+		return false
+	}
+}
+
+// trackerError finds the tracker's error in an answer. It looks at the body
+// first, because internal errors come with the status of a success
+// (wire-facts.md section 1, Errors).
+func trackerError(members mapping.Members, status int) error {
+	is, ok := mapping.ParseBool(members.Get("error"))
+	if (!ok || !is) && status < 400 {
+		return nil
+	}
+	code, haveCode := mapping.Int(members.Get("code"))
+	message, haveMessage := mapping.Text(members.Get("message"))
+	if !haveCode && !haveMessage {
+		return &badAnswer{"the tracker answered with an error status and no error body"}
+	}
+	if status < 400 {
+		status = mapping.StatusOf(int(code))
+	}
+	documentation, _ := mapping.Text(members.Get("documentation"))
+	return &mapping.Error{Code: int(code), Status: status, Message: message, Documentation: documentation}
+}
+
+// unwrap takes the result out of a JSON-RPC answer; it is the same object that
+// REST gives (wire-facts.md section 1, Encoded characters).
+func (c *Client) unwrap(head []byte, response *http.Response) (*mapping.Document, error) {
+	document := mapping.NewStream(head, response.Body, -1)
+	text, err := document.Load(c.split)
+	if err != nil {
+		return nil, err
+	}
+	members, err := mapping.ParseMembers(text)
+	if err != nil {
+		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer is not an object"}, document.Close())
+	}
+	if failure := members.Get("error"); failure.Kind() == '{' {
+		return nil, errors.Join(rpcError(failure), document.Close())
+	}
+	result := members.Get("result")
+	if result.Kind() != '{' {
+		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer has no result"}, document.Close())
+	}
+	return document, document.Replace(result)
+}
+
+// rpcError translates an error of the JSON-RPC endpoint, whose codes are those
+// of REST.
+func rpcError(object jsontext.Value) error {
+	members, err := mapping.ParseMembers(object)
+	if err != nil {
+		return &badAnswer{"the tracker's JSON-RPC error is not an object"}
+	}
+	code, _ := mapping.Int(members.Get("code"))
+	message, _ := mapping.Text(members.Get("message"))
+	return &mapping.Error{Code: int(code), Status: mapping.StatusOf(int(code)), Message: message}
+}

@@ -1,0 +1,64 @@
+package bugzilla
+
+import (
+	"net/http"
+	"net/url"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// credential is one form of proof under the names that trackers have for it.
+type credential struct{ parameter, header, value string }
+
+// forms lists what a caller showed. The tracker decides which one counts; a
+// bearer token is an API key for a tracker that knows no bearer tokens.
+func forms(have upstream.Credentials) []credential {
+	all := []credential{
+		{"Bugzilla_login", "X-BUGZILLA-LOGIN", have.Login},
+		{"Bugzilla_password", "X-BUGZILLA-PASSWORD", have.Password},
+		{"Bugzilla_token", "X-BUGZILLA-TOKEN", have.Token},
+		{"Bugzilla_api_key", "X-BUGZILLA-API-KEY", have.APIKey},
+	}
+	shown := all[:0]
+	for _, form := range all {
+		if form.value != "" {
+			shown = append(shown, form)
+		}
+	}
+	return shown
+}
+
+// authorize puts the caller's credentials where the dialect looks for them:
+// headers if it can, else the body of requests that have one, so that they stay
+// out of the tracker's access log, else the query (wire-facts.md section 1,
+// Credentials).
+func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, query url.Values, header http.Header) mapping.Members {
+	have := caller.Credentials
+	setIf(header, "Cookie", have.Cookies)
+	setIf(header, "Authorization", have.Authorization)
+	if dialect.HeaderCredentials && have.Bearer() != "" && have.Bearer() == have.APIKey {
+		return nil
+	}
+	if !dialect.HeaderCredentials && have.Bearer() != "" {
+		header.Del("Authorization")
+	}
+	var body mapping.Members
+	for _, form := range forms(have) {
+		switch {
+		case dialect.HeaderCredentials:
+			header.Set(form.header, form.value)
+		case call.Body != nil:
+			body.SetText(form.parameter, form.value)
+		default:
+			query.Set(form.parameter, form.value)
+		}
+	}
+	return body
+}
+
+func setIf(header http.Header, name, value string) {
+	if value != "" {
+		header.Set(name, value)
+	}
+}

@@ -1,0 +1,94 @@
+package bugzilla
+
+import (
+	"context"
+	"errors"
+
+	"portico/mapping"
+	"portico/upstream/transport"
+)
+
+// failure turns whatever went wrong with a call into the error that a client
+// may see. What a tracker said itself stays as it is.
+func failure(call *Call, err error) error {
+	var said *mapping.Error
+	if errors.As(err, &said) {
+		return said
+	}
+	failed := classify(err)
+	failed.Err = err
+	if call.Operation.IsWrite() && (transport.OutcomeUnknown(err) || failed.Reason == mapping.ReasonBadAnswer) {
+		unknownOutcome(call, failed)
+	}
+	return failed
+}
+
+// classify gives code, status and reason by the kind of failure.
+func classify(err error) *mapping.Error {
+	var known *transport.Error
+	if errors.As(err, &known) {
+		failed := classifyTransport(known.Reason)
+		failed.RetryAfter = known.RetryAfter
+		return failed
+	}
+	switch {
+	case isBadAnswer(err):
+		return own(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer could not be understood.")
+	case errors.Is(err, context.DeadlineExceeded):
+		return own(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not answer in time.")
+	case errors.Is(err, context.Canceled):
+		return own(mapping.CodeUnavailable, mapping.ReasonCanceled, "The request was given up.")
+	default:
+		return own(mapping.CodeInternal, mapping.ReasonInternal, "Portico could not make this request.")
+	}
+}
+
+func classifyTransport(reason transport.Reason) *mapping.Error {
+	switch reason {
+	case transport.BreakerOpen:
+		return own(mapping.CodeUnavailable, mapping.ReasonBreakerOpen, "The tracker is not answering; it is given a moment to recover.")
+	case transport.LimitFull:
+		return own(mapping.CodeUnavailable, mapping.ReasonOverload, "The tracker has as many requests as it can take.")
+	case transport.Timeout:
+		return own(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not answer in time.")
+	case transport.Connect, transport.Reset:
+		return own(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.")
+	case transport.CutShort, transport.BadAnswer, transport.ResponseHeaderTooLarge:
+		return own(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer could not be understood.")
+	case transport.Canceled:
+		return own(mapping.CodeUnavailable, mapping.ReasonCanceled, "The request was given up.")
+	default:
+		return own(mapping.CodeInternal, mapping.ReasonInternal, "Portico could not make this request.")
+	}
+}
+
+func isBadAnswer(err error) bool {
+	var bad *badAnswer
+	var syntax *mapping.SyntaxError
+	var limit *mapping.LimitError
+	return errors.As(err, &bad) || errors.As(err, &syntax) || errors.As(err, &limit)
+}
+
+func own(code int, reason mapping.Reason, message string) *mapping.Error {
+	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason}
+}
+
+// unknownOutcome says of a write that nobody knows whether it happened, and how
+// to find out. It is never repeated here, for it might then happen twice.
+func unknownOutcome(call *Call, failed *mapping.Error) {
+	failed.Code, failed.Status, failed.Unknown = mapping.CodeTimeout, mapping.StatusOf(mapping.CodeTimeout), true
+	failed.Message = "The tracker got this request, but its answer was lost: it may have been carried out or not. " + howToCheck(call.Operation)
+}
+
+func howToCheck(operation mapping.Operation) string {
+	switch operation {
+	case mapping.OpCreateFlagType:
+		return "Read the flag types of a product it applies to before creating it again."
+	case mapping.OpUpdateFlagTypes:
+		return "Read the flag types of a product it applies to; sending the same update again does no harm."
+	case mapping.OpCreateAttachment:
+		return "List the attachments of the bug before sending it again."
+	default:
+		return "Read the attachment; sending the same fields again does no harm, but flags and comments may double."
+	}
+}

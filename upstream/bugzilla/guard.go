@@ -1,0 +1,107 @@
+package bugzilla
+
+import (
+	"bytes"
+	"io"
+
+	"portico/upstream/transport"
+)
+
+// guard passes a long answer on and keeps its last byte back until the JSON
+// object is seen to be closed. A text that was cut short but framed well by
+// HTTP would else look complete to the client.
+type guard struct {
+	body  io.ReadCloser
+	scan  bracketScan
+	held  byte
+	holds bool
+}
+
+// newGuard starts in the state that head leaves.
+func newGuard(head []byte, body io.ReadCloser) *guard {
+	g := &guard{body: body}
+	g.scan.feed(head)
+	return g
+}
+
+// Read implements io.Reader.
+func (g *guard) Read(p []byte) (int, error) {
+	if len(p) < 2 {
+		return 0, io.ErrShortBuffer
+	}
+	start := 0
+	if g.holds {
+		p[0], start = g.held, 1
+	}
+	n, err := g.body.Read(p[start:])
+	g.scan.feed(p[start : start+n])
+	n += start
+	switch {
+	case err == io.EOF && !g.scan.closed():
+		cut := &badAnswer{"the tracker's answer ends in the middle of its JSON"}
+		transport.Fail(g.body, cut)
+		return 0, cut
+	case err == io.EOF:
+		g.holds = false
+		return n, io.EOF
+	case n > 0:
+		g.held, g.holds = p[n-1], true
+		n--
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (g *guard) Close() error { return g.body.Close() }
+
+// bracketScan follows JSON only as far as to know whether all brackets are
+// closed; strings are skipped at the speed of bytes.IndexByte.
+type bracketScan struct {
+	depth    int
+	inString bool
+	escaped  bool
+	begun    bool
+}
+
+func (s *bracketScan) feed(p []byte) {
+	for len(p) > 0 {
+		if s.inString {
+			p = s.skipString(p)
+			continue
+		}
+		switch p[0] {
+		case '"':
+			s.inString = true
+		case '{', '[':
+			s.depth++
+			s.begun = true
+		case '}', ']':
+			s.depth--
+		}
+		p = p[1:]
+	}
+}
+
+// skipString gives what follows the closing quote, or nothing.
+func (s *bracketScan) skipString(p []byte) []byte {
+	if s.escaped {
+		s.escaped = false
+		return p[1:]
+	}
+	quote := bytes.IndexByte(p, '"')
+	inside := p
+	if quote >= 0 {
+		inside = p[:quote]
+	}
+	if escape := bytes.IndexByte(inside, '\\'); escape >= 0 {
+		s.escaped = true
+		return p[escape+1:]
+	}
+	if quote < 0 {
+		return nil
+	}
+	s.inString = false
+	return p[quote+1:]
+}
+
+func (s *bracketScan) closed() bool { return s.begun && s.depth == 0 && !s.inString }
