@@ -1,0 +1,186 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// tracker is a server on a real socket.
+type tracker struct {
+	url  string
+	hits atomic.Int64
+}
+
+func newTracker(t *testing.T, h http.HandlerFunc) *tracker {
+	t.Helper()
+	tr := &tracker{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tr.hits.Add(1)
+		h(w, r)
+	}))
+	t.Cleanup(s.Close)
+	tr.url = s.URL
+	return tr
+}
+
+// rawTracker gives every connection to serve, which reads and writes what it likes.
+func rawTracker(t *testing.T, serve func(c *net.TCPConn)) *tracker {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &tracker{url: "http://" + l.Addr().String()}
+	var open sync.Map
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			tr.hits.Add(1)
+			open.Store(c, true)
+			all.Go(func() { defer c.Close(); serve(c.(*net.TCPConn)) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		open.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
+		all.Wait()
+	})
+	return tr
+}
+
+// readRequest takes one request off a raw connection.
+func readRequest(c net.Conn) (*http.Request, error) {
+	r, err := http.ReadRequest(bufio.NewReader(c))
+	if err == nil {
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	return r, err
+}
+
+// reset ends a connection the hard way.
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	_ = c.Close()
+}
+
+// hang reads until the other side gives up.
+func hang(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+
+// deadURL is an address where nobody listens.
+func deadURL(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+func newStack(t *testing.T, o Options) *Stack {
+	t.Helper()
+	s, err := Chain(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func newBase(t *testing.T, o BaseOptions) *Wire {
+	t.Helper()
+	w := Base(o)
+	t.Cleanup(w.CloseIdleConnections)
+	return w
+}
+
+func request(t *testing.T, ctx context.Context, method, url, body string) *http.Request {
+	t.Helper()
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+func get(t *testing.T, url string) *http.Request {
+	return request(t, t.Context(), http.MethodGet, url, "")
+}
+
+func post(t *testing.T, url string) *http.Request {
+	return request(t, t.Context(), http.MethodPost, url, "{}")
+}
+
+// do makes a call, reads its answer to the end and gives status, body and the first error.
+func do(rt http.RoundTripper, req *http.Request) (int, string, error) {
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
+}
+
+func slurp(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// eventually waits for what other goroutines bring about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// recorder is an Observer that remembers.
+type recorder struct {
+	mu      sync.Mutex
+	samples []Sample
+}
+
+func (r *recorder) Observe(s Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.samples = append(r.samples, s)
+}
+
+func (r *recorder) all() []Sample {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.samples)
+}
+
+func (r *recorder) last(t *testing.T) Sample {
+	t.Helper()
+	eventually(t, "a sample", func() bool { return len(r.all()) > 0 })
+	all := r.all()
+	return all[len(all)-1]
+}
