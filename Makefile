@@ -1,0 +1,80 @@
+# Everything that is done to this project. `make help` lists it.
+
+# The tools that are built here, never taken from the machine.
+LINT_VERSION := v2.15.0
+LINT := .bin/golangci-lint-$(LINT_VERSION)
+
+# Where the tree is no repository that git can read, the build cannot be stamped.
+VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
+
+# The race detector needs a C compiler. Asked when the tests begin, since prepare
+# may have installed one.
+RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+
+# How long all tests of one package may take.
+TIMEOUT := 10m
+
+# How long all fuzz targets together may run, in seconds.
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the static program into bin/
+	CGO_ENABLED=0 go build $(VCS) -trimpath -ldflags="-s -w" -o bin/portico ./cmd/portico
+
+.PHONY: test
+test: prepare ## run all tests, with the race detector where there is a C compiler
+	@command -v gcc >/dev/null 2>&1 || echo "no C compiler: the tests run without the race detector"
+	go test $(RACE) -timeout $(TIMEOUT) ./...
+
+.PHONY: race
+race: prepare ## run all tests with the race detector, or fail
+	go test -race -timeout $(TIMEOUT) ./...
+
+.PHONY: prepare
+prepare: ## install what the tests need and the machine lacks
+	@.ci/prepare
+
+.PHONY: lint
+lint: format vet $(LINT) ## check form, vet and linters
+	$(LINT) run ./...
+
+.PHONY: format
+format: ## check that every Go file is formatted
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: vet
+vet: ## run go vet
+	go vet ./...
+
+$(LINT):
+	@echo "building golangci-lint $(LINT_VERSION) into .bin (one to three minutes, once)"
+	GOBIN=$(CURDIR)/.bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	@mv .bin/golangci-lint $(LINT)
+
+.PHONY: modules
+modules: ## check that go.mod is tidy and the modules are what go.sum says
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for a few seconds
+	@.ci/fuzz $(FUZZ_SECONDS)
+
+.PHONY: bench
+bench: ## run the benchmarks of every package
+	go test -run '^$$' -bench . -benchmem -benchtime 1s ./...
+
+.PHONY: run-demo
+run-demo: ## run everything in one process, with seeded data
+	go run ./cmd/portico demo
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin .bin .cache
