@@ -76,7 +76,7 @@ func join(path, key string) string {
 // that hold for every entry.
 func newEntry(t reflect.Type) reflect.Value {
 	entry := reflect.New(t)
-	if d, ok := entry.Interface().(interface{ SetDefaults() }); ok {
+	if d, ok := reflect.TypeAssert[interface{ SetDefaults() }](entry); ok {
 		d.SetDefaults()
 	}
 	return entry.Elem()

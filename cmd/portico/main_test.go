@@ -121,7 +121,7 @@ func TestProbe(t *testing.T) {
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "FAILED: HTTP 200 without JSON"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: an answer without a version"},
-		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", 302), exitFailed, "redirects to https://REDACTED@else.example/"},
+		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", http.StatusFound), exitFailed, "redirects to https://REDACTED@else.example/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tt.handler)
