@@ -76,7 +76,7 @@ func (c *Client) version(ctx context.Context) (string, error) {
 	request := c.rest.R().SetContext(ctx).SetHeader("Accept", "application/json")
 	response, err := request.Execute(http.MethodGet, c.base+"/rest/version")
 	if err != nil {
-		return "", err
+		return "", withoutURL(err)
 	}
 	body := response.RawBody()
 	text, err := io.ReadAll(io.LimitReader(body, 4<<10))

@@ -2,6 +2,7 @@ package bugzilla
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -65,9 +66,19 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	request.Header = header
 	response, err := request.Execute(call.Method, address)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	return response.RawResponse, nil
+}
+
+// withoutURL drops the URL that net/http puts before an error, because its
+// query may hold a credential.
+func withoutURL(err error) error {
+	var shown *url.Error
+	if errors.As(err, &shown) {
+		return shown.Err
+	}
+	return err
 }
 
 // requestHeader asks for JSON, since Accept would turn the answer to HTML

@@ -1,0 +1,242 @@
+package bugzilla
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/transport"
+)
+
+// dial makes a client of a server that answers as handler says.
+func dial(t *testing.T, dialect string, handler http.HandlerFunc) *Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := transport.Chain(nil, transport.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stack.Close)
+	client, err := New(Options{URL: base, Dialect: dialect, Transport: stack, Split: mapping.SplitOptions{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func answering(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func TestAnswersBecomeErrors(t *testing.T) {
+	long := strings.Repeat("x", headSize)
+	for _, c := range []struct {
+		name         string
+		status       int
+		body         string
+		code, want   int
+		reason       mapping.Reason
+		writeUnknown bool
+	}{
+		{"the tracker's own", 404, `{"error":true,"code":51,"message":"m"}`, 51, 404, "", false},
+		{"internal error with success", 201, `{"error":true,"code":100500,"message":"m"}`, 100500, 500, "", false},
+		{"another error with success", 200, `{"error":1,"code":"51","message":"m"}`, 51, 404, "", false},
+		{"long error", 400, `{"message":"` + long + `","error":true,"code":32000}`, 32000, 400, "", false},
+		{"long error with success", 200, `{"message":"` + long + `","error":true,"code":100500}`, 100500, 500, "", false},
+		{"page", 200, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"empty", 200, ``, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"cut JSON", 200, `{"bug":[`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"redirect", 302, `{}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"no flag types", 200, `{"bug":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := dial(t, "bugzilla-5", answering(c.status, "application/json", c.body))
+			_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+			checkError(t, err, c.code, c.want, c.reason, false)
+			if c.name == "no flag types" {
+				return
+			}
+			_, err = client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+			if c.writeUnknown {
+				checkError(t, err, mapping.CodeTimeout, 504, c.reason, true)
+			} else {
+				checkError(t, err, c.code, c.want, c.reason, false)
+			}
+		})
+	}
+}
+
+func checkError(t *testing.T, err error, code, status int, reason mapping.Reason, unknown bool) {
+	t.Helper()
+	var said *mapping.Error
+	if !errors.As(err, &said) {
+		t.Fatalf("got %v, want a *mapping.Error", err)
+	}
+	if said.Code != code || said.Status != status || said.Reason != reason || said.Unknown != unknown || said.Message == "" {
+		t.Errorf("got %+v, want code %d, status %d, reason %q, unknown %v", said, code, status, reason, unknown)
+	}
+}
+
+func TestRequestCarriesWhatTheTrackerNeeds(t *testing.T) {
+	var seen *http.Request
+	var body []byte
+	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
+		seen = r
+		body, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, `{"id":19}`)
+	})
+	name := "n"
+	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K"}, Address: "192.0.2.1", RequestID: "r1", UserAgent: "old/1"}
+	reply, err := client.CreateFlagType(t.Context(), caller, mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Name: &name}})
+	if err != nil || reply.ID() != 19 {
+		t.Fatalf("got id %d (%v)", reply.ID(), err)
+	}
+	if want := `{"name":"n","Bugzilla_api_key":"K"}`; string(body) != want || seen.ContentLength != int64(len(want)) {
+		t.Errorf("sent %s with length %d, want %s", body, seen.ContentLength, want)
+	}
+	for header, want := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "old/1",
+		"X-Request-Id": "r1", "X-Forwarded-For": "192.0.2.1",
+	} {
+		if got := seen.Header.Get(header); got != want {
+			t.Errorf("header %s is %q, want %q", header, got, want)
+		}
+	}
+}
+
+func TestLargeAnswerStreams(t *testing.T) {
+	data := strings.Repeat("YWFh", 1<<20)
+	text := `{"bugs":{},"attachments":{"1":{"data":"` + data + `"}}}`
+	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = io.WriteString(w, text)
+	})
+	reply, err := client.Attachment(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Attachments: []string{"1"}})
+	if err != nil || reply.Len() != int64(len(text)) {
+		t.Fatalf("got length %d (%v), want %d", reply.Len(), err, len(text))
+	}
+	var got bytes.Buffer
+	if _, err := reply.WriteTo(&got); err != nil || got.String() != text {
+		t.Errorf("got %d bytes (%v)", got.Len(), err)
+	}
+	if err := reply.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCutAnswerIsNoticed(t *testing.T) {
+	data := strings.Repeat("YWFh", 1<<16)
+	for name, text := range map[string]string{
+		"in the payload": `{"bugs":{},"attachments":{"1":{"data":"` + data,
+		"before the end": `{"bugs":{},"attachments":{"1":{"data":"` + data + `"}}`,
+	} {
+		client := dial(t, "bugzilla-5", answering(200, "application/json", text))
+		reply, err := client.Attachment(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Attachments: []string{"1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := reply.WriteTo(io.Discard)
+		var broken *mapping.StreamError
+		if !errors.As(err, &broken) || n >= int64(len(text)) {
+			t.Errorf("%s: %d of %d bytes passed with error %v", name, n, len(text), err)
+		}
+		_ = reply.Close()
+	}
+}
+
+func TestDialectIsAskedOnce(t *testing.T) {
+	asked := 0
+	client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/rest/version":
+			asked++
+			_, _ = io.WriteString(w, `{"version":"20240101.1"}`)
+		case "/rest/flag_types/P":
+			_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	for range 3 {
+		if _, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name, version, certain := client.Pinned(); asked != 1 || name != "bmo" || version != "20240101.1" || !certain {
+		t.Errorf("asked %d times and pinned %s from %q, %v", asked, name, version, certain)
+	}
+}
+
+func TestJSONRPCAnswers(t *testing.T) {
+	for answer, want := range map[string]int{
+		`{"error":null,"id":1,"result":{"bug":[],"attachment":[]}}`:      0,
+		`{"error":{"code":106,"message":"m"},"id":1,"result":null}`:      106,
+		`{"error":null,"id":1,"result":null}`:                            mapping.CodeBadGateway,
+		`{"error":{"code":51,"message":"m"},"id":1,"result":{"bug":[]}}`: 51,
+	} {
+		client := dial(t, "bugzilla-5", answering(200, "application/json", answer))
+		_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "a/b"})
+		var said *mapping.Error
+		if errors.As(err, &said) != (want != 0) || want != 0 && said.Code != want {
+			t.Errorf("%s gives %v, want code %d", answer, err, want)
+		}
+	}
+}
+
+func TestNothingOfACredentialInErrors(t *testing.T) {
+	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, _ *http.Request) {
+		panic(http.ErrAbortHandler)
+	})
+	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "SECRETKEY", Login: "l", Password: "SECRETWORD"}}
+	_, read := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "P"})
+	_, write := client.UpdateFlagTypes(t.Context(), caller, mapping.FlagTypeUpdate{IDs: []int64{1}})
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, given := client.FlagTypes(cancelled, caller, mapping.FlagTypesRequest{Product: "P"})
+	for _, err := range []error{read, write, given} {
+		if text := fmt.Sprintf("%v %+v %#v %s", err, err, caller, caller.Credentials); err == nil || strings.Contains(text, "SECRET") {
+			t.Errorf("an error shows a credential: %s", text)
+		}
+	}
+}
+
+func FuzzGuard(f *testing.F) {
+	f.Add([]byte(`{"a":"b\"}","c":[1,{}]}`), 3)
+	f.Add([]byte(`{"a":"b`), 1)
+	f.Fuzz(func(t *testing.T, text []byte, split int) {
+		if split < 0 || split > len(text) {
+			return
+		}
+		var scan bracketScan
+		scan.feed(text)
+		g := newGuard(text[:split], io.NopCloser(bytes.NewReader(text[split:])))
+		rest, err := io.ReadAll(g)
+		if (err == nil) != scan.closed() {
+			t.Fatalf("closed is %v, the guard says %v", scan.closed(), err)
+		}
+		if err == nil && !bytes.Equal(rest, text[split:]) {
+			t.Fatalf("got %q, want %q", rest, text[split:])
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package bugzilla
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// shown is a call as it would go out, without credentials.
+func shown(call Call) string {
+	text := call.Method + " " + call.Path
+	if len(call.Query) > 0 {
+		text += "?" + call.Query.Encode()
+	}
+	if call.Body != nil {
+		text += " " + string(call.Body.AppendJSON(nil))
+	}
+	return text
+}
+
+func TestPlanFlagTypes(t *testing.T) {
+	for _, c := range []struct {
+		dialect            mapping.Dialect
+		product, component string
+		want               string
+	}{
+		{mapping.Bugzilla5(), "TestProduct", "", "GET /rest/flag_type/TestProduct"},
+		{mapping.Bugzilla5(), "TestProduct", "Component A", "GET /rest/flag_type/TestProduct/Component%20A"},
+		{mapping.Bugzilla5(), "TestProduct", "comp/slash", "GET /rest/flag_type/TestProduct?component=comp%2Fslash"},
+		{mapping.Bugzilla5(), "TestProduct", "100% c", "GET /rest/flag_type/TestProduct?component=100%25+c"},
+		{mapping.Bugzilla5(), "TestProduct", "..", "GET /rest/flag_type/TestProduct?component=.."},
+		{mapping.Bugzilla5(), "A+B & C", "", "GET /rest/flag_type/A+B%20&%20C"},
+		{mapping.Bugzilla5(), "a/b", "", `POST /jsonrpc.cgi {"product":"a/b"}`},
+		{mapping.Bugzilla5(), "..", "c", `POST /jsonrpc.cgi {"product":"..","component":"c"}`},
+		{mapping.Bugzilla5(), "Ünï", "", `POST /jsonrpc.cgi {"product":"Ünï"}`},
+		{mapping.Bugzilla5(), "P", "Kömp", `POST /jsonrpc.cgi {"product":"P","component":"Kömp"}`},
+		{mapping.BMO(), "P", "C", "GET /rest/flag_types/P/C"},
+		{mapping.BMO(), "a/b", "", "GET /rest/flag_types/a%2Fb"},
+	} {
+		call, err := PlanFlagTypes(c.dialect, mapping.FlagTypesRequest{Product: c.product, Component: c.component})
+		if err != nil || shown(call) != c.want || !call.IsRead() {
+			t.Errorf("%s %q %q: got %s (%v), want %s", c.dialect.Name, c.product, c.component, shown(call), err, c.want)
+		}
+	}
+}
+
+func TestPlanUpdateFlagTypes(t *testing.T) {
+	for _, c := range []struct {
+		request mapping.FlagTypeUpdate
+		want    string
+	}{
+		{mapping.FlagTypeUpdate{IDs: []int64{20, 21}}, `PUT /rest/flag_type/20 {"ids":[20,21]}`},
+		{mapping.FlagTypeUpdate{Names: []string{"u2"}}, `PUT /rest/flag_type/u2 {"names":["u2"]}`},
+		{mapping.FlagTypeUpdate{Names: []string{"31337"}}, `PUT /rest/flag_type/names {"names":["31337"]}`},
+		{mapping.FlagTypeUpdate{Names: []string{"a/b"}, IDs: []int64{3}}, `PUT /rest/flag_type/3 {"ids":[3],"names":["a/b"]}`},
+		{mapping.FlagTypeUpdate{Names: []string{".."}}, `PUT /rest/flag_type/names {"names":[".."]}`},
+	} {
+		call, err := PlanUpdateFlagTypes(mapping.Bugzilla5(), c.request)
+		if err != nil || shown(call) != c.want || call.IsRead() {
+			t.Errorf("got %s (%v), want %s", shown(call), err, c.want)
+		}
+	}
+	if _, err := PlanUpdateFlagTypes(mapping.BMO(), mapping.FlagTypeUpdate{IDs: []int64{1}}); err == nil {
+		t.Error("the bmo dialect takes flag type updates")
+	}
+	if _, err := PlanCreateFlagType(mapping.BMO(), mapping.FlagTypeCreate{}); err == nil {
+		t.Error("the bmo dialect takes flag type creates")
+	}
+}
+
+func TestPlanAttachments(t *testing.T) {
+	read := mapping.AttachmentsRequest{Bugs: []string{"5", "3"}, Attachments: []string{"1"}, Include: []string{"id"}}
+	call, err := PlanBugAttachments(mapping.Bugzilla5(), read)
+	if want := "GET /rest/bug/5/attachment?attachment_ids=1&ids=3&include_fields=id"; err != nil || shown(call) != want {
+		t.Errorf("got %s (%v), want %s", shown(call), err, want)
+	}
+	call, err = PlanAttachment(mapping.Bugzilla5(), mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
+	if want := "GET /rest/bug/attachment/1?attachment_ids=2&ids=5"; err != nil || shown(call) != want {
+		t.Errorf("got %s (%v), want %s", shown(call), err, want)
+	}
+	call, err = PlanBugAttachments(mapping.Bugzilla5(), mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
+	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want {
+		t.Errorf("got %s (%v), want %s", shown(call), err, want)
+	}
+	call, err = PlanCreateAttachment(mapping.Bugzilla5(), mapping.AttachmentCreate{Bugs: []string{"a/b", "7"}})
+	if want := `POST /rest/bug/ids/attachment {"ids":["a/b",7]}`; err != nil || shown(call) != want {
+		t.Errorf("got %s (%v), want %s", shown(call), err, want)
+	}
+}
+
+func TestAuthorize(t *testing.T) {
+	caller := upstream.Caller{Credentials: upstream.Credentials{
+		APIKey: "K", Login: "l", Password: "p", Token: "8-t", Cookies: "Bugzilla_login=8", Authorization: "Bearer K",
+	}}
+	query, header := url.Values{}, http.Header{}
+	if body := authorize(mapping.Bugzilla5(), &Call{}, caller, query, header); body != nil {
+		t.Errorf("a read puts %s in a body", body.AppendJSON(nil))
+	}
+	if want := "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t"; query.Encode() != want {
+		t.Errorf("a read's query is %s, want %s", query.Encode(), want)
+	}
+	if header.Get("Authorization") != "" || header.Get("Cookie") != "Bugzilla_login=8" {
+		t.Errorf("a read's headers are %v", header)
+	}
+	query, header = url.Values{}, http.Header{}
+	body := authorize(mapping.Bugzilla5(), &Call{Body: mapping.Members{}}, caller, query, header)
+	if len(query) != 0 || len(body) != 4 {
+		t.Errorf("a write has query %v and body %s", query, body.AppendJSON(nil))
+	}
+	caller.Credentials.Authorization = ""
+	authorize(mapping.BMO(), &Call{}, caller, query, header)
+	if len(query) != 0 || header.Get("X-BUGZILLA-API-KEY") != "K" || header.Get("X-BUGZILLA-TOKEN") != "8-t" {
+		t.Errorf("for bmo the query is %v and the headers %v", query, header)
+	}
+	caller.Credentials = upstream.Credentials{APIKey: "T", Authorization: "Bearer T"}
+	header = http.Header{}
+	authorize(mapping.BMO(), &Call{}, caller, query, header)
+	if header.Get("Authorization") != "Bearer T" || header.Get("X-BUGZILLA-API-KEY") != "" {
+		t.Errorf("a bearer token goes to bmo as %v", header)
+	}
+}
+
+// FuzzResource proves that no name makes a path that means another resource.
+func FuzzResource(f *testing.F) {
+	for _, seed := range []string{"a", "..", ".", "a/b", "../../x", "%2e%2e", "a?b#c", "ü", "\x00", " ", "a;b", "\\..\\", "%"} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, name string, stock bool) {
+		dialect := mapping.BMO()
+		if stock {
+			dialect = mapping.Bugzilla5()
+		}
+		escaped, err := resource(dialect, "flag_type", name)
+		if err != nil {
+			return
+		}
+		parsed, err := url.Parse("http://tracker.example" + escaped)
+		if err != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
+			t.Fatalf("%q makes %q: %v", name, escaped, err)
+		}
+		segments := strings.Split(parsed.EscapedPath(), "/")
+		if len(segments) != 4 || path.Clean(parsed.EscapedPath()) != parsed.EscapedPath() {
+			t.Fatalf("%q makes %q, which is another resource", name, escaped)
+		}
+		if decoded, err := url.PathUnescape(segments[3]); err != nil || decoded != name {
+			t.Fatalf("%q arrives as %q", name, decoded)
+		}
+		if stock && strings.ContainsAny(strings.ToLower(escaped), "\\") || stock && strings.Contains(escaped, "%2F") {
+			t.Fatalf("%q makes %q, which a stock tracker refuses", name, escaped)
+		}
+	})
+}
