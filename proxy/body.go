@@ -1,0 +1,143 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+)
+
+// members reads what a write says: its body, with the query's parameters above it, and without credentials. Checks are in
+// the tracker's order: syntax, then credentials, then login, then fields (wire-facts.md, section 1, Credentials).
+func (x *exchange) members() (mapping.Members, error) {
+	members, err := x.body()
+	if err != nil {
+		return nil, x.bodyError(err)
+	}
+	x.caller.Credentials, err = credentials(x.r.Header, x.query, &members)
+	if err != nil {
+		return nil, err
+	}
+	if x.caller.Anonymous() {
+		return nil, loginRequired()
+	}
+	for _, each := range grouped(x.query) {
+		if !isCredential(each.name) {
+			members.Set(each.name, each.value(false))
+		}
+	}
+	return members, nil
+}
+
+func loginRequired() *mapping.Error {
+	return failure(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.", nil)
+}
+
+// body reads the body as its type says: the two form types are forms, everything else is JSON, and so is a body without
+// a type, since interface.md knows nothing but JSON (docs/divergences.md).
+func (x *exchange) body() (mapping.Members, error) {
+	if coding := strings.TrimSpace(x.r.Header.Get("Content-Encoding")); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, mapping.Refuse(mapping.CodeJSON, "The body must not be compressed.")
+	}
+	limit := x.server.options.Limits.Body
+	if x.r.ContentLength > limit {
+		return nil, &mapping.LimitError{Kind: mapping.LimitBody, Max: limit}
+	}
+	switch kind, attributes := mediaType(x.r.Header); kind {
+	case "application/x-www-form-urlencoded":
+		return x.urlencoded(x.r.Body)
+	case "multipart/form-data":
+		return x.multipart(x.r.Body, attributes["boundary"])
+	default:
+		return x.json(x.r.Body)
+	}
+}
+
+// json reads a JSON body. Nothing at all, null and 0 count as an empty object (wire-facts.md, section 1, Request bodies).
+func (x *exchange) json(body io.Reader) (mapping.Members, error) {
+	text, blobs, err := mapping.Split(nil, body, x.splitOptions())
+	x.blobs = blobs
+	var syntax *mapping.SyntaxError
+	if errors.As(err, &syntax) && syntax.Kind == mapping.SyntaxEmpty {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if kind := jsontext.Value(text).Kind(); kind == 'n' || string(text) == "0" {
+		return nil, nil
+	}
+	return mapping.ParseMembers(text)
+}
+
+// splitOptions diverts the payload of an attachment create, and of nothing else: what no operation knows stays as it is.
+func (x *exchange) splitOptions() mapping.SplitOptions {
+	depth := -1
+	if x.operation == mapping.OpCreateAttachment {
+		depth = 1
+	}
+	return mapping.SplitOptions{Limits: x.server.options.Limits.Limits, Dir: x.server.options.BlobDir, Depths: []int{depth}}
+}
+
+// bodyError makes the error for a body that could not be read.
+func (x *exchange) bodyError(err error) error {
+	var known *mapping.Error
+	var syntax *mapping.SyntaxError
+	var limit *mapping.LimitError
+	var store *mapping.BlobError
+	switch {
+	case errors.As(err, &known), errors.As(err, &store):
+		return err
+	case errors.As(err, &limit):
+		return x.limitError(limit)
+	case errors.As(err, &syntax) && syntax.Kind.Base64():
+		return mapping.BadBase64(err)
+	case errors.As(err, &syntax):
+		return mapping.Refuse(mapping.CodeJSON, "The request body is not valid JSON: %s.", syntax)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		x.w.Header().Set("Connection", "close")
+		return failure(codeSlowClient, reasonSlowClient, "The request body did not arrive in time.", err)
+	case x.r.Context().Err() != nil:
+		return x.r.Context().Err()
+	default:
+		failed := mapping.Refuse(mapping.CodeJSON, "The request body could not be read.")
+		failed.Err = err
+		return failed
+	}
+}
+
+// limitError refuses a body that asks for too much. Nesting has the tracker's own code for it.
+func (x *exchange) limitError(limit *mapping.LimitError) error {
+	x.w.Header().Set("Connection", "close")
+	message := fmt.Sprintf("The request is too large: %s.", limit)
+	if limit.Kind == mapping.LimitDepth || limit.Kind == mapping.LimitNumber {
+		return mapping.Refuse(mapping.CodeJSON, "%s", message)
+	}
+	return tooLarge(mapping.CodeTooLarge, message, limit)
+}
+
+// boundedBody ends with a *mapping.LimitError where a body is longer than it may be.
+func boundedBody(body io.Reader, limit int64) io.Reader {
+	return &boundedReader{src: http.MaxBytesReader(nil, io.NopCloser(body), limit), limit: limit}
+}
+
+type boundedReader struct {
+	src   io.Reader
+	limit int64
+}
+
+// Read implements io.Reader.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p)
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		err = &mapping.LimitError{Kind: mapping.LimitBody, Max: b.limit, Offset: b.limit}
+	}
+	return n, err
+}

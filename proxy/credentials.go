@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// credentialNames are the parameters that carry each kind of credential, the stronger name first
+// (wire-facts.md, section 1, Credentials).
+var credentialNames = []struct {
+	names []string
+	field func(*upstream.Credentials) *string
+}{
+	{[]string{"api_key", "Bugzilla_api_key"}, func(c *upstream.Credentials) *string { return &c.APIKey }},
+	{[]string{"login", "Bugzilla_login"}, func(c *upstream.Credentials) *string { return &c.Login }},
+	{[]string{"password", "Bugzilla_password"}, func(c *upstream.Credentials) *string { return &c.Password }},
+	{[]string{"token", "Bugzilla_token"}, func(c *upstream.Credentials) *string { return &c.Token }},
+}
+
+// isCredential tells whether a parameter or member of that name is a credential.
+func isCredential(name string) bool {
+	for _, kind := range credentialNames {
+		if name == kind.names[0] || name == kind.names[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// credentials gathers what the client showed. The query beats the body, the body beats the headers; what is in the body is
+// taken out of it. members is nil for reads.
+func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
+	var found upstream.Credentials
+	for _, kind := range credentialNames {
+		value, err := fromQuery(query, kind.names, members != nil)
+		if err != nil {
+			return found, err
+		}
+		inBody, err := fromBody(members, kind.names)
+		if err != nil {
+			return found, err
+		}
+		*kind.field(&found) = firstOf(value, inBody)
+	}
+	addHeaders(&found, header)
+	return found, nil
+}
+
+// fromQuery finds a credential in the query. Given twice it is refused on reads, and the first counts on writes.
+func fromQuery(query parameters, names []string, write bool) (string, error) {
+	for _, name := range names {
+		values := query.all(name)
+		if len(values) > 1 && !write {
+			return "", badCredential(name)
+		}
+		if len(values) > 0 && strings.TrimSpace(values[0]) != "" {
+			return strings.TrimSpace(values[0]), nil
+		}
+	}
+	return "", nil
+}
+
+// fromBody takes a credential out of the body, under each of its names.
+func fromBody(members *mapping.Members, names []string) (string, error) {
+	if members == nil {
+		return "", nil
+	}
+	found := ""
+	for _, name := range names {
+		value := members.Take(name)
+		text, ok := scalar(value)
+		if !ok {
+			return "", badCredential(name)
+		}
+		found = firstOf(found, text)
+	}
+	return found, nil
+}
+
+// scalar gives the text of a JSON string or number, and nothing for null or an absent member.
+func scalar(value jsontext.Value) (text string, ok bool) {
+	if value == nil {
+		return "", true
+	}
+	switch value.Kind() {
+	case '"':
+		plain, err := jsontext.AppendUnquote(nil, value)
+		return strings.TrimSpace(string(plain)), err == nil
+	case '0':
+		return string(value), true
+	case 'n':
+		return "", true
+	default:
+		return "", false
+	}
+}
+
+func badCredential(name string) *mapping.Error {
+	return mapping.Refuse(mapping.CodeBadKey, "The parameter %q must be given once, as a string.", name)
+}
+
+// addHeaders adds what came in headers where neither query nor body said anything of the kind.
+func addHeaders(found *upstream.Credentials, header http.Header) {
+	found.Authorization = strings.TrimSpace(header.Get("Authorization"))
+	found.Cookies = strings.Join(header.Values("Cookie"), "; ")
+	found.APIKey = firstOf(found.APIKey, headerText(header, "X-Bugzilla-Api-Key"), found.Bearer())
+	found.Token = firstOf(found.Token, headerText(header, "X-Bugzilla-Token"))
+	if found.Login == "" && found.Password == "" {
+		found.Login = headerText(header, "X-Bugzilla-Login")
+		found.Password = headerText(header, "X-Bugzilla-Password")
+	}
+}
+
+func headerText(header http.Header, name string) string { return strings.TrimSpace(header.Get(name)) }
+
+// firstOf gives the first text that is not empty.
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

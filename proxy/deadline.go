@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// callContext is the context of one call to the tracker. Its deadline holds until the answer begins: what follows is
+// bounded by the pauses of either side instead, so that a large attachment to a slow client is not cut by the clock.
+type callContext struct {
+	context.Context
+	deadline time.Time
+	timer    *time.Timer
+	detach   func() bool
+	done     chan struct{}
+
+	mu  sync.Mutex
+	err error
+}
+
+// newCallContext starts the clock. end must be called when nothing of the call is in use any more.
+func newCallContext(parent context.Context, limit time.Duration) *callContext {
+	c := &callContext{Context: parent, deadline: time.Now().Add(limit), done: make(chan struct{})}
+	c.detach = context.AfterFunc(parent, func() { c.finish(parent.Err()) })
+	c.timer = time.AfterFunc(limit, func() { c.finish(context.DeadlineExceeded) })
+	return c
+}
+
+// begun lifts the deadline: the answer has begun.
+func (c *callContext) begun() { c.timer.Stop() }
+
+// end cancels what may still be going on.
+func (c *callContext) end() {
+	c.timer.Stop()
+	c.detach()
+	c.finish(context.Canceled)
+}
+
+func (c *callContext) finish(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		close(c.done)
+	}
+}
+
+// Deadline implements context.Context.
+func (c *callContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// Done implements context.Context.
+func (c *callContext) Done() <-chan struct{} { return c.done }
+
+// Err implements context.Context.
+func (c *callContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}

@@ -1,0 +1,66 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+
+	"portico/mapping"
+)
+
+// codeClientGone, codeSlowClient and the like follow the rule of Portico's own codes: the last three digits are the status.
+const (
+	codeClientGone = 200000 + StatusClientGone
+	codeSlowClient = 200000 + http.StatusRequestTimeout
+)
+
+// asError makes the error that a client sees of any error. What is not meant for clients is told in general words.
+func asError(err error, write bool) *mapping.Error {
+	var known *mapping.Error
+	var stream *mapping.StreamError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.DeadlineExceeded):
+		failed := failure(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not answer in time.", err)
+		failed.Unknown = write
+		return failed
+	case errors.Is(err, context.Canceled):
+		return failure(codeClientGone, reasonClientGone, "The client did not wait for the answer.", err)
+	case errors.As(err, &stream):
+		return failure(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer broke off.", err)
+	default:
+		return failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", err)
+	}
+}
+
+// Reasons that only this package has.
+const (
+	reasonClientGone mapping.Reason = "client-gone"
+	reasonSlowClient mapping.Reason = "client-too-slow"
+)
+
+func failure(code int, reason mapping.Reason, message string, cause error) *mapping.Error {
+	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason, Err: cause}
+}
+
+// tooLarge refuses what is beyond a limit.
+func tooLarge(code int, message string, cause error) *mapping.Error {
+	return failure(code, mapping.ReasonTooLarge, message, cause)
+}
+
+// causeText is what a log may say of a cause. Errors of HTTP clients name the URL, and credentials travel in the query of
+// one, so only what lies beneath is told.
+func causeText(err error) string {
+	var address *url.Error
+	if errors.As(err, &address) {
+		return address.Op + ": " + address.Err.Error()
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Op + ": " + path.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,189 @@
+package proxy_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+// fakeTracker is a Tracker whose answers a test writes down. Where a test says nothing, it answers with an empty success.
+type fakeTracker struct {
+	flagTypes         func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error)
+	createFlagType    func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error)
+	updateFlagTypes   func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error)
+	bugAttachments    func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error)
+	attachment        func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error)
+	createAttachment  func(context.Context, upstream.Caller, mapping.AttachmentCreate) (mapping.AttachmentsCreated, error)
+	updateAttachments func(context.Context, upstream.Caller, mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error)
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func (f *fakeTracker) called(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, name)
+}
+
+// asked lists the calls so far.
+func (f *fakeTracker) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.calls...)
+}
+
+func document(text string) *mapping.Document { return mapping.NewDocument([]byte(text)) }
+
+const noFlagTypes = `{"bug":[],"attachment":[]}`
+
+func (f *fakeTracker) FlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	f.called("FlagTypes")
+	if f.flagTypes == nil {
+		return mapping.FlagTypes{Document: document(noFlagTypes)}, nil
+	}
+	return f.flagTypes(ctx, caller, request)
+}
+
+func (f *fakeTracker) CreateFlagType(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+	f.called("CreateFlagType")
+	if f.createFlagType == nil {
+		return mapping.FlagTypeCreated{Document: document(`{"id":1,"flag_id":1}`)}, nil
+	}
+	return f.createFlagType(ctx, caller, request)
+}
+
+func (f *fakeTracker) UpdateFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+	f.called("UpdateFlagTypes")
+	if f.updateFlagTypes == nil {
+		return mapping.FlagTypesUpdated{Document: document(`{"flagtypes":[]}`)}, nil
+	}
+	return f.updateFlagTypes(ctx, caller, request)
+}
+
+func (f *fakeTracker) BugAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	f.called("BugAttachments")
+	if f.bugAttachments == nil {
+		return mapping.Attachments{Document: document(`{"bugs":{"5":[]},"attachments":{}}`)}, nil
+	}
+	return f.bugAttachments(ctx, caller, request)
+}
+
+func (f *fakeTracker) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	f.called("Attachment")
+	if f.attachment == nil {
+		return mapping.Attachments{Document: document(`{"bugs":{},"attachments":{}}`)}, nil
+	}
+	return f.attachment(ctx, caller, request)
+}
+
+func (f *fakeTracker) CreateAttachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+	f.called("CreateAttachment")
+	if f.createAttachment == nil {
+		return mapping.AttachmentsCreated{Document: document(`{"ids":[1]}`)}, nil
+	}
+	return f.createAttachment(ctx, caller, request)
+}
+
+func (f *fakeTracker) UpdateAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+	f.called("UpdateAttachments")
+	if f.updateAttachments == nil {
+		return mapping.AttachmentsUpdated{Document: document(`{"attachments":[]}`)}, nil
+	}
+	return f.updateAttachments(ctx, caller, request)
+}
+
+// serve starts a Server on a real socket and gives its base URL.
+func serve(t *testing.T, options proxy.Options) string {
+	t.Helper()
+	if options.Tracker == nil {
+		options.Tracker = &fakeTracker{}
+	}
+	handler, err := proxy.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// reply is an HTTP answer with its body read.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	length int64
+}
+
+// ask sends one request. header is a list of names and values.
+func ask(t *testing.T, method, url, body string, header ...string) reply {
+	t.Helper()
+	var source io.Reader
+	if body != "" {
+		source = strings.NewReader(body)
+	}
+	request, err := http.NewRequest(method, url, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Add(header[i], header[i+1])
+	}
+	return send(t, request)
+}
+
+// send sends a request on a connection of its own and follows no redirect.
+func send(t *testing.T, request *http.Request) reply {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, string(text), response.ContentLength}
+}
+
+// member gives the text of one member of a JSON answer.
+func (r reply) member(t *testing.T, name string) string {
+	t.Helper()
+	members, err := mapping.ParseMembers(jsontext.Value(r.body))
+	if err != nil {
+		t.Fatalf("not a JSON object: %q", r.body)
+	}
+	return string(members.Get(name))
+}
+
+// wantError checks status and code of an error answer, and its shape.
+func (r reply) wantError(t *testing.T, status int, code string) {
+	t.Helper()
+	if r.status != status || r.member(t, "code") != code || r.member(t, "error") != "true" {
+		t.Errorf("got %d %s, want status %d and code %s", r.status, r.body, status, code)
+	}
+	if !strings.HasPrefix(r.body, `{"error":`) || r.member(t, "message") == "" || r.member(t, "documentation") == "" {
+		t.Errorf("not the shape of an error: %s", r.body)
+	}
+}
+
+func (r reply) wantStatus(t *testing.T, status int) {
+	t.Helper()
+	if r.status != status {
+		t.Fatalf("got %d %s, want %d", r.status, r.body, status)
+	}
+}

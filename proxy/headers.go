@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"portico/mapping"
+)
+
+// Headers of Portico's own.
+const (
+	headerRequestID = "X-Request-Id"
+	// headerReason names why Portico itself answered with an error, so that its errors can be told from the tracker's.
+	headerReason = "Portico-Error"
+)
+
+// allowedHeaders are the request headers that a browser may send from elsewhere: those of a real tracker, and those that
+// carry credentials (clients.md, section 4, row 19).
+const allowedHeaders = "origin, content-type, accept, x-requested-with, " +
+	"x-bugzilla-api-key, x-bugzilla-token, x-bugzilla-login, x-bugzilla-password, authorization"
+
+// setCommonHeaders sets what every answer of a tracker carries (wire-facts.md, section 1, Representation).
+func setCommonHeaders(header http.Header) {
+	header.Set("Access-Control-Allow-Origin", "*")
+	header.Set("Access-Control-Allow-Headers", allowedHeaders)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "SAMEORIGIN")
+	header.Set("X-Xss-Protection", "1; mode=block")
+}
+
+// setErrorHeaders tells Portico's own errors apart and when to come back.
+func setErrorHeaders(header http.Header, failed *mapping.Error) {
+	if failed.Reason != "" {
+		reason := string(failed.Reason)
+		if failed.Unknown {
+			reason += "; outcome=unknown"
+		}
+		header.Set(headerReason, reason)
+	}
+	if failed.RetryAfter > 0 {
+		header.Set("Retry-After", wholeSeconds(failed.RetryAfter+time.Second-1))
+	}
+}
+
+// setCacheHeaders says how the cache came by an answer (RFC 9211, RFC 9111 section 5.1).
+func setCacheHeaders(header http.Header, info *mapping.CacheInfo) {
+	if info == nil {
+		return
+	}
+	words := []string{"Portico"}
+	if info.Hit {
+		words = append(words, "hit")
+		header.Set("Age", wholeSeconds(info.Age))
+	} else {
+		words = append(words, "fwd="+firstOf(info.Forward, "miss"))
+	}
+	if info.Stored {
+		words = append(words, "stored")
+	}
+	if info.Collapsed {
+		words = append(words, "collapsed")
+	}
+	if info.TTL != 0 {
+		words = append(words, "ttl="+wholeSeconds(info.TTL))
+	}
+	if info.Detail != "" {
+		words = append(words, "detail="+info.Detail)
+	}
+	header.Set("Cache-Status", strings.Join(words, "; "))
+}
+
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64(d/time.Second), 10)
+}
+
+// matches tells whether If-None-Match names a tag: quoted, bare, in a list, or as a star. A weak form is no match, as for
+// a real tracker (recorded as proto.etag.weak).
+func matches(header http.Header, etag string) bool {
+	bare := strings.Trim(etag, `"`)
+	if bare == "" {
+		return false
+	}
+	for item := range strings.SplitSeq(strings.Join(header.Values("If-None-Match"), ","), ",") {
+		item = strings.TrimSpace(item)
+		if item == "*" || strings.Trim(item, `"`) == bare {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"portico/mapping"
+)
+
+// representation is the form in which one answer is written.
+type representation struct {
+	// contentType is the answer's; the page and the callback follow from it.
+	contentType string
+	// page wraps the JSON in HTML for people.
+	page bool
+	// callback is the name of a JSONP function.
+	callback string
+}
+
+const typeJSON = "application/json; charset=UTF-8"
+
+// offered are the exact types that a tracker negotiates, the preferred first (wire-facts.md, section 1, Representation).
+var offered = []string{"application/json", "application/javascript", "text/javascript", "text/html"}
+
+// negotiate picks the representation by Accept alone. Whatever is not one of the offered types, wildcards too, counts for
+// nothing, and an answer is never refused.
+func negotiate(header http.Header) representation {
+	best, weight := offered[0], 0.0
+	for part := range strings.SplitSeq(strings.Join(header.Values("Accept"), ","), ",") {
+		name, q := acceptItem(part)
+		if slices.Contains(offered, name) && q > weight {
+			best, weight = name, q
+		}
+	}
+	return representation{contentType: best + "; charset=UTF-8", page: best == "text/html"}
+}
+
+// acceptItem reads one item of an Accept header.
+func acceptItem(item string) (name string, q float64) {
+	name, rest, _ := strings.Cut(item, ";")
+	for parameter := range strings.SplitSeq(rest, ";") {
+		key, value, _ := strings.Cut(parameter, "=")
+		if strings.TrimSpace(key) != "q" {
+			continue
+		}
+		if weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
+			return strings.TrimSpace(name), weight
+		}
+	}
+	return strings.TrimSpace(name), 1
+}
+
+// withCallback turns a representation into JSONP when the query of a read asks for it. It beats Accept (recorded as
+// proto.jsonp.html); a name that could be more than a name is refused.
+func (as representation) withCallback(query parameters) (representation, error) {
+	callback := query.first("callback")
+	if callback == "" {
+		return as, nil
+	}
+	if strings.Trim(callback, callbackCharacters) != "" {
+		return as, mapping.Refuse(mapping.CodeCallback, "The callback must be the name of a JavaScript function.")
+	}
+	return representation{contentType: "text/javascript; charset=UTF-8", callback: callback}, nil
+}
+
+const callbackCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]"
+
+// plain tells whether the answer is nothing but the JSON text.
+func (as representation) plain() bool { return !as.page && as.callback == "" }
+
+// mediaType gives the type of a body without parameters; empty when there is none that can be read.
+func mediaType(header http.Header) (name string, attributes map[string]string) {
+	name, attributes, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		name, _, _ = strings.Cut(header.Get("Content-Type"), ";")
+		return strings.ToLower(strings.TrimSpace(name)), nil
+	}
+	return name, attributes
+}

@@ -1,0 +1,166 @@
+package proxy_test
+
+import (
+	"context"
+	"io"
+	"reflect"
+	"testing"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+const key = "?api_key=EditorKey"
+
+func TestFlagTypesByProduct(t *testing.T) {
+	var got mapping.FlagTypesRequest
+	tracker := &fakeTracker{flagTypes: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		got = request
+		return mapping.FlagTypes{Document: document(noFlagTypes)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	cases := []struct {
+		path string
+		want mapping.FlagTypesRequest
+	}{
+		{"/rest/flag_type/P", mapping.FlagTypesRequest{Product: "P"}},
+		{"/rest.cgi/flag_type/P", mapping.FlagTypesRequest{Product: "P"}},
+		{"/rest/flag_type/P/C", mapping.FlagTypesRequest{Product: "P", Component: "C"}},
+		{"/rest/flag_type/A%2FB", mapping.FlagTypesRequest{Product: "A/B"}},
+		{"/rest/flag_type/A%2FB/C%2fD", mapping.FlagTypesRequest{Product: "A/B", Component: "C/D"}},
+		{"/rest/flag_type/A%252FB", mapping.FlagTypesRequest{Product: "A%2FB"}},
+		{"/rest/flag_type/A+B%20&%20C", mapping.FlagTypesRequest{Product: "A+B & C"}},
+		{"/rest/flag_type/%C3%9Cn", mapping.FlagTypesRequest{Product: "Ün"}},
+		{"/rest/flag_type/P?component=comp/slash", mapping.FlagTypesRequest{Product: "P", Component: "comp/slash"}},
+		{"/rest/flag_type/P?component=a+b;x=1", mapping.FlagTypesRequest{Product: "P", Component: "a b"}},
+		{"/rest/flag_type/P/C?component=D", mapping.FlagTypesRequest{Product: "P", Component: "C"}},
+		{"/rest/flag_type/P?product=Q", mapping.FlagTypesRequest{Product: "P"}},
+		{"//rest/./x/%2e%2E//%66lag_type//P", mapping.FlagTypesRequest{Product: "P"}},
+	}
+	for _, c := range cases {
+		got = mapping.FlagTypesRequest{}
+		answer := ask(t, "GET", base+c.path, "")
+		if answer.status != 200 || answer.body != noFlagTypes || got != c.want {
+			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, answer.status, answer.body, got, c.want)
+		}
+	}
+	ask(t, "GET", base+"/rest/flag_type/P?component=a&component=b", "").wantError(t, 404, "51")
+}
+
+func TestCreateFlagTypeWithDefaults(t *testing.T) {
+	var got mapping.FlagTypeCreate
+	tracker := &fakeTracker{createFlagType: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+		got = request
+		return mapping.FlagTypeCreated{Document: document(`{"id":7,"flag_id":7}`)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	answer := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d","cc_list":["a@b.example"]}`)
+	answer.wantStatus(t, 201)
+	if answer.body != `{"id":7,"flag_id":7}` || *got.Name != "n" || *got.TargetType != "bug" || !*got.IsActive || *got.CCList != "a@b.example" {
+		t.Errorf("%s for %+v", answer.body, got)
+	}
+}
+
+func TestUpdateFlagTypesJoinsPathAndBody(t *testing.T) {
+	var got mapping.FlagTypeUpdate
+	tracker := &fakeTracker{updateFlagTypes: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+		got = request
+		return mapping.FlagTypesUpdated{Document: document(`{"flagtypes":[]}`)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	ask(t, "PUT", base+"/rest/flag_type/20"+key, `{"ids":[21],"names":["x"],"is_active":"0"}`).wantStatus(t, 200)
+	if !reflect.DeepEqual(got.IDs, []int64{20, 21}) || !reflect.DeepEqual(got.Names, []string{"x"}) || *got.IsActive {
+		t.Errorf("got %+v", got)
+	}
+	ask(t, "PUT", base+"/rest/flag_type/A%2FB"+key, `{}`).wantStatus(t, 200)
+	if !reflect.DeepEqual(got.Names, []string{"A/B"}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestReadAttachmentsJoinsQueryAndPath(t *testing.T) {
+	var got mapping.AttachmentsRequest
+	note := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+		got = request
+		return mapping.Attachments{Document: document(`{"bugs":{},"attachments":{}}`)}, nil
+	}
+	base := serve(t, proxy.Options{Tracker: &fakeTracker{bugAttachments: note, attachment: note}})
+	cases := []struct {
+		path string
+		want mapping.AttachmentsRequest
+	}{
+		{"/rest/bug/5/attachment", mapping.AttachmentsRequest{Bugs: []string{"5"}}},
+		{"/rest.cgi/bug/alias-one/attachment", mapping.AttachmentsRequest{Bugs: []string{"alias-one"}}},
+		{"/rest/bug/attachment/attachment", mapping.AttachmentsRequest{Bugs: []string{"attachment"}}},
+		{"/rest/%62ug/attachment/1", mapping.AttachmentsRequest{Attachments: []string{"1"}}},
+		{"/rest/bug/5/attachment?ids=3&ids=4&attachment_ids=9", mapping.AttachmentsRequest{Bugs: []string{"5", "3", "4"}, Attachments: []string{"9"}}},
+		{"/rest/bug/attachment/1?ids=5&attachment_ids=6", mapping.AttachmentsRequest{Bugs: []string{"5"}, Attachments: []string{"1", "6"}}},
+		{"/rest/bug/attachment/1?include_fields=id,size&include_fields=flags+data%2Bx&exclude_fields=data", mapping.AttachmentsRequest{
+			Attachments: []string{"1"}, Include: []string{"id", "size", "flags", "data", "x"}, Exclude: []string{"data"}}},
+		{"/rest/bug/5/attachment?include_fields=id;exclude_fields=summary", mapping.AttachmentsRequest{
+			Bugs: []string{"5"}, Include: []string{"id"}, Exclude: []string{"summary"}}},
+		{"/rest/bug/5/attachment?include_fields=", mapping.AttachmentsRequest{Bugs: []string{"5"}}},
+		{"/rest/bug/5/attachment?foo=%zz&x=%ff", mapping.AttachmentsRequest{Bugs: []string{"5"}}},
+	}
+	for _, c := range cases {
+		got = mapping.AttachmentsRequest{}
+		answer := ask(t, "GET", base+c.path, "")
+		if answer.status != 200 || !same(got, c.want) {
+			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, answer.status, answer.body, got, c.want)
+		}
+	}
+	ask(t, "GET", base+"/rest/bug/attachment/abc", "").wantError(t, 400, "52")
+	ask(t, "GET", base+"/rest/bug/attachment/1?attachment_ids=abc", "").wantError(t, 400, "52")
+}
+
+// same compares requests, an empty list being as good as none.
+func same(a, b mapping.AttachmentsRequest) bool {
+	equal := func(x, y []string) bool { return len(x) == 0 && len(y) == 0 || reflect.DeepEqual(x, y) }
+	return equal(a.Bugs, b.Bugs) && equal(a.Attachments, b.Attachments) &&
+		equal(a.Include, b.Include) && equal(a.Exclude, b.Exclude)
+}
+
+// created records what reached CreateAttachment, its content read while it was open.
+type created struct {
+	mapping.AttachmentCreate
+	content string
+	caller  upstream.Caller
+}
+
+func recordCreates(into *created) *fakeTracker {
+	return &fakeTracker{createAttachment: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+		text, err := io.ReadAll(request.Data.Reader())
+		*into = created{request, string(text), caller}
+		return mapping.AttachmentsCreated{Document: document(`{"ids":[11]}`)}, err
+	}}
+}
+
+func TestCreateAttachment(t *testing.T) {
+	var got created
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})
+	answer := ask(t, "POST", base+"/rest/bug/7/attachment"+key,
+		`{"ids":[7,8],"data":"c29tZQ==","file_name":"f","summary":"s","is_patch":1,"flags":[{"name":"review","status":"?","new":true}],"obsoletes":[],"encoding":"base64"}`)
+	answer.wantStatus(t, 201)
+	if answer.body != `{"ids":[11]}` || got.content != "c29tZQ==" || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
+		t.Errorf("%s for %+v", answer.body, got)
+	}
+	if *got.ContentType != "text/plain" || len(got.Flags) != 1 || got.Extra.Get("encoding") == nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestUpdateAttachments(t *testing.T) {
+	var got mapping.AttachmentUpdate
+	tracker := &fakeTracker{updateAttachments: func(_ context.Context, _ upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+		got = request
+		return mapping.AttachmentsUpdated{Document: document(`{"attachments":[]}`)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	ask(t, "PUT", base+"/rest/bug/attachment/5"+key, `{"is_patch":true,"ids":["5",6]}`).wantStatus(t, 200)
+	if !reflect.DeepEqual(got.IDs, []int64{5, 6}) || *got.ContentType != "text/plain" {
+		t.Errorf("got %+v", got)
+	}
+	ask(t, "PUT", base+"/rest/bug/attachment/5"+key, `{"ids":[6]}`).wantError(t, 400, "53")
+	ask(t, "PUT", base+"/rest/bug/attachment/x"+key, `{}`).wantError(t, 400, "52")
+}

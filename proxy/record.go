@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"portico/mapping"
+)
+
+// Observer is told of requests. Implementations are safe for concurrent use and quick.
+type Observer interface {
+	// Finished is called once for every request, after its last byte.
+	Finished(Record)
+}
+
+type nobody struct{}
+
+func (nobody) Finished(Record) {}
+
+// Names of what is not one of the seven operations in Record.Operation.
+const (
+	// OpPassthrough is a request that streamed through to the tracker.
+	OpPassthrough mapping.Operation = "passthrough"
+	// OpOptions is a question for the methods of a path.
+	OpOptions mapping.Operation = "options"
+	// OpNone is a request that nothing answers.
+	OpNone mapping.Operation = "none"
+)
+
+// StatusClientGone is the status in the record of a request whose client did not wait for the answer. It is never sent.
+const StatusClientGone = 499
+
+// Record tells what became of one request. It holds no credential.
+type Record struct {
+	// ID is the request's id: the client's own where it is harmless, else a random one.
+	ID string
+	// Operation is one of the seven, or one of the names of this package.
+	Operation mapping.Operation
+	// Status is the HTTP status of the answer.
+	Status int
+	// Reason is why Portico itself answered with an error, else empty.
+	Reason mapping.Reason
+	// Cache tells how the cache came by the answer; nil where no cache was asked.
+	Cache *mapping.CacheInfo
+	// Conflict says that ids of an attachment create did not name the bug of the path, which won.
+	Conflict bool
+	// Duration is from the first byte of the request's body to the last of the answer.
+	Duration time.Duration
+	// Bytes are those of the answer's body.
+	Bytes int64
+
+	client string
+	cause  error
+}
+
+type recordKey struct{}
+
+// recordOf finds the record that ServeHTTP opened.
+func recordOf(ctx context.Context) *Record {
+	record, _ := ctx.Value(recordKey{}).(*Record)
+	return record
+}
+
+// RequestID gives the id of the request that a context belongs to, empty outside of one.
+func RequestID(ctx context.Context) string {
+	if record := recordOf(ctx); record != nil {
+		return record.ID
+	}
+	return ""
+}
+
+// requestID takes the client's own id if it is short and harmless.
+func requestID(offered string) string {
+	if offered != "" && len(offered) <= 64 && strings.Trim(offered, idCharacters) == "" {
+		return offered
+	}
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails
+	return hex.EncodeToString(random[:])
+}
+
+const idCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+="
+
+// log writes the one line of a request. The query is left out, since credentials travel there.
+func (record *Record) log(logger *slog.Logger, r *http.Request) {
+	attributes := []slog.Attr{
+		slog.String("id", record.ID), slog.String("client", record.client),
+		slog.String("method", cut(r.Method, 16)), slog.String("path", shortPath(r.URL.EscapedPath())),
+		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
+		slog.Duration("duration", record.Duration), slog.Int64("bytes", record.Bytes),
+	}
+	if record.Cache != nil {
+		attributes = append(attributes, slog.String("cache", cacheWord(record.Cache)))
+	}
+	if record.Reason != "" {
+		attributes = append(attributes, slog.String("reason", string(record.Reason)))
+	}
+	if record.Conflict {
+		attributes = append(attributes, slog.Bool("ids_conflict", true))
+	}
+	if record.cause != nil {
+		attributes = append(attributes, slog.String("cause", causeText(record.cause)))
+	}
+	logger.LogAttrs(context.WithoutCancel(r.Context()), record.level(), "request", attributes...)
+}
+
+func (record *Record) level() slog.Level {
+	if record.Status >= http.StatusInternalServerError {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// cacheWord is the one word of the cache in a log line and a metric.
+func cacheWord(info *mapping.CacheInfo) string {
+	switch {
+	case info.Hit && info.Stale:
+		return "stale"
+	case info.Hit:
+		return "hit"
+	case info.Forward != "":
+		return info.Forward
+	default:
+		return "miss"
+	}
+}
+
+// shortPath cuts long segments, so that what does not belong in a path does not fill the log.
+func shortPath(escaped string) string {
+	segments := strings.Split(escaped, "/")
+	for i := range segments {
+		segments[i] = cut(segments[i], 48)
+	}
+	return cut(strings.Join(segments, "/"), 256)
+}
+
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit] + "…"
+}

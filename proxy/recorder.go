@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// recorder counts what is sent, and gives a client that takes nothing only so much time.
+type recorder struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	pause   time.Duration
+	status  int
+	bytes   int64
+}
+
+func newRecorder(w http.ResponseWriter, pause time.Duration) *recorder {
+	return &recorder{ResponseWriter: w, control: http.NewResponseController(w), pause: pause}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+	w.extend()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.extend()
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// extend gives the client another pause. A writer without deadlines, as in a test, has no slow clients.
+func (w *recorder) extend() { _ = w.control.SetWriteDeadline(time.Now().Add(w.pause)) }
+
+// Unwrap lets http.ResponseController through.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// pausedBody gives a client that sends nothing only so much time.
+type pausedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	pause   time.Duration
+}
+
+// Read implements io.Reader. Between reads no deadline stands: net/http would take it for the client's hanging up.
+func (b *pausedBody) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(b.pause))
+	n, err := b.ReadCloser.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"portico/mapping"
+)
+
+// Server answers legacy clients. It is an http.Handler, safe for concurrent use, and owns no goroutine.
+type Server struct {
+	options Options
+	trusted trustedProxies
+	router  *httprouter.Router
+	through http.Handler
+}
+
+// New makes a Server.
+func New(options Options) (*Server, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("set up the proxy: %w", err)
+	}
+	s := &Server{options: options, trusted: options.TrustedProxies}
+	s.router = s.routes()
+	s.through = s.passthrough()
+	return s, nil
+}
+
+// ServeHTTP implements http.Handler. It opens the record of the request, and closes it whatever happens.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	record := &Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone, client: s.trusted.client(r)}
+	recorder := newRecorder(w, s.options.ClientPause.Taking)
+	recorder.Header().Set(headerRequestID, record.ID)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
+	}
+	r = r.WithContext(context.WithValue(r.Context(), recordKey{}, record))
+	defer s.finish(recorder, r, record, time.Now())
+	s.route(recorder, r)
+}
+
+// finish is deferred: it turns a panic into the failure of this one request, and closes the record.
+func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time.Time) {
+	cause := recover()
+	abort := cause == http.ErrAbortHandler
+	if cause != nil && !abort {
+		s.logPanic(record, cause)
+		abort = w.status != 0
+		if !abort {
+			x := s.exchange(w, r, OpNone)
+			x.fail(failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", nil))
+		}
+	}
+	record.Status, record.Bytes, record.Duration = w.status, w.bytes, time.Since(start)
+	record.log(s.options.Logger, r)
+	s.options.Observer.Finished(*record)
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// logPanic tells where it happened, and what only if the runtime says so: any other value might hold a credential.
+func (s *Server) logPanic(record *Record, cause any) {
+	what := fmt.Sprintf("%T", cause)
+	if known, ok := cause.(runtime.Error); ok {
+		what = known.Error()
+	}
+	s.options.Logger.Error("a request panicked", slog.String("id", record.ID),
+		slog.String("panic", what), slog.String("stack", string(debug.Stack())))
+}
