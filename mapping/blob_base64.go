@@ -84,7 +84,7 @@ func (e *base64Stage) begin(out *blobSpool, exact bool) {
 // bulk takes the whole groups at the start of p and returns how many characters these are. It takes none while a
 // group begun by push is incomplete.
 func (e *base64Stage) bulk(p []byte) (int, error) {
-	if e.chars+e.pads > 0 {
+	if e.chars > 0 {
 		return 0, nil
 	}
 	taken := 0

@@ -123,6 +123,35 @@ func TestBlobsShareOneFile(t *testing.T) {
 	}
 }
 
+func TestCloseFreesMemory(t *testing.T) {
+	_, blobs := mustSplit(t, `[{"data":"QUJD"},{"data":"QUJD"}]`, SplitOptions{})
+	spool := blobs[0].spool
+	_ = blobs[0].Close()
+	if spool.mem == nil {
+		t.Error("the memory of an open blob is gone")
+	}
+	if _ = blobs[1].Close(); spool.mem != nil {
+		t.Error("the memory stays although all blobs are closed")
+	}
+}
+
+// TestCloseRemovesNamedFile is for systems that do not let a file go while it is open.
+func TestCloseRemovesNamedFile(t *testing.T) {
+	dir := t.TempDir()
+	_, blobs := mustSplit(t, `{"data":"QUJD"}`, SplitOptions{Limits: Limits{BlobMemory: -1}, Dir: dir})
+	name := filepath.Join(dir, "left")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	blobs[0].spool.name = name
+	if err := blobs[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
 func TestClosedBlobFails(t *testing.T) {
 	for _, memory := range []int64{0, -1} {
 		_, blobs := mustSplit(t, `[{"data":"QUJD"},{"data":"QUJD"}]`, SplitOptions{Limits: Limits{BlobMemory: memory}})

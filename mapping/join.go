@@ -191,6 +191,9 @@ func (r *joinReader) Read(p []byte) (n int, err error) {
 
 // WriteTo implements io.WriterTo.
 func (r *joinReader) WriteTo(w io.Writer) (n int64, err error) {
+	if r.closed.Load() {
+		return 0, fs.ErrClosed
+	}
 	for more := r.part != nil || r.advance(); more; more = r.advance() {
 		m, err := r.part.(io.WriterTo).WriteTo(w)
 		n += m

@@ -81,9 +81,20 @@ func TestJoinStopsWhenBlobIsClosed(t *testing.T) {
 	if _, err := joined.WriteTo(io.Discard); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("WriteTo: %v", err)
 	}
+}
+
+func TestClosedBodyIsSilent(t *testing.T) {
+	joined, err := Join([]byte(`{}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := joined.Open()
 	_ = body.Close()
 	if _, err := body.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("read after Close: %v", err)
+		t.Errorf("Read: %v", err)
+	}
+	if n, err := body.(io.WriterTo).WriteTo(io.Discard); !errors.Is(err, fs.ErrClosed) || n != 0 {
+		t.Errorf("WriteTo: %d, %v", n, err)
 	}
 }
 
@@ -111,6 +122,9 @@ func TestAppendBlobKeepsPlaces(t *testing.T) {
 	out = append(append(append(out, `,"x":`...), items[1]["x"]...), '}')
 	if got, want := rejoin(t, out, list), `{"a":"bmV3","b":"Qg==","c":null,"d":"bmV3","x":{"data":"Qw=="}}`; got != want {
 		t.Errorf("joined %s, want %s", got, want)
+	}
+	if len(list) != len(blobs)+1 {
+		t.Errorf("%d blobs in the list, and %d in the one before", len(list), len(blobs))
 	}
 }
 

@@ -21,7 +21,7 @@ func attachmentBody(n int) []byte {
 
 func BenchmarkSplit(b *testing.B) {
 	big := attachmentBody(12 << 20)
-	wrapped := bytes.ReplaceAll(big, []byte("AcOFRM"), []byte(`AcO\nFRM`))
+	wrapped := []byte(`{"data":"` + wrap(strings.Repeat("QUJDREVGR0hJSktM", 1<<20), 76, `\n`) + `"}`)
 	for _, c := range []struct {
 		name   string
 		body   []byte
@@ -29,7 +29,7 @@ func BenchmarkSplit(b *testing.B) {
 	}{
 		{"memory", big, 1 << 30},
 		{"file", big, 0},
-		{"breaks", wrapped, 1 << 30},
+		{"breaks", wrapped, 0},
 		{"small", attachmentBody(300), 0},
 		{"text", []byte(`["` + strings.Repeat("Some words, and no payload. ", 30000) + `"]`), 0},
 		{"flags", []byte(`[` + strings.Repeat(`{"id":12,"name":"review","is_active":true,"values":["X","?","+","-"]},`, 3000) + `1]`), 0},

@@ -57,7 +57,7 @@ func TestNoLimits(t *testing.T) {
 	}
 }
 
-// TestSplitBlames checks that the source's failure is told as such: neither the client's syntax nor an end of the text.
+// TestSplitBlamesTheSource checks that the source's failure is told as such: neither the client's syntax nor an end of the text.
 func TestSplitBlamesTheSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, text := range []string{``, `{`, `{"a`, `{"data":"QUJD`, `{"data":"QUJD\`, `12`, `{}`, `["` + "\xc3"} {
@@ -104,6 +104,9 @@ func TestTolerantKeepsLongText(t *testing.T) {
 			}
 			if blob := len(blobs) == 2; blob != c.blob || blobs[0].Base64() != (c.base64 || !c.blob) {
 				t.Errorf("%s: %d blobs, the first %v", c.name, len(blobs), blobs[0])
+			}
+			if len(blobs) == 1 && blobs[0].offset != 0 {
+				t.Errorf("%s: what went back to the skeleton still lies in the store", c.name)
 			}
 			if b := blobs[0]; c.blob && !c.base64 && b.Digest() != textBlob([]byte(c.inside)).Digest() {
 				t.Errorf("%s: digest of something else", c.name)

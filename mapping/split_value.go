@@ -155,9 +155,9 @@ func (s *splitter) divert() error {
 		case s.opts.Tolerant:
 			return s.keep(from, last)
 		case last:
-			return s.refuse(kind, s.in.offset()-1, from, last)
+			return s.refuse(kind, s.in.offset()-1, last)
 		}
-		return s.refuse(kind, s.in.offset(), from, last)
+		return s.refuse(kind, s.in.offset(), last)
 	}
 }
 
@@ -214,7 +214,7 @@ func (s *splitter) seal(b *Blob) error {
 }
 
 // refuse remembers that a payload is not base64 and reads over the rest of it.
-func (s *splitter) refuse(kind SyntaxKind, at, from int64, last bool) error {
+func (s *splitter) refuse(kind SyntaxKind, at int64, last bool) error {
 	if s.bad == nil {
 		s.bad = newSyntaxError(kind, at)
 	}
@@ -224,7 +224,6 @@ func (s *splitter) refuse(kind SyntaxKind, at, from int64, last bool) error {
 			return err
 		}
 	}
-	s.spool.truncate(from)
 	s.out = append(s.out, "null"...) // nobody sees it: Split ends with an error
 	return nil
 }
