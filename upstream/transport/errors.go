@@ -16,7 +16,7 @@ const (
 	LimitFull              Reason = "limit_full"                // refused here: no slot, no room in the queue, or no slot in time
 	Timeout                Reason = "timeout"                   // a deadline passed while the tracker had the call
 	Connect                Reason = "connect"                   // no connection: refused, unreachable, name unknown, TLS failed
-	Reset                  Reason = "reset"                     // the connection ended before an answer began
+	Reset                  Reason = "reset"                     // the connection ended before the header of an answer was whole
 	CutShort               Reason = "cut_short"                 // the connection ended inside the answer
 	BadAnswer              Reason = "bad_answer"                // not HTTP, or not what was due (see Fail)
 	ResponseHeaderTooLarge Reason = "response_header_too_large" // more header than MaxResponseHeaderBytes

@@ -1,0 +1,232 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// respond answers one request with raw bytes and then goes on with then.
+func respond(text string, then func(*net.TCPConn)) func(*net.TCPConn) {
+	return func(c *net.TCPConn) {
+		if _, err := readRequest(c); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, text)
+		if then != nil {
+			then(c)
+		}
+	}
+}
+
+func hangUp(c *net.TCPConn) { hang(c) }
+
+// TestFailures is the truth table of Reason and Unknown over real sockets. Unknown is asked of a POST; a GET is never unknown.
+func TestFailures(t *testing.T) {
+	o := BaseOptions{ResponseHeaderTimeout: 100 * time.Millisecond, BodyIdleTimeout: 100 * time.Millisecond, MaxResponseHeaderBytes: 4096}
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, c := range map[string]struct {
+		serve   func(*net.TCPConn)
+		reason  Reason
+		unknown bool
+	}{
+		"reset after the request":   {respond("", reset), Reset, true},
+		"closed after the request":  {respond("", nil), Reset, true},
+		"hangs":                     {respond("", hangUp), Timeout, true},
+		"cut inside the header":     {respond(ok+"X-A: ", nil), Reset, true},
+		"header too large":          {respond(ok+"X-A: "+strings.Repeat("a", 9000)+"\r\n\r\n", nil), ResponseHeaderTooLarge, true},
+		"not HTTP":                  {respond("SSH-2.0-OpenSSH\r\n\r\n", nil), BadAnswer, true},
+		"body cut short":            {respond(ok+"Content-Length: 9\r\n\r\nabc", nil), CutShort, true},
+		"body reset":                {respond(ok+"Content-Length: 9\r\n\r\nabc", reset), CutShort, true},
+		"chunked body cut short":    {respond(ok+"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", nil), CutShort, true},
+		"chunks that are none":      {respond(ok+"Transfer-Encoding: chunked\r\n\r\nzzz\r\n", nil), CutShort, true},
+		"silence inside the body":   {respond(ok+"Content-Length: 9\r\n\r\nabc", hangUp), Timeout, true},
+		"a whole answer":            {respond(ok+"Content-Length: 3\r\n\r\nabc", nil), "", false},
+		"a whole answer of failure": {respond("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", nil), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, w := rawTracker(t, c.serve), newBase(t, o)
+			_, _, err := do(w, post(t, tr.url))
+			if ReasonOf(err) != c.reason || OutcomeUnknown(err) != c.unknown {
+				t.Errorf("POST: %v; want %q, unknown %v", err, c.reason, c.unknown)
+			}
+			_, _, err = do(w, get(t, tr.url))
+			if ReasonOf(err) != c.reason || OutcomeUnknown(err) {
+				t.Errorf("GET: %v; want %q and never unknown", err, c.reason)
+			}
+		})
+	}
+}
+
+// TestCleanFailuresOfWrites are those where not a byte of the request can have reached a tracker.
+func TestCleanFailuresOfWrites(t *testing.T) {
+	plain := newTracker(t, func(http.ResponseWriter, *http.Request) {})
+	blocked := BaseOptions{DialTimeout: 50 * time.Millisecond, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	// A connection whose sending half is shut: net/http has written the header into its buffer, the socket took none of it.
+	halfShut := BaseOptions{Dial: func(_ context.Context, network, address string) (net.Conn, error) {
+		c, err := net.Dial(network, address)
+		if err == nil {
+			err = c.(*net.TCPConn).CloseWrite()
+		}
+		return c, err
+	}}
+	silent := rawTracker(t, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c); time.Sleep(100 * time.Millisecond) })
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		o      BaseOptions
+		req    *http.Request
+		reason Reason
+	}{
+		"dead port":         {BaseOptions{}, post(t, deadURL(t)), Connect},
+		"dial timeout":      {blocked, post(t, plain.url), Connect},
+		"TLS to plain HTTP": {BaseOptions{}, post(t, strings.Replace(plain.url, "http:", "https:", 1)), Connect},
+		"nothing sent":      {halfShut, post(t, silent.url), Reset},
+		"canceled before":   {BaseOptions{}, request(t, ended, http.MethodPost, plain.url, "{}"), Canceled},
+		"no host":           {BaseOptions{}, post(t, "http:///path"), Other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := do(newBase(t, c.o), c.req)
+			if ReasonOf(err) != c.reason || OutcomeUnknown(err) {
+				t.Errorf("%v; want %q and a known outcome", err, c.reason)
+			}
+		})
+	}
+}
+
+func TestUntrustedCertificateIsConnect(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	s.Config.ErrorLog = nil
+	_, _, err := do(newBase(t, BaseOptions{}), post(t, s.URL))
+	if ReasonOf(err) != Connect || OutcomeUnknown(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestUnknownOverTLS: the bytes of the handshake are not bytes of the request.
+func TestUnknownOverTLS(t *testing.T) {
+	got := make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			close(got)
+			panic(http.ErrAbortHandler)
+		}
+		if r.ProtoMajor != 1 {
+			t.Errorf("spoke %s", r.Proto)
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	w := newBase(t, BaseOptions{TLS: s.Client().Transport.(*http.Transport).TLSClientConfig})
+	if _, _, err := do(w, get(t, s.URL)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := do(w, post(t, s.URL))
+	<-got
+	if ReasonOf(err) != Reset || !OutcomeUnknown(err) {
+		t.Errorf("aborted after the request: %v", err)
+	}
+	old := BaseOptions{TLS: &tls.Config{RootCAs: x509Pool(s), MaxVersion: tls.VersionTLS11}}
+	if _, _, err = do(newBase(t, old), post(t, s.URL)); ReasonOf(err) != Connect || OutcomeUnknown(err) {
+		t.Errorf("handshake refused: %v", err)
+	}
+}
+
+func TestEndsOfTheCaller(t *testing.T) {
+	seen := make(chan struct{}, 2)
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		_, _ = readRequest(c)
+		seen <- struct{}{}
+		hang(c)
+	})
+	w := newBase(t, BaseOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-seen; cancel() }()
+	_, _, err := do(w, request(t, ctx, http.MethodPost, tr.url, "{}"))
+	if ReasonOf(err) != Canceled || !OutcomeUnknown(err) || !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = do(w, request(t, ctx, http.MethodPost, tr.url, "{}"))
+	if ReasonOf(err) != Timeout || !OutcomeUnknown(err) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("deadline: %v", err)
+	}
+}
+
+// TestRequestBodyFailures: what the caller sends badly is not the tracker's failure.
+func TestRequestBodyFailures(t *testing.T) {
+	tr := newTracker(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	for name, c := range map[string]struct {
+		body     io.Reader
+		declared int64
+	}{
+		"fails":     {io.MultiReader(strings.NewReader("ab"), errReader{}), 9},
+		"too short": {strings.NewReader("ab"), 9},
+		"too long":  {strings.NewReader("abcdefghijkl"), 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, t.Context(), http.MethodPost, tr.url, "x")
+			req.Body, req.ContentLength, req.GetBody = io.NopCloser(c.body), c.declared, nil
+			if _, _, err := do(newBase(t, BaseOptions{}), req); ReasonOf(err) != RequestBody {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, errors.New("the client hung up") }
+
+// TestErrorsThroughTheClient: http.Client wraps in *url.Error, which shows the URL; ours must not, and must be found.
+func TestErrorsThroughTheClient(t *testing.T) {
+	client := http.Client{Transport: newBase(t, BaseOptions{})}
+	req := request(t, WithOperation(t.Context(), "update attachments"), http.MethodPut, deadURL(t)+"/?api_key=secret", "{}")
+	_, err := client.Do(req)
+	var wrapped *url.Error
+	var own *Error
+	if !errors.As(err, &wrapped) || !errors.As(err, &own) || own.Reason != Connect || own.Op != "update attachments" {
+		t.Fatalf("%#v", err)
+	}
+	if strings.Contains(own.Error(), "secret") || !strings.Contains(own.Error(), "update attachments") {
+		t.Errorf("text: %s", own)
+	}
+}
+
+// TestNoProxyNoCompression: a tracker on a name is dialed itself, whatever the environment says.
+func TestNoProxyNoCompression(t *testing.T) {
+	t.Setenv("HTTP_PROXY", deadURL(t))
+	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Header.Values("Accept-Encoding")) })
+	var mu sync.Mutex
+	var dialed []string
+	w := newBase(t, BaseOptions{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		dialed = append(dialed, address)
+		var d net.Dialer
+		return d.DialContext(ctx, network, strings.TrimPrefix(tr.url, "http://"))
+	}})
+	_, body, err := do(w, get(t, "http://tracker.test/"))
+	if err != nil || body != "[]" {
+		t.Errorf("sent Accept-Encoding %s, error %v", body, err)
+	}
+	if len(dialed) != 1 || dialed[0] != "tracker.test:80" {
+		t.Errorf("dialed %v", dialed)
+	}
+}

@@ -1,0 +1,98 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// bigAnswer sends more than any prefetch and any socket buffer would swallow at once, then goes on until the client is gone.
+func bigAnswer(w http.ResponseWriter, _ *http.Request) {
+	block := make([]byte, 64<<10)
+	for {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+func TestMeasureReportsEveryEndOnce(t *testing.T) {
+	big := newTracker(t, bigAnswer)
+	cut := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", nil))
+	for name, c := range map[string]struct {
+		use  func(rt http.RoundTripper) error
+		want Sample
+	}{
+		"dead port": {func(rt http.RoundTripper) error {
+			_, _, err := do(rt, post(t, deadURL(t)))
+			return err
+		}, Sample{Method: "POST", Class: Write, Reason: Connect}},
+		"cut short": {func(rt http.RoundTripper) error {
+			_, _, err := do(rt, post(t, cut.url))
+			return err
+		}, Sample{Method: "POST", Class: Write, Status: 200, Reason: CutShort, Unknown: true, BytesIn: 3, BytesOut: 2}},
+		"closed early by choice": {func(rt http.RoundTripper) error {
+			resp, err := rt.RoundTrip(get(t, big.url))
+			_, _ = io.ReadFull(resp.Body, make([]byte, 10))
+			return errors.Join(err, resp.Body.Close(), resp.Body.Close())
+		}, Sample{Method: "GET", Class: Read, Status: 200, BytesIn: 10}},
+		"never closed, context ended": {func(rt http.RoundTripper) error {
+			ctx, cancel := context.WithCancel(WithShadow(t.Context()))
+			_, err := rt.RoundTrip(request(t, ctx, http.MethodGet, big.url, "")) //nolint:bodyclose // on purpose
+			cancel()
+			return err
+		}, Sample{Method: "GET", Class: Shadow, Status: 200, Reason: Canceled}},
+		"not what was due": {func(rt http.RoundTripper) error {
+			resp, err := rt.RoundTrip(get(t, big.url))
+			if !Fail(resp.Body, errors.New("not JSON")) {
+				t.Error("nobody heard")
+			}
+			return errors.Join(err, resp.Body.Close())
+		}, Sample{Method: "GET", Class: Read, Status: 200, Reason: BadAnswer}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen recorder
+			_ = c.use(Measure(newBase(t, BaseOptions{}), &seen))
+			got := seen.last(t)
+			got.Headers, got.Total = 0, 0
+			if got != c.want {
+				t.Errorf("sample %+v\nwant   %+v", got, c.want)
+			}
+			if n := len(seen.all()); n != 1 {
+				t.Errorf("%d samples", n)
+			}
+		})
+	}
+}
+
+func TestMeasureTimes(t *testing.T) {
+	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(30 * time.Millisecond)
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(30 * time.Millisecond)
+		_, _ = io.WriteString(w, "late")
+	})
+	var seen recorder
+	if _, _, err := do(Measure(newBase(t, BaseOptions{}), &seen), get(t, tr.url)); err != nil {
+		t.Fatal(err)
+	}
+	s := seen.last(t)
+	if s.Headers < 30*time.Millisecond || s.Total < s.Headers+25*time.Millisecond {
+		t.Errorf("header after %v, end after %v", s.Headers, s.Total)
+	}
+}
+
+// TestSampleCountsTries: what a call cost the tracker, not only what its caller saw.
+func TestSampleCountsTries(t *testing.T) {
+	tr := rawTracker(t, func(c *net.TCPConn) { _, _ = readRequest(c); reset(c) })
+	var seen recorder
+	rt := Measure(Retry(newBase(t, BaseOptions{}), RetryOptions{Base: time.Millisecond}), &seen)
+	_, _, _ = do(rt, request(t, WithRead(t.Context()), http.MethodPost, tr.url, "four"))
+	if s := seen.last(t); s.Tries != 3 || s.BytesOut != 12 || s.Reason != Reset || s.Class != Read {
+		t.Errorf("sample %+v", s)
+	}
+}
