@@ -1,0 +1,108 @@
+package arch
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// banned are texts that no file of the project may hold.
+var banned = []struct {
+	what    string
+	pattern *regexp.Regexp
+	// files limits the rule to names that match; nil is all.
+	files *regexp.Regexp
+}{
+	{
+		what:    "a path of one machine",
+		pattern: regexp.MustCompile(`(^|[\s"'` + "`" + `=(:])/(home|Users|root|work|tmp|private|farm)/[\w.-]`),
+	},
+	{
+		what:    "a package registry, which is the business of the machine that builds",
+		pattern: regexp.MustCompile(`proxy\.golang\.|sum\.golang\.|goproxy\.|deb\.debian\.|registry\.npmjs|pypi\.org|index\.docker\.`),
+	},
+	{
+		what:    "a private key",
+		pattern: regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE ` + `KEY-----`),
+	},
+	{
+		what:    "a mark of unfinished work: finish it or write an issue",
+		pattern: regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`),
+		files:   regexp.MustCompile(`\.(go|md|ya?ml|sh)$|^[A-Z]|^\.ci/`),
+	},
+	{
+		what:    "a mark of a merge that was not finished",
+		pattern: regexp.MustCompile(`^(<{7}|>{7}) `),
+	},
+}
+
+// checkText finds banned texts in a file.
+func checkText(name string, content []byte) []string {
+	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
+		return nil
+	}
+	var wrong []string
+	for i, line := range strings.Split(string(content), "\n") {
+		for _, b := range banned {
+			if (b.files == nil || b.files.MatchString(name)) && b.pattern.MatchString(line) {
+				wrong = append(wrong, fmt.Sprintf("%s:%d: holds %s: %.80s", name, i+1, b.what, line))
+			}
+		}
+	}
+	return wrong
+}
+
+func TestNoFileSaysWhatItMustNot(t *testing.T) {
+	top := root(t)
+	for _, name := range tracked(t) {
+		content, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range checkText(name, content) {
+			t.Error(wrong)
+		}
+	}
+}
+
+func TestBannedTextsAreFound(t *testing.T) {
+	for text, wrong := range map[string]int{
+		"see /" + "home/someone/notes":          1,
+		"path=/" + "tmp/x":                      1,
+		"\"/" + "root/go\"":                     1,
+		"https://host/" + "home/page":           0,
+		"GET /rest/bug/1/attachment":            0,
+		"GOPROXY=https://proxy." + "golang.org": 1,
+		"// TO" + "DO: later":                   1,
+		"todo lists are fine":                   0,
+		"-----BEGIN EC PRIVATE " + "KEY-----":   1,
+		strings.Repeat("<", 7) + " HEAD":        1,
+		"-----BEGIN CERTIFICATE-----":           0,
+	} {
+		if got := checkText("a.go", []byte(text)); len(got) != wrong {
+			t.Errorf("got %q, want %d findings in %q", got, wrong, text)
+		}
+	}
+}
+
+func TestImageIsBuiltWithTheModulesGo(t *testing.T) {
+	top := root(t)
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`)
+	module, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile(filepath.Join(top, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := version.FindSubmatch(module)
+	if m == nil || !bytes.Contains(image, append([]byte("FROM golang:"), m[1]...)) {
+		t.Errorf("go.mod asks for go %s, the Dockerfile is built from something else", m)
+	}
+}
