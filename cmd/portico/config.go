@@ -68,9 +68,6 @@ type TrackerConfig struct {
 	URL string `key:"url"`
 	// Dialect is what kind of server it is; auto asks it once.
 	Dialect string `key:"dialect" oneof:"auto|bugzilla-5|bmo"`
-	// Credentials is the form in which callers' keys are sent to it; auto is
-	// the form that the dialect understands.
-	Credentials string `key:"credentials" oneof:"auto|parameter|header"`
 	// Timeout is the longest wait for an answer to begin once the request has
 	// been sent.
 	Timeout time.Duration `key:"timeout" min:"10ms"`
@@ -99,7 +96,8 @@ type CacheConfig struct {
 	// LocalTTL is how long this process may answer without asking Redis; 0
 	// turns that level off.
 	LocalTTL time.Duration `key:"local_ttl" min:"0s"`
-	// TTL is how long an answer counts as fresh.
+	// TTL is how long an answer counts as fresh. A credential that was revoked
+	// is noticed when its answer is fetched again.
 	TTL time.Duration `key:"ttl" min:"1s"`
 	// StaleWhileRevalidate is how long after TTL an answer may still be given
 	// while a new one is fetched.
@@ -218,7 +216,7 @@ func Default() Config {
 			Redis:                RedisConfig{URL: redisEmbedded},
 			Scope:                "credential",
 			LocalTTL:             time.Second,
-			TTL:                  5 * time.Minute,
+			TTL:                  time.Minute,
 			StaleWhileRevalidate: 5 * time.Minute,
 			StaleIfError:         24 * time.Hour,
 		},
@@ -237,13 +235,14 @@ func Default() Config {
 	}
 }
 
-// defaultLimits leaves room for an attachment of 50 MB, which is 67 MB as
-// base64 and more with its neighbours.
+// defaultLimits leaves room for an attachment of 50 MB, which is 67 MB as base64
+// and more with its neighbours. A real tracker refuses deeper bodies than Depth
+// (wire-facts, section 1).
 func defaultLimits() LimitsConfig {
 	return LimitsConfig{
 		Header:      64 * KiB,
 		Body:        128 * MiB,
-		Depth:       64,
+		Depth:       512,
 		IDs:         1000,
 		Concurrency: 64,
 		Queue:       256,
@@ -255,7 +254,6 @@ func defaultLimits() LimitsConfig {
 // The walker calls it for each new entry of Config.Trackers.
 func (t *TrackerConfig) SetDefaults() {
 	t.Dialect = "auto"
-	t.Credentials = "auto"
 	t.Timeout = time.Minute
 }
 

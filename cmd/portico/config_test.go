@@ -107,7 +107,7 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"documentation", withTracker + "api: {documentation: 'javascript:x'}\n",
 			[]string{"c.yaml:2:22: api.documentation: is not an http or https URL"}},
 		{"local level longer than the shared", withTracker + "cache: {local_ttl: 1h}\n",
-			[]string{"c.yaml:2:20: cache.local_ttl: 1h0m0s is longer than ttl (5m0s)"}},
+			[]string{"c.yaml:2:20: cache.local_ttl: 1h0m0s is longer than ttl (1m0s)"}},
 		{"state", withTracker + "state: /var/lib/portico.db\n",
 			[]string{"c.yaml:2:8: state: is neither sqlite:FILE nor a postgres://HOST/DATABASE URL"}},
 		{"password of the state", withTracker + "state: postgres://me:pw@db/portico\n",
