@@ -29,7 +29,7 @@ type body struct {
 	atClose bool
 	begun   time.Time
 	bytes   atomic.Int64
-	waited  atomic.Int64
+	waited  stopwatch
 	whole   atomic.Bool
 	lasted  atomic.Int64 // set with whole
 	done    atomic.Bool
@@ -52,9 +52,9 @@ func watch(ctx context.Context, resp *http.Response, atClose bool, onDone func(e
 
 // Read reports the end of the data and every error but the end.
 func (b *body) Read(p []byte) (int, error) {
-	begun := time.Now()
+	b.waited.start()
 	n, err := b.inner.Read(p)
-	b.waited.Add(int64(time.Since(begun)))
+	b.waited.stop()
 	b.bytes.Add(int64(n))
 	switch {
 	case err == nil:
@@ -112,6 +112,6 @@ func (b *body) finish(err error) {
 	}
 	b.onDone(ending{
 		err: err, whole: b.whole.Load(), bytes: b.bytes.Load(),
-		waited: time.Duration(b.waited.Load()), lasted: lasted,
+		waited: b.waited.elapsed(), lasted: lasted,
 	})
 }

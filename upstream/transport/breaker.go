@@ -120,13 +120,13 @@ func (b *Breaker) finish(c *call, v verdict) {
 		return
 	}
 	c.over = true
-	delete(b.waiting, c)
 	if c.trial != nil {
 		c.trial.Stop()
 	}
 	if c.episode == b.episode {
 		b.count(c, v)
 	}
+	delete(b.waiting, c) // after count: a trial that expired is among those to release
 	released, why := b.released, &Error{Reason: BreakerOpen, RetryAfter: time.Until(b.until), Err: errReleased}
 	b.released = nil
 	b.mu.Unlock()

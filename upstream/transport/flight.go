@@ -142,18 +142,15 @@ type upload struct {
 	declared int64
 	tally    *tally
 	read     atomic.Int64
-	waited   atomic.Int64
+	waited   stopwatch
 	failed   atomic.Bool
 	closed   atomic.Bool
-	begun    atomic.Int64 // of the Read under way, in Unix nanoseconds; 0 = none
 }
 
 func (u *upload) Read(p []byte) (int, error) {
-	begun := time.Now()
-	u.begun.Store(begun.UnixNano())
+	u.waited.start()
 	n, err := u.inner.Read(p)
-	u.begun.Store(0)
-	u.waited.Add(int64(time.Since(begun)))
+	u.waited.stop()
 	total := u.read.Add(int64(n))
 	if u.tally != nil {
 		u.tally.out.Add(int64(n))
@@ -175,12 +172,5 @@ func (u *upload) broken() bool { return u != nil && u.failed.Load() }
 
 // slow tells whether most of the time was spent waiting for the caller's own bytes.
 func (u *upload) slow(since time.Time) bool {
-	if u == nil {
-		return false
-	}
-	waited := time.Duration(u.waited.Load())
-	if begun := u.begun.Load(); begun != 0 {
-		waited += time.Since(time.Unix(0, begun))
-	}
-	return waited > time.Since(since)/2
+	return u != nil && u.waited.elapsed() > time.Since(since)/2
 }
