@@ -14,8 +14,8 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # How long all tests of one package may take.
 TIMEOUT := 10m
 
-# How long all fuzz targets together may run, in seconds.
-FUZZ_SECONDS ?= 60
+# How long all fuzz targets together may take, in seconds.
+FUZZ_SECONDS ?= 90
 
 .DEFAULT_GOAL := help
 
@@ -43,6 +43,11 @@ prepare: ## install what the tests need and the machine lacks
 .PHONY: lint
 lint: format vet $(LINT) ## check form, vet and linters
 	$(LINT) run ./...
+
+.PHONY: fix
+fix: $(LINT) ## format, and mend what the linters can mend themselves
+	gofmt -w $$(go list -f '{{.Dir}}' ./...)
+	$(LINT) run --fix ./...
 
 .PHONY: format
 format: ## check that every Go file is formatted
