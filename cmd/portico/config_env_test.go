@@ -52,6 +52,7 @@ func TestUnknownVariablesAreProblems(t *testing.T) {
 		"PORTICO_LIMITS_IDS=many":          `PORTICO_LIMITS_IDS: limits.ids: "many" is not a whole number`,
 		"PORTICO_TRACKERS_URL=http://a/":   `PORTICO_TRACKERS_URL: no key has this name; did you mean "PORTICO_TRACKERS_NAME_URL"?`,
 		"PORTICO_CONFIG=/else.yaml":        "",
+		"PORTICO_STATE=postgres://me:pw@h": "",
 		"PORTICO_SERVICE_HOST=10.0.0.1":    "",
 		"PORTICO_ADMIN_SERVICE_PORT=9080":  "",
 		"PORTICO_PORT=tcp://10.0.0.1:8080": "",
@@ -112,6 +113,12 @@ func TestNoTwoKeysShareAVariable(t *testing.T) {
 			t.Errorf("%s stands for %s and %s", name, other, p)
 		}
 		seen[name] = p
+		for _, other := range leafPaths(reflect.TypeFor[Config](), "") {
+			_, key, named := strings.Cut(envName(other), "*")
+			if named && other != p && strings.HasPrefix(name, envName("trackers")) && strings.HasSuffix(name, key) {
+				t.Errorf("%s could be %s of some tracker", name, other)
+			}
+		}
 		if name == envConfigFile || serviceLink.MatchString(name) {
 			t.Errorf("%s, the variable of %s, means something else already", name, p)
 		}

@@ -165,11 +165,9 @@ func (w *walker) envNames() []string {
 	return names
 }
 
-// envPath finds the path that a variable stands for. Of several candidates the
-// one with the longest fixed part wins: _CA_FILE is a key, not the key FILE of
-// something called CA.
+// envPath finds the path that a variable stands for. That no two paths can be
+// meant is checked by a test over all keys.
 func (w *walker) envPath(name string) (string, bool) {
-	best, fixed := "", -1
 	for _, p := range w.paths {
 		before, after, named := strings.Cut(envName(p), "*")
 		if !named {
@@ -183,9 +181,9 @@ func (w *walker) envPath(name string) (string, bool) {
 			entry, ok = strings.CutSuffix(entry, after)
 		}
 		entry = strings.ToLower(strings.ReplaceAll(entry, "_", "-"))
-		if ok && entryName.MatchString(entry) && len(before)+len(after) > fixed {
-			best, fixed = strings.ReplaceAll(p, "*", entry), len(before)+len(after)
+		if ok && entryName.MatchString(entry) {
+			return strings.ReplaceAll(p, "*", entry), true
 		}
 	}
-	return best, fixed >= 0
+	return "", false
 }

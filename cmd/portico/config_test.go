@@ -61,6 +61,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			`c.yaml:5:8: limits.ids: 0 is less than 1`,
 			`c.yaml:7:14: cache.ttl: "5" is not a duration such as 500ms, 30s or 5m`,
 		}},
+		{"too much", withTracker + "limits: {header: 1GiB}\n",
+			[]string{"c.yaml:2:18: limits.header: 1GiB is more than 16MiB"}},
 		{"list for a text", withTracker + "listen: [a]\n", []string{"c.yaml:2:9: listen: is a list, but must be a plain value"}},
 		{"text for a section", withTracker + "limits: 5\n", []string{"c.yaml:2:9: limits: is a plain value, but must be a mapping"}},
 		{"mapping for a list", withTracker + "trusted_proxies: {a: b}\n", []string{"c.yaml:2:18: trusted_proxies: is a mapping, but must be a list"}},
@@ -85,6 +87,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"tracker not used", "trackers:\n  a: {url: 'http://a/'}\n  b: {url: 'http://b/'}\nprimary: a\n",
 			[]string{"c.yaml:3:6: warning: trackers.b: is not the primary tracker, and nothing else uses it"}},
 		{"url missing", "trackers:\n  main:\n    dialect: bmo\n", []string{"c.yaml:3:5: trackers.main.url: is missing"}},
+		{"url no text", "trackers: {main: {url: [x]}}\n",
+			[]string{"c.yaml:1:24: trackers.main.url: is a list, but must be a plain value"}},
 		{"dialect", "trackers: {main: {url: 'http://a/', dialect: bugzila-5}}\n",
 			[]string{`c.yaml:1:46: trackers.main.dialect: "bugzila-5" is not one of auto, bugzilla-5, bmo; did you mean "bugzilla-5"?`}},
 		{"listeners", withTracker + "listen: nonsense\nadmin: {listen: ':99999'}\n", []string{

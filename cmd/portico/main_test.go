@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
@@ -155,6 +157,35 @@ func TestLogger(t *testing.T) {
 	newLogger(&out, LogConfig{Level: "debug", Format: "text"}).DebugContext(context.Background(), "shown")
 	if !strings.Contains(out.String(), "level=DEBUG msg=shown") {
 		t.Errorf("got %s", &out)
+	}
+}
+
+func TestRedactURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"embedded":                        "embedded",
+		"sqlite:portico.db":               "sqlite:portico.db",
+		"https://host/~me@home/?a=b&c=d":  "https://host/~me@home/?a=REDACTED&c=REDACTED",
+		"https://me:hunter2@host/":        "https://REDACTED@host/",
+		"https://hunter2@host/":           "https://REDACTED@host/",
+		"//me:hunter2@host/":              "REDACTED",
+		"hunter2@host":                    "REDACTED",
+		"me:hunter2@host":                 "REDACTED",
+		"https://me:hunter2@ho st/":       "REDACTED",
+		"redis://host/?password=hunter2;": "redis://host/",
+	} {
+		if got := redactURL(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestACommandThatFailsDoesNotExitWithZero(t *testing.T) {
+	c := command{name: "try", prepare: func(*flag.FlagSet) runner {
+		return func(context.Context, environment, []string) (int, error) { return exitOK, errors.New("broken") }
+	}}
+	var stderr bytes.Buffer
+	if code := c.run(t.Context(), environment{stderr: &stderr}, nil); code != exitFailed || stderr.String() != "portico try: broken\n" {
+		t.Errorf("exit %d, %q", code, &stderr)
 	}
 }
 
