@@ -1,0 +1,171 @@
+package tracker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+var (
+	opBugGet    = operation{name: "bug.get", success: 200, do: (*call).bugGet}
+	opBugSearch = operation{name: "bug.search", success: 200, do: (*call).bugSearch}
+	opBugUpdate = operation{name: "bug.update", success: 200, write: true, do: (*call).bugUpdate}
+	opHistory   = operation{name: "bug.history", success: 200, do: (*call).history}
+)
+
+// bugGet reads bugs by id or alias.
+func (c *call) bugGet() (any, error) {
+	ids, err := c.idList("ids")
+	if err != nil {
+		return nil, err
+	}
+	bugs, faults := []any{}, []any{}
+	for _, id := range ids {
+		b, err := c.bug(id)
+		if f := asFailure(err); f != nil && truth(c.params["permissive"]) {
+			faults = append(faults, object{"id": text(id), "faultCode": f.code, "faultString": f.message})
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		bugs = append(bugs, c.bugObject(b))
+	}
+	return object{"bugs": bugs, "faults": faults}, nil
+}
+
+// bugSearch finds bugs by id, product, component, status, reporter or words of the summary.
+func (c *call) bugSearch() (any, error) {
+	wanted := map[string][]string{}
+	for _, name := range []string{"id", "product", "component", "status", "creator", "alias"} {
+		if v, ok := c.params[name]; ok {
+			wanted[name] = words(v, name == "id")
+		}
+	}
+	bugs := []any{}
+	for _, b := range c.tx.bugs.all() {
+		if c.tx.seesBug(c.user, b) && c.found(b, wanted) {
+			bugs = append(bugs, c.bugObject(b))
+		}
+	}
+	return object{"bugs": c.window(bugs)}, nil
+}
+
+// words gives the values of a search parameter; ids may stand in one value with commas.
+func words(v any, split bool) []string {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var out []string
+	for _, e := range list {
+		if split {
+			out = append(out, strings.FieldsFunc(text(e), func(r rune) bool { return r == ',' || r == ' ' })...)
+		} else {
+			out = append(out, text(e))
+		}
+	}
+	return out
+}
+
+func (c *call) found(b *bug, wanted map[string][]string) bool {
+	have := map[string][]string{
+		"id": {text(int64(b.id))}, "product": {c.tx.products.get(b.product).name}, "component": {c.tx.components.get(b.component).name},
+		"status": {b.status}, "creator": {c.tx.users.get(b.reporter).login}, "alias": b.aliases,
+	}
+	for name, values := range wanted {
+		if !slices.ContainsFunc(values, func(v string) bool {
+			return slices.ContainsFunc(have[name], func(h string) bool { return strings.EqualFold(h, v) })
+		}) {
+			return false
+		}
+	}
+	q := text(c.params["quicksearch"])
+	return q == "" || strings.Contains(strings.ToLower(b.summary), strings.ToLower(q))
+}
+
+// window applies limit and offset.
+func (c *call) window(list []any) []any {
+	if n, ok := natural(text(c.params["offset"])); ok {
+		list = list[min(n, len(list)):]
+	}
+	if n, ok := natural(text(c.params["limit"])); ok && n > 0 {
+		list = list[:min(n, len(list))]
+	}
+	return list
+}
+
+func (c *call) bugObject(b *bug) object {
+	o := object{
+		"id": b.id, "alias": texts(b.aliases), "summary": b.summary, "status": b.status, "resolution": resolution(b.status),
+		"is_open": resolution(b.status) == "", "product": c.tx.products.get(b.product).name,
+		"component": c.tx.components.get(b.component).name, "version": b.version, "target_milestone": "---",
+		"classification": "Unclassified", "platform": "All", "op_sys": "All", "priority": "---", "severity": "normal",
+		"creator": c.email(b.reporter), "creator_detail": c.userDetail(b.reporter), "assigned_to": c.email(b.assignee),
+		"assigned_to_detail": c.userDetail(b.assignee), "qa_contact": "", "whiteboard": "", "url": "", "deadline": nil, "dupe_of": nil,
+		"cc": c.emails(b.cc), "cc_detail": c.userDetails(b.cc), "groups": c.groupNames(b.groups), "keywords": []any{}, "see_also": []any{},
+		"depends_on": []any{}, "blocks": []any{}, "flags": []any{}, "creation_time": stamp(b.created),
+		"last_change_time": stamp(b.changed), "is_confirmed": b.status != "UNCONFIRMED", "is_cc_accessible": true, "is_creator_accessible": true,
+	}
+	maps.DeleteFunc(o, func(name string, _ any) bool { return !c.wants(name) })
+	return o
+}
+
+func resolution(status string) string {
+	if status == "RESOLVED" || status == "VERIFIED" {
+		return "FIXED"
+	}
+	return ""
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+func (c *call) emails(ids []int) []any {
+	out := []any{}
+	for _, id := range ids {
+		out = append(out, c.email(id))
+	}
+	return out
+}
+
+func (c *call) userDetails(ids []int) []any {
+	out := []any{}
+	for _, id := range ids {
+		out = append(out, c.userDetail(id))
+	}
+	return out
+}
+
+func (c *call) userDetail(id int) object {
+	return object{"id": id, "name": c.email(id), "email": c.email(id), "real_name": c.tx.users.get(id).realName}
+}
+
+func (c *call) groupNames(ids []int) []any {
+	out := []any{}
+	for _, id := range ids {
+		out = append(out, c.tx.groups.get(id).name)
+	}
+	return out
+}
+
+// history is kept of nothing; a bug that exists has an empty one.
+func (c *call) history() (any, error) {
+	ids, err := c.idList("ids")
+	if err != nil {
+		return nil, err
+	}
+	bugs := []any{}
+	for _, id := range ids {
+		b, err := c.bug(id)
+		if err != nil {
+			return nil, err
+		}
+		bugs = append(bugs, object{"id": b.id, "alias": texts(b.aliases), "history": []any{}})
+	}
+	return object{"bugs": bugs}, nil
+}

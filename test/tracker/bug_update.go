@@ -1,0 +1,190 @@
+package tracker
+
+import (
+	"slices"
+	"strings"
+)
+
+// bugUpdate changes bugs: CC list, place, summary, status and a comment. It is what "outside" changes need, and the trap that
+// PUT /rest/bug/attachment falls into with ids in its body (wire-facts 1, Paths and methods).
+func (c *call) bugUpdate() (any, error) {
+	if err := c.needLogin(); err != nil {
+		return nil, err
+	}
+	ids, err := c.idList("ids")
+	if err != nil {
+		return nil, err
+	}
+	result := []any{}
+	for _, id := range ids {
+		b, err := c.bug(id)
+		if err != nil {
+			return nil, err
+		}
+		row, err := c.changeBug(b)
+		if err != nil {
+			return nil, err
+		}
+		result = append(result, row)
+	}
+	return object{"bugs": result}, nil
+}
+
+// bugChange collects what one update changes.
+type bugChange struct {
+	c       *call
+	b       *bug
+	changes object
+}
+
+func (x *bugChange) put(name, removed, added string) {
+	if removed != added {
+		x.changes[name] = object{"removed": removed, "added": added}
+	}
+}
+
+func (c *call) changeBug(old *bug) (object, error) {
+	if len(c.params) > 1 && !c.tx.memberNamed(c.user, editBugsGroup) && c.user.id != old.reporter && c.user.id != old.assignee {
+		return nil, fail(115, "you may not change bug %d", old.id)
+	}
+	x := &bugChange{c: c, b: c.tx.bugs.edit(old.id), changes: object{}}
+	for _, step := range []func() error{x.move, x.people, x.simple} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if len(x.changes) > 0 {
+		x.b.changed = c.tx.now
+	}
+	if v := c.params["comment"]; v != nil {
+		if err := c.addComment(x.b, commentOf(v)); err != nil {
+			return nil, err
+		}
+	}
+	c.written = append(c.written, x.b.id)
+	return object{"id": x.b.id, "alias": texts(x.b.aliases), "changes": x.changes, "last_change_time": stamp(x.b.changed)}, nil
+}
+
+// commentOf reads a comment given as text or as an object with body and is_private.
+func commentOf(v any) comment {
+	if o, ok := v.(object); ok {
+		return comment{text: text(o["body"]), private: truth(o["is_private"])}
+	}
+	return comment{text: text(v)}
+}
+
+// move puts the bug into another product or component, with what that does to its groups and its attachments' flags.
+func (x *bugChange) move() error {
+	c, b := x.c, x.b
+	from, was := c.tx.products.get(b.product), c.tx.components.get(b.component)
+	to, comp := from, was
+	if v := c.params["product"]; v != nil {
+		p, err := c.product(v)
+		if err != nil {
+			return err
+		}
+		to = p
+	}
+	if v := c.params["component"]; v != nil {
+		found, err := c.component(to, v)
+		if err != nil {
+			return err
+		}
+		comp = found
+	}
+	if comp.product != to.id {
+		return fail(codeParamRequired, "moving a bug to another product needs a component")
+	}
+	if to == from && comp == was {
+		return nil
+	}
+	b.product, b.component = to.id, comp.id
+	x.put("product", from.name, to.name)
+	x.put("component", was.name, comp.name)
+	x.regroup(from, to)
+	x.put("flagtypes.name", shown(x.cleanFlags()), "")
+	return nil
+}
+
+// regroup takes the bug out of the old product's group and puts it into the new one's.
+func (x *bugChange) regroup(from, to *product) {
+	if from.group == to.group {
+		return
+	}
+	var removed, added string
+	if i := slices.Index(x.b.groups, from.group); from.group != 0 && i >= 0 {
+		x.b.groups = slices.Delete(slices.Clone(x.b.groups), i, i+1)
+		removed = x.c.tx.groups.get(from.group).name
+	}
+	if to.group != 0 && !slices.Contains(x.b.groups, to.group) {
+		x.b.groups = append(slices.Clone(x.b.groups), to.group)
+		added = x.c.tx.groups.get(to.group).name
+	}
+	x.put("groups", removed, added)
+}
+
+// cleanFlags re-targets or removes the attachments' flags whose type is not valid any more, in the order of flag ids.
+func (x *bugChange) cleanFlags() []string {
+	var removed []string
+	for _, id := range x.b.attachments {
+		a := x.c.tx.attachments.get(id)
+		for _, f := range slices.Clone(a.flags) {
+			if t := x.c.tx.flagTypes.get(f.flagType); !t.validFor(x.b.product, x.b.component) {
+				removed = append(removed, x.c.forceRetarget(x.c.tx.attachments.get(id), x.b, f.flagType)...)
+			}
+		}
+	}
+	return removed
+}
+
+// people changes the CC list and the assignee.
+func (x *bugChange) people() error {
+	if cc, ok := x.c.params["cc"].(object); ok {
+		if err := x.changeCC(cc); err != nil {
+			return err
+		}
+	}
+	if v := x.c.params["assigned_to"]; v != nil {
+		u := x.c.tx.userNamed(trim(text(v)))
+		if u == nil {
+			return errNoObject("user", "login", v)
+		}
+		x.put("assigned_to", x.c.tx.users.get(x.b.assignee).login, u.login)
+		x.b.assignee = u.id
+	}
+	return nil
+}
+
+func (x *bugChange) changeCC(cc object) error {
+	var removed, added []string
+	x.b.cc = slices.Clone(x.b.cc)
+	for _, name := range words(cc["add"], false) {
+		u := x.c.tx.userNamed(name)
+		if u == nil && name != "" {
+			return errNoObject("user", "login", name)
+		}
+		if u != nil && !slices.Contains(x.b.cc, u.id) {
+			x.b.cc = append(x.b.cc, u.id)
+			added = append(added, u.login)
+		}
+	}
+	for _, name := range words(cc["remove"], false) {
+		if u := x.c.tx.userNamed(name); u != nil && slices.Contains(x.b.cc, u.id) {
+			x.b.cc = slices.DeleteFunc(x.b.cc, func(id int) bool { return id == u.id })
+			removed = append(removed, u.login)
+		}
+	}
+	x.put("cc", strings.Join(removed, ", "), strings.Join(added, ", "))
+	return nil
+}
+
+// simple changes the fields that are plain text.
+func (x *bugChange) simple() error {
+	for name, into := range map[string]*string{"summary": &x.b.summary, "status": &x.b.status, "version": &x.b.version} {
+		if v := x.c.params[name]; v != nil {
+			x.put(name, *into, trim(text(v)))
+			*into = trim(text(v))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package tracker
+
+import (
+	"slices"
+	"strconv"
+)
+
+var (
+	opComments      = operation{name: "bug.comments", success: 200, do: (*call).comments}
+	opCommentCreate = operation{name: "comment.create", success: 201, write: true, do: (*call).commentCreate}
+)
+
+// comments reads the comments of bugs; private ones are for insiders.
+func (c *call) comments() (any, error) {
+	ids, err := c.idList("ids")
+	if err != nil {
+		return nil, err
+	}
+	bugs := object{}
+	for _, id := range ids {
+		b, err := c.bug(id)
+		if err != nil {
+			return nil, err
+		}
+		list := []any{}
+		for i, cm := range b.comments {
+			if !cm.private || c.insider(c.user) {
+				list = append(list, c.commentObject(b, i, cm))
+			}
+		}
+		bugs[strconv.Itoa(b.id)] = object{"comments": list}
+	}
+	return object{"bugs": bugs, "comments": object{}}, nil
+}
+
+func (c *call) commentObject(b *bug, count int, cm comment) object {
+	o := object{
+		"id": cm.id, "bug_id": b.id, "count": count, "creator": c.email(cm.author), "time": stamp(cm.at),
+		"creation_time": stamp(cm.at), "is_private": cm.private, "text": c.tx.commentText(cm), "tags": []any{}, "attachment_id": nil,
+	}
+	if cm.kind != plainComment {
+		o["attachment_id"] = cm.attachment
+	}
+	return o
+}
+
+func (c *call) commentCreate() (any, error) {
+	if err := c.needLogin(); err != nil {
+		return nil, err
+	}
+	b, err := c.bug(c.params["id"])
+	if err != nil {
+		return nil, err
+	}
+	if !truth(trim(text(c.params["comment"]))) {
+		return nil, fail(codeParamRequired, "adding a comment needs the parameter 'comment'")
+	}
+	cm := comment{text: text(c.params["comment"]), private: truth(c.params["is_private"])}
+	if cm.private && !c.insider(c.user) {
+		return nil, fail(codeNotInsider, "only insiders may write private comments")
+	}
+	if err := c.addComment(b, cm); err != nil {
+		return nil, err
+	}
+	last := slices.Backward(c.tx.bugs.get(b.id).comments)
+	for _, made := range last {
+		c.written = []int{made.id}
+		break
+	}
+	return object{"id": c.written[0]}, nil
+}

@@ -1,0 +1,3 @@
+package tracker
+
+func demoData() *data { return fixtureData() }

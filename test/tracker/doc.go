@@ -1,0 +1,11 @@
+// Package tracker is the reference tracker: a Bugzilla-style server over HTTP that stands in for a real one
+// and speaks what wire-facts.md records of Bugzilla 5.2 (dialect "bugzilla-5") and of BMO (dialect "bmo").
+//
+// It is an independent implementation on purpose: it shares no code with the facade that is tested against it.
+// State lives in memory, every write is one transaction (all or nothing), and identifiers taken by a transaction
+// that is rolled back are not given out again, as in the database behind the recordings.
+//
+// Besides the interface it has four endpoints of its own: GET /_tracker/journal lists the executed writes,
+// GET /_tracker/requests counts requests per operation, POST /_tracker/reset puts the seed back and
+// POST /_tracker/faults replaces the faults.
+package tracker

@@ -1,0 +1,146 @@
+package tracker
+
+import (
+	"slices"
+	"strings"
+)
+
+// store writes the flags of a sheet to the attachment and tells the differences from old, as they stand in changes.
+func (s *sheet) store(old []flag) (removed, added string) {
+	t := s.c.tx
+	before := t.sortedFlags(old)
+	list := make([]flag, len(s.flags))
+	for i, f := range s.flags {
+		list[i] = *f
+	}
+	list = t.sortedFlags(list)
+	for i := range list {
+		s.keep(&list[i], before)
+	}
+	s.att.flags = list
+	return diff(t.summaries(before), t.summaries(list))
+}
+
+// keep gives a new flag its id and times, and a changed one its time.
+func (s *sheet) keep(f *flag, before []flag) {
+	t := s.c.tx
+	if f.id == 0 {
+		t.data.lastFlag++
+		f.id, f.created, f.changed = t.data.lastFlag, t.now, t.now
+		return
+	}
+	if i := slices.IndexFunc(before, func(b flag) bool { return b.id == f.id }); i >= 0 && before[i] != *f {
+		f.changed = t.now
+	}
+}
+
+// summaries are the forms in which flags are compared; the setter is part of them and is cut off when they are shown.
+func (t *tx) summaries(flags []flag) []string {
+	out := make([]string, len(flags))
+	for i, f := range flags {
+		out[i] = t.users.get(f.setter).login + ":" + t.flagTypes.get(f.flagType).name + f.status
+		if f.requestee != 0 {
+			out[i] += "(" + t.users.get(f.requestee).login + ")"
+		}
+	}
+	return out
+}
+
+// diff compares two lists as multisets and keeps their order; the parts are joined by ", ".
+func diff(old, new []string) (removed, added string) {
+	rest := slices.Clone(old)
+	var more []string
+	for _, s := range new {
+		if i := slices.Index(rest, s); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		} else {
+			more = append(more, s)
+		}
+	}
+	return shown(rest), shown(more)
+}
+
+func shown(summaries []string) string {
+	for i, s := range summaries {
+		_, summaries[i], _ = strings.Cut(s, ":")
+	}
+	return strings.Join(summaries, ", ")
+}
+
+// settleFlags does what a changed flag type does to set flags (wire-facts 4, Side effects on attachments): flags in
+// places where it is no longer valid go to another type of the same name or away, and requestees go if it takes none.
+func (c *call) settleFlags(f *flagType) {
+	for _, id := range c.tx.attachments.ids() {
+		a := c.tx.attachments.get(id)
+		if !slices.ContainsFunc(a.flags, func(g flag) bool { return g.flagType == f.id }) {
+			continue
+		}
+		b := c.tx.bugs.get(a.bug)
+		if !f.validFor(b.product, b.component) {
+			c.forceRetarget(a, b, f.id)
+		}
+		if !f.requesteeble {
+			edited := c.tx.editAttachment(id)
+			for i := range edited.flags {
+				if edited.flags[i].flagType == f.id {
+					edited.flags[i].requestee = 0
+				}
+			}
+		}
+	}
+}
+
+// editAttachment gives a copy of an attachment whose flags may be changed too.
+func (t *tx) editAttachment(id int) *attachment {
+	a := t.attachments.edit(id)
+	a.flags = slices.Clone(a.flags)
+	return a
+}
+
+// forceRetarget moves the flags of a type that is not valid for an attachment, and gives the summaries of those that are removed.
+func (c *call) forceRetarget(a *attachment, b *bug, invalid int) []string {
+	types := c.tx.flagTypesFor(targetAttachment, b.product, b.component)
+	edited := c.tx.editAttachment(a.id)
+	var removed []string
+	var kept []flag
+	for _, f := range c.tx.sortedFlags(edited.flags) {
+		if f.flagType == invalid {
+			others := make([]*flag, len(edited.flags))
+			for i := range edited.flags {
+				others[i] = &edited.flags[i]
+			}
+			t := c.retarget(&f, types, others)
+			if t == nil {
+				removed = append(removed, c.tx.summaries([]flag{f})...)
+				continue
+			}
+			f.flagType = t.id
+		}
+		kept = append(kept, f)
+	}
+	edited.flags = kept
+	return removed
+}
+
+// retarget finds a valid type of the same name that can take a flag over.
+func (c *call) retarget(f *flag, types []*flagType, others []*flag) *flagType {
+	name := c.tx.flagTypes.get(f.flagType).name
+	setter := c.tx.users.get(f.setter)
+	return firstMatch(types, func(t *flagType) bool {
+		taken := slices.ContainsFunc(others, func(o *flag) bool { return o.flagType == t.id })
+		return t.name == name && t.active && (t.multiplicable || !taken) &&
+			(f.status == "?" && c.tx.mayRequest(setter, t) || c.tx.mayGrant(setter, t))
+	})
+}
+
+// flagObject is a flag in an answer; requestee is absent when there is none (wire-facts 5).
+func (c *call) flagObject(f flag) object {
+	o := object{
+		"id": f.id, "type_id": f.flagType, "name": c.tx.flagTypes.get(f.flagType).name, "status": f.status,
+		"setter": c.email(f.setter), "creation_date": stamp(f.created), "modification_date": stamp(f.changed),
+	}
+	if f.requestee != 0 {
+		o["requestee"] = c.email(f.requestee)
+	}
+	return o
+}

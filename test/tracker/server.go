@@ -1,0 +1,141 @@
+package tracker
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Seed names the data that a server starts with and goes back to on Reset.
+type Seed string
+
+// The seeds.
+const (
+	// SeedFixture is the installation behind the recordings (wire-facts 13), with the test keys of keys.json.
+	SeedFixture Seed = "fixture"
+	// SeedDemo is a small realistic installation with keys that are easy to type.
+	SeedDemo Seed = "demo"
+)
+
+// The dialects.
+const (
+	DialectBugzilla5 = "bugzilla-5"
+	DialectBMO       = "bmo"
+)
+
+// SlashMode says what the web server before the tracker does with %2F in a path (wire-facts 1, Encoded characters).
+type SlashMode string
+
+// The three settings of the web server.
+const (
+	SlashRefused  SlashMode = ""         // the default: HTML 404
+	SlashDecoded  SlashMode = "on"       // it becomes a separator
+	SlashNoDecode SlashMode = "nodecode" // it stays as three characters
+)
+
+// Params are settings of the installation. The zero value is how the recorded server was set.
+type Params struct {
+	// NoInsiderGroup switches the insiders' group off: then nobody sees private attachments by id.
+	NoInsiderGroup bool
+	// RequireLogin refuses anonymous callers.
+	RequireLogin bool
+	// EmailFilter cuts addresses at the @ for anonymous callers.
+	EmailFilter bool
+	// MaxAttachmentSize is in KB; 0 means 1000.
+	MaxAttachmentSize int
+}
+
+// defaultMaxAttachmentSize is the recorded server's maxattachmentsize in KB.
+const defaultMaxAttachmentSize = 1000
+
+// Options configure a server. The zero value is a Bugzilla 5.2 with the fixture.
+type Options struct {
+	Seed      Seed
+	Dialect   string
+	Version   string
+	Quirks    []Quirk
+	Faults    []Fault
+	Now       func() time.Time
+	Params    Params
+	SlashMode SlashMode
+}
+
+// Server is one reference tracker. It implements http.Handler; http.ServeMux must not stand before it, because that redirects.
+type Server struct {
+	options Options
+	store   *store
+	journal journal
+	counts  counter
+	faults  faultList
+	done    chan struct{}
+	close   sync.Once
+}
+
+// New makes a server with its seed in place.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{options: o, done: make(chan struct{})}
+	s.store = &store{now: o.Now, lag: s.lagTime()}
+	s.faults.set(o.Faults)
+	s.Reset()
+	return s
+}
+
+func (o Options) withDefaults() Options {
+	if o.Seed == "" {
+		o.Seed = SeedFixture
+	}
+	if o.Dialect == "" {
+		o.Dialect = DialectBugzilla5
+	}
+	if o.Version == "" {
+		o.Version = map[string]string{DialectBMO: "20240101.1"}[o.Dialect]
+	}
+	if o.Version == "" {
+		o.Version = "5.2+"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Params.MaxAttachmentSize == 0 {
+		o.Params.MaxAttachmentSize = defaultMaxAttachmentSize
+	}
+	return o
+}
+
+// Reset puts the seed back and empties the journal. Counts and faults stay.
+func (s *Server) Reset() {
+	if s.options.Seed == SeedDemo {
+		s.store.replace(demoData())
+	} else {
+		s.store.replace(fixtureData())
+	}
+	s.journal.clear()
+}
+
+// Close ends answers that hang or drip on purpose. The listener is the caller's.
+func (s *Server) Close() error {
+	s.close.Do(func() { close(s.done) })
+	return nil
+}
+
+// Journal lists the executed writes, oldest first.
+func (s *Server) Journal() []JournalEntry { return s.journal.list() }
+
+// Requests counts the requests since the start by operation.
+func (s *Server) Requests() map[string]int { return s.counts.list() }
+
+// SetFaults replaces the faults.
+func (s *Server) SetFaults(faults []Fault) { s.faults.set(faults) }
+
+func (s *Server) bmo() bool { return s.options.Dialect == DialectBMO }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.ownEndpoint(w, r) {
+		return
+	}
+	plan := s.plan(r)
+	s.counts.add(plan.op)
+	s.deliver(w, r, plan)
+}
