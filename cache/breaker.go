@@ -1,0 +1,47 @@
+package cache
+
+import "sync"
+
+// breakerLimit is how many failures in a row make Redis count as away.
+const breakerLimit = 3
+
+// breaker keeps reads away from a Redis that does not answer. It closes again
+// only when the goroutine that watches Redis got through, so no read ever pays
+// for finding out.
+type breaker struct {
+	mu       sync.Mutex
+	failures int
+	open     bool
+	changed  func(available bool)
+}
+
+func (b *breaker) allows() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.open
+}
+
+func (b *breaker) failed() {
+	b.mu.Lock()
+	b.failures++
+	trips := !b.open && b.failures >= breakerLimit
+	b.open = b.open || trips
+	b.mu.Unlock()
+	if trips {
+		b.changed(false)
+	}
+}
+
+// succeeded ends a row of failures. It closes an open breaker only for a probe:
+// a late success of a call from before says nothing about now.
+func (b *breaker) succeeded(probe bool) {
+	b.mu.Lock()
+	closes := b.open && probe
+	if closes || !b.open {
+		b.failures, b.open = 0, false
+	}
+	b.mu.Unlock()
+	if closes {
+		b.changed(true)
+	}
+}

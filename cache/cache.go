@@ -1,0 +1,264 @@
+package cache
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// Cache is a Tracker that answers flag type reads from what it was told before.
+// Everything else goes to the Tracker behind it; flag type writes begin a new
+// generation of answers. It never fails a read because Redis does not work.
+type Cache struct {
+	next    upstream.Tracker
+	options Options
+	now     func() time.Time
+	// same tells whether an answer was stored under the present generation.
+	// Everything hangs on it; a test breaks it to see that this is noticed.
+	same func(stored, present string) bool
+
+	keys       keys
+	remote     *remote
+	server     *embedded
+	generation *generations
+	local      *local
+	groups     *groupMemory
+	revalidate *pacer
+	sick       sickness
+
+	hasher atomic.Pointer[hasher]
+	// shared says that the secret is the one that all processes have.
+	shared atomic.Bool
+
+	looks, fills singleflight.Group
+	slots        chan struct{}
+	forced       atomic.Uint64
+
+	// life ends when the cache is closed; work counts what has to end before.
+	life   context.Context
+	end    context.CancelFunc
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup
+	news   *subscription
+}
+
+var _ upstream.Tracker = (*Cache)(nil)
+
+// New makes a cache before next. It does not fail because Redis is away: reads go
+// to the tracker until it is there. Close ends what it started.
+func New(next upstream.Tracker, options Options) (*Cache, error) {
+	return open(next, options, time.Now, func(stored, present string) bool { return stored == present })
+}
+
+func open(
+	next upstream.Tracker, options Options, now func() time.Time, same func(stored, present string) bool,
+) (*Cache, error) {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cache{next: next, options: options, now: now, same: same}
+	c.life, c.end = context.WithCancel(context.Background())
+	if c.off() {
+		return c, nil
+	}
+	var err error
+	if c.local, err = newLocal(c.options.LocalTTL, c.options.LocalBytes); err != nil {
+		return nil, fmt.Errorf("making the local level: %w", err)
+	}
+	if c.groups, err = newGroupMemory(&c.options); err != nil {
+		return nil, fmt.Errorf("making the memory of groups: %w", err)
+	}
+	c.revalidate = newPacer(c.options.RevalidateEvery)
+	c.slots = make(chan struct{}, c.options.MaxFills)
+	c.keys = newKeys(c.options.Tracker)
+	c.connect()
+	c.generation = newGenerations(c.remote, c.keys.generation(), c.keys.channel(), now)
+	c.start()
+	return c, nil
+}
+
+// connect makes the way to Redis, and the server itself when it is embedded.
+func (c *Cache) connect() {
+	o := &c.options
+	c.remote = &remote{timeout: o.Redis.Timeout, observe: o.Observer.Redis}
+	c.remote.breaker.changed = c.redisChanged
+	if o.Redis.Embedded() {
+		c.server = startEmbedded(o.Redis.EmbeddedBytes)
+		c.remote.client = o.Redis.client(c.server.dial)
+		return
+	}
+	c.remote.client = o.Redis.client(nil)
+}
+
+// start begins what runs beside the requests, with a secret that is this
+// process's own until Redis has told the common one.
+func (c *Cache) start() {
+	secret := c.options.Secret
+	if len(secret) == 0 {
+		secret = make([]byte, 32)
+		rand.Read(secret)
+	}
+	c.hasher.Store(newHasher(secret))
+	c.shared.Store(len(c.options.Secret) > 0)
+	c.news = newSubscription(c)
+	if err := c.check(c.life); err != nil {
+		c.options.Logger.Warn("redis is not there; flag types come from the tracker until it is", "cause", err)
+	}
+	c.work.Go(c.watch)
+	c.work.Go(c.news.run)
+}
+
+// Close ends everything that the cache started. Afterwards it passes every call
+// on and remembers nothing.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	already := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if already {
+		return nil
+	}
+	c.end()
+	if c.off() {
+		return nil
+	}
+	c.news.close()
+	c.work.Wait()
+	err := c.remote.client.Close()
+	if c.server != nil {
+		c.server.close()
+	}
+	c.groups.close()
+	c.revalidate.close()
+	c.local.close()
+	if err != nil {
+		return fmt.Errorf("closing the connections to redis: %w", err)
+	}
+	return nil
+}
+
+// enter tells whether work may still begin; who got true calls c.work.Done.
+func (c *Cache) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.work.Add(1)
+	}
+	return !c.closed
+}
+
+func (c *Cache) off() bool { return c.options.Scope == ScopeOff }
+
+func (c *Cache) redisChanged(available bool) {
+	if available {
+		c.options.Logger.Info("redis is back")
+	} else {
+		c.options.Logger.Warn("redis does not answer; flag types come from the tracker")
+	}
+	c.options.Observer.RedisState(available)
+}
+
+// CreateFlagType implements upstream.Tracker.
+func (c *Cache) CreateFlagType(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate,
+) (reply mapping.FlagTypeCreated, err error) {
+	err = c.write(ctx, caller, func() error {
+		reply, err = c.next.CreateFlagType(ctx, caller, request)
+		return err
+	})
+	return reply, err
+}
+
+// UpdateFlagTypes implements upstream.Tracker.
+func (c *Cache) UpdateFlagTypes(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate,
+) (reply mapping.FlagTypesUpdated, err error) {
+	err = c.write(ctx, caller, func() error {
+		reply, err = c.next.UpdateFlagTypes(ctx, caller, request)
+		return err
+	})
+	return reply, err
+}
+
+// BugAttachments implements upstream.Tracker.
+func (c *Cache) BugAttachments(
+	ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest,
+) (mapping.Attachments, error) {
+	return c.next.BugAttachments(ctx, caller, request)
+}
+
+// Attachment implements upstream.Tracker.
+func (c *Cache) Attachment(
+	ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest,
+) (mapping.Attachments, error) {
+	return c.next.Attachment(ctx, caller, request)
+}
+
+// CreateAttachment implements upstream.Tracker.
+func (c *Cache) CreateAttachment(
+	ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate,
+) (mapping.AttachmentsCreated, error) {
+	return c.next.CreateAttachment(ctx, caller, request)
+}
+
+// UpdateAttachments implements upstream.Tracker.
+func (c *Cache) UpdateAttachments(
+	ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate,
+) (mapping.AttachmentsUpdated, error) {
+	return c.next.UpdateAttachments(ctx, caller, request)
+}
+
+// write carries out a flag type write between two changes of generation, also
+// when it fails or panics, as nobody can know what a tracker did that did not
+// say. The client's hanging up does not keep the second from being made.
+//
+// Who showed no credential cannot write. Only when such a write was not plainly
+// refused does it count, or anybody could empty the cache at will.
+func (c *Cache) write(ctx context.Context, caller upstream.Caller, call func() error) (err error) {
+	changed := true
+	defer func() {
+		if changed {
+			_ = c.Changed(ctx)
+		}
+	}()
+	anonymous := caller.Anonymous()
+	if !anonymous {
+		_ = c.Changed(ctx)
+	}
+	err = call()
+	changed = !anonymous || !isRefusal(err)
+	return err
+}
+
+// Changed begins a new generation: no answer from before is given any more, here
+// at once and elsewhere as soon as Redis has passed it on. Call it before and
+// after a flag type write that does not come through this Tracker. An error says
+// that Redis could not be told yet; the cache keeps trying, and until then this
+// process believes nothing in Redis.
+func (c *Cache) Changed(ctx context.Context) error {
+	if c.off() {
+		return nil
+	}
+	err := c.generation.change(context.WithoutCancel(ctx))
+	c.local.clear()
+	c.options.Observer.Change(err == nil)
+	if err != nil && !errors.Is(err, errAway) {
+		c.options.Logger.Warn("redis could not be told of a flag type change; it is not believed until it was", "cause", err)
+	}
+	return err
+}
+
+// InvalidateAll does what Changed does. It is for an operator, or for a move to
+// another tracker.
+func (c *Cache) InvalidateAll(ctx context.Context) error { return c.Changed(ctx) }

@@ -1,0 +1,88 @@
+package cache
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// turn waits until this process may ask the tracker, because it holds the lease
+// or nobody can say who does, or until another process has asked, and gives that
+// one's answer. It waits no longer than a lease lives.
+func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
+	end := time.Now().Add(c.options.Lease)
+	for !c.lease(ctx, *found) {
+		if !pause(ctx, leasePoll) || time.Now().After(end) {
+			return nil
+		}
+		again := c.lookNow(ctx, found.plain, r.request.Product)
+		again.why = found.why
+		if e := again.entry; e != nil && e.state(c.now(), &c.options) == fresh {
+			*found = again
+			return e
+		}
+		if again.stamp == (stamp{}) {
+			return nil // Redis went away: this fill counts for the present generation of before
+		}
+		*found = again
+	}
+	return nil
+}
+
+// lease takes the lease on a key. Where Redis cannot say, it is ours.
+func (c *Cache) lease(ctx context.Context, found look) bool {
+	got := true
+	err := c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
+		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp.String()), "1", c.options.Lease).Result()
+		return err
+	})
+	return got || err != nil
+}
+
+// release lets others try after a fill that failed.
+func (c *Cache) release(ctx context.Context, found look) {
+	_ = c.remote.do(ctx, "release", func(ctx context.Context) error {
+		return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp.String())).Err()
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refresh replaces an entry in the background, at most once in refreshPace. When
+// it fails, the lease stays until its end, which paces all processes together.
+func (c *Cache) refresh(ctx context.Context, r *read, h *held, now time.Time) {
+	due := h.retry.Load()
+	if now.UnixNano() < due || !h.retry.CompareAndSwap(due, now.Add(refreshPace).UnixNano()) {
+		return
+	}
+	own := *r
+	plain := c.keys.plain(r.key)
+	name := "refresh" + plain + strconv.FormatUint(h.seen.turn, 10)
+	c.fills.DoChan(name, func() (any, error) {
+		return c.detached(ctx, func(ctx context.Context) *filled { return c.renew(ctx, &own, h.entry, plain) }), nil
+	})
+}
+
+// renew asks the tracker again unless another process did or does.
+func (c *Cache) renew(ctx context.Context, r *read, old *entry, plain string) *filled {
+	found := c.lookNow(ctx, plain, r.request.Product)
+	if e := found.entry; e != nil && e.filled.After(old.filled) {
+		c.local.put(r.key, e, found.seen, found.checked)
+		return &filled{entry: e}
+	}
+	if found.stamp != (stamp{}) && !c.lease(ctx, found) {
+		return &filled{err: redis.Nil}
+	}
+	return c.ask(ctx, r, found)
+}

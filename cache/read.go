@@ -1,0 +1,198 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// Details of answers, from a fixed set. A hit names its level or why it is stale,
+// a forwarded read why there was no hit.
+const (
+	detailLocal        = "local"
+	detailRedis        = "redis"
+	detailRevalidate   = "stale-while-revalidate"
+	detailIfError      = "stale-if-error"
+	detailCold         = "cold"
+	detailGeneration   = "generation"
+	detailExpired      = "expired"
+	detailUnreadable   = "unreadable"
+	detailAway         = "redis-away"
+	detailUndelivered  = "undelivered-change"
+	detailRolledBack   = "redis-rolled-back"
+	detailRequest      = "revalidation"
+	detailOff          = "off"
+	detailName         = "long-name"
+	detailBusy         = "too-many-fills"
+	detailOtherCaller  = "refused-for-another"
+	forwardMiss        = "miss"
+	forwardStale       = "stale"
+	forwardRequest     = "request"
+	forwardBypass      = "bypass"
+	outcomeStale       = "stale"
+	outcomeNegative    = "negative"
+	outcomeError       = "error"
+	refreshPace        = time.Second
+	revalidateContext  = contextKey("revalidate")
+	maxRemoteValue     = 4 << 20
+	sicknessLasts      = 5 * time.Second
+	leasePoll          = 10 * time.Millisecond
+	maxIndexed         = 1000
+	failedGroupsMemory = 5 * time.Second
+)
+
+type contextKey string
+
+// Revalidate marks a context so that a flag type read asks the tracker even when
+// there is an answer, as the client's Cache-Control: no-cache demands. A caller
+// who does so too often is answered as usual.
+func Revalidate(ctx context.Context) context.Context {
+	return context.WithValue(ctx, revalidateContext, true)
+}
+
+// read is one flag type read.
+type read struct {
+	caller  upstream.Caller
+	request mapping.FlagTypesRequest
+	key     key
+	// own is the scope of the caller's credential, which key.scope is not
+	// where groups share.
+	own    scope
+	forced bool
+}
+
+// FlagTypes implements upstream.Tracker. The reply's Cache says how it was come by,
+// also beside an error.
+func (c *Cache) FlagTypes(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
+) (mapping.FlagTypes, error) {
+	r := read{caller: caller, request: request}
+	switch {
+	case c.off():
+		return c.direct(ctx, &r, detailOff)
+	case !cacheable(request):
+		return c.direct(ctx, &r, detailName)
+	}
+	// The order matters: an answer counts only if no change came after this.
+	present := c.generation.present()
+	r.own = c.credentialScope(&caller)
+	r.key = key{scope: c.sharing(ctx, &r), product: request.Product, component: request.Component}
+	r.forced = ctx.Value(revalidateContext) != nil && c.revalidate.allows(r.own, c.now())
+	if h := c.local.get(r.key, present, c.now()); h != nil && !r.forced {
+		if reply, done, err := c.settle(ctx, &r, h, detailLocal); done {
+			return reply, err
+		}
+	}
+	return c.consult(ctx, &r)
+}
+
+// credentialScope is who the caller is.
+func (c *Cache) credentialScope(caller *upstream.Caller) scope {
+	if caller.Anonymous() {
+		return scope{kind: kindAnonymous}
+	}
+	return c.hasher.Load().credential(caller.Credentials)
+}
+
+// sharing is who shares answers with the caller.
+func (c *Cache) sharing(ctx context.Context, r *read) scope {
+	if c.options.Scope != ScopeGroup || r.own.kind == kindAnonymous {
+		return r.own
+	}
+	return c.groups.scope(ctx, c.hasher.Load(), r)
+}
+
+// consult goes on where the local level has no answer.
+func (c *Cache) consult(ctx context.Context, r *read) (mapping.FlagTypes, error) {
+	found, err := c.look(ctx, r)
+	if err != nil {
+		return mapping.FlagTypes{}, err
+	}
+	if found.entry != nil && !r.forced {
+		h := c.local.put(r.key, found.entry, found.seen, found.checked)
+		if reply, done, err := c.settle(ctx, r, h, detailRedis); done {
+			return reply, err
+		}
+	}
+	return c.forward(ctx, r, found)
+}
+
+// settle answers from an entry if it may be given without waiting.
+func (c *Cache) settle(ctx context.Context, r *read, h *held, level string) (mapping.FlagTypes, bool, error) {
+	now := c.now()
+	switch h.state(now, &c.options) {
+	case fresh:
+		if h.refusal == nil && h.early(now) {
+			c.refresh(ctx, r, h, now)
+		}
+		reply, err := c.hit(h.entry, now, level)
+		return reply, true, err
+	case revalidating:
+		c.refresh(ctx, r, h, now)
+		reply, err := c.hit(h.entry, now, detailRevalidate)
+		return reply, true, err
+	case emergency:
+		if c.sick.is(now) {
+			c.refresh(ctx, r, h, now)
+			reply, err := c.hit(h.entry, now, detailIfError)
+			return reply, true, err
+		}
+	}
+	return mapping.FlagTypes{}, false, nil
+}
+
+// hit makes the answer from an entry.
+func (c *Cache) hit(e *entry, now time.Time, detail string) (mapping.FlagTypes, error) {
+	age := e.age(now)
+	info := &mapping.CacheInfo{Hit: true, Stale: age >= e.soft, TTL: e.soft - age, Age: age, Detail: detail}
+	outcome := detail
+	if info.Stale {
+		outcome = outcomeStale
+	}
+	if e.refusal != nil {
+		outcome = outcomeNegative
+	}
+	c.options.Observer.Read(outcome)
+	return e.reply(info)
+}
+
+// reply gives the entry's text in a document of its own. The bytes are shared and
+// nobody changes them.
+func (e *entry) reply(info *mapping.CacheInfo) (mapping.FlagTypes, error) {
+	if e.refusal != nil {
+		refusal := *e.refusal
+		return mapping.FlagTypes{Cache: info}, &refusal
+	}
+	document := mapping.NewDocument(e.text)
+	document.ETag = e.etag
+	return mapping.FlagTypes{Document: document, Cache: info}, nil
+}
+
+// direct asks the tracker for this caller alone and remembers nothing.
+func (c *Cache) direct(ctx context.Context, r *read, detail string) (mapping.FlagTypes, error) {
+	c.options.Observer.Read(forwardBypass)
+	reply, err := c.next.FlagTypes(ctx, r.caller, r.request)
+	reply.Cache = &mapping.CacheInfo{Forward: forwardBypass, Detail: detail}
+	return reply, err
+}
+
+// isSickness tells whether an error means that the tracker could not answer. All
+// that is no error of the contract is a failure, too.
+func isSickness(err error) bool {
+	var e *mapping.Error
+	if !errors.As(err, &e) {
+		return err != nil
+	}
+	switch e.Reason {
+	case mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen,
+		mapping.ReasonOverload, mapping.ReasonBadAnswer, mapping.ReasonInternal:
+		return true
+	}
+	return e.Status >= 500
+}
+
+// isRefusal tells whether an error is an answer.
+func isRefusal(err error) bool { return err != nil && !isSickness(err) }

@@ -1,0 +1,309 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+func scopesOf(all map[string]upstream.Credentials) map[scope]string {
+	h, seen := newHasher([]byte("a secret of some length")), map[scope]string{}
+	for name, have := range all {
+		seen[h.credential(have)] += " " + name
+	}
+	return seen
+}
+
+func TestFormsOfOneKeyAreOneScope(t *testing.T) {
+	scopes := scopesOf(map[string]upstream.Credentials{
+		"key":     {APIKey: "secret-key"},
+		"blanks":  {APIKey: " secret-key\t"},
+		"bearer":  {APIKey: "secret-key", Authorization: "Bearer secret-key"},
+		"bearer2": {APIKey: "secret-key", Authorization: "bearer  secret-key "},
+		"login":   {APIKey: "secret-key", Login: "somebody"},
+		"cookies": {APIKey: "secret-key", Cookies: "LASTORDER=x; BUGLIST=1:2"},
+	})
+	if len(scopes) != 1 {
+		t.Errorf("there are %d scopes: %v", len(scopes), scopes)
+	}
+}
+
+func TestDifferentCredentialsAreDifferentScopes(t *testing.T) {
+	all := map[string]upstream.Credentials{
+		"key":            {APIKey: "abc"},
+		"other key":      {APIKey: "abd"},
+		"key, case":      {APIKey: "ABC"},
+		"token":          {Token: "abc"},
+		"key and token":  {APIKey: "abc", Token: "abc"},
+		"login":          {Login: "a", Password: "bc"},
+		"login, moved":   {Login: "ab", Password: "c"},
+		"other password": {Login: "a", Password: "bd"},
+		"blank password": {Login: "a", Password: "bc "},
+		"login and key":  {Login: "a", Password: "bc", APIKey: "abc"},
+		"basic":          {Authorization: "Basic abc"},
+		"basic and key":  {Authorization: "Basic abc", APIKey: "abc"},
+		"bearer alone":   {Authorization: "Bearer abd", APIKey: "abc"},
+		"cookies":        {Cookies: "Bugzilla_login=1; Bugzilla_logincookie=abc"},
+		"other cookies":  {Cookies: "Bugzilla_login=1; Bugzilla_logincookie=abd"},
+		"hidden cookie":  {Cookies: "x=1,Bugzilla_login=2; Bugzilla_logincookie=abc"},
+		"no login":       {},
+	}
+	if scopes := scopesOf(all); len(scopes) != len(all) {
+		t.Errorf("%d credentials make %d scopes: %v", len(all), len(scopes), scopes)
+	}
+}
+
+func TestSecretsMakeDifferentScopes(t *testing.T) {
+	have := upstream.Credentials{APIKey: "abc"}
+	if newHasher([]byte("one")).credential(have) == newHasher([]byte("two")).credential(have) {
+		t.Error("the secret makes no difference")
+	}
+}
+
+func TestCallersDoNotShare(t *testing.T) {
+	levels(t, func(t *testing.T, options Options) {
+		f := &fakeTracker{}
+		options.LocalTTL = time.Minute
+		c := settled(t, openCache(t, f, patient(options)))
+		texts := map[string]bool{}
+		for range 2 {
+			for _, key := range []string{"", "a", "b"} {
+				texts[mustAsk(t, c, withKey(key)).text] = true
+			}
+		}
+		if len(texts) != 3 {
+			t.Errorf("three callers got %d answers: %v", len(texts), texts)
+		}
+		wantCalls(t, f, 3)
+	})
+}
+
+func TestPrivateProductStaysInvisible(t *testing.T) {
+	f := &fakeTracker{}
+	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
+		if caller.Credentials.APIKey != "member" {
+			return errNoProduct
+		}
+		return nil
+	})
+	c := openCache(t, f, Options{LocalTTL: time.Minute})
+	for range 3 {
+		mustAsk(t, c, withKey("member"))
+		for _, key := range []string{"", "stranger"} {
+			wantCode(t, ask(c, withKey(key)).err, 106)
+		}
+	}
+	wantCalls(t, f, 1+3*2)
+}
+
+func TestAnonymousCallersShare(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, patient(Options{}))
+	for i := range 5 {
+		caller := upstream.Caller{Address: fmt.Sprint("10.0.0.", i), UserAgent: fmt.Sprint(i)}
+		caller.Credentials.Login = "a login alone is nothing"
+		mustAsk(t, c, caller)
+	}
+	wantCalls(t, f, 1)
+}
+
+func TestNoCredentialIsKept(t *testing.T) {
+	secrets := []string{"hush-key", "hush-login", "hush-password", "hush-token", "hush-basic", "hush-cookie"}
+	callers := []upstream.Credentials{
+		{APIKey: secrets[0]}, {Login: secrets[1], Password: secrets[2]}, {Token: secrets[3]},
+		{Authorization: "Basic " + secrets[4]}, {Cookies: "Bugzilla_logincookie=" + secrets[5]},
+	}
+	s, f := startServer(t), &fakeTracker{}
+	options := on(s)
+	var log bytes.Buffer
+	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	options.Scope, options.Groups = ScopeGroup, groupsOf(map[string]string{secrets[0]: "g1"})
+	c := openCache(t, f, options)
+	var failures strings.Builder
+	for _, have := range callers {
+		caller := upstream.Caller{Credentials: have}
+		mustAsk(t, c, caller)
+		mustWrite(t, c, caller)
+		mustAsk(t, c, caller)
+	}
+	everything := s.everything()
+	s.kill()
+	f.scripted(always(errRefused))
+	for _, have := range callers {
+		a := ask(c, upstream.Caller{Credentials: have})
+		fmt.Fprintln(&failures, a.err, a.cache)
+		fmt.Fprintln(&failures, c.Changed(context.Background()))
+	}
+	for _, secret := range append(secrets, "somebody") {
+		for where, text := range map[string]string{"Redis": everything, "the log": log.String(), "an error": failures.String()} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s shows %q", where, secret)
+			}
+		}
+	}
+	if len(everything) < 1000 || log.Len() == 0 {
+		t.Errorf("nothing to search: %d bytes in Redis, %d in the log", len(everything), log.Len())
+	}
+}
+
+// groupsOf is a way to learn groups; a key that is not in the map is refused.
+func groupsOf(all map[string]string) func(context.Context, upstream.Caller) ([]string, error) {
+	return func(_ context.Context, caller upstream.Caller) ([]string, error) {
+		names, ok := all[caller.Credentials.APIKey]
+		if !ok {
+			return nil, errBadKey
+		}
+		return strings.Fields(names), nil
+	}
+}
+
+func TestGroupsShare(t *testing.T) {
+	groups := map[string]string{"a": "x y", "b": "y x x", "c": "x", "d": ""}
+	f := &fakeTracker{groups: groups}
+	f.groups["b"] = "x y" // the tracker does not care for the order
+	c := settled(t, openCache(t, f, patient(Options{
+		Scope: ScopeGroup, LocalTTL: time.Minute,
+		Groups: groupsOf(map[string]string{"a": "x y", "b": "y x x", "c": "x", "d": ""}),
+	})))
+	for range 3 {
+		for _, key := range []string{"a", "b", "c", "d", ""} {
+			mustAsk(t, c, withKey(key))
+		}
+	}
+	wantCalls(t, f, 4) // {x y}, {x}, {}, anonymous
+}
+
+func TestUnknownGroupsShareWithNobody(t *testing.T) {
+	f := &fakeTracker{}
+	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
+		if caller.Credentials.APIKey == "bad" {
+			return errBadKey
+		}
+		return nil
+	})
+	c := openCache(t, f, Options{Scope: ScopeGroup, Groups: groupsOf(map[string]string{"good": "x"})})
+	for range 3 {
+		mustAsk(t, c, withKey("good"))
+		wantCode(t, ask(c, withKey("bad")).err, 306)
+	}
+	wantCalls(t, f, 1+3)
+}
+
+func TestRevokedMemberDoesNotHarmTheGroup(t *testing.T) {
+	f := &fakeTracker{}
+	var revoked atomic.Bool
+	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
+		if revoked.Load() && caller.Credentials.APIKey == "a" {
+			return errBadKey
+		}
+		return nil
+	})
+	clock := &clock{}
+	c := openAt(t, f, patient(Options{
+		Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour,
+		Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
+	}), clock.now)
+	mustAsk(t, c, withKey("a"))
+	revoked.Store(true)
+	clock.forward(2 * time.Minute)
+	wantCode(t, ask(c, withKey("a")).err, 306)
+	f.scripted(always(errRefused))
+	if a := mustAsk(t, c, withKey("b")); !a.cache.Stale {
+		t.Errorf("the other member gets %+v", a.cache)
+	}
+}
+
+func TestMemberIsNotRefusedForAnother(t *testing.T) {
+	f, hold, entered := &fakeTracker{}, make(chan struct{}), make(chan struct{}, 8)
+	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
+		if caller.Credentials.APIKey == "a" {
+			entered <- struct{}{}
+			<-hold
+			return errBadKey
+		}
+		return nil
+	})
+	c := openCache(t, f, patient(Options{Scope: ScopeGroup, Groups: groupsOf(map[string]string{"a": "x", "b": "x"})}))
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- ask(c, withKey("a")).err }()
+	<-entered
+	go func() { second <- ask(c, withKey("b")).err }()
+	time.Sleep(50 * time.Millisecond) // lets the second join; if it does not, it is right all the more
+	close(hold)
+	wantCode(t, <-first, 306)
+	if err := <-second; err != nil {
+		t.Error("the other member is refused: ", err)
+	}
+}
+
+func TestLongNamesAreNotKept(t *testing.T) {
+	f, ctx := &fakeTracker{}, context.Background()
+	c := openCache(t, f, Options{})
+	for _, request := range []mapping.FlagTypesRequest{
+		{Product: strings.Repeat("x", longestName+1)},
+		{Product: "P", Component: strings.Repeat("ü", longestName+1)},
+	} {
+		for range 2 {
+			if a := askFor(ctx, c, withKey("k"), request); a.err != nil || a.cache.Forward != "bypass" {
+				t.Errorf("the answer says %+v, %v", a.cache, a.err)
+			}
+		}
+	}
+	wantCalls(t, f, 4)
+	request := mapping.FlagTypesRequest{Product: strings.Repeat("ü", longestName)}
+	askFor(ctx, c, withKey("k"), request)
+	if a := askFor(ctx, c, withKey("k"), request); !a.cache.Hit {
+		t.Errorf("a name of %d characters is not kept: %+v, %v", longestName, a.cache, a.err)
+	}
+}
+
+func TestNamesDoNotRunIntoEachOther(t *testing.T) {
+	k, seen := newKeys("main"), map[string]bool{}
+	for _, pair := range [][2]string{{"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {"a|b", "c"}, {"\x02ab", "c"}} {
+		seen[k.plain(key{scope: scope{kind: kindAnonymous}, product: pair[0], component: pair[1]})] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("six pairs of names make %d keys", len(seen))
+	}
+	if a, b := newKeys("a}{b"), newKeys("a"); a.prefix == b.prefix || strings.Count(a.prefix, "{") != 1 {
+		t.Errorf("prefixes %q and %q", a.prefix, b.prefix)
+	}
+}
+
+func TestForeignSecretIsAdopted(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	a := openCache(t, f, patient(on(s)))
+	b := openCache(t, f, patient(on(s)))
+	if a.hasher.Load().secret != b.hasher.Load().secret {
+		t.Error("two processes on one Redis have different secrets")
+	}
+	own := on(s)
+	own.Secret = []byte("one that the operator set")
+	c := openCache(t, f, own)
+	if c.hasher.Load().secret != string(own.Secret) {
+		t.Error("the operator's secret is not used")
+	}
+}
+
+func TestErrorsOfGroupsAreNotAskedForEachTime(t *testing.T) {
+	var asked atomic.Int64
+	c := openCache(t, &fakeTracker{}, Options{Scope: ScopeGroup, Groups: func(context.Context, upstream.Caller) ([]string, error) {
+		asked.Add(1)
+		return nil, errors.New("away")
+	}})
+	for range 5 {
+		mustAsk(t, c, withKey("k"))
+	}
+	if asked.Load() != 1 {
+		t.Errorf("the groups were asked for %d times", asked.Load())
+	}
+}

@@ -1,0 +1,260 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// fakeTracker answers flag type reads with the version that writes have brought it
+// to, and with who asked. It follows a script where a test sets one.
+type fakeTracker struct {
+	upstream.Tracker // the methods that the cache must only pass on
+
+	version atomic.Int64
+	calls   atomic.Int64
+	// passed counts the calls of other operations.
+	passed atomic.Int64
+
+	mu     sync.Mutex
+	script func(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) error
+	// after runs when the answer is made but not yet given.
+	after func(caller upstream.Caller)
+	write func() error
+	// groups are what a key's owner is in; the answer shows them.
+	groups map[string]string
+	// cookies go with every answer.
+	cookies []string
+}
+
+// now is what stands in the answers of the present version.
+func (f *fakeTracker) now() string { return fmt.Sprintf(`"v%d"`, f.version.Load()) }
+
+func (f *fakeTracker) scripted(script func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.script = script
+}
+
+func (f *fakeTracker) FlagTypes(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
+) (mapping.FlagTypes, error) {
+	f.calls.Add(1)
+	f.mu.Lock()
+	script, after := f.script, f.after
+	who := caller.Credentials.APIKey
+	if groups, ok := f.groups[who]; ok {
+		who = groups
+	}
+	f.mu.Unlock()
+	if script != nil {
+		if err := script(ctx, caller, request); err != nil {
+			return mapping.FlagTypes{}, err
+		}
+	}
+	text := fmt.Sprintf(`{"bug":[{"id":1,"name":"v%d","values":["%x"],"of":%q}],"attachment":[]}`,
+		f.version.Load(), hashed(who), request.Product+"/"+request.Component)
+	if after != nil {
+		after(caller)
+	}
+	document := mapping.NewDocument([]byte(text))
+	document.ETag = fmt.Sprintf("%q", fmt.Sprint(len(text), "-", f.version.Load()))
+	document.Cookies = f.cookies
+	return mapping.FlagTypes{Document: document}, nil
+}
+
+// hashed keeps the fake tracker itself from putting a credential into an answer.
+func hashed(who string) uint32 {
+	sum := uint32(17)
+	for _, b := range []byte(who) {
+		sum = sum*31 + uint32(b)
+	}
+	return sum
+}
+
+func (f *fakeTracker) CreateFlagType(
+	context.Context, upstream.Caller, mapping.FlagTypeCreate,
+) (mapping.FlagTypeCreated, error) {
+	return mapping.FlagTypeCreated{Document: mapping.NewDocument([]byte(`{"id":7}`))}, f.change()
+}
+
+func (f *fakeTracker) UpdateFlagTypes(
+	context.Context, upstream.Caller, mapping.FlagTypeUpdate,
+) (mapping.FlagTypesUpdated, error) {
+	return mapping.FlagTypesUpdated{Document: mapping.NewDocument([]byte(`{"flagtypes":[]}`))}, f.change()
+}
+
+func (f *fakeTracker) change() error {
+	f.mu.Lock()
+	write := f.write
+	f.mu.Unlock()
+	if write != nil {
+		return write()
+	}
+	f.version.Add(1)
+	return nil
+}
+
+func (f *fakeTracker) BugAttachments(
+	context.Context, upstream.Caller, mapping.AttachmentsRequest,
+) (mapping.Attachments, error) {
+	f.passed.Add(1)
+	return mapping.Attachments{}, nil
+}
+
+func (f *fakeTracker) Attachment(
+	context.Context, upstream.Caller, mapping.AttachmentsRequest,
+) (mapping.Attachments, error) {
+	f.passed.Add(1)
+	return mapping.Attachments{}, nil
+}
+
+func (f *fakeTracker) CreateAttachment(
+	context.Context, upstream.Caller, mapping.AttachmentCreate,
+) (mapping.AttachmentsCreated, error) {
+	f.passed.Add(1)
+	return mapping.AttachmentsCreated{}, nil
+}
+
+func (f *fakeTracker) UpdateAttachments(
+	context.Context, upstream.Caller, mapping.AttachmentUpdate,
+) (mapping.AttachmentsUpdated, error) {
+	f.passed.Add(1)
+	return mapping.AttachmentsUpdated{}, nil
+}
+
+// Errors as the tracker and its client make them.
+var (
+	errNoComponent = &mapping.Error{Code: 51, Status: http.StatusNotFound, Message: "no such component"}
+	errNoProduct   = &mapping.Error{Code: 106, Status: http.StatusUnauthorized, Message: "no such product"}
+	errBadKey      = &mapping.Error{Code: 306, Status: http.StatusBadRequest, Message: "bad key"}
+	errRefused     = &mapping.Error{
+		Code: mapping.CodeBadGateway, Status: http.StatusBadGateway, Reason: mapping.ReasonUnreachable, Message: "away",
+	}
+)
+
+func always(err error) func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
+	return func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { return err }
+}
+
+// clock is a clock that a test moves.
+type clock struct{ offset atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *clock) forward(d time.Duration) { c.offset.Add(int64(d)) }
+
+func equal(stored, present string) bool { return stored == present }
+
+// withKey is a caller with an API key, anonymous when it is empty.
+func withKey(key string) upstream.Caller {
+	return upstream.Caller{Credentials: upstream.Credentials{APIKey: key}}
+}
+
+// openCache makes a cache that is closed with the test.
+func openCache(t testing.TB, next upstream.Tracker, options Options) *Cache {
+	t.Helper()
+	return openAt(t, next, options, time.Now)
+}
+
+func openAt(t testing.TB, next upstream.Tracker, options Options, now func() time.Time) *Cache {
+	t.Helper()
+	c, err := open(next, options, now, equal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// settled waits until the cache has begun to listen, which empties its local level.
+func settled(t testing.TB, c *Cache) *Cache {
+	t.Helper()
+	eventually(t, "the cache listens", func() bool { return c.Status().Subscribed })
+	return c
+}
+
+// on gives options for a cache on a real server.
+func on(s *server) Options {
+	return Options{Tracker: "main", Redis: Redis{Addrs: []string{s.addr}}}
+}
+
+// patient lets commands take longer than usual, for tests that count calls on a
+// busy machine.
+func patient(o Options) Options {
+	o.Redis.Timeout = 2 * time.Second
+	return o
+}
+
+type answer struct {
+	text  string
+	etag  string
+	cache mapping.CacheInfo
+	err   error
+}
+
+// ask reads flag types of the product P.
+func ask(c *Cache, caller upstream.Caller) answer {
+	return askFor(context.Background(), c, caller, mapping.FlagTypesRequest{Product: "P"})
+}
+
+func askFor(ctx context.Context, c *Cache, caller upstream.Caller, request mapping.FlagTypesRequest) answer {
+	reply, err := c.FlagTypes(ctx, caller, request)
+	a := answer{err: err}
+	if reply.Cache != nil {
+		a.cache = *reply.Cache
+	}
+	if err != nil {
+		return a
+	}
+	defer reply.Close()
+	var text bytes.Buffer
+	if _, a.err = reply.WriteTo(&text); a.err == nil {
+		a.text, a.etag = text.String(), reply.ETag
+	}
+	return a
+}
+
+// mustAsk is ask where an error ends the test.
+func mustAsk(t testing.TB, c *Cache, caller upstream.Caller) answer {
+	t.Helper()
+	a := ask(c, caller)
+	if a.err != nil {
+		t.Fatal("reading flag types: ", a.err)
+	}
+	return a
+}
+
+func mustWrite(t testing.TB, c *Cache, caller upstream.Caller) {
+	t.Helper()
+	if _, err := c.UpdateFlagTypes(context.Background(), caller, mapping.FlagTypeUpdate{}); err != nil {
+		t.Fatal("writing a flag type: ", err)
+	}
+}
+
+func wantCode(t testing.TB, err error, code int) {
+	t.Helper()
+	var e *mapping.Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Fatalf("error %v, want code %d", err, code)
+	}
+}
+
+func wantCalls(t testing.TB, f *fakeTracker, calls int64) {
+	t.Helper()
+	if got := f.calls.Load(); got != calls {
+		t.Fatalf("the tracker was asked %d times, want %d", got, calls)
+	}
+}
