@@ -160,6 +160,9 @@ func (c *Client) unwrap(head []byte, response *http.Response) (*mapping.Document
 	if failure := members.Get("error"); failure.Kind() == '{' {
 		return nil, errors.Join(rpcError(failure), document.Close())
 	}
+	if failed := trackerError(members, response.StatusCode); failed != nil {
+		return nil, errors.Join(failed, document.Close())
+	}
 	result := members.Get("result")
 	if result.Kind() != '{' {
 		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer has no result"}, document.Close())

@@ -18,7 +18,21 @@ func failure(call *Call, err error) error {
 	failed := classify(err)
 	failed.Err = err
 	if call.Operation.IsWrite() && (transport.OutcomeUnknown(err) || failed.Reason == mapping.ReasonBadAnswer) {
-		unknownOutcome(call, failed)
+		markUnknown(failed, howToCheck(call.Operation))
+	}
+	return failed
+}
+
+// Failure gives the error that a client may see of a request that was sent to
+// the tracker by other means over the same transport; nil for no failure.
+func Failure(err error, write bool) *mapping.Error {
+	if err == nil {
+		return nil
+	}
+	failed := classify(err)
+	failed.Err = withoutURL(err)
+	if write && transport.OutcomeUnknown(err) {
+		markUnknown(failed, "Look whether it took effect before sending it again.")
 	}
 	return failed
 }
@@ -73,11 +87,11 @@ func own(code int, reason mapping.Reason, message string) *mapping.Error {
 	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason}
 }
 
-// unknownOutcome says of a write that nobody knows whether it happened, and how
-// to find out. It is never repeated here, for it might then happen twice.
-func unknownOutcome(call *Call, failed *mapping.Error) {
+// markUnknown says of a write that nobody knows whether it happened, and how to
+// find out. It is never repeated here, for it might then happen twice.
+func markUnknown(failed *mapping.Error, advice string) {
 	failed.Code, failed.Status, failed.Unknown = mapping.CodeTimeout, mapping.StatusOf(mapping.CodeTimeout), true
-	failed.Message = "The tracker got this request, but its answer was lost: it may have been carried out or not. " + howToCheck(call.Operation)
+	failed.Message = "The tracker got this request, but its answer was lost: it may have been carried out or not. " + advice
 }
 
 func howToCheck(operation mapping.Operation) string {

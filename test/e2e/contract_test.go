@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"testing"
+
+	"portico/cache"
+	"portico/mapping"
+	"portico/proxy"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/transport"
+	"portico/upstream/upstreamtest"
+)
+
+func keys(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../wire/testdata/keys.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]string
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// reference starts a reference tracker with the fixture.
+func reference(t *testing.T, options tracker.Options) *tracker.Server {
+	t.Helper()
+	options.Seed = tracker.SeedFixture
+	server := tracker.New(options)
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// listenOn serves a handler on a socket of its own.
+func listenOn(t *testing.T, handler http.Handler) *url.URL {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
+
+func clientOf(t *testing.T, base *url.URL, via http.RoundTripper, dialect string) *bugzilla.Client {
+	t.Helper()
+	if via == nil {
+		stack, err := transport.Chain(nil, transport.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stack.Close)
+		via = stack
+	}
+	client, err := bugzilla.New(bugzilla.Options{
+		URL: base, Dialect: dialect, Transport: via, Split: mapping.SplitOptions{Dir: t.TempDir()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func cacheOver(t *testing.T, next upstream.Tracker) *cache.Cache {
+	t.Helper()
+	over, err := cache.New(next, cache.Options{Tracker: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := over.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return over
+}
+
+// facadeOver serves Portico in front of next, with everything else passed on to base.
+func facadeOver(t *testing.T, next upstream.Tracker, base *url.URL) *url.URL {
+	t.Helper()
+	front, err := proxy.New(proxy.Options{
+		Tracker: next, BlobDir: t.TempDir(),
+		Passthrough: proxy.Passthrough{Base: base, Transport: http.DefaultTransport, Prefixes: []string{"/"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listenOn(t, front)
+}
+
+// inProcess hands requests to a handler without a socket.
+type inProcess struct{ handler http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	inner := r.Clone(r.Context())
+	inner.RequestURI = r.URL.RequestURI()
+	if inner.Body == nil {
+		inner.Body = http.NoBody
+	}
+	p.handler.ServeHTTP(recorder, inner)
+	return recorder.Result(), nil
+}
+
+func TestContract(t *testing.T) {
+	all := keys(t)
+	for name, open := range map[string]func(t *testing.T) upstream.Tracker{
+		"reference tracker in process": func(t *testing.T) upstream.Tracker {
+			nowhere := &url.URL{Scheme: "http", Host: "in.process"}
+			return clientOf(t, nowhere, inProcess{reference(t, tracker.Options{})}, "auto")
+		},
+		"client to reference": func(t *testing.T) upstream.Tracker {
+			return clientOf(t, listenOn(t, reference(t, tracker.Options{})), nil, "auto")
+		},
+		"cache over client": func(t *testing.T) upstream.Tracker {
+			return cacheOver(t, clientOf(t, listenOn(t, reference(t, tracker.Options{})), nil, "auto"))
+		},
+		"client to Portico to client to reference": func(t *testing.T) upstream.Tracker {
+			base := listenOn(t, reference(t, tracker.Options{}))
+			behind := clientOf(t, base, nil, "auto")
+			return clientOf(t, facadeOver(t, behind, base), nil, "bugzilla-5")
+		},
+		"client to Portico to cache to client to reference": func(t *testing.T) upstream.Tracker {
+			base := listenOn(t, reference(t, tracker.Options{}))
+			behind := cacheOver(t, clientOf(t, base, nil, "auto"))
+			return clientOf(t, facadeOver(t, behind, base), nil, "bugzilla-5")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upstreamtest.TestTracker(t, func(t *testing.T) upstreamtest.Subject {
+				return upstreamtest.Subject{Tracker: open(t), Keys: all}
+			})
+		})
+	}
+}
