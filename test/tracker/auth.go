@@ -156,7 +156,15 @@ func (c *call) logIn() (any, error) {
 func (c *call) logOut() (any, error) {
 	_, secret, _ := strings.Cut(trim(text(c.credentials["Bugzilla_token"])), "-")
 	delete(c.tx.data.tokens, secret)
+	c.user, c.cookies = nil, removedCookies
 	return object{"result": nil}, nil
+}
+
+// removedCookies are what a logout sends to make a browser forget its login.
+var removedCookies = []string{
+	"Bugzilla_login=X; path=/; expires=Tue, 15-Sep-1998 21:49:00 GMT",
+	"Bugzilla_logincookie=X; path=/; expires=Tue, 15-Sep-1998 21:49:00 GMT",
+	"sudo=X; path=/; expires=Tue, 15-Sep-1998 21:49:00 GMT",
 }
 
 // validLogin tells whether the credentials belong to the given login.

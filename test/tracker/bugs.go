@@ -81,5 +81,9 @@ func (t *tx) commentText(cm comment) string {
 		return cm.text
 	}
 	head := map[commentKind]string{attachmentCreated: "Created attachment ", attachmentUpdated: "Comment on attachment "}[cm.kind]
-	return head + strconv.Itoa(cm.attachment) + "\n" + t.attachments.get(cm.attachment).summary + "\n\n" + cm.text
+	about := head + strconv.Itoa(cm.attachment) + "\n" + t.attachments.get(cm.attachment).summary
+	if cm.text == "" {
+		return about
+	}
+	return about + "\n\n" + cm.text
 }

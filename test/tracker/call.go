@@ -13,6 +13,8 @@ type call struct {
 	user        *user
 	params      object
 	credentials object
+	// cookies are sent with the answer.
+	cookies []string
 	// written are the ids that a write touched, for the journal.
 	written []int
 }
@@ -51,7 +53,7 @@ func (s *Server) perform(r *http.Request, op *operation, params object) outcome 
 		}
 		return err
 	})
-	o.anonymous = c.user == nil
+	o.anonymous, o.cookies = c.user == nil, c.cookies
 	if o.err == nil {
 		o.result = s.distort(op, o.result)
 	}

@@ -45,11 +45,17 @@ func text(v any) string {
 	case string:
 		return v
 	case []any:
-		return fmt.Sprintf("ARRAY(%p)", v)
+		return "ARRAY" + address(fmt.Sprintf("%p", v))
 	case object:
-		return fmt.Sprintf("HASH(%p)", v)
+		return "HASH" + address(fmt.Sprintf("%p", v))
 	}
 	return fmt.Sprint(v)
+}
+
+// address writes where a reference points to with the twelve digits that it has on the real server.
+func address(pointer string) string {
+	pointer = strings.TrimPrefix(pointer, "0x")
+	return "(0x55" + strings.Repeat("0", max(0, 10-len(pointer))) + pointer[max(0, len(pointer)-10):] + ")"
 }
 
 func numberText(f float64) string {

@@ -41,6 +41,7 @@ type outcome struct {
 	success int
 	// anonymous tells that nobody was logged in when the answer was made.
 	anonymous bool
+	cookies   []string
 	allow     []string
 	// nothing is the answer without a body to JSON that is no object.
 	nothing bool
@@ -102,8 +103,11 @@ func (s *Server) commonHeaders(a *reply, o outcome) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "SAMEORIGIN")
 	h.Set("X-Xss-Protection", "1; mode=block")
+	for _, cookie := range o.cookies {
+		h.Add("Set-Cookie", cookie)
+	}
 	if o.anonymous && !s.bmo() {
-		h.Set("Set-Cookie", "Bugzilla_login_request_cookie="+rand.Text()[:10]+"; path=/; HttpOnly")
+		h.Add("Set-Cookie", "Bugzilla_login_request_cookie="+rand.Text()[:10]+"; path=/; HttpOnly")
 	}
 	if o.allow != nil {
 		h.Set("Allow", strings.Join(o.allow, ", "))
