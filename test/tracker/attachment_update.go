@@ -150,6 +150,10 @@ func (c *call) setAttachmentField(e attachmentEdit, name string, v any) (err err
 		if nested, ok := v.(object); ok {
 			err = c.setAttachmentFields(e, nested)
 		}
+	case "bug_flags", "is_markdown", "comment_tags":
+		if !c.server.bmo() { // wire-facts 9: inputs that BMO has more
+			err = errUnknownMember("an attachment", name)
+		}
 	default:
 		err = errUnknownMember("an attachment", name)
 	}

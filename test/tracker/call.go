@@ -40,11 +40,11 @@ func (s *Server) perform(r *http.Request, op *operation, params object) outcome 
 	}
 	o.err = run(func(t *tx) (err error) {
 		c.tx = t
-		if err = c.authenticate(); err != nil {
+		if err := c.authenticate(); err != nil {
 			return err
 		}
 		if s.options.Params.RequireLogin || s.has(QuirkRequireLogin) {
-			if err = c.needLogin(); err != nil && !op.open {
+			if err := c.needLogin(); err != nil && !op.open {
 				return err
 			}
 		}

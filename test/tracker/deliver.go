@@ -2,6 +2,8 @@ package tracker
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -28,14 +30,12 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, p plan) {
 func (s *Server) send(w http.ResponseWriter, a *reply) {
 	if s.has(QuirkKeepaliveDrop) {
 		if conn := hijack(w); conn != nil {
-			conn.Write(append(a.head(true), a.framed()...))
-			conn.Close()
+			say(conn, a.head(true), a.framed())
+			_ = conn.Close()
 		}
 		return
 	}
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.header)
 	if a.sized {
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
@@ -43,7 +43,16 @@ func (s *Server) send(w http.ResponseWriter, a *reply) {
 	if !a.sized && a.status != http.StatusNotModified {
 		w.(http.Flusher).Flush()
 	}
-	w.Write(a.body)
+	_, _ = w.Write(a.body)
+}
+
+// say writes on a connection; a client that is gone by then is none of a fault's business.
+func say(conn net.Conn, parts ...[]byte) {
+	for _, part := range parts {
+		if _, err := conn.Write(part); err != nil {
+			return
+		}
+	}
 }
 
 // failBefore answers in place of the operation.
@@ -60,6 +69,8 @@ func (s *Server) failBefore(w http.ResponseWriter, r *http.Request, f Fault) {
 		success := map[string]int{http.MethodPost: http.StatusCreated}[r.Method]
 		a = s.restReply(r, form{contentType: typeJSON}, outcome{err: internal("planted"), success: max(success, http.StatusOK)})
 	case FaultHangBefore:
+		// Only when the request is read does the server notice that the client goes away.
+		_, _ = io.Copy(io.Discard, r.Body)
 		s.wait(r, 0)
 		return
 	case FaultResetBefore:
@@ -67,8 +78,8 @@ func (s *Server) failBefore(w http.ResponseWriter, r *http.Request, f Fault) {
 		return
 	case FaultBadStatus:
 		if conn := hijack(w); conn != nil {
-			conn.Write([]byte("HTTP/1.1 banana split\r\nContent-Length: 0\r\n\r\n"))
-			conn.Close()
+			say(conn, []byte("HTTP/1.1 banana split\r\nContent-Length: 0\r\n\r\n"))
+			_ = conn.Close()
 		}
 		return
 	}
@@ -104,26 +115,26 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 
 // failRaw does on the connection itself what net/http would not do. It closes the connection.
 func (s *Server) failRaw(conn net.Conn, r *http.Request, f Fault, a *reply) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	a.sized = true
 	half := a.body[:len(a.body)/2]
 	switch f.Kind {
 	case FaultHangAfterHeaders:
-		conn.Write(a.head(true))
+		say(conn, a.head(true))
 		s.hold(conn)
 	case FaultResetAfterHeaders:
-		conn.Write(a.head(true))
+		say(conn, a.head(true))
 		reset(conn)
 	case FaultResetMidBody:
-		conn.Write(append(a.head(true), half...))
+		say(conn, a.head(true), half)
 		reset(conn)
 	case FaultWrongLength:
-		conn.Write(append(a.head(true), half...))
+		say(conn, a.head(true), half)
 	case FaultDrip:
-		conn.Write(a.head(true))
+		say(conn, a.head(true))
 		s.drip(conn, a.body, orDefault(f.Delay, 50*time.Millisecond))
 	case FaultEndlessHeaders:
-		conn.Write(a.head(false))
+		say(conn, a.head(false))
 		line := "X-More: " + strings.Repeat("more ", 200) + "\r\n"
 		for s.running() {
 			if _, err := conn.Write([]byte(line)); err != nil {
@@ -154,12 +165,12 @@ func (s *Server) hold(conn net.Conn) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		conn.Read(make([]byte, 1))
+		_, _ = conn.Read(make([]byte, 1))
 	}()
 	select {
 	case <-gone:
 	case <-s.done:
-		conn.Close()
+		_ = conn.Close()
 		<-gone
 	}
 }
@@ -203,9 +214,9 @@ func reset(conn net.Conn) {
 		return
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0)
+		_ = tcp.SetLinger(0)
 	}
-	conn.Close()
+	_ = conn.Close()
 }
 
 // head is the status line and the headers as bytes, with the empty line after them or without.
@@ -218,7 +229,7 @@ func (a *reply) head(complete bool) []byte {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
-	h.Write(&b)
+	_ = h.Write(&b)
 	if complete {
 		b.WriteString("\r\n")
 	}

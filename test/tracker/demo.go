@@ -1,3 +1,199 @@
 package tracker
 
-func demoData() *data { return fixtureData() }
+import (
+	"slices"
+	"time"
+)
+
+// Users of the demo, by id.
+const (
+	demoAdmin = iota + 1
+	demoEditor
+	demoInsider
+	demoDeveloper
+	demoReviewer
+	demoReporter
+	demoBot
+)
+
+// Groups of the demo beyond those that every installation has.
+const (
+	demoGroupStaff    = 16
+	demoGroupReviewer = 17
+	demoGroupLeads    = 18
+)
+
+// demoStart is when the first bug of the demo was filed; each further one comes a day later.
+const demoStart = "2026-03-02T09:30:00Z"
+
+// Keys gives the API keys of a seed by user, for those who want to try a tracker. They are test values.
+func Keys(s Seed) map[string]string {
+	d := fixtureData()
+	if s == SeedDemo {
+		d = demoData()
+	}
+	keys := map[string]string{}
+	for _, u := range d.users.rows {
+		for _, k := range u.keys {
+			if !k.revoked {
+				keys[u.login] = k.text
+			}
+		}
+	}
+	return keys
+}
+
+// demoData is a small realistic installation.
+func demoData() *data {
+	d := &data{tokens: map[string]int{}}
+	for id, name := range demoGroups() {
+		if name != "" {
+			d.groups.add(id, &group{id: id, name: name, description: "members of " + name})
+		}
+	}
+	demoUsers(d)
+	demoProducts(d)
+	for i, f := range demoFlagTypes() {
+		f.id = i + 1
+		d.flagTypes.add(f.id, &f)
+	}
+	demoBugs(d)
+	demoAttachments(d)
+	return d
+}
+
+func demoGroups() []string {
+	return slices.Concat(fixtureGroups()[:groupInsiders+1], []string{"staff", "reviewers", "release-leads"})
+}
+
+func demoUsers(d *data) {
+	for id, u := range map[int]user{
+		demoAdmin:     {login: "admin", realName: "Ada Admin", groups: []int{adminGroup}},
+		demoEditor:    {login: "editor", realName: "Edith Editor", groups: []int{groupEditComponents, groupEditBugs}},
+		demoInsider:   {login: "insider", realName: "Ines Insider", groups: []int{groupInsiders, groupEditBugs, demoGroupStaff}},
+		demoDeveloper: {login: "developer", realName: "Dev Developer", groups: []int{groupEditBugs, demoGroupStaff}},
+		demoReviewer:  {login: "reviewer", realName: "Rae Reviewer", groups: []int{groupEditBugs, demoGroupReviewer, demoGroupLeads}},
+		demoReporter:  {login: "reporter", realName: "Rob Reporter"},
+		demoBot:       {login: "ci-bot", realName: "CI Bot", groups: []int{groupEditBugs}},
+	} {
+		u.id, u.password, u.keys = id, "demo-password", []apiKey{{text: key("demo-" + u.login + "-key")}}
+		u.login += "@demo.example"
+		d.users.add(id, &u)
+	}
+}
+
+func demoProducts(d *data) {
+	for i, p := range []product{
+		{name: "Web Shop", description: "The shop that customers see"},
+		{name: "Mobile App", description: "The app for phones"},
+		{name: "Internal Tools", description: "What only staff use", group: demoGroupStaff},
+	} {
+		p.id = i + 1
+		d.products.add(p.id, &p)
+	}
+	for i, c := range []component{
+		{product: 1, name: "Checkout", description: "Basket and payment"},
+		{product: 1, name: "Search/Ranking", description: "What is found, and in which order"},
+		{product: 1, name: "Accounts", description: "Logins and addresses"},
+		{product: 2, name: "Android", description: "The app for Android"},
+		{product: 2, name: "iOS", description: "The app for iOS"},
+		{product: 2, name: "Sync/Offline", description: "Working without a network"},
+		{product: 3, name: "Build Farm", description: "Where everything is built"},
+		{product: 3, name: "Reports", description: "Figures for every Monday"},
+	} {
+		c.id = i + 1
+		d.components.add(c.id, &c)
+	}
+}
+
+func demoFlagTypes() []flagType {
+	everywhere := []place{{}}
+	make := func(target, name, description string, sortkey int, in []place) flagType {
+		return flagType{target: target, name: name, description: description, sortkey: sortkey, inclusions: in,
+			active: true, requestable: true, requesteeble: true, multiplicable: true}
+	}
+	types := []flagType{
+		make(targetAttachment, "review", "Somebody has read the patch", 10, everywhere),
+		make(targetAttachment, "superreview", "A reviewer has read a patch that touches much", 20, everywhere),
+		make(targetAttachment, "ui-review", "The looks are fine", 30, []place{{product: 1}, {product: 2}}),
+		make(targetAttachment, "approval-release", "May go into the release", 40, everywhere),
+		make(targetAttachment, "checked-in", "The patch is in", 50, everywhere),
+		make(targetBug, "needinfo", "Somebody is asked for more", 10, everywhere),
+		make(targetBug, "blocking-release", "The release waits for this", 20, everywhere),
+		make(targetBug, "in-testsuite", "A test exists", 30, everywhere),
+		make(targetBug, "ranking-impact", "Changes what customers find", 40, []place{{1, 2}}),
+		make(targetBug, "old-triage", "No longer in use", 50, everywhere),
+	}
+	types[1].grantGroup = demoGroupReviewer
+	types[3].grantGroup, types[3].requestGroup = demoGroupLeads, demoGroupStaff
+	types[4].requestable, types[4].requesteeble, types[4].multiplicable = false, false, false
+	types[6].grantGroup = demoGroupLeads
+	types[7].requestable, types[7].multiplicable = false, false
+	types[9].active = false
+	return types
+}
+
+func demoBugs(d *data) {
+	at, _ := time.Parse(timeForm, demoStart)
+	for i, b := range []bug{
+		{component: 1, summary: "Basket forgets its content after login", status: "CONFIRMED", aliases: []string{"lost-basket"}},
+		{component: 1, summary: "Payment page shows the price twice", status: "IN_PROGRESS"},
+		{component: 2, summary: "Searching for a slash finds nothing", status: "CONFIRMED", aliases: []string{"slash-search"}},
+		{component: 2, summary: "Ranking puts sold-out items first", status: "RESOLVED"},
+		{component: 3, summary: "Address form refuses long street names", status: "UNCONFIRMED"},
+		{component: 4, summary: "App asks for the location on every start", status: "CONFIRMED"},
+		{component: 5, summary: "Pull to refresh does nothing", status: "IN_PROGRESS"},
+		{component: 6, summary: "Offline changes are lost after a week", status: "CONFIRMED"},
+		{component: 6, summary: "Syncing drains the battery", status: "UNCONFIRMED"},
+		{component: 7, summary: "Nightly build stops without a message", status: "CONFIRMED"},
+		{component: 8, summary: "Weekly report counts returns as sales", status: "RESOLVED"},
+		{component: 1, summary: "Voucher is taken twice", status: "CONFIRMED", groups: []int{demoGroupStaff}},
+	} {
+		b.id, b.product = i+1, d.components.rows[b.component].product
+		if p := d.products.rows[b.product]; p.group != 0 {
+			b.groups = []int{p.group}
+		}
+		b.reporter, b.assignee, b.version, b.created, b.changed = demoReporter, demoDeveloper, "unspecified", at, at
+		b.comments = []comment{{id: b.id, author: b.reporter, at: at, text: b.summary + ". It happens every time."}}
+		d.bugs.add(b.id, &b)
+		at = at.AddDate(0, 0, 1)
+	}
+	d.lastComment = d.bugs.last
+}
+
+func demoAttachments(d *data) {
+	at, _ := time.Parse(timeForm, demoStart)
+	at = at.AddDate(0, 1, 0)
+	for i, a := range demoAttachmentList() {
+		a.id, a.created, a.changed = i+1, at, at
+		for k := range a.flags {
+			d.lastFlag++
+			a.flags[k].id, a.flags[k].created, a.flags[k].changed = d.lastFlag, at, at
+		}
+		b := d.bugs.rows[a.bug]
+		b.attachments = append(b.attachments, a.id)
+		d.lastComment++
+		b.comments = append(b.comments, comment{id: d.lastComment, author: a.creator, at: at, kind: attachmentCreated, attachment: a.id, private: a.private})
+		d.attachments.add(a.id, &a)
+		at = at.Add(7 * time.Hour)
+	}
+}
+
+func demoAttachmentList() []attachment {
+	return []attachment{
+		{bug: 1, creator: demoDeveloper, fileName: "keep-basket.patch", summary: "Keep the basket across logins", contentType: patchType, patch: true,
+			data:  []byte("--- a/basket.go\n+++ b/basket.go\n@@ -1 +1 @@\n-forget()\n+keep()\n"),
+			flags: []flag{{flagType: 1, status: "?", setter: demoDeveloper, requestee: demoReviewer}, {flagType: 3, status: "+", setter: demoReviewer}}},
+		{bug: 1, creator: demoDeveloper, fileName: "first-try.patch", summary: "First try", contentType: patchType, patch: true, obsolete: true,
+			data: []byte("--- a\n+++ b\n"), flags: []flag{{flagType: 1, status: "-", setter: demoReviewer}}},
+		{bug: 1, creator: demoReporter, fileName: "basket.png", summary: "What I see", contentType: "image/png", data: []byte("\x89PNG\r\n\x1a\n")},
+		{bug: 2, creator: demoReporter, fileName: "two prices.txt", summary: "Both prices", contentType: "text/plain", data: []byte("12.90\n12.90\n")},
+		{bug: 3, creator: demoDeveloper, fileName: "slash.patch", summary: "Quote slashes", contentType: patchType, patch: true,
+			data:  []byte("--- a/query.go\n+++ b/query.go\n"),
+			flags: []flag{{flagType: 1, status: "+", setter: demoReviewer}, {flagType: 4, status: "?", setter: demoDeveloper, requestee: demoReviewer}}},
+		{bug: 8, creator: demoInsider, fileName: "customer-log.txt", summary: "Log with names in it", contentType: "text/plain", private: true,
+			data: []byte("2026-03-09 sync failed\n")},
+		{bug: 10, creator: demoBot, fileName: "build.log", summary: "Log of the failed build", contentType: "text/plain", data: []byte("step 7 of 9: killed\n")},
+		{bug: 12, creator: demoDeveloper, fileName: "vouchers.csv", summary: "Affected vouchers", contentType: "text/csv", data: []byte("voucher,times\nSPRING,2\n")},
+	}
+}

@@ -13,11 +13,11 @@ import (
 // type (wire-facts 1, ETag). The recorded tags come out the same, so recorded If-None-Match requests can be replayed literally.
 func etag(result any, contentType string) string {
 	sum := md5.New()
-	f := &frozen{w: bufio.NewWriter(sum), shared: map[bool]uint32{}}
+	f := &frozen{w: bufferedHash{bufio.NewWriter(sum)}, shared: map[bool]uint32{}}
 	f.raw("\x04\x0b\x0812345678\x04\x08\x08\x08")
 	f.referent(result)
 	f.raw(contentType)
-	f.w.Flush()
+	_ = f.w.Flush()
 	return base64.RawStdEncoding.EncodeToString(sum.Sum(nil))
 }
 
@@ -42,20 +42,25 @@ const (
 	shortTextLimit = 255
 )
 
+// bufferedHash writes to a hash, which never fails.
+type bufferedHash struct{ *bufio.Writer }
+
+func (h bufferedHash) put(b []byte) { _, _ = h.Write(b) }
+
 type frozen struct {
-	w      *bufio.Writer
+	w      bufferedHash
 	tag    uint32
 	shared map[bool]uint32
 }
 
-func (f *frozen) raw(s string) { f.w.WriteString(s) }
+func (f *frozen) raw(s string) { _, _ = f.w.WriteString(s) }
 
-func (f *frozen) mark(m int) { f.w.WriteByte(byte(m)) }
+func (f *frozen) mark(m int) { _ = f.w.WriteByte(byte(m)) }
 
 func (f *frozen) length(n int) {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], uint32(n))
-	f.w.Write(b[:])
+	f.w.put(b[:])
 }
 
 // referent writes an object or an array without the reference to it.
@@ -103,7 +108,7 @@ func (f *frozen) boolean(v bool) {
 		f.mark(sxObject)
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], tag)
-		f.w.Write(b[:])
+		f.w.put(b[:])
 		return
 	}
 	first := len(f.shared) == 0
@@ -134,14 +139,15 @@ func (f *frozen) integer(n int) {
 	f.mark(sxInteger)
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	f.w.Write(b[:])
+	f.w.put(b[:])
 }
 
+// text writes a string; what is not ASCII is read byte by byte as ISO 8859-1 first, as the real server does here.
 func (f *frozen) text(s string) {
 	short, long := sxScalar, sxLongScalar
 	for i := range len(s) {
 		if s[i] >= 0x80 {
-			short, long = sxUTF8, sxLongUTF8
+			s, short, long = latin1(s), sxUTF8, sxLongUTF8
 			break
 		}
 	}

@@ -59,5 +59,5 @@ func (s *Server) postFaults(w http.ResponseWriter, r *http.Request) {
 func writeOwn(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", typeJSON)
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(v)
 }

@@ -2,7 +2,9 @@ package tracker
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -91,7 +93,7 @@ func readBody(r *http.Request) (body, error) {
 	if err != nil || slices.Contains(r.TransferEncoding, "chunked") {
 		return body{}, err
 	}
-	kind, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case kind == "multipart/form-data":
 		return body{fields: parseMultipart(raw, options["boundary"])}, nil
@@ -118,9 +120,7 @@ func parseMultipart(raw []byte, boundary string) []field {
 }
 
 // errNotObject is JSON that parses but is no object.
-type errNotObject struct{}
-
-func (errNotObject) Error() string { return "the JSON is no object" }
+var errNotObject = errors.New("the JSON is no object")
 
 // parameters puts together what the path, the query and the body say (wire-facts 1, Request bodies and parameters).
 // On GET, lists of the path and the query are joined; otherwise the body replaces the path and the query replaces both.
@@ -138,9 +138,7 @@ func parameters(r *http.Request, path object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range members {
-		params[k] = v
-	}
+	maps.Copy(params, members)
 	for _, f := range query {
 		params[f.name] = f.values[0]
 	}
@@ -162,7 +160,7 @@ func (b body) members() (object, error) {
 	case object:
 		return v, nil
 	}
-	return nil, errNotObject{}
+	return nil, errNotObject
 }
 
 // withPath adds the path's parameters: a list is joined with what is there, another value replaces it.

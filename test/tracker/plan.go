@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 )
@@ -38,7 +39,7 @@ func traceReply(r *http.Request) *reply {
 	a.header.Set("Content-Type", "message/http")
 	var b strings.Builder
 	b.WriteString(r.Method + " " + r.RequestURI + " " + r.Proto + "\r\nHost: " + r.Host + "\r\n")
-	r.Header.Write(&b)
+	_ = r.Header.Write(&b)
 	b.WriteString("\r\n")
 	a.body = []byte(b.String())
 	return a
@@ -66,7 +67,7 @@ func (s *Server) planREST(r *http.Request, path string) plan {
 func (s *Server) runREST(r *http.Request, f form, m *match) *reply {
 	success := m.operation.success
 	params, err := parameters(r, m.params)
-	if _, ok := err.(errNotObject); ok {
+	if errors.Is(err, errNotObject) {
 		return s.restReply(r, f, outcome{nothing: true})
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"crypto/rand"
+	"errors"
 	"html"
 	"net/http"
 	"regexp"
@@ -120,7 +121,8 @@ func asFailure(err error) *failure {
 	if err == nil {
 		return nil
 	}
-	if f, ok := err.(*failure); ok {
+	var f *failure
+	if errors.As(err, &f) {
 		return f
 	}
 	return internal("%v", err)
@@ -163,7 +165,7 @@ func (s *Server) negotiate(accept string) string {
 	}
 	var prefs []preference
 	weight := 1.0
-	for _, part := range strings.Split(accept, ",") {
+	for _, part := range strings.SplitSeq(accept, ",") {
 		name := acceptName.FindString(part)
 		if name == "" {
 			continue

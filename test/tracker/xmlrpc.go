@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -166,9 +167,7 @@ func writeXML(b *strings.Builder, name string, v any) {
 	case object:
 		b.WriteString("<struct>")
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			b.WriteString("<member><name>")
-			xml.EscapeText(b, []byte(k))
-			b.WriteString("</name>")
+			b.WriteString("<member><name>" + html.EscapeString(k) + "</name>")
 			writeXML(b, k, v[k])
 			b.WriteString("</member>")
 		}
@@ -185,7 +184,7 @@ func writeXMLText(b *strings.Builder, name, s string) {
 		b.WriteString("<dateTime.iso8601>" + strings.TrimSuffix(strings.ReplaceAll(s, "-", ""), "Z") + "</dateTime.iso8601>")
 	default:
 		b.WriteString("<string>")
-		xml.EscapeText(b, []byte(s))
+		_ = xml.EscapeText(b, []byte(s))
 		b.WriteString("</string>")
 	}
 }
