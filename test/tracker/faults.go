@@ -62,7 +62,7 @@ type Fault struct {
 // ParseFault reads a fault written as "op=flag_type.get,kind=error500,nth=3"; the parts op, nth, percent and delay may be left out.
 func ParseFault(s string) (Fault, error) {
 	var f Fault
-	for _, part := range strings.SplitSeq(s, ",") {
+	for part := range strings.SplitSeq(s, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		var err error
 		switch name {

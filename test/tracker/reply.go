@@ -165,7 +165,7 @@ func (s *Server) negotiate(accept string) string {
 	}
 	var prefs []preference
 	weight := 1.0
-	for _, part := range strings.SplitSeq(accept, ",") {
+	for part := range strings.SplitSeq(accept, ",") {
 		name := acceptName.FindString(part)
 		if name == "" {
 			continue
