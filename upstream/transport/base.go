@@ -106,7 +106,8 @@ func tappedDial(o BaseOptions) func(context.Context, string, string) (net.Conn, 
 	}
 }
 
-// RoundTrip sends one request once. Its errors, and those of the body, are *Error.
+// RoundTrip sends one request once. Its errors, and those of the body, are *Error. A request body that blocks must
+// heed the deadline itself: net/http waits for its Read to return before it gives up.
 func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := newFlight(req, w.o)
 	via := w.reads

@@ -177,6 +177,24 @@ func TestSlowClientIsNotTheTrackersFailure(t *testing.T) {
 	}
 }
 
+// TestSlowUploadIsNotTheTrackersFailure: the deadline passes while the client dawdles over its own bytes.
+func TestSlowUploadIsNotTheTrackersFailure(t *testing.T) {
+	m, b := newMoody(t, "ok"), newBreakers(t, BreakOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	req := request(t, ctx, http.MethodPost, m.url, "x")
+	client, body := io.Pipe()
+	req.Body, req.ContentLength, req.GetBody = client, 1000, nil
+	go func() {
+		<-ctx.Done()
+		_ = body.CloseWithError(errors.New("too late"))
+	}()
+	_, _, err := do(b, req)
+	if s := b.Writes.Status(); ReasonOf(err) != RequestBody || s.Failures != 0 || s.Unanswered != 0 {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
 // TestSilentTrackerIsItsOwnFailure is the other side: the deadline passes while the client waits for bytes.
 func TestSilentTrackerIsItsOwnFailure(t *testing.T) {
 	tr := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", hangUp))

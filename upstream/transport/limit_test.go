@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -207,6 +208,33 @@ func TestLimitForgetsWhoLeaves(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRefusalsCloseTheRequestBody, as every RoundTripper must.
+func TestRefusalsCloseTheRequestBody(t *testing.T) {
+	g, dead := newGate(t), deadURL(t)
+	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, Queue: -1})
+	running := g.start(t, l, Read, "running")
+	b := newBreakers(t, BreakOptions{Unanswered: 1})
+	_, _, _ = do(b, post(t, dead))
+	for want, rt := range map[Reason]http.RoundTripper{LimitFull: l, BreakerOpen: b} {
+		req, body := post(t, dead), &closeCounter{Reader: strings.NewReader("{}")}
+		req.Body = body
+		if _, _, err := do(rt, req); ReasonOf(err) != want || body.closed == 0 {
+			t.Errorf("%v, closed %d times", err, body.closed)
+		}
+	}
+	close(g.open)
+	if err := <-running; err != nil {
+		t.Error(err)
+	}
+}
+
+type closeCounter struct {
+	io.Reader
+	closed int
+}
+
+func (c *closeCounter) Close() error { c.closed++; return nil }
 
 // TestLimitUnderRace: slots and places come out even whatever happens at the same time.
 func TestLimitUnderRace(t *testing.T) {

@@ -94,7 +94,6 @@ func TestDoesNotRetry(t *testing.T) {
 		"a timeout":               {hanging, get(t, "")},
 		"a GET that writes":       {say(status503), request(t, WithWrite(t.Context()), http.MethodGet, "", "")},
 		"a body it has not kept":  {say(status503), noGetBody},
-		"a long Retry-After":      {say(strings.Replace(status503, "Conn", "Retry-After: 60\r\nConn", 1)), get(t, "")},
 		"past the deadline":       {say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)), get(t, "")},
 		"a cut after 64 KiB":      {say("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("a", 80000)), get(t, "")},
 		"a cut in a streamed one": {say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), request(t, WithStream(t.Context()), http.MethodGet, "", "")},
@@ -109,6 +108,15 @@ func TestDoesNotRetry(t *testing.T) {
 				t.Errorf("sent %d times", tr.hits.Load())
 			}
 		})
+	}
+}
+
+// TestRetryDoesNotWaitTooLong: a tracker that asks for more patience than there is gets its say.
+func TestRetryDoesNotWaitTooLong(t *testing.T) {
+	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
+	rt := Retry(newBase(t, BaseOptions{}), RetryOptions{RetryAfterMax: 999 * time.Millisecond})
+	if status, body, err := do(rt, get(t, tr.url)); status != 503 || body != "busy" || err != nil || tr.hits.Load() != 1 {
+		t.Errorf("%d %q %v after %d requests", status, body, err, tr.hits.Load())
 	}
 }
 

@@ -108,8 +108,11 @@ func newBase(t *testing.T, o BaseOptions) *Wire {
 	return w
 }
 
+// request ends by itself after a while, so that a broken rule is a failed test and not a hung one.
 func request(t *testing.T, ctx context.Context, method, url, body string) *http.Request {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	t.Cleanup(cancel)
 	var r io.Reader
 	if body != "" {
 		r = strings.NewReader(body)

@@ -143,6 +143,31 @@ func TestVerdictOfAnEarlierEpisode(t *testing.T) {
 	}
 }
 
+// TestFailuresOfAnEarlierEpisode: what hung before the breaker closed again cannot open it.
+func TestFailuresOfAnEarlierEpisode(t *testing.T) {
+	m, dead := newMoody(t, "hang"), deadURL(t)
+	b := newBreakers(t, BreakOptions{OpenFor: 20 * time.Millisecond, Window: 100 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 10 { // writes, because reads would be released
+		all.Go(func() { _, _, _ = do(b, request(t, ctx, http.MethodPost, m.url, "{}")) })
+	}
+	eventually(t, "all wait", func() bool { return m.hits.Load() == 10 })
+	for range 5 {
+		_, _, _ = do(b, post(t, dead))
+	}
+	m.mood.Store("ok")
+	eventually(t, "closed again", func() bool {
+		_, _, err := do(b, post(t, m.url))
+		return err == nil && b.Writes.State() == Closed
+	})
+	all.Wait()
+	if s := b.Writes.Status(); s.State != Closed || s.Failures != 0 || s.Unanswered != 0 || s.Opens != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestProbeEndsAnOutage measures from the moment the tracker is back to the first good answer.
 func TestProbeEndsAnOutage(t *testing.T) {
 	url := deadURL(t)
