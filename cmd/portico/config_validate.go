@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"portico/cache"
 )
 
 // validate checks what no single value can tell: that values fit together and
@@ -177,14 +179,14 @@ func validatePaths(c *Config, l *problemList) {
 
 // validateCache checks the cache and the way to Redis.
 func validateCache(c *Config, l *problemList) {
-	cache := &c.Cache
-	if cache.LocalTTL > cache.TTL {
-		l.errorf("cache.local_ttl", "%s is longer than ttl (%s)", cache.LocalTTL, cache.TTL)
+	settings := &c.Cache
+	if settings.LocalTTL > settings.TTL {
+		l.errorf("cache.local_ttl", "%s is longer than ttl (%s)", settings.LocalTTL, settings.TTL)
 	}
-	if _, err := cache.Secret(os.LookupEnv); err != nil {
+	if _, err := settings.Secret(os.LookupEnv); err != nil {
 		l.errorf("cache.secret_file", "%s", err)
 	}
-	validateRedis(&cache.Redis, l)
+	validateRedis(&settings.Redis, l)
 }
 
 // validateRedis checks that there is exactly one way to reach Redis.
@@ -214,18 +216,15 @@ func validateRedis(r *RedisConfig, l *problemList) {
 	validateTLS(r.TLS, path+".tls", l)
 }
 
-// validateRedisURL checks the URL of a Redis server outside the process.
+// validateRedisURL checks the URL of a Redis server outside the process, with the
+// reader that start-up uses.
 func validateRedisURL(text string, l *problemList) {
 	const path = "cache.redis"
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme):
-		l.errorf(path, "%s is neither embedded nor a redis://, rediss:// or unix:// URL", redactURL(text))
-	case u.Scheme == "unix" && u.Path == "":
-		l.errorf(path, "%s names no socket: write unix:///path/to/redis.sock", redactURL(text))
-	case u.Scheme != "unix" && u.Hostname() == "":
-		l.errorf(path, "%s has no host", redactURL(text))
-	default:
+	if _, err := cache.ParseRedis(text); err != nil {
+		l.errorf(path, "%s: %s", redactURL(text), err)
+		return
+	}
+	if u, err := url.Parse(text); err == nil {
 		warnPassword(u, path, l)
 	}
 }
