@@ -121,8 +121,7 @@ func asFailure(err error) *failure {
 	if err == nil {
 		return nil
 	}
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	return internal("%v", err)

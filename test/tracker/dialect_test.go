@@ -1,0 +1,79 @@
+package tracker_test
+
+import (
+	"strings"
+	"testing"
+
+	"portico/test/tracker"
+)
+
+// TestBMO checks the rows of wire-facts 9 about BMO.
+func TestBMO(t *testing.T) {
+	f := start(t, tracker.Options{Dialect: tracker.DialectBMO})
+	f.must("GET", "/rest/version", "").want(t, "20240101.1", "version")
+	f.must("GET", "/rest/flag_types/TestProduct/Component%20A", "").want(t, "granted", "attachment", 0, "name")
+	f.must("GET", "/rest/flag_type/TestProduct", "").fails(t, 404, "32614")
+	f.must("POST", "/rest/flag_type?"+editorKey, `{"name":"x","description":"d"}`).fails(t, 404, "32614")
+	header := "X-BUGZILLA-API-KEY: DevKey0000000000000000000000000000000000"
+	f.must("GET", "/rest/whoami", "", header).want(t, "dev@example.com", "name")
+	f.must("GET", "/rest/whoami", "", "Authorization: Bearer DevKey0000000000000000000000000000000000").want(t, "4", "id")
+	f.must("GET", "/rest/whoami", "").fails(t, 401, "410")
+	f.must("GET", "/rest/whoami", "", "X-BUGZILLA-API-KEY: ").fails(t, 401, "410")
+	made := f.must("POST", "/rest/bug/7/attachment", patch, header)
+	made.want(t, "f.patch", "attachments", "16", "file_name")
+	if made.status != 201 || strings.Contains(made.raw, `"data"`) {
+		t.Errorf("create: %d %s", made.status, made.raw)
+	}
+	read := f.must("GET", "/rest/bug/attachment/16", "", "Accept: text/html")
+	read.want(t, "dev@example.com", "attachments", "16", "attacher")
+	read.want(t, "s", "attachments", "16", "description")
+	f.must("PUT", "/rest/bug/attachment/16", `{"ids":[[16]],"summary":"x"}`, header).fails(t, 413, "58")
+	f.must("PUT", "/rest/bug/attachment/16", `{"bug_flags":[],"summary":"x"}`, header).want(t, "x", "attachments", 0, "changes", "summary", "added")
+}
+
+func TestHeaderCredentialsAreIgnoredByBugzilla5(t *testing.T) {
+	f := start(t, tracker.Options{Version: "5.0.4.1+"})
+	f.must("GET", "/rest/version", "").want(t, "5.0.4.1+", "version")
+	f.must("POST", "/rest/bug/7/attachment", patch, "X-BUGZILLA-API-KEY: DevKey0000000000000000000000000000000000").fails(t, 401, "410")
+}
+
+func TestSlashModes(t *testing.T) {
+	const encoded = "/rest/flag_type/TestProduct/comp%2Fslash"
+	if a := start(t, tracker.Options{}).must("GET", encoded, ""); a.status != 404 || a.body != nil {
+		t.Errorf("refused: %d %s", a.status, a.raw)
+	}
+	start(t, tracker.Options{SlashMode: tracker.SlashDecoded}).must("GET", encoded, "").fails(t, 404, "32614")
+	start(t, tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkSlashNoDecode}}).must("GET", encoded, "").fails(t, 404, "51")
+	start(t, tracker.Options{}).must("GET", "/rest/flag_type/TestProduct?component=comp/slash", "").want(t, "excprod", "bug", 0, "name")
+}
+
+func TestParams(t *testing.T) {
+	f := start(t, tracker.Options{Params: tracker.Params{MaxAttachmentSize: 2, RequireLogin: true, EmailFilter: true}})
+	f.must("GET", "/rest/bug/1", "").fails(t, 401, "410")
+	if a := f.must("GET", "/rest/version", ""); a.status != 200 {
+		t.Errorf("version: %d", a.status)
+	}
+	big := `{"data":"` + strings.Repeat("YWFh", 700) + `","file_name":"f","summary":"s","content_type":"text/plain"}`
+	f.must("POST", "/rest/bug/7/attachment?"+devKey, big).fails(t, 400, "600")
+	g := start(t, tracker.Options{Params: tracker.Params{NoInsiderGroup: true, EmailFilter: true}})
+	g.must("GET", "/rest/bug/attachment/2?"+insiderKey, "").fails(t, 401, "304")
+	g.must("GET", "/rest/bug/attachment/1?include_fields=creator", "").want(t, "dev", "attachments", "1", "creator")
+	g.must("GET", "/rest/bug/attachment/1?include_fields=creator&"+devKey, "").want(t, "dev@example.com", "attachments", "1", "creator")
+}
+
+// TestDemo: the demo is usable as it is, and its keys are as long as real ones.
+func TestDemo(t *testing.T) {
+	f := start(t, tracker.Options{Seed: tracker.SeedDemo})
+	keys := tracker.Keys(tracker.SeedDemo)
+	if key := keys["editor@demo.example"]; len(key) != 40 || !strings.HasPrefix(key, "demo-editor-key") {
+		t.Errorf("the editor's key is %q", key)
+	}
+	f.must("GET", "/rest/flag_type/Web%20Shop?component=Search/Ranking", "").want(t, "ranking-impact", "bug", 3, "name")
+	f.must("GET", "/rest/flag_type/Internal%20Tools", "").fails(t, 401, "106")
+	f.must("POST", "/rest/flag_type?api_key="+keys["editor@demo.example"], `{"name":"docs","description":"d"}`).want(t, "11", "id")
+	f.must("GET", "/rest/bug/lost-basket/attachment", "").want(t, "reviewer@demo.example", "bugs", "1", 0, "flags", 0, "requestee")
+	f.must("POST", "/rest/bug/3/attachment?api_key="+keys["ci-bot@demo.example"], patch).want(t, "9", "ids", 0)
+	if bugs := f.must("GET", "/rest/bug?api_key="+keys["developer@demo.example"], "").at(t, "bugs").([]any); len(bugs) != 12 {
+		t.Errorf("staff see %d bugs, want 12", len(bugs))
+	}
+}
