@@ -28,11 +28,21 @@ func (x *exchange) members() (mapping.Members, error) {
 		return nil, loginRequired()
 	}
 	for _, each := range grouped(x.query) {
-		if !isCredential(each.name) {
+		if !isCredential(each.name) && each.name != "callback" {
 			members.Set(each.name, each.value(false))
 		}
 	}
-	return members, nil
+	return members, x.refuseCallback()
+}
+
+// refuseCallback answers an update with a callback as a tracker does, for which it is a field that nothing has (recorded as
+// ft.update.callback). Creates ignore it. It is never sent on, since the tracker might frame its answer.
+func (x *exchange) refuseCallback() error {
+	updates := x.operation == mapping.OpUpdateFlagTypes || x.operation == mapping.OpUpdateAttachments
+	if updates && len(x.query.all("callback")) > 0 {
+		return mapping.Refuse(mapping.CodeUnknownField, "There is no field called %q.", "callback")
+	}
+	return nil
 }
 
 func loginRequired() *mapping.Error {
@@ -47,7 +57,7 @@ func (x *exchange) body() (mapping.Members, error) {
 	}
 	limit := x.server.options.Limits.Body
 	if x.r.ContentLength > limit {
-		return nil, &mapping.LimitError{Kind: mapping.LimitBody, Max: limit}
+		return nil, errTooLong(limit)
 	}
 	switch kind, attributes := mediaType(x.r.Header); kind {
 	case "application/x-www-form-urlencoded":
@@ -122,6 +132,10 @@ func (x *exchange) limitError(limit *mapping.LimitError) error {
 	return tooLarge(mapping.CodeTooLarge, message, limit)
 }
 
+func errTooLong(limit int64) error {
+	return &mapping.LimitError{Kind: mapping.LimitBody, Max: limit, Offset: limit}
+}
+
 // boundedBody ends with a *mapping.LimitError where a body is longer than it may be.
 func boundedBody(body io.Reader, limit int64) io.Reader {
 	return &boundedReader{src: http.MaxBytesReader(nil, io.NopCloser(body), limit), limit: limit}
@@ -137,7 +151,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.src.Read(p)
 	var long *http.MaxBytesError
 	if errors.As(err, &long) {
-		err = &mapping.LimitError{Kind: mapping.LimitBody, Max: b.limit, Offset: b.limit}
+		err = errTooLong(b.limit)
 	}
 	return n, err
 }

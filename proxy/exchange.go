@@ -70,15 +70,15 @@ func (x *exchange) identify() error {
 	}
 	var utf8 bool
 	x.query, utf8 = parseQuery(x.r.URL.RawQuery)
+	var err error
+	if x.as, err = x.as.withCallback(x.query); err != nil {
+		return err
+	}
 	if x.operation.IsWrite() {
 		if !utf8 {
 			return mapping.Refuse(mapping.CodeJSON, "The parameters in the address are not valid UTF-8.")
 		}
 		return nil
-	}
-	var err error
-	if x.as, err = x.as.withCallback(x.query); err != nil {
-		return err
 	}
 	x.caller.Credentials, err = credentials(x.r.Header, x.query, nil)
 	return err

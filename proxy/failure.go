@@ -28,7 +28,7 @@ func asError(err error, write bool) *mapping.Error {
 		failed.Unknown = write
 		return failed
 	case errors.Is(err, context.Canceled):
-		return failure(codeClientGone, reasonClientGone, "The client did not wait for the answer.", err)
+		return failure(codeClientGone, mapping.ReasonCanceled, "The client did not wait for the answer.", err)
 	case errors.As(err, &stream):
 		return failure(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer broke off.", err)
 	default:
@@ -36,11 +36,8 @@ func asError(err error, write bool) *mapping.Error {
 	}
 }
 
-// Reasons that only this package has.
-const (
-	reasonClientGone mapping.Reason = "client-gone"
-	reasonSlowClient mapping.Reason = "client-too-slow"
-)
+// reasonSlowClient is a reason that only this package has.
+const reasonSlowClient mapping.Reason = "client-too-slow"
 
 func failure(code int, reason mapping.Reason, message string, cause error) *mapping.Error {
 	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason, Err: cause}

@@ -2,14 +2,19 @@ package proxy_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"go.uber.org/goleak"
 
 	"portico/mapping"
 	"portico/proxy"
@@ -103,6 +108,8 @@ func (f *fakeTracker) UpdateAttachments(ctx context.Context, caller upstream.Cal
 	return f.updateAttachments(ctx, caller, request)
 }
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // serve starts a Server on a real socket and gives its base URL.
 func serve(t *testing.T, options proxy.Options) string {
 	t.Helper()
@@ -114,6 +121,10 @@ func serve(t *testing.T, options proxy.Options) string {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(handler)
+	server.Listener = proxy.Listener(server.Listener)
+	server.Config.ConnState = proxy.ConnState
+	server.Config.MaxHeaderBytes = 16 << 10
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
 	t.Cleanup(server.Close)
 	return server.URL
@@ -186,4 +197,23 @@ func (r reply) wantStatus(t *testing.T, status int) {
 	if r.status != status {
 		t.Fatalf("got %d %s, want %d", r.status, r.body, status)
 	}
+}
+
+// raw sends text as it is and gives back all that comes until the server closes, which it does because of Connection: close
+// or because it gives up.
+func raw(t *testing.T, base, text string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, text); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) { // a server that has read enough resets
+		t.Fatal(err)
+	}
+	return string(answer)
 }

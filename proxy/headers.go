@@ -16,10 +16,18 @@ const (
 	headerReason = "Portico-Error"
 )
 
-// allowedHeaders are the request headers that a browser may send from elsewhere: those of a real tracker, and those that
-// carry credentials (clients.md, section 4, row 19).
-const allowedHeaders = "origin, content-type, accept, x-requested-with, " +
-	"x-bugzilla-api-key, x-bugzilla-token, x-bugzilla-login, x-bugzilla-password, authorization"
+// allowedHeaders are the request headers that a browser may send from elsewhere, as a real tracker lists them.
+const allowedHeaders = "origin, content-type, accept, x-requested-with"
+
+// preflightHeaders are those too that carry credentials (clients.md, section 4, row 19). Browsers look at the list only in
+// the answer to a preflight, so everywhere else it stays the tracker's.
+const preflightHeaders = allowedHeaders +
+	", x-bugzilla-api-key, x-bugzilla-token, x-bugzilla-login, x-bugzilla-password, authorization"
+
+// isPreflight tells whether a browser asks what it may send.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+}
 
 // setCommonHeaders sets what every answer of a tracker carries (wire-facts.md, section 1, Representation).
 func setCommonHeaders(header http.Header) {

@@ -1,12 +1,175 @@
 package proxy
 
-import "net/http"
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
 
-// Passthrough says what happens to requests outside the seven operations.
-type Passthrough struct{}
+	"portico/mapping"
+)
 
-func (p Passthrough) check() error { return nil }
+// Passthrough says what happens to requests outside the seven operations. The zero value lets nothing through.
+type Passthrough struct {
+	// Base is the address of the tracker's front page. Nil lets nothing through.
+	Base *url.URL
+	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself.
+	Transport http.RoundTripper
+	// Prefixes are the paths that pass, "/" for all of them. A prefix ends where a segment does.
+	Prefixes []string
+	// Names are hosts, with a port where it is unusual, that the tracker calls itself besides that of Base. Redirects to
+	// them are turned to the name that the client used.
+	Names []string
+	// HeaderCredentials tells whether the tracker reads credentials in headers. Where it does not, those of REST requests
+	// are given as query parameters too. Nil means that it does.
+	HeaderCredentials func(context.Context) bool
+	// FlagTypesChanging is called before and after every request that may change flag types behind Portico's back, in
+	// time for the client that gets the answer; nil is nobody.
+	FlagTypesChanging func(context.Context)
+	// Failure gives the error that a client sees of an error of Transport, where that knows more than net/http does; nil,
+	// or a nil result, leaves it to this package.
+	Failure func(err error, write bool) *mapping.Error
+}
 
-func (p Passthrough) allows(string) bool { return false }
+func (p Passthrough) check() error {
+	if p.Base == nil {
+		return nil
+	}
+	if p.Base.Scheme != "http" && p.Base.Scheme != "https" || p.Base.Host == "" {
+		return errors.New("the base of the passthrough must be an http or https address")
+	}
+	if p.Transport == nil {
+		return errors.New("a passthrough needs a transport")
+	}
+	return nil
+}
 
-func (s *Server) passthrough() http.Handler { return http.NotFoundHandler() }
+// allows tells whether a normal path may pass.
+func (p Passthrough) allows(path string) bool {
+	if p.Base == nil {
+		return false
+	}
+	for _, prefix := range p.Prefixes {
+		rest, found := strings.CutPrefix(path, prefix)
+		if found && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// passthrough makes the handler that streams requests to the tracker and answers back. It never follows a redirect.
+func (s *Server) passthrough() http.Handler {
+	if s.options.Passthrough.Base == nil {
+		return http.NotFoundHandler()
+	}
+	reverse := &httputil.ReverseProxy{
+		Rewrite:        s.rewrite,
+		Transport:      remembering{s.options.Passthrough.Transport},
+		ModifyResponse: s.modifyResponse,
+		ErrorHandler:   s.passingFailed,
+		BufferPool:     &copyBuffers{},
+		ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recordOf(r.Context()).Operation = OpPassthrough
+		outgoing, err := s.withBody(r)
+		if err != nil {
+			x := s.exchange(w.(*recorder), r, OpPassthrough)
+			x.fail(x.bodyError(err))
+			return
+		}
+		defer outgoing.Body.Close()
+		s.changing(outgoing)
+		reverse.ServeHTTP(w, outgoing)
+	})
+}
+
+type changesKey struct{}
+
+// changing announces a request that may change flag types. Whoever answers its client announces it again.
+func (s *Server) changing(r *http.Request) {
+	announce := s.options.Passthrough.FlagTypesChanging
+	if announce != nil && r.Context().Value(changesKey{}) != nil {
+		announce(context.WithoutCancel(r.Context()))
+	}
+}
+
+// remembering makes sure that an answer knows what it answers.
+type remembering struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t remembering) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(r)
+	if response != nil {
+		response.Request = r
+	}
+	return response, err
+}
+
+// modifyResponse takes out of an answer what would lead the client past Portico.
+func (s *Server) modifyResponse(response *http.Response) error {
+	s.changing(response.Request)
+	response.Header.Del(headerRequestID) // Portico has set its own
+	s.redirect(response)
+	path, _ := s.belowBase(response.Request.URL.EscapedPath())
+	if isPreflight(response.Request) && isREST(path) && response.Header.Get("Access-Control-Allow-Headers") != "" {
+		response.Header.Set("Access-Control-Allow-Headers", preflightHeaders)
+	}
+	return nil
+}
+
+// passingFailed answers for a request that could not be passed on, or not be answered.
+func (s *Server) passingFailed(w http.ResponseWriter, r *http.Request, err error) {
+	s.changing(r)
+	x := s.exchange(w.(*recorder), r, OpPassthrough)
+	x.fail(s.passError(r, err))
+}
+
+func (s *Server) passError(r *http.Request, err error) error {
+	var known *mapping.Error
+	var outOfTime net.Error
+	var dialing *net.OpError
+	write := !isReading(r.Method)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case r.Context().Err() != nil:
+		return r.Context().Err()
+	}
+	if s.options.Passthrough.Failure != nil {
+		if failed := s.options.Passthrough.Failure(err, write); failed != nil {
+			return failed
+		}
+	}
+	failed := failure(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.", err)
+	failed.Unknown = write && !(errors.As(err, &dialing) && dialing.Op == "dial")
+	if errors.As(err, &outOfTime) && outOfTime.Timeout() {
+		failed.Code, failed.Status = mapping.CodeTimeout, http.StatusGatewayTimeout
+		failed.Reason, failed.Message = mapping.ReasonTimeout, "The tracker did not answer in time."
+	}
+	return failed
+}
+
+func isReading(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// copyBuffers lends the buffers of bodies on their way.
+type copyBuffers struct{ pool sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (b *copyBuffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[]byte); ok {
+		return *buffer
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put implements httputil.BufferPool.
+func (b *copyBuffers) Put(buffer []byte) { b.pool.Put(&buffer) }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"strings"
 
 	"portico/mapping"
@@ -94,12 +95,22 @@ func isUnreserved(c byte) bool {
 }
 
 // editsBugs tells the path on which a write would edit bugs instead of attachments: the collection of attachments,
-// which a real tracker takes for the bug named "attachment" (wire-facts.md, section 1, Paths). A server may decode a path
-// more than once on its way, so every reading of it counts.
-func editsBugs(path string) bool {
+// which a real tracker takes for the bug named "attachment" (wire-facts.md, section 1, Paths).
+func editsBugs(path string) bool { return anyReading(path, isAttachmentCollection) }
+
+// climbs tells a path that leads out of where it begins once its encoded slashes are taken for slashes.
+func climbs(path string) bool {
+	return anyReading(path, func(reading string) bool {
+		return slices.Contains(strings.FieldsFunc(reading, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+	})
+}
+
+// anyReading asks about a path as it is written and about everything that it becomes when its escapes are taken off once
+// and more often, because a server may do that on the way. What has no end in sight counts as found.
+func anyReading(path string, found func(string) bool) bool {
 	const rounds = 6
 	for range rounds {
-		if isAttachmentCollection(path) {
+		if found(path) {
 			return true
 		}
 		decoded := unescapeAll(path)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,14 +53,27 @@ type pausedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	pause   time.Duration
+	ended   atomic.Bool
 }
 
 // Read implements io.Reader. Between reads no deadline stands: net/http would take it for the client's hanging up.
 func (b *pausedBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(b.pause))
+	b.extend()
 	n, err := b.ReadCloser.Read(p)
-	if err == nil || errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) {
+		b.ended.Store(true)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
+
+// leave is for when nobody reads on: what is left of the body, net/http reads and throws away.
+func (b *pausedBody) leave() {
+	if !b.ended.Load() {
+		b.extend()
+	}
+}
+
+func (b *pausedBody) extend() { _ = b.control.SetReadDeadline(time.Now().Add(b.pause)) }

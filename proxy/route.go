@@ -117,10 +117,13 @@ func (s *Server) serve(of resource) httprouter.Handle {
 	}
 }
 
-// pass sends what is not one of the seven operations through, except what would edit bugs by mistake.
+// pass sends what is not one of the seven operations through, except what would edit bugs by mistake, what leaves the
+// tracker's own paths, and methods that are no use but to an attacker.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
-	reading := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-	if !reading && editsBugs(r.URL.Path) || r.Method == http.MethodTrace || !s.options.Passthrough.allows(r.URL.Path) {
+	path := r.URL.Path
+	forbidden := r.Method == http.MethodTrace || r.Method == http.MethodConnect ||
+		climbs(path) || !isReading(r.Method) && editsBugs(path)
+	if forbidden || !s.options.Passthrough.allows(path) {
 		s.refuse(w, r, noResource(r))
 		return
 	}
@@ -133,6 +136,9 @@ func (s *Server) answerOptions(w http.ResponseWriter, r *http.Request, methods s
 	header := w.Header()
 	header.Set("Allow", methods)
 	header.Set("Access-Control-Allow-Methods", methods)
+	if isPreflight(r) {
+		header.Set("Access-Control-Allow-Headers", preflightHeaders)
+	}
 	_ = x.write(http.StatusOK, mapping.NewDocument([]byte("{}"))) // nobody is left to tell of a failure
 }
 

@@ -40,7 +40,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	recorder := newRecorder(w, s.options.ClientPause.Taking)
 	recorder.Header().Set(headerRequestID, record.ID)
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
+		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
+		defer body.leave()
+		r.Body = body
 	}
 	r = r.WithContext(context.WithValue(r.Context(), recordKey{}, record))
 	defer s.finish(recorder, r, record, time.Now())
@@ -60,6 +62,9 @@ func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time
 		}
 	}
 	record.Status, record.Bytes, record.Duration = w.status, w.bytes, time.Since(start)
+	if record.Reason == mapping.ReasonCanceled && r.Context().Err() != nil {
+		record.Status = StatusClientGone
+	}
 	record.log(s.options.Logger, r)
 	s.options.Observer.Finished(*record)
 	if abort {

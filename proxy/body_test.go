@@ -1,0 +1,202 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"mime/multipart"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+const attachmentBody = `{"data":"c29tZQ==","file_name":"f","summary":"s","content_type":"text/plain"}`
+
+// The kinds of body that a real tracker was sent (wire-facts.md, section 1, Request bodies).
+func TestJSONBodies(t *testing.T) {
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: mapping.Limits{Depth: 20}}})
+	update := base + "/rest/bug/attachment/5" + key
+	for _, body := range []string{"", "null", "0", " {} ", `{"summary":"s"}`, `{"summary":"\ud83d\udea9"}`} {
+		ask(t, "PUT", update, body).wantStatus(t, 200)
+	}
+	for name, body := range map[string]string{
+		"blank": "  ", "array": "[]", "array of objects": "[{}]", "string": `"x"`, "number": "5", "true": "true", "cut": `{"summary": "x",`,
+		"no quotes": `{name: 1}`, "trailing": `{} x`, "trailing comma": `{"summary":"x",}`, "comment": `{/* c */}`, "NaN": `{"is_patch":NaN}`,
+		"BOM": "\ufeff{}", "control": "{\"summary\":\"a\x01b\"}", "lone surrogate": `{"summary":"\ud800"}`, "not UTF-8": "{\"summary\":\"\xff\"}",
+		"twice": `{"summary":"a","summary":"b"}`, "deep": `{"x":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}",
+		"UTF-16": "\xff\xfe{\x00}\x00",
+	} {
+		answer := ask(t, "PUT", update, body)
+		if answer.status != 400 || answer.member(t, "code") != "32000" {
+			t.Errorf("%s: %d %s", name, answer.status, answer.body)
+		}
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	var got created
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got)}) + "/rest/bug/7/attachment" + key
+	for _, kind := range []string{"application/json", "text/plain", "application/vnd.api+json", "APPLICATION/JSON; charset=utf-8", "nonsense", ";;"} {
+		ask(t, "POST", base, attachmentBody, "Content-Type", kind).wantStatus(t, 201)
+	}
+	ask(t, "POST", base, attachmentBody).wantStatus(t, 201)
+	// JSON under the type that curl sends by itself is a form without fields, as for a real tracker.
+	ask(t, "POST", base, attachmentBody, "Content-Type", "application/x-www-form-urlencoded").wantError(t, 400, "50")
+}
+
+func TestCompressedBodiesAreRefused(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	ask(t, "PUT", base+"/rest/bug/attachment/5"+key, "x", "Content-Encoding", "gzip").wantError(t, 400, "32000")
+	ask(t, "PUT", base+"/rest/bug/attachment/5"+key, "{}", "Content-Encoding", "identity").wantStatus(t, 200)
+}
+
+func TestChunkedBody(t *testing.T) {
+	var got created
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})
+	request, err := http.NewRequest("POST", base+"/rest/bug/7/attachment"+key, struct{ *strings.Reader }{strings.NewReader(attachmentBody)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if request.ContentLength != 0 {
+		t.Fatal("the request has a length")
+	}
+	send(t, request).wantStatus(t, 201)
+	if got.content != "c29tZQ==" {
+		t.Errorf("content %q", got.content)
+	}
+}
+
+func TestURLEncodedForm(t *testing.T) {
+	var got created
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got)}) + "/rest/bug/7/attachment" + key
+	form := []string{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}
+	ask(t, "POST", base, "data=c29tZQ%3D%3D&file_name=f.txt&summary=a+form%C3%A9&is_patch=1;ids=7&ids=8&x=1&x=2&lone&=", form...).wantStatus(t, 201)
+	if got.content != "c29tZQ==" || *got.Summary != "a formé" || !*got.IsPatch || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
+		t.Errorf("got %+v", got)
+	}
+	if string(got.Extra.Get("x")) != `["1","2"]` || string(got.Extra.Get("lone")) != `""` {
+		t.Errorf("extra %s", got.Extra.AppendJSON(nil))
+	}
+	// A plus in base64 must not become a blank.
+	ask(t, "POST", base, "data=++++&file_name=f&summary=s&is_patch=1", form...).wantStatus(t, 201)
+	if got.content != "++++" {
+		t.Errorf("content %q", got.content)
+	}
+	ask(t, "POST", base, "data=%25%25&file_name=f&summary=s&is_patch=1", form...).wantError(t, 400, "606")
+	ask(t, "POST", base, "data=c29tZQ&file_name=%ff&summary=s&is_patch=1", form...).wantError(t, 400, "32000")
+	ask(t, "POST", base, strings.Repeat("a=b&", 2000), form...).wantError(t, 413, "200413")
+}
+
+func TestFlagTypeForm(t *testing.T) {
+	var got mapping.FlagTypeCreate
+	tracker := &fakeTracker{createFlagType: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+		got = request
+		return mapping.FlagTypeCreated{Document: document(`{"id":1}`)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	ask(t, "POST", base+"/rest/flag_type"+key, "name=n&description=d&sortkey=3&inclusions=P&cc_list=a@b.example&cc_list=c@d.example",
+		"Content-Type", "application/x-www-form-urlencoded").wantStatus(t, 201)
+	if *got.Sortkey != 3 || len(*got.Inclusions) != 1 || *got.CCList != "a@b.example, c@d.example" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestMultipartForm(t *testing.T) {
+	var got created
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got)}) + "/rest/bug/7/attachment" + key
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	file, _ := form.CreateFormFile("data", "ignored.bin")
+	_, _ = file.Write([]byte("c29t\r\nZQ=="))
+	for name, value := range map[string]string{"file_name": "f.txt", "summary": "s", "content_type": "text/plain"} {
+		_ = form.WriteField(name, value)
+	}
+	_ = form.Close()
+	ask(t, "POST", base, body.String(), "Content-Type", form.FormDataContentType()).wantStatus(t, 201)
+	if got.content != "c29tZQ==" || *got.FileName != "f.txt" {
+		t.Errorf("got %+v", got)
+	}
+	ask(t, "POST", base, body.String()[:body.Len()-20], "Content-Type", form.FormDataContentType()).wantError(t, 400, "32000")
+	ask(t, "POST", base, body.String(), "Content-Type", "multipart/form-data").wantError(t, 400, "32000")
+}
+
+func TestQueryBeatsBody(t *testing.T) {
+	var got mapping.AttachmentUpdate
+	tracker := &fakeTracker{updateAttachments: func(_ context.Context, _ upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+		got = request
+		return mapping.AttachmentsUpdated{Document: document(`{"attachments":[]}`)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/bug/attachment/5" + key
+	ask(t, "PUT", base+"&summary=q&summary=r&ids=5&ids=6&odd=cb&login=x", `{"summary":"b","file_name":"f"}`).wantStatus(t, 200)
+	if *got.Summary != "q" || *got.FileName != "f" || !reflect.DeepEqual(got.IDs, []int64{5, 6}) {
+		t.Errorf("got %+v", got)
+	}
+	// What the tracker does not know must reach it, since it refuses that (code 67399); credentials must not.
+	if string(got.Extra.Get("odd")) != `"cb"` || len(got.Extra) != 1 {
+		t.Errorf("extra %s", got.Extra.AppendJSON(nil))
+	}
+	framed := ask(t, "PUT", base+"&callback=cb", `{}`)
+	if framed.status != 400 || !strings.HasPrefix(framed.body, `/**/cb({"error":true,"code":67399,`) {
+		t.Errorf("a callback on an update: %+v", framed)
+	}
+	ask(t, "PUT", base+"&summary=%ff", `{}`).wantError(t, 400, "32000")
+}
+
+func TestDataInTheQuery(t *testing.T) {
+	var got created
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})
+	ask(t, "POST", base+"/rest/bug/7/attachment?data=c29tZQ%3D%3D&file_name=q&summary=s&is_patch=1&api_key=K", "").wantStatus(t, 201)
+	if got.content != "c29tZQ==" {
+		t.Errorf("content %q", got.content)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: mapping.Limits{Body: 400, String: 100}, IDs: 3}})
+	create := base + "/rest/bug/7/attachment" + key
+	long := strings.Repeat("AAAA", 200)
+	for _, length := range []bool{true, false} {
+		request, err := http.NewRequest("POST", create, strings.NewReader(`{"data":"`+long+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !length {
+			request.ContentLength = -1
+		}
+		answer := send(t, request)
+		answer.wantError(t, 413, "200413")
+		if got := answer.header.Get("Portico-Error"); got != "too-large" {
+			t.Errorf("Portico-Error %q", got)
+		}
+	}
+	ask(t, "POST", create, `{"summary":"`+strings.Repeat("s", 200)+`"}`).wantError(t, 413, "200413")
+	ask(t, "POST", create, "summary="+strings.Repeat("s", 200), "Content-Type", "application/x-www-form-urlencoded").wantError(t, 413, "200413")
+	ask(t, "POST", create, "data="+long, "Content-Type", "application/x-www-form-urlencoded").wantError(t, 413, "200413")
+	ask(t, "GET", base+"/rest/bug/1/attachment?ids=2&ids=3&attachment_ids=4", "").wantError(t, 413, "200413")
+	ask(t, "PUT", base+"/rest/flag_type/1"+key, `{"ids":[2,3],"names":["a"]}`).wantError(t, 413, "200413")
+	ask(t, "PUT", base+"/rest/bug/attachment/1"+key, `{"ids":[1,2,3,4]}`).wantError(t, 413, "200413")
+	ask(t, "GET", base+"/rest/bug/1/attachment?ids=2&attachment_ids=4", "").wantStatus(t, 200)
+}
+
+func TestLargePayloadGoesThroughAFile(t *testing.T) {
+	var got created
+	dir := t.TempDir()
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got), BlobDir: dir, Limits: proxy.Limits{Limits: mapping.Limits{BlobMemory: 16}}})
+	content := strings.Repeat("QUJD", 50000)
+	for _, c := range [][2]string{
+		{`{"file_name":"f","summary":"s","is_patch":true,"data":"` + content + `"}`, "application/json"},
+		{"file_name=f&summary=s&is_patch=1&data=" + content, "application/x-www-form-urlencoded"},
+	} {
+		ask(t, "POST", base+"/rest/bug/7/attachment"+key, c[0], "Content-Type", c[1]).wantStatus(t, 201)
+		if got.content != content || got.Data.Size() != 150000 {
+			t.Errorf("%s: %d bytes arrived", c[1], len(got.content))
+		}
+		if _, err := got.Data.Reader().Read(make([]byte, 1)); err == nil {
+			t.Error("the payload was not put away")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"portico/mapping"
+)
+
+// Listener wraps a listener so that what net/http itself says of requests that it cannot read, in plain text and before
+// any handler runs, comes out as every other error does (clients.md, section 4, row 4). The server must have ConnState
+// as its hook, or only the first request of a connection is looked after.
+func Listener(inner net.Listener) net.Listener { return listener{inner} }
+
+type listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: accepted}, nil
+}
+
+// ConnState is the hook of an http.Server that is served by Listener.
+func ConnState(c net.Conn, state http.ConnState) {
+	ours, ok := c.(*conn)
+	if !ok || state != http.StateIdle {
+		return
+	}
+	ours.answered.Store(false)
+	_ = ours.SetWriteDeadline(time.Time{}) // the last reply's must not outlive it
+}
+
+// conn looks at the first write of each answer.
+type conn struct {
+	net.Conn
+	answered atomic.Bool
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(p []byte) (int, error) {
+	if c.answered.Swap(true) {
+		return c.Conn.Write(p)
+	}
+	status, ours := plainError(p)
+	if !ours {
+		return c.Conn.Write(p)
+	}
+	if _, err := c.Conn.Write(jsonError(status)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// plainError recognizes what net/http writes straight to a connection: a status line followed by just these two headers.
+// Nothing that a handler sends looks like that, since it carries a date and a request id at least.
+func plainError(p []byte) (status int, ok bool) {
+	line, rest, found := bytes.Cut(p, []byte("\r\n"))
+	if !found || !bytes.HasPrefix(rest, []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")) {
+		return 0, false
+	}
+	text, found := bytes.CutPrefix(line, []byte("HTTP/1.1 "))
+	if !found || len(text) < 3 {
+		return 0, false
+	}
+	status, err := strconv.Atoi(string(text[:3]))
+	return status, err == nil
+}
+
+// jsonError is the whole answer that a client gets instead.
+func jsonError(status int) []byte {
+	failed := mapping.Refuse(mapping.CodeJSON, "The request could not be read as HTTP.")
+	if status != http.StatusBadRequest {
+		failed = mapping.Refuse(200000+status, "The request could not be read: %s.", http.StatusText(status))
+	}
+	if status == http.StatusRequestHeaderFieldsTooLarge {
+		failed.Reason = mapping.ReasonTooLarge
+	}
+	header := http.Header{"Content-Type": {typeJSON}, "Connection": {"close"}, headerRequestID: {requestID("")}}
+	setCommonHeaders(header)
+	setErrorHeaders(header, failed)
+	body := errorBody(failed, mapping.DocumentationURL)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	var answer bytes.Buffer
+	fmt.Fprintf(&answer, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	_ = header.Write(&answer) // a buffer takes everything
+	answer.WriteString("\r\n")
+	answer.Write(body)
+	return answer.Bytes()
+}

@@ -1,0 +1,239 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (b *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// finishing gives an observer and a way to wait for its records.
+func finishing() (proxy.Observer, <-chan proxy.Record) {
+	records := make(chan proxy.Record, 100)
+	return observer(func(r proxy.Record) { records <- r }), records
+}
+
+func TestRequestIDs(t *testing.T) {
+	base := serve(t, proxy.Options{}) + "/rest/flag_type/P"
+	if got := ask(t, "GET", base, "", "X-Request-Id", "client-1.2:3").header.Get("X-Request-Id"); got != "client-1.2:3" {
+		t.Errorf("id %q", got)
+	}
+	for _, offered := range []string{"", "a b", "ä", strings.Repeat("x", 65), "<script>"} {
+		if got := ask(t, "GET", base, "", "X-Request-Id", offered).header.Get("X-Request-Id"); len(got) != 24 {
+			t.Errorf("%q became %q", offered, got)
+		}
+	}
+}
+
+func TestOneLinePerRequestWithoutSecrets(t *testing.T) {
+	var log logBuffer
+	watcher, records := finishing()
+	leak := &url.Error{Op: "Get", URL: "http://t.example/?api_key=SECRET", Err: errors.New("refused")}
+	tracker := failing(&mapping.Error{Code: 200502, Status: 502, Message: "m", Reason: mapping.ReasonUnreachable, Err: leak})
+	base := serve(t, proxy.Options{Tracker: tracker, Logger: log.logger(), Observer: watcher})
+	ask(t, "GET", base+"/rest/flag_type/"+strings.Repeat("p", 500)+"?api_key=SECRET&Bugzilla_password=SECRET", "",
+		"X-Request-Id", "id-1", "Authorization", "Bearer SECRET", "Cookie", "Bugzilla_logincookie=SECRET")
+	got := <-records
+	line := log.String()
+	if strings.Count(line, "\n") != 1 || strings.Contains(line, "SECRET") {
+		t.Errorf("log %s", line)
+	}
+	for _, part := range []string{"id=id-1", "client=127.0.0.1", "method=GET", "operation=flag_type.get", "status=502",
+		"reason=tracker-unreachable", "cause=\"Get: refused\"", "pppp…", "level=WARN"} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%s is not in %s", part, line)
+		}
+	}
+	if len(line) > 600 || got.Operation != mapping.OpFlagTypes || got.Status != 502 || got.Reason != mapping.ReasonUnreachable || got.Bytes == 0 || got.Duration <= 0 {
+		t.Errorf("record %+v, line of %d bytes", got, len(line))
+	}
+}
+
+func TestConflictIsLoggedAndCounted(t *testing.T) {
+	var log logBuffer
+	watcher, records := finishing()
+	base := serve(t, proxy.Options{Logger: log.logger(), Observer: watcher})
+	ask(t, "POST", base+"/rest/bug/7/attachment"+key, `{"ids":[8],"data":"QUJD","file_name":"f","summary":"s","is_patch":1}`).wantStatus(t, 201)
+	if got := <-records; !got.Conflict || !strings.Contains(log.String(), "ids_conflict=true") {
+		t.Errorf("record %+v, log %s", got, log.String())
+	}
+}
+
+func TestPanicIsLoggedWithoutItsValue(t *testing.T) {
+	var log logBuffer
+	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		panic("key=SECRET")
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker, Logger: log.logger()})
+	ask(t, "GET", base+"/rest/flag_type/P", "").wantError(t, 500, "200500")
+	if text := log.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, "record_test.go") {
+		t.Errorf("log %s", text)
+	}
+}
+
+func TestClientBehindTrustedProxies(t *testing.T) {
+	var got upstream.Caller
+	trusted := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+	for _, c := range []struct {
+		trusted         []netip.Prefix
+		forwarded, want string
+	}{
+		{nil, "1.2.3.4", "127.0.0.1"},
+		{trusted, "", "127.0.0.1"},
+		{trusted, "1.2.3.4", "1.2.3.4"},
+		{trusted, "9.9.9.9, 1.2.3.4, 10.1.1.1", "1.2.3.4"},
+		{trusted, "10.2.2.2", "10.2.2.2"},
+		{trusted, "garbage", "127.0.0.1"},
+		{trusted, "2001:db8::1", "2001:db8::1"},
+	} {
+		base := serve(t, proxy.Options{Tracker: recordCallers(&got), TrustedProxies: c.trusted})
+		ask(t, "GET", base+"/rest/flag_type/P", "", "X-Forwarded-For", c.forwarded).wantStatus(t, 200)
+		if got.Address != c.want {
+			t.Errorf("%q: %s, want %s", c.forwarded, got.Address, c.want)
+		}
+	}
+}
+
+func TestDeadlineOfACall(t *testing.T) {
+	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	tracker := &fakeTracker{
+		flagTypes: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+			return mapping.FlagTypes{}, wait(ctx)
+		},
+		updateFlagTypes: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+			if at, ok := ctx.Deadline(); !ok || time.Until(at) > time.Second {
+				return mapping.FlagTypesUpdated{}, errors.New("no deadline")
+			}
+			child, cancel := context.WithCancel(ctx)
+			defer cancel()
+			return mapping.FlagTypesUpdated{}, wait(child)
+		},
+	}
+	base := serve(t, proxy.Options{Tracker: tracker, ReadTimeout: 20 * time.Millisecond, WriteTimeout: 20 * time.Millisecond})
+	ask(t, "GET", base+"/rest/flag_type/P", "").wantError(t, 504, "200504")
+	answer := ask(t, "PUT", base+"/rest/flag_type/P"+key, "{}")
+	answer.wantError(t, 504, "200504")
+	if got := answer.header.Get("Portico-Error"); got != "tracker-timeout; outcome=unknown" {
+		t.Errorf("Portico-Error %q", got)
+	}
+}
+
+// The deadline is for the beginning of an answer: a long stream outlives it.
+func TestDeadlineEndsWhereTheAnswerBegins(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	tracker := &fakeTracker{attachment: func(ctx context.Context, _ upstream.Caller, _ mapping.AttachmentsRequest) (mapping.Attachments, error) {
+		slow, w := io.Pipe()
+		go func() {
+			timer := time.NewTimer(3 * limit)
+			defer timer.Stop()
+			select {
+			case <-ctx.Done():
+				w.CloseWithError(ctx.Err())
+			case <-timer.C:
+				_, _ = io.WriteString(w, `,"attachments":{}}`)
+				w.Close()
+			}
+		}()
+		return mapping.Attachments{Document: mapping.NewStream([]byte(`{"bugs":{}`), slow, -1)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker, ReadTimeout: limit})
+	if answer := ask(t, "GET", base+"/rest/bug/attachment/1", ""); answer.body != `{"bugs":{},"attachments":{}}` {
+		t.Errorf("got %+v", answer)
+	}
+}
+
+func TestClientHangsUp(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	tracker := &fakeTracker{flagTypes: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		close(begun)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return mapping.FlagTypes{}, ctx.Err()
+	}}
+	watcher, records := finishing()
+	base := serve(t, proxy.Options{Tracker: tracker, Observer: watcher})
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(connection, "GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-begun
+	connection.Close()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+	if got := <-records; got.Status != proxy.StatusClientGone || got.Reason != mapping.ReasonCanceled {
+		t.Errorf("record %+v", got)
+	}
+}
+
+func TestSlowClientIsGivenUp(t *testing.T) {
+	base := serve(t, proxy.Options{ClientPause: proxy.ClientPause{Sending: 50 * time.Millisecond}})
+	answer := raw(t, base, "PUT /rest/bug/attachment/5?api_key=K HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":200408`) {
+		t.Errorf("got %s", answer)
+	}
+}
+
+// A slow but steady upload survives: the limit is on the pause, not on the whole.
+func TestSteadyUploadSurvives(t *testing.T) {
+	var got created
+	pause := 100 * time.Millisecond
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got), ClientPause: proxy.ClientPause{Sending: pause}})
+	body, w := io.Pipe()
+	go func() {
+		ticker := time.NewTicker(pause / 10)
+		defer ticker.Stop()
+		for i := range attachmentBody {
+			if i%4 == 0 {
+				<-ticker.C
+			}
+			_, _ = io.WriteString(w, attachmentBody[i:i+1])
+		}
+		w.Close()
+	}()
+	begun := time.Now()
+	request, err := http.NewRequest("POST", base+"/rest/bug/7/attachment"+key, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, request).wantStatus(t, 201)
+	if took := time.Since(begun); took < 3*pause/2 {
+		t.Fatalf("the upload took %v only", took)
+	}
+}

@@ -1,0 +1,303 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+const oneAttachment = `{"bugs":{"5":[{"id":11,"is_private":0,"is_obsolete":1,"is_patch":0,"summary":"<b>&\"x\"'"}]},"attachments":{}}`
+
+func answering(documents func() *mapping.Document) *fakeTracker {
+	reply := func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error) {
+		return mapping.Attachments{Document: documents()}, nil
+	}
+	return &fakeTracker{bugAttachments: reply, attachment: reply}
+}
+
+func failing(err error) *fakeTracker {
+	return &fakeTracker{
+		flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+			return mapping.FlagTypes{}, err
+		},
+		createFlagType: func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+			return mapping.FlagTypeCreated{}, err
+		},
+	}
+}
+
+// The rows are the recorded exchanges proto.accept.*.
+func TestNegotiation(t *testing.T) {
+	base := serve(t, proxy.Options{Tracker: answering(func() *mapping.Document { return document(oneAttachment) })})
+	const json, page = "application/json; charset=UTF-8", "text/html; charset=UTF-8"
+	for accept, want := range map[string]string{
+		"": json, "application/json": json, "*/*": json, "text/html": page,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": page,
+		"application/javascript": "application/javascript; charset=UTF-8", "text/javascript": "text/javascript; charset=UTF-8",
+		"application/xml": json, "application/json;q=0": json, "text/html;q=0.1, application/json;q=0.9": json,
+		"application/json;q=0.1, text/html;q=0.9": page, "application/*": json, "text/*": json, "garbage": json,
+		"application/vnd.api+json": json, "APPLICATION/JSON": json, "application/json; charset=utf-8": json, "text/html;q=x": page,
+		"text/html; level=1; q=0.2, text/javascript; q=0.3": "text/javascript; charset=UTF-8",
+	} {
+		answer := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", accept)
+		if answer.status != 200 || answer.header.Get("Content-Type") != want {
+			t.Errorf("%q: %s, want %s", accept, answer.header.Get("Content-Type"), want)
+		}
+		if want != page && answer.body != oneAttachment {
+			t.Errorf("%q: %s", accept, answer.body)
+		}
+	}
+}
+
+func TestPageIsEscaped(t *testing.T) {
+	base := serve(t, proxy.Options{Tracker: answering(func() *mapping.Document { return document(oneAttachment) })})
+	answer := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
+	if strings.Contains(answer.body, "<b>") || !strings.Contains(answer.body, "&lt;b&gt;&amp;\\&quot;x\\&quot;&#39;") ||
+		!strings.Contains(answer.body, "\n   &quot;bugs&quot;") {
+		t.Errorf("page %s", answer.body)
+	}
+	failed := ask(t, "DELETE", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
+	if failed.status != 404 || !strings.Contains(failed.body, "&quot;error&quot;: true") {
+		t.Errorf("page %d %s", failed.status, failed.body)
+	}
+	refused := ask(t, "POST", base+"/rest/flag_type", "{}", "Accept", "text/html")
+	if refused.status != 401 || refused.header.Get("Content-Type") != "text/html; charset=UTF-8" {
+		t.Errorf("page %d %s", refused.status, refused.body)
+	}
+}
+
+func TestPageOfALargeStream(t *testing.T) {
+	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 200000) + `","summary":"<s>"}}}`
+	base := serve(t, proxy.Options{BlobDir: t.TempDir(), Tracker: answering(func() *mapping.Document { return stream(text, nil) })})
+	answer := ask(t, "GET", base+"/rest/bug/attachment/1", "", "Accept", "text/html")
+	if answer.status != 200 || !strings.Contains(answer.body, strings.Repeat("QUJD", 200000)) || !strings.Contains(answer.body, "&lt;s&gt;") {
+		t.Errorf("%d, %d bytes", answer.status, len(answer.body))
+	}
+}
+
+// The rows are the recorded exchanges proto.jsonp.*.
+func TestJSONP(t *testing.T) {
+	tracker := answering(func() *mapping.Document { return document(oneAttachment) })
+	tracker.flagTypes = failing(&mapping.Error{Code: 106, Status: 401, Message: "no"}).flagTypes
+	base := serve(t, proxy.Options{Tracker: tracker})
+	for _, name := range []string{"cb", "a.b[0]", "jQuery_1"} {
+		answer := ask(t, "GET", base+"/rest/bug/5/attachment?callback="+name, "", "Accept", "text/html")
+		if answer.body != "/**/"+name+"("+oneAttachment+")" || answer.header.Get("Content-Type") != "text/javascript; charset=UTF-8" ||
+			answer.length != int64(len(answer.body)) {
+			t.Errorf("%s: %+v", name, answer)
+		}
+	}
+	ask(t, "GET", base+"/rest/bug/5/attachment?callback=alert(1)", "").wantError(t, 400, "32611")
+	if got := ask(t, "GET", base+"/rest/bug/5/attachment?callback=", ""); got.body != oneAttachment {
+		t.Errorf("empty callback: %s", got.body)
+	}
+	failed := ask(t, "GET", base+"/rest/flag_type/P?callback=cb", "")
+	if failed.status != 401 || !strings.HasPrefix(failed.body, `/**/cb({"error":true,"code":106,`) {
+		t.Errorf("error: %+v", failed)
+	}
+	ask(t, "GET", base+"/rest/nope?callback=cb", "").wantError(t, 404, "32614")
+}
+
+func TestCommonHeaders(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	for _, answer := range []reply{
+		ask(t, "GET", base+"/rest/flag_type/P", ""), ask(t, "GET", base+"/rest/nope", ""), ask(t, "OPTIONS", base+"/rest/flag_type/P", ""),
+		ask(t, "POST", base+"/rest/flag_type", "{"), ask(t, "GET", base+"/x%00/%2e%2e/..", ""),
+	} {
+		for name, want := range map[string]string{
+			"Access-Control-Allow-Origin": "*", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
+			"X-Xss-Protection": "1; mode=block", "Content-Type": "application/json; charset=UTF-8",
+		} {
+			if got := answer.header.Get(name); got != want {
+				t.Errorf("%d: %s is %q", answer.status, name, got)
+			}
+		}
+		if answer.length != int64(len(answer.body)) || answer.header.Get("X-Request-Id") == "" {
+			t.Errorf("length %d of %d bytes, id %q", answer.length, len(answer.body), answer.header.Get("X-Request-Id"))
+		}
+		if answer.header.Get("Location") != "" || answer.header.Get("Www-Authenticate") != "" {
+			t.Errorf("unexpected headers: %v", answer.header)
+		}
+	}
+}
+
+func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
+	info := &mapping.CacheInfo{}
+	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		found := document(noFlagTypes)
+		found.ETag = `"tag"`
+		return mapping.FlagTypes{Document: found, Cache: info}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/flag_type/P"
+	for condition, want := range map[string]int{
+		`"tag"`: 304, `tag`: 304, `*`: 304, `"x", "tag"`: 304, `"x", tag`: 304, `W/"tag"`: 200, `"nope"`: 200, ``: 200,
+	} {
+		answer := ask(t, "GET", base, "", "If-None-Match", condition)
+		if answer.status != want || answer.header.Get("Etag") != `"tag"` || want == 304 && answer.body != "" {
+			t.Errorf("%s: %+v, want %d", condition, answer, want)
+		}
+	}
+	if got := ask(t, "GET", base, "", "If-None-Match", "*", "Accept", "text/html"); got.status != 200 || got.header.Get("Etag") != "" {
+		t.Errorf("a page is another text than the one with the tag: %+v", got)
+	}
+	for _, c := range []struct {
+		info      mapping.CacheInfo
+		want, age string
+	}{
+		{mapping.CacheInfo{Hit: true, Age: 90 * time.Second, TTL: 210 * time.Second, Detail: "local"}, "Portico; hit; ttl=210; detail=local", "90"},
+		{mapping.CacheInfo{Hit: true, Stale: true, Age: 400 * time.Second, TTL: -100 * time.Second}, "Portico; hit; ttl=-100", "400"},
+		{mapping.CacheInfo{Forward: "miss", Stored: true, Collapsed: true}, "Portico; fwd=miss; stored; collapsed", ""},
+		{mapping.CacheInfo{Forward: "bypass"}, "Portico; fwd=bypass", ""},
+	} {
+		*info = c.info
+		answer := ask(t, "GET", base, "")
+		if answer.header.Get("Cache-Status") != c.want || answer.header.Get("Age") != c.age {
+			t.Errorf("%+v: %q, age %q", c.info, answer.header.Get("Cache-Status"), answer.header.Get("Age"))
+		}
+	}
+}
+
+func TestAttachmentTagsAreTheTrackers(t *testing.T) {
+	var asked string
+	reply := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+		asked = request.IfNoneMatch
+		found := document(oneAttachment)
+		found.ETag, found.Cookies = "tMGK", []string{"Bugzilla_login_request_cookie=x; path=/"}
+		if asked == "tMGK" {
+			found = &mapping.Document{ETag: "tMGK", NotModified: true}
+		}
+		return mapping.Attachments{Document: found}, nil
+	}
+	base := serve(t, proxy.Options{Tracker: &fakeTracker{bugAttachments: reply}}) + "/rest/bug/5/attachment"
+	answer := ask(t, "GET", base, "", "If-None-Match", "other")
+	if answer.status != 200 || answer.header.Get("Etag") != "tMGK" || answer.header.Get("Set-Cookie") == "" {
+		t.Errorf("got %+v", answer)
+	}
+	if answer := ask(t, "GET", base, "", "If-None-Match", "tMGK"); answer.status != 304 || answer.body != "" || answer.header.Get("Etag") != "tMGK" {
+		t.Errorf("got %+v", answer)
+	}
+	if ask(t, "GET", base+"?callback=cb", "", "If-None-Match", "tMGK"); asked != "" {
+		t.Error("the tag of one representation was used for another")
+	}
+}
+
+func TestErrorsOfTheTracker(t *testing.T) {
+	for _, c := range []struct {
+		err          error
+		status       int
+		code, reason string
+	}{
+		{&mapping.Error{Code: 106, Status: 401, Message: "m"}, 401, "106", ""},
+		{&mapping.Error{Code: 51, Status: 404, Message: "m", Documentation: "http://d.example/"}, 404, "51", ""},
+		{&mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonBreakerOpen, RetryAfter: 1100 * time.Millisecond}, 503, "200503", "breaker-open"},
+		{&mapping.Error{Code: 200504, Status: 504, Message: "m", Reason: mapping.ReasonTimeout, Unknown: true}, 504, "200504", "tracker-timeout; outcome=unknown"},
+		{context.DeadlineExceeded, 504, "200504", "tracker-timeout"},
+		{errors.New("password=SECRET"), 500, "200500", "internal"},
+	} {
+		base := serve(t, proxy.Options{Tracker: failing(c.err)})
+		answer := ask(t, "GET", base+"/rest/flag_type/P", "")
+		answer.wantError(t, c.status, c.code)
+		if got := answer.header.Get("Portico-Error"); got != c.reason {
+			t.Errorf("%v: Portico-Error %q", c.err, got)
+		}
+		if strings.Contains(answer.body, "SECRET") {
+			t.Errorf("leaked: %s", answer.body)
+		}
+		if wait := answer.header.Get("Retry-After"); c.status == 503 && wait != "2" {
+			t.Errorf("Retry-After %q", wait)
+		}
+	}
+	base := serve(t, proxy.Options{Tracker: failing(context.DeadlineExceeded), DocumentationURL: "http://docs.example/"})
+	answer := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d"}`)
+	answer.wantError(t, 504, "200504")
+	if answer.header.Get("Portico-Error") != "tracker-timeout; outcome=unknown" || answer.member(t, "documentation") != `"http://docs.example/"` {
+		t.Errorf("got %+v", answer)
+	}
+}
+
+// stream is a document that arrives in pieces; err is what comes instead of its end.
+func stream(text string, err error) *mapping.Document {
+	rest := io.Reader(strings.NewReader(text[10:]))
+	if err != nil {
+		rest = io.MultiReader(rest, brokenReader{err})
+	}
+	return mapping.NewStream([]byte(text[:10]), io.NopCloser(rest), -1)
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestStreams(t *testing.T) {
+	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 100000) + `"}}}`
+	base := serve(t, proxy.Options{Tracker: answering(func() *mapping.Document { return stream(text, nil) })})
+	answer := ask(t, "GET", base+"/rest/bug/attachment/1", "")
+	if answer.status != 200 || answer.body != text {
+		t.Errorf("%d, %d bytes", answer.status, len(answer.body))
+	}
+}
+
+func TestBrokenStreamIsCut(t *testing.T) {
+	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 100000) + `"}}}`
+	var finished proxy.Record
+	base := serve(t, proxy.Options{
+		Observer: observer(func(r proxy.Record) { finished = r }),
+		Tracker:  answering(func() *mapping.Document { return stream(text, errors.New("gone")) }),
+	})
+	response, err := http.Get(base + "/rest/bug/attachment/1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the client saw %v", err)
+	}
+	if finished.Bytes == 0 || finished.Operation != mapping.OpAttachment {
+		t.Errorf("record %+v", finished)
+	}
+}
+
+type observer func(proxy.Record)
+
+func (o observer) Finished(r proxy.Record) { o(r) }
+
+func TestInterfaceForm(t *testing.T) {
+	tracker := answering(func() *mapping.Document { return stream(oneAttachment, nil) })
+	tracker.updateFlagTypes = func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+		return mapping.FlagTypesUpdated{Document: document(`{"flagtypes":[{"id":1,"name":"n","changes":{"is_requesteeble":{"removed":"1","added":"0"},"grant_group_id":{"removed":null,"added":"3"}}}]}`)}, nil
+	}
+	base := serve(t, proxy.Options{Tracker: tracker, Responses: proxy.ResponsesInterface})
+	answer := ask(t, "GET", base+"/rest/bug/5/attachment", "")
+	if !strings.Contains(answer.body, `"is_private":false,"is_obsolete":true,"is_patch":false`) || answer.length != int64(len(answer.body)) {
+		t.Errorf("got %s", answer.body)
+	}
+	answer = ask(t, "PUT", base+"/rest/flag_type/1"+key, "{}")
+	want := `{"flagtypes":[{"id":1,"name":"n","changes":{"is_specifically_requestable":{"removed":"1","added":"0"},"grant_group":{"removed":"","added":"3"}}}]}`
+	if answer.body != want {
+		t.Errorf("got %s", answer.body)
+	}
+	broken := serve(t, proxy.Options{Responses: proxy.ResponsesInterface,
+		Tracker: answering(func() *mapping.Document { return stream(`{"bugs":{},"attachments`, errors.New("gone")) })})
+	failed := ask(t, "GET", broken+"/rest/bug/5/attachment", "")
+	failed.wantError(t, 502, "200502")
+	if failed.header.Get("Etag") != "" {
+		t.Error("an error has no tag")
+	}
+}
+
+func TestPanicCostsOneRequest(t *testing.T) {
+	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		panic("key=SECRET")
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	ask(t, "GET", base+"/rest/flag_type/P", "").wantError(t, 500, "200500")
+	ask(t, "GET", base+"/rest/bug/5/attachment", "").wantStatus(t, 200)
+}

@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"portico/upstream"
+)
+
+// rewrite makes the tracker's request of the client's. Hop-by-hop headers, those that Connection names among them, are
+// gone already.
+func (s *Server) rewrite(pass *httputil.ProxyRequest) {
+	base := s.options.Passthrough.Base
+	in, out := pass.In, pass.Out
+	out.URL = &url.URL{Scheme: base.Scheme, Host: base.Host, RawQuery: in.URL.RawQuery}
+	setEscapedPath(out.URL, strings.TrimSuffix(base.EscapedPath(), "/")+in.URL.Path)
+	out.Host = base.Host
+	// net/http would send a POST with one of these twice on a connection that breaks.
+	out.Header.Del("Idempotency-Key")
+	out.Header.Del("X-Idempotency-Key")
+	out.Header.Del("Upgrade")
+	out.Header.Del("Connection")
+	out.Header.Del("Expect") // the body is here already, or on its way
+	out.Header.Set(headerRequestID, RequestID(in.Context()))
+	s.setForwarded(in, out)
+	s.setCredentials(in, out)
+}
+
+// setEscapedPath keeps the escapes of a path as they are.
+func setEscapedPath(address *url.URL, escaped string) {
+	plain, err := url.PathUnescape(escaped)
+	if err != nil { // a normal path has none but good escapes
+		plain = escaped
+	}
+	address.Path, address.RawPath = plain, escaped
+}
+
+// setForwarded tells the tracker who asks. What the client says of that counts only if it is a trusted proxy.
+func (s *Server) setForwarded(in, out *http.Request) {
+	peer, _, err := net.SplitHostPort(in.RemoteAddr)
+	if err != nil {
+		peer = in.RemoteAddr
+	}
+	chain := []string{peer}
+	if s.trusted.peerTrusted(in) {
+		chain = append(in.Header.Values("X-Forwarded-For"), peer)
+	}
+	scheme, host := s.trusted.origin(in)
+	out.Header.Set("X-Forwarded-For", strings.Join(chain, ", "))
+	out.Header.Set("X-Forwarded-Proto", scheme)
+	out.Header.Set("X-Forwarded-Host", host)
+}
+
+// isREST tells whether a path belongs to the REST interface.
+func isREST(path string) bool {
+	return strings.HasPrefix(path, "/rest/") || strings.HasPrefix(path, "/rest.cgi/")
+}
+
+// setCredentials gives header credentials as parameters to a tracker that does not read headers, if the query has none
+// (clients.md, section 4, row 5).
+func (s *Server) setCredentials(in, out *http.Request) {
+	reads := s.options.Passthrough.HeaderCredentials
+	if reads == nil || !isREST(in.URL.Path) || reads(in.Context()) {
+		return
+	}
+	query, _ := parseQuery(in.URL.RawQuery)
+	for _, each := range query {
+		if isCredential(each.name) {
+			return
+		}
+	}
+	var found upstream.Credentials
+	addHeaders(&found, in.Header)
+	for _, kind := range credentialNames {
+		if value := *kind.field(&found); value != "" {
+			out.URL.RawQuery = joinQuery(out.URL.RawQuery, kind.names[1], value)
+		}
+	}
+}
+
+func joinQuery(query, name, value string) string {
+	if query != "" {
+		query += "&"
+	}
+	return query + name + "=" + url.QueryEscape(value)
+}

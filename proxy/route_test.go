@@ -1,0 +1,116 @@
+package proxy_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"portico/proxy"
+)
+
+// Every row is a known path with a method that it does not have, or one that looks like a known path.
+func TestUnknownResources(t *testing.T) {
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	for _, c := range [][2]string{
+		{"PATCH", "/rest/bug/5/attachment"}, {"DELETE", "/rest/bug/attachment/1"}, {"FOO", "/rest/bug/attachment/1"},
+		{"get", "/rest/bug/5/attachment"}, {"POST", "/rest/bug/attachment/1"}, {"PUT", "/rest/bug/5/attachment"},
+		{"POST", "/rest/flag_type/P"}, {"PUT", "/rest/flag_type/P/C"}, {"PUT", "/rest/flag_type"}, {"GET", "/rest/flag_type"},
+		{"DELETE", "/rest.cgi/flag_type/P"}, {"TRACE", "/rest/bug/5/attachment"}, {"TRACE", "/index.cgi"},
+		{"GET", "/rest/flag_type/"}, {"GET", "/rest/flag_type/P/"}, {"GET", "/rest/flag_type/P/C/"},
+		{"GET", "/rest/bug/5/attachment/"}, {"GET", "/rest/bug/attachment/1/"}, {"OPTIONS", "/rest/bug/attachment/1/"},
+		{"GET", "/rest/Bug/5/attachment"}, {"GET", "/REST/bug/5/attachment"}, {"GET", "/rest/flag_type/P/C/more"},
+		{"GET", "/rest/nope"}, {"POST", "/rest/nope"}, {"OPTIONS", "/rest/nope"}, {"GET", "/rest/"}, {"GET", "/rest"}, {"GET", "/"},
+	} {
+		answer := ask(t, c[0], base+c[1], "")
+		answer.wantError(t, 404, "32614")
+		if got := answer.header.Get("Portico-Error"); got != "no-such-resource" {
+			t.Errorf("%s %s: Portico-Error %q", c[0], c[1], got)
+		}
+	}
+	if calls := tracker.asked(); len(calls) != 0 {
+		t.Errorf("the tracker was asked: %v", calls)
+	}
+}
+
+func TestMessageShowsThePathWithoutQuery(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	answer := ask(t, "DELETE", base+"/rest/flag_type/A%2FB?api_key=SECRET", "")
+	if message := answer.member(t, "message"); !strings.Contains(message, "DELETE /flag_type/A/B") || strings.Contains(message, "SECRET") {
+		t.Errorf("message %s", message)
+	}
+}
+
+func TestHeadIsA404WithoutBody(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	answer := ask(t, "HEAD", base+"/rest/flag_type/P", "")
+	if answer.status != 404 || answer.body != "" || answer.header.Get("Content-Type") != "application/json; charset=UTF-8" {
+		t.Errorf("got %+v", answer)
+	}
+}
+
+func TestTraceEchoesNothing(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	answer := ask(t, "TRACE", base+"/rest/flag_type/P", "", "Cookie", "Bugzilla_login=SECRET")
+	if answer.status != 404 || strings.Contains(answer.body, "SECRET") {
+		t.Errorf("got %+v", answer)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	for path, want := range map[string]string{
+		"/rest/flag_type": "POST", "/rest/flag_type/P": "GET, PUT", "/rest/flag_type/P/C": "GET",
+		"/rest/bug/5/attachment": "GET, POST", "/rest.cgi/bug/attachment/1": "GET, PUT",
+		"/rest/bug/attachment/1?api_key=nonsense": "GET, PUT",
+	} {
+		answer := ask(t, "OPTIONS", base+path, "", "Origin", "http://a.example",
+			"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "x-bugzilla-api-key")
+		if answer.status != 200 || answer.body != "{}" || answer.header.Get("Allow") != want ||
+			answer.header.Get("Access-Control-Allow-Methods") != want {
+			t.Errorf("%s: %+v, want %s", path, answer, want)
+		}
+		allowed := strings.Split(answer.header.Get("Access-Control-Allow-Headers"), ", ")
+		for _, name := range []string{"origin", "content-type", "accept", "x-requested-with", "x-bugzilla-api-key",
+			"x-bugzilla-token", "x-bugzilla-login", "x-bugzilla-password", "authorization"} {
+			if !slices.Contains(allowed, name) {
+				t.Errorf("%s: %s is not in %v", path, name, allowed)
+			}
+		}
+	}
+	if calls := tracker.asked(); len(calls) != 0 {
+		t.Errorf("the tracker was asked: %v", calls)
+	}
+}
+
+func TestMethodOverrideIsIgnored(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	ask(t, "POST", base+"/rest/bug/attachment/1"+key, `{}`, "X-HTTP-Method-Override", "PUT").wantError(t, 404, "32614")
+}
+
+func TestMalformedPaths(t *testing.T) {
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	for _, path := range []string{
+		"/rest/flag_type/Test%00Product", "/rest/flag_type/%FCn", "/rest/flag_type/P/%C3", "/rest/bug/%ED%A0%80/attachment",
+		"/rest/bug/attachment/%00", "/../rest/flag_type/P", "/rest/%2e%2e/../flag_type/P",
+	} {
+		ask(t, "GET", base+path, "").wantError(t, 400, "32000")
+	}
+	ask(t, "PUT", base+"/rest/flag_type/%FF"+key, `{}`).wantError(t, 400, "32000")
+	if calls := tracker.asked(); len(calls) != 0 {
+		t.Errorf("the tracker was asked: %v", calls)
+	}
+}
+
+func TestLongAddress(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	ask(t, "GET", base+"/rest/flag_type/P?x="+strings.Repeat("y", 8000), "").wantStatus(t, 200)
+	answer := ask(t, "GET", base+"/rest/flag_type/P?x="+strings.Repeat("y", 8200), "")
+	answer.wantError(t, http.StatusRequestURITooLong, "200414")
+	if got := answer.header.Get("Portico-Error"); got != "too-large" {
+		t.Errorf("Portico-Error %q", got)
+	}
+}
