@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -217,3 +218,6 @@ func raw(t *testing.T, base, text string) string {
 	}
 	return string(answer)
 }
+
+// filesIn lists what lies in a directory.
+func filesIn(dir string) ([]os.DirEntry, error) { return os.ReadDir(dir) }

@@ -32,7 +32,7 @@ func (s *Server) withBody(r *http.Request) (*http.Request, error) {
 		}
 		r.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), body}
 		if whole {
-			r.ContentLength = int64(len(head))
+			r.ContentLength, r.TransferEncoding = int64(len(head)), nil
 		}
 	}
 	if r.ContentLength >= 0 {

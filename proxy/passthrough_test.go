@@ -1,0 +1,543 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"portico/mapping"
+	"portico/proxy"
+)
+
+// backend is the tracker behind a passthrough: it keeps the last request, and answers as a test says.
+type backend struct {
+	mu     sync.Mutex
+	last   *http.Request
+	body   string
+	target string
+	answer http.HandlerFunc
+}
+
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, _ := io.ReadAll(r.Body)
+	b.mu.Lock()
+	b.last, b.body, b.target = r, string(text), r.RequestURI
+	answer := b.answer
+	b.mu.Unlock()
+	if answer != nil {
+		answer(w, r)
+	}
+}
+
+// behind starts a backend below path and a Server before it.
+func behind(t *testing.T, path string, change func(*proxy.Options)) (*backend, string) {
+	t.Helper()
+	tracker := &backend{}
+	server := httptest.NewServer(tracker)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	options := proxy.Options{Passthrough: proxy.Passthrough{Base: address, Transport: transport, Prefixes: []string{"/"}}}
+	if change != nil {
+		change(&options)
+	}
+	return tracker, serve(t, options)
+}
+
+func TestPassthroughKeepsTheRequest(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Set-Cookie", "a=1; path=/")
+		w.Header().Add("Set-Cookie", "b=2; path=/")
+		w.Header().Set("X-Request-Id", "theirs")
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, "short and stout")
+	}
+	answer := ask(t, "POST", base+"//x/../show%2Fbug.cgi/%41%20b?id=1;x=%zz&y=a+b&api_key=K", "some body",
+		"Content-Type", "text/weird", "Cookie", "c=3", "X-Custom", "kept", "Accept", "text/html", "User-Agent", "agent",
+		"Connection", "X-Hop, close", "X-Hop", "gone", "Te", "trailers", "Keep-Alive", "x", "Proxy-Authorization", "x", "Upgrade", "websocket",
+		"Idempotency-Key", "k", "X-Idempotency-Key", "k", "X-Request-Id", "mine")
+	if answer.status != http.StatusTeapot || answer.body != "short and stout" || len(answer.header["Set-Cookie"]) != 2 ||
+		!slices.Equal(answer.header["X-Request-Id"], []string{"mine"}) {
+		t.Errorf("got %+v", answer)
+	}
+	got := tracker.last
+	if got.Method != "POST" || tracker.target != "/show%2Fbug.cgi/A%20b?id=1;x=%zz&y=a+b&api_key=K" || tracker.body != "some body" || got.ContentLength != 9 {
+		t.Errorf("%s %s %q", got.Method, tracker.target, tracker.body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/weird", "Cookie": "c=3", "X-Custom": "kept", "Accept": "text/html", "User-Agent": "agent", "X-Request-Id": "mine",
+		"X-Hop": "", "Keep-Alive": "", "Proxy-Authorization": "", "Upgrade": "", "Idempotency-Key": "", "X-Idempotency-Key": "",
+		"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": strings.TrimPrefix(base, "http://"),
+	} {
+		if have := got.Header.Get(name); have != want {
+			t.Errorf("%s is %q, want %q", name, have, want)
+		}
+	}
+}
+
+func TestPassthroughMethods(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	for _, c := range [][2]string{
+		{"GET", "/"}, {"HEAD", "/xmlrpc.cgi"}, {"PUT", "/rest/bug/5"}, {"DELETE", "/rest/bug/5"}, {"OPTIONS", "/rest/bug/5"},
+		{"GET", "/rest/bug/attachment"}, {"GET", "/rest/version"}, {"FOO", "/x"}, {"GET", "/rest/bug/5/comment"}, {"POST", "/rest/bug/5/comment"},
+		{"PUT", "/rest/bug/attachments"}, {"GET", "/rest/"}, {"GET", "/rest/flag_type/P/C/more"},
+	} {
+		ask(t, c[0], base+c[1], "").wantStatus(t, 200)
+		if tracker.last.Method != c[0] || tracker.target != c[1] {
+			t.Errorf("%v became %s %s", c, tracker.last.Method, tracker.target)
+		}
+	}
+}
+
+// A write to the collection of attachments would edit bugs (recorded as att.update.collection).
+func TestBugsAreNeverEditedByMistake(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	for _, path := range []string{
+		"/rest/bug/attachment", "/rest.cgi/bug/attachment", "/rest/bug/attachment/", "//rest//bug/./attachment", "/rest/bug/x/../attachment",
+		"/rest/bug/%61ttachment", "/rest/bug%2Fattachment", "/rest/%2562ug/attachment", "/x/..%2Frest/bug/attachment", "/rest/bug/attachment%2F",
+	} {
+		for _, method := range []string{"PUT", "POST", "PATCH", "DELETE", "put"} {
+			ask(t, method, base+path+key, `{"ids":[1]}`).wantError(t, 404, "32614")
+		}
+	}
+	ask(t, "GET", base+"/x/..%2F..%2Fetc", "").wantError(t, 404, "32614")
+	ask(t, "TRACE", base+"/index.cgi", "").wantError(t, 404, "32614")
+	if tracker.last != nil {
+		t.Errorf("%s %s passed", tracker.last.Method, tracker.target)
+	}
+}
+
+func TestPassthroughPrefixes(t *testing.T) {
+	for _, c := range []struct {
+		prefixes []string
+		path     string
+		want     int
+	}{
+		{nil, "/", 404}, {nil, "/rest/version", 404}, {[]string{"/"}, "/x", 200}, {[]string{"/xmlrpc.cgi"}, "/xmlrpc.cgi", 200},
+		{[]string{"/xmlrpc.cgi"}, "/xmlrpc.cgi/x", 200}, {[]string{"/xmlrpc.cgi"}, "/xmlrpc.cgi2", 404}, {[]string{"/xmlrpc.cgi"}, "/jsonrpc.cgi", 404},
+		{[]string{"/rest/"}, "/rest/version", 200}, {[]string{"/rest"}, "/rest/version", 200}, {[]string{"/rest"}, "/%72est/version", 200},
+	} {
+		_, base := behind(t, "", func(o *proxy.Options) { o.Passthrough.Prefixes = c.prefixes })
+		if answer := ask(t, "GET", base+c.path, ""); answer.status != c.want {
+			t.Errorf("%v %s: %d", c.prefixes, c.path, answer.status)
+		}
+	}
+}
+
+func TestPassthroughBelowAPath(t *testing.T) {
+	tracker, base := behind(t, "/bugzilla/", nil)
+	ask(t, "GET", base+"/rest/version?x=1", "").wantStatus(t, 200)
+	if tracker.target != "/bugzilla/rest/version?x=1" {
+		t.Errorf("asked for %s", tracker.target)
+	}
+	ask(t, "GET", base+"/", "").wantStatus(t, 200)
+	if tracker.target != "/bugzilla/" {
+		t.Errorf("asked for %s", tracker.target)
+	}
+}
+
+func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
+	dir := t.TempDir()
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir, o.Limits.BlobMemory, o.Limits.Body = dir, 100, 100000
+	})
+	for _, path := range []string{"/rest/bug", "/jsonrpc.cgi"} {
+		for _, size := range []int{0, 99, 100, 101, 70000} {
+			body := strings.Repeat("b", size)
+			request, err := http.NewRequest("POST", base+path, struct{ io.Reader }{strings.NewReader(body)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, request).wantStatus(t, 200)
+			if tracker.body != body || tracker.last.ContentLength != int64(size) || len(tracker.last.TransferEncoding) != 0 {
+				t.Errorf("%s, %d bytes: %d bytes arrived with length %d", path, size, len(tracker.body), tracker.last.ContentLength)
+			}
+		}
+	}
+	for _, length := range []int64{-1, 200000} {
+		request, err := http.NewRequest("POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 200000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.ContentLength = length
+		send(t, request).wantError(t, 413, "200413")
+	}
+	files, err := filesIn(dir)
+	if err != nil || len(files) != 0 {
+		t.Errorf("left behind: %v %v", files, err)
+	}
+}
+
+func TestRedirectsStayWithPortico(t *testing.T) {
+	tracker, base := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com"} })
+	own := base[len("http://"):]
+	for location, want := range map[string]string{
+		"TRACKER/bz/show_bug.cgi?id=1#c2":   base + "/show_bug.cgi?id=1#c2",
+		"TRACKER/bz":                        base + "/",
+		"TRACKER/elsewhere":                 "TRACKER/elsewhere",
+		"http://bugs.example.com/bz/a%2Fb":  base + "/a%2Fb",
+		"http://bugs.example.com:80/bz/x":   base + "/x",
+		"https://bugs.example.com/bz/x":     base + "/x",
+		"http://bugs.example.com:8080/bz/x": "http://bugs.example.com:8080/bz/x",
+		"https://other.example/bz/":         "https://other.example/bz/",
+		"//bugs.example.com/bz/x":           base + "/x",
+		"/bz/index.cgi":                     "/index.cgi",
+		"index.cgi?x=1":                     "index.cgi?x=1",
+		"mailto:x@example.com":              "mailto:x@example.com",
+		"http://[":                          "http://[",
+	} {
+		var host string
+		tracker.mu.Lock()
+		tracker.answer = func(w http.ResponseWriter, r *http.Request) {
+			host = "http://" + r.Host
+			w.Header().Set("Location", strings.Replace(location, "TRACKER", host, 1))
+			w.Header().Set("Refresh", "5; URL="+strings.Replace(location, "TRACKER", host, 1))
+			w.WriteHeader(http.StatusFound)
+		}
+		tracker.mu.Unlock()
+		answer := ask(t, "GET", base+"/x", "")
+		wanted := strings.Replace(want, "TRACKER", host, 1)
+		if got := answer.header.Get("Location"); answer.status != 302 || got != wanted {
+			t.Errorf("%s became %s, want %s (%s)", location, got, wanted, own)
+		}
+		if got := answer.header.Get("Refresh"); got != "5; URL="+wanted {
+			t.Errorf("%s became %s", location, got)
+		}
+	}
+}
+
+func TestForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
+	header := []string{"X-Forwarded-For", "1.2.3.4", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "bugs.example.com", "Forwarded", "for=9.9.9.9"}
+	redirect := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+r.Host+"/x", http.StatusFound)
+	}
+	tracker, base := behind(t, "", nil)
+	tracker.answer = redirect
+	answer := ask(t, "GET", base+"/", "", header...)
+	if got := tracker.last.Header; got.Get("X-Forwarded-For") != "127.0.0.1" || got.Get("X-Forwarded-Proto") != "http" || got.Get("Forwarded") != "" {
+		t.Errorf("got %v", got)
+	}
+	if got := answer.header.Get("Location"); got != base+"/x" {
+		t.Errorf("Location %s", got)
+	}
+	tracker, base = behind(t, "", func(o *proxy.Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	tracker.answer = redirect
+	answer = ask(t, "GET", base+"/", "", header...)
+	if got := tracker.last.Header; got.Get("X-Forwarded-For") != "1.2.3.4, 127.0.0.1" || got.Get("X-Forwarded-Proto") != "https" || got.Get("X-Forwarded-Host") != "bugs.example.com" {
+		t.Errorf("got %v", got)
+	}
+	if got := answer.header.Get("Location"); got != "https://bugs.example.com/x" {
+		t.Errorf("Location %s", got)
+	}
+}
+
+func TestTrackerDown(t *testing.T) {
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := &url.URL{Scheme: "http", Host: gone.Addr().String()}
+	gone.Close()
+	base := serve(t, proxy.Options{Passthrough: proxy.Passthrough{Base: address, Transport: &http.Transport{}, Prefixes: []string{"/"}}})
+	for _, path := range []string{"/rest/version", "/xmlrpc.cgi", "/index.cgi"} {
+		answer := ask(t, "POST", base+path, "x")
+		answer.wantError(t, 502, "200502")
+		if got := answer.header.Get("Portico-Error"); got != "tracker-unreachable" {
+			t.Errorf("Portico-Error %q", got)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type timeout struct{ error }
+
+func (timeout) Timeout() bool   { return true }
+func (timeout) Temporary() bool { return false }
+
+func TestPassthroughFailures(t *testing.T) {
+	special := errors.New("special")
+	for _, c := range []struct {
+		err          error
+		method       string
+		status       int
+		code, reason string
+	}{
+		{errors.New("reset"), "GET", 502, "200502", "tracker-unreachable"},
+		{errors.New("reset"), "POST", 502, "200502", "tracker-unreachable; outcome=unknown"},
+		{timeout{errors.New("late")}, "PUT", 504, "200504", "tracker-timeout; outcome=unknown"},
+		{&mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonOverload}, "GET", 503, "200503", "overload"},
+		{special, "GET", 503, "200503", "breaker-open"},
+	} {
+		_, base := behind(t, "", func(o *proxy.Options) {
+			o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
+			o.Passthrough.Failure = func(err error, _ bool) *mapping.Error {
+				if errors.Is(err, special) {
+					return &mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonBreakerOpen}
+				}
+				return nil
+			}
+		})
+		answer := ask(t, c.method, base+"/rest/version", "")
+		answer.wantError(t, c.status, c.code)
+		if got := answer.header.Get("Portico-Error"); got != c.reason {
+			t.Errorf("%v: Portico-Error %q", c.err, got)
+		}
+	}
+}
+
+func TestHeaderCredentialsBecomeParameters(t *testing.T) {
+	reads := false
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.HeaderCredentials = func(context.Context) bool { return reads }
+	})
+	for _, c := range []struct {
+		path   string
+		header []string
+		want   string
+	}{
+		{"/rest/bug/1", []string{"X-BUGZILLA-API-KEY", "K &"}, "/rest/bug/1?Bugzilla_api_key=K+%26"},
+		{"/rest.cgi/bug/1?a=b", []string{"Authorization", "Bearer K"}, "/rest.cgi/bug/1?a=b&Bugzilla_api_key=K"},
+		{"/rest/bug/1", []string{"X-BUGZILLA-TOKEN", "8-x"}, "/rest/bug/1?Bugzilla_token=8-x"},
+		{"/rest/bug/1", []string{"X-BUGZILLA-LOGIN", "a", "X-BUGZILLA-PASSWORD", "p"}, "/rest/bug/1?Bugzilla_login=a&Bugzilla_password=p"},
+		{"/rest/bug/1?api_key=Q", []string{"X-BUGZILLA-API-KEY", "K"}, "/rest/bug/1?api_key=Q"},
+		{"/rest/bug/1", []string{"X-BUGZILLA-API-KEY", ""}, "/rest/bug/1"},
+		{"/rest/bug/1", nil, "/rest/bug/1"},
+		{"/xmlrpc.cgi", []string{"X-BUGZILLA-API-KEY", "K"}, "/xmlrpc.cgi"},
+	} {
+		ask(t, "GET", base+c.path, "", c.header...).wantStatus(t, 200)
+		if tracker.target != c.want {
+			t.Errorf("%s %v became %s", c.path, c.header, tracker.target)
+		}
+	}
+	reads = true
+	ask(t, "GET", base+"/rest/bug/1", "", "X-BUGZILLA-API-KEY", "K").wantStatus(t, 200)
+	if tracker.target != "/rest/bug/1" || tracker.last.Header.Get("X-Bugzilla-Api-Key") != "K" {
+		t.Errorf("became %s", tracker.target)
+	}
+}
+
+func TestPreflightOfOtherRESTPaths(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Access-Control-Allow-Headers", "origin, content-type, accept, x-requested-with")
+	}
+	answer := ask(t, "OPTIONS", base+"/rest/bug/1", "", "Access-Control-Request-Method", "PUT")
+	if got := answer.header.Get("Access-Control-Allow-Headers"); !strings.Contains(got, "x-bugzilla-api-key") {
+		t.Errorf("allowed: %s", got)
+	}
+	if got := ask(t, "GET", base+"/rest/bug/1", "").header.Get("Access-Control-Allow-Headers"); strings.Contains(got, "x-bugzilla-api-key") {
+		t.Errorf("allowed: %s", got)
+	}
+}
+
+// Calls that change flag types are announced before the tracker gets them and before the client gets the answer.
+func TestFlagTypeChangesAreAnnounced(t *testing.T) {
+	var order []string
+	var mu sync.Mutex
+	note := func(what string) { mu.Lock(); defer mu.Unlock(); order = append(order, what) }
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.FlagTypesChanging = func(ctx context.Context) {
+			if ctx.Err() != nil || proxy.RequestID(ctx) == "" {
+				note("bad context")
+			}
+			note("announced")
+		}
+	})
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { note("carried out"); _, _ = io.WriteString(w, "done") }
+	call := func(method string) string {
+		return "<?xml version='1.0' encoding='iso-8859-1'?>\n<methodCall><methodName>" + method + "</methodName><params/></methodCall>"
+	}
+	big := strings.Repeat(" ", 2<<20)
+	for _, c := range []struct {
+		path, body string
+		announced  bool
+	}{
+		{"/jsonrpc.cgi", `{"method":"FlagType.create","params":[{}],"id":1}`, true},
+		{"/jsonrpc.cgi", `{"params":[{"method":"Bug.get"}],"id":"method","method":"\u0046lagType.update"}`, true},
+		{"/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"FlagType.update"}]`, true},
+		{"/jsonrpc.cgi", `{"method":"FlagType.get","params":[{"text":"FlagType.update","method":"FlagType.update"}]}`, false},
+		{"/jsonrpc.cgi", `{"method":"Bug.get","method2":"FlagType.update"}`, false},
+		{"/jsonrpc.cgi", `{"method": FlagType.update`, true},
+		{"/jsonrpc.cgi", `{{{`, false},
+		{"/jsonrpc.cgi", `{"method":"FlagType.update","x":"` + big + `"}`, true},
+		{"/xmlrpc.cgi", call("FlagType.create"), true},
+		{"/xmlrpc.cgi", call(" Flag&#84;ype.update\n"), true},
+		{"/xmlrpc.cgi", call("Bug.add_attachment"), false},
+		{"/xmlrpc.cgi", "<methodCall><methodName>FlagType.update", true},
+		{"/xmlrpc.cgi", "not XML", false},
+		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
+		{"/editflagtypes.cgi", "action=update&id=1", true},
+		{"/rest/bug", `{"method":"FlagType.update"}`, false},
+	} {
+		order = nil
+		answer := ask(t, "POST", base+c.path, c.body)
+		if answer.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {
+			t.Errorf("%s: %d of %d bytes arrived, length %d", c.path, len(tracker.body), len(c.body), tracker.last.ContentLength)
+		}
+		want := []string{"carried out"}
+		if c.announced {
+			want = []string{"announced", "carried out", "announced"}
+		}
+		if !slices.Equal(order, want) {
+			t.Errorf("%s %.80s: %v, want %v", c.path, c.body, order, want)
+		}
+	}
+}
+
+func TestFlagTypeChangesAreAnnouncedAfterAFailureToo(t *testing.T) {
+	announced := 0
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.FlagTypesChanging = func(context.Context) { announced++ }
+		o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("lost") })
+	})
+	ask(t, "POST", base+"/jsonrpc.cgi", `{"method":"FlagType.update"}`).wantError(t, 502, "200502")
+	if announced != 2 {
+		t.Errorf("announced %d times", announced)
+	}
+}
+
+func TestPassthroughStreams(t *testing.T) {
+	more := make(chan struct{})
+	tracker, base := behind(t, "", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		<-more
+		_, _ = io.WriteString(w, "second")
+	}
+	response, err := http.Get(base + "/buglist.cgi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(response.Body, head); err != nil || string(head) != "first" {
+		t.Fatalf("%s %v", head, err)
+	}
+	close(more)
+	rest, err := io.ReadAll(response.Body)
+	if err != nil || string(rest) != "second" {
+		t.Errorf("%s %v", rest, err)
+	}
+}
+
+func TestBrokenPassthroughIsCut(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100000")
+		_, _ = io.WriteString(w, strings.Repeat("x", 50000))
+	}
+	response, err := http.Get(base + "/attachment.cgi?id=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("the client took %q for all", text)
+	}
+}
+
+func TestClientOfPassthroughHangsUp(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	watcher, records := finishing()
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Observer = watcher
+		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			close(begun)
+			<-r.Context().Done()
+			close(ended)
+			return nil, r.Context().Err()
+		})
+	})
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(connection, "POST /xmlrpc.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+	<-begun
+	connection.Close()
+	<-ended
+	if got := <-records; got.Status != proxy.StatusClientGone || got.Operation != proxy.OpPassthrough {
+		t.Errorf("record %+v", got)
+	}
+}
+
+func TestPassthroughUploadStreams(t *testing.T) {
+	arrived := make(chan string, 1)
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			head := make([]byte, 5)
+			_, err := io.ReadFull(r.Body, head)
+			arrived <- string(head)
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body)
+			}
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
+		})
+	})
+	body, w := io.Pipe()
+	request, err := http.NewRequest("POST", base+"/attachment.cgi", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ContentLength = 10
+	go func() {
+		_, _ = io.WriteString(w, "first")
+		if got := <-arrived; got != "first" {
+			t.Errorf("arrived %q", got)
+		}
+		_, _ = io.WriteString(w, "later")
+		w.Close()
+	}()
+	send(t, request).wantStatus(t, 200)
+}
+
+func TestPassthroughNeedsItsParts(t *testing.T) {
+	for _, p := range []proxy.Passthrough{
+		{Base: &url.URL{Scheme: "ftp", Host: "x"}, Transport: http.DefaultTransport},
+		{Base: &url.URL{Scheme: "http"}, Transport: http.DefaultTransport},
+		{Base: &url.URL{Scheme: "http", Host: "x"}},
+	} {
+		if _, err := proxy.New(proxy.Options{Tracker: &fakeTracker{}, Passthrough: p}); err == nil {
+			t.Errorf("%+v was taken", p)
+		}
+	}
+	if _, err := proxy.New(proxy.Options{}); err == nil {
+		t.Error("no tracker was taken")
+	}
+	if _, err := proxy.New(proxy.Options{Tracker: &fakeTracker{}, Responses: "x"}); err == nil {
+		t.Error("odd responses were taken")
+	}
+}
+
+func TestBinaryBodiesPassUnchanged(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	content := make([]byte, 1<<20)
+	for i := range content {
+		content[i] = byte(i * 7)
+	}
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }
+	answer := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
+	if !bytes.Equal([]byte(answer.body), content) || tracker.body != string(content) {
+		t.Error("a body was changed")
+	}
+}
