@@ -66,7 +66,7 @@ func DecodeAttachmentCreate(pathBug string, members Members, blobs []*Blob) (Att
 		Data:        f.payload(blobs),
 		FileName:    f.text("file_name"),
 		Summary:     f.text("summary"),
-		ContentType: f.trimmed("content_type"),
+		ContentType: f.trimmed("content_type", CodeContentType),
 		Comment:     f.text("comment"),
 		IsPatch:     f.boolean("is_patch", false),
 		IsPrivate:   f.boolean("is_private", false),

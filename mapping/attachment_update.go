@@ -83,7 +83,7 @@ func (f *fields) notBlank(name string, code int) *string {
 	if value == nil {
 		return nil
 	}
-	text := f.text(name)
+	text := f.textOr(name, code)
 	if f.problems[name] == nil && (text == nil || strings.TrimSpace(*text) == "") {
 		f.problems.add(name, Refuse(code, "The parameter %q cannot be empty.", name))
 	}

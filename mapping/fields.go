@@ -39,21 +39,26 @@ func newFields(members Members) *fields {
 
 // text takes a string-like member. Absent and null give nil.
 func (f *fields) text(name string) *string {
+	return f.textOr(name, CodeBadParameter)
+}
+
+// textOr is text for a member whose wrong type has a code of its own.
+func (f *fields) textOr(name string, code int) *string {
 	value := f.rest.Take(name)
 	if isNull(value) {
 		return nil
 	}
 	text, ok := scalarText(value)
 	if !ok {
-		f.problems.add(name, wrongType(name, "a string"))
+		f.problems.add(name, Refuse(code, "The parameter %q must be a string.", name))
 		return nil
 	}
 	return &text
 }
 
-// trimmed is text without blanks around it, as the tracker stores names.
-func (f *fields) trimmed(name string) *string {
-	text := f.text(name)
+// trimmed is textOr without blanks around it, as the tracker stores names.
+func (f *fields) trimmed(name string, code int) *string {
+	text := f.textOr(name, code)
 	if text == nil {
 		return nil
 	}

@@ -68,7 +68,7 @@ var flagTypeOrder = []string{
 // Errors are *Error with the codes of wire-facts.md section 3.
 func DecodeFlagTypeCreate(members Members) (FlagTypeCreate, error) {
 	f := newFields(members)
-	request := FlagTypeCreate{TargetType: f.text("target_type"), FlagTypeFields: f.flagType(false)}
+	request := FlagTypeCreate{TargetType: f.textOr("target_type", CodeTargetType), FlagTypeFields: f.flagType(false)}
 	request.check(f.problems)
 	request.trim()
 	return request, f.problems.first(flagTypeOrder...)

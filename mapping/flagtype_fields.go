@@ -98,7 +98,7 @@ func (f *fields) group(name string) *string {
 		f.rest.Take(name)
 		return &none
 	}
-	text := f.trimmed(name)
+	text := f.trimmed(name, CodeNotFound)
 	if text != nil && isFalsy(*text) {
 		return &none
 	}

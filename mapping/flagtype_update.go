@@ -3,6 +3,8 @@ package mapping
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // DecodeFlagTypeUpdate reads and validates the members of an update request.
@@ -49,6 +51,9 @@ func (f *fields) selectIDs(request *FlagTypeUpdate) {
 	if value.Kind() == 'n' && value != nil {
 		f.problems.add("ids", missing("ids"))
 	}
+	if value.Kind() == '[' && hasNull(value) {
+		f.problems.add("ids", missing("ids"))
+	}
 	for _, text := range f.list("ids", func() *Error { return notNumeric("ids") }) {
 		id, ok := parseID(text)
 		switch {
@@ -72,6 +77,11 @@ func (f *fields) selectNames(request *FlagTypeUpdate) {
 			request.Names = append(request.Names, name)
 		}
 	}
+}
+
+func hasNull(array jsontext.Value) (found bool) {
+	eachItem(array, func(item jsontext.Value) { found = found || item.Kind() == 'n' })
+	return found
 }
 
 func notNumeric(name string) *Error {
