@@ -89,7 +89,7 @@ func (c *call) byToken() (*user, error) {
 	if !ok || !numeric || secret == "" {
 		return nil, nil
 	}
-	return c.session(uid, secret)
+	return c.byLogin(uid, secret)
 }
 
 // byCookie looks at login cookies, but not on GET.
@@ -103,10 +103,10 @@ func (c *call) byCookie() (*user, error) {
 		return nil, nil
 	}
 	uid, _ := natural(id.Value)
-	return c.session(uid, secret.Value)
+	return c.byLogin(uid, secret.Value)
 }
 
-func (c *call) session(uid int, secret string) (*user, error) {
+func (c *call) byLogin(uid int, secret string) (*user, error) {
 	if owner, ok := c.tx.data.tokens[secret]; !ok || owner != uid {
 		return nil, fail(codeUser, "the cookies or the token are not valid")
 	}
