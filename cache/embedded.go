@@ -23,7 +23,7 @@ type embedded struct {
 
 // embeddedTick is how often time passes in the embedded server. Its own clock
 // mode would visit every key on every command.
-const embeddedTick = 250 * time.Millisecond
+const embeddedTick = 100 * time.Millisecond
 
 func startEmbedded(bytes int) *embedded {
 	ctx, stop := context.WithCancel(context.Background())
@@ -54,7 +54,7 @@ func (e *embedded) drive(ctx context.Context) {
 			e.server.FastForward(now.Sub(last))
 			last = now
 		}
-		if n%16 == 0 {
+		if n%40 == 0 {
 			e.shrink()
 		}
 	}

@@ -79,6 +79,13 @@ func (e *entry) patience() time.Duration {
 	return min(max(3*e.took, 200*time.Millisecond), 2*time.Second)
 }
 
+// refreshTimeout is how long the tracker may take for a new answer while this one
+// is given: less than where a client waits, so that a call that hangs does not
+// keep the next one from finding a tracker that is well again.
+func (e *entry) refreshTimeout(longest time.Duration) time.Duration {
+	return min(max(4*e.took, 5*time.Second), longest)
+}
+
 // formatMark begins every value in Redis.
 const formatMark = "PF1"
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -19,15 +20,15 @@ import (
 var (
 	errBusy   = errors.New("too many flag type reads are under way")
 	errClosed = errors.New("the cache is closed")
-	errAnswer = errors.New("the tracker's answer is not a JSON object")
 )
 
 // filled is the outcome of one fill, shared by all who wait for it.
 type filled struct {
 	entry *entry
 	err   error
-	// stored says that Redis or the local level has the entry.
-	stored bool
+	// stored says that Redis or the local level has the entry, shared that
+	// Redis has, so that nobody waits for the lease any more.
+	stored, shared bool
 	// elsewhere says that another process asked the tracker.
 	elsewhere bool
 	// cookies are for the caller who led only.
@@ -128,6 +129,10 @@ func copyError(err error) error {
 // lead carries a fill out, whatever becomes of the client that caused it.
 func (c *Cache) lead(ctx context.Context, r *read, found look) *filled {
 	return c.detached(ctx, func(ctx context.Context) *filled {
+		// Somebody may have been here between the look and now.
+		if h := c.local.get(r.key, found.seen, c.now()); !r.forced && h != nil && h.state(c.now(), &c.options) == fresh {
+			return &filled{entry: h.entry, stored: true, elsewhere: true}
+		}
 		if found.stamp == (stamp{}) || r.forced {
 			return c.ask(ctx, r, found)
 		}
@@ -136,7 +141,7 @@ func (c *Cache) lead(ctx context.Context, r *read, found look) *filled {
 			return &filled{entry: e, stored: true, elsewhere: true}
 		}
 		out := c.ask(ctx, r, found)
-		if out.err != nil && out.entry == nil {
+		if !out.shared {
 			c.release(ctx, found)
 		}
 		return out
@@ -183,7 +188,7 @@ func (c *Cache) ask(ctx context.Context, r *read, found look) *filled {
 			Message: e.refusal.Message, Documentation: e.refusal.Documentation,
 		}
 		e.soft = c.options.NegativeTTL
-		return &filled{entry: e, err: err, stored: c.keep(ctx, r, found, e)}
+		return c.keep(ctx, r, found, &filled{entry: e, err: err})
 	case isRefusal(err):
 		c.sick.clear()
 		c.refused(ctx, r, found, err)
@@ -215,27 +220,37 @@ func (c *Cache) accept(ctx context.Context, r *read, found look, e *entry, reply
 		e.etag = reply.ETag
 	}
 	if trimmed := bytes.TrimLeft(text.Bytes(), " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
-		return &filled{err: errAnswer}
+		c.sick.mark(c.now())
+		return &filled{err: badAnswer()}
 	}
 	c.sick.clear()
 	e.text = text.Bytes()
 	e.soft = c.options.TTL - time.Duration(rand.Float64()*float64(c.options.TTL)/10)
 	out := &filled{entry: e, cookies: reply.Cookies}
-	if len(reply.Cookies) == 0 {
-		out.stored = c.keep(ctx, r, found, e)
+	if len(reply.Cookies) > 0 {
+		return out
 	}
-	return out
+	return c.keep(ctx, r, found, out)
+}
+
+func badAnswer() error {
+	return &mapping.Error{
+		Code: mapping.CodeBadGateway, Status: http.StatusBadGateway, Reason: mapping.ReasonBadAnswer,
+		Message: "The tracker's answer is not a JSON object.",
+	}
 }
 
 // keep stores an entry, which nobody else has seen yet, in both levels.
-func (c *Cache) keep(ctx context.Context, r *read, found look, e *entry) bool {
+func (c *Cache) keep(ctx context.Context, r *read, found look, out *filled) *filled {
 	under, storable := found.stamp, found.stamp != stamp{}
 	if storable && under.lot == "" {
 		under.lot, storable = c.begun(ctx, r.request.Product)
 	}
-	e.stamp = under.String()
-	c.local.put(r.key, e, found.seen, found.checked)
-	return storable && c.store(ctx, r, e) || c.local.on()
+	out.entry.stamp = under.String()
+	c.local.put(r.key, out.entry, found.seen, found.checked)
+	out.shared = storable && c.store(ctx, r, out.entry)
+	out.stored = out.shared || c.local.on()
+	return out
 }
 
 // refused takes back what was known, as the tracker says no to this caller now.

@@ -61,7 +61,9 @@ func (k keys) value(plain string) string { return k.prefix + "v:" + digest(plain
 
 // lease is per generation: who asks under the present one never waits for an
 // answer to somebody who asked under an older one.
-func (k keys) lease(plain, stamp string) string { return k.prefix + "l:" + digest(plain+stamp) }
+func (k keys) lease(plain, generation string) string {
+	return k.prefix + "l:" + digest(plain+generation)
+}
 
 // product is the key of what is purged together. It is wider than a tracker's own
 // idea of a name, as purging too much does no harm.

@@ -14,9 +14,6 @@ import (
 func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
 	end := time.Now().Add(c.options.Lease)
 	for !c.lease(ctx, *found) {
-		if !pause(ctx, leasePoll) || time.Now().After(end) {
-			return nil
-		}
 		again := c.lookNow(ctx, found.plain, r.request.Product)
 		again.why = found.why
 		if e := again.entry; e != nil && e.state(c.now(), &c.options) == fresh {
@@ -27,6 +24,9 @@ func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
 			return nil // Redis went away: this fill counts for the present generation of before
 		}
 		*found = again
+		if !pause(ctx, leasePoll) || time.Now().After(end) {
+			return nil
+		}
 	}
 	return nil
 }
@@ -35,16 +35,19 @@ func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
 func (c *Cache) lease(ctx context.Context, found look) bool {
 	got := true
 	err := c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
-		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp.String()), "1", c.options.Lease).Result()
+		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp.generation), "1", c.options.Lease).Result()
 		return err
 	})
 	return got || err != nil
 }
 
-// release lets others try after a fill that failed.
+// release lets others try after a fill that left nothing in Redis.
 func (c *Cache) release(ctx context.Context, found look) {
+	if found.stamp == (stamp{}) {
+		return
+	}
 	_ = c.remote.do(ctx, "release", func(ctx context.Context) error {
-		return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp.String())).Err()
+		return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp.generation)).Err()
 	})
 }
 
@@ -60,7 +63,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // refresh replaces an entry in the background, at most once in refreshPace. When
-// it fails, the lease stays until its end, which paces all processes together.
+// the tracker is sick, the lease stays until its end, which paces all processes
+// together.
 func (c *Cache) refresh(ctx context.Context, r *read, h *held, now time.Time) {
 	due := h.retry.Load()
 	if now.UnixNano() < due || !h.retry.CompareAndSwap(due, now.Add(refreshPace).UnixNano()) {
@@ -84,5 +88,11 @@ func (c *Cache) renew(ctx context.Context, r *read, old *entry, plain string) *f
 	if found.stamp != (stamp{}) && !c.lease(ctx, found) {
 		return &filled{err: redis.Nil}
 	}
-	return c.ask(ctx, r, found)
+	ctx, cancel := context.WithTimeout(ctx, old.refreshTimeout(c.options.FillTimeout))
+	defer cancel()
+	out := c.ask(ctx, r, found)
+	if !out.shared && !isSickness(out.err) {
+		c.release(ctx, found)
+	}
+	return out
 }

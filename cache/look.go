@@ -132,7 +132,9 @@ func (c *Cache) examine(l *look, value string) {
 	}
 }
 
-// store keeps an entry in Redis and lists it under its product.
+// store keeps an entry in Redis and lists it under its product. The lease stays
+// until its end: who looked just before, and asks for the lease just after,
+// finds the entry then instead of asking the tracker once more.
 func (c *Cache) store(ctx context.Context, r *read, e *entry) bool {
 	value := e.encode()
 	if len(value) > maxRemoteValue {

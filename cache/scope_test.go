@@ -209,8 +209,8 @@ func TestRevokedMemberDoesNotHarmTheGroup(t *testing.T) {
 	})
 	clock := &clock{}
 	c := openAt(t, f, patient(Options{
-		Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour,
-		Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
+		Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour, Lease: 10 * time.Millisecond,
+		Groups: groupsOf(map[string]string{"a": "x", "b": "x"}), Redis: on(startServer(t)).Redis,
 	}), clock.now)
 	mustAsk(t, c, withKey("a"))
 	revoked.Store(true)
@@ -232,7 +232,9 @@ func TestMemberIsNotRefusedForAnother(t *testing.T) {
 		}
 		return nil
 	})
-	c := openCache(t, f, patient(Options{Scope: ScopeGroup, Groups: groupsOf(map[string]string{"a": "x", "b": "x"})}))
+	c := settled(t, openCache(t, f, patient(Options{
+		Scope: ScopeGroup, Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
+	})))
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() { first <- ask(c, withKey("a")).err }()
 	<-entered

@@ -106,9 +106,10 @@ func (s *subscription) run() {
 			return
 		}
 		s.listen(pubsub)
-		s.up.Store(false)
+		if s.up.Swap(false) {
+			s.cache.generation.forget()
+		}
 		s.hangUp()
-		s.cache.generation.forget()
 		pause(s.cache.life, alarmBeat)
 	}
 }

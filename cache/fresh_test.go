@@ -1,0 +1,349 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// ageing gives a cache whose clock the test moves, with and without local level.
+func ageing(t *testing.T, options Options, test func(t *testing.T, f *fakeTracker, c *Cache, clock *clock)) {
+	for name, ttl := range map[string]time.Duration{"redis": 0, "local": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			f, clock := &fakeTracker{}, &clock{}
+			options.LocalTTL = ttl
+			// The clock of the server does not follow the test's.
+			options.Lease, options.Redis = 10*time.Millisecond, on(startServer(t)).Redis
+			c := settled(t, openAt(t, f, patient(options), clock.now))
+			test(t, f, c, clock)
+		})
+	}
+}
+
+var stalest = Options{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour, FillTimeout: time.Second}
+
+func TestExpiredAnswerIsReplaced(t *testing.T) {
+	ageing(t, Options{TTL: time.Minute}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		mustAsk(t, c, withKey("k"))
+		f.version.Add(1)
+		clock.forward(time.Minute)
+		if a := mustAsk(t, c, withKey("k")); a.cache.Hit || !strings.Contains(a.text, f.now()) {
+			t.Errorf("the answer is %s, %+v", a.text, a.cache)
+		}
+		wantCalls(t, f, 2)
+	})
+}
+
+func TestLifetimesAreSpread(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, Options{TTL: time.Hour})
+	shortest, longest := time.Hour, time.Duration(0)
+	for range 100 {
+		ttl := mustAsk(t, c, withKey("k")).cache.TTL
+		shortest, longest = min(shortest, ttl), max(longest, ttl)
+		c.Changed(context.Background())
+	}
+	if longest > time.Hour || shortest < 54*time.Minute-time.Second || longest-shortest < time.Minute {
+		t.Errorf("answers live from %s to %s", shortest, longest)
+	}
+}
+
+func TestStaleWhileRevalidate(t *testing.T) {
+	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		mustAsk(t, c, withKey("k"))
+		f.version.Add(1)
+		clock.forward(90 * time.Second)
+		a := mustAsk(t, c, withKey("k"))
+		if !a.cache.Hit || !a.cache.Stale || a.cache.Detail != "stale-while-revalidate" || a.cache.TTL >= 0 {
+			t.Errorf("the stale answer says %+v", a.cache)
+		}
+		if a.cache.Age < 90*time.Second || !strings.Contains(a.text, `"v0"`) {
+			t.Errorf("the stale answer is %s, %+v", a.text, a.cache)
+		}
+		eventually(t, "the new answer is given", func() bool {
+			a := mustAsk(t, c, withKey("k"))
+			return !a.cache.Stale && strings.Contains(a.text, f.now())
+		})
+		wantCalls(t, f, 2)
+	})
+}
+
+func TestBeyondRevalidationTheTrackerIsAsked(t *testing.T) {
+	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		mustAsk(t, c, withKey("k"))
+		f.version.Add(1)
+		clock.forward(10 * time.Minute)
+		if a := mustAsk(t, c, withKey("k")); a.cache.Hit || a.cache.Forward != "stale" || !strings.Contains(a.text, f.now()) {
+			t.Errorf("the answer is %s, %+v", a.text, a.cache)
+		}
+	})
+}
+
+func TestStaleIfError(t *testing.T) {
+	hung := func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	scripts := map[string]func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error{
+		"refused":  always(errRefused),
+		"status":   always(&mapping.Error{Code: 100500, Status: 500, Message: "the tracker fails"}),
+		"overload": always(&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonOverload}),
+		"unknown":  always(errors.New("something else")),
+		"hung":     hung,
+	}
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+				mustAsk(t, c, withKey("k"))
+				f.scripted(script)
+				clock.forward(10 * time.Minute)
+				start := time.Now()
+				for range 50 {
+					a := mustAsk(t, c, withKey("k"))
+					if !a.cache.Hit || !a.cache.Stale || a.cache.Detail != "stale-if-error" || a.cache.TTL >= 0 {
+						t.Fatalf("the answer says %+v", a.cache)
+					}
+				}
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("50 reads took %s", took)
+				}
+				f.scripted(nil)
+				clock.forward(2 * refreshPace)
+				f.version.Add(1)
+				eventually(t, "the tracker is well again", func() bool {
+					clock.forward(time.Second)
+					return strings.Contains(mustAsk(t, c, withKey("k")).text, f.now())
+				})
+			})
+		})
+	}
+}
+
+func TestStaleIfErrorHasAnEnd(t *testing.T) {
+	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		mustAsk(t, c, withKey("k"))
+		f.scripted(always(errRefused))
+		clock.forward(2 * time.Hour)
+		wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
+	})
+}
+
+func TestWriteEndsStaleAnswers(t *testing.T) {
+	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		mustAsk(t, c, withKey("k"))
+		mustWrite(t, c, withKey("k"))
+		f.scripted(always(errRefused))
+		clock.forward(90 * time.Second)
+		wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
+	})
+}
+
+// TestRefusalEndsTheAnswer: a key is revoked, a product goes out of sight.
+func TestRefusalEndsTheAnswer(t *testing.T) {
+	for _, refusal := range []*mapping.Error{errBadKey, errNoProduct} {
+		ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+			mustAsk(t, c, withKey("k"))
+			f.scripted(always(refusal))
+			clock.forward(10 * time.Minute)
+			wantCode(t, ask(c, withKey("k")).err, refusal.Code)
+			f.scripted(always(errRefused)) // nothing is left to fall back on
+			wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
+		})
+	}
+}
+
+func TestRefusalInTheBackgroundEndsTheAnswer(t *testing.T) {
+	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		mustAsk(t, c, withKey("k"))
+		f.scripted(always(errBadKey))
+		clock.forward(90 * time.Second)
+		mustAsk(t, c, withKey("k"))
+		eventually(t, "the key is refused", func() bool {
+			err := ask(c, withKey("k")).err
+			if err != nil {
+				wantCode(t, err, 306)
+			}
+			return err != nil
+		})
+	})
+}
+
+func TestErrorsAreNotRemembered(t *testing.T) {
+	for _, err := range []*mapping.Error{errBadKey, errNoProduct, errRefused} {
+		f := &fakeTracker{}
+		f.scripted(always(err))
+		c := openCache(t, f, Options{LocalTTL: time.Minute})
+		for range 3 {
+			a := ask(c, withKey("k"))
+			wantCode(t, a.err, err.Code)
+			if a.cache.Hit || a.cache.Stored {
+				t.Errorf("the error says %+v", a.cache)
+			}
+		}
+		wantCalls(t, f, 3)
+	}
+}
+
+func TestNoSuchComponentIsRememberedBriefly(t *testing.T) {
+	request := mapping.FlagTypesRequest{Product: "P", Component: "None"}
+	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		f.scripted(always(errNoComponent))
+		for i := range 3 {
+			a := askFor(context.Background(), c, withKey("k"), request)
+			wantCode(t, a.err, 51)
+			if a.cache.Hit != (i > 0) || a.cache.Stale {
+				t.Errorf("the error says %+v", a.cache)
+			}
+			a.err.(*mapping.Error).Message = "changed by whoever got it"
+		}
+		wantCalls(t, f, 1)
+		var e *mapping.Error
+		errors.As(askFor(context.Background(), c, withKey("k"), request).err, &e)
+		if e.Message != errNoComponent.Message || e.Status != 404 || !e.FromTracker() {
+			t.Errorf("the remembered error is %+v", e)
+		}
+		clock.forward(5 * time.Second)
+		f.scripted(nil)
+		if a := askFor(context.Background(), c, withKey("k"), request); a.err != nil {
+			t.Error("after its time: ", a.err)
+		}
+	})
+}
+
+func TestNoSuchProductIsNotRememberedByCode51(t *testing.T) {
+	f := &fakeTracker{}
+	f.scripted(always(errNoComponent))
+	c := openCache(t, f, Options{})
+	ask(c, withKey("k"))
+	ask(c, withKey("k"))
+	wantCalls(t, f, 2)
+}
+
+// TestEarlyRefresh: of many reads near the end of an answer's life one refreshes.
+func TestEarlyRefresh(t *testing.T) {
+	ageing(t, Options{TTL: time.Minute}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
+			time.Sleep(20 * time.Millisecond)
+			return nil
+		})
+		first := mustAsk(t, c, withKey("k"))
+		clock.forward(first.cache.TTL - 5*time.Millisecond)
+		for i := 0; f.calls.Load() < 2 && i < 10_000; i++ {
+			clock.forward(-100 * time.Microsecond) // time stands still, or nearly
+			if a := mustAsk(t, c, withKey("k")); a.cache.Stale {
+				t.Fatalf("the answer says %+v", a.cache)
+			}
+		}
+		if f.calls.Load() != 2 {
+			t.Errorf("there were %d fills", f.calls.Load())
+		}
+	})
+}
+
+func TestNoEarlyRefreshFarFromTheEnd(t *testing.T) {
+	e := &entry{filled: time.Now(), soft: time.Minute, took: time.Second}
+	for range 10_000 {
+		if e.early(e.filled.Add(30 * time.Second)) {
+			t.Fatal("refreshed at half time")
+		}
+	}
+}
+
+func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
+	ageing(t, Options{}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		ctx, request := Revalidate(context.Background()), mapping.FlagTypesRequest{Product: "P"}
+		mustAsk(t, c, withKey("k"))
+		f.version.Add(1)
+		a := askFor(ctx, c, withKey("k"), request)
+		if a.cache.Hit || a.cache.Forward != "request" || !a.cache.Stored || !strings.Contains(a.text, f.now()) {
+			t.Errorf("the answer is %s, %+v, %v", a.text, a.cache, a.err)
+		}
+		if a := mustAsk(t, c, withKey("k")); !a.cache.Hit || !strings.Contains(a.text, f.now()) {
+			t.Errorf("afterwards the answer is %s, %+v", a.text, a.cache)
+		}
+		if a := askFor(ctx, c, withKey("k"), request); !a.cache.Hit {
+			t.Errorf("at once again the answer says %+v", a.cache)
+		}
+		askFor(ctx, c, withKey("other"), request)
+		clock.forward(time.Second)
+		askFor(ctx, c, withKey("k"), request)
+		wantCalls(t, f, 4)
+	})
+}
+
+func TestRevalidationOfASickTracker(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, patient(Options{}))
+	mustAsk(t, c, withKey("k"))
+	f.scripted(always(errRefused))
+	a := askFor(Revalidate(context.Background()), c, withKey("k"), mapping.FlagTypesRequest{Product: "P"})
+	if a.err != nil || !a.cache.Hit || a.cache.Stale {
+		t.Errorf("the answer says %+v, %v", a.cache, a.err)
+	}
+}
+
+func TestWhatIsNoAnswerIsNotKept(t *testing.T) {
+	for name, text := range map[string]string{"html": "<html>", "empty": "", "array": "[]", "cut": `{"bug":[`} {
+		f := &textTracker{text: text}
+		c := openCache(t, f, Options{LocalTTL: time.Minute})
+		for range 2 {
+			if a := ask(c, withKey("k")); a.err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if f.calls != 2 {
+			t.Errorf("%s: the tracker was asked %d times", name, f.calls)
+		}
+	}
+}
+
+type textTracker struct {
+	upstream.Tracker
+	text  string
+	calls int
+}
+
+func (f *textTracker) FlagTypes(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	f.calls++
+	return mapping.FlagTypes{Document: mapping.NewDocument([]byte(f.text))}, nil
+}
+
+func TestAnswersWithCookiesAreNotKept(t *testing.T) {
+	f := &fakeTracker{cookies: []string{"session=1"}}
+	c := openCache(t, f, Options{LocalTTL: time.Minute})
+	for range 2 {
+		reply, err := c.FlagTypes(context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"})
+		if err != nil || len(reply.Cookies) != 1 || reply.Cache.Stored {
+			t.Errorf("cookies %v, %+v, %v", reply.Cookies, reply.Cache, err)
+		}
+	}
+	wantCalls(t, f, 2)
+}
+
+func TestAnswersDoNotDependOnEachOther(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, Options{LocalTTL: time.Minute})
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			reply, err := c.FlagTypes(context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			reply.Replace([]byte("mine"))
+			reply.ETag, reply.Cache.Detail = "mine", "mine"
+			reply.Close()
+		})
+	}
+	wait.Wait()
+	if a := mustAsk(t, c, withKey("k")); strings.Contains(a.text+a.etag+a.cache.Detail, "mine") {
+		t.Errorf("the answer is %s, %+v", a.text, a.cache)
+	}
+}

@@ -1,0 +1,197 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// crowd lets many clients read at once and gives how long each waited.
+func crowd(t *testing.T, clients int, caches ...*Cache) []time.Duration {
+	t.Helper()
+	var wait sync.WaitGroup
+	took, begin := make([]time.Duration, clients), make(chan struct{})
+	for i := range clients {
+		wait.Go(func() {
+			<-begin
+			start := time.Now()
+			if a := ask(caches[i%len(caches)], withKey("k")); a.err != nil {
+				t.Error(a.err)
+			}
+			took[i] = time.Since(start)
+		})
+	}
+	close(begin)
+	wait.Wait()
+	slices.Sort(took)
+	return took
+}
+
+func slowly(d time.Duration) func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
+	return func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
+		time.Sleep(d)
+		return nil
+	}
+}
+
+func TestCrowdOnOneProcess(t *testing.T) {
+	for name, ttl := range map[string]time.Duration{"local": time.Second, "redis": 0} {
+		t.Run(name, func(t *testing.T) {
+			s, f := startServer(t), &fakeTracker{}
+			f.scripted(slowly(200 * time.Millisecond))
+			options := patient(on(s))
+			options.LocalTTL = ttl
+			c := settled(t, openCache(t, f, options))
+			took := crowd(t, 500, c)
+			wantCalls(t, f, 1)
+			t.Logf("the slowest percent waited %s", took[len(took)*99/100])
+		})
+	}
+}
+
+func TestCrowdOnTwoProcesses(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	f.scripted(slowly(200 * time.Millisecond))
+	a, b := settled(t, openCache(t, f, patient(on(s)))), settled(t, openCache(t, f, patient(on(s))))
+	took := crowd(t, 500, a, b)
+	wantCalls(t, f, 1)
+	t.Logf("the slowest percent waited %s", took[len(took)*99/100])
+}
+
+func TestCrowdSaysThatItIsOne(t *testing.T) {
+	f, entered, hold := &fakeTracker{}, make(chan struct{}), make(chan struct{})
+	f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
+		close(entered)
+		<-hold
+		return nil
+	})
+	c := settled(t, openCache(t, f, patient(Options{})))
+	answers := make(chan answer)
+	go func() { answers <- ask(c, withKey("k")) }()
+	<-entered
+	go func() { answers <- ask(c, withKey("k")) }()
+	time.Sleep(50 * time.Millisecond)
+	close(hold)
+	for range 2 {
+		if a := <-answers; !a.cache.Collapsed || a.cache.Forward != "miss" || a.cache.Hit {
+			t.Errorf("the answer says %+v", a.cache)
+		}
+	}
+}
+
+// TestFillOutlivesItsClient: who asked first hangs up, and the others get the
+// answer all the same.
+func TestFillOutlivesItsClient(t *testing.T) {
+	f, entered, hold := &fakeTracker{}, make(chan struct{}), make(chan struct{})
+	f.scripted(func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) error {
+		close(entered)
+		select {
+		case <-hold:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	c := settled(t, openCache(t, f, patient(Options{})))
+	ctx, hangUp := context.WithCancel(context.Background())
+	first, second := make(chan error), make(chan error)
+	go func() { first <- askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "P"}).err }()
+	<-entered
+	go func() { second <- ask(c, withKey("k")).err }()
+	hangUp()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Error("who hung up got ", err)
+	}
+	close(hold)
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	wantCalls(t, f, 1)
+}
+
+// TestDeadLeaseDelaysBriefly: another process took the lease and died.
+func TestDeadLeaseDelaysBriefly(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	options := patient(on(s))
+	options.Lease = 300 * time.Millisecond
+	c := openCache(t, f, options)
+	mustAsk(t, c, withKey("other"))
+	caller := new(upstream.Caller)
+	*caller = withKey("k")
+	r := &read{key: key{scope: c.credentialScope(caller), product: "P"}}
+	r.request.Product = "P"
+	found, err := c.look(ctx, r)
+	if err != nil || !c.lease(ctx, found) {
+		t.Fatal("no lease: ", err)
+	}
+	start := time.Now()
+	mustAsk(t, c, withKey("k"))
+	if took := time.Since(start); took < 200*time.Millisecond || took > 600*time.Millisecond {
+		t.Errorf("the read took %s", took)
+	}
+	wantCalls(t, f, 2)
+}
+
+// TestFailureDoesNotHoldTheLease: the first process fails, the second tries at
+// once.
+func TestFailureDoesNotHoldTheLease(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	options := patient(on(s))
+	options.Lease = time.Minute
+	a, b := openCache(t, f, options), openCache(t, f, options)
+	f.scripted(always(errRefused))
+	wantCode(t, ask(a, withKey("k")).err, errRefused.Code)
+	f.scripted(nil)
+	mustAsk(t, b, withKey("k"))
+}
+
+func TestFillsAreLimited(t *testing.T) {
+	f, entered, hold := &fakeTracker{}, make(chan struct{}, 8), make(chan struct{})
+	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
+		if caller.Credentials.APIKey == "slow" {
+			entered <- struct{}{}
+			<-hold
+		}
+		return nil
+	})
+	options := patient(Options{})
+	options.MaxFills = 1
+	c := openCache(t, f, options)
+	slow := make(chan error)
+	go func() { slow <- ask(c, withKey("slow")).err }()
+	<-entered
+	if a := mustAsk(t, c, withKey("k")); a.cache.Forward != "bypass" || a.cache.Detail != "too-many-fills" {
+		t.Errorf("the answer says %+v", a.cache)
+	}
+	close(hold)
+	if err := <-slow; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHungFillEndsWithTheCache(t *testing.T) {
+	f, entered := &fakeTracker{}, make(chan struct{})
+	f.scripted(func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) error {
+		if ctx.Value(revalidateContext) == nil {
+			close(entered)
+			<-ctx.Done()
+			f.scripted(nil)
+			return ctx.Err()
+		}
+		return nil
+	})
+	c := openCache(t, f, Options{})
+	result := make(chan error)
+	go func() { result <- ask(c, withKey("k")).err }()
+	<-entered
+	c.Close()
+	if err := <-result; err != nil {
+		t.Error("a read while the cache closes fails: ", err)
+	}
+}
