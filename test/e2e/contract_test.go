@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"portico/cache"
-	"portico/mapping"
 	"portico/proxy"
 	"portico/test/tracker"
 	"portico/upstream"
@@ -18,7 +17,7 @@ import (
 	"portico/upstream/upstreamtest"
 )
 
-func keys(t *testing.T) map[string]string {
+func keys(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../wire/testdata/keys.json")
 	if err != nil {
@@ -32,7 +31,7 @@ func keys(t *testing.T) map[string]string {
 }
 
 // reference starts a reference tracker with the fixture.
-func reference(t *testing.T, options tracker.Options) *tracker.Server {
+func reference(t testing.TB, options tracker.Options) *tracker.Server {
 	t.Helper()
 	options.Seed = tracker.SeedFixture
 	server := tracker.New(options)
@@ -44,19 +43,7 @@ func reference(t *testing.T, options tracker.Options) *tracker.Server {
 	return server
 }
 
-// listenOn serves a handler on a socket of its own.
-func listenOn(t *testing.T, handler http.Handler) *url.URL {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return base
-}
-
-func clientOf(t *testing.T, base *url.URL, via http.RoundTripper, dialect string) *bugzilla.Client {
+func clientOf(t testing.TB, base *url.URL, via http.RoundTripper, dialect string) *bugzilla.Client {
 	t.Helper()
 	if via == nil {
 		stack, err := transport.Chain(nil, transport.Options{})
@@ -67,7 +54,7 @@ func clientOf(t *testing.T, base *url.URL, via http.RoundTripper, dialect string
 		via = stack
 	}
 	client, err := bugzilla.New(bugzilla.Options{
-		URL: base, Dialect: dialect, Transport: via, Split: mapping.SplitOptions{Dir: t.TempDir()},
+		URL: base, Dialect: dialect, Transport: via, Split: splitTo(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +62,7 @@ func clientOf(t *testing.T, base *url.URL, via http.RoundTripper, dialect string
 	return client
 }
 
-func cacheOver(t *testing.T, next upstream.Tracker) *cache.Cache {
+func cacheOver(t testing.TB, next upstream.Tracker) *cache.Cache {
 	t.Helper()
 	over, err := cache.New(next, cache.Options{Tracker: "main"})
 	if err != nil {
@@ -90,7 +77,7 @@ func cacheOver(t *testing.T, next upstream.Tracker) *cache.Cache {
 }
 
 // facadeOver serves Portico in front of next, with everything else passed on to base.
-func facadeOver(t *testing.T, next upstream.Tracker, base *url.URL) *url.URL {
+func facadeOver(t testing.TB, next upstream.Tracker, base *url.URL) *url.URL {
 	t.Helper()
 	front, err := proxy.New(proxy.Options{
 		Tracker: next, BlobDir: t.TempDir(),
