@@ -149,8 +149,7 @@ type boundedReader struct {
 // Read implements io.Reader.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.src.Read(p)
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		err = errTooLong(b.limit)
 	}
 	return n, err

@@ -91,6 +91,9 @@ func (x *exchange) begin() context.Context {
 		limit = x.server.options.WriteTimeout
 	}
 	x.call = newCallContext(x.r.Context(), limit)
+	if fresh := x.server.options.Revalidate; fresh != nil && x.operation == mapping.OpFlagTypes && wantsFresh(x.r.Header) {
+		return fresh(x.call)
+	}
 	return x.call
 }
 

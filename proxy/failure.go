@@ -51,12 +51,10 @@ func tooLarge(code int, message string, cause error) *mapping.Error {
 // causeText is what a log may say of a cause. Errors of HTTP clients name the URL, and credentials travel in the query of
 // one, so only what lies beneath is told.
 func causeText(err error) string {
-	var address *url.Error
-	if errors.As(err, &address) {
+	if address, ok := errors.AsType[*url.Error](err); ok {
 		return address.Op + ": " + address.Err.Error()
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Op + ": " + path.Err.Error()
 	}
 	return err.Error()

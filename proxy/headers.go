@@ -79,6 +79,18 @@ func setCacheHeaders(header http.Header, info *mapping.CacheInfo) {
 	header.Set("Cache-Status", strings.Join(words, "; "))
 }
 
+// wantsFresh tells whether a client asks for an answer that is not from a cache (RFC 9111, sections 5.2.1.4 and 5.4).
+func wantsFresh(header http.Header) bool {
+	asked := firstOf(strings.Join(header.Values("Cache-Control"), ","), header.Get("Pragma"))
+	for directive := range strings.SplitSeq(strings.ToLower(asked), ",") {
+		switch strings.TrimSpace(directive) {
+		case "no-cache", "no-store", "max-age=0":
+			return true
+		}
+	}
+	return false
+}
+
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Second), 10)
 }

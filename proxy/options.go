@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,6 +29,9 @@ type Options struct {
 	Tracker upstream.Tracker
 	// Passthrough says what happens to every other request.
 	Passthrough Passthrough
+	// Revalidate marks the context of a flag type read whose client asks for an answer that is not from a cache; nil ignores
+	// the wish.
+	Revalidate func(context.Context) context.Context
 	// Responses is the form of replies; empty is ResponsesTracker.
 	Responses Responses
 	// Limits bound one request.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -182,9 +181,3 @@ func (e htmlEscaper) Write(p []byte) (int, error) {
 }
 
 var htmlEntities = map[byte]string{'<': "&lt;", '>': "&gt;", '&': "&amp;", '\'': "&#39;", '"': "&quot;"}
-
-// brokenOff tells whether an answer of the tracker broke off while it was passed on.
-func brokenOff(err error) bool {
-	var stream *mapping.StreamError
-	return errors.As(err, &stream)
-}

@@ -301,3 +301,27 @@ func TestPanicCostsOneRequest(t *testing.T) {
 	ask(t, "GET", base+"/rest/flag_type/P", "").wantError(t, 500, "200500")
 	ask(t, "GET", base+"/rest/bug/5/attachment", "").wantStatus(t, 200)
 }
+
+func TestClientMayAskForAFreshAnswer(t *testing.T) {
+	type mark struct{}
+	var fresh bool
+	tracker := &fakeTracker{flagTypes: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		fresh = ctx.Value(mark{}) != nil
+		return mapping.FlagTypes{Document: document(noFlagTypes)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker, Revalidate: func(ctx context.Context) context.Context {
+		return context.WithValue(ctx, mark{}, true)
+	}})
+	for _, c := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"Cache-Control", "no-cache", true}, {"Cache-Control", "x, MAX-AGE=0", true}, {"Cache-Control", "no-store", true}, {"Pragma", "no-cache", true},
+		{"Cache-Control", "max-age=60", false}, {"Accept", "*/*", false},
+	} {
+		ask(t, "GET", base+"/rest/flag_type/P", "", c.name, c.value).wantStatus(t, 200)
+		if fresh != c.want {
+			t.Errorf("%s: %s: %v", c.name, c.value, fresh)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -52,7 +53,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // finish is deferred: it turns a panic into the failure of this one request, and closes the record.
 func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time.Time) {
 	cause := recover()
-	abort := cause == http.ErrAbortHandler
+	failed, _ := cause.(error)
+	abort := errors.Is(failed, http.ErrAbortHandler)
 	if cause != nil && !abort {
 		s.logPanic(record, cause)
 		abort = w.status != 0

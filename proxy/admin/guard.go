@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// guard lets those in who know the token, if there is one, and lets nobody change anything from a page of somebody else.
+func (s *Server) guard(next http.Handler) http.Handler {
+	sameOrigin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !s.knows(r):
+			w.Header().Set("Www-Authenticate", `Basic realm="Portico", charset="UTF-8"`)
+			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener")
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			next.ServeHTTP(w, r)
+		case r.Method != http.MethodPost:
+			w.Header().Set("Allow", "GET, HEAD, POST")
+			plain(w, http.StatusMethodNotAllowed, "changes are made by POST")
+		case sameOrigin.Check(r) != nil || s.options.Token == "" && !localName(r.Host):
+			plain(w, http.StatusForbidden, "changes are made from the pages of this listener, or by no browser at all")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// knows tells whether a request shows the token. Digests are compared, so that the time tells nothing about its length.
+func (s *Server) knows(r *http.Request) bool {
+	if s.options.Token == "" {
+		return true
+	}
+	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		_, shown, _ = r.BasicAuth()
+	}
+	want, have := sha256.Sum256([]byte(s.options.Token)), sha256.Sum256([]byte(strings.TrimSpace(shown)))
+	return subtle.ConstantTimeCompare(want[:], have[:]) == 1
+}
+
+// localName tells a host that nobody outside can point at this listener: an address, or a name without a dot. A foreign
+// page could otherwise reach a listener without a token through a name of its own that leads here.
+func localName(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return true
+	}
+	return !strings.Contains(name, ".")
+}
+
+// withHeaders keeps what is shown out of caches, frames and other people's pages.
+func withHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "+
+			"script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,130 @@
+package admin
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"portico/proxy"
+)
+
+// Metrics counts what the rooms tell it. Every label has a bounded set of values, whatever clients send. Its methods
+// are safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+	words    words
+
+	requests  *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	bytes     *prometheus.CounterVec
+	conflicts prometheus.Counter
+
+	calls       *prometheus.CounterVec
+	callSeconds *prometheus.HistogramVec
+	callBytes   *prometheus.CounterVec
+	retries     *prometheus.CounterVec
+	unknown     *prometheus.CounterVec
+	breakers    *prometheus.GaugeVec
+	changes     *prometheus.CounterVec
+
+	reads        *prometheus.CounterVec
+	fills        *prometheus.HistogramVec
+	redis        *prometheus.HistogramVec
+	redisUp      prometheus.Gauge
+	cacheChanges *prometheus.CounterVec
+}
+
+// buckets reach from an answer out of memory to the longest upload.
+var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
+
+// NewMetrics makes Metrics with a registry of its own, the process's figures in it.
+func NewMetrics() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.requests = m.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason")
+	m.seconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the answer.", "operation")
+	m.bytes = m.counter("response_bytes_total", "Bytes of answers to clients.", "operation")
+	m.conflicts = m.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path.").WithLabelValues()
+	m.addTracker()
+	m.addCache()
+	return m
+}
+
+func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	vector := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "portico", Name: name, Help: help}, labels)
+	m.registry.MustRegister(vector)
+	return vector
+}
+
+func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	vector := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "portico", Name: name, Help: help}, labels)
+	m.registry.MustRegister(vector)
+	return vector
+}
+
+func (m *Metrics) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	vector := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: buckets}, labels)
+	m.registry.MustRegister(vector)
+	return vector
+}
+
+func (m *Metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+var _ proxy.Observer = (*Metrics)(nil)
+
+// Finished implements proxy.Observer.
+func (m *Metrics) Finished(record proxy.Record) {
+	operation := m.words.bounded("operation", string(record.Operation))
+	reason := m.words.bounded("reason", string(record.Reason))
+	m.requests.WithLabelValues(operation, statusClass(record.Status), reason).Inc()
+	m.seconds.WithLabelValues(operation).Observe(record.Duration.Seconds())
+	m.bytes.WithLabelValues(operation).Add(float64(record.Bytes))
+	if record.Conflict {
+		m.conflicts.Inc()
+	}
+}
+
+// statusClass is the first digit of a status, except for the two that tell of no answer.
+func statusClass(status int) string {
+	if status == proxy.StatusClientGone {
+		return "client_gone"
+	}
+	if status < 100 || status > 599 {
+		return "none"
+	}
+	return strconv.Itoa(status/100) + "xx"
+}
+
+// words remembers the values of each label and takes only so many, so that no mistake elsewhere can fill the memory.
+type words struct {
+	mu    sync.Mutex
+	known map[string]map[string]bool
+}
+
+// mostWords is several times what the rooms have to say.
+const mostWords = 100
+
+func (w *words) bounded(label, word string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known == nil {
+		w.known = map[string]map[string]bool{}
+	}
+	seen := w.known[label]
+	if seen == nil {
+		seen = map[string]bool{}
+		w.known[label] = seen
+	}
+	if !seen[word] && (len(seen) == mostWords || len(word) > 64) {
+		return "other"
+	}
+	seen[word] = true
+	return word
+}

@@ -1,0 +1,248 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/proxy/admin"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open starts an admin listener on a real socket.
+func open(t *testing.T, options admin.Options) (*admin.Server, string) {
+	t.Helper()
+	handler, err := admin.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return handler, server.URL
+}
+
+// look sends one request and gives status, header and body.
+func look(t *testing.T, method, url string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			request.Host = header[i+1]
+		}
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(text)
+}
+
+func TestHealth(t *testing.T) {
+	server, base := open(t, admin.Options{Token: "secret"})
+	want := func(path string, status int) {
+		t.Helper()
+		if got, _, body := look(t, "GET", base+path); got != status {
+			t.Errorf("%s: %d %s", path, got, body)
+		}
+	}
+	want("/livez", 200)
+	want("/readyz", 503)
+	server.SetReady(true)
+	want("/readyz", 200)
+	server.SetReady(false)
+	want("/readyz", 503)
+	want("/livez", 200)
+	want("/status", 401)
+}
+
+func TestStatusAndOverview(t *testing.T) {
+	state := map[string]any{"version": "1.0", "trackers": []any{map[string]any{"name": "main", "dialect": "<bmo>"}}, "none": nil, "empty": []any{}, "on": true}
+	server, base := open(t, admin.Options{
+		Metrics: admin.NewMetrics(), Status: func(context.Context) any { return state },
+		Pages: []admin.Page{{Path: "/canary", Title: "Canary", Handler: http.NotFoundHandler()}, {Path: "/hidden", Handler: http.NotFoundHandler()}},
+	})
+	server.SetReady(true)
+	status, header, body := look(t, "GET", base+"/status")
+	if status != 200 || header.Get("Content-Type") != "application/json; charset=utf-8" || !strings.Contains(body, `"dialect": "\u003cbmo\u003e"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	status, header, body = look(t, "GET", base+"/")
+	for _, part := range []string{"<span class=\"state\">ready</span>", "<th scope=\"row\">version</th><td>1.0</td>", "&lt;bmo&gt;",
+		`<a href="/canary">Canary</a>`, `<a href="/metrics">`, "<td>none</td>"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in %s", part, body)
+		}
+	}
+	if status != 200 || strings.Contains(body, "/hidden") || header.Get("Content-Security-Policy") == "" || header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v", status, header)
+	}
+	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 {
+		t.Errorf("/nope: %d", status)
+	}
+}
+
+func TestStatusThatCannotBeWritten(t *testing.T) {
+	_, base := open(t, admin.Options{Status: func(context.Context) any { return func() {} }})
+	for _, path := range []string{"/", "/status"} {
+		if status, _, _ := look(t, "GET", base+path); status != 500 {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}
+
+func TestEmptyOverview(t *testing.T) {
+	_, base := open(t, admin.Options{})
+	if status, _, body := look(t, "GET", base+"/"); status != 200 || !strings.Contains(body, "starting or draining") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _, _ := look(t, "GET", base+"/metrics"); status != 404 {
+		t.Errorf("/metrics: %d", status)
+	}
+}
+
+func TestToken(t *testing.T) {
+	_, base := open(t, admin.Options{Token: "secret", Metrics: admin.NewMetrics()})
+	for _, c := range []struct {
+		authorization string
+		want          int
+	}{
+		{"", 401}, {"Bearer wrong", 401}, {"Bearer", 401}, {"Bearer secret", 200}, {"bearer secret", 200}, {"Bearer secret2", 401},
+		{"Basic dXNlcjpzZWNyZXQ=", 200}, {"Basic c2VjcmV0Og==", 401},
+	} {
+		for _, path := range []string{"/", "/status", "/metrics"} {
+			if got, _, _ := look(t, "GET", base+path, "Authorization", c.authorization); got != c.want {
+				t.Errorf("%s with %q: %d", path, c.authorization, got)
+			}
+		}
+	}
+	if _, header, _ := look(t, "GET", base+"/"); !strings.HasPrefix(header.Get("Www-Authenticate"), "Basic ") {
+		t.Error("a browser would not ask for the token")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	changes := 0
+	page := admin.Page{Path: "/phases", Title: "Phases", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { changes++ })}
+	_, base := open(t, admin.Options{Pages: []admin.Page{page}})
+	_, guarded := open(t, admin.Options{Pages: []admin.Page{page}, Token: "secret"})
+	for _, c := range []struct {
+		base, method string
+		header       []string
+		want         int
+	}{
+		{base, "POST", nil, 200},
+		{base, "POST", []string{"Origin", base}, 200},
+		{base, "POST", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{base, "POST", []string{"Origin", "http://evil.example"}, 403},
+		{base, "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{base, "POST", []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}, 403},
+		{base, "POST", []string{"Host", "portico:9080"}, 200},
+		{base, "POST", []string{"Host", "[::1]:9080"}, 200},
+		{base, "PUT", nil, 405},
+		{base, "DELETE", nil, 405},
+		{base, "GET", []string{"Sec-Fetch-Site", "cross-site"}, 200},
+		{guarded, "POST", nil, 401},
+		{guarded, "POST", []string{"Authorization", "Bearer secret", "Host", "portico.example.com"}, 200},
+		{guarded, "POST", []string{"Authorization", "Bearer secret", "Origin", "http://evil.example"}, 403},
+	} {
+		before := changes
+		got, _, _ := look(t, c.method, c.base+"/phases/next", c.header...)
+		if got != c.want || (changes > before) != (c.want == 200) {
+			t.Errorf("%s %v: %d, want %d", c.method, c.header, got, c.want)
+		}
+	}
+}
+
+func TestPagesNeedPathsOfTheirOwn(t *testing.T) {
+	for _, path := range []string{"", "/", "x", "/x/", "/metrics", "/livez", "/readyz", "/status", "/{x}", "/a b"} {
+		if _, err := admin.New(admin.Options{Pages: []admin.Page{{Path: path, Handler: http.NotFoundHandler()}}}); err == nil {
+			t.Errorf("%q was taken", path)
+		}
+	}
+	if _, err := admin.New(admin.Options{Pages: []admin.Page{{Path: "/x"}}}); err == nil {
+		t.Error("a page without a handler was taken")
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	metrics := admin.NewMetrics()
+	_, base := open(t, admin.Options{Metrics: metrics})
+	metrics.Finished(proxy.Record{Operation: mapping.OpFlagTypes, Status: 200, Duration: time.Millisecond, Bytes: 10})
+	metrics.Finished(proxy.Record{Operation: mapping.OpCreateAttachment, Status: 503, Reason: mapping.ReasonBreakerOpen, Conflict: true})
+	metrics.Finished(proxy.Record{Operation: proxy.OpPassthrough, Status: proxy.StatusClientGone})
+	metrics.Finished(proxy.Record{Operation: proxy.OpPassthrough})
+	metrics.Call("main", admin.Call{Operation: "flag_type.get", Class: "read", Outcome: "ok", Status: 200, Tries: 3, Took: time.Second, BytesIn: 5, BytesOut: -1})
+	metrics.Call("main", admin.Call{Operation: "flag_type.update", Class: "write", Outcome: "reset", Unknown: true})
+	metrics.Breaker("main", "read", "closed")
+	metrics.Breaker("main", "read", "open")
+	if err := metrics.Limiter("main", func() admin.Load { return admin.Load{InUse: 1, Slots: 2, Waiting: 3, Shed: 4} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := metrics.Limiter("main", nil); err == nil {
+		t.Error("a second limiter of the same tracker was taken")
+	}
+	metrics.CacheRead("hit")
+	metrics.CacheFill(time.Millisecond, nil)
+	metrics.Redis("get", time.Millisecond, errors.New("away"))
+	metrics.RedisState(true)
+	metrics.CacheChange(false)
+	status, _, body := look(t, "GET", base+"/metrics")
+	if status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	for _, line := range []string{
+		`portico_requests_total{operation="flag_type.get",reason="",status_class="2xx"} 1`,
+		`portico_requests_total{operation="attachment.create",reason="breaker-open",status_class="5xx"} 1`,
+		`portico_requests_total{operation="passthrough",reason="",status_class="client_gone"} 1`,
+		`portico_requests_total{operation="passthrough",reason="",status_class="none"} 1`,
+		`portico_request_seconds_count{operation="flag_type.get"} 1`, `portico_response_bytes_total{operation="flag_type.get"} 10`,
+		`portico_ids_conflicts_total 1`,
+		`portico_tracker_calls_total{class="read",operation="flag_type.get",outcome="ok",status_class="2xx",tracker="main"} 1`,
+		`portico_tracker_retries_total{operation="flag_type.get",tracker="main"} 2`,
+		`portico_tracker_unknown_outcomes_total{operation="flag_type.update",tracker="main"} 1`,
+		`portico_breaker_state{breaker="read",state="open",tracker="main"} 1`, `portico_breaker_state{breaker="read",state="closed",tracker="main"} 0`,
+		`portico_tracker_calls_in_use{tracker="main"} 1`, `portico_tracker_calls_waiting{tracker="main"} 3`, `portico_tracker_calls_shed_total{tracker="main"} 4`,
+		`portico_cache_total{outcome="hit"} 1`, `portico_redis_up 1`, `portico_cache_changes_total{delivered="no"} 1`,
+		`portico_redis_seconds_count{operation="get",result="error"} 1`, `portico_cache_fill_seconds_count{result="ok"} 1`,
+	} {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("%s is missing", line)
+		}
+	}
+	if !strings.Contains(body, "go_goroutines") {
+		t.Error("the figures of the process are missing")
+	}
+}
+
+// Whatever a room says, the metrics stay bounded.
+func TestLabelsAreBounded(t *testing.T) {
+	metrics := admin.NewMetrics()
+	_, base := open(t, admin.Options{Metrics: metrics})
+	for i := range 5000 {
+		metrics.CacheRead(strings.Repeat("x", i%70) + string(rune('a'+i%26)) + time.Duration(i).String())
+	}
+	_, _, body := look(t, "GET", base+"/metrics")
+	if lines := strings.Count(body, "portico_cache_total{"); lines > 101 || !strings.Contains(body, `portico_cache_total{outcome="other"}`) {
+		t.Errorf("%d lines", lines)
+	}
+}
