@@ -7,6 +7,10 @@ import "strings"
 type Dialect struct {
 	// Name is bugzilla-5 or bmo.
 	Name string
+	// Root is the path of the tracker's REST interface; empty is /rest. Where the
+	// web server has no rewrite rule for that, it is /rest.cgi (wire-facts.md
+	// section 1, Paths and methods).
+	Root string
 	// FlagTypeResource is the first path segment of flag type reads.
 	FlagTypeResource string
 	// FlagTypeWrites says that flag types can be created and updated.

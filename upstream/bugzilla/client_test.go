@@ -240,3 +240,27 @@ func FuzzGuard(f *testing.F) {
 		}
 	})
 }
+
+func TestRestCGIWhereRestIsMissing(t *testing.T) {
+	var asked []string
+	client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		switch r.URL.Path {
+		case "/rest.cgi/version":
+			_, _ = io.WriteString(w, `{"version":"5.2"}`)
+		case "/rest.cgi/flag_type/P":
+			_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	for range 2 {
+		if _, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "/rest/version /rest.cgi/version /rest.cgi/flag_type/P /rest.cgi/flag_type/P"
+	if got := strings.Join(asked, " "); got != want {
+		t.Errorf("asked %s, want %s", got, want)
+	}
+}

@@ -20,7 +20,7 @@ const retryVersion = time.Second
 
 // dialects finds out which dialect a tracker speaks and keeps it.
 type dialects struct {
-	ask func(context.Context) (string, error)
+	ask func(context.Context) (version, root string, err error)
 
 	mu      sync.Mutex
 	pinned  bool
@@ -29,7 +29,7 @@ type dialects struct {
 	again   time.Time
 }
 
-func newDialects(name string, ask func(context.Context) (string, error)) (*dialects, error) {
+func newDialects(name string, ask func(context.Context) (version, root string, err error)) (*dialects, error) {
 	if name == "" || name == "auto" {
 		return &dialects{ask: ask, dialect: mapping.Bugzilla5()}, nil
 	}
@@ -49,13 +49,14 @@ func (c *Client) Dialect(ctx context.Context) mapping.Dialect {
 	if d.pinned || time.Now().Before(d.again) {
 		return d.dialect
 	}
-	version, err := d.ask(ctx)
+	version, root, err := d.ask(ctx)
 	if err != nil {
 		d.again = time.Now().Add(retryVersion)
 		return d.dialect
 	}
 	d.version, d.dialect, d.pinned = version, mapping.DialectOfVersion(version), true
-	c.logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name)
+	d.dialect.Root = root
+	c.logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name, "root", root)
 	return d.dialect
 }
 
@@ -68,25 +69,39 @@ func (c *Client) Pinned() (dialect, version string, certain bool) {
 	return d.dialect.Name, d.version, d.pinned
 }
 
-// version asks GET /rest/version, which needs no login.
-func (c *Client) version(ctx context.Context) (string, error) {
+// version asks GET /rest/version, which needs no login, and where that is no
+// resource of a tracker GET /rest.cgi/version. It tells which of the two answered.
+func (c *Client) version(ctx context.Context) (version, root string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ctx = transport.WithRead(transport.WithOperation(ctx, "version"))
+	version, missing, err := c.versionBelow(ctx, restRoot)
+	if !missing {
+		return version, restRoot, err
+	}
+	if version, _, otherErr := c.versionBelow(ctx, cgiRoot); otherErr == nil {
+		return version, cgiRoot, nil
+	}
+	return "", "", err
+}
+
+// versionBelow asks for the version under one path. It tells apart that there is
+// nothing there from all other failures.
+func (c *Client) versionBelow(ctx context.Context, root string) (version string, missing bool, err error) {
 	request := c.rest.R().SetContext(ctx).SetHeader("Accept", "application/json")
-	response, err := request.Execute(http.MethodGet, c.base+"/rest/version")
+	response, err := request.Execute(http.MethodGet, c.base+root+"/version")
 	if err != nil {
-		return "", withoutURL(err)
+		return "", false, withoutURL(err)
 	}
 	body := response.RawBody()
 	text, err := io.ReadAll(io.LimitReader(body, 4<<10))
 	if closeErr := body.Close(); err == nil {
 		err = closeErr
 	}
-	if err != nil {
-		return "", err
+	if err == nil {
+		version, err = versionOf(text)
 	}
-	return versionOf(text)
+	return version, err != nil && response.StatusCode() == http.StatusNotFound, err
 }
 
 func versionOf(text []byte) (string, error) {

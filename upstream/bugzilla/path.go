@@ -1,6 +1,7 @@
 package bugzilla
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strings"
@@ -10,13 +11,20 @@ import (
 
 var errUnsafeSegment = errors.New("a path segment that the tracker would not take as one name")
 
-// resource builds an escaped path below /rest. Every path that is sent to a
+// The two paths that a tracker's REST interface can have. The first is a rewrite
+// of the second, which some web servers lack (wire-facts.md section 1).
+const (
+	restRoot = "/rest"
+	cgiRoot  = "/rest.cgi"
+)
+
+// resource builds an escaped path below the tracker's REST interface. Every path that is sent to a
 // tracker is built here. It refuses segments that would change which resource
 // is meant: empty ones, the dot segments, which url.PathEscape leaves alone, and
 // those that the dialect cannot carry.
 func resource(dialect mapping.Dialect, segments ...string) (string, error) {
 	var path strings.Builder
-	path.WriteString("/rest")
+	path.WriteString(cmp.Or(dialect.Root, restRoot))
 	for _, segment := range segments {
 		if !fitsPath(dialect, segment) {
 			return "", errUnsafeSegment
