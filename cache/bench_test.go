@@ -24,14 +24,3 @@ func benchmark(b *testing.B, ttl time.Duration) {
 
 func BenchmarkLocalHit(b *testing.B) { benchmark(b, time.Hour) }
 func BenchmarkRedisHit(b *testing.B) { benchmark(b, 0) }
-
-// TestLocalHitHardlyAllocates: the answer, what is said of it, and nothing else.
-func TestLocalHitHardlyAllocates(t *testing.T) {
-	f := &fakeTracker{}
-	c := settled(t, openCache(t, f, Options{LocalTTL: time.Hour}))
-	ctx, caller, request := context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"}
-	allocs := testing.AllocsPerRun(1000, func() { _, _ = c.FlagTypes(ctx, caller, request) })
-	if allocs > 2 {
-		t.Errorf("a local hit allocates %v times", allocs)
-	}
-}

@@ -7,13 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"portico/mapping"
 	"portico/upstream"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	logging.Disable()
+	goleak.VerifyTestMain(m)
+}
 
 // levels runs a test on the embedded server and on a real one.
 func levels(t *testing.T, test func(t *testing.T, options Options)) {

@@ -67,7 +67,7 @@ func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.fille
 // Probabilistic Cache Stampede Prevention, 2015).
 func (e *entry) early(now time.Time) bool {
 	left := e.soft - e.age(now)
-	if left > 20*e.took {
+	if left > 20*e.took || e.refusal != nil {
 		return false // the chance is below one in e^20
 	}
 	return time.Duration(float64(e.took)*-math.Log(1-rand.Float64())) >= left

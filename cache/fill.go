@@ -54,9 +54,9 @@ func (c *Cache) forward(ctx context.Context, r *read, found look) (mapping.FlagT
 	out := result.Val.(*filled)
 	switch {
 	case errors.Is(out.err, errBusy) || errors.Is(out.err, errClosed):
-		return c.direct(ctx, r, detailBusy)
+		return c.direct(ctx, r.caller, r.request, detailBusy)
 	case isRefusal(out.err) && out.entry == nil && !led && r.key.scope.kind == kindGroups:
-		return c.direct(ctx, r, detailOtherCaller)
+		return c.direct(ctx, r.caller, r.request, detailOtherCaller)
 	case isSickness(out.err) && found.entry != nil:
 		return c.hit(found.entry, c.now(), detailIfError)
 	}
@@ -142,7 +142,7 @@ func (c *Cache) lead(ctx context.Context, r *read, found look) *filled {
 		}
 		out := c.ask(ctx, r, found)
 		if !out.shared {
-			c.release(ctx, found)
+			c.release(found)
 		}
 		return out
 	})
@@ -242,13 +242,17 @@ func badAnswer() error {
 
 // keep stores an entry, which nobody else has seen yet, in both levels.
 func (c *Cache) keep(ctx context.Context, r *read, found look, out *filled) *filled {
-	under, storable := found.stamp, found.stamp != stamp{}
+	// What became old meanwhile would only take the place of something newer.
+	ctx, cancel := c.remote.brief(ctx, 2)
+	defer cancel()
+	under := found.stamp
+	storable := under != stamp{} && under.generation == c.generation.present().text
 	if storable && under.lot == "" {
 		under.lot, storable = c.begun(ctx, r.request.Product)
 	}
 	out.entry.stamp = under.String()
 	c.local.put(r.key, out.entry, found.seen, found.checked)
-	out.shared = storable && c.store(ctx, r, out.entry)
+	out.shared = storable && c.store(ctx, r, found, out.entry)
 	out.stored = out.shared || c.local.on()
 	return out
 }

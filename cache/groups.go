@@ -8,6 +8,8 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
+
+	"portico/upstream"
 )
 
 // groupMemory knows for a while which groups a credential is in.
@@ -30,12 +32,16 @@ func newGroupMemory(options *Options) (*groupMemory, error) {
 
 // scope gives what the caller shares in. Whose groups are not known shares with
 // nobody: the tracker will say what it thinks of the credential.
-func (m *groupMemory) scope(ctx context.Context, h *hasher, r *read) scope {
-	now := time.Now()
-	if known, ok := m.cache.GetIfPresent(r.own); ok && now.Before(known.until) {
+func (m *groupMemory) scope(ctx context.Context, h *hasher, caller *upstream.Caller, own scope) scope {
+	if known, ok := m.cache.GetIfPresent(own); ok && time.Now().Before(known.until) {
 		return known.scope
 	}
-	caller, own := r.caller, r.own
+	return m.learn(ctx, h, *caller, own)
+}
+
+// learn asks for the groups of a caller, once for all who wait for them.
+func (m *groupMemory) learn(ctx context.Context, h *hasher, caller upstream.Caller, own scope) scope {
+	now := time.Now()
 	results := m.asking.DoChan(own.String(), func() (any, error) {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.FillTimeout)
 		defer cancel()

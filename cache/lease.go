@@ -33,6 +33,8 @@ func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
 
 // lease takes the lease on a key. Where Redis cannot say, it is ours.
 func (c *Cache) lease(ctx context.Context, found look) bool {
+	ctx, cancel := c.remote.brief(ctx, 1)
+	defer cancel()
 	got := true
 	err := c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
 		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp.generation), "1", c.options.Lease).Result()
@@ -41,14 +43,18 @@ func (c *Cache) lease(ctx context.Context, found look) bool {
 	return got || err != nil
 }
 
-// release lets others try after a fill that left nothing in Redis.
-func (c *Cache) release(ctx context.Context, found look) {
-	if found.stamp == (stamp{}) {
+// release lets others try after a fill that left nothing in Redis. Nobody waits
+// for it.
+func (c *Cache) release(found look) {
+	if found.stamp == (stamp{}) || !c.enter() {
 		return
 	}
-	_ = c.remote.do(ctx, "release", func(ctx context.Context) error {
-		return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp.generation)).Err()
-	})
+	go func() {
+		defer c.work.Done()
+		_ = c.remote.do(c.life, "release", func(ctx context.Context) error {
+			return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp.generation)).Err()
+		})
+	}()
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -92,7 +98,7 @@ func (c *Cache) renew(ctx context.Context, r *read, old *entry, plain string) *f
 	defer cancel()
 	out := c.ask(ctx, r, found)
 	if !out.shared && !isSickness(out.err) {
-		c.release(ctx, found)
+		c.release(found)
 	}
 	return out
 }

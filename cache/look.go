@@ -40,10 +40,9 @@ func (c *Cache) look(ctx context.Context, r *read) (look, error) {
 	}
 }
 
-// lookNow asks Redis within one and a half times the patience for one command,
-// however many it takes.
+// lookNow asks Redis, in the time for one command however many it takes.
 func (c *Cache) lookNow(ctx context.Context, plain, product string) look {
-	ctx, cancel := context.WithTimeout(ctx, c.remote.timeout*3/2)
+	ctx, cancel := c.remote.brief(ctx, 2)
 	defer cancel()
 	l := look{plain: plain, checked: c.now(), seen: c.generation.present()}
 	if !c.shared.Load() || !c.remote.breaker.allows() || !c.enter() {
@@ -132,10 +131,10 @@ func (c *Cache) examine(l *look, value string) {
 	}
 }
 
-// store keeps an entry in Redis and lists it under its product. The lease stays
-// until its end: who looked just before, and asks for the lease just after,
-// finds the entry then instead of asking the tracker once more.
-func (c *Cache) store(ctx context.Context, r *read, e *entry) bool {
+// store keeps an entry in Redis and lists it under its product. The lease stays a
+// little longer: who looked just before, and asks for the lease just after, finds
+// the entry then instead of asking the tracker once more.
+func (c *Cache) store(ctx context.Context, r *read, found look, e *entry) bool {
 	value := e.encode()
 	if len(value) > maxRemoteValue {
 		return false
@@ -149,6 +148,7 @@ func (c *Cache) store(ctx context.Context, r *read, e *entry) bool {
 	err := c.remote.do(ctx, "store", func(ctx context.Context) error {
 		pipe := c.remote.client.Pipeline()
 		set := pipe.Set(ctx, c.keys.value(e.plain), value, keep)
+		pipe.PExpire(ctx, c.keys.lease(found.plain, found.stamp.generation), leaseRest)
 		if listed {
 			pipe.ZAdd(ctx, index, redis.Z{Score: float64(end), Member: digest(e.plain)})
 			pipe.ZRemRangeByScore(ctx, index, "-inf", strconv.FormatInt(c.now().UnixMilli(), 10))

@@ -40,6 +40,7 @@ const (
 	maxRemoteValue     = 4 << 20
 	sicknessLasts      = 5 * time.Second
 	leasePoll          = 10 * time.Millisecond
+	leaseRest          = 100 * time.Millisecond
 	maxIndexed         = 1000
 	failedGroupsMemory = 5 * time.Second
 )
@@ -69,24 +70,32 @@ type read struct {
 func (c *Cache) FlagTypes(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
 ) (mapping.FlagTypes, error) {
-	r := read{caller: caller, request: request}
 	switch {
 	case c.off():
-		return c.direct(ctx, &r, detailOff)
+		return c.direct(ctx, caller, request, detailOff)
 	case !cacheable(request):
-		return c.direct(ctx, &r, detailName)
+		return c.direct(ctx, caller, request, detailName)
 	}
 	// The order matters: an answer counts only if no change came after this.
 	present := c.generation.present()
-	r.own = c.credentialScope(&caller)
-	r.key = key{scope: c.sharing(ctx, &r), product: request.Product, component: request.Component}
-	r.forced = ctx.Value(revalidateContext) != nil && c.revalidate.allows(r.own, c.now())
-	if h := c.local.get(r.key, present, c.now()); h != nil && !r.forced {
-		if reply, done, err := c.settle(ctx, &r, h, detailLocal); done {
+	own := c.credentialScope(&caller)
+	k := key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
+	now := c.now()
+	forced := ctx.Value(revalidateContext) != nil && c.revalidate.allows(own, now)
+	h := c.local.get(k, present, now)
+	early := false
+	if h != nil && !forced && h.state(now, &c.options) == fresh {
+		if early = h.early(now); !early {
+			return c.hit(h.entry, now, detailLocal)
+		}
+	}
+	r := &read{caller: caller, request: request, key: k, own: own, forced: forced}
+	if h != nil && !forced {
+		if reply, done, err := c.settle(ctx, r, h, detailLocal, early); done {
 			return reply, err
 		}
 	}
-	return c.consult(ctx, &r)
+	return c.consult(ctx, r)
 }
 
 // credentialScope is who the caller is.
@@ -98,11 +107,11 @@ func (c *Cache) credentialScope(caller *upstream.Caller) scope {
 }
 
 // sharing is who shares answers with the caller.
-func (c *Cache) sharing(ctx context.Context, r *read) scope {
-	if c.options.Scope != ScopeGroup || r.own.kind == kindAnonymous {
-		return r.own
+func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope) scope {
+	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
+		return own
 	}
-	return c.groups.scope(ctx, c.hasher.Load(), r)
+	return c.groups.scope(ctx, c.hasher.Load(), caller, own)
 }
 
 // consult goes on where the local level has no answer.
@@ -113,19 +122,22 @@ func (c *Cache) consult(ctx context.Context, r *read) (mapping.FlagTypes, error)
 	}
 	if found.entry != nil && !r.forced {
 		h := c.local.put(r.key, found.entry, found.seen, found.checked)
-		if reply, done, err := c.settle(ctx, r, h, detailRedis); done {
+		if reply, done, err := c.settle(ctx, r, h, detailRedis, h.early(found.checked)); done {
 			return reply, err
 		}
 	}
 	return c.forward(ctx, r, found)
 }
 
-// settle answers from an entry if it may be given without waiting.
-func (c *Cache) settle(ctx context.Context, r *read, h *held, level string) (mapping.FlagTypes, bool, error) {
+// settle answers from an entry if it may be given without waiting, and has it
+// replaced in the background if it is stale or chosen to be so early.
+func (c *Cache) settle(
+	ctx context.Context, r *read, h *held, level string, early bool,
+) (mapping.FlagTypes, bool, error) {
 	now := c.now()
 	switch h.state(now, &c.options) {
 	case fresh:
-		if h.refusal == nil && h.early(now) {
+		if early {
 			c.refresh(ctx, r, h, now)
 		}
 		reply, err := c.hit(h.entry, now, level)
@@ -172,9 +184,11 @@ func (e *entry) reply(info *mapping.CacheInfo) (mapping.FlagTypes, error) {
 }
 
 // direct asks the tracker for this caller alone and remembers nothing.
-func (c *Cache) direct(ctx context.Context, r *read, detail string) (mapping.FlagTypes, error) {
+func (c *Cache) direct(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, detail string,
+) (mapping.FlagTypes, error) {
 	c.options.Observer.Read(forwardBypass)
-	reply, err := c.next.FlagTypes(ctx, r.caller, r.request)
+	reply, err := c.next.FlagTypes(ctx, caller, request)
 	reply.Cache = &mapping.CacheInfo{Forward: forwardBypass, Detail: detail}
 	return reply, err
 }

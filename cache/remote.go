@@ -34,9 +34,11 @@ func (r *remote) probe(ctx context.Context, operation string, command func(conte
 }
 
 func (r *remote) run(ctx context.Context, operation string, probe bool, command func(context.Context) error) error {
+	start := time.Now()
+	end, bounded := ctx.Deadline()
+	hurried := bounded && end.Sub(start) < r.timeout*9/10
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	start := time.Now()
 	err := command(limited)
 	if errors.Is(err, redis.Nil) {
 		err = nil
@@ -46,10 +48,16 @@ func (r *remote) run(ctx context.Context, operation string, probe bool, command 
 	case err == nil || redis.IsOOMError(err) || redis.IsTryAgainError(err):
 		// Redis answers; it has no room, or is moving keys to another node.
 		r.breaker.succeeded(probe)
-	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case ctx.Err() == nil || !hurried && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		// Who left Redis less time than it should have blames nobody.
 		r.breaker.failed()
 	}
 	return err
+}
+
+// brief bounds several commands that one read waits for, however many they are.
+func (r *remote) brief(ctx context.Context, commands int) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, r.timeout*time.Duration(commands)/2)
 }
 
 // texts reads several keys in one command; what is missing is nil.

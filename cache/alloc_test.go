@@ -1,0 +1,22 @@
+//go:build !race
+
+package cache
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"portico/mapping"
+)
+
+// TestLocalHitHardlyAllocates: the answer, what is said of it, and nothing else.
+func TestLocalHitHardlyAllocates(t *testing.T) {
+	f := &fakeTracker{}
+	c := settled(t, openCache(t, f, Options{LocalTTL: time.Hour}))
+	ctx, caller, request := context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"}
+	allocs := testing.AllocsPerRun(1000, func() { _, _ = c.FlagTypes(ctx, caller, request) })
+	if allocs > 2 {
+		t.Errorf("a local hit allocates %v times", allocs)
+	}
+}
