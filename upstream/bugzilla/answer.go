@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -34,12 +37,29 @@ func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document,
 	if errors.As(err, &bad) {
 		transport.Fail(response.Body, err)
 	}
+	var said *mapping.Error
+	if errors.As(err, &said) {
+		said.RetryAfter = retryAfter(response.Header)
+	}
 	if err != nil {
 		return nil, errors.Join(err, response.Body.Close())
 	}
 	document.ETag = response.Header.Get("Etag")
 	document.Cookies = response.Header.Values("Set-Cookie")
 	return document, nil
+}
+
+// retryAfter reads when the tracker wants to be asked again, which some clients
+// wait for (clients.md, section 4, row 20). It is a number of seconds or a date.
+func retryAfter(header http.Header) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
 }
 
 func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, error) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -262,5 +263,19 @@ func TestRestCGIWhereRestIsMissing(t *testing.T) {
 	want := "/rest/version /rest.cgi/version /rest.cgi/flag_type/P /rest.cgi/flag_type/P"
 	if got := strings.Join(asked, " "); got != want {
 		t.Errorf("asked %s, want %s", got, want)
+	}
+}
+
+func TestRetryAfterGoesOn(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"17": 17 * time.Second, "": 0, "-1": 0, "soon": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "99999999999999999999": 0,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {text}}); got != want {
+			t.Errorf("%q means %v, want %v", text, got, want)
+		}
+	}
+	later := http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}
+	if got := retryAfter(later); got < 58*time.Minute || got > time.Hour {
+		t.Errorf("an hour from now means %v", got)
 	}
 }
