@@ -1,0 +1,368 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/test/tracker"
+	"portico/upstream/transport"
+)
+
+// clients.md, section 4: the duties that are about who asks, and about what goes wrong.
+
+// adminPassword is the password of the fixture's administrator (wire-facts.md, section 13).
+const adminPassword = "adminpass1A!"
+
+// form is a way to send credentials: in the query, in the body, in headers.
+type form struct {
+	name  string
+	query url.Values
+	body  map[string]string
+	head  http.Header
+	// writes says that the tracker takes this form on POST and PUT only.
+	writes bool
+}
+
+// forms are all ways in which clients send credentials, for the administrator. The token is one of GET /rest/login.
+func forms(key, token string) []form {
+	login, password := "admin@example.com", adminPassword
+	id, secret, _ := strings.Cut(token, "-")
+	return []form{
+		{name: "Bugzilla_api_key in the query", query: url.Values{"Bugzilla_api_key": {key}}},
+		{name: "api_key in the query", query: url.Values{"api_key": {key}}},
+		{name: "login and password in the query", query: url.Values{"login": {login}, "password": {password}}},
+		{name: "Bugzilla_login and Bugzilla_password in the query", query: url.Values{"Bugzilla_login": {login}, "Bugzilla_password": {password}}},
+		{name: "Bugzilla_token in the query", query: url.Values{"Bugzilla_token": {token}}},
+		{name: "token in the query", query: url.Values{"token": {token}}},
+		{name: "X-BUGZILLA-API-KEY", head: http.Header{"X-Bugzilla-Api-Key": {key}}},
+		{name: "Authorization: Bearer", head: http.Header{"Authorization": {"Bearer " + key}}},
+		{name: "X-BUGZILLA-LOGIN and X-BUGZILLA-PASSWORD", head: http.Header{"X-Bugzilla-Login": {login}, "X-Bugzilla-Password": {password}}},
+		{name: "X-BUGZILLA-TOKEN", head: http.Header{"X-Bugzilla-Token": {token}}},
+		{name: "Bugzilla_api_key in the body", body: map[string]string{"Bugzilla_api_key": key}, writes: true},
+		{name: "api_key in the body", body: map[string]string{"api_key": key}, writes: true},
+		{name: "login and password in the body", body: map[string]string{"login": login, "password": password}, writes: true},
+		{
+			name: "Bugzilla_login and Bugzilla_password in the body",
+			body: map[string]string{"Bugzilla_login": login, "Bugzilla_password": password}, writes: true,
+		},
+		{name: "Bugzilla_token in the body", body: map[string]string{"Bugzilla_token": token}, writes: true},
+		{name: "token in the body", body: map[string]string{"token": token}, writes: true},
+		{name: "login cookies", head: http.Header{"Cookie": {"Bugzilla_login=" + id + "; Bugzilla_logincookie=" + secret}}, writes: true},
+	}
+}
+
+// with gives a request these credentials.
+func (f form) with(t testing.TB, a ask) ask {
+	t.Helper()
+	if len(f.query) > 0 {
+		a.path += map[bool]string{true: "&", false: "?"}[strings.Contains(a.path, "?")] + f.query.Encode()
+	}
+	if len(f.body) > 0 {
+		members := map[string]any{}
+		if err := json.Unmarshal([]byte(a.body), &members); err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range f.body {
+			members[name] = value
+		}
+		text, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.body = string(text)
+	}
+	a.header = f.head
+	return a
+}
+
+// login gets a token through Portico.
+func (c *client) login(t testing.TB) string {
+	t.Helper()
+	query := url.Values{"login": {"admin@example.com"}, "password": {adminPassword}}
+	return text(t, c.get(t, "", "/rest/login?"+query.Encode()).ok(t, 200).at(t, "token"))
+}
+
+// everyForm runs the seven operations with each form of credentials, and without any.
+func everyForm(t *testing.T, c *client) {
+	t.Helper()
+	for _, op := range seven() {
+		c.do(t, ask{method: op.method, path: "/rest" + op.path, body: op.body}).fails(t, op.anonymous, codeOf(op))
+	}
+	for _, f := range forms(c.keys["admin"], c.login(t)) {
+		for _, op := range seven() {
+			if f.writes && op.method == http.MethodGet {
+				continue
+			}
+			got := c.do(t, f.with(t, ask{method: op.method, path: "/rest" + op.path, body: op.body}))
+			if got.status != op.status {
+				t.Errorf("%s with %s: status %d, want %d: %.200s", op.name, f.name, got.status, op.status, got.body)
+			}
+		}
+	}
+}
+
+func TestDuty_02_KeysInQueryAndBody(t *testing.T) {
+	bothWays(t, func(t *testing.T, h *house) {
+		everyForm(t, h.client)
+		// On every other path they stay where they are.
+		for _, f := range forms(h.keys["admin"], h.login(t)) {
+			if len(f.query) > 0 {
+				h.do(t, f.with(t, ask{method: "GET", path: "/rest/bug/4"})).ok(t, 200)
+			}
+			if len(f.query)+len(f.body) > 0 {
+				h.do(t, f.with(t, ask{method: "POST", path: "/rest/bug/4/comment", body: `{"comment":"c"}`})).ok(t, 201)
+			}
+		}
+	})
+}
+
+func TestDuty_02_ABadKeyIsTheTrackersBusiness(t *testing.T) {
+	bothWays(t, func(t *testing.T, h *house) {
+		for _, user := range []string{"invalid", "revoked"} {
+			for _, op := range seven() {
+				f := form{query: url.Values{"Bugzilla_api_key": {h.keys[user]}}}
+				h.do(t, f.with(t, ask{method: op.method, path: "/rest" + op.path, body: op.body})).fails(t, 400, 306)
+			}
+		}
+		h.get(t, "disabled", "/rest/flag_type/TestProduct").fails(t, 401, 301)
+	})
+}
+
+func TestDuty_05_HeaderCredentialsAreTurned(t *testing.T) {
+	t.Parallel()
+	h, tape := recorded(t, plan{})
+	key, token := h.keys["admin"], h.login(t)
+	for name, head := range map[string]http.Header{
+		"Bugzilla_api_key": {"X-Bugzilla-Api-Key": {key}, "Authorization": {"Bearer " + key}}, // npm bugzilla sends both
+		"Bugzilla_token":   {"X-Bugzilla-Token": {token}},
+	} {
+		want := map[string]string{"Bugzilla_api_key": key, "Bugzilla_token": token}[name]
+		h.do(t, ask{method: "GET", path: "/rest/bug/4/attachment", header: head}).ok(t, 200)
+		if got := tape.last(t).query(t)[name]; len(got) != 1 || got[0] != want {
+			t.Errorf("a read has %s %q", name, got)
+		}
+		h.do(t, ask{method: "PUT", path: "/rest/bug/attachment/1", header: head, body: `{"summary":"s"}`}).ok(t, 200)
+		write := tape.last(t)
+		var body map[string]any
+		if err := json.Unmarshal(write.body, &body); err != nil || body[name] != want {
+			t.Errorf("a write has %s %v in its body (%v)", name, body[name], err)
+		}
+		if strings.Contains(write.uri, want) {
+			t.Errorf("a write has the credential in its address, where the tracker's log shows it: %s", write.uri)
+		}
+		h.do(t, ask{method: "GET", path: "/rest/bug/4?include_fields=id", header: head}).ok(t, 200)
+		if got := tape.last(t).query(t)[name]; len(got) != 1 || got[0] != want {
+			t.Errorf("a read that passes has %s %q", name, got)
+		}
+	}
+}
+
+func TestDuty_05_AnEmptyHeaderIsNoKey(t *testing.T) {
+	t.Parallel()
+	h, tape := recorded(t, plan{})
+	head := http.Header{"X-Bugzilla-Api-Key": {""}, "User-Agent": {"bugbot"}}
+	for _, path := range []string{"/rest/bug/5/attachment", "/rest/bug/attachment/1", "/rest/flag_type/TestProduct", "/rest/bug/1"} {
+		h.do(t, ask{method: "GET", path: path, header: head}).ok(t, 200)
+		if query := tape.last(t).query(t); len(query) != 0 {
+			t.Errorf("%s reached the tracker with %v", path, query)
+		}
+	}
+	h.do(t, ask{method: "PUT", path: "/rest/bug/attachment/1", header: head, body: `{"summary":"s"}`}).fails(t, 401, 410)
+}
+
+func TestDuty_05_KeyInHeaderAndQuery(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	key := h.keys["admin"]
+	// Bugsy and Prow send the same key in both places.
+	head := http.Header{"X-Bugzilla-Api-Key": {key}, "User-Agent": {"Bugsy"}}
+	h.do(t, ask{method: "GET", path: "/rest/bug/4/attachment?Bugzilla_api_key=" + key, header: head}).ok(t, 200)
+	h.do(t, ask{method: "GET", path: "/rest/bug/4?api_key=" + key, header: head}).ok(t, 200)
+}
+
+func TestDuty_11_StatusesAreTheTrackers(t *testing.T) {
+	bothWays(t, func(t *testing.T, h *house) {
+		h.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).ok(t, 201)
+		h.post(t, "editor", "/rest/flag_type", `{"name":"n","description":"d"}`).ok(t, 201)
+		h.get(t, "invalid", "/rest/bug/5/attachment").fails(t, 400, 306)
+		h.get(t, "invalid", "/rest/flag_type/TestProduct").fails(t, 400, 306)
+		h.get(t, "", "/rest/bug/99999/attachment").fails(t, 404, 101)
+		h.get(t, "", "/rest/bug/4/attachment").fails(t, 401, 102)
+		h.post(t, "", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).fails(t, 401, 410)
+		h.put(t, "editor", "/rest/flag_type/99999", `{"sortkey":1}`).fails(t, 404, 51)
+		h.put(t, "plain", "/rest/bug/attachment/1", `{"summary":"s"}`).fails(t, 400, 32000)
+	})
+}
+
+func TestDuty_11_AForbiddenStaysOne(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"error":true,"code":123,"message":"m","documentation":"d"}`)
+	})})
+	for _, op := range seven() {
+		h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).fails(t, 403, 123)
+	}
+	h.get(t, "", "/rest/bug/1").fails(t, 403, 123)
+}
+
+// failing are the failures that Portico answers for itself: a house in which each happens, and what it answers.
+func failing(t *testing.T) map[int]*house {
+	t.Helper()
+	patient := transport.Options{Break: transport.BreakOptions{Unanswered: 1000, MinRequests: 1000}}
+	silent := stub(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	small := plan{}
+	small.limits.Body = 64
+	return map[int]*house{
+		413: open(t, small),
+		502: open(t, plan{before: silent, transport: patient}),
+		503: full(t),
+		504: open(t, plan{timeout: 50 * time.Millisecond, tracker: tracker.Options{
+			Faults: []tracker.Fault{{Op: "attachment.*", Kind: tracker.FaultHangBefore}, {Op: "flag_type.*", Kind: tracker.FaultHangBefore}},
+		}}),
+	}
+}
+
+// full gives a house whose tracker is so busy that nobody else is let through.
+func full(t *testing.T) *house {
+	t.Helper()
+	entered, release := make(chan struct{}), make(chan struct{})
+	var asked atomic.Int32
+	h := open(t, plan{
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, ReserveReads: -1, ReserveWrites: -1, Queue: -1}},
+		before: func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/rest/bug/1/comment" && asked.Add(1) == 1 {
+					close(entered)
+					<-release
+				}
+				next.ServeHTTP(w, r)
+			})
+		},
+	})
+	h.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200) // the dialect is known from here on
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		response, err := straight().Get(h.base + "/rest/bug/1/comment")
+		if err == nil {
+			response.Body.Close()
+		}
+	}()
+	<-entered
+	t.Cleanup(func() {
+		close(release)
+		<-done
+	})
+	return h
+}
+
+func TestDuty_04_PorticosOwnErrorsAreJSONToo(t *testing.T) {
+	t.Parallel()
+	for status, h := range failing(t) {
+		for _, op := range seven() {
+			if status == 413 && op.method == "GET" {
+				continue
+			}
+			body := op.body
+			if status == 413 {
+				body = strings.Replace(body, "{", `{"padding":"`+strings.Repeat("x", 100)+`",`, 1)
+			}
+			want := status
+			if status == 502 && op.method != "GET" {
+				want = 504 // what became of the write is unknown
+			}
+			got := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: body})
+			got.refused(t, want, 200000+want)
+			if !strings.HasPrefix(string(got.body), `{"error":true,"code":`) {
+				t.Errorf("%d: the error begins with %.40s", status, got.body)
+			}
+		}
+		if status != 504 && status != 413 {
+			h.get(t, "", "/rest/bug/1").refused(t, status, 200000+status)
+		}
+	}
+	h := open(t, plan{})
+	h.get(t, "", "/rest/bug/1/attachment?x="+strings.Repeat("y", 9000)).refused(t, 414, 200414)
+	h.get(t, "", "/rest/bug/1?x="+strings.Repeat("y", 9000)).refused(t, 414, 200414)
+	h.get(t, "", "/rest/bug/%00/attachment").refused(t, 400, 32000)
+}
+
+func TestDuty_04_AnAnswerThatIsNoJSONBecomesAnError(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []tracker.FaultKind{tracker.FaultError500, tracker.FaultHTML200, tracker.FaultEmpty200, tracker.FaultTruncateJSON} {
+		h := open(t, plan{tracker: tracker.Options{Faults: []tracker.Fault{{Op: "attachment.*", Kind: kind}, {Op: "flag_type.*", Kind: kind}}}})
+		for _, op := range seven() {
+			want := 502
+			if op.method != "GET" {
+				want = 504
+			}
+			h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).refused(t, want, 200000+want)
+		}
+	}
+}
+
+func TestDuty_04_InternalErrorsAreNoSuccess(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{tracker: tracker.Options{Faults: []tracker.Fault{{Kind: tracker.FaultInternal}}}})
+	for _, op := range seven() {
+		h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).fails(t, 500, 100500)
+	}
+}
+
+func TestDuty_20_TheTrackersRateLimitGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "17")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"error":true,"code":32610,"message":"slow down","documentation":"d"}`)
+	})})
+	for _, op := range append(seven(), operation{"any other path", "GET", "/bug/1", "", 0, 0}) {
+		got := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).fails(t, 429, 32610)
+		if after := got.header.Get("Retry-After"); after != "17" {
+			t.Errorf("%s: Retry-After is %q", op.name, after)
+		}
+	}
+}
+
+func TestDuty_20_AQueueRatherThanARefusal(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 2, ReserveReads: -1, ReserveWrites: -1, Queue: 50, QueueWait: 10 * time.Second}},
+		tracker:   tracker.Options{Faults: []tracker.Fault{{Op: "attachment.*", Kind: tracker.FaultSlow, Delay: 5 * time.Millisecond}}},
+	})
+	failed := make(chan error, 30)
+	for range cap(failed) {
+		go func() {
+			response, err := straight().Get(h.base + "/rest/bug/attachment/1")
+			if err == nil {
+				response.Body.Close()
+				if response.StatusCode != 200 {
+					err = http.ErrNotSupported
+				}
+			}
+			failed <- err
+		}()
+	}
+	for range cap(failed) {
+		if err := <-failed; err != nil {
+			t.Errorf("one of %d at once was refused: %v", cap(failed), err)
+		}
+	}
+}
+
+func TestDuty_20_ARefusalSaysWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	got := full(t).get(t, "", "/rest/bug/attachment/1").refused(t, 503, 200503)
+	if got.header.Get("Retry-After") == "" {
+		t.Errorf("no Retry-After: %v", got.header)
+	}
+}
