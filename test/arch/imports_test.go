@@ -27,7 +27,7 @@ var rooms = []struct {
 	{"proxy", []string{"mapping", "upstream"}},
 	{"proxy/admin", []string{"mapping", "upstream", "proxy"}},
 	{"cmd/*", []string{anything}},
-	{"test/*", []string{anything}},
+	{"test/...", []string{anything}},
 }
 
 // thirdParty says for each foreign module which rooms may import it. A module
@@ -40,7 +40,7 @@ var thirdParty = []struct {
 	{"github.com/go-resty/resty/v2", []string{"upstream/bugzilla"}},
 	{"github.com/sony/gobreaker/v2", []string{"upstream/transport"}},
 	{"github.com/redis/go-redis/v9", []string{"cache"}},
-	{"github.com/alicebob/miniredis/v2", []string{"cache", "test/*"}},
+	{"github.com/alicebob/miniredis/v2", []string{"cache", "test/..."}},
 	{"github.com/maypok86/otter/v2", []string{"cache"}},
 	{"go.yaml.in/yaml/v3", []string{"cmd/portico"}},
 	{"github.com/prometheus/client_golang", []string{"proxy/admin"}},
@@ -58,8 +58,8 @@ var standard = []struct {
 	rooms []string
 }{
 	{"database/sql", []string{"upstream/state"}},
-	{"testing", []string{"upstream/upstreamtest", "test/*"}},
-	{"net/http/httptest", []string{"upstream/upstreamtest", "test/*"}},
+	{"testing", []string{"upstream/upstreamtest", "test/..."}},
+	{"net/http/httptest", []string{"upstream/upstreamtest", "test/..."}},
 }
 
 // forbiddenInTests are modules that tests outside their rooms have no business
@@ -70,9 +70,13 @@ var forbiddenInTests = []string{
 	"github.com/redis/go-redis/v9",
 }
 
-// matches reports whether a room is in a list of patterns.
+// matches reports whether a room is in a list of patterns. As for the go command,
+// a pattern that ends in /... means all below.
 func matches(room string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
+		if below, ok := strings.CutSuffix(p, "/..."); ok {
+			return strings.HasPrefix(room, below+"/")
+		}
 		ok, err := path.Match(p, room)
 		return p == anything || err == nil && ok
 	})
@@ -97,7 +101,7 @@ func checkImports(p listedPackage, modules map[string]string) []string {
 		}
 	}
 	for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-		if slices.Contains(forbiddenInTests, modules[imported]) && !allowed(p.room(), modules[imported]) && !matches(p.room(), []string{"test/*"}) {
+		if slices.Contains(forbiddenInTests, modules[imported]) && !allowed(p.room(), modules[imported]) && !matches(p.room(), []string{"test/..."}) {
 			wrong = append(wrong, fmt.Sprintf("the tests of %s import %s, which has a room of its own", p.ImportPath, imported))
 		}
 	}
@@ -110,7 +114,7 @@ func checkImport(room string, may []string, imported, module string) string {
 		switch {
 		case strings.HasPrefix(target, "cmd/"):
 			return "nobody imports the program"
-		case strings.HasPrefix(target, "test/") && !matches(room, []string{"cmd/*", "test/*"}):
+		case strings.HasPrefix(target, "test/") && !matches(room, []string{"cmd/*", "test/..."}):
 			return "only cmd and tests import test/*"
 		case !matches(target, may):
 			return "imports run cmd -> proxy -> upstream -> mapping"
@@ -194,6 +198,8 @@ func TestWrongImportsAreFound(t *testing.T) {
 		{"cmd/portico", "github.com/unheard/of", false},
 		{"test/tracker", "portico/cmd/portico", false},
 		{"test/e2e", "portico/cache", true},
+		{"test/wire/facade", "portico/test/wire", true},
+		{"upstream/state/sql", "portico/upstream", false},
 		{"attic", "fmt", false},
 	} {
 		p := listedPackage{ImportPath: modulePath + tt.room, Imports: []string{tt.imported}}
