@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -61,11 +63,27 @@ func (x *exchange) body() (mapping.Members, error) {
 	}
 	switch kind, attributes := mediaType(x.r.Header); kind {
 	case "application/x-www-form-urlencoded":
-		return x.urlencoded(x.r.Body)
+		return x.urlencodedOrJSON(x.r.Body)
 	case "multipart/form-data":
 		return x.multipart(x.r.Body, attributes["boundary"])
 	default:
 		return x.json(x.r.Body)
+	}
+}
+
+// urlencodedOrJSON reads a form, or JSON that was sent as one: curl says so of every body unless it is told otherwise. No
+// form begins with a brace, because that would be escaped (docs/divergences.md).
+func (x *exchange) urlencodedOrJSON(body io.Reader) (mapping.Members, error) {
+	buffered := bufio.NewReader(body)
+	for {
+		next, err := buffered.Peek(1)
+		switch {
+		case err == nil && next[0] == '{':
+			return x.json(buffered)
+		case err != nil || !bytes.ContainsAny(next, " \t\r\n"):
+			return x.urlencoded(buffered)
+		}
+		_, _ = buffered.Discard(1) // one byte was just seen
 	}
 }
 

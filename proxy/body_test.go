@@ -1,9 +1,12 @@
 package proxy_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -44,8 +47,9 @@ func TestContentTypes(t *testing.T) {
 		ask(t, "POST", base, attachmentBody, "Content-Type", kind).wantStatus(t, 201)
 	}
 	ask(t, "POST", base, attachmentBody).wantStatus(t, 201)
-	// JSON under the type that curl sends by itself is a form without fields, as for a real tracker.
-	ask(t, "POST", base, attachmentBody, "Content-Type", "application/x-www-form-urlencoded").wantError(t, 400, "50")
+	// JSON under the type that curl sends by itself is still JSON.
+	ask(t, "POST", base, "\n "+attachmentBody, "Content-Type", "application/x-www-form-urlencoded").wantStatus(t, 201)
+	ask(t, "POST", base, " ", "Content-Type", "application/x-www-form-urlencoded").wantError(t, 400, "50")
 }
 
 func TestCompressedBodiesAreRefused(t *testing.T) {
@@ -198,5 +202,28 @@ func TestLargePayloadGoesThroughAFile(t *testing.T) {
 		if _, err := got.Data.Reader().Read(make([]byte, 1)); err == nil {
 			t.Error("the payload was not put away")
 		}
+	}
+}
+
+// Many clients send everything before they look at the answer.
+func TestRefusedUploadIsHeardOut(t *testing.T) {
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: mapping.Limits{Body: 4 << 20}}})
+	const size = 6 << 20
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	fmt.Fprintf(connection, "POST /rest/bug/7/attachment HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size)
+	if _, err := connection.Write(make([]byte, size)); err != nil {
+		t.Fatalf("the connection broke before everything was sent: %v", err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
+		t.Errorf("got %s, close %v", answer.Status, answer.Close)
 	}
 }

@@ -46,7 +46,7 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, segments httpro
 		x.fail(err)
 	default:
 		// The answer has begun: the only way left to tell the client is to let it see the connection break.
-		x.record.cause = err
+		x.record.Reason, x.record.cause = cutReason(err), err
 		panic(http.ErrAbortHandler)
 	}
 }

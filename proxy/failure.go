@@ -39,6 +39,17 @@ func asError(err error, write bool) *mapping.Error {
 // reasonSlowClient is a reason that only this package has.
 const reasonSlowClient mapping.Reason = "client-too-slow"
 
+// cutReason says why an answer ended early: the tracker's side, our own, or else the client's.
+func cutReason(err error) mapping.Reason {
+	if _, stream := errors.AsType[*mapping.StreamError](err); stream {
+		return mapping.ReasonBadAnswer
+	}
+	if _, store := errors.AsType[*mapping.BlobError](err); store {
+		return mapping.ReasonInternal
+	}
+	return mapping.ReasonCanceled
+}
+
 func failure(code int, reason mapping.Reason, message string, cause error) *mapping.Error {
 	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason, Err: cause}
 }

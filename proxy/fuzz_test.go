@@ -83,6 +83,9 @@ func FuzzPathSegments(f *testing.F) {
 // bare is an exchange that is good for nothing but reading what a client sends.
 func bare(t *testing.T, operation mapping.Operation, r *http.Request) *exchange {
 	t.Helper()
+	if r == nil {
+		r = httptest.NewRequest("PUT", "/", nil)
+	}
 	options := Options{}
 	options.Limits.Limits = options.Limits.Limits.WithDefaults()
 	server := &Server{options: options}

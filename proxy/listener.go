@@ -59,6 +59,14 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// CloseWrite lets net/http say that nothing more comes before it stops listening.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // plainError recognizes what net/http writes straight to a connection: a status line followed by just these two headers.
 // Nothing that a handler sends looks like that, since it carries a date and a request id at least.
 func plainError(p []byte) (status int, ok bool) {

@@ -90,12 +90,10 @@ func (s *Server) passthrough() http.Handler {
 	})
 }
 
-type changesKey struct{}
-
 // changing announces a request that may change flag types. Whoever answers its client announces it again.
 func (s *Server) changing(r *http.Request) {
 	announce := s.options.Passthrough.FlagTypesChanging
-	if announce != nil && r.Context().Value(changesKey{}) != nil {
+	if announce != nil && passingOf(r).changesFlagTypes {
 		announce(context.WithoutCancel(r.Context()))
 	}
 }
@@ -128,6 +126,10 @@ func (s *Server) modifyResponse(response *http.Response) error {
 func (s *Server) passingFailed(w http.ResponseWriter, r *http.Request, err error) {
 	s.changing(r)
 	x := s.exchange(w.(*recorder), r, OpPassthrough)
+	if failed := passingOf(r).failed.Load(); failed != nil {
+		x.fail(x.bodyError(*failed))
+		return
+	}
 	x.fail(s.passError(r, err))
 }
 

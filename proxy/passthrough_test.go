@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/proxy"
@@ -539,5 +540,13 @@ func TestBinaryBodiesPassUnchanged(t *testing.T) {
 	answer := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
 	if !bytes.Equal([]byte(answer.body), content) || tracker.body != string(content) {
 		t.Error("a body was changed")
+	}
+}
+
+func TestClientThatSendsTooSlowlyIsNotTheTrackersFault(t *testing.T) {
+	_, base := behind(t, "", func(o *proxy.Options) { o.ClientPause.Sending = 50 * time.Millisecond })
+	answer := raw(t, base, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
+	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":200408`) {
+		t.Errorf("got %s", answer)
 	}
 }

@@ -69,11 +69,20 @@ func (b *pausedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leave is for when nobody reads on: what is left of the body, net/http reads and throws away.
+// leave is for when nobody reads on. What little is left of the body, net/http reads and throws away.
 func (b *pausedBody) leave() {
 	if !b.ended.Load() {
 		b.extend()
 	}
+}
+
+// hearOut reads on, up to a limit, after a request was refused for its size: many clients look at an answer only when they
+// have sent everything, and would otherwise see a broken connection instead of it.
+func (b *pausedBody) hearOut(limit int64) {
+	if b.ended.Load() || b.control.Flush() != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, b, limit) // the answer is out: nobody is left to tell
 }
 
 func (b *pausedBody) extend() { _ = b.control.SetReadDeadline(time.Now().Add(b.pause)) }

@@ -260,7 +260,7 @@ func TestBrokenStreamIsCut(t *testing.T) {
 	if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("the client saw %v", err)
 	}
-	if finished.Bytes == 0 || finished.Operation != mapping.OpAttachment {
+	if finished.Bytes == 0 || finished.Operation != mapping.OpAttachment || finished.Reason != mapping.ReasonBadAnswer {
 		t.Errorf("record %+v", finished)
 	}
 }

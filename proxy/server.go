@@ -42,7 +42,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	recorder.Header().Set(headerRequestID, record.ID)
 	if r.Body != nil && r.Body != http.NoBody {
 		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
-		defer body.leave()
+		defer func() {
+			if record.Reason == mapping.ReasonTooLarge && r.Header.Get("Expect") == "" {
+				body.hearOut(s.options.Limits.Body)
+			}
+			body.leave()
+		}()
 		r.Body = body
 	}
 	r = r.WithContext(context.WithValue(r.Context(), recordKey{}, record))

@@ -18,18 +18,17 @@ func (s *Server) withBody(r *http.Request) (*http.Request, error) {
 	if r.ContentLength > limit {
 		return nil, errTooLong(limit)
 	}
-	r = r.WithContext(r.Context())
+	on := &passing{}
+	r = r.WithContext(context.WithValue(r.Context(), passingKey{}, on))
 	body := r.Body
-	r.Body = readCloser{boundedBody(body, limit), body}
+	r.Body = &clientBody{Reader: boundedBody(body, limit), Closer: body, failed: &on.failed}
 	if r.Method == http.MethodPost && mayChangeFlagTypes(r.URL.Path) {
 		head, err := io.ReadAll(io.LimitReader(r.Body, callLimit+1))
 		if err != nil {
 			return nil, err
 		}
 		whole := len(head) <= callLimit
-		if changesFlagTypes(r.URL.Path, head, whole) {
-			r = r.WithContext(context.WithValue(r.Context(), changesKey{}, true))
-		}
+		on.changesFlagTypes = changesFlagTypes(r.URL.Path, head, whole)
 		r.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), body}
 		if whole {
 			r.ContentLength, r.TransferEncoding = int64(len(head)), nil
@@ -43,10 +42,44 @@ func (s *Server) withBody(r *http.Request) (*http.Request, error) {
 	return r, err
 }
 
+// passing is what is known of a request on its way to the tracker.
+type passing struct {
+	changesFlagTypes bool
+	// failed is how reading the client's body failed.
+	failed atomic.Pointer[error]
+}
+
+type passingKey struct{}
+
+// passingOf finds what withBody found out about a request.
+func passingOf(r *http.Request) *passing {
+	if on, ok := r.Context().Value(passingKey{}).(*passing); ok {
+		return on
+	}
+	return &passing{}
+}
+
 // readCloser reads from one place and closes another.
 type readCloser struct {
 	io.Reader
 	io.Closer
+}
+
+// clientBody is the body of a client on its way to the tracker. It remembers how the client failed, which must not be
+// taken for a failure of the tracker.
+type clientBody struct {
+	io.Reader
+	io.Closer
+	failed *atomic.Pointer[error]
+}
+
+// Read implements io.Reader.
+func (b *clientBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
 }
 
 // spool reads a body of unknown length to its end, into memory or, where it is large, into a file without a name.
