@@ -47,6 +47,9 @@ type runner func(ctx context.Context, env environment, args []string) (int, erro
 // commands is the table of all commands, in the order of the overview.
 func commands() []command {
 	return []command{
+		serveCommand(),
+		demoCommand(),
+		trackerCommand(),
 		checkCommand(),
 		versionCommand(),
 	}

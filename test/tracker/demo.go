@@ -84,7 +84,7 @@ func demoUsers(d *data) {
 
 func demoProducts(d *data) {
 	for i, p := range []product{
-		{name: "Web Shop", description: "The shop that customers see"},
+		{name: "WebShop", description: "The shop that customers see"},
 		{name: "Mobile App", description: "The app for phones"},
 		{name: "Internal Tools", description: "What only staff use", group: demoGroupStaff},
 	} {

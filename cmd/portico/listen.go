@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// listener is one HTTP server with its socket.
+type listener struct {
+	name   string
+	socket net.Listener
+	server *http.Server
+}
+
+// listen opens the socket, so that a taken address is an error at start.
+func listen(name, address string, handler http.Handler, cfg Config, logger *slog.Logger) (*listener, error) {
+	socket, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for %s: %w", name, err)
+	}
+	return &listener{
+		name:   name,
+		socket: socket,
+		server: &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: cfg.Timeouts.Header,
+			IdleTimeout:       cfg.Timeouts.Idle,
+			MaxHeaderBytes:    int(cfg.Limits.Header),
+			ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		},
+	}, nil
+}
+
+// address is where the socket listens in fact, which matters for port 0.
+func (l *listener) address() string { return l.socket.Addr().String() }
+
+// run serves until the server is shut down.
+func (l *listener) run() error {
+	if err := l.server.Serve(l.socket); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", l.name, err)
+	}
+	return nil
+}
+
+// close waits for running requests as long as ctx lasts and then cuts them off.
+func (l *listener) close(ctx context.Context) error {
+	if err := l.server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("drain %s: %w", l.name, err), l.server.Close())
+	}
+	return nil
+}
+
+// untilSignal gives a context that ends at the first SIGTERM or interrupt. At
+// the second the process ends at once, because somebody is in a hurry.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	var once sync.Once
+	stopped := make(chan struct{})
+	stop := func() {
+		once.Do(func() { signal.Stop(signals); close(stopped) })
+		cancel()
+	}
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-stopped:
+			return
+		}
+		select {
+		case <-signals:
+			os.Exit(exitFailed)
+		case <-stopped:
+		}
+	}()
+	return ctx, stop
+}
+
+// program is everything that runs in one process until it is told to stop.
+type program struct {
+	logger    *slog.Logger
+	listeners []*listener
+	// draining is told first, so that load balancers turn away in time.
+	draining func()
+	// closers end what the handlers use, last opened first.
+	closers []func()
+}
+
+// run serves on all listeners until ctx ends or one fails. The first listener
+// is drained first; the operators' own stays up meanwhile.
+func (p *program) run(ctx context.Context, drain time.Duration) error {
+	failed := make(chan error, len(p.listeners))
+	var running sync.WaitGroup
+	for _, l := range p.listeners {
+		running.Go(func() { failed <- l.run() })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+		p.logger.Info("draining", "limit", drain)
+	case err = <-failed:
+	}
+	p.draining()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	for _, l := range p.listeners {
+		err = errors.Join(err, l.close(ending))
+	}
+	running.Wait()
+	p.close()
+	p.logger.Info("stopped")
+	return err
+}
+
+// close ends what the handlers used.
+func (p *program) close() {
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		p.closers[i]()
+	}
+}
