@@ -58,7 +58,6 @@ const (
 	ReasonNoResource   Reason = "no-such-resource"
 	ReasonInexpressive Reason = "not-expressible"
 	ReasonTooLarge     Reason = "too-large"
-	ReasonRateLimited  Reason = "rate-limited"
 	ReasonTimeout      Reason = "tracker-timeout"
 	ReasonUnreachable  Reason = "tracker-unreachable"
 	ReasonBreakerOpen  Reason = "breaker-open"
@@ -104,7 +103,6 @@ const (
 const (
 	CodeTooLarge    = 200413
 	CodeURILong     = 200414
-	CodeRateLimited = 200429
 	CodeInternal    = 200500
 	CodeUnsupported = 200501
 	CodeBadGateway  = 200502

@@ -1,0 +1,104 @@
+// Package docs holds the documentation against the program: every code, reason and metric that one has, the other has too.
+package docs
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+)
+
+// sources gives the text of all Go files of some folders, without tests.
+func sources(t *testing.T, folders ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				all.WriteString(read(t, file))
+			}
+		}
+	}
+	return all.String()
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// found gives what the first group of a pattern matches in a text, sorted.
+func found(text, pattern string) []string {
+	set := map[string]bool{}
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		set[match[1]] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func TestEveryReasonIsDocumented(t *testing.T) {
+	code := found(sources(t, "mapping", "proxy"), `(?m)^(?:const)?\s*[Rr]eason\w+\s+(?:mapping\.)?Reason\s*=\s*"([a-z-]+)"`)
+	table := found(read(t, "../../docs/errors.md"), "(?m)^\\| `([a-z-]+)` \\|")
+	if !slices.Equal(code, table) || len(code) < 10 {
+		t.Errorf("the program has the reasons\n%q\nand the page has\n%q", code, table)
+	}
+}
+
+func TestEveryCodeIsDocumented(t *testing.T) {
+	page := read(t, "../../docs/errors.md")
+	code := found(sources(t, "mapping"), `(?m)^\s*Code\w+\s*=\s*(200[45]\d\d)`)
+	table := found(page, `(?m)^\| (200[45]\d\d) \|`)
+	for _, each := range code {
+		if !slices.Contains(table, each) {
+			t.Errorf("code %s is not in docs/errors.md", each)
+		}
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| (200[45]\d\d) \| (\d+) \|`).FindAllStringSubmatch(page, -1) {
+		number, err := strconv.Atoi(row[1])
+		if err != nil || strconv.Itoa(mapping.StatusOf(number)) != row[2] {
+			t.Errorf("docs/errors.md gives code %s the status %s", row[1], row[2])
+		}
+	}
+}
+
+func TestEveryMetricIsDocumented(t *testing.T) {
+	text := sources(t, "proxy/admin")
+	code := found(text, `m\.(?:counter|gauge|histogram)\("(\w+)"`)
+	code = append(code, found(text, `describe\("(\w+)"`)...)
+	for i := range code {
+		code[i] = "portico_" + code[i]
+	}
+	slices.Sort(code)
+	table := found(read(t, "../../docs/metrics.md"), "(?m)^\\| `(portico_\\w+)` \\|")
+	if !slices.Equal(code, table) || len(code) < 10 {
+		t.Errorf("the program has the metrics\n%q\nand the page has\n%q", code, table)
+	}
+}
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md", "../../ARCHITECTURE.md") {
+		for _, link := range found(read(t, page), `\]\(([^)#:]+)\)`) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link)); err != nil {
+				t.Errorf("%s links to %s, which is not there", filepath.Base(page), link)
+			}
+		}
+	}
+}
