@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -57,7 +58,11 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr, w := rawTracker(t, c.serve), newBase(t, o)
+			begun := time.Now()
 			_, _, err := do(w, post(t, tr.url))
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("took %v: the limit on silence did not hold", took)
+			}
 			if ReasonOf(err) != c.reason || OutcomeUnknown(err) != c.unknown {
 				t.Errorf("POST: %v; want %q, unknown %v", err, c.reason, c.unknown)
 			}
@@ -147,6 +152,28 @@ func TestUnknownOverTLS(t *testing.T) {
 	old := BaseOptions{TLS: &tls.Config{RootCAs: x509Pool(s), MaxVersion: tls.VersionTLS11}}
 	if _, _, err = do(newBase(t, old), post(t, s.URL)); ReasonOf(err) != Connect || OutcomeUnknown(err) {
 		t.Errorf("handshake refused: %v", err)
+	}
+}
+
+// TestNothingSentOverTLS: the connection takes the handshake and then not a byte more.
+func TestNothingSentOverTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	var conn net.Conn
+	w := newBase(t, BaseOptions{
+		TLS: &tls.Config{RootCAs: x509Pool(s)},
+		Dial: func(_ context.Context, network, address string) (c net.Conn, err error) {
+			conn, err = net.Dial(network, address)
+			return conn, err
+		},
+	})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{TLSHandshakeDone: func(tls.ConnectionState, error) {
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}})
+	if _, _, err := do(w, request(t, ctx, http.MethodPost, s.URL, "{}")); ReasonOf(err) != Reset || OutcomeUnknown(err) {
+		t.Errorf("%v", err)
 	}
 }
 

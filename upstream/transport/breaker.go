@@ -188,7 +188,6 @@ func (b *Breaker) lift() {
 		return
 	}
 	b.lifted = now.Before(b.until)
-	b.until = now
 	b.cb.State() // moves on to half-open
 }
 

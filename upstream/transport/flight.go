@@ -20,12 +20,14 @@ type tap struct {
 	sent, received atomic.Int64
 }
 
+// Write counts what the socket has taken.
 func (t *tap) Write(p []byte) (int, error) {
 	n, err := t.Conn.Write(p)
 	t.sent.Add(int64(n))
 	return n, err
 }
 
+// Read counts what has come.
 func (t *tap) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.received.Add(int64(n))
@@ -147,6 +149,7 @@ type upload struct {
 	closed   atomic.Bool
 }
 
+// Read notes who failed and how long the client let the tracker wait.
 func (u *upload) Read(p []byte) (int, error) {
 	u.waited.start()
 	n, err := u.inner.Read(p)
@@ -163,6 +166,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the noting: what net/http reads after giving up is no failure.
 func (u *upload) Close() error {
 	u.closed.Store(true)
 	return u.inner.Close()

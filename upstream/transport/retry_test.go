@@ -94,16 +94,14 @@ func TestDoesNotRetry(t *testing.T) {
 		"a timeout":               {hanging, get(t, "")},
 		"a GET that writes":       {say(status503), request(t, WithWrite(t.Context()), http.MethodGet, "", "")},
 		"a body it has not kept":  {say(status503), noGetBody},
-		"past the deadline":       {say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)), get(t, "")},
 		"a cut after 64 KiB":      {say("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("a", 80000)), get(t, "")},
 		"a cut in a streamed one": {say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), request(t, WithStream(t.Context()), http.MethodGet, "", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := flaky(t, 1, c.fail)
 			c.req.URL.Scheme, c.req.URL.Host = "http", strings.TrimPrefix(tr.url, "http://")
-			ctx, cancel := context.WithTimeout(c.req.Context(), 200*time.Millisecond)
-			defer cancel()
-			_, _, _ = do(quickRetry(t), c.req.WithContext(ctx))
+			base := newBase(t, BaseOptions{ResponseHeaderTimeout: 300 * time.Millisecond})
+			_, _, _ = do(Retry(base, RetryOptions{Base: time.Millisecond}), c.req)
 			if tr.hits.Load() != 1 {
 				t.Errorf("sent %d times", tr.hits.Load())
 			}
@@ -116,6 +114,17 @@ func TestRetryDoesNotWaitTooLong(t *testing.T) {
 	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
 	rt := Retry(newBase(t, BaseOptions{}), RetryOptions{RetryAfterMax: 999 * time.Millisecond})
 	if status, body, err := do(rt, get(t, tr.url)); status != 503 || body != "busy" || err != nil || tr.hits.Load() != 1 {
+		t.Errorf("%d %q %v after %d requests", status, body, err, tr.hits.Load())
+	}
+}
+
+// TestRetryKeepsTheDeadline: an answer in the hand is better than a pause that ends with the deadline.
+func TestRetryKeepsTheDeadline(t *testing.T) {
+	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
+	ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+	defer cancel()
+	status, body, err := do(quickRetry(t), request(t, ctx, http.MethodGet, tr.url, ""))
+	if status != 503 || body != "busy" || err != nil || tr.hits.Load() != 1 {
 		t.Errorf("%d %q %v after %d requests", status, body, err, tr.hits.Load())
 	}
 }
