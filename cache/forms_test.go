@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,59 +160,12 @@ func TestParseRedisRefuses(t *testing.T) {
 	}
 }
 
-// slowProxy passes bytes on, each part late by a delay that a test sets.
-type slowProxy struct {
-	addr  string
-	delay atomic.Int64
-}
-
-func startSlowProxy(t *testing.T, to string) *slowProxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &slowProxy{addr: l.Addr().String()}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", to)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			go p.pass(client, server, true)
-			go p.pass(server, client, false)
-		}
-	}()
-	return p
-}
-
-func (p *slowProxy) pass(from, to net.Conn, late bool) {
-	defer from.Close()
-	defer to.Close()
-	part := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(part)
-		if late {
-			time.Sleep(time.Duration(p.delay.Load()))
-		}
-		if _, failed := to.Write(part[:n]); err != nil || failed != nil {
-			return
-		}
-	}
-}
-
 // TestReadsGoOnWithASlowRedis: whatever the delay is, no read takes much longer.
 func TestReadsGoOnWithASlowRedis(t *testing.T) {
 	for _, delay := range []time.Duration{20 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			s, f, p := startServer(t), &fakeTracker{}, newPace(t)
-			proxy := startSlowProxy(t, s.addr)
+			proxy := startChaosProxy(t, s.addr)
 			options := on(s)
 			options.Redis.Addrs = []string{proxy.addr}
 			c := settled(t, openCache(t, f, options))

@@ -1,0 +1,159 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+)
+
+func TestLookup(t *testing.T) {
+	levels(t, func(t *testing.T, options Options) {
+		f, ctx, clock := &fakeTracker{}, context.Background(), &clock{}
+		options = patient(options)
+		options.TTL, options.StaleWhileRevalidate, options.StaleIfError = time.Minute, time.Minute, time.Hour
+		c := openAt(t, f, options, clock.now)
+		for _, key := range []string{"", "secret-key"} {
+			for _, component := range []string{"", "C"} {
+				a := askFor(ctx, c, withKey(key), mapping.FlagTypesRequest{Product: "P", Component: component})
+				must(t, a.err)
+			}
+		}
+		askFor(ctx, c, withKey(""), mapping.FlagTypesRequest{Product: "Q"})
+		state := func(component string, want int, state string) {
+			t.Helper()
+			items, err := c.Lookup(ctx, "p ", component)
+			must(t, err)
+			if len(items) != want {
+				t.Fatalf("%d items, want %d: %+v", len(items), want, items)
+			}
+			for _, item := range items {
+				known := item.Scope == "anonymous" || strings.HasPrefix(item.Scope, "credential ")
+				if item.State != state || item.Product != "P" || item.Bytes == 0 || !known || item.Why == "" {
+					t.Errorf("an item is %+v, want state %s", item, state)
+				}
+				if again, err := c.LookupKey(ctx, item.Key); err != nil || again.Scope != item.Scope {
+					t.Errorf("by its key it is %+v, %v", again, err)
+				}
+			}
+		}
+		state("", 4, "fresh")
+		state("c", 2, "fresh")
+		clock.forward(90 * time.Second)
+		state("", 4, "stale")
+		clock.forward(10 * time.Minute)
+		state("", 4, "stale")
+		clock.forward(2 * time.Hour)
+		state("", 4, "expired")
+		clock.forward(-3 * time.Hour)
+		must(t, c.Purge(ctx, "P"))
+		state("", 4, "outdated")
+		if items, err := c.Lookup(ctx, "Q", ""); err != nil || len(items) != 1 || items[0].State == "outdated" {
+			t.Errorf("the other product has %+v, %v", items, err)
+		}
+		must(t, c.Purge(ctx, ""))
+		if items, _ := c.Lookup(ctx, "Q", ""); len(items) != 1 || items[0].State != "outdated" {
+			t.Errorf("after purging all it has %+v", items)
+		}
+		if _, err := c.LookupKey(ctx, "nothing"); !errors.Is(err, ErrNoItem) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLookupWithoutRedis(t *testing.T) {
+	c := openCache(t, &fakeTracker{}, Options{Redis: Redis{Addrs: []string{freeAddr(t)}}})
+	if _, err := c.Lookup(context.Background(), "P", ""); err == nil {
+		t.Error("looking into a Redis that is away gives no error")
+	}
+	if err := c.Purge(context.Background(), "P"); err == nil {
+		t.Error("purging in a Redis that is away gives no error")
+	}
+}
+
+func TestOffHasNothingToShow(t *testing.T) {
+	c, ctx := openCache(t, &fakeTracker{}, Options{Scope: ScopeOff}), context.Background()
+	items, err := c.Lookup(ctx, "P", "")
+	if _, missing := c.LookupKey(ctx, "k"); len(items) > 0 || err != nil || !errors.Is(missing, ErrNoItem) || !c.Status().Off {
+		t.Error(items, err, missing, c.Status())
+	}
+	if err := errors.Join(c.Purge(ctx, "P"), c.Purge(ctx, ""), c.InvalidateAll(ctx)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNamesThatNobodyKnowsLeaveNothing: whoever asks for products that do not
+// exist does not fill Redis.
+func TestNamesThatNobodyKnowsLeaveNothing(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	f.scripted(always(errNoProduct))
+	options := on(s)
+	options.Lease = 100 * time.Millisecond
+	c := openCache(t, f, options)
+	mustCount := func() int64 { return s.client.DBSize(ctx).Val() }
+	ask(c, withKey("k"))
+	eventually(t, "the lease is over", func() bool { return mustCount() == 2 }) // generation and secret
+	for i := range 50 {
+		askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: strings.Repeat("x", i+1)})
+	}
+	eventually(t, "the leases are over", func() bool { return mustCount() == 2 })
+}
+
+func TestEverythingInRedisEnds(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	c := openCache(t, f, patient(on(s)))
+	mustAsk(t, c, withKey("k"))
+	f.scripted(always(errNoComponent))
+	askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: "None"})
+	for _, key := range s.client.Keys(ctx, "*").Val() {
+		forever := key == c.keys.generation() || key == c.keys.secret()
+		if ttl := s.client.TTL(ctx, key).Val(); (ttl < 0) != forever {
+			t.Errorf("%s lives for %s", key, ttl)
+		}
+		if !strings.Contains(key, "{main}") {
+			t.Errorf("%s has no hash tag", key)
+		}
+	}
+}
+
+func TestEmbeddedServerMakesRoom(t *testing.T) {
+	f := &fakeTracker{}
+	options := Options{}
+	options.Redis.EmbeddedBytes = 20_000
+	c := openCache(t, f, options)
+	for i := range 100 {
+		a := askFor(context.Background(), c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: strings.Repeat("x", i+1)})
+		must(t, a.err)
+	}
+	c.server.shrink()
+	values := 0
+	for _, key := range c.server.server.DB(0).Keys() {
+		if strings.Contains(key, valueMark) {
+			values++
+		}
+	}
+	if values == 0 || values > 60 {
+		t.Errorf("%d answers are left", values)
+	}
+	if a := mustAsk(t, c, withKey("k")); a.cache.Hit {
+		t.Error("an answer was there that nobody asked for before")
+	}
+}
+
+func TestTimePassesInTheEmbeddedServer(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, Options{NegativeTTL: 200 * time.Millisecond})
+	f.scripted(always(errNoComponent))
+	askFor(context.Background(), c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: "None"})
+	eventually(t, "the answer is gone", func() bool {
+		for _, key := range c.server.server.DB(0).Keys() {
+			if strings.Contains(key, valueMark) {
+				return false
+			}
+		}
+		return true
+	})
+}

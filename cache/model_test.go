@@ -1,0 +1,345 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+var seed = flag.Uint64("seed", 0, "seed of the property test; 0 takes one from the clock")
+
+// The model. Each write raises a version; each read gives the version that it
+// saw. What must hold, whatever happens to Redis:
+//   - a read through a process gives no version older than any that was
+//     acknowledged through that process before the read began;
+//   - a read through the other process gives no version older than any that was
+//     acknowledged, and delivered to Redis, before the read began less local_ttl
+//     (and less modelSlack, for the delays of messages and of this machine);
+//   - nobody gets the answer for another, or one for a product out of sight;
+//   - no read fails.
+const (
+	modelLocalTTL = 100 * time.Millisecond
+	modelSlack    = time.Second
+)
+
+// modelTracker is the truth. Private may be seen with the key member only.
+type modelTracker struct {
+	fakeTracker
+	rand func(n int) int
+}
+
+var errLost = &mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}
+
+func (m *modelTracker) FlagTypes(
+	_ context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
+) (mapping.FlagTypes, error) {
+	m.dawdle()
+	switch {
+	case request.Product == "Private" && caller.Credentials.APIKey != "member":
+		return mapping.FlagTypes{}, errNoProduct
+	case request.Component == "none":
+		return mapping.FlagTypes{}, errNoComponent
+	}
+	text, _ := json.Marshal(seen{m.version.Load(), caller.Credentials.APIKey, request.Product})
+	m.dawdle()
+	return mapping.FlagTypes{Document: mapping.NewDocument(text)}, nil
+}
+
+func (m *modelTracker) dawdle() {
+	time.Sleep(time.Duration(m.rand(m.rand(4)+1)) * 5 * time.Millisecond)
+}
+
+// UpdateFlagTypes fails one time in four, before or after it took effect. Its
+// reply tells the version.
+func (m *modelTracker) UpdateFlagTypes(
+	context.Context, upstream.Caller, mapping.FlagTypeUpdate,
+) (mapping.FlagTypesUpdated, error) {
+	m.dawdle()
+	fate := m.rand(8)
+	if fate == 0 {
+		return mapping.FlagTypesUpdated{}, errRefused
+	}
+	version := m.version.Add(1)
+	m.dawdle()
+	if fate == 1 {
+		return mapping.FlagTypesUpdated{}, errLost
+	}
+	return mapping.FlagTypesUpdated{Document: mapping.NewDocument(fmt.Append(nil, version))}, nil
+}
+
+// seen is an answer of the model's tracker.
+type seen struct {
+	Version int64
+	Caller  string
+	Product string
+}
+
+// process is one Portico of two on the same Redis.
+type process struct {
+	name  string
+	cache *Cache
+	proxy *chaosProxy
+	// acked is the newest version acknowledged through this process.
+	acked atomic.Int64
+}
+
+// world is one run of the model.
+type world struct {
+	t         *testing.T
+	random    *rand.Rand
+	randomMu  sync.Mutex
+	tracker   *modelTracker
+	server    *server
+	processes []*process
+	hits      atomic.Int64
+	reads     atomic.Int64
+
+	mu        sync.Mutex
+	delivered []delivery
+	violation error
+}
+
+// delivery says that Redis knew of a version at a time.
+type delivery struct {
+	at      time.Time
+	version int64
+}
+
+func (w *world) rand(n int) int {
+	w.randomMu.Lock()
+	defer w.randomMu.Unlock()
+	return w.random.IntN(n)
+}
+
+func newWorld(t *testing.T, same func(stored, present string) bool) *world {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d (repeat with -seed)", *seed)
+	w := &world{t: t, random: rand.New(rand.NewPCG(*seed, 1)), server: startServer(t)}
+	w.tracker = &modelTracker{rand: w.rand}
+	for i := range 2 {
+		p := &process{name: fmt.Sprint("process ", i), proxy: startChaosProxy(t, w.server.addr)}
+		options := Options{
+			Tracker: "main", Redis: Redis{Addrs: []string{p.proxy.addr}}, LocalTTL: modelLocalTTL,
+			TTL: 300 * time.Millisecond, StaleWhileRevalidate: 200 * time.Millisecond, StaleIfError: time.Minute,
+			NegativeTTL: 100 * time.Millisecond, Lease: 100 * time.Millisecond,
+		}
+		if i == 1 {
+			options.TTL = time.Minute // also answers that do not expire by themselves
+		}
+		var err error
+		if p.cache, err = open(w.tracker, options, time.Now, same); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.cache.Close() })
+		w.processes = append(w.processes, p)
+	}
+	return w
+}
+
+// fail keeps the first violation.
+func (w *world) fail(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.violation == nil {
+		w.violation = fmt.Errorf(format, args...)
+	}
+}
+
+func (w *world) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.violation
+}
+
+// run lets clients and trouble loose until a violation or the end.
+func (w *world) run(length time.Duration) {
+	ctx, stop := context.WithTimeout(context.Background(), length)
+	defer stop()
+	var wait sync.WaitGroup
+	for range 6 {
+		wait.Go(func() { w.repeat(ctx, w.client) })
+	}
+	wait.Go(func() { w.repeat(ctx, w.record) })
+	wait.Go(func() { w.repeat(ctx, w.trouble) })
+	wait.Wait()
+}
+
+func (w *world) repeat(ctx context.Context, step func()) {
+	for ctx.Err() == nil && w.failed() == nil {
+		step()
+	}
+}
+
+// record notes which versions Redis knows of.
+func (w *world) record() {
+	for _, p := range w.processes {
+		version := p.acked.Load()
+		if p.cache.generation.undelivered() {
+			continue
+		}
+		w.mu.Lock()
+		w.delivered = append(w.delivered, delivery{time.Now(), version})
+		w.mu.Unlock()
+	}
+	time.Sleep(5 * time.Millisecond)
+}
+
+// known is the newest version that Redis knew of at a time.
+func (w *world) known(at time.Time) (version int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.delivered {
+		if d.at.Before(at) {
+			version = max(version, d.version)
+		}
+	}
+	return version
+}
+
+func (w *world) client() {
+	p := w.processes[w.rand(2)]
+	if w.rand(30) == 0 {
+		w.write(p)
+	} else {
+		w.read(p)
+	}
+	time.Sleep(time.Duration(w.rand(4)) * time.Millisecond)
+}
+
+func (w *world) write(p *process) {
+	reply, err := p.cache.UpdateFlagTypes(context.Background(), withKey("member"), mapping.FlagTypeUpdate{})
+	if err != nil {
+		return
+	}
+	var text bytes.Buffer
+	var version int64
+	if _, err := reply.WriteTo(&text); err != nil || json.Unmarshal(text.Bytes(), &version) != nil {
+		w.fail("a write's reply: %v, %s", err, text.String())
+	}
+	for old := p.acked.Load(); old < version && !p.acked.CompareAndSwap(old, version); old = p.acked.Load() {
+	}
+}
+
+func (w *world) read(p *process) {
+	caller := withKey([]string{"", "member", "stranger"}[w.rand(3)])
+	request := mapping.FlagTypesRequest{Product: []string{"Public", "Private"}[w.rand(2)]}
+	request.Component = []string{"", "", "some", "none"}[w.rand(4)]
+	own, start := p.acked.Load(), time.Now()
+	elsewhere := w.known(start.Add(-modelLocalTTL - modelSlack))
+	a := askFor(context.Background(), p.cache, caller, request)
+	w.reads.Add(1)
+	if a.cache.Hit {
+		w.hits.Add(1)
+	}
+	if w.expected(p, caller, request, a) {
+		w.check(p, caller, request, a, own, elsewhere)
+	}
+}
+
+// expected checks that errors are those of the tracker, and tells whether there is
+// an answer to look at.
+func (w *world) expected(p *process, caller upstream.Caller, request mapping.FlagTypesRequest, a answer) bool {
+	code := 0
+	switch {
+	case request.Product == "Private" && caller.Credentials.APIKey != "member":
+		code = 106
+	case request.Component == "none":
+		code = 51
+	}
+	var e *mapping.Error
+	if errors.As(a.err, &e) && e.Code == code || code == 0 && a.err == nil {
+		return a.err == nil
+	}
+	w.fail("%s: a read for %q of %v gives %q, %v, want error %d", p.name, caller.Credentials.APIKey, request, a.text, a.err, code)
+	return false
+}
+
+func (w *world) check(
+	p *process, caller upstream.Caller, request mapping.FlagTypesRequest, a answer, own, elsewhere int64,
+) {
+	var got seen
+	if err := json.Unmarshal([]byte(a.text), &got); err != nil {
+		w.fail("%s: a read gives %q", p.name, a.text)
+	}
+	if got.Caller != caller.Credentials.APIKey || got.Product != request.Product {
+		w.fail("%s: %q reading %v got what belongs to %q, %s", p.name, caller.Credentials.APIKey, request, got.Caller, got.Product)
+	}
+	if got.Version < own {
+		w.fail("%s: a read gives version %d, but %d was acknowledged here before: %+v", p.name, got.Version, own, a.cache)
+	}
+	if got.Version < elsewhere {
+		w.fail("%s: a read gives version %d, but Redis has known %d for long: %+v", p.name, got.Version, elsewhere, a.cache)
+	}
+}
+
+// trouble does something bad to Redis or to the way there, and makes it good again.
+func (w *world) trouble() {
+	length := time.Duration(10+w.rand(200)) * time.Millisecond
+	p := w.processes[w.rand(2)]
+	switch w.rand(7) {
+	case 0:
+		w.server.kill()
+		time.Sleep(length)
+		w.server.start()
+	case 1:
+		w.server.pause()
+		time.Sleep(length)
+		w.server.resume()
+	case 2:
+		w.server.client.FlushAll(context.Background())
+	case 3:
+		w.server.client.ClientKillByFilter(context.Background(), "TYPE", "pubsub")
+	case 4:
+		p.proxy.cut(true)
+		time.Sleep(length)
+		p.proxy.cut(false)
+	case 5:
+		p.proxy.delay.Store(int64(length / 4))
+		time.Sleep(length)
+		p.proxy.delay.Store(0)
+	case 6: // peace
+		time.Sleep(3 * length)
+	}
+	time.Sleep(time.Duration(w.rand(300)) * time.Millisecond)
+}
+
+func TestModel(t *testing.T) {
+	w := newWorld(t, equal)
+	w.run(6 * time.Second)
+	if err := w.failed(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range w.processes {
+		p.proxy.delay.Store(0)
+		p.proxy.cut(false)
+		eventually(t, p.name+" delivers its changes", func() bool { return !p.cache.generation.undelivered() })
+	}
+	t.Logf("%d reads, %d of them hits, %d writes", w.reads.Load(), w.hits.Load(), w.tracker.version.Load())
+	if w.hits.Load() < w.reads.Load()/20 || w.tracker.version.Load() < 20 {
+		t.Error("there was too little to check")
+	}
+}
+
+// TestModelNoticesABrokenCheck: without the comparison of generations the model
+// must fail, or it proves nothing.
+func TestModelNoticesABrokenCheck(t *testing.T) {
+	w := newWorld(t, func(string, string) bool { return true })
+	w.run(10 * time.Second)
+	if w.failed() == nil {
+		t.Error("the model does not notice that generations are not compared")
+	}
+	t.Log(w.failed())
+}

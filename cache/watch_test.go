@@ -1,0 +1,173 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// pair gives two processes on one Redis whose local levels live long.
+func pair(t *testing.T, f *fakeTracker, s *server) (a, b *Cache) {
+	t.Helper()
+	options := patient(on(s))
+	options.LocalTTL = time.Hour
+	options.TTL = time.Hour
+	return settled(t, openCache(t, f, options)), settled(t, openCache(t, f, options))
+}
+
+func TestChangeReachesTheOtherLocalLevel(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	a, b := pair(t, f, s)
+	for _, change := range []func() error{
+		func() error { mustWrite(t, a, withKey("k")); return nil },
+		func() error { f.version.Add(1); return a.Purge(context.Background(), "P") },
+	} {
+		mustAsk(t, b, withKey("k"))
+		if got := mustAsk(t, b, withKey("k")); got.cache.Detail != "local" {
+			t.Fatalf("the answer says %+v", got.cache)
+		}
+		must(t, change())
+		eventually(t, "the other process knows", func() bool {
+			return strings.Contains(mustAsk(t, b, withKey("k")).text, f.now())
+		})
+	}
+}
+
+// TestLostMessageIsBoundedByTheLocalTTL: the change is made, but nobody is told.
+func TestLostMessageIsBoundedByTheLocalTTL(t *testing.T) {
+	s, f, ctx, clock := startServer(t), &fakeTracker{}, context.Background(), &clock{}
+	options := patient(on(s))
+	options.LocalTTL = time.Second
+	c := settled(t, openAt(t, f, options, clock.now))
+	mustAsk(t, c, withKey("k"))
+	f.version.Add(1)
+	must(t, s.client.Set(ctx, c.keys.generation(), newToken(0, time.Now().Add(time.Minute)).text, 0).Err())
+	if a := mustAsk(t, c, withKey("k")); a.cache.Detail != "local" && !strings.Contains(a.text, f.now()) {
+		t.Fatalf("the answer says %+v", a.cache)
+	}
+	clock.forward(time.Second)
+	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
+		t.Errorf("after local_ttl the read gives %s, %+v", a.text, a.cache)
+	}
+}
+
+// TestChangeDuringALostSubscription: what was missed is noticed when the process
+// hears again.
+func TestChangeDuringALostSubscription(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	a, b := pair(t, f, s)
+	mustAsk(t, b, withKey("k"))
+	must(t, s.client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
+	mustWrite(t, a, withKey("k"))
+	eventually(t, "the other process knows", func() bool {
+		return strings.Contains(mustAsk(t, b, withKey("k")).text, f.now())
+	})
+}
+
+// TestClocksApart: a process with a fast clock and one with a right one follow each
+// other's changes.
+func TestClocksApart(t *testing.T) {
+	s, f, ahead := startServer(t), &fakeTracker{}, &clock{}
+	ahead.forward(time.Hour)
+	a, b := openAt(t, f, patient(on(s)), ahead.now), openCache(t, f, patient(on(s)))
+	callers := []*Cache{a, b, a, a, b, b, a, b}
+	for _, c := range callers {
+		mustWrite(t, c, withKey("k"))
+		for _, reader := range []*Cache{a, b, a, b} {
+			if got := mustAsk(t, reader, withKey("k")); !strings.Contains(got.text, f.now()) {
+				t.Fatalf("the read gives %s, %+v", got.text, got.cache)
+			}
+		}
+	}
+	eventually(t, "answers are kept", func() bool {
+		mustAsk(t, a, withKey("k"))
+		return mustAsk(t, a, withKey("k")).cache.Hit && mustAsk(t, b, withKey("k")).cache.Hit
+	})
+}
+
+// TestSlowClockComesAfterAFastOne: who changes something without having seen the
+// token of a faster clock makes a second one that comes after it.
+func TestSlowClockComesAfterAFastOne(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	c := openCache(t, f, patient(on(s)))
+	before := newToken(0, time.Now().Add(time.Hour))
+	must(t, s.client.Set(ctx, c.keys.generation(), before.text, 0).Err())
+	must(t, c.Changed(ctx))
+	after, ok := parseToken(s.client.Get(ctx, c.keys.generation()).Val())
+	if !ok || after.at <= before.at {
+		t.Errorf("%q follows %q", after.text, before.text)
+	}
+}
+
+// TestForeignGenerationDuringAnUndeliveredChange: a newer token by somebody else
+// does not make up for a change that Redis was not told of.
+func TestForeignGenerationDuringAnUndeliveredChange(t *testing.T) {
+	s := startServer(t)
+	g := newGenerations(openCache(t, &fakeTracker{}, on(s)).remote, "unused", "unused", time.Now)
+	g.raise()
+	foreign := newToken(g.present().at, time.Now().Add(time.Hour))
+	if _, err := g.accept(foreign.text); err == nil {
+		t.Error("it is believed")
+	}
+	must(t, g.deliver(context.Background()))
+	if _, err := g.accept(newToken(g.present().at, time.Now().Add(2*time.Hour)).text); err != nil {
+		t.Error("after delivery it is not believed: ", err)
+	}
+}
+
+func TestLostSecretIsPutBack(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	c := openCache(t, f, on(s))
+	old := s.client.Get(ctx, c.keys.secret()).Val()
+	must(t, s.client.FlushAll(ctx).Err())
+	eventually(t, "the secret is back", func() bool { return s.client.Get(ctx, c.keys.secret()).Val() == old })
+	must(t, s.client.Set(ctx, c.keys.secret(), strings.Repeat("ab", 32), 0).Err())
+	eventually(t, "another secret is adopted", func() bool {
+		return c.hasher.Load().secret == strings.Repeat("\xab", 32)
+	})
+	must(t, s.client.Set(ctx, c.keys.secret(), "short", 0).Err())
+	if err := c.check(ctx); err == nil {
+		t.Error("a bad secret is taken")
+	}
+}
+
+func TestObserverIsTold(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	var mu sync.Mutex
+	told := map[string]int{}
+	tell := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[what]++
+	}
+	options := on(s)
+	options.LocalTTL = time.Hour
+	options.Observer = Observer{
+		Read:       func(outcome string) { tell("read " + outcome) },
+		Fill:       func(time.Duration, error) { tell("fill") },
+		Redis:      func(operation string, _ time.Duration, _ error) { tell("redis " + operation) },
+		RedisState: func(available bool) { tell(map[bool]string{true: "back", false: "away"}[available]) },
+		Change:     func(delivered bool) { tell(map[bool]string{true: "delivered", false: "undelivered"}[delivered]) },
+	}
+	c := settled(t, openCache(t, f, options))
+	mustAsk(t, c, withKey("k"))
+	mustAsk(t, c, withKey("k"))
+	mustWrite(t, c, withKey("k"))
+	s.kill()
+	for range 5 {
+		mustWrite(t, c, withKey("k"))
+		mustAsk(t, c, withKey("k"))
+	}
+	s.start()
+	eventually(t, "everything was told", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return !slices.ContainsFunc([]string{
+			"read miss", "read local", "fill", "redis read", "redis lease", "redis settle", "redis store", "redis change",
+			"redis publish", "redis check", "away", "back", "delivered", "undelivered",
+		}, func(what string) bool { return told[what] == 0 })
+	})
+}
