@@ -220,6 +220,7 @@ func (b *builder) facade() error {
 		},
 	}
 	if b.house.cache != nil {
+		options.Revalidate = cache.Revalidate
 		options.Passthrough.FlagTypesChanging = func(ctx context.Context) { _ = b.house.cache.Changed(ctx) }
 	}
 	b.house.front, err = proxy.New(options)

@@ -42,7 +42,7 @@ func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document,
 		said.RetryAfter = retryAfter(response.Header)
 	}
 	if err != nil {
-		return nil, errors.Join(err, response.Body.Close())
+		return nil, errors.Join(doubted(call, response, err), response.Body.Close())
 	}
 	document.ETag = response.Header.Get("Etag")
 	document.Cookies = response.Header.Values("Set-Cookie")
@@ -60,6 +60,23 @@ func retryAfter(header http.Header) time.Duration {
 		return max(0, time.Until(at))
 	}
 	return 0
+}
+
+// doubted marks the error that something between here and the tracker made of a
+// write, a gateway that lost the tracker: it cannot know what the tracker did.
+// Another Portico says whether it knows.
+func doubted(call *Call, response *http.Response, err error) error {
+	var said *mapping.Error
+	lost := response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusGatewayTimeout
+	if !lost || !call.Operation.IsWrite() || !errors.As(err, &said) {
+		return err
+	}
+	if verdict := response.Header.Get("Portico-Error"); verdict != "" && !strings.Contains(verdict, "outcome=unknown") {
+		return err
+	}
+	said.Reason = mapping.ReasonBadAnswer
+	markUnknown(said, howToCheck(call.Operation))
+	return said
 }
 
 func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, error) {

@@ -69,6 +69,7 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
 		{"redirect", 302, `{}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
 		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"gateway's error", 504, `{"error":true,"code":1,"message":"m"}`, 1, 504, "", true},
 		{"no flag types", 200, `{"bug":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestAnswersBecomeErrors(t *testing.T) {
 			}
 			_, err = client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
 			if c.writeUnknown {
-				checkError(t, err, mapping.CodeTimeout, 504, c.reason, true)
+				checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadAnswer, true)
 			} else {
 				checkError(t, err, c.code, c.want, c.reason, false)
 			}
