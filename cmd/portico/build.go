@@ -238,6 +238,10 @@ func (b *builder) front() upstream.Tracker {
 // operators builds the second listener's handler.
 func (b *builder) operators() error {
 	var err error
-	b.house.admin, err = admin.New(admin.Options{Metrics: b.house.metrics, Status: b.status()})
+	options := admin.Options{Metrics: b.house.metrics, Status: b.status()}
+	if b.house.cache != nil {
+		options.Pages = append(options.Pages, cacheDesk(b.house.cache).Page())
+	}
+	b.house.admin, err = admin.New(options)
 	return err
 }

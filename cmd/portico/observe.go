@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"time"
 
@@ -33,6 +34,35 @@ func cacheObserver(metrics *admin.Metrics) cache.Observer {
 	return cache.Observer{
 		Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis,
 		RedisState: metrics.RedisState, Change: metrics.CacheChange,
+	}
+}
+
+// cacheDesk shows a cache to operators.
+func cacheDesk(held *cache.Cache) admin.CacheDesk {
+	return admin.CacheDesk{
+		Product: func(ctx context.Context, product, component string) ([]admin.CacheItem, error) {
+			items, err := held.Lookup(ctx, product, component)
+			shown := make([]admin.CacheItem, 0, len(items))
+			for _, item := range items {
+				shown = append(shown, showItem(item))
+			}
+			return shown, err
+		},
+		Key: func(ctx context.Context, key string) (admin.CacheItem, bool, error) {
+			item, err := held.LookupKey(ctx, key)
+			if errors.Is(err, cache.ErrNoItem) {
+				return admin.CacheItem{}, false, nil
+			}
+			return showItem(item), err == nil, err
+		},
+		Purge: held.Purge,
+	}
+}
+
+func showItem(item cache.Item) admin.CacheItem {
+	return admin.CacheItem{
+		Key: item.Key, Scope: item.Scope, Product: item.Product, Component: item.Component, State: item.State, Why: item.Why,
+		AgeSeconds: item.Age.Seconds(), TTLSeconds: item.TTL.Seconds(), Bytes: item.Bytes,
 	}
 }
 
