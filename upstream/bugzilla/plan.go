@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -14,11 +15,14 @@ import (
 const jsonRPC = "/jsonrpc.cgi"
 
 // PlanFlagTypes plans a flag type read. Names travel in the path where it can
-// carry them, the component else in the query, and both else by JSON-RPC.
+// carry them, the component else in the query, and both else by JSON-RPC. A
+// component with a slash goes in the query of every dialect: that is where the
+// code that all of them share looks too, whatever the server before it makes of
+// the path (wire-facts.md sections 1 and 9).
 func PlanFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (Call, error) {
 	call := Call{Operation: mapping.OpFlagTypes, Method: http.MethodGet, Query: url.Values{}}
 	segments := []string{dialect.FlagTypeResource, request.Product}
-	if request.Component != "" && fitsPath(dialect, request.Component) {
+	if request.Component != "" && !strings.Contains(request.Component, "/") && fitsPath(dialect, request.Component) {
 		segments = append(segments, request.Component)
 	} else if request.Component != "" {
 		call.Query.Set("component", request.Component)

@@ -32,6 +32,7 @@ func TestPlanFlagTypes(t *testing.T) {
 		{mapping.Bugzilla5(), "TestProduct", "", "GET /rest/flag_type/TestProduct"},
 		{mapping.Bugzilla5(), "TestProduct", "Component A", "GET /rest/flag_type/TestProduct/Component%20A"},
 		{mapping.Bugzilla5(), "TestProduct", "comp/slash", "GET /rest/flag_type/TestProduct?component=comp%2Fslash"},
+		{mapping.BMO(), "TestProduct", "comp/slash", "GET /rest/flag_types/TestProduct?component=comp%2Fslash"},
 		{mapping.Bugzilla5(), "TestProduct", "100% c", "GET /rest/flag_type/TestProduct?component=100%25+c"},
 		{mapping.Bugzilla5(), "TestProduct", "..", "GET /rest/flag_type/TestProduct?component=.."},
 		{mapping.Bugzilla5(), "A+B & C", "", "GET /rest/flag_type/A+B%20&%20C"},
