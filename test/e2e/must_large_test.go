@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// block is the piece that large attachments repeat. Its length is a multiple of three, so its base64 repeats too.
+func block() []byte {
+	b := make([]byte, 48<<10)
+	for i := range b {
+		b[i] = byte(i * 31 >> 3)
+	}
+	return b
+}
+
+// blocks make an attachment of 50 MB.
+const blocks = 50<<20/(48<<10) + 1
+
+// repeated reads a text many times over.
+type repeated struct {
+	text  []byte
+	times int
+	rest  []byte
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.times == 0 {
+			return 0, io.EOF
+		}
+		r.times--
+		r.rest = r.text
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// sendLarge sends a body that holds the attachment between two texts, and gives the answer.
+func (c *client) sendLarge(t testing.TB, path, kind string, chunked bool, before string, content []byte, after string) *reply {
+	t.Helper()
+	body := io.MultiReader(strings.NewReader(before), &repeated{text: content, times: blocks}, strings.NewReader(after))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.base+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", kind)
+	if !chunked {
+		request.ContentLength = int64(len(before) + len(content)*blocks + len(after))
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reply{ask: ask{method: http.MethodPost, path: path}, status: response.StatusCode, header: response.Header, body: text}
+}
+
+// takeLarge reads an answer that holds the attachment between prefix and whatever follows, without keeping it.
+func (c *client) takeLarge(t testing.TB, path, prefix string, content []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body := bufio.NewReaderSize(response.Body, 256<<10)
+	if err := skipTo(body, prefix); err != nil {
+		t.Fatalf("%s: status %d: %v", path, response.StatusCode, err)
+	}
+	piece := make([]byte, len(content))
+	for i := range blocks {
+		if _, err := io.ReadFull(body, piece); err != nil || !bytes.Equal(piece, content) {
+			t.Fatalf("%s: piece %d of %d is not what was sent (%v)", path, i, blocks, err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// skipTo reads up to the end of a text.
+func skipTo(r *bufio.Reader, text string) error {
+	matched := 0
+	for matched < len(text) {
+		c, err := r.ReadByte()
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", text, err)
+		}
+		switch {
+		case c == text[matched]:
+			matched++
+		case c == text[0]:
+			matched = 1
+		default:
+			matched = 0
+		}
+	}
+	return nil
+}
+
+// metric reads one of Portico's own metrics.
+func (f *facade) metric(t testing.TB, name string) float64 {
+	t.Helper()
+	value, err := f.operators.gauge(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func (c *client) gauge(ctx context.Context, name string) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if text, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("there is no metric %s", name)
+}
+
+// growth watches the heap of Portico while something runs, and gives in MB by how much it grew at most: as sampled, and as the
+// memory that was ever mapped for it.
+func (f *facade) growth(t testing.TB, run func()) (sampled, mapped float64) {
+	t.Helper()
+	inUse, sys := f.metric(t, "go_memstats_heap_inuse_bytes"), f.metric(t, "go_memstats_heap_sys_bytes")
+	ctx, stop := context.WithCancel(t.Context())
+	peak := make(chan float64)
+	go func() {
+		most, tick := inUse, time.NewTicker(10*time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				peak <- most
+				return
+			case <-tick.C:
+				if now, err := f.operators.gauge(ctx, "go_memstats_heap_inuse_bytes"); err == nil {
+					most = max(most, now)
+				}
+			}
+		}
+	}()
+	defer func() {
+		stop()
+		sampled = (<-peak - inUse) / (1 << 20)
+		mapped = (f.metric(t, "go_memstats_heap_sys_bytes") - sys) / (1 << 20)
+	}()
+	run()
+	return 0, 0
+}
+
+func TestMust_AttachmentsOf50MBPassWithoutTheHeap(t *testing.T) {
+	t.Parallel()
+	_, base := startTracker(t, "127.0.0.1:0", "--max-attachment", "60000")
+	plain, encoded := block(), []byte(base64.StdEncoding.EncodeToString(block()))
+	for name, env := range map[string][]string{"as the tracker answers": nil, "as the interface answers": {"RESPONSES=interface"}} {
+		f := startFacade(t, base, env...)
+		f.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200)
+		sampled, mapped := f.growth(t, func() { largeRound(t, f, plain, encoded) })
+		t.Logf("%s: the heap grew by %.1f MB as sampled, by %.1f MB as mapped", name, sampled, mapped)
+		if sampled >= 20 || mapped >= 20 {
+			t.Errorf("%s: the heap grew by %.1f MB as sampled, by %.1f MB as mapped, 20 MB are allowed", name, sampled, mapped)
+		}
+		left, err := os.ReadDir(f.dir)
+		if err != nil || len(left) != 0 {
+			t.Errorf("files are left behind: %v (%v)", left, err)
+		}
+	}
+}
+
+// largeRound sends an attachment up in each way that there is, and takes it down in each.
+func largeRound(t testing.TB, f *facade, plain, encoded []byte) {
+	t.Helper()
+	before := `{"Bugzilla_api_key":"` + f.keys["dev"] + `","file_name":"large.bin","content_type":"application/octet-stream","summary":"large","data":"`
+	made := f.sendLarge(t, "/rest/bug/7/attachment", "application/json", false, before, encoded, `"}`).ok(t, 201)
+	id := integer(t, made.at(t, "ids", 0))
+	f.sendLarge(t, "/rest/bug/7/attachment", "application/json", true, before, encoded, `"}`).ok(t, 201)
+	called := "<?xml version='1.0'?><methodCall><methodName>Bug.add_attachment</methodName><params><param><value><struct>" +
+		"<member><name>Bugzilla_api_key</name><value><string>" + f.keys["dev"] + "</string></value></member>" +
+		"<member><name>ids</name><value><array><data><value><int>8</int></value></data></array></value></member>" +
+		"<member><name>file_name</name><value><string>large</string></value></member>" +
+		"<member><name>summary</name><value><string>large</string></value></member>" +
+		"<member><name>content_type</name><value><string>text/plain</string></value></member>" +
+		"<member><name>data</name><value><base64>"
+	xml := f.sendLarge(t, "/xmlrpc.cgi", "text/xml", false, called, encoded, "</base64></value></member></struct></value></param></params></methodCall>")
+	if xml.status != 200 || !bytes.Contains(xml.body, []byte("<int>")) {
+		t.Fatalf("by XML-RPC: status %d: %.300s", xml.status, xml.body)
+	}
+	one := fmt.Sprint("/rest/bug/attachment/", id)
+	f.takeLarge(t, one, `"data":"`, encoded)
+	f.takeLarge(t, "/rest/bug/8/attachment", `"data":"`, encoded)
+	f.takeLarge(t, fmt.Sprint("/attachment.cgi?id=", id), "", plain)
+	is(t, f.get(t, "", one+"?include_fields=size").ok(t, 200).at(t, "attachments", fmt.Sprint(id), "size"), fmt.Sprint(len(plain)*blocks))
+}
