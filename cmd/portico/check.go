@@ -35,7 +35,7 @@ func checkCommand() command {
 				} else {
 					fmt.Fprintf(env.stdout, "The configuration is good.\n%s", summary(cfg))
 				}
-				if *probe && !runProbes(ctx, env.stdout, probes(cfg)) {
+				if *probe && !runProbes(ctx, env.stdout, probes(cfg, env.variable)) {
 					return exitFailed, nil
 				}
 				return exitOK, nil

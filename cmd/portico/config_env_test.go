@@ -66,7 +66,6 @@ func TestUnknownVariablesAreProblems(t *testing.T) {
 }
 
 func TestSecretsComeFromFileOrEnvironment(t *testing.T) {
-	t.Setenv("PORTICO_CACHE_KEY", "sixteen bytes or more")
 	file := writeFile(t, "secret", "the password\n")
 	cfg, problems := Load(nil, []string{
 		"PORTICO_TRACKERS_MAIN_URL=http://a/",

@@ -54,7 +54,7 @@ func load(flags []Setting, environ []string, file string, content io.Reader) (Co
 	// Findings on a configuration that could not be read would only confuse.
 	if readable {
 		rules := problemList{origins: cfg.origins}
-		validate(&cfg, &rules)
+		validate(&cfg, &rules, environment{environ: environ}.variable)
 		w.join(rules.problems)
 	}
 	return cfg, w.sorted()

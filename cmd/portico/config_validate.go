@@ -14,12 +14,13 @@ import (
 )
 
 // validate checks what no single value can tell: that values fit together and
-// that the files they name are there. It reports all it finds.
-func validate(c *Config, l *problemList) {
+// that the files they name are there. Lookup finds the variables that secrets are
+// in. It reports all it finds.
+func validate(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	validateListeners(c, l)
 	validateTrackers(c, l)
 	validatePaths(c, l)
-	validateCache(c, l)
+	validateCache(c, l, lookup)
 	validateState(c, l)
 	validateBounds(c, l)
 }
@@ -178,19 +179,19 @@ func validatePaths(c *Config, l *problemList) {
 }
 
 // validateCache checks the cache and the way to Redis.
-func validateCache(c *Config, l *problemList) {
+func validateCache(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	settings := &c.Cache
 	if settings.LocalTTL > settings.TTL {
 		l.errorf("cache.local_ttl", "%s is longer than ttl (%s)", settings.LocalTTL, settings.TTL)
 	}
-	if _, err := settings.Secret(os.LookupEnv); err != nil {
+	if _, err := settings.Secret(lookup); err != nil {
 		l.errorf("cache.secret_file", "%s", err)
 	}
-	validateRedis(&settings.Redis, l)
+	validateRedis(&settings.Redis, l, lookup)
 }
 
 // validateRedis checks that there is exactly one way to reach Redis.
-func validateRedis(r *RedisConfig, l *problemList) {
+func validateRedis(r *RedisConfig, l *problemList, lookup func(string) (string, bool)) {
 	const path = "cache.redis"
 	switch {
 	case r.URL == "" && len(r.Addrs) == 0:
@@ -210,7 +211,7 @@ func validateRedis(r *RedisConfig, l *problemList) {
 	if r.MasterName != "" && len(r.Addrs) == 0 {
 		l.errorf(path+".master_name", "needs addrs, the addresses of the Sentinels")
 	}
-	if _, err := r.Password(os.LookupEnv); err != nil {
+	if _, err := r.Password(lookup); err != nil {
 		l.errorf(path+".password_file", "%s", err)
 	}
 	validateTLS(r.TLS, path+".tls", l)

@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/alicebob/miniredis/v2"
 )
 
 // portico runs the program in process.
@@ -138,6 +140,39 @@ func TestProbe(t *testing.T) {
 	server.Close()
 	if code, stdout, _ := portico(t, nil, "check", "--probe", "--tracker", server.URL); code != exitFailed || !strings.Contains(stdout, "FAILED: asking for the version") {
 		t.Errorf("nobody there: exit %d\n%s", code, stdout)
+	}
+}
+
+func TestProbeOfRedis(t *testing.T) {
+	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"version":"5.2"}`)) }))
+	defer tracker.Close()
+	server := miniredis.RunT(t)
+	server.RequireAuth("the password")
+	at := "PORTICO_CACHE_REDIS=redis://" + server.Addr()
+	for name, tt := range map[string]struct {
+		environ []string
+		code    int
+		want    string
+	}{
+		"embedded":       {nil, exitOK, "main: version 5.2\n"},
+		"right password": {[]string{at, "PORTICO_CACHE_REDIS_PASSWORD_ENV=SECRET", "SECRET=the password"}, exitOK, "redis: answers\n"},
+		"no password":    {[]string{at}, exitFailed, "redis: FAILED: asking Redis"},
+		"nobody there":   {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1"}, exitFailed, "redis: FAILED: asking Redis"},
+		"not needed":     {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1", "PORTICO_CACHE_SCOPE=off"}, exitOK, "main: version 5.2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := portico(t, tt.environ, "check", "--probe", "--tracker", tracker.URL)
+			_, probes, _ := strings.Cut(stdout, "pass through: ")
+			if code != tt.code || !strings.Contains(probes, tt.want) || strings.Contains(probes, "redis") != strings.Contains(tt.want, "redis") {
+				t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+			}
+			if strings.Contains(stdout+stderr, "the password") {
+				t.Errorf("the password is shown in\n%s%s", stdout, stderr)
+			}
+		})
+	}
+	if keys := server.Keys(); len(keys) > 0 {
+		t.Errorf("the probe left %q in Redis", keys)
 	}
 }
 

@@ -9,13 +9,16 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"portico/cache"
 )
 
 // probeTimeout bounds one probe: an operator waits for it.
 const probeTimeout = 10 * time.Second
 
-// probes lists the connections that a configuration needs.
-func probes(cfg Config) []probe {
+// probes lists the connections that a configuration needs. Secrets are found with
+// lookup. A Redis inside the process is not there to be probed.
+func probes(cfg Config, lookup func(string) (string, bool)) []probe {
 	var all []probe
 	for _, name := range sortedKeys(cfg.Trackers) {
 		t := cfg.Trackers[name]
@@ -24,7 +27,37 @@ func probes(cfg Config) []probe {
 			try:  func(ctx context.Context) (string, error) { return probeTracker(ctx, t) },
 		})
 	}
+	if cfg.Cache.Scope != "off" && !cfg.Cache.Redis.Embedded() {
+		all = append(all, probe{
+			name: "redis",
+			try:  func(ctx context.Context) (string, error) { return probeRedis(ctx, &cfg.Cache.Redis, lookup) },
+		})
+	}
 	return all
+}
+
+// probeRedis reads from Redis as the cache does, under a name of its own, so that
+// nothing of a running Portico is touched.
+func probeRedis(ctx context.Context, c *RedisConfig, lookup func(string) (string, bool)) (string, error) {
+	options, err := redisOptions(c, lookup)
+	if err != nil {
+		return "", err
+	}
+	options.Timeout = probeTimeout / 5
+	tried, err := cache.New(nil, cache.Options{
+		Tracker: "portico-check",
+		Redis:   options,
+		// Any secret does, and one that is given is not put into Redis.
+		Secret: make([]byte, 32),
+	})
+	if err != nil {
+		return "", err
+	}
+	_, err = tried.Lookup(ctx, "portico-check", "")
+	if err = errors.Join(err, tried.Close()); err != nil {
+		return "", fmt.Errorf("asking Redis: %w", err)
+	}
+	return "answers", nil
 }
 
 // probeTracker asks a tracker for its version, as a Bugzilla-style server
