@@ -51,6 +51,7 @@ func commands() []command {
 		demoCommand(),
 		trackerCommand(),
 		checkCommand(),
+		explainCommand(),
 		cacheCommand(),
 		versionCommand(),
 	}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream/bugzilla"
+)
+
+// explainCommand is portico explain.
+func explainCommand() command {
+	return command{
+		name:      "explain",
+		arguments: "[--config FILE | --tracker URL] [--header 'NAME: VALUE'] [--data BODY] METHOD PATH",
+		summary:   "tell what would become of one request, without sending anything",
+		details: "Take a request through the same rooms as portico serve and print every decision: what it\n" +
+			"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.",
+		prepare: func(fs *flag.FlagSet) runner {
+			flags := registerConfigFlags(fs)
+			question := question{header: http.Header{}}
+			fs.StringVar(&question.data, "data", "", "the request's body is `BODY`")
+			fs.Func("header", "the request has the header `'NAME: VALUE'`; may be given often", question.addHeader)
+			return func(ctx context.Context, env environment, args []string) (int, error) {
+				if len(args) < 2 {
+					return exitUsage, usageError{"needs a method and a path"}
+				}
+				// Flags may follow the path as well as stand before the method.
+				if err := fs.Parse(args[2:]); err != nil || fs.NArg() > 0 {
+					return exitUsage, usageError{"takes one method and one path"}
+				}
+				cfg, ok, err := flags.orExample().loadOrReport(env)
+				if err != nil || !ok {
+					return exitFailed, err
+				}
+				question.method, question.path = args[0], args[1]
+				if err := question.explain(ctx, env.stdout, cfg); err != nil {
+					return exitFailed, err
+				}
+				return exitOK, nil
+			}
+		},
+	}
+}
+
+// orExample stands in for a tracker where none is named: nothing is sent to it.
+func (c *configFlags) orExample() *configFlags {
+	if !c.tracker && c.file == "" {
+		c.tracker = true
+		c.settings = append(c.settings, Setting{Path: "trackers.main.url", Value: "http://tracker.example/", Source: "portico explain"})
+	}
+	return c
+}
+
+// question is a request to be explained.
+type question struct {
+	method, path, data string
+	header             http.Header
+}
+
+func (q *question) addHeader(text string) error {
+	name, value, found := strings.Cut(text, ":")
+	if !found {
+		return usageError{"a header is NAME: VALUE"}
+	}
+	q.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	return nil
+}
+
+// explain takes the request through the rooms and prints what became of it.
+func (q *question) explain(ctx context.Context, w io.Writer, cfg Config) error {
+	primary := cfg.PrimaryTracker()
+	base, err := url.Parse(primary.URL)
+	if err != nil {
+		return fmt.Errorf("read the tracker's URL: %w", err)
+	}
+	asked := &notSent{}
+	dialect := primary.Dialect
+	if dialect == "auto" {
+		dialect = mapping.Bugzilla5().Name // what a tracker counts as until it has told its version
+	}
+	client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: dialect, Transport: asked})
+	if err != nil {
+		return err
+	}
+	record := &lastRecord{}
+	front, err := proxy.New(proxy.Options{
+		Tracker: client, Responses: proxy.Responses(cfg.Responses), Observer: record, Logger: slog.New(slog.DiscardHandler),
+		Limits: proxy.Limits{Limits: (&builder{cfg: cfg}).bodyLimits(), IDs: cfg.Limits.IDs},
+		Passthrough: proxy.Passthrough{
+			Base: base, Transport: asked, Prefixes: cfg.Passthrough, Failure: bugzilla.Failure,
+			HeaderCredentials: func(ctx context.Context) bool { return client.Dialect(ctx).HeaderCredentials },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	request, err := q.request(ctx)
+	if err != nil {
+		return usageError{"the path is none: " + err.Error()}
+	}
+	answer := &answerBuffer{header: http.Header{}}
+	front.ServeHTTP(answer, request)
+	q.print(w, record.Record, dialect, asked, answer)
+	return nil
+}
+
+func (q *question) request(ctx context.Context) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, q.method, "http://portico.example"+q.path, strings.NewReader(q.data))
+	if err != nil {
+		return nil, err
+	}
+	request.Header, request.RequestURI, request.RemoteAddr = q.header, q.path, "127.0.0.1:1"
+	return request, nil
+}
+
+func (q *question) print(w io.Writer, record proxy.Record, dialect string, asked *notSent, answer *answerBuffer) {
+	path, _, _ := strings.Cut(q.path, "?")
+	fmt.Fprintf(w, "request      %s %s\noperation    %s\ndialect      %s\n", q.method, path, record.Operation, dialect)
+	if asked.method == "" {
+		fmt.Fprintf(w, "the tracker  is not asked\nthe client   gets %d", answer.status)
+		if reason := answer.header.Get("Portico-Error"); reason != "" {
+			fmt.Fprintf(w, " (%s)", reason)
+		}
+		fmt.Fprintf(w, "\n%s\n", answer.body.Bytes())
+		return
+	}
+	fmt.Fprintf(w, "the tracker  gets %s %s\n", asked.method, asked.address)
+	for _, name := range sortedKeys(asked.header) {
+		if asked.header.Get(name) == "" {
+			continue
+		}
+		fmt.Fprintf(w, "             %s: %s\n", name, strings.Join(asked.header[name], ", "))
+	}
+	if len(asked.body) > 0 {
+		fmt.Fprintf(w, "%s\n", asked.body)
+	}
+}
+
+// notSent is a transport that keeps the request, without its credentials, and
+// gives an answer that satisfies every operation.
+type notSent struct {
+	method, address string
+	header          http.Header
+	body            []byte
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n *notSent) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := []byte(nil)
+	if r.Body != nil {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = text
+	}
+	n.method, n.address, n.header = r.Method, redactQuery(*r.URL), withoutSecrets(r.Header)
+	if len(body) > 0 {
+		n.body = redactBody(body)
+	}
+	answer := `{"id":0,"ids":[],"bug":[],"attachment":[],"bugs":{},"attachments":{},"flagtypes":[]}`
+	if strings.HasSuffix(r.URL.Path, "/jsonrpc.cgi") {
+		answer = `{"error":null,"id":1,"result":` + answer + `}`
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(answer)), ContentLength: int64(len(answer)), Request: r,
+	}, nil
+}
+
+// redactQuery hides the credentials in a URL's query and shows the rest.
+func redactQuery(address url.URL) string {
+	query := address.Query()
+	for name := range query {
+		if secretName(name) {
+			query.Set(name, redacted)
+		}
+	}
+	address.RawQuery, address.User = query.Encode(), nil
+	return address.String()
+}
+
+// secretName tells the parameters and members that carry credentials.
+func secretName(name string) bool {
+	switch strings.TrimPrefix(strings.ToLower(name), "bugzilla_") {
+	case "api_key", "login", "password", "token":
+		return true
+	default:
+		return false
+	}
+}
+
+// withoutSecrets hides the values of headers that carry credentials.
+func withoutSecrets(header http.Header) http.Header {
+	shown := header.Clone()
+	for _, name := range []string{"Authorization", "Cookie", "X-Bugzilla-Api-Key", "X-Bugzilla-Token", "X-Bugzilla-Login", "X-Bugzilla-Password"} {
+		if shown.Get(name) != "" {
+			shown.Set(name, redacted)
+		}
+	}
+	return shown
+}
+
+// redactBody hides the credentials in a JSON body, in the parameters of a
+// procedure call too; anything else than JSON is only counted.
+func redactBody(body []byte) []byte {
+	members, err := mapping.ParseMembers(body)
+	if err != nil {
+		return fmt.Appendf(nil, "(%d bytes)", len(body))
+	}
+	if params := members.Get("params"); params != nil {
+		inner := redactBody(bytes.TrimSuffix(bytes.TrimPrefix(params, []byte("[")), []byte("]")))
+		members.Set("params", jsontext.Value("["+string(inner)+"]"))
+	}
+	for _, member := range members {
+		if secretName(member.Name) {
+			members.SetText(member.Name, redacted)
+		}
+	}
+	return members.AppendJSON(nil)
+}
+
+// lastRecord keeps what the facade made of the request.
+type lastRecord struct{ proxy.Record }
+
+// Finished implements proxy.Observer.
+func (l *lastRecord) Finished(record proxy.Record) { l.Record = record }
+
+// answerBuffer is an http.ResponseWriter in memory.
+type answerBuffer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *answerBuffer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answerBuffer) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter.
+func (a *answerBuffer) Write(p []byte) (int, error) { return a.body.Write(p) }

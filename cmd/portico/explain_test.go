@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestExplain(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"a name with a slash", []string{"GET", "/rest/flag_type/P/a%2Fb?api_key=SECRET"}, []string{
+			"operation    flag_type.get", "GET http://tracker.example/rest/flag_type/P?Bugzilla_api_key=REDACTED&component=a%2Fb",
+		}},
+		{"a translation", []string{"POST", "/rest/flag_type", "--header", "X-BUGZILLA-API-KEY: SECRET", "--data",
+			`{"name":"n","description":"d","inclusions":{"P":["c"]}}`}, []string{`"inclusions":[{"P":["c"]}]`, `"Bugzilla_api_key":"REDACTED"`}},
+		{"a procedure call", []string{"GET", "/rest/flag_type/a%2Fb?Bugzilla_login=SECRET&Bugzilla_password=SECRET"}, []string{
+			"POST http://tracker.example/jsonrpc.cgi", `"params":[{"product":"a/b",`,
+		}},
+		{"a refusal", []string{"POST", "/rest/flag_type?api_key=SECRET", "--data", `{"name":"n","description":"d","sortkey":0}`}, []string{
+			"the tracker  is not asked", "gets 400 (invalid-request)", `"code":1104`,
+		}},
+		{"a passthrough", []string{"GET", "/rest/version?token=SECRET"}, []string{
+			"operation    passthrough", "GET http://tracker.example/rest/version?token=REDACTED",
+		}},
+		{"a dangerous path", []string{"PUT", "/rest//bug/x/../attachment"}, []string{"the tracker  is not asked", `"code":32614`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append([]string{"explain"}, c.args...))
+			if code != exitOK {
+				t.Fatalf("exits with %d: %s", code, stderr.String())
+			}
+			for _, want := range c.want {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("does not say %q:\n%s", want, stdout.String())
+				}
+			}
+			if strings.Contains(stdout.String(), "SECRET") {
+				t.Errorf("shows a credential:\n%s", stdout.String())
+			}
+		})
+	}
+}
