@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime/multipart"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,6 +74,9 @@ type formBody struct {
 func (f *formBody) add(name string, value io.Reader) error {
 	if len(f.list) == formFields {
 		return &mapping.LimitError{Kind: mapping.LimitMembers, Max: formFields}
+	}
+	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) { // UTF-16 for one
+		return mapping.Refuse(mapping.CodeJSON, "The form has a field whose name is not text in UTF-8.")
 	}
 	if name == "data" && f.x.operation == mapping.OpCreateAttachment && f.data == nil {
 		blob, err := mapping.BlobFromReader(value, f.x.splitOptions())
@@ -198,10 +202,11 @@ func (x *exchange) multipart(body io.Reader, boundary string) (mapping.Members, 
 	if boundary == "" {
 		return nil, mapping.Refuse(mapping.CodeJSON, "The form has no boundary.")
 	}
-	reader := multipart.NewReader(boundedBody(body, x.server.options.Limits.Body), boundary)
+	end := &endOfForm{src: boundedBody(body, x.server.options.Limits.Body), mark: "\n--" + boundary + "--", tail: []byte("\n")}
+	reader := multipart.NewReader(end, boundary)
 	for {
 		part, err := reader.NextPart()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && end.seen {
 			return form.members(), nil
 		}
 		if err != nil {
@@ -211,4 +216,24 @@ func (x *exchange) multipart(body io.Reader, boundary string) (mapping.Members, 
 			return nil, err
 		}
 	}
+}
+
+// endOfForm notices whether the last boundary of a form went by. To mime/multipart a form that was cut short between two
+// fields looks like one that has ended.
+type endOfForm struct {
+	src  io.Reader
+	mark string
+	tail []byte
+	seen bool
+}
+
+// Read implements io.Reader.
+func (e *endOfForm) Read(p []byte) (int, error) {
+	n, err := e.src.Read(p)
+	if !e.seen {
+		e.tail = append(e.tail, p[:n]...)
+		e.seen = bytes.Contains(e.tail, []byte(e.mark))
+		e.tail = append(e.tail[:0], e.tail[max(0, len(e.tail)-len(e.mark)):]...)
+	}
+	return n, err
 }
