@@ -1,0 +1,171 @@
+package fuzz
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"portico/mapping"
+)
+
+// Class is one way in which a request can be malformed or odd.
+type Class struct {
+	// Group and Name say what it is; both together are unique.
+	Group, Name string
+	// Types are the content types to send it with; nil is JSON's own and none at all.
+	Types []string
+	// On are the operations it is sent to; nil is all that write.
+	On []mapping.Operation
+	// Raw gives everything after the request line and the header Host.
+	Raw func(Target, string) string
+	// Path replaces the path of the target, when it is not empty.
+	Path func(Target) string
+	// Cut says that the client closes its side of the connection when it has sent everything.
+	Cut bool
+	// Shown is what the table tells of the request.
+	Shown string
+	// Outcome is the answer; By has those that differ by operation.
+	Outcome Outcome
+	By      map[mapping.Operation]Outcome
+}
+
+// Outcome is the answer to a request. The zero value means that the request is understood and that the tracker is asked.
+type Outcome struct{ Status, Code int }
+
+// Accepted tells whether the tracker is asked.
+func (o Outcome) Accepted() bool { return o == Outcome{} }
+
+// String gives the outcome as the table has it.
+func (o Outcome) String() string {
+	if o.Accepted() {
+		return "understood"
+	}
+	return fmt.Sprintf("%d, code %d", o.Status, o.Code)
+}
+
+// OutcomeOn is the answer that an operation gives.
+func (c Class) OutcomeOn(operation mapping.Operation) Outcome {
+	if outcome, ok := c.By[operation]; ok {
+		return outcome
+	}
+	return c.Outcome
+}
+
+// SentTo tells whether the class is sent to an operation.
+func (c Class) SentTo(operation mapping.Operation) bool {
+	return c.On == nil || slices.Contains(c.On, operation)
+}
+
+// ContentTypes are the types to send the class with; an empty one is no header.
+func (c Class) ContentTypes() []string {
+	if c.Types == nil {
+		return []string{"application/json", ""}
+	}
+	return c.Types
+}
+
+// Request gives the bytes to send, for a server that closes the connection after its answer.
+func (c Class) Request(to Target, contentType string) string {
+	path := to.Path
+	if c.Path != nil {
+		path = c.Path(to)
+	}
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: portico.example.com\r\nConnection: close\r\nX-BUGZILLA-API-KEY: some-key\r\n%s",
+		to.Method, path, c.Raw(to, contentType))
+}
+
+// Target is one operation that writes, with a request that it would carry out.
+type Target struct {
+	Operation    mapping.Operation
+	Method, Path string
+	// Members are those of a good JSON body, without the braces; Form is the same as a form.
+	Members, Form string
+}
+
+// Targets are the four operations that write.
+func Targets() []Target {
+	return []Target{
+		{mapping.OpCreateFlagType, "POST", "/rest/flag_type", `"name":"n","description":"d"`, "name=n&description=d"},
+		{mapping.OpUpdateFlagTypes, "PUT", "/rest/flag_type/7", `"sortkey":5`, "sortkey=5"},
+		{
+			mapping.OpCreateAttachment, "POST", "/rest/bug/5/attachment",
+			`"data":"YQ==","file_name":"f","summary":"s","content_type":"text/plain"`,
+			"data=YQ%3D%3D&file_name=f&summary=s&content_type=text/plain",
+		},
+		{mapping.OpUpdateAttachments, "PUT", "/rest/bug/attachment/5", `"summary":"s"`, "summary=s"},
+	}
+}
+
+// Classes are all classes, group by group.
+func Classes() []Class {
+	return slices.Concat(
+		texts("Structure", structures()), texts("Literals", literals()), values("Numbers", numbers()), values("Strings", strs()),
+		texts("Member names", names()), values("Nesting and size", nestings()), texts("Encodings", encodings()), fields(),
+		urlencoded(), multiparts(), framings(), headers(), addresses(),
+	)
+}
+
+// with puts the headers that a body needs before it.
+func with(contentType, body string) string {
+	header := ""
+	if contentType != "" {
+		header = "Content-Type: " + contentType + "\r\n"
+	}
+	return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
+}
+
+// invalid is the answer to what is not JSON, as a tracker gives it (wire-facts.md, section 1, Request bodies).
+func invalid() Outcome { return Outcome{400, mapping.CodeJSON} }
+
+func tooLarge() Outcome { return Outcome{413, mapping.CodeTooLarge} }
+
+// onCreates gives an answer of creates, which miss what they require where an update finds nothing to do.
+func onCreates() map[mapping.Operation]Outcome {
+	missing := Outcome{400, mapping.CodeRequired}
+	return map[mapping.Operation]Outcome{mapping.OpCreateFlagType: missing, mapping.OpCreateAttachment: missing}
+}
+
+// sample is one row of a table of JSON: what it is, its text, and whether it is understood.
+type sample struct {
+	name, text string
+	outcome    Outcome
+}
+
+// texts makes classes of whole bodies.
+func texts(group string, samples []sample) []Class {
+	var classes []Class
+	for _, s := range samples {
+		class := Class{Group: group, Name: s.name, Shown: shown(s.text), Outcome: s.outcome}
+		class.Raw = func(to Target, contentType string) string {
+			return with(contentType, strings.ReplaceAll(s.text, good, to.Members))
+		}
+		if s.outcome.Accepted() && !strings.Contains(s.text, good) {
+			class.By = onCreates()
+		}
+		classes = append(classes, class)
+	}
+	return classes
+}
+
+// good stands for the members of a good body.
+const good = "…"
+
+// values makes classes of a member that the interface does not know, in a body that is good but for it.
+func values(group string, samples []sample) []Class {
+	for i := range samples {
+		samples[i].text = `{` + good + `,"x":` + samples[i].text + `}`
+	}
+	return texts(group, samples)
+}
+
+// shown shortens what a table cannot hold.
+func shown(text string) string {
+	const most = 60
+	quoted := fmt.Sprintf("%+q", text)
+	quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	quoted = strings.ReplaceAll(quoted, `\u2026`, good)
+	if len(quoted) > most {
+		quoted = fmt.Sprintf("%s... (%d bytes)", strings.TrimRight(quoted[:most-20], `\`), len(text))
+	}
+	return quoted
+}
