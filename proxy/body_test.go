@@ -143,6 +143,13 @@ func TestQueryBeatsBody(t *testing.T) {
 	if string(got.Extra.Get("odd")) != `"cb"` || len(got.Extra) != 1 {
 		t.Errorf("extra %s", got.Extra.AppendJSON(nil))
 	}
+	// A create ignores a callback, but does not send it on.
+	var sent created
+	other := serve(t, proxy.Options{Tracker: recordCreates(&sent)})
+	ask(t, "POST", other+"/rest/bug/7/attachment"+key+"&callback=cb", attachmentBody).wantStatus(t, 201)
+	if sent.Extra.Get("callback") != nil {
+		t.Error("a callback was sent on")
+	}
 	framed := ask(t, "PUT", base+"&callback=cb", `{}`)
 	if framed.status != 400 || !strings.HasPrefix(framed.body, `/**/cb({"error":true,"code":67399,`) {
 		t.Errorf("a callback on an update: %+v", framed)

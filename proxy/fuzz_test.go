@@ -1,99 +1,242 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"portico/mapping"
 )
 
-// What a form or query means is checked against net/url, where both have the same rules.
-func FuzzForms(f *testing.F) {
-	for _, seed := range []string{"a=b&c=d", "a=b&a=c", "=x&&a", "a=%41+%zz%", "ids=1&ids=2", "%26=%3D", "a==b", "data=++", "a=\xff", "é=é"} {
+// cleanSegments says by other means than the code what a path means: its segments with their escapes taken off once, dot
+// segments resolved by path.Clean. Names stand as numbers meanwhile, so that nothing in them counts.
+func cleanSegments(escaped string) (segments []string, ok bool) {
+	var names, shape []string
+	for piece := range strings.SplitSeq(escaped, "/") {
+		name, err := url.PathUnescape(piece)
+		if err != nil {
+			return nil, false
+		}
+		if name != "" && name != "." && name != ".." {
+			names = append(names, name)
+			name = strconv.Itoa(len(names) - 1)
+		}
+		shape = append(shape, name)
+	}
+	clean := path.Clean(strings.TrimLeft(strings.Join(shape, "/"), "/"))
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return nil, false
+	}
+	for piece := range strings.SplitSeq(clean, "/") {
+		if i, err := strconv.Atoi(piece); err == nil {
+			segments = append(segments, names[i])
+		}
+	}
+	return segments, true
+}
+
+// FuzzPathSegments holds that a path is refused, or keeps exactly the names that path.Clean leaves of it; and that what it
+// is taken for does not change when it is written with other escapes.
+func FuzzPathSegments(f *testing.F) {
+	for _, seed := range []string{
+		"/rest/flag_type/A%2FB/C%20D", "//rest/./x/../bug//5/attachment/", "/..", "/a/../..", "/%2e%2E/a", "/a/%2E/", "/%", "/a%2", "/%zz/..",
+		"/%2F..%2F..", "/rest/flag_type/..%20", "/A+B&C;d=e", "/%00", "/%FF/%fe", "/rest.cgi/%66lag_type/%e2%82%ac", `/a\..\b`, "/%252e%252e/",
+	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if strings.ContainsAny(text, ";") || strings.Count(text, "&") > 500 || strings.Contains(text, "data") {
+	f.Fuzz(func(t *testing.T, escaped string) {
+		normal, err := normalPath(escaped)
+		want, ok := cleanSegments(escaped)
+		if (err == nil) != ok {
+			t.Fatalf("normalPath(%q) = %q, %v, but acceptable: %v", escaped, normal, err, ok)
+		}
+		if !ok {
 			return
 		}
-		want, err := url.ParseQuery(text)
-		if err != nil {
-			return
+		got, ok := cleanSegments(normal)
+		if !ok || !slices.Equal(got, want) {
+			t.Fatalf("normalPath(%q) = %q of %q, want %q", escaped, normal, got, want)
 		}
-		list, fine := parseQuery(text)
-		if fine != validForm(want) {
-			t.Fatalf("%q: valid UTF-8 %v", text, fine)
+		var rebuilt strings.Builder
+		for _, name := range want {
+			rebuilt.WriteString("/" + url.PathEscape(name))
 		}
-		if delete(want, ""); !fine && validForm(want) {
-			return
+		other, err := normalPath(rebuilt.String())
+		if dots := slices.Contains(want, ".") || slices.Contains(want, ".."); !dots && len(want) > 0 && err != nil {
+			t.Fatalf("normalPath(%q) fails: %v", rebuilt.String(), err)
 		}
-		got := url.Values{}
-		for _, each := range list {
-			if each.name != "" {
-				got.Add(each.name, each.value)
-			}
+		if editsBugs(normal) != editsBugs(other) || climbs(normal) != climbs(other) {
+			t.Fatalf("%q and %q are not taken for the same", normal, other)
 		}
-		if fine && !reflect.DeepEqual(got, want) {
-			t.Fatalf("query %q: %v, want %v", text, got, want)
-		}
-		checkBody(t, text, want)
 	})
 }
 
-func validForm(values url.Values) bool {
-	for name, list := range values {
-		if !utf8.ValidString(name) || slices.ContainsFunc(list, func(value string) bool { return !utf8.ValidString(value) }) {
-			return false
-		}
-	}
-	return true
+// bare is an exchange that is good for nothing but reading what a client sends.
+func bare(t *testing.T, operation mapping.Operation, r *http.Request) *exchange {
+	t.Helper()
+	options := Options{}
+	options.Limits.Limits = options.Limits.Limits.WithDefaults()
+	server := &Server{options: options}
+	return &exchange{server: server, operation: operation, r: r, w: newRecorder(httptest.NewRecorder(), 0), record: &Record{}}
 }
 
-// checkBody reads the same text as the body of a form.
-func checkBody(t *testing.T, text string, want url.Values) {
-	x := &exchange{server: &Server{options: Options{Limits: Limits{Limits: mapping.Limits{}.WithDefaults()}}}}
-	members, err := x.urlencoded(strings.NewReader(text))
-	if !validForm(want) {
-		var refused *mapping.Error
-		if !errors.As(err, &refused) || refused.Code != mapping.CodeJSON {
-			t.Fatalf("form %q: %v", text, err)
-		}
-		return
+// refusal gives the error that a client would see of an error of reading, which must blame the client.
+func refusal(t *testing.T, x *exchange, err error) *mapping.Error {
+	t.Helper()
+	var refused *mapping.Error
+	if !errors.As(x.bodyError(err), &refused) || refused.Status < 400 || refused.Status > 499 {
+		t.Fatalf("not the error of a bad request: %v", err)
 	}
-	if err != nil {
-		t.Fatalf("form %q: %v", text, err)
-	}
-	for name, list := range want {
-		value := members.Get(name)
-		if !value.IsValid() {
-			t.Fatalf("form %q: %s is %s", text, name, value)
-		}
-		if len(list) == 1 && name != "inclusions" && name != "exclusions" {
-			plain, err := jsontext.AppendUnquote(nil, value)
-			if err != nil || string(plain) != list[0] {
-				t.Fatalf("form %q: %s is %s", text, name, value)
-			}
-		}
-	}
+	return refused
 }
 
-// No call of the older interfaces upsets the look into it.
-func FuzzCalls(f *testing.F) {
-	for _, seed := range []string{`{"method":"FlagType.update"}`, `[{"method":1}]`, `{"method":{"method":"x"}}`, "<methodCall><methodName>x</methodName>", "<a>&#0;", "\xff\xfe<"} {
+// FuzzForm holds that a form is refused, or says the same in a body as in a query, and the same as net/url reads where
+// that understands it.
+func FuzzForm(f *testing.F) {
+	for _, seed := range []string{
+		"a=1&b=2", "a=1;a=2&b", "ids=1&ids=2&names=x", "data=YQ+/%3D&file_name=a+b", "%", "a=%zz&%41=%42", "=&&;=;", "a=%ff", "a=\xff",
+		"inclusions=P", "cc_list=a%40example.com", "a=b=c", "\u00e9=%C3%A9", "a=%00",
+	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, path := range []string{"/jsonrpc.cgi", "/xmlrpc.cgi"} {
-			named := strings.Contains(string(body), "FlagType.") || strings.ContainsAny(string(body), `\&<`)
-			if changesFlagTypes(path, body, true) && !named {
-				t.Fatalf("%s: %q changes nothing", path, body)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, ok := parseQuery(string(text))
+		x := bare(t, mapping.OpUpdateFlagTypes, nil)
+		members, err := x.urlencoded(bytes.NewReader(text))
+		switch {
+		case err != nil && ok && len(list) <= formFields:
+			t.Fatalf("%q is fine in a query and no body: %v", text, err)
+		case err == nil && !ok:
+			t.Fatalf("%q is not UTF-8, but %s", text, members.AppendJSON(nil))
+		case err != nil:
+			refusal(t, x, err)
+			return
+		}
+		var want mapping.Members
+		for _, each := range grouped(list) {
+			want = append(want, mapping.Member{Name: each.name, Value: each.value(true)})
+		}
+		if !reflect.DeepEqual(members, want) {
+			t.Fatalf("%q: %s in a body, %s in a query", text, members.AppendJSON(nil), want.AppendJSON(nil))
+		}
+		if _, err := mapping.ParseMembers(members.AppendJSON(nil)); err != nil {
+			t.Fatalf("%q became %q: %v", text, members.AppendJSON(nil), err)
+		}
+		sameAsURL(t, string(text), list)
+	})
+}
+
+// sameAsURL compares a query with what net/url makes of it. It knows no semicolons and no stray percent signs, and turns
+// a plus of base64 to a blank.
+func sameAsURL(t *testing.T, text string, list parameters) {
+	t.Helper()
+	values, err := url.ParseQuery(text)
+	if err != nil || strings.Contains(text, "data") || strings.Contains(text, "%") && len(values["data"]) > 0 {
+		return
+	}
+	got := url.Values{}
+	for _, each := range list {
+		got.Add(each.name, each.value)
+	}
+	if !reflect.DeepEqual(got, values) {
+		t.Fatalf("%q: %v, want %v", text, got, values)
+	}
+}
+
+// FuzzFormPayload holds that a form with an attachment is refused, or keeps its payload, in both kinds of form.
+func FuzzFormPayload(f *testing.F) {
+	const part = "--b\r\nContent-Disposition: form-data; name=\"data\"\r\n\r\nc29tZQ==\r\n--b--\r\n"
+	for _, seed := range []string{
+		part, "--b\r\n\r\nx\r\n--b--", "--b", "--b--", "", strings.Replace(part, "c29t", "%", 1), strings.TrimSuffix(part, "--\r\n"),
+		"data=YQ==&data=Yg==", "data=%", "data=YQ%3d%3d;file_name=f", "data=a b", strings.Replace(part, "name=\"data\"", "name=\"x\"; filename=\"y\"", 1),
+		"--b\r\nContent-Disposition: form-data; name=\"\xff\"\r\n\r\n\xff\r\n--b--", "--b\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=C3\r\n--b--",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, read := range []func(*exchange) (mapping.Members, error){
+			func(x *exchange) (mapping.Members, error) { return x.urlencoded(bytes.NewReader(text)) },
+			func(x *exchange) (mapping.Members, error) { return x.multipart(bytes.NewReader(text), "b") },
+		} {
+			x := bare(t, mapping.OpCreateAttachment, httptest.NewRequest(http.MethodPost, "/", nil))
+			members, err := read(x)
+			if err != nil {
+				refusal(t, x, err)
+			} else {
+				checkPayload(t, x, members)
+			}
+			if err := mapping.CloseBlobs(x.blobs); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func checkPayload(t *testing.T, x *exchange, members mapping.Members) {
+	t.Helper()
+	request, err := mapping.DecodeAttachmentCreate("5", members, x.blobs)
+	if err != nil {
+		refusal(t, x, err)
+	}
+	if members.Get("data") != nil && len(x.blobs) > 0 && (request.Data == nil || request.Data != x.blobs[0]) {
+		t.Fatalf("the payload %v became %v", x.blobs, request.Data)
+	}
+	joined, err := mapping.Join(members.AppendJSON(nil), x.blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole bytes.Buffer
+	if _, err := joined.WriteTo(&whole); err != nil || !utf8.Valid(whole.Bytes()) {
+		t.Fatalf("%q: %v", whole.Bytes(), err)
+	}
+}
+
+// secret is a credential in every request of FuzzCredentials.
+const secret = "Zq7Xv2-credential-Wm4"
+
+// FuzzCredentials holds that no credential is left among the members that are sent on, and none is in an error.
+func FuzzCredentials(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"", `"summary":"s"`, ""}, {"api_key=x&Bugzilla_token=y", `"login":"a","password":"b"`, "Bearer z"}, {"api_key=", `"token":null`, "Basic eA=="},
+		{"login=a;password=b", `"Bugzilla_login":5,"Bugzilla_password":[]`, "Bearer"}, {"a=1&a=2", `"token":{}`, ""}, {"%61pi_key=x", `"api_\u006bey":"x"`, ""},
+		{"callback=f", `"x":{"api_key":"y"}`, ""}, {"password=%ff", `"password":"`, ""}, {"ids=5&ids=6", `"ids":[7]`, "Token t"},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, query, inner, authorization string) {
+		list, ok := parseQuery(query)
+		if !ok || strings.Contains(query+inner+authorization, secret) {
+			return
+		}
+		for _, name := range []string{"api_key", "Bugzilla_password", "token"} {
+			r := httptest.NewRequest("PUT", "/rest/bug/attachment/5", strings.NewReader(`{"`+name+`":"`+secret+`",`+inner+"}"))
+			r.Header.Set("Authorization", authorization)
+			x := bare(t, mapping.OpUpdateAttachments, r)
+			x.query = list
+			members, err := x.members()
+			if err != nil {
+				if told := refusal(t, x, err); strings.Contains(told.Error(), secret) {
+					t.Fatalf("an error tells the credential: %v", told)
+				}
+				continue
+			}
+			if slices.ContainsFunc(members, func(m mapping.Member) bool { return isCredential(m.Name) }) {
+				t.Fatalf("a credential is left: %s", members.AppendJSON(nil))
+			}
+			if bytes.Contains(members.AppendJSON(nil), []byte(secret)) {
+				t.Fatalf("the credential is left: %s", members.AppendJSON(nil))
+			}
+			if x.caller.Anonymous() {
+				t.Fatal("the credential is lost")
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/proxy"
 )
@@ -64,5 +65,33 @@ func TestListenerLeavesAnswersAlone(t *testing.T) {
 	answer := ask(t, "GET", "http://"+inner.Addr().String()+"/", "")
 	if answer.body != fake {
 		t.Errorf("got %s", answer.body)
+	}
+}
+
+// The time that a client has for one answer must not run into the next.
+func TestWriteDeadlineDoesNotOutliveAnAnswer(t *testing.T) {
+	const pause = 50 * time.Millisecond
+	base := serve(t, proxy.Options{ClientPause: proxy.ClientPause{Taking: pause}})
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	reader := bufio.NewReader(connection)
+	for _, c := range []struct {
+		line   string
+		status int
+	}{{"GET /rest/flag_type/P", 200}, {"GET /%", 400}} {
+		_, _ = io.WriteString(connection, c.line+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		answer, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.line, err)
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+		if answer.StatusCode != c.status {
+			t.Errorf("%s: %s", c.line, answer.Status)
+		}
+		time.Sleep(2 * pause) // time itself is under test
 	}
 }

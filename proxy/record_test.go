@@ -178,12 +178,19 @@ func TestDeadlineEndsWhereTheAnswerBegins(t *testing.T) {
 }
 
 func TestClientHangsUp(t *testing.T) {
+	for _, failed := range []error{context.Canceled, &mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonCanceled}} {
+		hangUp(t, failed)
+	}
+}
+
+// hangUp leaves a call that then ends with failed.
+func hangUp(t *testing.T, failed error) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	tracker := &fakeTracker{flagTypes: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
 		close(begun)
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return mapping.FlagTypes{}, ctx.Err()
+		return mapping.FlagTypes{}, failed
 	}}
 	watcher, records := finishing()
 	base := serve(t, proxy.Options{Tracker: tracker, Observer: watcher})

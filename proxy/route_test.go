@@ -43,8 +43,12 @@ func TestMessageShowsThePathWithoutQuery(t *testing.T) {
 }
 
 func TestHeadIsA404WithoutBody(t *testing.T) {
-	base := serve(t, proxy.Options{})
+	watcher, records := finishing()
+	base := serve(t, proxy.Options{Observer: watcher})
 	answer := ask(t, "HEAD", base+"/rest/flag_type/P", "")
+	if got := <-records; got.Bytes != 0 {
+		t.Errorf("%d bytes were counted", got.Bytes)
+	}
 	if answer.status != 404 || answer.body != "" || answer.header.Get("Content-Type") != "application/json; charset=UTF-8" {
 		t.Errorf("got %+v", answer)
 	}
