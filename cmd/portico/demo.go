@@ -52,7 +52,8 @@ func demo(ctx context.Context, env environment, cfg Config) error {
 	main.SetDefaults()
 	cfg.Trackers = map[string]TrackerConfig{"main": main}
 	cfg.Primary = "main"
-	failed := serve(ctx, env, cfg, func(p *program) { printTour(env.stdout, behind, p) })
+	host := facade{env: env, cfg: cfg, started: func(p *program) { printTour(env.stdout, behind, p) }}
+	failed := host.serve(ctx)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := behind.close(closing); failed == nil {

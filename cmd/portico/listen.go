@@ -93,13 +93,15 @@ type program struct {
 	listeners []*listener
 	// draining is told first, so that load balancers turn away in time.
 	draining func()
+	// background are goroutines that end with the context of run.
+	background sync.WaitGroup
 	// closers end what the handlers use, last opened first.
 	closers []func()
 }
 
-// run serves on all listeners until ctx ends or one fails. The first listener
-// is drained first; the operators' own stays up meanwhile.
-func (p *program) run(ctx context.Context, drain time.Duration) error {
+// run serves on all listeners until ctx, which stop ends, is over or one fails.
+// The first listener is drained first; the operators' own stays up meanwhile.
+func (p *program) run(ctx context.Context, drain time.Duration, stop func()) error {
 	failed := make(chan error, len(p.listeners))
 	var running sync.WaitGroup
 	for _, l := range p.listeners {
@@ -111,6 +113,8 @@ func (p *program) run(ctx context.Context, drain time.Duration) error {
 		p.logger.Info("draining", "limit", drain)
 	case err = <-failed:
 	}
+	stop()
+	p.background.Wait()
 	p.draining()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -28,7 +29,8 @@ func serveCommand() command {
 				if err != nil || !ok {
 					return exitFailed, err
 				}
-				if err := serve(ctx, env, cfg, func(*program) {}); err != nil {
+				host := facade{env: env, cfg: cfg, reload: flags, started: func(*program) {}}
+				if err := host.serve(ctx); err != nil {
 					return exitFailed, err
 				}
 				return exitOK, nil
@@ -37,26 +39,59 @@ func serveCommand() command {
 	}
 }
 
-// serve runs a facade until ctx ends or a signal comes. started is called once
-// the sockets are open.
-func serve(ctx context.Context, env environment, cfg Config, started func(*program)) error {
-	logger := newLogger(env.stderr, cfg.Log)
-	rooms, err := build(cfg, env.variable, logger)
+// facade is one run of portico serve.
+type facade struct {
+	env environment
+	cfg Config
+	// reload reads the configuration again at SIGHUP; nil means never.
+	reload *configFlags
+	// started is called once the sockets are open.
+	started func(*program)
+}
+
+// serve runs until ctx ends or a signal comes.
+func (f *facade) serve(ctx context.Context) error {
+	logger := newLogger(f.env.stderr, f.cfg.Log)
+	rooms, err := build(f.cfg, f.env.variable, logger)
 	if err != nil {
 		return err
 	}
-	p, err := open(cfg, rooms, logger)
+	scene := newStage(rooms)
+	p, err := open(f.cfg, scene, logger)
 	if err != nil {
-		rooms.close()
+		scene.close()
 		return err
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	if f.reload != nil {
+		p.background.Go(func() {
+			reloadOnHangup(ctx, scene, func() (*house, error) { return f.rebuild(logger) }, logger)
+		})
+	}
 	logger.Info("listening", "clients", p.listeners[0].address(), "operators", p.listeners[1].address(),
-		"tracker", redactURL(cfg.PrimaryTracker().URL))
-	rooms.admin.SetReady(true)
-	started(p)
-	return p.run(ctx, cfg.Timeouts.Drain)
+		"tracker", redactURL(f.cfg.PrimaryTracker().URL))
+	scene.setReady(true)
+	f.started(p)
+	return p.run(ctx, f.cfg.Timeouts.Drain, stop)
+}
+
+var errNotGood = errors.New("it has problems")
+
+// rebuild reads the configuration again and makes a house of it. Addresses to
+// listen on stay as they are until the next start.
+func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
+	cfg, good, err := f.reload.loadOrReport(f.env)
+	if err != nil {
+		return nil, err
+	}
+	if !good {
+		return nil, errNotGood
+	}
+	if cfg.Listen != f.cfg.Listen || cfg.Admin.Listen != f.cfg.Admin.Listen {
+		logger.Warn("the addresses to listen on change with the next start only")
+	}
+	return build(cfg, f.env.variable, logger)
 }
 
 // variable looks into the environment of the command.
@@ -65,15 +100,15 @@ func (e environment) variable(name string) (string, bool) {
 	return value, value != ""
 }
 
-// open opens both sockets of a house.
-func open(cfg Config, rooms *house, logger *slog.Logger) (*program, error) {
-	clients, err := listen("clients", cfg.Listen, rooms.front, cfg, logger)
+// open opens both sockets.
+func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
+	clients, err := listen("clients", cfg.Listen, scene.front(), cfg, logger)
 	if err != nil {
 		return nil, err
 	}
 	clients.socket = proxy.Listener(clients.socket)
 	clients.server.ConnState = proxy.ConnState
-	operators, err := listen("operators", cfg.Admin.Listen, rooms.admin, cfg, logger)
+	operators, err := listen("operators", cfg.Admin.Listen, scene.back(), cfg, logger)
 	if err != nil {
 		_ = clients.socket.Close()
 		return nil, err
@@ -81,8 +116,8 @@ func open(cfg Config, rooms *house, logger *slog.Logger) (*program, error) {
 	return &program{
 		logger:    logger,
 		listeners: []*listener{clients, operators},
-		draining:  func() { rooms.admin.SetReady(false) },
-		closers:   []func(){rooms.close},
+		draining:  func() { scene.setReady(false) },
+		closers:   []func(){scene.close},
 	}, nil
 }
 

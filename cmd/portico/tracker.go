@@ -65,7 +65,7 @@ func runTracker(ctx context.Context, env environment, address string, options tr
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	p := program{logger: logger, listeners: []*listener{front}, draining: func() {}, closers: []func(){func() { _ = server.Close() }}}
-	if err := p.run(ctx, time.Second); err != nil {
+	if err := p.run(ctx, time.Second, stop); err != nil {
 		return exitFailed, err
 	}
 	return exitOK, nil
