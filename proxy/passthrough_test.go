@@ -1,12 +1,8 @@
 package proxy_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -15,9 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"portico/mapping"
 	"portico/proxy"
 )
 
@@ -153,38 +147,6 @@ func TestPassthroughBelowAPath(t *testing.T) {
 	}
 }
 
-func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
-	dir := t.TempDir()
-	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.BlobDir, o.Limits.BlobMemory, o.Limits.Body = dir, 100, 100000
-	})
-	for _, path := range []string{"/rest/bug", "/jsonrpc.cgi"} {
-		for _, size := range []int{0, 99, 100, 101, 70000} {
-			body := strings.Repeat("b", size)
-			request, err := http.NewRequest("POST", base+path, struct{ io.Reader }{strings.NewReader(body)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			send(t, request).wantStatus(t, 200)
-			if tracker.body != body || tracker.last.ContentLength != int64(size) || len(tracker.last.TransferEncoding) != 0 {
-				t.Errorf("%s, %d bytes: %d bytes arrived with length %d", path, size, len(tracker.body), tracker.last.ContentLength)
-			}
-		}
-	}
-	for _, length := range []int64{-1, 200000} {
-		request, err := http.NewRequest("POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 200000)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.ContentLength = length
-		send(t, request).wantError(t, 413, "200413")
-	}
-	files, err := filesIn(dir)
-	if err != nil || len(files) != 0 {
-		t.Errorf("left behind: %v %v", files, err)
-	}
-}
-
 func TestRedirectsStayWithPortico(t *testing.T) {
 	tracker, base := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com"} })
 	own := base[len("http://"):]
@@ -248,63 +210,6 @@ func TestForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
-func TestTrackerDown(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := &url.URL{Scheme: "http", Host: gone.Addr().String()}
-	gone.Close()
-	base := serve(t, proxy.Options{Passthrough: proxy.Passthrough{Base: address, Transport: &http.Transport{}, Prefixes: []string{"/"}}})
-	for _, path := range []string{"/rest/version", "/xmlrpc.cgi", "/index.cgi"} {
-		answer := ask(t, "POST", base+path, "x")
-		answer.wantError(t, 502, "200502")
-		if got := answer.header.Get("Portico-Error"); got != "tracker-unreachable" {
-			t.Errorf("Portico-Error %q", got)
-		}
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-type timeout struct{ error }
-
-func (timeout) Timeout() bool   { return true }
-func (timeout) Temporary() bool { return false }
-
-func TestPassthroughFailures(t *testing.T) {
-	special := errors.New("special")
-	for _, c := range []struct {
-		err          error
-		method       string
-		status       int
-		code, reason string
-	}{
-		{errors.New("reset"), "GET", 502, "200502", "tracker-unreachable"},
-		{errors.New("reset"), "POST", 502, "200502", "tracker-unreachable; outcome=unknown"},
-		{timeout{errors.New("late")}, "PUT", 504, "200504", "tracker-timeout; outcome=unknown"},
-		{&mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonOverload}, "GET", 503, "200503", "overload"},
-		{special, "GET", 503, "200503", "breaker-open"},
-	} {
-		_, base := behind(t, "", func(o *proxy.Options) {
-			o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
-			o.Passthrough.Failure = func(err error, _ bool) *mapping.Error {
-				if errors.Is(err, special) {
-					return &mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonBreakerOpen}
-				}
-				return nil
-			}
-		})
-		answer := ask(t, c.method, base+"/rest/version", "")
-		answer.wantError(t, c.status, c.code)
-		if got := answer.header.Get("Portico-Error"); got != c.reason {
-			t.Errorf("%v: Portico-Error %q", c.err, got)
-		}
-	}
-}
-
 func TestHeaderCredentialsBecomeParameters(t *testing.T) {
 	reads := false
 	tracker, base := behind(t, "", func(o *proxy.Options) {
@@ -347,206 +252,5 @@ func TestPreflightOfOtherRESTPaths(t *testing.T) {
 	}
 	if got := ask(t, "GET", base+"/rest/bug/1", "").header.Get("Access-Control-Allow-Headers"); strings.Contains(got, "x-bugzilla-api-key") {
 		t.Errorf("allowed: %s", got)
-	}
-}
-
-// Calls that change flag types are announced before the tracker gets them and before the client gets the answer.
-func TestFlagTypeChangesAreAnnounced(t *testing.T) {
-	var order []string
-	var mu sync.Mutex
-	note := func(what string) { mu.Lock(); defer mu.Unlock(); order = append(order, what) }
-	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.FlagTypesChanging = func(ctx context.Context) {
-			if ctx.Err() != nil || proxy.RequestID(ctx) == "" {
-				note("bad context")
-			}
-			note("announced")
-		}
-	})
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { note("carried out"); _, _ = io.WriteString(w, "done") }
-	call := func(method string) string {
-		return "<?xml version='1.0' encoding='iso-8859-1'?>\n<methodCall><methodName>" + method + "</methodName><params/></methodCall>"
-	}
-	big := strings.Repeat(" ", 2<<20)
-	for _, c := range []struct {
-		path, body string
-		announced  bool
-	}{
-		{"/jsonrpc.cgi", `{"method":"FlagType.create","params":[{}],"id":1}`, true},
-		{"/jsonrpc.cgi", `{"params":[{"method":"Bug.get"}],"id":"method","method":"\u0046lagType.update"}`, true},
-		{"/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"FlagType.update"}]`, true},
-		{"/jsonrpc.cgi", `{"method":"FlagType.get","params":[{"text":"FlagType.update","method":"FlagType.update"}]}`, false},
-		{"/jsonrpc.cgi", `{"method":"Bug.get","method2":"FlagType.update"}`, false},
-		{"/jsonrpc.cgi", `{"method": FlagType.update`, true},
-		{"/jsonrpc.cgi", `{{{`, false},
-		{"/jsonrpc.cgi", `{"method":"FlagType.update","x":"` + big + `"}`, true},
-		{"/xmlrpc.cgi", call("FlagType.create"), true},
-		{"/xmlrpc.cgi", call(" Flag&#84;ype.update\n"), true},
-		{"/xmlrpc.cgi", call("Bug.add_attachment"), false},
-		{"/xmlrpc.cgi", "<methodCall><methodName>FlagType.update", true},
-		{"/xmlrpc.cgi", "not XML", false},
-		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
-		{"/editflagtypes.cgi", "action=update&id=1", true},
-		{"/rest/bug", `{"method":"FlagType.update"}`, false},
-	} {
-		order = nil
-		answer := ask(t, "POST", base+c.path, c.body)
-		if answer.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {
-			t.Errorf("%s: %d of %d bytes arrived, length %d", c.path, len(tracker.body), len(c.body), tracker.last.ContentLength)
-		}
-		want := []string{"carried out"}
-		if c.announced {
-			want = []string{"announced", "carried out", "announced"}
-		}
-		if !slices.Equal(order, want) {
-			t.Errorf("%s %.80s: %v, want %v", c.path, c.body, order, want)
-		}
-	}
-}
-
-func TestFlagTypeChangesAreAnnouncedAfterAFailureToo(t *testing.T) {
-	announced := 0
-	_, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.FlagTypesChanging = func(context.Context) { announced++ }
-		o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("lost") })
-	})
-	ask(t, "POST", base+"/jsonrpc.cgi", `{"method":"FlagType.update"}`).wantError(t, 502, "200502")
-	if announced != 2 {
-		t.Errorf("announced %d times", announced)
-	}
-}
-
-func TestPassthroughStreams(t *testing.T) {
-	more := make(chan struct{})
-	tracker, base := behind(t, "", nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "first")
-		_ = http.NewResponseController(w).Flush()
-		<-more
-		_, _ = io.WriteString(w, "second")
-	}
-	response, err := http.Get(base + "/buglist.cgi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	head := make([]byte, 5)
-	if _, err := io.ReadFull(response.Body, head); err != nil || string(head) != "first" {
-		t.Fatalf("%s %v", head, err)
-	}
-	close(more)
-	rest, err := io.ReadAll(response.Body)
-	if err != nil || string(rest) != "second" {
-		t.Errorf("%s %v", rest, err)
-	}
-}
-
-func TestBrokenPassthroughIsCut(t *testing.T) {
-	tracker, base := behind(t, "", nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100000")
-		_, _ = io.WriteString(w, strings.Repeat("x", 50000))
-	}
-	response, err := http.Get(base + "/attachment.cgi?id=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if text, err := io.ReadAll(response.Body); err == nil {
-		t.Errorf("the client took %q for all", text)
-	}
-}
-
-func TestClientOfPassthroughHangsUp(t *testing.T) {
-	begun, ended := make(chan struct{}), make(chan struct{})
-	watcher, records := finishing()
-	_, base := behind(t, "", func(o *proxy.Options) {
-		o.Observer = watcher
-		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			close(begun)
-			<-r.Context().Done()
-			close(ended)
-			return nil, r.Context().Err()
-		})
-	})
-	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintf(connection, "POST /xmlrpc.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
-	<-begun
-	connection.Close()
-	<-ended
-	if got := <-records; got.Status != proxy.StatusClientGone || got.Operation != proxy.OpPassthrough {
-		t.Errorf("record %+v", got)
-	}
-}
-
-func TestPassthroughUploadStreams(t *testing.T) {
-	arrived := make(chan string, 1)
-	_, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			head := make([]byte, 5)
-			_, err := io.ReadFull(r.Body, head)
-			arrived <- string(head)
-			if err == nil {
-				_, err = io.Copy(io.Discard, r.Body)
-			}
-			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
-		})
-	})
-	body, w := io.Pipe()
-	request, err := http.NewRequest("POST", base+"/attachment.cgi", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.ContentLength = 10
-	go func() {
-		_, _ = io.WriteString(w, "first")
-		if got := <-arrived; got != "first" {
-			t.Errorf("arrived %q", got)
-		}
-		_, _ = io.WriteString(w, "later")
-		w.Close()
-	}()
-	send(t, request).wantStatus(t, 200)
-}
-
-func TestPassthroughNeedsItsParts(t *testing.T) {
-	for _, p := range []proxy.Passthrough{
-		{Base: &url.URL{Scheme: "ftp", Host: "x"}, Transport: http.DefaultTransport},
-		{Base: &url.URL{Scheme: "http"}, Transport: http.DefaultTransport},
-		{Base: &url.URL{Scheme: "http", Host: "x"}},
-	} {
-		if _, err := proxy.New(proxy.Options{Tracker: &fakeTracker{}, Passthrough: p}); err == nil {
-			t.Errorf("%+v was taken", p)
-		}
-	}
-	if _, err := proxy.New(proxy.Options{}); err == nil {
-		t.Error("no tracker was taken")
-	}
-	if _, err := proxy.New(proxy.Options{Tracker: &fakeTracker{}, Responses: "x"}); err == nil {
-		t.Error("odd responses were taken")
-	}
-}
-
-func TestBinaryBodiesPassUnchanged(t *testing.T) {
-	tracker, base := behind(t, "", nil)
-	content := make([]byte, 1<<20)
-	for i := range content {
-		content[i] = byte(i * 7)
-	}
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }
-	answer := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
-	if !bytes.Equal([]byte(answer.body), content) || tracker.body != string(content) {
-		t.Error("a body was changed")
-	}
-}
-
-func TestClientThatSendsTooSlowlyIsNotTheTrackersFault(t *testing.T) {
-	_, base := behind(t, "", func(o *proxy.Options) { o.ClientPause.Sending = 50 * time.Millisecond })
-	answer := raw(t, base, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
-	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":200408`) {
-		t.Errorf("got %s", answer)
 	}
 }

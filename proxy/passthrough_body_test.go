@@ -1,0 +1,163 @@
+package proxy_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/proxy"
+)
+
+func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
+	dir := t.TempDir()
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir, o.Limits.BlobMemory, o.Limits.Body = dir, 100, 100000
+	})
+	for _, path := range []string{"/rest/bug", "/jsonrpc.cgi"} {
+		for _, size := range []int{0, 99, 100, 101, 70000} {
+			body := strings.Repeat("b", size)
+			request, err := http.NewRequest("POST", base+path, struct{ io.Reader }{strings.NewReader(body)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, request).wantStatus(t, 200)
+			if tracker.body != body || tracker.last.ContentLength != int64(size) || len(tracker.last.TransferEncoding) != 0 {
+				t.Errorf("%s, %d bytes: %d bytes arrived with length %d", path, size, len(tracker.body), tracker.last.ContentLength)
+			}
+		}
+	}
+	for _, length := range []int64{-1, 200000} {
+		request, err := http.NewRequest("POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 200000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.ContentLength = length
+		send(t, request).wantError(t, 413, "200413")
+	}
+	files, err := filesIn(dir)
+	if err != nil || len(files) != 0 {
+		t.Errorf("left behind: %v %v", files, err)
+	}
+}
+
+func TestPassthroughStreams(t *testing.T) {
+	more := make(chan struct{})
+	tracker, base := behind(t, "", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		<-more
+		_, _ = io.WriteString(w, "second")
+	}
+	response, err := http.Get(base + "/buglist.cgi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(response.Body, head); err != nil || string(head) != "first" {
+		t.Fatalf("%s %v", head, err)
+	}
+	close(more)
+	rest, err := io.ReadAll(response.Body)
+	if err != nil || string(rest) != "second" {
+		t.Errorf("%s %v", rest, err)
+	}
+}
+
+func TestBrokenPassthroughIsCut(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100000")
+		_, _ = io.WriteString(w, strings.Repeat("x", 50000))
+	}
+	response, err := http.Get(base + "/attachment.cgi?id=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("the client took %q for all", text)
+	}
+}
+
+func TestClientOfPassthroughHangsUp(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	watcher, records := finishing()
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Observer = watcher
+		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			close(begun)
+			<-r.Context().Done()
+			close(ended)
+			return nil, r.Context().Err()
+		})
+	})
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(connection, "POST /xmlrpc.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+	<-begun
+	connection.Close()
+	<-ended
+	if got := <-records; got.Status != proxy.StatusClientGone || got.Operation != proxy.OpPassthrough {
+		t.Errorf("record %+v", got)
+	}
+}
+
+func TestPassthroughUploadStreams(t *testing.T) {
+	arrived := make(chan string, 1)
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			head := make([]byte, 5)
+			_, err := io.ReadFull(r.Body, head)
+			arrived <- string(head)
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body)
+			}
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
+		})
+	})
+	body, w := io.Pipe()
+	request, err := http.NewRequest("POST", base+"/attachment.cgi", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ContentLength = 10
+	go func() {
+		_, _ = io.WriteString(w, "first")
+		if got := <-arrived; got != "first" {
+			t.Errorf("arrived %q", got)
+		}
+		_, _ = io.WriteString(w, "later")
+		w.Close()
+	}()
+	send(t, request).wantStatus(t, 200)
+}
+
+func TestBinaryBodiesPassUnchanged(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	content := make([]byte, 1<<20)
+	for i := range content {
+		content[i] = byte(i * 7)
+	}
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }
+	answer := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
+	if !bytes.Equal([]byte(answer.body), content) || tracker.body != string(content) {
+		t.Error("a body was changed")
+	}
+}
+
+func TestClientThatSendsTooSlowlyIsNotTheTrackersFault(t *testing.T) {
+	_, base := behind(t, "", func(o *proxy.Options) { o.ClientPause.Sending = 50 * time.Millisecond })
+	answer := raw(t, base, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
+	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":200408`) {
+		t.Errorf("got %s", answer)
+	}
+}

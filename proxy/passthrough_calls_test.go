@@ -1,0 +1,158 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"portico/mapping"
+	"portico/proxy"
+)
+
+func TestTrackerDown(t *testing.T) {
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := &url.URL{Scheme: "http", Host: gone.Addr().String()}
+	gone.Close()
+	base := serve(t, proxy.Options{Passthrough: proxy.Passthrough{Base: address, Transport: &http.Transport{}, Prefixes: []string{"/"}}})
+	for _, path := range []string{"/rest/version", "/xmlrpc.cgi", "/index.cgi"} {
+		answer := ask(t, "POST", base+path, "x")
+		answer.wantError(t, 502, "200502")
+		if got := answer.header.Get("Portico-Error"); got != "tracker-unreachable" {
+			t.Errorf("Portico-Error %q", got)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type timeout struct{ error }
+
+func (timeout) Timeout() bool   { return true }
+func (timeout) Temporary() bool { return false }
+
+func TestPassthroughFailures(t *testing.T) {
+	special := errors.New("special")
+	for _, c := range []struct {
+		err          error
+		method       string
+		status       int
+		code, reason string
+	}{
+		{errors.New("reset"), "GET", 502, "200502", "tracker-unreachable"},
+		{errors.New("reset"), "POST", 502, "200502", "tracker-unreachable; outcome=unknown"},
+		{timeout{errors.New("late")}, "PUT", 504, "200504", "tracker-timeout; outcome=unknown"},
+		{&mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonOverload}, "GET", 503, "200503", "overload"},
+		{special, "GET", 503, "200503", "breaker-open"},
+	} {
+		_, base := behind(t, "", func(o *proxy.Options) {
+			o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
+			o.Passthrough.Failure = func(err error, _ bool) *mapping.Error {
+				if errors.Is(err, special) {
+					return &mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonBreakerOpen}
+				}
+				return nil
+			}
+		})
+		answer := ask(t, c.method, base+"/rest/version", "")
+		answer.wantError(t, c.status, c.code)
+		if got := answer.header.Get("Portico-Error"); got != c.reason {
+			t.Errorf("%v: Portico-Error %q", c.err, got)
+		}
+	}
+}
+
+// Calls that change flag types are announced before the tracker gets them and before the client gets the answer.
+func TestFlagTypeChangesAreAnnounced(t *testing.T) {
+	var order []string
+	var mu sync.Mutex
+	note := func(what string) { mu.Lock(); defer mu.Unlock(); order = append(order, what) }
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.FlagTypesChanging = func(ctx context.Context) {
+			if ctx.Err() != nil || proxy.RequestID(ctx) == "" {
+				note("bad context")
+			}
+			note("announced")
+		}
+	})
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { note("carried out"); _, _ = io.WriteString(w, "done") }
+	call := func(method string) string {
+		return "<?xml version='1.0' encoding='iso-8859-1'?>\n<methodCall><methodName>" + method + "</methodName><params/></methodCall>"
+	}
+	big := strings.Repeat(" ", 2<<20)
+	for _, c := range []struct {
+		path, body string
+		announced  bool
+	}{
+		{"/jsonrpc.cgi", `{"method":"FlagType.create","params":[{}],"id":1}`, true},
+		{"/jsonrpc.cgi", `{"params":[{"method":"Bug.get"}],"id":"method","method":"\u0046lagType.update"}`, true},
+		{"/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"FlagType.update"}]`, true},
+		{"/jsonrpc.cgi", `{"method":"FlagType.get","params":[{"text":"FlagType.update","method":"FlagType.update"}]}`, false},
+		{"/jsonrpc.cgi", `{"method":"Bug.get","method2":"FlagType.update"}`, false},
+		{"/jsonrpc.cgi", `{"method": FlagType.update`, true},
+		{"/jsonrpc.cgi", `{{{`, false},
+		{"/jsonrpc.cgi", `{"method":"FlagType.update","x":"` + big + `"}`, true},
+		{"/xmlrpc.cgi", call("FlagType.create"), true},
+		{"/xmlrpc.cgi", call(" Flag&#84;ype.update\n"), true},
+		{"/xmlrpc.cgi", call("Bug.add_attachment"), false},
+		{"/xmlrpc.cgi", "<methodCall><methodName>FlagType.update", true},
+		{"/xmlrpc.cgi", "not XML", false},
+		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
+		{"/editflagtypes.cgi", "action=update&id=1", true},
+		{"/rest/bug", `{"method":"FlagType.update"}`, false},
+	} {
+		order = nil
+		answer := ask(t, "POST", base+c.path, c.body)
+		if answer.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {
+			t.Errorf("%s: %d of %d bytes arrived, length %d", c.path, len(tracker.body), len(c.body), tracker.last.ContentLength)
+		}
+		want := []string{"carried out"}
+		if c.announced {
+			want = []string{"announced", "carried out", "announced"}
+		}
+		if !slices.Equal(order, want) {
+			t.Errorf("%s %.80s: %v, want %v", c.path, c.body, order, want)
+		}
+	}
+}
+
+func TestFlagTypeChangesAreAnnouncedAfterAFailureToo(t *testing.T) {
+	announced := 0
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.FlagTypesChanging = func(context.Context) { announced++ }
+		o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("lost") })
+	})
+	ask(t, "POST", base+"/jsonrpc.cgi", `{"method":"FlagType.update"}`).wantError(t, 502, "200502")
+	if announced != 2 {
+		t.Errorf("announced %d times", announced)
+	}
+}
+
+func TestPassthroughNeedsItsParts(t *testing.T) {
+	for _, p := range []proxy.Passthrough{
+		{Base: &url.URL{Scheme: "ftp", Host: "x"}, Transport: http.DefaultTransport},
+		{Base: &url.URL{Scheme: "http"}, Transport: http.DefaultTransport},
+		{Base: &url.URL{Scheme: "http", Host: "x"}},
+	} {
+		if _, err := proxy.New(proxy.Options{Tracker: &fakeTracker{}, Passthrough: p}); err == nil {
+			t.Errorf("%+v was taken", p)
+		}
+	}
+	if _, err := proxy.New(proxy.Options{}); err == nil {
+		t.Error("no tracker was taken")
+	}
+	if _, err := proxy.New(proxy.Options{Tracker: &fakeTracker{}, Responses: "x"}); err == nil {
+		t.Error("odd responses were taken")
+	}
+}
