@@ -42,7 +42,7 @@ prepare: ## install what the tests need and the machine lacks
 
 .PHONY: lint
 lint: format vet $(LINT) ## check form, vet and linters
-	$(LINT) run ./...
+	$(LINT) run --allow-parallel-runners ./...
 
 .PHONY: fix
 fix: $(LINT) ## format, and mend what the linters can mend themselves
