@@ -226,6 +226,7 @@ func TestHeaderCredentialsBecomeParameters(t *testing.T) {
 		{"/rest/bug/1", []string{"X-BUGZILLA-LOGIN", "a", "X-BUGZILLA-PASSWORD", "p"}, "/rest/bug/1?Bugzilla_login=a&Bugzilla_password=p"},
 		{"/rest/bug/1?api_key=Q", []string{"X-BUGZILLA-API-KEY", "K"}, "/rest/bug/1?api_key=Q"},
 		{"/rest/bug/1", []string{"X-BUGZILLA-API-KEY", ""}, "/rest/bug/1"},
+		{"/rest/valid_login?login=a", []string{"X-BUGZILLA-API-KEY", "K"}, "/rest/valid_login?login=a&Bugzilla_api_key=K"},
 		{"/rest/bug/1", nil, "/rest/bug/1"},
 		{"/xmlrpc.cgi", []string{"X-BUGZILLA-API-KEY", "K"}, "/xmlrpc.cgi"},
 	} {
