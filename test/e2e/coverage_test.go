@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,7 +53,7 @@ func table(t *testing.T, document string) [][]string {
 		case strings.Trim(line, "|-: ") == "":
 			head = false
 		case !head:
-			cells := strings.Split(strings.Trim(line, "|"), " | ")
+			cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
 			for i := range cells {
 				cells[i] = strings.TrimSpace(cells[i])
 			}
@@ -110,5 +112,52 @@ func TestGapsInTheTableAreFound(t *testing.T) {
 	if wrong := disagree([]string{"TestA", "TestB"}, []string{"TestB", "TestC"}); len(wrong) != 2 ||
 		!regexp.MustCompile("TestA").MatchString(wrong[0]) || !regexp.MustCompile("TestC").MatchString(wrong[1]) {
 		t.Errorf("got %q", wrong)
+	}
+}
+
+// namesIn lists the tests that a text names.
+func namesIn(cell string) []string {
+	return regexp.MustCompile(`Test(Duty|Client)_\w+`).FindAllString(cell, -1)
+}
+
+func TestEveryClientAndDutyHasItsRow(t *testing.T) {
+	t.Parallel()
+	rows := table(t, "clients.md")
+	var named []string
+	duties := map[string]bool{}
+	for _, row := range rows {
+		tests := namesIn(row[len(row)-1])
+		if len(tests) == 0 {
+			t.Errorf("the row of %s names no test", row[0])
+		}
+		named = append(named, tests...)
+		number, err := strconv.Atoi(row[0])
+		if err != nil {
+			continue
+		}
+		duties[row[0]] = true
+		for _, name := range tests {
+			if !strings.HasPrefix(name, fmt.Sprintf("TestDuty_%02d_", number)) {
+				t.Errorf("the row of duty %d names %s", number, name)
+			}
+		}
+	}
+	for number := range 21 {
+		if !duties[strconv.Itoa(number+1)] {
+			t.Errorf("duty %d has no row", number+1)
+		}
+	}
+	for _, wrong := range disagree(named, append(testNames(t, "TestDuty_"), testNames(t, "TestClient_")...)) {
+		t.Error(wrong)
+	}
+	for _, row := range rows {
+		if len(row) != 5 {
+			continue // a row of the second table, whose first cell is the number
+		}
+		for _, number := range strings.Split(row[3], ", ") {
+			if !duties[number] {
+				t.Errorf("%s leans on %q, which is no duty", row[0], number)
+			}
+		}
 	}
 }
