@@ -11,22 +11,28 @@ import (
 	"portico/test/wire"
 )
 
-// Scripted is a tracker that gives one recorded answer to whatever it is asked.
+// Scripted is a tracker that gives one recorded answer to whatever it is asked, and remembers the question.
 type Scripted struct {
 	mu     sync.Mutex
 	answer wire.Response
-	asked  int
+	asked  *Asked
 }
 
-// Say sets the next answer and forgets how often the tracker was asked.
+// Asked is a request that reached the tracker.
+type Asked struct {
+	Method, Target, ContentType string
+	Body                        []byte
+}
+
+// Say sets the next answer and forgets what the tracker was asked.
 func (s *Scripted) Say(answer wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer, s.asked = answer, 0
+	s.answer, s.asked = answer, nil
 }
 
-// Asked tells how often the tracker was asked since Say.
-func (s *Scripted) Asked() int {
+// Asked gives the last request since Say, nil when there was none.
+func (s *Scripted) Asked() *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
@@ -34,9 +40,9 @@ func (s *Scripted) Asked() int {
 
 // ServeHTTP implements http.Handler.
 func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
+	body, _ := io.ReadAll(r.Body) // what was cut short counts as it is
 	s.mu.Lock()
-	s.asked++
+	s.asked = &Asked{Method: r.Method, Target: r.RequestURI, ContentType: r.Header.Get("Content-Type"), Body: body}
 	answer := s.answer
 	s.mu.Unlock()
 	for name, value := range answer.Headers {
@@ -44,15 +50,15 @@ func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header()[http.CanonicalHeaderKey(name)] = []string{value}
 		}
 	}
-	body := unframed(answer)
+	text := unframed(answer)
 	if r.URL.Path == "/jsonrpc.cgi" {
-		body = envelope(answer)
+		text = envelope(answer)
 	}
 	if r.Method != http.MethodHead && answer.Status != http.StatusNotModified {
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(text)
 }
 
 // unframed takes the callback off a recorded JSONP answer, since Portico asks

@@ -1,0 +1,154 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/test/wire"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/transport"
+)
+
+// House is Portico, without a cache, in front of a scripted tracker, both on sockets of their own.
+type House struct {
+	scripted *Scripted
+	address  string
+	closers  []func() error
+}
+
+// Open builds a house. change may put something before the tracker's client; nil puts nothing.
+func Open(change func(upstream.Tracker) upstream.Tracker) (*House, error) {
+	h := &House{scripted: &Scripted{}}
+	if err := h.open(change); err != nil {
+		return nil, errors.Join(fmt.Errorf("open a house for the recordings: %w", err), h.Close())
+	}
+	return h, nil
+}
+
+func (h *House) open(change func(upstream.Tracker) upstream.Tracker) error {
+	dir, err := os.MkdirTemp("", "portico-replay-*")
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, func() error { return os.RemoveAll(dir) })
+	behind, err := h.serve(h.scripted, func(inner net.Listener) net.Listener { return inner })
+	if err != nil {
+		return err
+	}
+	facade, err := h.facade(behind, dir, change)
+	if err != nil {
+		return err
+	}
+	front, err := h.serve(facade, proxy.Listener)
+	h.address = front.String()
+	return err
+}
+
+// facade is Portico. The recordings have many failures in a row, at which a breaker would open.
+func (h *House) facade(behind *url.URL, dir string, change func(upstream.Tracker) upstream.Tracker) (http.Handler, error) {
+	stack, err := transport.Chain(nil, transport.Options{Break: transport.BreakOptions{Unanswered: 1 << 20, MinRequests: 1 << 20}})
+	if err != nil {
+		return nil, err
+	}
+	h.closers = append(h.closers, func() error { stack.Close(); return nil })
+	client, err := bugzilla.New(bugzilla.Options{
+		URL: behind, Dialect: "bugzilla-5", Transport: stack, Split: mapping.SplitOptions{Dir: dir},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var tracker upstream.Tracker = client
+	if change != nil {
+		tracker = change(client)
+	}
+	return proxy.New(proxy.Options{
+		Tracker: tracker, BlobDir: dir,
+		Passthrough: proxy.Passthrough{Base: behind, Transport: stack, Prefixes: []string{"/"}},
+	})
+}
+
+// serve answers on a free port of this machine until the house is closed.
+func (h *House) serve(handler http.Handler, wrap func(net.Listener) net.Listener) (*url.URL, error) {
+	socket, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return &url.URL{}, err
+	}
+	server := &http.Server{Handler: handler, ConnState: proxy.ConnState}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(wrap(socket)) }()
+	h.closers = append(h.closers, func() error {
+		err := server.Close()
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		return err
+	})
+	return &url.URL{Scheme: "http", Host: socket.Addr().String()}, nil
+}
+
+// Close ends everything, the last opened first.
+func (h *House) Close() error {
+	var failed error
+	for len(h.closers) > 0 {
+		last := len(h.closers) - 1
+		failed = errors.Join(failed, h.closers[last]())
+		h.closers = h.closers[:last]
+	}
+	return failed
+}
+
+// Result is what became of one exchange.
+type Result struct {
+	wire.Exchange
+	// Status is that of Portico's answer.
+	Status int
+	// Asked is what the tracker was asked; nil when it was not.
+	Asked *Asked
+	// Diff is what differs from the recorded answer and is not accounted for everywhere.
+	Diff []string
+	// Account is the row that says why, if there is one.
+	Account Account
+}
+
+// Kind says how the answer stands to the recorded one.
+func (r *Result) Kind() Kind {
+	switch {
+	case len(r.Diff) == 0:
+		return Same
+	case r.Account.Kind == "":
+		return Different
+	default:
+		return r.Account.Kind
+	}
+}
+
+// Run sends every exchange whose answer is known through Portico, while the tracker gives the recorded answer.
+func (h *House) Run(ctx context.Context, exchanges []wire.Exchange) []Result {
+	accounts := Accounts()
+	var results []Result
+	for _, exchange := range exchanges {
+		if exchange.Response == nil {
+			continue
+		}
+		result := Result{Exchange: exchange}
+		result.Account, _ = accountOf(accounts, exchange.Name)
+		h.scripted.Say(*exchange.Response)
+		got, err := wire.Send(ctx, h.address, exchange.Request)
+		if err != nil {
+			result.Diff = []string{err.Error()}
+		} else {
+			result.Diff = significant(wire.Diff(*exchange.Response, got))
+		}
+		result.Status, result.Asked = got.Status, h.scripted.Asked()
+		results = append(results, result)
+	}
+	return results
+}

@@ -1,0 +1,161 @@
+package facade
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"portico/mapping"
+	"portico/test/wire"
+)
+
+// intro is what the page says before its figures.
+const intro = `# Compatibility passport
+
+What became of %d recorded requests to a real tracker (Bugzilla 5.2), sent through Portico to a tracker that gives the recorded answers.
+The answers to %d of them are known and were compared: status, JSON, and the headers that a client can lean on. The others are listed at
+the end. ` + "`go run ./test/wire/passport`" + ` writes this page, and a test compares it with the recordings.
+
+## Answers
+
+- **same**: no client can tell Portico's answer from the recorded one.
+- **better by design**: it differs for a reason that is given below and in [divergences.md](divergences.md).
+- **not replayable**: the recorded answer cannot be given again.
+- **different**: nobody has explained the difference.
+
+`
+
+// legend explains the columns of the tables of fields.
+const legend = `## Fields
+
+Each exchange counts once in the row of each of its fields:
+
+- **passed on**: the tracker got the field as the client sent it, at the same place.
+- **defaulted**: the client did not send it, Portico did.
+- **translated**: the tracker got it in another form or at another place: booleans as 1 and 0, lists as the tracker's text, ids in the body.
+- **left out**: the tracker did not get it, because it has no meaning there: null on creates, parameters of reads that it does not know.
+- **answered by Portico**: with success, and the tracker was not asked.
+- **refused by Portico**: the tracker was not asked.
+- **refused by the tracker**: it was asked, and its refusal was passed on. Where Portico sent a value in another shape, such as a text for an
+  array, the recorded refusal was of the client's shape, and the field counts as translated.
+
+A refusal counts for the field that the exchange was recorded to try out; where that is none, or where who asks is the reason, it counts for
+the request as a whole, in the row ` + "`(request)`" + `. Members and parameters that the interface does not name are summed up as ` + "`(others)`" + `.
+`
+
+// WritePassport runs the recordings' results into docs/COMPATIBILITY.md.
+func WritePassport(out io.Writer, exchanges []wire.Exchange, results []Result) error {
+	var page strings.Builder
+	tables := Passport(exchanges, results)
+	fmt.Fprintf(&page, intro, len(exchanges), len(results))
+	writeTotals(&page, tables)
+	writeAccounts(&page, results)
+	page.WriteString("\n" + legend)
+	for i := range tables {
+		writeFields(&page, &tables[i])
+	}
+	writeSkipped(&page, tables)
+	_, err := io.WriteString(out, page.String())
+	return err
+}
+
+func writeTotals(page *strings.Builder, tables []Table) {
+	kinds := []Kind{Same, Better, Unplayable, Different}
+	page.WriteString("| operation | exchanges |")
+	for _, kind := range kinds {
+		fmt.Fprintf(page, " %s |", kind)
+	}
+	page.WriteString(" skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	all := Table{Kinds: map[Kind]int{}}
+	line := func(name string, table *Table) {
+		fmt.Fprintf(page, "| %s | %d |", name, table.Exchanges())
+		for _, kind := range kinds {
+			fmt.Fprintf(page, " %d |", table.Kinds[kind])
+		}
+		fmt.Fprintf(page, " %d |\n", len(table.Skipped))
+	}
+	for i := range tables {
+		line(title(tables[i].Operation), &tables[i])
+		for kind, count := range tables[i].Kinds {
+			all.Kinds[kind] += count
+		}
+		all.Skipped = append(all.Skipped, tables[i].Skipped...)
+	}
+	line("**all**", &all)
+}
+
+// title names an operation as the interface does.
+func title(operation mapping.Operation) string {
+	if operation == "" {
+		return "other requests"
+	}
+	return string(operation)
+}
+
+func writeAccounts(page *strings.Builder, results []Result) {
+	page.WriteString("\n## Reasons for differences\n\n| reason | kind | exchanges |\n|---|---|--:|\n")
+	for _, account := range Accounts() {
+		count := 0
+		for _, result := range results {
+			if slices.Contains(account.Names, result.Name) && result.Kind() == account.Kind {
+				count++
+			}
+		}
+		fmt.Fprintf(page, "| %s | %s | %d |\n", account.Reason, account.Kind, count)
+	}
+	page.WriteString(`
+These differ on every answer and are not counted: the tracker's unquoted ETag and its cookie for anonymous callers, which Portico does
+not hand on; the length, which Portico tells; and ` + "`flag_id`" + `, the second name of a new flag type's id.
+`)
+}
+
+func writeFields(page *strings.Builder, table *Table) {
+	fmt.Fprintf(page, "\n### %s\n\n%d exchanges, of which %d without a known answer are not in the table.\n\n",
+		title(table.Operation), table.Exchanges()+len(table.Skipped), len(table.Skipped))
+	page.WriteString("| field | exchanges | passed on | defaulted | translated | left out | answered by Portico | refused by Portico | refused by the tracker |\n")
+	page.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, row := range table.Rows {
+		fmt.Fprintf(page, "| `%s` | %d |", row.Field, row.Total())
+		for _, count := range row.Counts {
+			fmt.Fprintf(page, " %d |", count)
+		}
+		page.WriteString("\n")
+	}
+}
+
+// writeSkipped lists names, those that differ after the last dot only together.
+func writeSkipped(page *strings.Builder, tables []Table) {
+	page.WriteString("\n## Skipped exchanges\n\nThe answers to these are not part of the recordings.\n")
+	for i := range tables {
+		if len(tables[i].Skipped) == 0 {
+			continue
+		}
+		fmt.Fprintf(page, "\n**%s** (%d): ", title(tables[i].Operation), len(tables[i].Skipped))
+		page.WriteString(strings.Join(folded(tables[i].Skipped), " · ") + "\n")
+	}
+}
+
+// folded joins neighbours that share all but the last part of their names.
+func folded(names []string) []string {
+	var groups, ends []string
+	last := ""
+	flush := func() {
+		if len(ends) == 1 {
+			groups = append(groups, "`"+last+ends[0]+"`")
+		} else if len(ends) > 1 {
+			groups = append(groups, "`"+last+"{"+strings.Join(ends, ",")+"}`")
+		}
+		ends = nil
+	}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		dot := strings.LastIndexByte(name, '.') + 1
+		if name[:dot] != last {
+			flush()
+			last = name[:dot]
+		}
+		ends = append(ends, name[dot:])
+	}
+	flush()
+	return groups
+}

@@ -1,0 +1,86 @@
+package facade
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/test/wire"
+)
+
+// TestPassportIsCurrent compares docs/COMPATIBILITY.md with the recordings.
+func TestPassportIsCurrent(t *testing.T) {
+	exchanges, err := wire.Load(recordings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := WritePassport(&want, exchanges, replay(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../../docs/COMPATIBILITY.md")
+	if err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("docs/COMPATIBILITY.md is out of date (%v); run: go run ./test/wire/passport", err)
+	}
+}
+
+// TestFates holds the account of some exchanges against what their requests say.
+func TestFates(t *testing.T) {
+	results := replay(t, nil)
+	for _, c := range []struct {
+		name  string
+		field string
+		want  Fate
+	}{
+		{"ft.create.minimal", "name", Passed},
+		{"ft.create.minimal", "target_type", Defaulted},
+		{"ft.create.is_active.false", "is_active", Translated},
+		{"ft.create.cc_list.array", "cc_list", Translated},
+		{"ft.create.inclusions.bare_object", "inclusions", Translated},
+		{"ft.create.sortkey.0", "sortkey", RefusedHere},
+		{"ft.create.sortkey.null", "sortkey", LeftOut},
+		{"ft.create.inclusions.unknown", "inclusions", RefusedThere},
+		{"ft.get.slash.encoded", "component", Translated},
+		{"ft.create.unknown_field", others, Passed},
+		{"att.get.3.anon", "attachment_id", Passed},
+		{"att.update.ids.other", "ids", RefusedHere},
+		{"att.update.flags.string", "flags", RefusedHere},
+		{"ft.get.options", request, Answered},
+		{"ft.create.json.trailing", request, RefusedHere},
+	} {
+		i := slices.IndexFunc(results, func(r Result) bool { return r.Name == c.name })
+		if i < 0 {
+			t.Errorf("%s has no known answer", c.name)
+			continue
+		}
+		operation, _ := operationOf(results[i].Request.Method, results[i].Request.Path)
+		if got, there := fatesIn(operation, &results[i])[c.field]; !there || got != c.want {
+			t.Errorf("%s: the fate of %s is %d (%v), want %d", c.name, c.field, got, there, c.want)
+		}
+	}
+}
+
+func TestOperationOf(t *testing.T) {
+	for request, want := range map[string]mapping.Operation{
+		"GET /rest/flag_type/P":                   mapping.OpFlagTypes,
+		"GET /rest.cgi/flag_type/P/C?x=/y":        mapping.OpFlagTypes,
+		"GET //rest//bug//5/attachment":           mapping.OpBugAttachments,
+		"GET /rest/bug/attachment/attachment":     mapping.OpBugAttachments,
+		"PUT /rest/bug/attachment/5":              mapping.OpUpdateAttachments,
+		"POST /rest/bug/5/attachment?api_key=key": mapping.OpCreateAttachment,
+		"PUT /rest/bug/attachment":                "",
+		"GET /rest/bug/5/attachment/":             "",
+		"HEAD /rest/flag_type/P":                  "",
+		"POST /jsonrpc.cgi":                       "",
+		"GET /rest/flag_type":                     "",
+		"GET /":                                   "",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		if got, _ := operationOf(method, target); got != want {
+			t.Errorf("%s is %q, want %q", request, got, want)
+		}
+	}
+}
