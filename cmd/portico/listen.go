@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -23,7 +24,7 @@ type listener struct {
 
 // listen opens the socket, so that a taken address is an error at start.
 func listen(name, address string, handler http.Handler, cfg Config, logger *slog.Logger) (*listener, error) {
-	socket, err := net.Listen("tcp", address)
+	socket, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for %s: %w", name, err)
 	}
@@ -129,7 +130,7 @@ func (p *program) run(ctx context.Context, drain time.Duration, stop func()) err
 
 // close ends what the handlers used.
 func (p *program) close() {
-	for i := len(p.closers) - 1; i >= 0; i-- {
-		p.closers[i]()
+	for _, v := range slices.Backward(p.closers) {
+		v()
 	}
 }

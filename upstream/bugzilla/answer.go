@@ -33,12 +33,10 @@ func (e *badAnswer) Error() string { return e.text }
 // closes the body unless a document streams it.
 func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document, error) {
 	document, err := c.read(call, response)
-	var bad *badAnswer
-	if errors.As(err, &bad) {
+	if _, ok := errors.AsType[*badAnswer](err); ok {
 		transport.Fail(response.Body, err)
 	}
-	var said *mapping.Error
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*mapping.Error](err); ok {
 		said.RetryAfter = retryAfter(response.Header)
 	}
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 // failure turns whatever went wrong with a call into the error that a client
 // may see. What a tracker said itself stays as it is.
 func failure(call *Call, err error) error {
-	var said *mapping.Error
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*mapping.Error](err); ok {
 		return said
 	}
 	failed := classify(err)
@@ -39,8 +38,7 @@ func Failure(err error, write bool) *mapping.Error {
 
 // classify gives code, status and reason by the kind of failure.
 func classify(err error) *mapping.Error {
-	var known *transport.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*transport.Error](err); ok {
 		failed := classifyTransport(known.Reason)
 		failed.RetryAfter = known.RetryAfter
 		return failed

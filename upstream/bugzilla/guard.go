@@ -88,20 +88,20 @@ func (s *bracketScan) skipString(p []byte) []byte {
 		s.escaped = false
 		return p[1:]
 	}
-	quote := bytes.IndexByte(p, '"')
+	before, after, ok := bytes.Cut(p, []byte{'"'})
 	inside := p
-	if quote >= 0 {
-		inside = p[:quote]
+	if ok {
+		inside = before
 	}
 	if escape := bytes.IndexByte(inside, '\\'); escape >= 0 {
 		s.escaped = true
 		return p[escape+1:]
 	}
-	if quote < 0 {
+	if !ok {
 		return nil
 	}
 	s.inString = false
-	return p[quote+1:]
+	return after
 }
 
 func (s *bracketScan) closed() bool { return s.begun && s.depth == 0 && !s.inString }

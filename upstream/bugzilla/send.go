@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -42,9 +43,7 @@ func newREST(next http.RoundTripper) *resty.Client {
 // send makes the one HTTP request of a call. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
 	header, query := requestHeader(caller, call), url.Values{}
-	for name, values := range call.Query {
-		query[name] = values
-	}
+	maps.Copy(query, call.Query)
 	credentials := authorize(c.Dialect(ctx), call, caller, query, header)
 	if call.Body != nil {
 		body, err := call.payload(credentials)
@@ -74,8 +73,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 // withoutURL drops the URL that net/http puts before an error, because its
 // query may hold a credential.
 func withoutURL(err error) error {
-	var shown *url.Error
-	if errors.As(err, &shown) {
+	if shown, ok := errors.AsType[*url.Error](err); ok {
 		return shown.Err
 	}
 	return err

@@ -33,7 +33,7 @@ func (d *download) Read(p []byte) (int, error) {
 	d.timer.Reset(d.f.o.BodyIdleTimeout)
 	n, err := d.inner.Read(p)
 	d.timer.Stop()
-	if err == nil || err == io.EOF { //nolint:errorlint // exactly io.EOF is the whole answer
+	if err == nil || err == io.EOF {
 		return n, err
 	}
 	e := d.explain(err)

@@ -42,7 +42,7 @@ func TestMeasureReportsEveryEndOnce(t *testing.T) {
 		}, Sample{Method: "GET", Class: Read, Status: 200, BytesIn: 10}},
 		"never closed, context ended": {func(rt http.RoundTripper) error {
 			ctx, cancel := context.WithCancel(WithShadow(t.Context()))
-			_, err := rt.RoundTrip(request(t, ctx, http.MethodGet, big.url, "")) //nolint:bodyclose // on purpose
+			_, err := rt.RoundTrip(request(t, ctx, http.MethodGet, big.url, ""))
 			cancel()
 			return err
 		}, Sample{Method: "GET", Class: Shadow, Status: 200, Reason: Canceled}},

@@ -90,7 +90,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 // attempt is one request and as much of its answer as is read ahead.
 func (r *retry) attempt(req *http.Request) attempt {
 	countTry(req.Context())
-	resp, err := r.next.RoundTrip(req)
+	resp, err := r.next.RoundTrip(req) //nolint:bodyclose // the caller of RoundTrip closes it, or the next attempt does
 	a := attempt{resp: resp, err: err}
 	if err == nil && !transient(resp.StatusCode) && !marksOf(req.Context()).stream {
 		a.cut = prefetch(resp, r.o.Prefetch)

@@ -64,7 +64,7 @@ func privateAttachments(t *testing.T, s Subject) {
 func upload(bugs ...string) mapping.AttachmentCreate {
 	request := mapping.AttachmentCreate{
 		Bugs: bugs, Data: mapping.BlobFromRaw([]byte("some content\n")),
-		FileName: ptr("f.txt"), Summary: ptr("made by the contract"), ContentType: ptr("text/plain"),
+		FileName: new("f.txt"), Summary: new("made by the contract"), ContentType: new("text/plain"),
 	}
 	request.SetDefaults()
 	return request
@@ -72,7 +72,7 @@ func upload(bugs ...string) mapping.AttachmentCreate {
 
 func attachmentCreated(t *testing.T, s Subject) {
 	request := upload("7", "8")
-	request.IsPatch, request.ContentType = ptr(true), nil
+	request.IsPatch, request.ContentType = new(true), nil
 	request.SetDefaults()
 	reply, err := s.Tracker.CreateAttachment(t.Context(), s.caller("dev"), request)
 	created := read[struct {
@@ -121,7 +121,7 @@ func (s Subject) updateAttachments(t *testing.T, user string, request mapping.At
 
 func attachmentsUpdated(t *testing.T, s Subject) {
 	changes := s.updateAttachments(t, "dev", mapping.AttachmentUpdate{
-		IDs: []int64{1, 5}, Summary: ptr("a new summary"), IsObsolete: ptr(true),
+		IDs: []int64{1, 5}, Summary: new("a new summary"), IsObsolete: new(true),
 	})
 	if len(changes) != 2 || changes[0].ID != 1 || changes[1].ID != 5 {
 		t.Fatalf("got %+v, want the changes of 1 and 5", changes)
@@ -131,12 +131,12 @@ func attachmentsUpdated(t *testing.T, s Subject) {
 			t.Errorf("attachment %d reports %+v", change.ID, change.Changes)
 		}
 	}
-	s.updateAttachments(t, "dev", mapping.AttachmentUpdate{IDs: []int64{1}, ContentType: ptr("text/html")})
-	s.updateAttachments(t, "dev", mapping.AttachmentUpdate{IDs: []int64{1}, IsPatch: ptr(true)})
+	s.updateAttachments(t, "dev", mapping.AttachmentUpdate{IDs: []int64{1}, ContentType: new("text/html")})
+	s.updateAttachments(t, "dev", mapping.AttachmentUpdate{IDs: []int64{1}, IsPatch: new(true)})
 	if one := s.byID(t, "", "1").Attachments["1"]; one.IsPatch != 1 || one.ContentType != "text/plain" {
 		t.Errorf("a patch has content type %q", one.ContentType)
 	}
-	_, err := s.Tracker.UpdateAttachments(t.Context(), s.caller("dev"), mapping.AttachmentUpdate{IDs: []int64{99999}, Summary: ptr("x")})
+	_, err := s.Tracker.UpdateAttachments(t.Context(), s.caller("dev"), mapping.AttachmentUpdate{IDs: []int64{99999}, Summary: new("x")})
 	wantCode(t, err, 32000, 400)
 }
 
@@ -144,7 +144,7 @@ func attachmentFlags(t *testing.T, s Subject) {
 	flags := func(flag mapping.FlagChange) []attachmentChange {
 		return s.updateAttachments(t, "dev", mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{flag}})
 	}
-	set := flags(mapping.FlagChange{TypeID: ptr(int64(1)), Status: "?", Requestee: ptr("plain@example.com"), New: ptr(true)})
+	set := flags(mapping.FlagChange{TypeID: new(int64(1)), Status: "?", Requestee: new("plain@example.com"), New: new(true)})
 	if set[0].Changes["flagtypes.name"].Added != "review?(plain@example.com)" {
 		t.Errorf("setting a flag reports %+v", set[0].Changes)
 	}
@@ -152,11 +152,11 @@ func attachmentFlags(t *testing.T, s Subject) {
 	if len(held) != 1 || held[0].Status != "?" {
 		t.Fatalf("attachment 5 holds flags %+v, want one review?", held)
 	}
-	flags(mapping.FlagChange{ID: ptr(held[0].ID), Status: "+"})
+	flags(mapping.FlagChange{ID: new(held[0].ID), Status: "+"})
 	if held := s.byID(t, "", "5").Attachments["5"].Flags; len(held) != 1 || held[0].Status != "+" {
 		t.Errorf("attachment 5 holds flags %+v, want one review+", held)
 	}
-	flags(mapping.FlagChange{Name: ptr("review"), Status: "X"})
+	flags(mapping.FlagChange{Name: new("review"), Status: "X"})
 	if held := s.byID(t, "", "5").Attachments["5"].Flags; len(held) != 0 {
 		t.Errorf("attachment 5 still holds flags %+v", held)
 	}

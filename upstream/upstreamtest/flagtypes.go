@@ -53,7 +53,7 @@ func flagTypesOddNames(t *testing.T, s Subject) {
 }
 
 func create(name string) mapping.FlagTypeCreate {
-	request := mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Name: ptr(name), Description: ptr("made by the contract")}}
+	request := mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Name: new(name), Description: new("made by the contract")}}
 	request.SetDefaults()
 	return request
 }
@@ -73,7 +73,7 @@ func (s Subject) createType(t *testing.T, request mapping.FlagTypeCreate) int64 
 
 func flagTypeCreated(t *testing.T, s Subject) {
 	request := create("contract-type")
-	request.CCList = ptr("a@example.com, b@example.com")
+	request.CCList = new("a@example.com, b@example.com")
 	request.Inclusions = &mapping.Scopes{{Product: "TestProduct", Components: []string{"Component A"}}}
 	id := s.createType(t, request)
 	made, ok := s.types(t, "", "TestProduct", "Component A").named("contract-type")
@@ -108,7 +108,7 @@ func flagTypeWriteShows(t *testing.T, s Subject) {
 	if _, ok := s.types(t, "", "TestProduct", "").named("shows-at-once"); !ok {
 		t.Error("the created type is missing in the next read")
 	}
-	s.updateTypes(t, mapping.FlagTypeUpdate{IDs: []int64{id}, FlagTypeFields: mapping.FlagTypeFields{Name: ptr("renamed-at-once")}})
+	s.updateTypes(t, mapping.FlagTypeUpdate{IDs: []int64{id}, FlagTypeFields: mapping.FlagTypeFields{Name: new("renamed-at-once")}})
 	if _, ok := s.types(t, "", "TestProduct", "").named("renamed-at-once"); !ok {
 		t.Error("the new name is missing in the next read")
 	}
@@ -134,7 +134,7 @@ func (s Subject) updateTypes(t *testing.T, request mapping.FlagTypeUpdate) []typ
 func flagTypesUpdatedAsUnion(t *testing.T, s Subject) {
 	changes := s.updateTypes(t, mapping.FlagTypeUpdate{
 		IDs: []int64{1, 2}, Names: []string{"dupname"},
-		FlagTypeFields: mapping.FlagTypeFields{Sortkey: ptr(77)},
+		FlagTypeFields: mapping.FlagTypeFields{Sortkey: new(77)},
 	})
 	ids := make([]int64, 0, len(changes))
 	for _, change := range changes {
@@ -153,7 +153,7 @@ func flagTypesUpdatedAsUnion(t *testing.T, s Subject) {
 }
 
 func flagTypeUpdateAllOrNothing(t *testing.T, s Subject) {
-	request := mapping.FlagTypeUpdate{IDs: []int64{1, 99999}, FlagTypeFields: mapping.FlagTypeFields{Name: ptr("half-done")}}
+	request := mapping.FlagTypeUpdate{IDs: []int64{1, 99999}, FlagTypeFields: mapping.FlagTypeFields{Name: new("half-done")}}
 	_, err := s.Tracker.UpdateFlagTypes(t.Context(), s.caller("editor"), request)
 	wantCode(t, err, 51, 404)
 	if _, ok := s.types(t, "", "TestProduct", "").named("half-done"); ok {

@@ -155,4 +155,3 @@ func (s Subject) typesError(ctx context.Context, user, product, component string
 	return err
 }
 
-func ptr[T any](value T) *T { return &value }
