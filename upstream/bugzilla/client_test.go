@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -226,12 +227,24 @@ func TestNothingOfACredentialInErrors(t *testing.T) {
 func FuzzGuard(f *testing.F) {
 	f.Add([]byte(`{"a":"b\"}","c":[1,{}]}`), 3)
 	f.Add([]byte(`{"a":"b`), 1)
+	f.Add([]byte(`{"a":"\\\\","b\\":"\""}`), 6)
 	f.Fuzz(func(t *testing.T, text []byte, split int) {
 		if split < 0 || split > len(text) {
 			return
 		}
 		var scan bracketScan
 		scan.feed(text)
+		var object map[string]json.RawMessage
+		if json.Unmarshal(text, &object) == nil && object != nil && !scan.closed() {
+			t.Fatalf("%q is an object and counts as cut short", text)
+		}
+		var bytewise bracketScan
+		for i := range text {
+			bytewise.feed(text[i : i+1])
+		}
+		if bytewise != scan {
+			t.Fatalf("%q read at once leaves %+v, byte by byte %+v", text, scan, bytewise)
+		}
 		g := newGuard(text[:split], io.NopCloser(bytes.NewReader(text[split:])))
 		rest, err := io.ReadAll(g)
 		if (err == nil) != scan.closed() {

@@ -82,26 +82,33 @@ func (s *bracketScan) feed(p []byte) {
 	}
 }
 
-// skipString gives what follows the closing quote, or nothing.
+// skipString gives what follows the closing quote, or nothing. A quote is
+// escaped when an odd number of backslashes stands before it, so nothing else of
+// the string needs a look.
 func (s *bracketScan) skipString(p []byte) []byte {
 	if s.escaped {
 		s.escaped = false
-		return p[1:]
+		p = p[1:]
 	}
-	before, after, ok := bytes.Cut(p, []byte{'"'})
-	inside := p
-	if ok {
-		inside = before
+	for from := 0; ; {
+		quote := bytes.IndexByte(p[from:], '"')
+		if quote < 0 {
+			s.escaped = endsInEscape(p)
+			return nil
+		}
+		from += quote
+		if !endsInEscape(p[:from]) {
+			s.inString = false
+			return p[from+1:]
+		}
+		from++
 	}
-	if escape := bytes.IndexByte(inside, '\\'); escape >= 0 {
-		s.escaped = true
-		return p[escape+1:]
-	}
-	if !ok {
-		return nil
-	}
-	s.inString = false
-	return after
+}
+
+// endsInEscape tells whether the byte after p is escaped.
+func endsInEscape(p []byte) bool {
+	trimmed := bytes.TrimRight(p, `\`)
+	return (len(p)-len(trimmed))%2 == 1
 }
 
 func (s *bracketScan) closed() bool { return s.begun && s.depth == 0 && !s.inString }

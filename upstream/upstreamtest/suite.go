@@ -154,4 +154,3 @@ func (s Subject) typesError(ctx context.Context, user, product, component string
 	_, err := s.Tracker.FlagTypes(ctx, s.caller(user), mapping.FlagTypesRequest{Product: product, Component: component})
 	return err
 }
-
