@@ -83,6 +83,9 @@ func FuzzPathSegments(f *testing.F) {
 // bare is an exchange that is good for nothing but reading what a client sends.
 func bare(t *testing.T, operation mapping.Operation, r *http.Request) *exchange {
 	t.Helper()
+	if r == nil {
+		r = httptest.NewRequest("PUT", "/", nil)
+	}
 	options := Options{}
 	options.Limits.Limits = options.Limits.Limits.WithDefaults()
 	server := &Server{options: options}
@@ -203,6 +206,11 @@ func checkPayload(t *testing.T, x *exchange, members mapping.Members) {
 // secret is a credential in every request of FuzzCredentials.
 const secret = "Zq7Xv2-credential-Wm4"
 
+// credentialMembers are the members that real clients put it in (wire-facts.md, section 1, Credentials).
+var credentialMembers = []string{
+	"api_key", "Bugzilla_api_key", "login", "Bugzilla_login", "password", "Bugzilla_password", "token", "Bugzilla_token",
+}
+
 // FuzzCredentials holds that no credential is left among the members that are sent on, and none is in an error.
 func FuzzCredentials(f *testing.F) {
 	for _, seed := range [][3]string{
@@ -217,7 +225,7 @@ func FuzzCredentials(f *testing.F) {
 		if !ok || strings.Contains(query+inner+authorization, secret) {
 			return
 		}
-		for _, name := range []string{"api_key", "Bugzilla_password", "token"} {
+		for _, name := range credentialMembers {
 			r := httptest.NewRequest("PUT", "/rest/bug/attachment/5", strings.NewReader(`{"`+name+`":"`+secret+`",`+inner+"}"))
 			r.Header.Set("Authorization", authorization)
 			x := bare(t, mapping.OpUpdateAttachments, r)
@@ -229,14 +237,11 @@ func FuzzCredentials(f *testing.F) {
 				}
 				continue
 			}
-			if slices.ContainsFunc(members, func(m mapping.Member) bool { return isCredential(m.Name) }) {
+			if slices.ContainsFunc(members, func(m mapping.Member) bool { return slices.Contains(credentialMembers, m.Name) }) {
 				t.Fatalf("a credential is left: %s", members.AppendJSON(nil))
 			}
 			if bytes.Contains(members.AppendJSON(nil), []byte(secret)) {
 				t.Fatalf("the credential is left: %s", members.AppendJSON(nil))
-			}
-			if x.caller.Anonymous() {
-				t.Fatal("the credential is lost")
 			}
 		}
 	})
