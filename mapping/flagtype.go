@@ -140,11 +140,15 @@ func (r *FlagTypeFields) check(found problems) {
 }
 
 // trim takes the blanks off that the tracker would not store. A blank name is
-// wrong in another way than a missing one, so this comes after the checks.
+// wrong in another way than a missing one, so this comes after the checks. The
+// blanks around a 0 stay: without them the tracker would take it for no name.
 func (r *FlagTypeFields) trim() {
 	for _, text := range []*string{r.Name, r.Description} {
-		if text != nil {
-			*text = strings.TrimSpace(*text)
+		if text == nil {
+			continue
+		}
+		if trimmed := strings.TrimSpace(*text); !isFalsy(trimmed) {
+			*text = trimmed
 		}
 	}
 }
