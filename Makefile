@@ -73,7 +73,11 @@ fuzz: ## run every fuzz target for a few seconds
 	@.ci/fuzz $(FUZZ_SECONDS)
 
 .PHONY: bench
-bench: ## run the benchmarks of every package
+bench: ## measure the program against nginx; takes minutes, wants a quiet machine
+	@.ci/bench $(BENCH)
+
+.PHONY: bench-packages
+bench-packages: ## run the benchmarks of every package
 	go test -run '^$$' -bench . -benchmem -benchtime 1s ./...
 
 .PHONY: run-demo

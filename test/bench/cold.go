@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+const (
+	coldClients = 500
+	coldDelay   = 200 * time.Millisecond
+)
+
+// cold has a crowd ask for one key that nobody has, from one process and from two on one Redis.
+func cold(ctx context.Context, b *bench) error {
+	tracker, err := b.tracker(ctx)
+	if err != nil {
+		return err
+	}
+	defer tracker.stop()
+	front, err := newGate(ctx, tracker.url("/"))
+	if err != nil {
+		return err
+	}
+	defer front.close()
+	front.delay.Store(int64(coldDelay))
+	redis, err := b.redis(ctx)
+	if err != nil {
+		return err
+	}
+	defer redis.stop()
+	servers := make([]*server, 2)
+	for i := range servers {
+		servers[i], err = b.facade(ctx, facade{
+			name: fmt.Sprint("portico ", i), tracker: "http://" + front.address + "/", redis: "redis://" + redis.address + "/0", level: "info",
+		})
+		if err != nil {
+			return err
+		}
+		defer servers[i].stop()
+	}
+	for _, processes := range []int{1, 2} {
+		if err := b.coldCrowds(ctx, front, servers[:processes]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coldCrowds asks several times, as somebody else each time.
+func (b *bench) coldCrowds(ctx context.Context, front *gate, servers []*server) error {
+	b.report.title(fmt.Sprintf("%d clients on one cold key, a tracker that takes %s, processes: %d", coldClients, coldDelay, len(servers)))
+	most := int64(0)
+	var ratios []float64
+	for round := range min(b.rounds, len(otherKeys)/2) {
+		front.reads.Store(0)
+		front.slowest()
+		answers, err := crowd{
+			clients: coldClients, times: 1, key: otherKeys[round+len(otherKeys)/2*(len(servers)-1)],
+			address: func(n int) string { return servers[n%len(servers)].url(hotPath) },
+			prelude: func(n int) string { return servers[n%len(servers)].url(noPath) },
+		}.read(ctx)
+		if err != nil {
+			return err
+		}
+		if err := allGood(answers); err != nil {
+			return err
+		}
+		took, p99 := front.slowest(), percentile(milliseconds(answers), .99)
+		b.report.say("asked of the tracker: %d, its time %6.1f ms, p99 of the clients %6.1f ms, slowest %6.1f ms",
+			front.reads.Load(), took.Seconds()*1000, p99, percentile(milliseconds(answers), 1))
+		most, ratios = max(most, front.reads.Load()), append(ratios, p99/1000/took.Seconds())
+	}
+	b.report.target("requests to the tracker, at worst", float64(most), 1)
+	b.report.target("p99 by the tracker's time, median of the rounds", spreadOf(ratios).middle, 1.15)
+	return nil
+}
+
+// allGood tells of an answer that is not 200.
+func allGood(answers []seen) error {
+	for _, each := range answers {
+		if each.status != http.StatusOK {
+			return fmt.Errorf("an answer was %d, %s", each.status, each.cache)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// key is one of the fixture's: of a user with no rights beyond those of everybody.
+const key = "PlainKey00000000000000000000000000000000"
+
+// otherKeys are those of ten other users, each of whom has answers of his own.
+var otherKeys = []string{
+	"AdminKey00000000000000000000000000000000", "EditorKey0000000000000000000000000000000",
+	"InsiderKey000000000000000000000000000000", "DevKey0000000000000000000000000000000000",
+	"NothingKey000000000000000000000000000000", "SecretKey0000000000000000000000000000000",
+	"GranterKey000000000000000000000000000000", "RequesterKey0000000000000000000000000000",
+	"PeditorKey000000000000000000000000000000", "ExinsiderKey0000000000000000000000000000",
+}
+
+var wrkRequests = regexp.MustCompile(`(\d+) requests in`)
+
+// wrk loads an address and gives the number of answers. A status that is no success is an error.
+func wrk(ctx context.Context, connections int, length time.Duration, address string) (int, error) {
+	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
+		"--duration", strconv.Itoa(int(length.Seconds()))+"s", address)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
+	}
+	found := wrkRequests.FindSubmatch(out)
+	if found == nil || strings.Contains(string(out), "Non-2xx") || strings.Contains(string(out), "Socket errors") {
+		return 0, fmt.Errorf("wrk met errors at %s: %s", address, out)
+	}
+	count, err := strconv.Atoi(string(found[1]))
+	if err != nil || count == 0 {
+		return 0, fmt.Errorf("wrk got no answer: %s", out)
+	}
+	return count, nil
+}
+
+// client is one HTTP client with connections of its own.
+func client(connections int) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true}}
+}
+
+// seen is one answer.
+type seen struct {
+	status int
+	cache  string
+	size   int64
+	took   time.Duration
+}
+
+// get reads an address to its end.
+func get(ctx context.Context, from *http.Client, address, as string) (seen, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, withKey(address, as), http.NoBody)
+	if err != nil {
+		return seen{}, err
+	}
+	return do(from, r)
+}
+
+// withKey adds a key in the one form that the tracker understands too, so that both peers give the same answers.
+func withKey(address, key string) string { return address + "?Bugzilla_api_key=" + key }
+
+func do(from *http.Client, r *http.Request) (seen, error) {
+	begun := time.Now()
+	response, err := from.Do(r)
+	if err != nil {
+		return seen{}, err
+	}
+	size, err := io.Copy(io.Discard, response.Body)
+	return seen{
+		response.StatusCode, response.Header.Get("Cache-Status") + response.Header.Get("X-Cache"), size, time.Since(begun),
+	}, errors.Join(err, response.Body.Close())
+}
+
+// crowd is a number of clients that read at once.
+type crowd struct {
+	clients int
+	// each of them reads so often.
+	times int
+	key   string
+	// address gives what the nth of them reads, prelude what it reads before the clock begins, to have a connection.
+	address, prelude func(n int) string
+}
+
+// read gives all answers.
+func (c crowd) read(ctx context.Context) ([]seen, error) {
+	all, failures := make([][]seen, c.clients), make([]error, c.clients)
+	begin := make(chan struct{})
+	var ready, done sync.WaitGroup
+	for n := range c.clients {
+		ready.Add(1)
+		done.Go(func() {
+			failures[n] = c.one(ctx, n, &all[n], func() { ready.Done(); <-begin })
+		})
+	}
+	ready.Wait()
+	close(begin)
+	done.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat(all...), nil
+}
+
+// one is one client of the crowd. It speaks HTTP over a bare connection, because http.Client costs several times what is to
+// be measured, and both share the cores.
+func (c crowd) one(ctx context.Context, n int, answers *[]seen, wait func()) error {
+	line, err := openLine(ctx, c.prelude(n))
+	if err == nil {
+		defer line.close()
+		_, err = line.get(c.prelude(n), c.key)
+	}
+	wait()
+	for i := 0; i < c.times && err == nil; i++ {
+		var answer seen
+		answer, err = line.get(c.address(n), c.key)
+		*answers = append(*answers, answer)
+	}
+	return err
+}
+
+// noPath is answered by Portico itself.
+const noPath = "/rest/flag_type"
+
+// milliseconds gives how long the answers took.
+func milliseconds(answers []seen) []float64 {
+	figures := make([]float64, 0, len(answers))
+	for _, each := range answers {
+		figures = append(figures, each.took.Seconds()*1000)
+	}
+	return figures
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// report prints what was seen and remembers whether it was good enough.
+type report struct{ missed int }
+
+func (r *report) met() bool { return r.missed == 0 }
+
+// say prints one line.
+func (r *report) say(format string, arguments ...any) { fmt.Printf(format+"\n", arguments...) }
+
+// title begins an experiment.
+func (r *report) title(text string) { r.say("\n## %s\n", text) }
+
+// target prints a figure beside what it should be at most.
+func (r *report) target(what string, figure, most float64) {
+	verdict := "met"
+	if figure > most {
+		verdict = "MISSED"
+		r.missed++
+	}
+	r.say("%-70s %9.3f   target at most %g: %s", what, figure, most, verdict)
+}
+
+// machine says where this was measured.
+func (r *report) machine(ctx context.Context) {
+	load, _ := os.ReadFile("/proc/loadavg")
+	r.say("%d cores, load %s, %s", runtime.NumCPU(), strings.TrimSpace(string(load)), runtime.Version())
+	for _, command := range [][]string{{"nginx", "-v"}, {"redis-server", "--version"}} {
+		text, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+		if err == nil {
+			r.say("%s", strings.TrimSpace(string(text)))
+		}
+	}
+}
+
+// spread is the least, the middle and the greatest of some figures.
+type spread struct{ least, middle, most float64 }
+
+func spreadOf(figures []float64) spread {
+	sorted := slices.Sorted(slices.Values(figures))
+	return spread{sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1]}
+}
+
+func (s spread) String() string {
+	return fmt.Sprintf("%8.1f %8.1f %8.1f", s.least, s.middle, s.most)
+}
+
+// percentile gives the figure below which a share of them lie.
+func percentile(figures []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(figures))
+	return sorted[min(len(sorted)-1, int(float64(len(sorted))*share))]
+}
