@@ -99,7 +99,7 @@ func Targets() []Target {
 // Classes are all classes, group by group.
 func Classes() []Class {
 	return slices.Concat(
-		texts("Structure", structures()), texts("Literals", literals()), values("Numbers", numbers()), values("Strings", strs()),
+		texts("Structure", structures()), texts("Separators", separators()), texts("Literals", literals()), values("Numbers", numbers()), values("Strings", strs()),
 		texts("Member names", names()), values("Nesting and size", nestings()), texts("Encodings", encodings()), fields(),
 		urlencoded(), multiparts(), framings(), headers(), addresses(),
 	)

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// structures are whole bodies whose brackets, commas and colons are wrong, or merely unusual.
+// structures are whole bodies that are no object, or not only one, or whose brackets do not fit.
 func structures() []sample {
 	return []sample{
 		{"nothing", "", Outcome{}},
@@ -34,6 +34,28 @@ func structures() []sample {
 		{"an opening bracket only", "[", invalid()},
 		{"a closing brace too many", "{…}}", invalid()},
 		{"a closing bracket too many", "{…}]", invalid()},
+		{"text after the object", "{…} x", invalid()},
+		{"a second object", "{…}{…}", invalid()},
+		{"a second object in another line", "{…}\n{…}", invalid()},
+		{"a comma after the object", "{…},", invalid()},
+		{"a hash comment after the object", "{…}#", invalid()},
+		{"NUL after the object", "{…}\x00", invalid()},
+		{"NUL before the object", "\x00{…}", invalid()},
+		{"NUL only", "\x00", invalid()},
+		{"a word joiner before the object", "\u2060{…}", invalid()},
+		{"XML", "<x/>", invalid()},
+		{"form text", "a=b", invalid()},
+		{"a backslash", `\`, invalid()},
+		{"a quotation mark", `"`, invalid()},
+		{"JavaScript", "var x = {…};", invalid()},
+		{"a prefix against inclusion", ")]}'\n{…}", invalid()},
+		{"text sequences", "\x1e{…}\n", invalid()},
+	}
+}
+
+// separators are whole bodies whose commas, colons and blanks are wrong.
+func separators() []sample {
+	return []sample{
 		{"a trailing comma", "{…,}", invalid()},
 		{"a leading comma", "{,…}", invalid()},
 		{"a comma twice", `{…,,"x":1}`, invalid()},
@@ -49,27 +71,11 @@ func structures() []sample {
 		{"an equals sign for a colon", `{…,"x"=1}`, invalid()},
 		{"a name without value", `{…,"x"}`, invalid()},
 		{"a value without name", `{…,:1}`, invalid()},
-		{"text after the object", "{…} x", invalid()},
-		{"a second object", "{…}{…}", invalid()},
-		{"a second object in another line", "{…}\n{…}", invalid()},
-		{"a comma after the object", "{…},", invalid()},
-		{"a hash comment after the object", "{…}#", invalid()},
 		{"a block comment", "{…,/* c */\"x\":1}", invalid()},
 		{"a line comment", "{…,// c\n\"x\":1}", invalid()},
 		{"a form feed for a blank", "{…,\f\"x\":1}", invalid()},
 		{"a vertical tab for a blank", "{…,\v\"x\":1}", invalid()},
 		{"a no-break space for a blank", "{…,\u00a0\"x\":1}", invalid()},
-		{"a word joiner before the object", "\u2060{…}", invalid()},
-		{"NUL after the object", "{…}\x00", invalid()},
-		{"NUL before the object", "\x00{…}", invalid()},
-		{"NUL only", "\x00", invalid()},
-		{"XML", "<x/>", invalid()},
-		{"form text", "a=b", invalid()},
-		{"a backslash", `\`, invalid()},
-		{"a quotation mark", `"`, invalid()},
-		{"JavaScript", "var x = {…};", invalid()},
-		{"a prefix against inclusion", ")]}'\n{…}", invalid()},
-		{"text sequences", "\x1e{…}\n", invalid()},
 	}
 }
 
