@@ -17,9 +17,9 @@ COPY --from=build --chown=65532:65532 /out/data /data
 WORKDIR /data
 ENV PORTICO_BLOBS_DIR=/data/spool
 
-# Loopback is of no use in a container. Publish 9080 to operators only: nothing
-# asks for a password there.
-ENV PORTICO_LISTEN=:8080 PORTICO_ADMIN_LISTEN=:9080
+# Loopback is of no use to clients of a container. Operators need a token off
+# loopback: set PORTICO_ADMIN_LISTEN=:9080 together with PORTICO_ADMIN_TOKEN_FILE.
+ENV PORTICO_LISTEN=:8080
 EXPOSE 8080 9080
 
 # A number, so that an orchestrator can see that it is not root.

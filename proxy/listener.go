@@ -30,18 +30,21 @@ func (l listener) Accept() (net.Conn, error) {
 
 // ConnState is the hook of an http.Server that is served by Listener.
 func ConnState(c net.Conn, state http.ConnState) {
-	ours, ok := c.(*conn)
-	if !ok || state != http.StateIdle {
-		return
+	if ours, ok := c.(interface{ rest() }); ok && state == http.StateIdle {
+		ours.rest()
 	}
-	ours.answered.Store(false)
-	_ = ours.SetWriteDeadline(time.Time{}) // the last reply's must not outlive it
 }
 
 // conn looks at the first write of each answer.
 type conn struct {
 	net.Conn
 	answered atomic.Bool
+}
+
+// rest gets ready for the next request of the connection.
+func (c *conn) rest() {
+	c.answered.Store(false)
+	_ = c.SetWriteDeadline(time.Time{}) // the last reply's must not outlive it
 }
 
 // Write implements net.Conn.

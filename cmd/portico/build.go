@@ -23,6 +23,7 @@ type house struct {
 	front   *proxy.Server
 	metrics *admin.Metrics
 	admin   *admin.Server
+	doors   doors
 }
 
 // builder holds what building the rooms needs.
@@ -38,7 +39,7 @@ type builder struct {
 func build(cfg Config, lookup func(string) (string, bool), logger *slog.Logger) (*house, error) {
 	b := builder{cfg: cfg, lookup: lookup, logger: logger}
 	b.house.metrics = admin.NewMetrics()
-	steps := []func() error{b.transport, b.tracker, b.cached, b.facade, b.operators}
+	steps := []func() error{b.certificates, b.transport, b.tracker, b.cached, b.facade, b.operators}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			b.house.close()
@@ -237,8 +238,14 @@ func (b *builder) front() upstream.Tracker {
 
 // operators builds the second listener's handler.
 func (b *builder) operators() error {
-	var err error
-	options := admin.Options{Metrics: b.house.metrics, Status: b.status()}
+	token, err := b.cfg.Admin.Token(b.lookup)
+	if err != nil {
+		return fmt.Errorf("token of the operators: %w", err)
+	}
+	options := admin.Options{
+		Metrics: b.house.metrics, Status: b.status(),
+		Token: string(token), Certificates: b.cfg.Admin.TLS.ClientCAFile != "",
+	}
 	if b.house.cache != nil {
 		options.Pages = append(options.Pages, cacheDesk(b.house.cache).Page())
 	}

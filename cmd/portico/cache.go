@@ -29,6 +29,10 @@ func cacheCommand() command {
 			fs.StringVar(&desk.address, "admin", "http://"+Default().Admin.Listen, "the operators' listener is at `URL`")
 			fs.StringVar(&desk.product, "product", "", "the product `P`")
 			fs.StringVar(&desk.component, "component", "", "the component `C` of the product")
+			fs.StringVar(&desk.tokenFile, "token-file", "", "the listener's token is in `FILE`")
+			fs.StringVar(&desk.tls.CAFile, "ca-file", "", "check the listener's certificate against those in `FILE`")
+			fs.StringVar(&desk.tls.CertFile, "cert-file", "", "show the client certificate in `FILE`")
+			fs.StringVar(&desk.tls.KeyFile, "key-file", "", "its private key is in `FILE`")
 			fs.BoolVar(&desk.json, "json", false, "print JSON")
 			return func(ctx context.Context, env environment, args []string) (int, error) {
 				if len(args) == 0 {
@@ -47,6 +51,8 @@ func cacheCommand() command {
 // cacheCaller asks the operators' listener about the cache.
 type cacheCaller struct {
 	address, product, component string
+	tokenFile                   string
+	tls                         TLSConfig
 	json                        bool
 }
 
@@ -116,7 +122,12 @@ func (c cacheCaller) ask(ctx context.Context, method, path string, form url.Valu
 		return nil, errors.New("the address of the operators' listener cannot be used")
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := http.DefaultClient.Do(request)
+	client, err := c.identify(request)
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the operators' listener: %w", err)
 	}
@@ -129,4 +140,26 @@ func (c cacheCaller) ask(ctx context.Context, method, path string, form url.Valu
 		return nil, fmt.Errorf("the operators' listener says %d: %s", response.StatusCode, strings.TrimSpace(string(text)))
 	}
 	return text, nil
+}
+
+// identify puts the token into a request and gives a client with the certificates
+// that were named.
+func (c cacheCaller) identify(request *http.Request) (*http.Client, error) {
+	token, err := readSecret(c.tokenFile, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != nil {
+		request.Header.Set("Authorization", "Bearer "+string(token))
+	}
+	c.tls.Enabled = true
+	settings, err := c.tls.Client()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Transport: &http.Transport{TLSClientConfig: settings, Proxy: http.ProxyFromEnvironment},
+		// A token belongs to the address that it was meant for.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
 }

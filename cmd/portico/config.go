@@ -18,6 +18,8 @@ import (
 type Config struct {
 	// Listen is the address that clients are pointed at.
 	Listen string `key:"listen"`
+	// TLS protects that address. HTTP/2 is not offered on it.
+	TLS ServerTLSConfig `key:"tls"`
 	// Admin is the second listener: health, metrics and pages.
 	Admin AdminConfig `key:"admin"`
 	// Trackers are the servers that Portico can stand in front of, by a name
@@ -57,9 +59,36 @@ type Config struct {
 
 // AdminConfig is the listener for operators.
 type AdminConfig struct {
-	// Listen is its address. It has no access control of its own and is
-	// therefore on loopback unless the operator says otherwise.
+	// Listen is its address. Off loopback it needs a token or client
+	// certificates.
 	Listen string `key:"listen"`
+	// TLS protects that address.
+	TLS AdminTLSConfig `key:"tls"`
+	// TokenFile holds the token that is asked for everywhere but by the health
+	// checks.
+	TokenFile string `key:"token_file"`
+	// TokenEnv names the environment variable that holds it instead.
+	TokenEnv string `key:"token_env"`
+}
+
+// ServerTLSConfig is the server's side of a TLS connection.
+type ServerTLSConfig struct {
+	// CertFile is the server's certificate with what leads to its root, PEM.
+	// Empty means that the listener speaks plain HTTP.
+	CertFile string `key:"cert_file"`
+	// KeyFile is the private key of CertFile.
+	KeyFile string `key:"key_file"`
+}
+
+// AdminTLSConfig is the same for operators, who may show certificates too.
+type AdminTLSConfig struct {
+	// CertFile is the server's certificate with what leads to its root, PEM.
+	CertFile string `key:"cert_file"`
+	// KeyFile is the private key of CertFile.
+	KeyFile string `key:"key_file"`
+	// ClientCAFile holds the PEM certificates that vouch for operators. Whoever
+	// shows a certificate of theirs needs no token.
+	ClientCAFile string `key:"client_ca_file"`
 }
 
 // TrackerConfig is one tracker.

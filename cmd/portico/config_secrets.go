@@ -108,7 +108,7 @@ func (t TLSConfig) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// certificates reads the client certificate; none means that none is shown.
+// certificates reads the certificate to show; none means that none is shown.
 func (t TLSConfig) certificates() ([]tls.Certificate, error) {
 	switch {
 	case t.CertFile == "" && t.KeyFile == "":
@@ -118,7 +118,7 @@ func (t TLSConfig) certificates() ([]tls.Certificate, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the client certificate: %w", err)
+		return nil, fmt.Errorf("reading the certificate: %w", err)
 	}
 	return []tls.Certificate{pair}, nil
 }

@@ -101,7 +101,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen ([::]:9080) takes already"}},
 		{"both on a free port", withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n", nil},
 		{"admin open", withTracker + "admin: {listen: ':9080'}\n",
-			[]string{"c.yaml:2:17: warning: admin.listen: :9080 is open to other machines, and nothing asks for a password there"}},
+			[]string{"c.yaml:2:17: admin.listen: :9080 is open to other machines, and nothing asks them who they are: " +
+				"set admin.token_file, admin.token_env or admin.tls.client_ca_file"}},
 		{"passthrough", withTracker + "passthrough: [/x, y, /a/../b]\n", []string{
 			`c.yaml:2:19: passthrough[1]: "y" is not a path that begins with / and has no dot segments`,
 			`c.yaml:2:22: passthrough[2]: "/a/../b" is not a path that begins with / and has no dot segments`,

@@ -18,6 +18,7 @@ import (
 // in. It reports all it finds.
 func validate(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	validateListeners(c, l)
+	validateServing(c, l, lookup)
 	validateTrackers(c, l)
 	validatePaths(c, l)
 	validateCache(c, l, lookup)
@@ -34,9 +35,6 @@ func validateListeners(c *Config, l *problemList) {
 	}
 	if overlap(front, back) {
 		l.errorf("admin.listen", "is %s, which listen (%s) takes already", c.Admin.Listen, c.Listen)
-	}
-	if !loopback(back.host) {
-		l.warnf("admin.listen", "%s is open to other machines, and nothing asks for a password there", c.Admin.Listen)
 	}
 }
 

@@ -28,11 +28,14 @@ func listen(name, address string, handler http.Handler, cfg Config, logger *slog
 	if err != nil {
 		return nil, fmt.Errorf("listen for %s: %w", name, err)
 	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &listener{
 		name:   name,
 		socket: socket,
 		server: &http.Server{
 			Handler:           handler,
+			Protocols:         &protocols,
 			ReadHeaderTimeout: cfg.Timeouts.Header,
 			IdleTimeout:       cfg.Timeouts.Idle,
 			MaxHeaderBytes:    int(cfg.Limits.Header),

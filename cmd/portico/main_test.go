@@ -79,8 +79,8 @@ func TestCheckPrintsProblemsAndExitsOne(t *testing.T) {
 }
 
 func TestCheckFindsTheFileInTheEnvironment(t *testing.T) {
-	file := writeFile(t, "c.yaml", withTracker+"admin: {listen: ':9080'}\n")
-	code, stdout, stderr := portico(t, []string{"PORTICO_CONFIG=" + file}, "check")
+	file := writeFile(t, "c.yaml", withTracker+"admin: {listen: ':9080', token_env: TOKEN}\n")
+	code, stdout, stderr := portico(t, []string{"PORTICO_CONFIG=" + file, "TOKEN=sixteen bytes or more"}, "check")
 	if code != exitOK || !strings.Contains(stdout, "main: http://tracker.example/") || !strings.Contains(stderr, ":2:17: warning:") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}

@@ -76,7 +76,10 @@ func (f *facade) serve(ctx context.Context) error {
 	return p.run(ctx, f.cfg.Timeouts.Drain, stop)
 }
 
-var errNotGood = errors.New("it has problems")
+var (
+	errNotGood   = errors.New("it has problems")
+	errTLSTurned = errors.New("TLS of a listener is turned on and off by a new start only")
+)
 
 // rebuild reads the configuration again and makes a house of it. Addresses to
 // listen on stay as they are until the next start.
@@ -87,6 +90,9 @@ func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	}
 	if !good {
 		return nil, errNotGood
+	}
+	if cfg.TLS.on() != f.cfg.TLS.on() || cfg.Admin.TLS.on() != f.cfg.Admin.TLS.on() {
+		return nil, errTLSTurned
 	}
 	if cfg.Listen != f.cfg.Listen || cfg.Admin.Listen != f.cfg.Admin.Listen {
 		logger.Warn("the addresses to listen on change with the next start only")
@@ -106,13 +112,14 @@ func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients.socket = proxy.Listener(clients.socket)
+	clients.socket = clientSocket(clients.socket, cfg, scene)
 	clients.server.ConnState = proxy.ConnState
 	operators, err := listen("operators", cfg.Admin.Listen, scene.back(), cfg, logger)
 	if err != nil {
 		_ = clients.socket.Close()
 		return nil, err
 	}
+	operators.socket = operatorSocket(operators.socket, cfg, scene)
 	return &program{
 		logger:    logger,
 		listeners: []*listener{clients, operators},

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// guard lets those in who know the token, if there is one, and lets nobody change anything from a page of somebody else.
+// guard lets those in who show the token or a certificate, if they are asked for, and lets nobody change anything from a page of somebody else.
 func (s *Server) guard(next http.Handler) http.Handler {
 	sameOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !s.knows(r):
 			w.Header().Set("Www-Authenticate", `Basic realm="Portico", charset="UTF-8"`)
-			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener")
+			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener, or a client certificate where it takes them")
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			next.ServeHTTP(w, r)
 		case r.Method != http.MethodPost:
 			w.Header().Set("Allow", "GET, HEAD, POST")
 			plain(w, http.StatusMethodNotAllowed, "changes are made by POST")
-		case sameOrigin.Check(r) != nil || s.options.Token == "" && !localName(r.Host):
+		case sameOrigin.Check(r) != nil || s.open() && !localName(r.Host):
 			plain(w, http.StatusForbidden, "changes are made from the pages of this listener, or by no browser at all")
 		default:
 			next.ServeHTTP(w, r)
@@ -30,10 +30,17 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// knows tells whether a request shows the token. Digests are compared, so that the time tells nothing about its length.
+// open tells whether nothing is asked for.
+func (s *Server) open() bool { return s.options.Token == "" && !s.options.Certificates }
+
+// knows tells whether a request comes with a client certificate that was checked, or shows the token. Digests are compared,
+// so that the time tells nothing about its length.
 func (s *Server) knows(r *http.Request) bool {
-	if s.options.Token == "" {
+	switch {
+	case s.open(), s.options.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return true
+	case s.options.Token == "":
+		return false
 	}
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {

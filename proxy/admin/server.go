@@ -23,6 +23,9 @@ type Options struct {
 	// Token, when it is not empty, is asked for everywhere but by the health checks: as a bearer token, or as the password
 	// of a browser's login.
 	Token string
+	// Certificates says that the connection has checked the client certificates that were shown on it. Who showed one needs no
+	// token, and who did not is let in by the token only.
+	Certificates bool
 }
 
 // Page is what another room has to show or to do.

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// authority is a CA made for one test.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	// file holds its certificate.
+	file string
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{cert: &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}}
+	der, key := a.sign(t, a.cert, a)
+	a.key = key
+	a.file = writeFile(t, "ca.pem", pemText("CERTIFICATE", der))
+	var err error
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sign makes a key and a certificate for it; the authority itself has no key yet
+// when it signs its own.
+func (a *authority) sign(t *testing.T, template *x509.Certificate, parent *authority) (der []byte, key *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := parent.key
+	if signer == nil {
+		signer = key
+	}
+	if der, err = x509.CreateCertificate(rand.Reader, template, parent.cert, &key.PublicKey, signer); err != nil {
+		t.Fatal(err)
+	}
+	return der, key
+}
+
+// issue makes a certificate for 127.0.0.1, or for a client, and gives its files.
+func (a *authority) issue(t *testing.T, serial int64) (certFile, keyFile string) {
+	t.Helper()
+	der, key := a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "portico"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, a)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "cert.pem", pemText("CERTIFICATE", der)), writeFile(t, "key.pem", pemText("PRIVATE KEY", private))
+}
+
+// client trusts the authority and shows a certificate, if there is one.
+func (a *authority) client(t *testing.T, certFile, keyFile string) *http.Client {
+	t.Helper()
+	settings, err := TLSConfig{Enabled: true, CAFile: a.file, CertFile: certFile, KeyFile: keyFile}.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, DisableKeepAlives: true}
+	return &http.Client{Transport: transport}
+}
+
+// serveConfig runs portico serve with a configuration until the test ends.
+func serveConfig(t *testing.T, file string, environ ...string) (clients, operators string, scene func() *program) {
+	t.Helper()
+	cfg, problems := Load(nil, environ, file)
+	if fatal(problems) {
+		t.Fatal(texts(problems))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var log bytes.Buffer
+	started, ended := make(chan *program, 1), make(chan error, 1)
+	host := facade{env: environment{stdout: io.Discard, stderr: &log, environ: environ}, cfg: cfg, started: func(p *program) { started <- p }}
+	go func() { ended <- host.serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("serve: %v\n%s", err, &log)
+		}
+	})
+	select {
+	case p := <-started:
+		return p.listeners[0].address(), p.listeners[1].address(), func() *program { return p }
+	case err := <-ended:
+		ended <- nil
+		t.Fatalf("serve: %v\n%s", err, &log)
+		return "", "", nil
+	}
+}
+
+// visit gives status and protocol of an answer, or the error.
+func visit(t *testing.T, client *http.Client, address string, header ...string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	return response.Proto + " " + response.Status
+}
+
+func TestListenersOverTLS(t *testing.T) {
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
+	defer behind.Close()
+	ca, strangers := newAuthority(t), newAuthority(t)
+	cert, key := ca.issue(t, 2)
+	mine, myKey := ca.issue(t, 3)
+	foreign, foreignKey := strangers.issue(t, 4)
+	const token = "sixteen bytes or more"
+	file := writeFile(t, "c.yaml", "listen: 127.0.0.1:0\ntls: {cert_file: "+cert+", key_file: "+key+"}\n"+
+		"admin: {listen: 127.0.0.1:0, token_env: TOKEN, tls: {cert_file: "+cert+", key_file: "+key+", client_ca_file: "+ca.file+"}}\n"+
+		"trackers: {main: {url: '"+behind.URL+"', dialect: bugzilla-5}}\n")
+	clients, operators, _ := serveConfig(t, file, "TOKEN="+token)
+	nobody, known, stranger := ca.client(t, "", ""), ca.client(t, mine, myKey), ca.client(t, foreign, foreignKey)
+	for _, c := range []struct {
+		name    string
+		client  *http.Client
+		address string
+		header  []string
+		want    string
+	}{
+		{"client", nobody, "https://" + clients + "/rest/version", nil, "HTTP/1.1 200 OK"},
+		{"client that does not know the authority", strangers.client(t, "", ""), "https://" + clients + "/", nil, "unknown authority"},
+		{"client without TLS", nobody, "http://" + clients + "/rest/version", nil, "HTTP/1.1 400 Bad Request"},
+		{"health without anything", nobody, "https://" + operators + "/livez", nil, "HTTP/1.1 200 OK"},
+		{"readiness without anything", nobody, "https://" + operators + "/readyz", nil, "HTTP/1.1 200 OK"},
+		{"operator without anything", nobody, "https://" + operators + "/metrics", nil, "401"},
+		{"operator with the token", nobody, "https://" + operators + "/metrics", []string{"Authorization", "Bearer " + token}, "HTTP/1.1 200 OK"},
+		{"operator with another token", nobody, "https://" + operators + "/status", []string{"Authorization", "Bearer nonsense"}, "401"},
+		{"operator with a certificate", known, "https://" + operators + "/status", nil, "HTTP/1.1 200 OK"},
+		{"operator with a stranger's certificate", stranger, "https://" + operators + "/status", nil, "tls:"},
+		{"stranger's certificate and health", stranger, "https://" + operators + "/livez", nil, "tls:"},
+	} {
+		if got := visit(t, c.client, c.address, c.header...); !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	tokenFile := writeFile(t, "token", token+"\n")
+	for name, args := range map[string][]string{
+		"token":       {"--token-file", tokenFile},
+		"certificate": {"--cert-file", mine, "--key-file", myKey},
+	} {
+		args = append([]string{"cache", "purge", "--admin", "https://" + operators, "--ca-file", ca.file}, args...)
+		if code, stdout, stderr := portico(t, nil, args...); code != exitOK || stdout != "Purged.\n" {
+			t.Errorf("purge with a %s: exit %d %s%s", name, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := portico(t, nil, "cache", "purge", "--admin", "https://"+operators, "--ca-file", ca.file); code != exitFailed || !strings.Contains(stderr, "401") {
+		t.Errorf("purge with nothing: exit %d %s", code, stderr)
+	}
+}
+
+// A renewed certificate comes in with a reload, and TLS does not go out by one.
+func TestReloadBringsRenewedCertificates(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.issue(t, 2)
+	file := writeFile(t, "c.yaml", withTracker+"listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntls: {cert_file: "+cert+", key_file: "+key+"}\n")
+	flags := &configFlags{file: file}
+	env := environment{stdout: io.Discard, stderr: io.Discard}
+	cfg, _, err := flags.loadOrReport(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := newLogger(io.Discard, cfg.Log)
+	rooms, err := build(cfg, env.variable, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene := newStage(rooms)
+	defer scene.close()
+	p, err := open(cfg, scene, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- p.listeners[0].run() }()
+	defer func() {
+		_ = p.listeners[1].socket.Close()
+		if err := p.listeners[0].close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	}()
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	serial := func() int64 {
+		t.Helper()
+		connection, err := tls.Dial("tcp", p.listeners[0].address(), &tls.Config{RootCAs: roots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := serial(); got != 2 {
+		t.Errorf("before: serial %d", got)
+	}
+	renewed, renewedKey := ca.issue(t, 7)
+	copyFile(t, renewed, cert)
+	copyFile(t, renewedKey, key)
+	host := &facade{env: env, cfg: cfg, reload: flags}
+	next, err := host.rebuild(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene.swap(next)
+	if got := serial(); got != 7 {
+		t.Errorf("after: serial %d", got)
+	}
+	copyFile(t, writeFile(t, "plain.yaml", withTracker+"listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"), file)
+	if _, err := host.rebuild(logger); err == nil {
+		t.Error("a reload turned TLS off")
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServingIsChecked(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.issue(t, 2)
+	_, otherKey := ca.issue(t, 3)
+	const open = "is open to other machines, and "
+	for _, c := range []struct{ name, yaml, want string }{
+		{"open", "admin:\n  listen: 0.0.0.0:9080\n", "c.yaml:3:11: admin.listen: 0.0.0.0:9080 " + open + "nothing asks them who they are: " +
+			"set admin.token_file, admin.token_env or admin.tls.client_ca_file"},
+		{"open with TLS only", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", "c.yaml:2:17: admin.listen: :9080 " + open + "nothing"},
+		{"token in clear", "admin: {listen: ':9080', token_env: TOKEN}\n", "c.yaml:2:17: warning: admin.listen: :9080 " + open + "the token goes there in clear: set admin.tls"},
+		{"token over TLS", "admin: {listen: ':9080', token_env: TOKEN, tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", ""},
+		{"client certificates", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + ca.file + "}}\n", ""},
+		{"short token", "admin: {token_env: SHORT}\n", "c.yaml:2:20: admin.token_env: the token is shorter than 16 bytes"},
+		{"no token", "admin: {listen: ':9080', token_env: NOTHING}\n", "c.yaml:2:37: admin.token_env: NOTHING holds nothing"},
+		{"two tokens", "admin: {token_env: TOKEN, token_file: " + key + "}\n", "c.yaml:2:39: admin.token_file: a file and an environment variable exclude each other"},
+		{"certificate alone", "tls: {cert_file: " + cert + "}\n", "c.yaml:2:18: tls.cert_file: cert_file and key_file need each other"},
+		{"key alone", "admin: {tls: {key_file: " + key + "}}\n", "c.yaml:2:14: admin.tls.cert_file: cert_file and key_file need each other"},
+		{"key of another", "tls: {cert_file: " + cert + ", key_file: " + otherKey + "}\n", "c.yaml:2:18: tls.cert_file: reading the certificate: tls: private key does not match"},
+		{"authority without TLS", "admin: {tls: {client_ca_file: " + ca.file + "}}\n", "c.yaml:2:31: admin.tls.client_ca_file: needs cert_file and key_file"},
+		{"no authority", "admin: {tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + key + "}}\n", "holds no PEM certificate"},
+	} {
+		_, problems := Load(nil, []string{"TOKEN=sixteen bytes or more", "SHORT=x"}, writeFile(t, "c.yaml", withTracker+c.yaml))
+		got := strings.Join(texts(problems), "\n")
+		if !strings.Contains(got, c.want) || strings.Count(got, "\n") > 0 || c.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
