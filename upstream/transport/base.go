@@ -120,6 +120,11 @@ func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		f.cancel(nil)
 		return nil, e
 	}
+	if f.foreign.Load() {
+		e := f.strange(resp)
+		f.cancel(nil)
+		return nil, e
+	}
 	resp.Body = f.body(resp.Body)
 	return resp, nil
 }

@@ -18,10 +18,16 @@ import (
 type tap struct {
 	net.Conn
 	sent, received atomic.Int64
+	// silent: nothing of the present request has been sent; before is what had come when its first bytes were.
+	silent atomic.Bool
+	before atomic.Int64
 }
 
 // Write counts what the socket has taken.
 func (t *tap) Write(p []byte) (int, error) {
+	if t.silent.CompareAndSwap(true, false) {
+		t.before.Store(t.received.Load())
+	}
 	n, err := t.Conn.Write(p)
 	t.sent.Add(int64(n))
 	return n, err
@@ -32,6 +38,13 @@ func (t *tap) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.received.Add(int64(n))
 	return n, err
+}
+
+// foreign tells whether the answer that begins now came before its request was sent: a second answer to the request
+// before, or a farewell to an idle connection. net/http takes it for the answer to this request if it comes in the
+// moment between two checks of its own, and the caller would get what was meant for another.
+func (t *tap) foreign() bool {
+	return t.silent.Load() || t.received.Load() == t.before.Load()
 }
 
 // mileage is a tapped connection with its counters as they stood when the request got it (after the TLS handshake).
@@ -51,6 +64,7 @@ type flight struct {
 	conn      atomic.Pointer[mileage]
 	asked     atomic.Bool // for a connection
 	firstByte atomic.Bool
+	foreign   atomic.Bool // the answer is not to this request
 }
 
 func newFlight(req *http.Request, o BaseOptions) *flight {
@@ -67,7 +81,7 @@ func (f *flight) outgoing(req *http.Request) *http.Request {
 	out := req.WithContext(httptrace.WithClientTrace(f.ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { f.asked.Store(true) },
 		GotConn:              f.gotConn,
-		GotFirstResponseByte: func() { f.firstByte.Store(true) },
+		GotFirstResponseByte: f.gotFirstByte,
 	}))
 	out.Header = withoutReplayKeys(req.Header)
 	if f.upload != nil {
@@ -82,8 +96,25 @@ func (f *flight) gotConn(info httptrace.GotConnInfo) {
 		conn = secure.NetConn()
 	}
 	if t, ok := conn.(*tap); ok {
+		t.silent.Store(true)
 		f.conn.Store(&mileage{conn: t, sent: t.sent.Load(), received: t.received.Load()})
 	}
+}
+
+func (f *flight) gotFirstByte() {
+	f.firstByte.Store(true)
+	if m := f.conn.Load(); m != nil {
+		f.foreign.Store(m.conn.foreign())
+	}
+}
+
+var errForeign = errors.New("the tracker answered before it was asked")
+
+// strange ends a connection whose answers no longer fit the requests.
+func (f *flight) strange(resp *http.Response) *Error {
+	_ = f.conn.Load().conn.Close()
+	_ = resp.Body.Close()
+	return &Error{Reason: Reset, Op: Operation(f.ctx), Unknown: f.write && f.sentAny(), Err: errForeign}
 }
 
 // failed explains an error that came instead of an answer.
