@@ -119,8 +119,26 @@ func TestWriteOutlivesItsClient(t *testing.T) {
 	if _, err := c.UpdateFlagTypes(ctx, withKey("k"), mapping.FlagTypeUpdate{}); err != nil {
 		t.Fatal(err)
 	}
+	if c.Status().Undelivered {
+		t.Error("Redis was not told")
+	}
 	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
 		t.Errorf("after the write the read gives %s", a.text)
+	}
+}
+
+// TestGenerationsAroundAWrite: one begins before the tracker is asked, so that what
+// others store meanwhile is told from what they store afterwards.
+func TestGenerationsAroundAWrite(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	c := openCache(t, f, patient(on(s)))
+	mustAsk(t, c, withKey("k"))
+	present := func() string { return s.client.Get(ctx, c.keys.generation()).Val() }
+	before, during := present(), ""
+	f.write = func() error { during = present(); return nil }
+	mustWrite(t, c, withKey("k"))
+	if after := present(); before == during || during == after || after == "" {
+		t.Errorf("the generations are %q, %q and %q", before, during, after)
 	}
 }
 

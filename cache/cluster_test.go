@@ -61,6 +61,7 @@ func addrs(nodes []*server) []string {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t)
 	serves(t, Redis{Addrs: addrs(nodes)})
 	serves(t, Redis{Addrs: addrs(nodes[:1]), Cluster: true})
@@ -190,6 +191,7 @@ func startSentinel(t *testing.T, primary *server) string {
 }
 
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	ctx, primary, replica := context.Background(), startServer(t), startServer(t)
 	host, port, _ := net.SplitHostPort(primary.addr)
 	must(t, replica.client.Do(ctx, "REPLICAOF", host, port).Err())

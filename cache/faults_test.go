@@ -3,8 +3,11 @@ package cache
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -139,6 +142,19 @@ func TestUndeliveredChangeIsDistrusted(t *testing.T) {
 	if a := mustAsk(t, other, withKey("k")); !strings.Contains(a.text, f.now()) {
 		t.Errorf("another process gives %s", a.text)
 	}
+}
+
+// TestChangeIsDeliveredWithoutReads: others must not wait until somebody reads here.
+func TestChangeIsDeliveredWithoutReads(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	c, other := openCache(t, f, on(s)), openCache(t, f, patient(on(s)))
+	mustAsk(t, other, withKey("k"))
+	s.pause()
+	mustWrite(t, c, withKey("k"))
+	s.resume()
+	eventually(t, "the other process knows", func() bool {
+		return strings.Contains(mustAsk(t, other, withKey("k")).text, f.now())
+	})
 }
 
 func TestRedisRestartedEmpty(t *testing.T) {
@@ -281,12 +297,60 @@ func TestSlowReadDoesNotRefill(t *testing.T) {
 		close(give)
 		<-slow
 		for range 3 {
-			if a := mustAsk(t, c, withKey("slow")); !strings.Contains(a.text, f.now()) {
-				t.Fatalf("after the slow read ended the read gives %s", a.text)
+			if a := mustAsk(t, c, withKey("slow")); !strings.Contains(a.text, f.now()) || !a.cache.Hit {
+				t.Fatalf("after the slow read ended the read gives %s, %+v", a.text, a.cache)
 			}
 			c.local.clear()
 		}
 	})
+}
+
+// holdReads keeps the replies to Redis reads back.
+type holdReads struct {
+	held, give chan struct{}
+	taken      atomic.Bool
+}
+
+func (*holdReads) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*holdReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *holdReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		err := next(ctx, command)
+		if command.Name() == "mget" && len(command.Args()) == 4 {
+			if h.taken.CompareAndSwap(false, true) {
+				close(h.held)
+				<-h.give
+			}
+		}
+		return err
+	}
+}
+
+// TestReadDoesNotJoinALookFromBeforeAWrite: Redis was asked before the write, and
+// its reply arrives after it.
+func TestReadDoesNotJoinALookFromBeforeAWrite(t *testing.T) {
+	f, h := &fakeTracker{}, &holdReads{held: make(chan struct{}), give: make(chan struct{})}
+	c := settled(t, openCache(t, f, patient(Options{})))
+	mustAsk(t, c, withKey("k"))
+	c.remote.client.AddHook(h)
+	early, late := make(chan answer, 1), make(chan answer, 1)
+	go func() { early <- ask(c, withKey("k")) }()
+	<-h.held
+	mustWrite(t, c, withKey("k"))
+	go func() { late <- ask(c, withKey("k")) }()
+	select {
+	case a := <-late:
+		if !strings.Contains(a.text, f.now()) {
+			t.Errorf("after the write the read gives %s", a.text)
+		}
+	case <-time.After(time.Second):
+		t.Error("the read waits for the one from before the write")
+	}
+	close(h.give)
+	<-early
 }
 
 // slowFor says on made when the answer for key is made and gives it when told.

@@ -104,7 +104,7 @@ func (c *Cache) filledReply(r *read, found look, out *filled, led, shared bool) 
 		info.Forward = forwardStale
 	}
 	if out.err != nil {
-		c.options.Observer.Read(outcomeError)
+		c.options.Observer.Read("error")
 		return mapping.FlagTypes{Cache: info}, copyError(out.err)
 	}
 	c.options.Observer.Read(info.Forward)
@@ -278,6 +278,9 @@ func (c *Cache) refused(ctx context.Context, r *read, found look, err error) {
 func isCredentialCode(code int) bool {
 	return code >= 300 && code <= mapping.CodeBadKey || code == mapping.CodeLoginRequired
 }
+
+// sicknessLasts is how long after a failure old answers are given at once.
+const sicknessLasts = 5 * time.Second
 
 // sickness remembers that the tracker failed, so that reads with an old answer do
 // not wait to see it fail again.

@@ -179,14 +179,15 @@ func TestErrorsAreNotRemembered(t *testing.T) {
 		f := &fakeTracker{}
 		f.scripted(always(err))
 		c := openCache(t, f, Options{LocalTTL: time.Minute})
-		for range 3 {
-			a := ask(c, withKey("k"))
+		for i := range 6 {
+			request := mapping.FlagTypesRequest{Product: "P", Component: []string{"", "C"}[i%2]}
+			a := askFor(context.Background(), c, withKey("k"), request)
 			wantCode(t, a.err, err.Code)
 			if a.cache.Hit || a.cache.Stored {
 				t.Errorf("the error says %+v", a.cache)
 			}
 		}
-		wantCalls(t, f, 3)
+		wantCalls(t, f, 6)
 	}
 }
 

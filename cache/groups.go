@@ -12,6 +12,10 @@ import (
 	"portico/upstream"
 )
 
+// failedGroupsMemory is how long nobody tries again to learn the groups of a
+// credential after that failed.
+const failedGroupsMemory = 5 * time.Second
+
 // groupMemory knows for a while which groups a credential is in.
 type groupMemory struct {
 	options *Options

@@ -8,6 +8,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+const (
+	// leasePoll is how often a process looks whether another one has an answer.
+	leasePoll = 10 * time.Millisecond
+	// leaseRest is how long a lease stays after the answer was stored.
+	leaseRest = 100 * time.Millisecond
+	// refreshPace is how often a process tries to replace one stale answer.
+	refreshPace = time.Second
+)
+
 // turn waits until this process may ask the tracker, because it holds the lease
 // or nobody can say who does, or until another process has asked, and gives that
 // one's answer. It waits no longer than a lease lives.

@@ -9,6 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+const (
+	// maxRemoteValue is the largest answer that is kept in Redis. Real ones are a
+	// few kilobytes.
+	maxRemoteValue = 4 << 20
+	// maxIndexed is how many answers are listed for one product.
+	maxIndexed = 1000
+)
+
 // look is what Redis said about a key.
 type look struct {
 	// entry is an answer of the present generation, nil when there is none.

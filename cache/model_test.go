@@ -317,6 +317,7 @@ func (w *world) trouble() {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, equal)
 	w.run(6 * time.Second)
 	if err := w.failed(); err != nil {

@@ -38,8 +38,10 @@ type Options struct {
 	Groups func(ctx context.Context, caller upstream.Caller) ([]string, error)
 	// GroupsTTL is how long the groups of a caller are remembered; 0 means 1m.
 	GroupsTTL time.Duration
-	// Secret keys the HMAC that stands for a credential. Empty means one that
-	// is made at random and shared through Redis.
+	// Secret keys the HMAC that stands for a credential. Empty means one that is
+	// made at random and shared through Redis. Whoever can read Redis can read
+	// that one, too, and test guesses of weak passwords against the keys; against
+	// that, set one.
 	Secret []byte
 
 	// TTL is how long an answer counts as fresh, less up to a tenth so that
@@ -74,6 +76,14 @@ type Options struct {
 	// Observer is told what happens, for metrics.
 	Observer Observer
 }
+
+// String shows neither the secret nor a password.
+func (o Options) String() string {
+	return fmt.Sprintf("cache of %s in redis %s, scope %s", o.Tracker, o.Redis, o.Scope)
+}
+
+// GoString shows what String does.
+func (o Options) GoString() string { return o.String() }
 
 // Observer is told what the cache does. Every text it gets is from a small fixed
 // set. Nil functions are not called. They run on the path of requests: be quick.

@@ -9,49 +9,43 @@ import (
 	"portico/upstream"
 )
 
-// Details of answers, from a fixed set. A hit names its level or why it is stale,
-// a forwarded read why there was no hit.
+// Words about answers, from a fixed set. A hit names its level or why it is stale, a
+// read that was forwarded why there was no hit.
 const (
-	detailLocal        = "local"
-	detailRedis        = "redis"
-	detailRevalidate   = "stale-while-revalidate"
-	detailIfError      = "stale-if-error"
-	detailCold         = "cold"
-	detailGeneration   = "generation"
-	detailExpired      = "expired"
-	detailUnreadable   = "unreadable"
-	detailAway         = "redis-away"
-	detailUndelivered  = "undelivered-change"
-	detailRolledBack   = "redis-rolled-back"
-	detailRequest      = "revalidation"
-	detailOff          = "off"
-	detailName         = "long-name"
-	detailBusy         = "too-many-fills"
-	detailOtherCaller  = "refused-for-another"
-	forwardMiss        = "miss"
-	forwardStale       = "stale"
-	forwardRequest     = "request"
-	forwardBypass      = "bypass"
-	outcomeStale       = "stale"
-	outcomeNegative    = "negative"
-	outcomeError       = "error"
-	refreshPace        = time.Second
-	revalidateContext  = contextKey("revalidate")
-	maxRemoteValue     = 4 << 20
-	sicknessLasts      = 5 * time.Second
-	leasePoll          = 10 * time.Millisecond
-	leaseRest          = 100 * time.Millisecond
-	maxIndexed         = 1000
-	failedGroupsMemory = 5 * time.Second
+	detailLocal       = "local"
+	detailRedis       = "redis"
+	detailRevalidate  = "stale-while-revalidate"
+	detailIfError     = "stale-if-error"
+	detailCold        = "cold"
+	detailGeneration  = "generation"
+	detailExpired     = "expired"
+	detailUnreadable  = "unreadable"
+	detailAway        = "redis-away"
+	detailUndelivered = "undelivered-change"
+	detailRolledBack  = "redis-rolled-back"
+	detailRequest     = "revalidation"
+	detailOff         = "off"
+	detailName        = "long-name"
+	detailBusy        = "too-many-fills"
+	detailOtherCaller = "refused-for-another"
 )
 
-type contextKey string
+// Why a read was forwarded, as in RFC 9211, section 2.2.
+const (
+	forwardMiss    = "miss"
+	forwardStale   = "stale"
+	forwardRequest = "request"
+	forwardBypass  = "bypass"
+)
+
+// revalidateKey marks the contexts that Revalidate made.
+type revalidateKey struct{}
 
 // Revalidate marks a context so that a flag type read asks the tracker even when
 // there is an answer, as the client's Cache-Control: no-cache demands. A caller
 // who does so too often is answered as usual.
 func Revalidate(ctx context.Context) context.Context {
-	return context.WithValue(ctx, revalidateContext, true)
+	return context.WithValue(ctx, revalidateKey{}, true)
 }
 
 // read is one flag type read.
@@ -81,7 +75,7 @@ func (c *Cache) FlagTypes(
 	own := c.credentialScope(&caller)
 	k := key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
 	now := c.now()
-	forced := ctx.Value(revalidateContext) != nil && c.revalidate.allows(own, now)
+	forced := ctx.Value(revalidateKey{}) != nil && c.revalidate.allows(own, now)
 	h := c.local.get(k, present, now)
 	early := false
 	if h != nil && !forced && h.state(now, &c.options) == fresh {
@@ -162,10 +156,10 @@ func (c *Cache) hit(e *entry, now time.Time, detail string) (mapping.FlagTypes, 
 	info := &mapping.CacheInfo{Hit: true, Stale: age >= e.soft, TTL: e.soft - age, Age: age, Detail: detail}
 	outcome := detail
 	if info.Stale {
-		outcome = outcomeStale
+		outcome = "stale"
 	}
 	if e.refusal != nil {
-		outcome = outcomeNegative
+		outcome = "negative"
 	}
 	c.options.Observer.Read(outcome)
 	return e.reply(info)

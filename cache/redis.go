@@ -43,6 +43,17 @@ type Redis struct {
 	EmbeddedBytes int
 }
 
+// String shows where Redis is, and no password.
+func (r Redis) String() string {
+	if r.Embedded() {
+		return "embedded"
+	}
+	return strings.Join(r.Addrs, ",")
+}
+
+// GoString shows what String does.
+func (r Redis) GoString() string { return r.String() }
+
 // Embedded tells whether the server runs inside this process.
 func (r Redis) Embedded() bool { return len(r.Addrs) == 0 }
 

@@ -155,6 +155,15 @@ func TestNoCredentialIsKept(t *testing.T) {
 	}
 }
 
+func TestOptionsShowNoSecret(t *testing.T) {
+	o := Options{Secret: []byte("hush"), Redis: Redis{Addrs: []string{"h:1"}, Password: "hush", SentinelPassword: "hush"}}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if text := fmt.Sprintf(verb+verb, o, o.Redis); strings.Contains(text, "hush") {
+			t.Errorf("%s shows %s", verb, text)
+		}
+	}
+}
+
 // groupsOf is a way to learn groups; a key that is not in the map is refused.
 func groupsOf(all map[string]string) func(context.Context, upstream.Caller) ([]string, error) {
 	return func(_ context.Context, caller upstream.Caller) ([]string, error) {

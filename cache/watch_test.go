@@ -59,9 +59,10 @@ func TestLostMessageIsBoundedByTheLocalTTL(t *testing.T) {
 func TestChangeDuringALostSubscription(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	a, b := pair(t, f, s)
-	mustAsk(t, b, withKey("k"))
 	must(t, s.client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
-	mustWrite(t, a, withKey("k"))
+	eventually(t, "the subscription is lost", func() bool { return !b.Status().Subscribed })
+	mustAsk(t, b, withKey("k"))
+	mustWrite(t, a, withKey("k")) // nobody hears of it
 	eventually(t, "the other process knows", func() bool {
 		return strings.Contains(mustAsk(t, b, withKey("k")).text, f.now())
 	})
