@@ -250,7 +250,11 @@ func TestInterface_CreateAttachment_CommentIsAdded(t *testing.T) {
 
 func TestInterface_CreateAttachment_IsPatchForcesTextPlain(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{})
+	h, tape := recorded(t, plan{})
+	h.attach(t, "dev", "7", `"is_patch":true,"content_type":"image/png"`)
+	if sent := string(tape.last(t).body); strings.Contains(sent, "image/png") || !strings.Contains(sent, `"content_type":"text/plain"`) {
+		t.Errorf("the tracker is asked for %s", sent)
+	}
 	one := h.attachment(t, "", h.attach(t, "dev", "7", `"is_patch":true,"content_type":"text/x-diff"`))
 	is(t, walk(t, one, "is_patch"), `1`)
 	is(t, walk(t, one, "content_type"), `"text/plain"`)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// soon demands that a request is answered at once.
+// soon demands that a request is answered at once: in a small part of what a timeout would take, on a busy machine too.
 func (c *client) soon(t testing.TB, a ask) *reply {
 	t.Helper()
 	start := time.Now()
 	got := c.do(t, a)
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 3*time.Second {
 		t.Errorf("%s %s took %v", a.method, a.path, took)
 	}
 	return got
