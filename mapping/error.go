@@ -58,6 +58,7 @@ const (
 	ReasonNoResource   Reason = "no-such-resource"
 	ReasonInexpressive Reason = "not-expressible"
 	ReasonTooLarge     Reason = "too-large"
+	ReasonRateLimited  Reason = "rate-limited"
 	ReasonTimeout      Reason = "tracker-timeout"
 	ReasonUnreachable  Reason = "tracker-unreachable"
 	ReasonBreakerOpen  Reason = "breaker-open"
@@ -103,6 +104,7 @@ const (
 const (
 	CodeTooLarge    = 200413
 	CodeURILong     = 200414
+	CodeRateLimited = 200429
 	CodeInternal    = 200500
 	CodeUnsupported = 200501
 	CodeBadGateway  = 200502

@@ -26,6 +26,9 @@ func (x *exchange) members() (mapping.Members, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := x.admit(x.caller); err != nil {
+		return nil, err
+	}
 	if x.caller.Anonymous() {
 		return nil, loginRequired()
 	}

@@ -24,6 +24,7 @@ type exchange struct {
 	caller    upstream.Caller
 	blobs     []*mapping.Blob
 	call      *callContext
+	admitted  bool
 }
 
 // exchange begins with what every answer needs, whatever becomes of the request.
@@ -53,6 +54,9 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, segments httpro
 
 func (x *exchange) answer(op operation) error {
 	if err := x.identify(); err != nil {
+		return err
+	}
+	if err := x.admitEarly(); err != nil {
 		return err
 	}
 	got, err := op.run(x)

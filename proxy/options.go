@@ -36,6 +36,8 @@ type Options struct {
 	Responses Responses
 	// Limits bound one request.
 	Limits Limits
+	// Rates bound how often one caller may ask; the zero value bounds nobody.
+	Rates RateLimits
 	// BlobDir is where large payloads wait; empty is the system's own place.
 	BlobDir string
 	// ReadTimeout and WriteTimeout bound how long the tracker may take to begin its answer to a reading or writing

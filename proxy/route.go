@@ -127,6 +127,10 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, noResource(r))
 		return
 	}
+	if err := s.admitPassing(r); err != nil {
+		s.exchange(w.(*recorder), r, OpPassthrough).fail(err)
+		return
+	}
 	s.through.ServeHTTP(w, r)
 }
 

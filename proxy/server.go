@@ -21,6 +21,7 @@ type Server struct {
 	trusted trustedProxies
 	router  *httprouter.Router
 	through http.Handler
+	rates   *callerRates
 }
 
 // New makes a Server.
@@ -29,7 +30,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the proxy: %w", err)
 	}
-	s := &Server{options: options, trusted: options.TrustedProxies}
+	s := &Server{options: options, trusted: options.TrustedProxies, rates: newCallerRates(options.Rates)}
 	s.router = s.routes()
 	s.through = s.passthrough()
 	return s, nil

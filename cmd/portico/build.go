@@ -127,6 +127,15 @@ func (b *builder) bodyLimits() mapping.Limits {
 	return mapping.Limits{Body: int64(b.cfg.Limits.Body), Depth: b.cfg.Limits.Depth, BlobMemory: int64(b.cfg.Blobs.Memory)}
 }
 
+// rates are how often callers may ask.
+func (b *builder) rates() proxy.RateLimits {
+	rate := b.cfg.Limits.Rate
+	return proxy.RateLimits{
+		Anonymous: proxy.Rate{PerSecond: rate.Anonymous.PerSecond, Burst: rate.Anonymous.Burst},
+		Keyed:     proxy.Rate{PerSecond: rate.Keyed.PerSecond, Burst: rate.Keyed.Burst},
+	}
+}
+
 // tracker builds the client of the primary tracker. Answers are not bound by
 // the limits for what clients send.
 func (b *builder) tracker() error {
@@ -207,6 +216,7 @@ func (b *builder) facade() error {
 	options := proxy.Options{
 		Tracker: b.front(), Responses: proxy.Responses(b.cfg.Responses),
 		Limits:           proxy.Limits{Limits: b.bodyLimits(), IDs: b.cfg.Limits.IDs},
+		Rates:            b.rates(),
 		BlobDir:          b.cfg.Blobs.Dir,
 		ReadTimeout:      b.cfg.PrimaryTracker().Timeout,
 		WriteTimeout:     b.cfg.PrimaryTracker().Timeout,

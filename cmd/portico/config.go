@@ -193,6 +193,25 @@ type LimitsConfig struct {
 	Queue int `key:"queue" min:"0"`
 	// QueueWait is how long a call may wait for its turn.
 	QueueWait time.Duration `key:"queue_wait" min:"0s"`
+	// Rate is how often one caller may ask.
+	Rate RateConfig `key:"rate"`
+}
+
+// RateConfig bounds how often one caller may ask, each kind of caller apart.
+type RateConfig struct {
+	// Anonymous is for each address that asks without a credential.
+	Anonymous CallRate `key:"anonymous"`
+	// Keyed is for each credential.
+	Keyed CallRate `key:"keyed"`
+}
+
+// CallRate is how often somebody may ask.
+type CallRate struct {
+	// PerSecond is how many calls a second are let through in the long run; 0
+	// turns the limit off.
+	PerSecond int `key:"per_second" min:"0"`
+	// Burst is how many calls may come at once.
+	Burst int `key:"burst" min:"1"`
 }
 
 // TimeoutsConfig bounds how long anybody waits.
@@ -276,6 +295,7 @@ func defaultLimits() LimitsConfig {
 		Concurrency: 64,
 		Queue:       256,
 		QueueWait:   2 * time.Second,
+		Rate:        RateConfig{Anonymous: CallRate{Burst: 50}, Keyed: CallRate{Burst: 100}},
 	}
 }
 

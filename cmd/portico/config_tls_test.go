@@ -76,8 +76,8 @@ func TestTLSFilesAreCheckedAtStart(t *testing.T) {
 	cert, key := keyPair(t)
 	junk := writeFile(t, "junk.pem", "no PEM here")
 	for want, environ := range map[string][]string{
-		"PORTICO_TRACKERS_MAIN_CA_FILE: trackers.main.ca_file: " + junk + " holds no PEM certificate":              {"PORTICO_TRACKERS_MAIN_CA_FILE=" + junk},
-		"PORTICO_TRACKERS_MAIN_CERT_FILE: trackers.main.cert_file: cert_file and key_file need each other":         {"PORTICO_TRACKERS_MAIN_CERT_FILE=" + cert},
+		"PORTICO_TRACKERS_MAIN_CA_FILE: trackers.main.ca_file: " + junk + " holds no PEM certificate":       {"PORTICO_TRACKERS_MAIN_CA_FILE=" + junk},
+		"PORTICO_TRACKERS_MAIN_CERT_FILE: trackers.main.cert_file: cert_file and key_file need each other":  {"PORTICO_TRACKERS_MAIN_CERT_FILE=" + cert},
 		"PORTICO_TRACKERS_MAIN_CERT_FILE: trackers.main.cert_file: reading the certificate: tls: failed to": {"PORTICO_TRACKERS_MAIN_CERT_FILE=" + junk, "PORTICO_TRACKERS_MAIN_KEY_FILE=" + key},
 	} {
 		_, problems := Load([]Setting{{"trackers.main.url", "https://a/", "--tracker"}}, environ, "")
