@@ -154,7 +154,7 @@ func TestEveryClientAndDutyHasItsRow(t *testing.T) {
 		if len(row) != 5 {
 			continue // a row of the second table, whose first cell is the number
 		}
-		for _, number := range strings.Split(row[3], ", ") {
+		for number := range strings.SplitSeq(row[3], ", ") {
 			if !duties[number] {
 				t.Errorf("%s leans on %q, which is no duty", row[0], number)
 			}

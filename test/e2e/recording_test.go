@@ -113,8 +113,3 @@ func recorded(t testing.TB, p plan) (*house, *recording) {
 	p.before = tape.over
 	return open(t, p), tape
 }
-
-// straightTo makes requests to the tracker itself, past Portico.
-func (h *house) straightTo() *client {
-	return &client{base: h.behind.String(), keys: h.keys}
-}
