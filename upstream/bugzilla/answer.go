@@ -93,9 +93,9 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 	}
 	switch {
 	case call.RPC != "":
-		return c.unwrap(head, response)
+		return c.unwrap(call, head, response)
 	case whole:
-		return wholeAnswer(head, response)
+		return wholeAnswer(call.Operation, head, response)
 	case response.StatusCode >= 400 || startsAsError(head):
 		return nil, longError(head, response)
 	default:
@@ -111,7 +111,7 @@ func readHead(body io.Reader, limit int64) (head []byte, whole bool, err error) 
 }
 
 // wholeAnswer judges an answer that has arrived completely.
-func wholeAnswer(text []byte, response *http.Response) (*mapping.Document, error) {
+func wholeAnswer(operation mapping.Operation, text []byte, response *http.Response) (*mapping.Document, error) {
 	if err := response.Body.Close(); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,30 @@ func wholeAnswer(text []byte, response *http.Response) (*mapping.Document, error
 	if failed := trackerError(members, response.StatusCode); failed != nil {
 		return nil, failed
 	}
+	if !holdsDue(operation, members) {
+		return nil, &badAnswer{"the tracker's answer does not hold what was asked for"}
+	}
 	return mapping.NewDocument(text), nil
+}
+
+// holdsDue tells whether a success has the members that its operation is about (wire-facts.md sections 2 to 7). An
+// object without them says of a write neither that it was carried out nor that it was not.
+func holdsDue(operation mapping.Operation, members mapping.Members) bool {
+	has := func(name string, kind jsontext.Kind) bool { return members.Get(name).Kind() == kind }
+	switch operation {
+	case mapping.OpCreateFlagType:
+		return (mapping.FlagTypeCreated{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
+	case mapping.OpUpdateFlagTypes:
+		return has("flagtypes", '[')
+	case mapping.OpBugAttachments, mapping.OpAttachment:
+		return has("bugs", '{') && has("attachments", '{')
+	case mapping.OpCreateAttachment:
+		return has("ids", '[') || has("attachments", '{') // the map of the dialect bmo
+	case mapping.OpUpdateAttachments:
+		return has("attachments", '[')
+	default:
+		return true // flag types are looked at when they are brought into their stable form
+	}
 }
 
 // longError reads an error body that did not fit the head.
@@ -182,7 +205,7 @@ func trackerError(members mapping.Members, status int) error {
 
 // unwrap takes the result out of a JSON-RPC answer; it is the same object that
 // REST gives (wire-facts.md section 1, Encoded characters).
-func (c *Client) unwrap(head []byte, response *http.Response) (*mapping.Document, error) {
+func (c *Client) unwrap(call *Call, head []byte, response *http.Response) (*mapping.Document, error) {
 	document := mapping.NewStream(head, response.Body, -1)
 	text, err := document.Load(c.split)
 	if err != nil {
@@ -199,8 +222,9 @@ func (c *Client) unwrap(head []byte, response *http.Response) (*mapping.Document
 		return nil, errors.Join(failed, document.Close())
 	}
 	result := members.Get("result")
-	if result.Kind() != '{' {
-		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer has no result"}, document.Close())
+	inner, err := mapping.ParseMembers(result)
+	if err != nil || !holdsDue(call.Operation, inner) {
+		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer has no result of this kind"}, document.Close())
 	}
 	return document, document.Replace(result)
 }
