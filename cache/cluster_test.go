@@ -75,10 +75,9 @@ func reshardedUnderReads(t *testing.T, nodes []*server) {
 	f, p := &fakeTracker{}, newPace(t)
 	options := Options{Tracker: t.Name(), Redis: Redis{Addrs: addrs(nodes)}}
 	c := settled(t, openCache(t, f, options))
-	slot := int(nodes[0].client.ClusterKeySlot(context.Background(), c.keys.generation()).Val())
 	stop := make(chan struct{})
 	moved := make(chan error, 1)
-	go func() { moved <- reshard(nodes, slot, 6, stop) }()
+	go func() { moved <- reshard(nodes, c.keys.generation(), 6, stop) }()
 	defer close(stop)
 	for done := false; !done; {
 		p.ask(c, product)
@@ -99,11 +98,13 @@ func reshardedUnderReads(t *testing.T, nodes []*server) {
 	eventually(t, "the cluster is used again", func() bool { return p.ask(c, product).cache.Hit })
 }
 
-// reshard moves a slot to the next node several times.
-func reshard(nodes []*server, slot, times int, stop chan struct{}) error {
+// reshard moves the slot of a key to the next node several times.
+func reshard(nodes []*server, key string, times int, stop chan struct{}) error {
 	ctx := context.Background()
+	slot := int(nodes[0].client.ClusterKeySlot(ctx, key).Val())
 	for range times {
-		from, to := owner(nodes, slot), (owner(nodes, slot)+1)%len(nodes)
+		from := owner(nodes, key)
+		to := (from + 1) % len(nodes)
 		ids := []string{nodes[from].client.ClusterMyID(ctx).Val(), nodes[to].client.ClusterMyID(ctx).Val()}
 		if err := nodes[to].client.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0]).Err(); err != nil {
 			return err
@@ -128,14 +129,11 @@ func reshard(nodes []*server, slot, times int, stop chan struct{}) error {
 	return nil
 }
 
-func owner(nodes []*server, slot int) int {
-	for _, r := range nodes[0].client.ClusterSlots(context.Background()).Val() {
-		if r.Start <= slot && slot <= r.End {
-			for i, node := range nodes {
-				if r.Nodes[0].Addr == node.addr {
-					return i
-				}
-			}
+// owner is the node that has a key.
+func owner(nodes []*server, key string) int {
+	for i, node := range nodes {
+		if _, moved := redis.IsMovedError(node.client.Get(context.Background(), key).Err()); !moved {
+			return i
 		}
 	}
 	return 0
@@ -162,8 +160,7 @@ func nodeLostUnderReads(t *testing.T, nodes []*server) {
 	f, p := &fakeTracker{}, newPace(t)
 	c := settled(t, openCache(t, f, Options{Tracker: t.Name(), Redis: Redis{Addrs: addrs(nodes)}}))
 	p.ask(c, product)
-	slot := int(nodes[0].client.ClusterKeySlot(context.Background(), c.keys.generation()).Val())
-	nodes[owner(nodes, slot)].kill()
+	nodes[owner(nodes, c.keys.generation())].kill()
 	for range 50 {
 		mustWrite(t, c, withKey("k"))
 		if a := p.ask(c, product); !strings.Contains(a.text, f.now()) {

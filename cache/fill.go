@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -224,7 +225,8 @@ func (c *Cache) accept(ctx context.Context, r *read, found look, e *entry, reply
 		return &filled{err: badAnswer()}
 	}
 	c.sick.clear()
-	e.text = text.Bytes()
+	// Nobody who appends to a copy of the slice may write into what is shared.
+	e.text = slices.Clip(bytes.Clone(text.Bytes()))
 	e.soft = c.options.TTL - time.Duration(rand.Float64()*float64(c.options.TTL)/10)
 	out := &filled{entry: e, cookies: reply.Cookies}
 	if len(reply.Cookies) > 0 {

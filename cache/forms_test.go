@@ -55,7 +55,7 @@ func TestRedisURL(t *testing.T) {
 }
 
 func TestRedisSocket(t *testing.T) {
-	path := unixSocket(t)
+	path := filepath.Join(t.TempDir(), "s")
 	startServer(t, "--unixsocket", path)
 	serves(t, parsed(t, "unix://"+path+"?db=2"))
 }

@@ -3,11 +3,9 @@ package cache
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,98 +162,6 @@ func TestOptionsShowNoSecret(t *testing.T) {
 	}
 }
 
-// groupsOf is a way to learn groups; a key that is not in the map is refused.
-func groupsOf(all map[string]string) func(context.Context, upstream.Caller) ([]string, error) {
-	return func(_ context.Context, caller upstream.Caller) ([]string, error) {
-		names, ok := all[caller.Credentials.APIKey]
-		if !ok {
-			return nil, errBadKey
-		}
-		return strings.Fields(names), nil
-	}
-}
-
-func TestGroupsShare(t *testing.T) {
-	groups := map[string]string{"a": "x y", "b": "y x x", "c": "x", "d": ""}
-	f := &fakeTracker{groups: groups}
-	f.groups["b"] = "x y" // the tracker does not care for the order
-	c := settled(t, openCache(t, f, patient(Options{
-		Scope: ScopeGroup, LocalTTL: time.Minute,
-		Groups: groupsOf(map[string]string{"a": "x y", "b": "y x x", "c": "x", "d": ""}),
-	})))
-	for range 3 {
-		for _, key := range []string{"a", "b", "c", "d", ""} {
-			mustAsk(t, c, withKey(key))
-		}
-	}
-	wantCalls(t, f, 4) // {x y}, {x}, {}, anonymous
-}
-
-func TestUnknownGroupsShareWithNobody(t *testing.T) {
-	f := &fakeTracker{}
-	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
-		if caller.Credentials.APIKey == "bad" {
-			return errBadKey
-		}
-		return nil
-	})
-	c := openCache(t, f, Options{Scope: ScopeGroup, Groups: groupsOf(map[string]string{"good": "x"})})
-	for range 3 {
-		mustAsk(t, c, withKey("good"))
-		wantCode(t, ask(c, withKey("bad")).err, 306)
-	}
-	wantCalls(t, f, 1+3)
-}
-
-func TestRevokedMemberDoesNotHarmTheGroup(t *testing.T) {
-	f := &fakeTracker{}
-	var revoked atomic.Bool
-	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
-		if revoked.Load() && caller.Credentials.APIKey == "a" {
-			return errBadKey
-		}
-		return nil
-	})
-	clock := &clock{}
-	c := openAt(t, f, patient(Options{
-		Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour, Lease: 10 * time.Millisecond,
-		Groups: groupsOf(map[string]string{"a": "x", "b": "x"}), Redis: on(startServer(t)).Redis,
-	}), clock.now)
-	mustAsk(t, c, withKey("a"))
-	revoked.Store(true)
-	clock.forward(2 * time.Minute)
-	wantCode(t, ask(c, withKey("a")).err, 306)
-	f.scripted(always(errRefused))
-	if a := mustAsk(t, c, withKey("b")); !a.cache.Stale {
-		t.Errorf("the other member gets %+v", a.cache)
-	}
-}
-
-func TestMemberIsNotRefusedForAnother(t *testing.T) {
-	f, hold, entered := &fakeTracker{}, make(chan struct{}), make(chan struct{}, 8)
-	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
-		if caller.Credentials.APIKey == "a" {
-			entered <- struct{}{}
-			<-hold
-			return errBadKey
-		}
-		return nil
-	})
-	c := settled(t, openCache(t, f, patient(Options{
-		Scope: ScopeGroup, Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
-	})))
-	first, second := make(chan error, 1), make(chan error, 1)
-	go func() { first <- ask(c, withKey("a")).err }()
-	<-entered
-	go func() { second <- ask(c, withKey("b")).err }()
-	time.Sleep(50 * time.Millisecond) // lets the second join; if it does not, it is right all the more
-	close(hold)
-	wantCode(t, <-first, 306)
-	if err := <-second; err != nil {
-		t.Error("the other member is refused: ", err)
-	}
-}
-
 func TestLongNamesAreNotKept(t *testing.T) {
 	f, ctx := &fakeTracker{}, context.Background()
 	c := openCache(t, f, Options{})
@@ -302,19 +208,5 @@ func TestForeignSecretIsAdopted(t *testing.T) {
 	c := openCache(t, f, own)
 	if c.hasher.Load().secret != string(own.Secret) {
 		t.Error("the operator's secret is not used")
-	}
-}
-
-func TestErrorsOfGroupsAreNotAskedForEachTime(t *testing.T) {
-	var asked atomic.Int64
-	c := openCache(t, &fakeTracker{}, Options{Scope: ScopeGroup, Groups: func(context.Context, upstream.Caller) ([]string, error) {
-		asked.Add(1)
-		return nil, errors.New("away")
-	}})
-	for range 5 {
-		mustAsk(t, c, withKey("k"))
-	}
-	if asked.Load() != 1 {
-		t.Errorf("the groups were asked for %d times", asked.Load())
 	}
 }

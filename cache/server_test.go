@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -58,21 +56,13 @@ func (s *server) start(more ...string) {
 	_, port, _ := net.SplitHostPort(s.addr)
 	args := append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir}, s.args...)
 	s.cmd = exec.Command(binary, append(args, more...)...)
-	var out bytes.Buffer
-	s.cmd.Stdout, s.cmd.Stderr = &out, &out
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.waitReady(&out)
-}
-
-func (s *server) waitReady(out fmt.Stringer) {
-	s.t.Helper()
 	eventually(s.t, "redis-server answers", func() bool {
 		err := s.client.Ping(context.Background()).Err()
 		return err == nil || redis.IsAuthError(err)
 	})
-	_ = out
 }
 
 // kill ends the process at once.
@@ -124,14 +114,4 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-func unixSocket(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "portico")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "redis.sock")
 }

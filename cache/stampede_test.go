@@ -40,28 +40,45 @@ func slowly(d time.Duration) func(context.Context, upstream.Caller, mapping.Flag
 	}
 }
 
+// trackerTime is how long the tracker takes in the tests of crowds.
+const trackerTime = 200 * time.Millisecond
+
+// timely gives a cold cache to a crowd up to three times, as this machine may be busy
+// with something else, and wants the slowest of a hundred clients to wait hardly
+// longer than the tracker takes. The tracker may be asked once each time.
+func timely(t *testing.T, open func(f *fakeTracker) []*Cache) {
+	t.Helper()
+	var slowest time.Duration
+	for range 3 {
+		f := &fakeTracker{}
+		f.scripted(slowly(trackerTime))
+		took := crowd(t, 500, open(f)...)
+		wantCalls(t, f, 1)
+		slowest = took[len(took)*99/100]
+		if slowest <= trackerTime*115/100 {
+			return
+		}
+	}
+	t.Errorf("the slowest of a hundred waited %s", slowest)
+}
+
 func TestCrowdOnOneProcess(t *testing.T) {
 	for name, ttl := range map[string]time.Duration{"local": time.Second, "redis": 0} {
 		t.Run(name, func(t *testing.T) {
-			s, f := startServer(t), &fakeTracker{}
-			f.scripted(slowly(200 * time.Millisecond))
-			options := patient(on(s))
-			options.LocalTTL = ttl
-			c := settled(t, openCache(t, f, options))
-			took := crowd(t, 500, c)
-			wantCalls(t, f, 1)
-			t.Logf("the slowest percent waited %s", took[len(took)*99/100])
+			timely(t, func(f *fakeTracker) []*Cache {
+				options := patient(on(startServer(t)))
+				options.LocalTTL = ttl
+				return []*Cache{settled(t, openCache(t, f, options))}
+			})
 		})
 	}
 }
 
 func TestCrowdOnTwoProcesses(t *testing.T) {
-	s, f := startServer(t), &fakeTracker{}
-	f.scripted(slowly(200 * time.Millisecond))
-	a, b := settled(t, openCache(t, f, patient(on(s)))), settled(t, openCache(t, f, patient(on(s))))
-	took := crowd(t, 500, a, b)
-	wantCalls(t, f, 1)
-	t.Logf("the slowest percent waited %s", took[len(took)*99/100])
+	timely(t, func(f *fakeTracker) []*Cache {
+		s := startServer(t)
+		return []*Cache{settled(t, openCache(t, f, patient(on(s)))), settled(t, openCache(t, f, patient(on(s))))}
+	})
 }
 
 func TestCrowdSaysThatItIsOne(t *testing.T) {
