@@ -102,8 +102,10 @@ const (
 // Codes of Portico's own, outside every range that a tracker uses. Their last
 // three digits are the HTTP status.
 const (
+	CodeKeyRunning  = 200409
 	CodeTooLarge    = 200413
 	CodeURILong     = 200414
+	CodeKeyMismatch = 200422
 	CodeRateLimited = 200429
 	CodeInternal    = 200500
 	CodeUnsupported = 200501

@@ -59,6 +59,9 @@ func (x *exchange) answer(op operation) error {
 	if err := x.admitEarly(); err != nil {
 		return err
 	}
+	if err := x.noteIdempotencyKey(); err != nil {
+		return err
+	}
 	got, err := op.run(x)
 	if err != nil {
 		return err

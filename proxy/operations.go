@@ -47,7 +47,7 @@ func (x *exchange) createFlagType() (answer, error) {
 		return answer{}, err
 	}
 	request.SetDefaults()
-	got, err := x.server.options.Tracker.CreateFlagType(x.begin(), x.caller, request)
+	got, err := x.server.creating.flagType(x.begin(), x.caller, request)
 	return x.got(answer{Document: got.Document}, err)
 }
 
@@ -139,7 +139,7 @@ func (x *exchange) createAttachment() (answer, error) {
 		return answer{}, err
 	}
 	request.SetDefaults()
-	got, err := x.server.options.Tracker.CreateAttachment(x.begin(), x.caller, request)
+	got, err := x.server.creating.attachment(x.begin(), x.caller, request)
 	return x.got(answer{Document: got.Document}, err)
 }
 

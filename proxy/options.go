@@ -38,6 +38,8 @@ type Options struct {
 	Limits Limits
 	// Rates bound how often one caller may ask; the zero value bounds nobody.
 	Rates RateLimits
+	// Replays remember creates that came with an Idempotency-Key; nil keeps them for this Server alone.
+	Replays *Replays
 	// BlobDir is where large payloads wait; empty is the system's own place.
 	BlobDir string
 	// ReadTimeout and WriteTimeout bound how long the tracker may take to begin its answer to a reading or writing
@@ -101,6 +103,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Observer == nil {
 		o.Observer = nobody{}
+	}
+	if o.Replays == nil {
+		o.Replays = NewReplays(nil)
 	}
 	return o, o.Passthrough.check()
 }

@@ -22,6 +22,8 @@ type Server struct {
 	router  *httprouter.Router
 	through http.Handler
 	rates   *callerRates
+	// creating carries out the two creates.
+	creating creating
 }
 
 // New makes a Server.
@@ -31,6 +33,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("set up the proxy: %w", err)
 	}
 	s := &Server{options: options, trusted: options.TrustedProxies, rates: newCallerRates(options.Rates)}
+	s.creating = creating{next: options.Tracker, replays: options.Replays}
 	s.router = s.routes()
 	s.through = s.passthrough()
 	return s, nil

@@ -31,13 +31,15 @@ type builder struct {
 	cfg    Config
 	lookup func(string) (string, bool)
 	logger *slog.Logger
-	house  house
+	// replays outlive a house.
+	replays *proxy.Replays
+	house   house
 }
 
 // build makes all rooms of a configuration that Load found good. Whoever gets a
 // house closes it.
-func build(cfg Config, lookup func(string) (string, bool), logger *slog.Logger) (*house, error) {
-	b := builder{cfg: cfg, lookup: lookup, logger: logger}
+func build(cfg Config, lookup func(string) (string, bool), logger *slog.Logger, replays *proxy.Replays) (*house, error) {
+	b := builder{cfg: cfg, lookup: lookup, logger: logger, replays: replays}
 	b.house.metrics = admin.NewMetrics()
 	steps := []func() error{b.certificates, b.transport, b.tracker, b.cached, b.facade, b.operators}
 	for _, step := range steps {
@@ -217,6 +219,7 @@ func (b *builder) facade() error {
 		Tracker: b.front(), Responses: proxy.Responses(b.cfg.Responses),
 		Limits:           proxy.Limits{Limits: b.bodyLimits(), IDs: b.cfg.Limits.IDs},
 		Rates:            b.rates(),
+		Replays:          b.replays,
 		BlobDir:          b.cfg.Blobs.Dir,
 		ReadTimeout:      b.cfg.PrimaryTracker().Timeout,
 		WriteTimeout:     b.cfg.PrimaryTracker().Timeout,

@@ -197,7 +197,7 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	logger := newLogger(io.Discard, cfg.Log)
-	rooms, err := build(cfg, env.variable, logger)
+	rooms, err := build(cfg, env.variable, logger, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,8 @@ type facade struct {
 	cfg Config
 	// reload reads the configuration again at SIGHUP; nil means never.
 	reload *configFlags
+	// replays are handed from house to house.
+	replays *proxy.Replays
 	// started is called once the sockets are open.
 	started func(*program)
 }
@@ -52,7 +54,8 @@ type facade struct {
 // serve runs until ctx ends or a signal comes.
 func (f *facade) serve(ctx context.Context) error {
 	logger := newLogger(f.env.stderr, f.cfg.Log)
-	rooms, err := build(f.cfg, f.env.variable, logger)
+	f.replays = proxy.NewReplays(nil)
+	rooms, err := build(f.cfg, f.env.variable, logger, f.replays)
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	if cfg.Listen != f.cfg.Listen || cfg.Admin.Listen != f.cfg.Admin.Listen {
 		logger.Warn("the addresses to listen on change with the next start only")
 	}
-	return build(cfg, f.env.variable, logger)
+	return build(cfg, f.env.variable, logger, f.replays)
 }
 
 // variable looks into the environment of the command.

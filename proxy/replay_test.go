@@ -1,0 +1,221 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+const (
+	createType       = `{"name":"n","description":"d","Bugzilla_api_key":"k"}`
+	createAttachment = `{"data":"aGVsbG8=","file_name":"f","summary":"s","content_type":"text/plain","Bugzilla_api_key":"k"}`
+)
+
+// counting is a tracker that numbers what it creates. The outcome of the nth create may be another.
+type counting struct {
+	fakeTracker
+	created atomic.Int64
+	outcome func(n int64) error
+}
+
+func newCounting(outcome func(n int64) error) *counting {
+	c := &counting{outcome: outcome}
+	next := func() (*mapping.Document, error) {
+		n := c.created.Add(1)
+		if c.outcome != nil {
+			if err := c.outcome(n); err != nil {
+				return nil, err
+			}
+		}
+		return document(fmt.Sprintf(`{"id":%d}`, n)), nil
+	}
+	c.createFlagType = func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+		got, err := next()
+		return mapping.FlagTypeCreated{Document: got}, err
+	}
+	c.createAttachment = func(context.Context, upstream.Caller, mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+		got, err := next()
+		return mapping.AttachmentsCreated{Document: got}, err
+	}
+	return c
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	for _, c := range []struct{ name, path, body, otherBody, sameBody string }{
+		{
+			"flag type", "/rest/flag_type", createType, strings.Replace(createType, `"d"`, `"e"`, 1),
+			`{ "description": "d", "Bugzilla_api_key":"k", "name":"n" }`,
+		},
+		{
+			"attachment", "/rest/bug/5/attachment", createAttachment, strings.Replace(createAttachment, "aGVsbG8=", "aGVsbG9v", 1),
+			strings.Replace(createAttachment, `"f"`, "\"f\"\n", 1),
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tracker := newCounting(nil)
+			base := serve(t, proxy.Options{Tracker: tracker})
+			post := func(path, body, key string) reply {
+				t.Helper()
+				return ask(t, "POST", base+path, body, "Idempotency-Key", key)
+			}
+			first := post(c.path, c.body, "one")
+			for _, body := range []string{c.body, c.sameBody, strings.Replace(c.body, "Bugzilla_api_key", "api_key", 1)} {
+				again := post(c.path, body, "one")
+				if again.status != first.status || again.body != first.body || again.header.Get("Idempotent-Replayed") != "true" {
+					t.Errorf("%s: %d %s %v, want %s", body, again.status, again.body, again.header, first.body)
+				}
+			}
+			if first.status >= 300 || first.header.Get("Idempotent-Replayed") != "" || tracker.created.Load() != 1 {
+				t.Errorf("first %d %v, %d were created", first.status, first.header, tracker.created.Load())
+			}
+			other := post(c.path, c.otherBody, "one")
+			other.wantError(t, 422, "200422")
+			if other.header.Get("Portico-Error") != "idempotency-mismatch" || tracker.created.Load() != 1 {
+				t.Errorf("%v, %d were created", other.header, tracker.created.Load())
+			}
+			for i, fresh := range []reply{
+				post(c.path, c.body, "two"),
+				post(c.path, strings.Replace(c.body, `"k"`, `"another caller"`, 1), "one"),
+				post(strings.Replace(c.path, "/rest", "/rest.cgi", 1), c.body, "one"),
+				ask(t, "POST", base+c.path, c.body),
+			} {
+				if want := fmt.Sprintf(`{"id":%d}`, i+2); fresh.header.Get("Idempotent-Replayed") != "" || fresh.body != want {
+					t.Errorf("request %d: %v %s, want %s", i, fresh.header, fresh.body, want)
+				}
+			}
+		})
+	}
+}
+
+func TestIdempotencyKeysThatAreNone(t *testing.T) {
+	tracker := newCounting(nil)
+	base := serve(t, proxy.Options{Tracker: tracker})
+	for _, header := range [][]string{
+		{"Idempotency-Key", ""}, {"Idempotency-Key", "a b"}, {"Idempotency-Key", "ä"}, {"Idempotency-Key", strings.Repeat("x", 256)},
+		{"Idempotency-Key", "a", "Idempotency-Key", "a"},
+	} {
+		ask(t, "POST", base+"/rest/flag_type", createType, header...).wantError(t, 400, "53")
+	}
+	ask(t, "PUT", base+"/rest/flag_type/1", `{"Bugzilla_api_key":"k","name":"n"}`, "Idempotency-Key", "a b").wantStatus(t, 200)
+	if n := tracker.created.Load(); n != 0 {
+		t.Errorf("%d were created", n)
+	}
+}
+
+// What may have been carried out is never carried out again; what surely was not, is.
+func TestIdempotencyKeyAfterFailures(t *testing.T) {
+	refusal := func(code, status int, reason mapping.Reason, unknown bool) *mapping.Error {
+		return &mapping.Error{Code: code, Status: status, Message: "m", Reason: reason, Unknown: unknown, RetryAfter: time.Second}
+	}
+	for _, c := range []struct {
+		name    string
+		err     error
+		unknown bool
+		again   bool
+	}{
+		{"refused by the tracker", refusal(106, 401, "", false), false, true},
+		{"tracker limits callers", refusal(32610, 429, "", false), false, true},
+		{"breaker open", refusal(mapping.CodeUnavailable, 503, mapping.ReasonBreakerOpen, false), false, true},
+		{"no connection", refusal(mapping.CodeBadGateway, 502, mapping.ReasonUnreachable, false), false, true},
+		{"connection lost", refusal(mapping.CodeTimeout, 504, mapping.ReasonUnreachable, true), true, false},
+		{"time is up", context.DeadlineExceeded, true, false},
+		{"tracker failed inside", refusal(mapping.CodeTrackerFailure, 500, "", false), false, false},
+		{"given up inside", context.Canceled, true, false},
+		{"fault of Portico", errors.New("broken"), true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tracker := newCounting(func(n int64) error {
+				if n == 1 {
+					return c.err
+				}
+				return nil
+			})
+			base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/flag_type"
+			ask(t, "POST", base, createType, "Idempotency-Key", "one")
+			again := ask(t, "POST", base, createType, "Idempotency-Key", "one")
+			replayed := again.header.Get("Idempotent-Replayed") == "true"
+			if c.again == replayed || (tracker.created.Load() == 2) != c.again || (again.status < 300) != c.again {
+				t.Errorf("got %d %s %v, the tracker was asked %d times", again.status, again.body, again.header, tracker.created.Load())
+			}
+			if got := strings.HasSuffix(again.header.Get("Portico-Error"), "; outcome=unknown"); got != c.unknown {
+				t.Errorf("unknown is %t: %v", got, again.header)
+			}
+		})
+	}
+}
+
+// A panic leaves the outcome unknown, and the key is not stuck as running.
+func TestIdempotencyKeyAfterAPanic(t *testing.T) {
+	tracker := newCounting(func(int64) error { panic("broken") })
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/flag_type"
+	ask(t, "POST", base, createType, "Idempotency-Key", "one").wantError(t, 500, "200500")
+	again := ask(t, "POST", base, createType, "Idempotency-Key", "one")
+	again.wantError(t, 504, "200504")
+	if !strings.HasSuffix(again.header.Get("Portico-Error"), "; outcome=unknown") || tracker.created.Load() != 1 {
+		t.Errorf("%v, the tracker was asked %d times", again.header, tracker.created.Load())
+	}
+}
+
+// While the first is running the second is told so, and the first goes on when its client hangs up.
+func TestIdempotencyKeyWhileRunning(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	tracker := newCounting(func(int64) error {
+		close(arrived)
+		<-release
+		return nil
+	})
+	watch, records := finishing()
+	base := serve(t, proxy.Options{Tracker: tracker, Observer: watch}) + "/rest/flag_type"
+	ctx, hangUp := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, "POST", base, strings.NewReader(createType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Idempotency-Key", "one")
+	transport := &http.Transport{DisableKeepAlives: true}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if response, err := transport.RoundTrip(request); err == nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+		}
+	}()
+	<-arrived
+	second := ask(t, "POST", base, createType, "Idempotency-Key", "one")
+	second.wantError(t, 409, "200409")
+	if second.header.Get("Portico-Error") != "idempotency-running" || second.header.Get("Retry-After") != "1" {
+		t.Errorf("headers %v", second.header)
+	}
+	<-records
+	hangUp()
+	<-gone
+	close(release)
+	<-records
+	third := ask(t, "POST", base, createType, "Idempotency-Key", "one")
+	if third.status >= 300 || third.member(t, "id") != "1" || third.header.Get("Idempotent-Replayed") != "true" || tracker.created.Load() != 1 {
+		t.Errorf("%d %s, the tracker was asked %d times", third.status, third.body, tracker.created.Load())
+	}
+}
+
+// A reload makes another Server; what was created before it is known to that one too.
+func TestReplaysOutliveAServer(t *testing.T) {
+	tracker, replays := newCounting(nil), proxy.NewReplays(nil)
+	for range 2 {
+		base := serve(t, proxy.Options{Tracker: tracker, Replays: replays})
+		ask(t, "POST", base+"/rest/flag_type", createType, "Idempotency-Key", "one").wantStatus(t, 201)
+	}
+	if n := tracker.created.Load(); n != 1 {
+		t.Errorf("%d were created", n)
+	}
+}
