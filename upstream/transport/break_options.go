@@ -17,14 +17,15 @@ type BreakOptions struct {
 	Jitter       float64       // an open time is shortened by up to this share [0.2]
 	Trials       int           // calls let through at a time while half-open, and successes needed to close [1]
 	TrialTimeout time.Duration // a trial that has no answer by then has failed; one whose body goes on is given up on [10s]
+	BlindTimeout time.Duration // the same for a trial while no probe has been good, where there is one [1.5s]
 	History      int           // changes remembered [32]
 
 	// Probe asks the tracker for a sign of life while a breaker is open; when it returns nil, the next call may try
 	// at once. Without one a breaker waits its open time out. See GetProbe.
 	Probe        Probe
-	ProbeEvery   time.Duration // [100ms]
+	ProbeEvery   time.Duration // [150ms]
 	ProbeTimeout time.Duration // [1s]
-	Probes       int           // probes under way at a time at most, so a hung tracker is not flooded [3]
+	Probes       int           // probes under way at a time at most: all that fit in ProbeTimeout, or recovery is seen late [7]
 
 	// OnChange is told every change of state, in order, one at a time. It may call Status.
 	OnChange func(Change)
@@ -40,10 +41,11 @@ func (o BreakOptions) withDefaults() BreakOptions {
 	o.Jitter = cmp.Or(o.Jitter, 0.2)
 	o.Trials = cmp.Or(o.Trials, 1)
 	o.TrialTimeout = cmp.Or(o.TrialTimeout, 10*time.Second)
+	o.BlindTimeout = cmp.Or(o.BlindTimeout, 1500*time.Millisecond)
 	o.History = cmp.Or(o.History, 32)
-	o.ProbeEvery = cmp.Or(o.ProbeEvery, 100*time.Millisecond)
+	o.ProbeEvery = cmp.Or(o.ProbeEvery, 150*time.Millisecond)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, time.Second)
-	o.Probes = cmp.Or(o.Probes, 3)
+	o.Probes = cmp.Or(o.Probes, 7)
 	return o
 }
 
@@ -66,6 +68,7 @@ func (o BreakOptions) Validate() error {
 		notNegative("open time", o.OpenFor),
 		notNegative("breaker trials", o.Trials),
 		notNegative("trial timeout", o.TrialTimeout),
+		notNegative("trial timeout without a good probe", o.BlindTimeout),
 		notNegative("breaker history", o.History),
 		notNegative("probe interval", o.ProbeEvery),
 		notNegative("probe timeout", o.ProbeTimeout),

@@ -28,6 +28,7 @@ type Breaker struct {
 	until      time.Time // of the open state
 	reopened   int       // trials failed in a row
 	lifted     bool      // a probe, not time, ended the last open state
+	vouched    bool      // a probe was good since the breaker opened
 	distrust   bool      // a probe's word has proved wrong since the breaker was last closed
 	unanswered int       // calls in a row
 	reason     Reason    // of the last failure
@@ -91,12 +92,20 @@ func (b *Breaker) admit(cancel context.CancelCauseFunc, read bool) (*call, time.
 	}
 	c := &call{done: done, episode: b.episode, begun: now, cancel: cancel}
 	if b.state == HalfOpen {
-		c.trial = time.AfterFunc(b.o.TrialTimeout, func() { b.expire(c) })
+		c.trial = time.AfterFunc(b.trialTime(), func() { b.expire(c) })
 	}
 	if read {
 		b.waiting[c] = struct{}{}
 	}
 	return c, 0
+}
+
+// trialTime is how long a trial may wait for an answer: not long where no probe has got one either.
+func (b *Breaker) trialTime() time.Duration {
+	if b.o.Probe != nil && !b.vouched {
+		return min(b.o.TrialTimeout, b.o.BlindTimeout)
+	}
+	return b.o.TrialTimeout
 }
 
 // answered is called when the header of a good answer is there: the call no longer waits, its verdict follows.
@@ -184,7 +193,11 @@ func (b *Breaker) lift() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.state != Open || (b.distrust && now.Before(b.until)) {
+	if b.state != Open {
+		return
+	}
+	b.vouched = true
+	if b.distrust && now.Before(b.until) {
 		return
 	}
 	b.lifted = now.Before(b.until)
@@ -222,7 +235,7 @@ func (b *Breaker) open(from State, now time.Time) {
 		b.reopened++
 		b.distrust = b.distrust || b.lifted
 	}
-	b.lifted = false
+	b.lifted, b.vouched = false, false
 	hold := b.o.OpenMax
 	if b.reopened < 16 {
 		hold = min(hold, b.o.OpenFor<<b.reopened)
