@@ -10,7 +10,7 @@ import (
 
 func benchmark(b *testing.B, ttl time.Duration) {
 	f := &fakeTracker{}
-	c := settled(b, openCache(b, f, Options{LocalTTL: ttl}))
+	c := settled(b, openCache(b, f, patient(Options{LocalTTL: ttl})))
 	ctx, caller := context.Background(), withKey("0123456789012345678901234567890123456789")
 	request := mapping.FlagTypesRequest{Product: "Product", Component: "Component"}
 	askFor(ctx, c, caller, request)
