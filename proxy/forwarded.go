@@ -32,6 +32,9 @@ func (t trustedProxies) client(r *http.Request) string {
 		return ""
 	}
 	address := peer.Addr().Unmap()
+	if !t.contains(address) {
+		return address.String()
+	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && t.contains(address); i-- {
 		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))

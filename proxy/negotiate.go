@@ -28,6 +28,9 @@ var offered = []string{"application/json", "application/javascript", "text/javas
 // negotiate picks the representation by Accept alone. Whatever is not one of the offered types, wildcards too, counts for
 // nothing, and an answer is never refused.
 func negotiate(header http.Header) representation {
+	if header["Accept"] == nil {
+		return representation{contentType: typeJSON}
+	}
 	best, weight := offered[0], 0.0
 	for part := range strings.SplitSeq(strings.Join(header.Values("Accept"), ","), ",") {
 		name, q := acceptItem(part)

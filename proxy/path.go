@@ -14,11 +14,19 @@ func badPath() *mapping.Error { return mapping.Refuse(mapping.CodeJSON, "The pat
 // (wire-facts.md, section 1, Paths): unreserved characters lose their escapes, double slashes become one, and dot
 // segments are resolved, encoded ones too. All other escapes stay, so a slash in a name stays apart from one between names.
 func normalPath(escaped string) (string, error) {
+	if isNormal(escaped) {
+		return escaped, nil
+	}
 	plain, err := unescapeUnreserved(escaped)
 	if err != nil {
 		return "", err
 	}
 	return resolveDots(plain)
+}
+
+// isNormal tells the paths in which there is nothing to do.
+func isNormal(escaped string) bool {
+	return strings.HasPrefix(escaped, "/") && !strings.Contains(escaped, "%") && !strings.Contains(escaped, "//") && !strings.Contains(escaped, "/.")
 }
 
 func unescapeUnreserved(escaped string) (string, error) {

@@ -88,25 +88,33 @@ const idCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 // log writes the one line of a request. The query is left out, since credentials travel there.
 func (record *Record) log(logger *slog.Logger, r *http.Request) {
-	attributes := []slog.Attr{
+	ctx, level := context.WithoutCancel(r.Context()), record.level()
+	if !logger.Enabled(ctx, level) {
+		return
+	}
+	// A record of one's own, because Logger looks up who called it, whether the handler wants to know or not.
+	line := slog.NewRecord(time.Now(), level, "request", 0)
+	line.AddAttrs(
 		slog.String("id", record.ID), slog.String("client", record.client),
 		slog.String("method", cut(r.Method, 16)), slog.String("path", shortPath(r.URL.EscapedPath())),
 		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
 		slog.Duration("duration", record.Duration), slog.Int64("bytes", record.Bytes),
-	}
-	if record.Cache != nil {
-		attributes = append(attributes, slog.String("cache", cacheWord(record.Cache)))
-	}
-	if record.Reason != "" {
-		attributes = append(attributes, slog.String("reason", string(record.Reason)))
-	}
+		optional("cache", record.Cache != nil, func() string { return cacheWord(record.Cache) }),
+		optional("reason", record.Reason != "", func() string { return string(record.Reason) }),
+		optional("cause", record.cause != nil, func() string { return causeText(record.cause) }),
+	)
 	if record.Conflict {
-		attributes = append(attributes, slog.Bool("ids_conflict", true))
+		line.AddAttrs(slog.Bool("ids_conflict", true))
 	}
-	if record.cause != nil {
-		attributes = append(attributes, slog.String("cause", causeText(record.cause)))
+	_ = logger.Handler().Handle(ctx, line) // as Logger, which has nobody to tell either
+}
+
+// optional is an attribute, or the empty one, which handlers leave out.
+func optional(name string, there bool, text func() string) slog.Attr {
+	if !there {
+		return slog.Attr{}
 	}
-	logger.LogAttrs(context.WithoutCancel(r.Context()), record.level(), "request", attributes...)
+	return slog.String(name, text())
 }
 
 func (record *Record) level() slog.Level {
@@ -132,11 +140,15 @@ func cacheWord(info *mapping.CacheInfo) string {
 
 // shortPath cuts long segments, so that what does not belong in a path does not fill the log.
 func shortPath(escaped string) string {
+	const segment, whole = 48, 256
+	if len(escaped) <= segment {
+		return escaped
+	}
 	segments := strings.Split(escaped, "/")
 	for i := range segments {
-		segments[i] = cut(segments[i], 48)
+		segments[i] = cut(segments[i], segment)
 	}
-	return cut(strings.Join(segments, "/"), 256)
+	return cut(strings.Join(segments, "/"), whole)
 }
 
 func cut(text string, limit int) string {
