@@ -42,7 +42,7 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, segments httpro
 	defer x.close()
 	err := x.answer(op)
 	switch {
-	case err == nil:
+	case err == nil || x.w.declines():
 	case x.w.status == 0:
 		x.fail(err)
 	default:
@@ -93,6 +93,9 @@ func (x *exchange) identify() error {
 
 // begin starts the call to the tracker.
 func (x *exchange) begin() context.Context {
+	if x.w.desk != nil {
+		return x.r.Context()
+	}
 	limit := x.server.options.ReadTimeout
 	if x.operation.IsWrite() {
 		limit = x.server.options.WriteTimeout

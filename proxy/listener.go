@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +16,12 @@ import (
 // Listener wraps a listener so that what net/http itself says of requests that it cannot read, in plain text and before
 // any handler runs, comes out as every other error does (clients.md, section 4, row 4). The server must have ConnState
 // as its hook, or only the first request of a connection is looked after.
-func Listener(inner net.Listener) net.Listener { return listener{inner} }
+func Listener(inner net.Listener) net.Listener { return listener{inner, newDesks()} }
 
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	desks *sync.Pool
+}
 
 // Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
@@ -25,7 +29,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: accepted}, nil
+	return &conn{Conn: accepted, desks: l.desks}, nil
 }
 
 // ConnState is the hook of an http.Server that is served by Listener.
@@ -35,15 +39,91 @@ func ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// conn looks at the first write of each answer.
+// conn looks at the first write of each answer, and knows the short way for some requests.
 type conn struct {
 	net.Conn
 	answered atomic.Bool
+
+	// short is the short way, once a server has offered it; desks is nil where none may.
+	short atomic.Pointer[shortcut]
+	desks *sync.Pool
+	// busy says that net/http has a request.
+	busy atomic.Bool
+	given
+	// idle is how long net/http waits for the next request, extended when the short way last moved the deadlines.
+	idle     atomic.Int64
+	extended time.Time
+	// answering is held while an answer is on the short way.
+	answering sync.Mutex
+}
+
+// localAddress is the address of a connection, by which a handler finds the connection.
+type localAddress struct {
+	net.Addr
+	conn *conn
+}
+
+// LocalAddr implements net.Conn.
+func (c *conn) LocalAddr() net.Addr {
+	if c.desks == nil {
+		return c.Conn.LocalAddr()
+	}
+	return &localAddress{c.Conn.LocalAddr(), c}
+}
+
+// Read implements net.Conn. Requests that are answered on the short way never get out of here.
+func (c *conn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if n == 0 || err != nil || !c.take(p[:n]) {
+			return n, err
+		}
+	}
+}
+
+// take answers what was read, or gives false when it is for net/http.
+func (c *conn) take(text []byte) bool {
+	if c.desks == nil {
+		return false
+	}
+	if short := c.short.Load(); short != nil && !c.busy.Load() && c.nothing() && isWholeGet(text) && short.answer(c, text) {
+		return true
+	}
+	c.busy.Store(true)
+	c.add(text)
+	if !c.extended.IsZero() {
+		c.extended = time.Time{}
+		_ = c.SetWriteDeadline(time.Time{})
+	}
+	return false
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *conn) SetReadDeadline(deadline time.Time) error {
+	if !c.busy.Load() {
+		c.idle.Store(0)
+		if !deadline.IsZero() {
+			c.idle.Store(int64(time.Until(deadline)))
+		}
+	}
+	return c.Conn.SetReadDeadline(deadline)
+}
+
+// Close implements net.Conn. An answer on the short way is sent first: net/http takes the connection for idle.
+func (c *conn) Close() error {
+	if !c.answering.TryLock() {
+		_ = c.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+		c.answering.Lock()
+	}
+	defer c.answering.Unlock()
+	return c.Conn.Close()
 }
 
 // rest gets ready for the next request of the connection.
 func (c *conn) rest() {
 	c.answered.Store(false)
+	c.busy.Store(false)
+	c.over()
 	_ = c.SetWriteDeadline(time.Time{}) // the last reply's must not outlive it
 }
 

@@ -167,7 +167,9 @@ func (x *exchange) updateAttachments() (answer, error) {
 
 // got ends the part of the tracker in an operation.
 func (x *exchange) got(reply answer, err error) (answer, error) {
-	x.call.begun()
+	if x.call != nil {
+		x.call.begun()
+	}
 	return reply, err
 }
 

@@ -13,12 +13,19 @@ import (
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	pause   time.Duration
-	status  int
-	bytes   int64
+	// desk is set on the short way, where deadlines are not the handler's business.
+	desk   *desk
+	pause  time.Duration
+	status int
+	bytes  int64
+	// extended is when the client last got another pause.
+	extended time.Time
 }
 
 func newRecorder(w http.ResponseWriter, pause time.Duration) *recorder {
+	if d, short := w.(*desk); short {
+		return &recorder{ResponseWriter: w, desk: d}
+	}
 	return &recorder{ResponseWriter: w, control: http.NewResponseController(w), pause: pause}
 }
 
@@ -42,8 +49,26 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// extend gives the client another pause. A writer without deadlines, as in a test, has no slow clients.
-func (w *recorder) extend() { _ = w.control.SetWriteDeadline(time.Now().Add(w.pause)) }
+// extend gives the client another pause, or leaves it at the last one if that is hardly over. A writer without deadlines, as in a test, has no slow clients.
+func (w *recorder) extend() {
+	if w.desk != nil {
+		return
+	}
+	// Moving a deadline costs more than to look at the clock.
+	if now := time.Now(); now.Sub(w.extended) > w.pause/64 {
+		w.extended = now
+		_ = w.control.SetWriteDeadline(now.Add(w.pause))
+	}
+}
+
+// declines leaves a request of the short way to net/http. It must not have been answered.
+func (w *recorder) declines() bool {
+	if w.desk == nil || w.status != 0 {
+		return false
+	}
+	w.desk.declined = true
+	return true
+}
 
 // Unwrap lets http.ResponseController through.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

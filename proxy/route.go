@@ -83,14 +83,20 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	r = withPath(r, path)
 	handle, params, _ := s.router.Lookup(anyMethod, strings.TrimSuffix(path, "/"))
 	if handle == nil {
+		if w.(*recorder).declines() {
+			return
+		}
 		s.pass(w, r)
 		return
 	}
 	handle(w, r, params)
 }
 
-// withPath gives a copy of a request whose path is the escaped one.
+// withPath gives a request whose path is the escaped one, a copy where it differs.
 func withPath(r *http.Request, path string) *http.Request {
+	if r.URL.Path == path && r.URL.RawPath == "" {
+		return r
+	}
 	routed := *r
 	address := *r.URL
 	address.Path, address.RawPath = path, ""

@@ -41,7 +41,11 @@ func New(options Options) (*Server, error) {
 
 // ServeHTTP implements http.Handler. It opens the record of the request, and closes it whatever happens.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	record := &Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone, client: s.trusted.client(r)}
+	if d, short := w.(*desk); short && !s.isShort(r) {
+		d.declined = true
+		return
+	}
+	r, record := s.begin(r)
 	recorder := newRecorder(w, s.options.ClientPause.Taking)
 	recorder.Header().Set(headerRequestID, record.ID)
 	if r.Body != nil && r.Body != http.NoBody {
@@ -54,14 +58,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}()
 		r.Body = body
 	}
-	r = r.WithContext(context.WithValue(r.Context(), recordKey{}, record))
 	defer s.finish(recorder, r, record, time.Now())
 	s.route(recorder, r)
+}
+
+// begin opens the record of a request. On the short way the request has a place for it already.
+func (s *Server) begin(r *http.Request) (*http.Request, *Record) {
+	record := recordOf(r.Context())
+	if record == nil {
+		record = &Record{}
+		s.offer(r)
+		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, record))
+	}
+	*record = Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone, client: s.trusted.client(r)}
+	return r, record
 }
 
 // finish is deferred: it turns a panic into the failure of this one request, and closes the record.
 func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time.Time) {
 	cause := recover()
+	if cause == nil && w.desk != nil && w.desk.declined {
+		return
+	}
 	failed, _ := cause.(error)
 	abort := errors.Is(failed, http.ErrAbortHandler)
 	if cause != nil && !abort {

@@ -1,0 +1,308 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
+)
+
+// handyTracker is a fake cache: it has an answer at hand for every product but those whose name begins with New, and counts on
+// which way it was asked. A context that has ended before the question is the short way's.
+type handyTracker struct {
+	fakeTracker
+	short, long atomic.Int64
+	before      func()
+}
+
+func (f *handyTracker) FlagTypes(ctx context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	if ctx.Err() == nil {
+		f.long.Add(1)
+	} else {
+		f.short.Add(1)
+		if f.before != nil {
+			f.before()
+		}
+		if strings.HasPrefix(request.Product, "New") {
+			return mapping.FlagTypes{}, ctx.Err()
+		}
+	}
+	if request.Product == "None" {
+		return mapping.FlagTypes{}, mapping.Refuse(mapping.CodeUnknownField, "There is none.")
+	}
+	answer := document(`{"bug":[{"name":"` + request.Product + "/" + request.Component + `"}],"attachment":[]}`)
+	answer.ETag = `"abc"`
+	return mapping.FlagTypes{Document: answer, Cache: &mapping.CacheInfo{Hit: true, TTL: time.Minute, Detail: "local"}}, nil
+}
+
+func (f *handyTracker) options() proxy.Options {
+	return proxy.Options{Tracker: f, Revalidate: func(ctx context.Context) context.Context { return ctx }}
+}
+
+// kept is a connection that has had its first answer, so that the short way is open.
+type kept struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func keep(t *testing.T, base string) *kept {
+	t.Helper()
+	k := dial(t, base)
+	k.exchange(t, "GET /rest/flag_type/First HTTP/1.1\r\nHost: x\r\n\r\n")
+	time.Sleep(10 * time.Millisecond) // net/http may yet be listening for the client's hanging up
+	return k
+}
+
+func dial(t *testing.T, base string) *kept {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	return &kept{conn, bufio.NewReader(conn)}
+}
+
+func (k *kept) exchange(t *testing.T, text string) reply {
+	t.Helper()
+	if _, err := io.WriteString(k, text); err != nil {
+		t.Fatal(err)
+	}
+	return k.answer(t)
+}
+
+func (k *kept) answer(t *testing.T) reply {
+	t.Helper()
+	response, err := http.ReadResponse(k.reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, string(body), response.ContentLength}
+}
+
+// told gives everything of an answer that does not differ from one to the next.
+func (r reply) told() string {
+	for _, name := range []string{"Date", "X-Request-Id"} {
+		if r.header.Get(name) == "" {
+			return "no " + name
+		}
+		r.header.Del(name)
+	}
+	return fmt.Sprint(r.status, r.header, r.body)
+}
+
+const readP = "GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n"
+
+// Whichever way a request takes, its answer is the same, and so is what becomes of the connection.
+func TestShortWayAnswersAlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		short bool
+	}{
+		"plain":            {readP + "\r\n", true},
+		"key":              {readP + "x-bugzilla-API-key:  k \r\n\r\n", true},
+		"component":        {"GET /rest/flag_type/P/C HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"escapes":          {"GET /rest/flag_type/A%2FB%20c/d%21! HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"query":            {"GET /rest/flag_type/P?component=C&api_key=k HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"callback":         {"GET /rest/flag_type/P?callback=f HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"page":             {readP + "Accept: text/html\r\n\r\n", true},
+		"not modified":     {readP + "If-None-Match: \"abc\"\r\n\r\n", true},
+		"twice a field":    {readP + "If-None-Match: \"x\"\r\nif-none-match: \"abc\"\r\n\r\n", true},
+		"python":           {readP + "Connection: keep-alive\r\nAccept-Encoding: gzip\r\nAccept: */*\r\n\r\n", true},
+		"other root":       {"GET /rest.cgi/flag_type/P HTTP/1.1\r\nHost: x\r\n\r\n", false},
+		"slash":            {"GET /rest/flag_type/P/ HTTP/1.1\r\nHost: x\r\n\r\n", false},
+		"nothing there":    {"GET /rest/flag_type/P/C/D HTTP/1.1\r\nHost: x\r\n\r\n", false},
+		"refused":          {"GET /rest/flag_type/None HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"not at hand":      {"GET /rest/flag_type/New HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"fresh":            {readP + "Cache-Control: no-cache\r\n\r\n", false},
+		"fresh of old":     {readP + "Pragma: no-cache\r\n\r\n", false},
+		"head of nothing":  {"GET /rest/flag_type/P?x=%zz HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"a body":           {readP + "Content-Length: 2\r\n\r\n{}", false},
+		"a later body":     {readP + "Content-Length: 0\r\n\r\n", false},
+		"a bad field":      {readP + "bad field: x\r\n\r\n", false},
+		"a folded field":   {readP + "A: x\r\n y\r\n\r\n", false},
+		"no host":          {"GET /rest/flag_type/P HTTP/1.1\r\n\r\n", false},
+		"two hosts":        {readP + "Host: y\r\n\r\n", false},
+		"version":          {"GET /rest/flag_type/P HTTP/1.0\r\nHost: x\r\n\r\n", false},
+		"a stray percent":  {"GET /rest/flag_type/P% HTTP/1.1\r\nHost: x\r\n\r\n", false},
+		"a double query":   {"GET /rest/flag_type/P?? HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"an empty query":   {"GET /rest/flag_type/P? HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		"long":             {"GET /rest/flag_type/" + strings.Repeat("P", 300) + " HTTP/1.1\r\nHost: x\r\n\r\n", false},
+		"last of its kind": {readP + "Connection: close\r\n\r\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &handyTracker{}
+			base := serve(t, f.options())
+			want := dial(t, base).exchange(t, c.text).told()
+			for range 5 { // on a busy machine net/http may get the first byte although it could not use it
+				if got := keep(t, base).exchange(t, c.text).told(); got != want {
+					t.Fatalf("got  %s\nwant %s", got, want)
+				}
+				if f.short.Load() > 0 {
+					break
+				}
+			}
+			if took := f.short.Load() > 0; took != c.short {
+				t.Errorf("short way: %v", took)
+			}
+		})
+	}
+}
+
+// What is asked again on the long way is one request in log and metrics.
+func TestDeclinedRequestsCountOnce(t *testing.T) {
+	f := &handyTracker{}
+	var log logBuffer
+	watcher, records := finishing()
+	options := f.options()
+	options.Logger, options.Observer = log.logger(), watcher
+	k := keep(t, serve(t, options))
+	<-records
+	k.exchange(t, "GET /rest/flag_type/New HTTP/1.1\r\nHost: x\r\nX-Request-Id: abc\r\n\r\n")
+	k.exchange(t, "GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\nX-Request-Id: def\r\n\r\n")
+	first, second := <-records, <-records
+	if first.ID != "abc" || second.ID != "def" || second.Cache == nil || second.Bytes == 0 {
+		t.Errorf("got %+v and %+v", first, second)
+	}
+	if text := log.String(); strings.Count(text, "id=abc") != 1 || strings.Count(text, "id=def") != 1 || strings.Count(text, "client=127.0.0.1") != 3 {
+		t.Errorf("the log is %s", text)
+	}
+	if f.short.Load() == 0 {
+		t.Error("nothing was declined")
+	}
+}
+
+// Requests that come in one piece or in several are answered in their order, nothing is taken for a request that is part of
+// another, and the short way is open again as soon as it is sure that net/http holds nothing.
+func TestShortWayKeepsToRequests(t *testing.T) {
+	const inner = "GET /rest/flag_type/Inner HTTP/1.1\r\nHost: x\r\n\r\n"
+	length := "Content-Length: " + strconv.Itoa(len(inner)) + "\r\n\r\n"
+	for name, c := range map[string]struct {
+		texts         []string
+		answers       int
+		inners, short int
+	}{
+		"one":               {[]string{inner}, 1, 1, 2},
+		"two at once":       {[]string{inner + inner}, 2, 2, 1},
+		"one and a half":    {[]string{inner + inner[:9], inner[9:]}, 2, 2, 1},
+		"in pieces":         {[]string{inner[:9], inner[9:]}, 1, 1, 1},
+		"first byte before": {[]string{inner[:1], inner[1:]}, 1, 1, 1},
+		"body of a write":   {[]string{"POST /rest/flag_type HTTP/1.1\r\nHost: x\r\n" + length, inner}, 1, 0, 0},
+		"body of a read":    {[]string{"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n" + length, inner}, 1, 0, 0},
+		"chunks": {[]string{
+			"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + strconv.FormatInt(int64(len(inner)), 16) + "\r\n",
+			inner, "\r\n0\r\n\r\n",
+		}, 1, 0, 0},
+		"bare line feeds": {[]string{"GET /rest/flag_type/P HTTP/1.1\nHost: x\n\n" + inner}, 2, 1, 0},
+		"head":            {[]string{"HEAD /rest/flag_type HTTP/1.1\r\nHost: x\r\n\r\n"}, 1, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &handyTracker{}
+			k := keep(t, serve(t, f.options()))
+			for _, text := range c.texts {
+				if _, err := io.WriteString(k, text); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(30 * time.Millisecond) // so that it is read by itself
+			}
+			if _, err := io.WriteString(k, "GET /rest/flag_type/Last HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(30 * time.Millisecond)
+			if _, err := io.WriteString(k, "GET /rest/flag_type/End HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			all, _ := io.ReadAll(k.reader)
+			text := string(all)
+			if got := strings.Count(text, "HTTP/1.1 "); got != c.answers+2 || strings.Count(text, `"Inner/"`) != c.inners || !strings.Contains(text, `"Last/"`) {
+				t.Errorf("%d answers: %s", got, text)
+			}
+			if got := f.short.Load(); got != int64(c.short) {
+				t.Errorf("%d took the short way, want %d", got, c.short)
+			}
+		})
+	}
+}
+
+// Without a cache nothing is at hand, so nobody is asked twice.
+func TestNoCacheNoShortWay(t *testing.T) {
+	f := &handyTracker{}
+	k := keep(t, serve(t, proxy.Options{Tracker: f}))
+	k.exchange(t, readP+"\r\n")
+	if f.short.Load() != 0 || f.long.Load() != 2 {
+		t.Errorf("asked %d on the short way, %d on the long one", f.short.Load(), f.long.Load())
+	}
+}
+
+// A server that is shut down sends the answer that is on its way, although net/http takes the connection for idle.
+func TestShutdownLetsShortAnswersOut(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	f := &handyTracker{before: func() { close(begun); <-goOn }}
+	server := shortServer(t, f, time.Minute)
+	k := keep(t, server.URL)
+	if _, err := io.WriteString(k, readP+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	ended := make(chan error)
+	go func() { ended <- server.Config.Shutdown(t.Context()) }()
+	time.Sleep(50 * time.Millisecond) // Shutdown closes what is idle first
+	close(goOn)
+	if got := k.answer(t); got.status != http.StatusOK || !strings.Contains(got.body, `"P/"`) {
+		t.Errorf("got %+v", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// shortServer is serve with a limit for idle connections.
+func shortServer(t *testing.T, f *handyTracker, idle time.Duration) *httptest.Server {
+	t.Helper()
+	handler, err := proxy.New(f.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener = proxy.Listener(server.Listener)
+	server.Config.ConnState, server.Config.IdleTimeout = proxy.ConnState, idle
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// The short way keeps a connection open as net/http would, and no longer.
+func TestShortWayKeepsConnectionsOpen(t *testing.T) {
+	const idle = 600 * time.Millisecond
+	f := &handyTracker{}
+	k := keep(t, shortServer(t, f, idle).URL)
+	for range 6 {
+		time.Sleep(idle / 3)
+		k.exchange(t, readP+"\r\n")
+	}
+	if f.short.Load() != 6 {
+		t.Errorf("%d took the short way", f.short.Load())
+	}
+	begun := time.Now()
+	if _, err := k.reader.ReadByte(); err == nil || time.Since(begun) > 3*idle {
+		t.Errorf("open for %s after the last answer, %v", time.Since(begun), err)
+	}
+}
