@@ -153,6 +153,11 @@ func (c *conn) CloseWrite() error {
 // plainError recognizes what net/http writes straight to a connection: a status line followed by just these two headers.
 // Nothing that a handler sends looks like that, since it carries a date and a request id at least.
 func plainError(p []byte) (status int, ok bool) {
+	// The one answer of this kind that has a date is to an expectation that net/http does not know.
+	if bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && bytes.HasSuffix(p, []byte("\r\n\r\n")) &&
+		bytes.Contains(p, []byte("\r\nContent-Length: 0\r\n")) && !bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
+		return http.StatusExpectationFailed, true
+	}
 	line, rest, found := bytes.Cut(p, []byte("\r\n"))
 	if !found || !bytes.HasPrefix(rest, []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")) {
 		return 0, false

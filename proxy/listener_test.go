@@ -25,6 +25,7 @@ func TestUnreadableRequests(t *testing.T) {
 		"huge header":    {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 32<<10) + "\r\n\r\n", "431 Request Header Fields Too Large", "200431"},
 		"transfer":       {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: weird\r\n\r\n", "501 Not Implemented", "200501"},
 		"blank in path":  {"GET /rest/flag_type/a b HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request", "32000"},
+		"expectation":    {"POST / HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\nContent-Length: 1\r\n\r\nx", "417 Expectation Failed", "200417"},
 		"second request": {"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n\r\nGET /% HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request", "32000"},
 	} {
 		answer := raw(t, base, c.text)
@@ -93,5 +94,14 @@ func TestWriteDeadlineDoesNotOutliveAnAnswer(t *testing.T) {
 			t.Errorf("%s: %s", c.line, answer.Status)
 		}
 		time.Sleep(2 * pause) // time itself is under test
+	}
+}
+
+// An expectation that the tracker fails is the tracker's to tell.
+func TestListenerLeavesTheTrackersExpectationFailedAlone(t *testing.T) {
+	pass := passTo(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusExpectationFailed) })
+	answer := ask(t, "GET", serve(t, proxy.Options{Passthrough: pass})+"/show_bug.cgi", "")
+	if answer.status != http.StatusExpectationFailed || answer.body != "" {
+		t.Errorf("%d %q", answer.status, answer.body)
 	}
 }

@@ -13,7 +13,11 @@ func badPath() *mapping.Error { return mapping.Refuse(mapping.CodeJSON, "The pat
 // normalPath rewrites an escaped path as the web server of a real tracker does before it looks for a resource
 // (wire-facts.md, section 1, Paths): unreserved characters lose their escapes, double slashes become one, and dot
 // segments are resolved, encoded ones too. All other escapes stay, so a slash in a name stays apart from one between names.
+// What does not begin with a slash, such as the * of OPTIONS, is no path.
 func normalPath(escaped string) (string, error) {
+	if escaped != "" && escaped[0] != '/' {
+		return "", badPath()
+	}
 	if isNormal(escaped) {
 		return escaped, nil
 	}

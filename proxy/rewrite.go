@@ -23,6 +23,9 @@ func (s *Server) rewrite(pass *httputil.ProxyRequest) {
 	out.Header.Del("X-Idempotency-Key")
 	out.Header.Del("Upgrade")
 	out.Header.Del("Connection")
+	// Servers that heed these would take another path than the one that was allowed to pass.
+	out.Header.Del("X-Original-Url")
+	out.Header.Del("X-Rewrite-Url")
 	out.Header.Del("Expect") // the body is here already, or on its way
 	out.Header.Set(headerRequestID, RequestID(in.Context()))
 	s.setForwarded(in, out)

@@ -102,3 +102,41 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		}
 	}
 }
+
+// Every test that docs/security.md names as a proof is there.
+func TestEveryProofOfSecurityIsThere(t *testing.T) {
+	have := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, name := range found(read(t, path), `(?m)^func ((?:Test|Fuzz)\w+)\(`) {
+			have[name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(read(t, "../../docs/security.md"), "\n## Threats\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := 0
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$`).FindAllStringSubmatch(table, -1) {
+		if row[1] == "what could go wrong" {
+			continue
+		}
+		rows++
+		proofs := found(row[2], "`((?:Test|Fuzz)\\w+)`")
+		if len(proofs) == 0 {
+			t.Errorf("no test shows what prevents this: %s", row[1])
+		}
+		for _, proof := range proofs {
+			if !have[proof] {
+				t.Errorf("docs/security.md names %s, which is no test", proof)
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("only %d threats were found", rows)
+	}
+}
