@@ -16,7 +16,7 @@ type BaseOptions struct {
 	DialTimeout            time.Duration // for one connection [3s]
 	TLSHandshakeTimeout    time.Duration // [5s]
 	ResponseHeaderTimeout  time.Duration // from the last byte of the request to the end of the header [30s]
-	BodyIdleTimeout        time.Duration // longest silence inside an answer, counted only while somebody reads [30s]
+	BodyIdleTimeout        time.Duration // longest silence inside an answer, counted only while somebody reads [ResponseHeaderTimeout, at most 30s]
 	IdleConnTimeout        time.Duration // how long reads keep a connection; under Apache's KeepAliveTimeout of 5s [4s]
 	MaxIdleConns           int           // kept connections, for reads only [32]
 	MaxResponseHeaderBytes int64         // [65536]
@@ -29,7 +29,7 @@ func (o BaseOptions) withDefaults() BaseOptions {
 	o.DialTimeout = cmp.Or(o.DialTimeout, 3*time.Second)
 	o.TLSHandshakeTimeout = cmp.Or(o.TLSHandshakeTimeout, 5*time.Second)
 	o.ResponseHeaderTimeout = cmp.Or(o.ResponseHeaderTimeout, 30*time.Second)
-	o.BodyIdleTimeout = cmp.Or(o.BodyIdleTimeout, 30*time.Second)
+	o.BodyIdleTimeout = cmp.Or(o.BodyIdleTimeout, min(o.ResponseHeaderTimeout, 30*time.Second))
 	o.IdleConnTimeout = cmp.Or(o.IdleConnTimeout, 4*time.Second)
 	o.MaxIdleConns = cmp.Or(o.MaxIdleConns, 32)
 	o.MaxResponseHeaderBytes = cmp.Or(o.MaxResponseHeaderBytes, 64<<10)

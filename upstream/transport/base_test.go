@@ -263,3 +263,12 @@ func TestNoProxyNoCompression(t *testing.T) {
 		t.Errorf("dialed %v", dialed)
 	}
 }
+
+// TestSilenceIsBoundedByDefault: who says how long an answer may take to begin has said how long it may pause.
+func TestSilenceIsBoundedByDefault(t *testing.T) {
+	for header, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Second: time.Second, time.Minute: 30 * time.Second} {
+		if got := (BaseOptions{ResponseHeaderTimeout: header}).withDefaults().BodyIdleTimeout; got != want {
+			t.Errorf("with %v for the header, silence may last %v, want %v", header, got, want)
+		}
+	}
+}
