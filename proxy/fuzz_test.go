@@ -54,6 +54,12 @@ func FuzzPathSegments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, escaped string) {
+		if !strings.HasPrefix(escaped, "/") {
+			if _, err := normalPath(escaped); err == nil && escaped != "" {
+				t.Fatalf("%q is taken for a path", escaped)
+			}
+			escaped = "/" + escaped
+		}
 		normal, err := normalPath(escaped)
 		want, ok := cleanSegments(escaped)
 		if (err == nil) != ok {
