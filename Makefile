@@ -72,6 +72,14 @@ modules: ## check that go.mod is tidy and the modules are what go.sum says
 fuzz: ## run every fuzz target for a few seconds
 	@.ci/fuzz $(FUZZ_SECONDS)
 
+# How many requests the long run of the fault suite makes, and from which seed (0 = any).
+FAULT_REQUESTS ?= 100000
+FAULT_SEED ?= 0
+
+.PHONY: faults
+faults: prepare ## run the fault suite at full length: some ten minutes
+	go test ./test/faults -count=1 -v -timeout 60m -args -requests=$(FAULT_REQUESTS) -seed=$(FAULT_SEED)
+
 .PHONY: bench
 bench: ## measure the program against nginx; takes minutes, wants a quiet machine
 	@.ci/bench $(BENCH)

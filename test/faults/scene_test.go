@@ -1,0 +1,261 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/test/tracker"
+)
+
+// The settings of Portico in these tests, and how long a client waits before it calls that a hang. The deadline is
+// their sum; the rest is for a machine that is busy with other things.
+const (
+	trackerTimeout = time.Second
+	queueWait      = 500 * time.Millisecond
+	hangLimit      = 12 * time.Second
+)
+
+// ports counts the addresses given out.
+var ports atomic.Int64
+
+// scene is everything that one kind of fault is tried on.
+type scene struct {
+	t                       testing.TB
+	kind                    kind
+	tracker, portico, redis *process
+	wire                    *wire
+	relay                   *relay
+	// direct is where the tracker itself listens, front where Portico does.
+	direct, front, redisAt string
+	journalFile            string
+	keys                   map[string]string
+}
+
+func openScene(t testing.TB, k kind, seed uint64) *scene {
+	t.Helper()
+	s := &scene{t: t, kind: k}
+	var err error
+	if s.keys, err = keys(); err != nil {
+		t.Fatal(err)
+	}
+	if k.keeping {
+		s.journalFile = filepath.Join(t.TempDir(), "journal")
+		s.tracker, s.direct = startKeepingTracker(t, s.journalFile)
+	} else {
+		s.tracker, s.direct = startTracker(t)
+	}
+	behind := s.direct
+	if k.accept != nil || k.meet != nil {
+		s.wire = startWire(t, s.direct, k, seed)
+		behind = s.wire.address
+	}
+	s.redis, s.redisAt = startRedis(t)
+	cache := s.redisAt
+	if k.redis {
+		s.relay = startRelay(t, s.redisAt)
+		cache = s.relay.address
+	}
+	s.portico, s.front = startPortico(t, behind, "redis://"+cache)
+	return s
+}
+
+// must notes that a disturbance could not be made.
+func (s *scene) must(err error) {
+	if err != nil {
+		s.t.Errorf("%s: %v", s.kind.name, err)
+	}
+}
+
+// fetch reads something straight from the tracker.
+func (s *scene) fetch(method, path, body string, into any) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.direct+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+}
+
+// setFaults replaces those of the reference tracker.
+func (s *scene) setFaults(faults ...string) {
+	s.t.Helper()
+	s.fetch(http.MethodPost, "/_tracker/faults", strings.Join(faults, "\n"), &struct{}{})
+}
+
+// large is the content of the fixture's large attachment, as a tracker without faults gives it.
+var large = sync.OnceValues(func() (string, error) {
+	all, err := keys()
+	if err != nil {
+		return "", err
+	}
+	answer := httptest.NewRecorder()
+	tracker.New(tracker.Options{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/rest/bug/attachment/4?api_key="+all["dev"], http.NoBody))
+	var got attachmentsOf
+	err = json.Unmarshal(answer.Body.Bytes(), &got)
+	return got.Attachments["4"].Data, err
+})
+
+// journal waits until the tracker has nothing more to do and reads what it has done.
+func (s *scene) journal() []entry {
+	s.t.Helper()
+	var last int
+	for range 100 {
+		now := s.readJournal()
+		if last == len(now) {
+			return now
+		}
+		last = len(now)
+		time.Sleep(400 * time.Millisecond)
+	}
+	s.t.Fatal("the tracker does not come to rest")
+	return nil
+}
+
+func (s *scene) readJournal() []entry {
+	if s.journalFile == "" {
+		var all struct{ Journal []entry }
+		s.fetch(http.MethodGet, "/_tracker/journal", "", &all)
+		return all.Journal
+	}
+	file, err := os.Open(s.journalFile)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	all := []entry{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var e entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err == nil { // the last line of a killed process may be half
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// emptyRedis takes everything from Redis.
+func (s *scene) emptyRedis() error {
+	conn, err := net.DialTimeout("tcp", s.redisAt, time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := fmt.Fprint(conn, "FLUSHALL\r\n"); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(conn, make([]byte, 5))
+	return err
+}
+
+// hangUp makes requests whose clients do not wait for the answer.
+func (s *scene) hangUp(n int) {
+	for i := range n {
+		conn, err := net.DialTimeout("tcp", s.front, time.Second)
+		if err != nil {
+			s.must(err)
+			return
+		}
+		path := []string{"/rest/flag_type/TestProduct", "/rest/bug/attachment/1", "/rest/bug/7/attachment"}[i%3]
+		_, _ = conn.Write(ask{method: "GET", path: path, user: "dev"}.bytes(s.keys))
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		if i%2 == 0 {
+			reset(conn)
+		} else {
+			_ = conn.Close()
+		}
+	}
+}
+
+// try puts n requests of load on the scene while its fault is on, then compares. rounds is how often processes are
+// disturbed.
+func (s *scene) try(n int64, rounds int, seed uint64) *book {
+	s.t.Helper()
+	content, err := large()
+	if err != nil || len(content) < 1<<20 {
+		s.t.Fatalf("the large attachment has %d bytes, %v", len(content), err)
+	}
+	l := &load{address: s.front, keys: s.keys, book: newBook(), kind: s.kind, seed: seed, large: content}
+	if len(s.kind.faults) > 0 {
+		s.setFaults(s.kind.faults...)
+	}
+	if s.kind.disturb != nil {
+		over := make(chan struct{})
+		l.until = over
+		var disturbing sync.WaitGroup
+		disturbing.Go(func() {
+			defer close(over)
+			for range rounds {
+				s.kind.disturb(s)
+			}
+		})
+		defer disturbing.Wait()
+	}
+	l.run(24, n)
+	s.setFaults()
+	l.book.compare(s.journal())
+	if !s.kind.amnesia {
+		s.compareState(l)
+	}
+	return l.book
+}
+
+// compareState looks for the writes of the clients in what the tracker holds.
+func (s *scene) compareState(l *load) {
+	s.t.Helper()
+	held := map[string]int{}
+	for _, bug := range bugs {
+		var got struct {
+			Bugs map[string]struct{ Comments []struct{ Text string } }
+		}
+		s.fetch(http.MethodGet, fmt.Sprintf("/rest/bug/%d/comment?api_key=%s", bug, s.keys["dev"]), "", &got)
+		for _, b := range got.Bugs {
+			for _, c := range b.Comments {
+				held[c.Text[strings.LastIndexByte(c.Text, '\n')+1:]]++
+			}
+		}
+	}
+	for _, product := range []string{"4242", "TestProduct"} {
+		var got struct{ Bug []struct{ Name string } }
+		s.fetch(http.MethodGet, "/rest/flag_type/"+product+"?api_key="+s.keys["editor"], "", &got)
+		for _, f := range got.Bug {
+			held[f.Name]++
+		}
+	}
+	for id, w := range l.book.writes {
+		if !slices.Contains([]string{"flag_type.create", "attachment.create", "comment.create"}, w.op) {
+			continue
+		}
+		switch n := held[id]; {
+		case n > 1:
+			l.book.violation("twice: the tracker holds %s %s %d times", w.op, id, n)
+		case w.said == ok && n == 0:
+			l.book.violation("missing: %s %s was acknowledged and the tracker does not hold it", w.op, id)
+		case w.said == refused && n > 0:
+			l.book.violation("false failure: %s %s was refused and the tracker holds it", w.op, id)
+		}
+	}
+}
