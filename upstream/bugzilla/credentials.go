@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -35,7 +36,7 @@ func forms(have upstream.Credentials) []credential {
 // Credentials).
 func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, query url.Values, header http.Header) mapping.Members {
 	have := caller.Credentials
-	setIf(header, "Cookie", have.Cookies)
+	setIf(header, "Cookie", cookiesFor(call, have))
 	setIf(header, "Authorization", have.Authorization)
 	if dialect.HeaderCredentials && have.Bearer() != "" && have.Bearer() == have.APIKey {
 		return nil
@@ -55,6 +56,23 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 		}
 	}
 	return body
+}
+
+// cookiesFor gives the cookies that go along. Flag type answers are shared by
+// those who show the same credential, so nothing else that could change the
+// answer may go with their question.
+func cookiesFor(call *Call, have upstream.Credentials) string {
+	if call.Operation != mapping.OpFlagTypes {
+		return have.Cookies
+	}
+	var kept []string
+	for cookie := range strings.SplitSeq(have.Cookies, ";") {
+		cookie = strings.TrimSpace(cookie)
+		if strings.HasPrefix(cookie, "Bugzilla_login=") || strings.HasPrefix(cookie, "Bugzilla_logincookie=") {
+			kept = append(kept, cookie)
+		}
+	}
+	return strings.Join(kept, "; ")
 }
 
 func setIf(header http.Header, name, value string) {

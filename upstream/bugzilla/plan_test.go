@@ -126,6 +126,21 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
+func TestOnlyLoginCookiesGoWithSharedReads(t *testing.T) {
+	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8;Bugzilla_logincookie=x; Bugzilla_login_request_cookie=r"}}
+	for operation, want := range map[mapping.Operation]string{
+		mapping.OpFlagTypes:      "Bugzilla_login=8; Bugzilla_logincookie=x",
+		mapping.OpAttachment:     caller.Credentials.Cookies,
+		mapping.OpBugAttachments: caller.Credentials.Cookies,
+	} {
+		header := http.Header{}
+		authorize(mapping.Bugzilla5(), &Call{Operation: operation}, caller, url.Values{}, header)
+		if got := header.Get("Cookie"); got != want {
+			t.Errorf("%s goes with the cookies %q, want %q", operation, got, want)
+		}
+	}
+}
+
 // FuzzResource proves that no name makes a path that means another resource.
 func FuzzResource(f *testing.F) {
 	for _, seed := range []string{"a", "..", ".", "a/b", "../../x", "%2e%2e", "a?b#c", "ü", "\x00", " ", "a;b", "\\..\\", "%"} {
