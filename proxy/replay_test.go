@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	createType       = `{"name":"n","description":"d","Bugzilla_api_key":"k"}`
+	createType       = `{"name":"n","description":"d","Bugzilla_api_key":"k","x":1,"y":2}`
 	createAttachment = `{"data":"aGVsbG8=","file_name":"f","summary":"s","content_type":"text/plain","Bugzilla_api_key":"k"}`
 )
 
@@ -54,7 +54,7 @@ func TestIdempotencyKey(t *testing.T) {
 	for _, c := range []struct{ name, path, body, otherBody, sameBody string }{
 		{
 			"flag type", "/rest/flag_type", createType, strings.Replace(createType, `"d"`, `"e"`, 1),
-			`{ "description": "d", "Bugzilla_api_key":"k", "name":"n" }`,
+			`{ "y":2, "description": "d", "x":1, "Bugzilla_api_key":"k", "name":"n" }`,
 		},
 		{
 			"attachment", "/rest/bug/5/attachment", createAttachment, strings.Replace(createAttachment, "aGVsbG8=", "aGVsbG9v", 1),
@@ -169,11 +169,18 @@ func TestIdempotencyKeyAfterAPanic(t *testing.T) {
 // While the first is running the second is told so, and the first goes on when its client hangs up.
 func TestIdempotencyKeyWhileRunning(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
-	tracker := newCounting(func(int64) error {
+	tracker := newCounting(nil)
+	create := tracker.createFlagType
+	tracker.createFlagType = func(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
 		close(arrived)
 		<-release
-		return nil
-	})
+		select {
+		case <-ctx.Done(): // as a real client of a tracker would
+			return mapping.FlagTypeCreated{}, ctx.Err()
+		case <-time.After(200 * time.Millisecond): // time for the server to see that its client is gone
+			return create(ctx, caller, request)
+		}
+	}
 	watch, records := finishing()
 	base := serve(t, proxy.Options{Tracker: tracker, Observer: watch}) + "/rest/flag_type"
 	ctx, hangUp := context.WithCancel(t.Context())

@@ -28,6 +28,10 @@ func demoCommand() command {
 				if err := noArguments(args); err != nil {
 					return exitUsage, err
 				}
+				found := &problemList{}
+				if validateServing(&cfg, found, env.variable); fatal(found.problems) {
+					return exitUsage, usageError{found.problems[0].String()}
+				}
 				if err := demo(ctx, env, cfg); err != nil {
 					return exitFailed, err
 				}

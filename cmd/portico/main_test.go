@@ -42,6 +42,7 @@ func TestUsage(t *testing.T) {
 		{"check --tracker http://a/ more", exitUsage, "", `does not know what to do with "more"`},
 		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
 		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
+		{"demo --admin-listen :9080", exitUsage, "", ":9080 is open to other machines"},
 		{"version", exitOK, "portico ", ""},
 		{"--version", exitOK, "portico ", ""},
 		{"version 2", exitUsage, "", "does not know"},

@@ -246,3 +246,16 @@ func TestLabelsAreBounded(t *testing.T) {
 		t.Errorf("%d lines", lines)
 	}
 }
+
+// Who is let in by certificates only shows one, and no token that is none will do.
+func TestCertificatesWithoutAToken(t *testing.T) {
+	_, base := open(t, admin.Options{Certificates: true})
+	for _, header := range [][]string{nil, {"Authorization", "Bearer "}, {"Authorization", "Basic Og=="}, {"Authorization", "Bearer x"}} {
+		if got, _, _ := look(t, "GET", base+"/status", header...); got != 401 {
+			t.Errorf("%v: %d", header, got)
+		}
+	}
+	if got, _, _ := look(t, "GET", base+"/livez"); got != 200 {
+		t.Errorf("health: %d", got)
+	}
+}
