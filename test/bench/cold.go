@@ -30,15 +30,20 @@ func cold(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer redis.stop()
-	servers := make([]*server, 2)
-	for i := range servers {
-		servers[i], err = b.facade(ctx, facade{
+	var servers []*server
+	defer func() {
+		for _, one := range servers {
+			one.stop()
+		}
+	}()
+	for i := range 2 {
+		one, err := b.facade(ctx, facade{
 			name: fmt.Sprint("portico ", i), tracker: "http://" + front.address + "/", redis: "redis://" + redis.address + "/0", level: "info",
 		})
 		if err != nil {
 			return err
 		}
-		defer servers[i].stop()
+		servers = append(servers, one)
 	}
 	for _, processes := range []int{1, 2} {
 		if err := b.coldCrowds(ctx, front, servers[:processes]); err != nil {

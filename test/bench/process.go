@@ -78,7 +78,7 @@ func (p *process) family() []int {
 	if err != nil {
 		return all
 	}
-	for _, field := range strings.Fields(string(text)) {
+	for field := range strings.FieldsSeq(string(text)) {
 		if child, err := strconv.Atoi(field); err == nil {
 			all = append(all, child)
 		}
