@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log"
 	"log/slog"
 )
 
@@ -27,4 +28,21 @@ func logLevel(name string) slog.Level {
 		return slog.LevelError
 	}
 	return slog.LevelInfo
+}
+
+// quietLibraries takes over the standard library's own log. net/http writes
+// there what a tracker sent out of turn, which may be anybody's data, so only
+// the fact is told.
+func quietLibraries(logger *slog.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(libraryLog{logger})
+}
+
+// libraryLog is an io.Writer for the standard log package.
+type libraryLog struct{ logger *slog.Logger }
+
+// Write implements io.Writer.
+func (l libraryLog) Write(p []byte) (int, error) {
+	l.logger.Debug("a library complained; its words are not shown", "bytes", len(p))
+	return len(p), nil
 }

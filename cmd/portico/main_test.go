@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -236,5 +238,17 @@ func TestBuildVersion(t *testing.T) {
 	}
 	if got := buildVersion(nil); got != "unknown" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestLibrariesKeepQuiet holds that nothing of what a library writes to the
+// standard log is shown: it may be an answer of the tracker.
+func TestLibrariesKeepQuiet(t *testing.T) {
+	var shown bytes.Buffer
+	quietLibraries(newLogger(&shown, LogConfig{Level: "debug", Format: "json"}))
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	log.Printf("Unsolicited response starting with %q", "SECRET")
+	if text := shown.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, "a library complained") {
+		t.Errorf("the log shows %s", text)
 	}
 }

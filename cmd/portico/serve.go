@@ -54,6 +54,7 @@ type facade struct {
 // serve runs until ctx ends or a signal comes.
 func (f *facade) serve(ctx context.Context) error {
 	logger := newLogger(f.env.stderr, f.cfg.Log)
+	quietLibraries(logger)
 	f.replays = proxy.NewReplays(nil)
 	rooms, err := build(f.cfg, f.env.variable, logger, f.replays)
 	if err != nil {
