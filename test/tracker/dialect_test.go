@@ -68,7 +68,7 @@ func TestDemo(t *testing.T) {
 	if key := keys["editor@demo.example"]; len(key) != 40 || !strings.HasPrefix(key, "demo-editor-key") {
 		t.Errorf("the editor's key is %q", key)
 	}
-	f.must("GET", "/rest/flag_type/Web%20Shop?component=Search/Ranking", "").want(t, "ranking-impact", "bug", 3, "name")
+	f.must("GET", "/rest/flag_type/WebShop?component=Search/Ranking", "").want(t, "ranking-impact", "bug", 3, "name")
 	f.must("GET", "/rest/flag_type/Internal%20Tools", "").fails(t, 401, "106")
 	f.must("POST", "/rest/flag_type?api_key="+keys["editor@demo.example"], `{"name":"docs","description":"d"}`).want(t, "11", "id")
 	f.must("GET", "/rest/bug/lost-basket/attachment", "").want(t, "reviewer@demo.example", "bugs", "1", 0, "flags", 0, "requestee")
