@@ -136,9 +136,14 @@ func decodeEntry(value string) (*entry, error) {
 	if in.bad || len(in.left) > 0 {
 		return nil, errFormat
 	}
-	if refusal.Code != 0 {
-		e.refusal, e.text = refusal, nil
+	if refusal.Code == 0 {
+		return e, nil
 	}
+	// Whoever can write to Redis must not be able to make an answer that HTTP has no form for.
+	if refusal.Status < 400 || refusal.Status > 599 {
+		return nil, errFormat
+	}
+	e.refusal, e.text = refusal, nil
 	return e, nil
 }
 

@@ -206,3 +206,12 @@ func TestAnswerUnderTheWrongKey(t *testing.T) {
 		t.Errorf("the callers get %s and %s", a.text, b.text)
 	}
 }
+
+func TestRefusalWithoutAStatusIsUnreadable(t *testing.T) {
+	for status, fine := range map[int]bool{404: true, 599: true, 0: false, 200: false, 99999: false} {
+		e := entry{plain: "p", filled: time.Now(), refusal: &mapping.Error{Code: 51, Status: status, Message: "m"}}
+		if _, err := decodeEntry(string(e.encode())); (err == nil) != fine {
+			t.Errorf("a refusal with status %d is read with %v", status, err)
+		}
+	}
+}
