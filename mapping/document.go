@@ -19,6 +19,8 @@ type Document struct {
 	size  int64
 	// joined is set when there are payloads to put back.
 	joined *Joined
+	// onClose is told once that nobody reads on.
+	onClose func()
 
 	// ETag is the tracker's own tag, empty when there is none.
 	ETag string
@@ -104,6 +106,10 @@ func (d *Document) Close() error {
 	var failed error
 	if d.rest != nil {
 		failed = d.rest.Close()
+	}
+	if told := d.onClose; told != nil {
+		d.onClose = nil
+		told()
 	}
 	return errors.Join(failed, CloseBlobs(d.blobs))
 }

@@ -33,6 +33,9 @@ type Caller struct {
 	UserAgent string
 	// RequestID ties the log lines of Portico and the tracker together.
 	RequestID string
+	// Role tells the tracker what a call is for that no client waits for, such as
+	// shadow; it is sent in the header Portico-Role. Empty for a client's own.
+	Role string
 }
 
 // Anonymous tells whether nothing was shown that a tracker could take for a

@@ -86,6 +86,7 @@ func requestHeader(caller upstream.Caller, call *Call) http.Header {
 	setIf(header, "User-Agent", caller.UserAgent)
 	setIf(header, "X-Request-Id", caller.RequestID)
 	setIf(header, "X-Forwarded-For", caller.Address)
+	setIf(header, "Portico-Role", caller.Role)
 	setIf(header, "If-None-Match", call.IfNoneMatch)
 	return header
 }
