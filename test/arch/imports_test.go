@@ -22,10 +22,15 @@ var rooms = []struct {
 	{"upstream", []string{"mapping"}},
 	// The mechanics are worn inside the client of one tracker.
 	{"upstream/bugzilla", []string{"mapping", "upstream", "upstream/transport"}},
+	// What survives a restart is kept by state, and what is compared by canary.
+	{"upstream/canary", []string{"mapping", "upstream", "upstream/state"}},
+	{"upstream/switchover", []string{"mapping", "upstream", "upstream/state"}},
+	{"upstream/recording", []string{"mapping", "upstream", "upstream/canary"}},
 	{"upstream/*", []string{"mapping", "upstream"}},
 	{"cache", []string{"mapping", "upstream"}},
 	{"proxy", []string{"mapping", "upstream"}},
 	{"proxy/admin", []string{"mapping", "upstream", "proxy"}},
+	{"proxy/admin/pages", []string{"mapping", "upstream/canary", "upstream/state", "upstream/switchover", "proxy/admin"}},
 	{"cmd/*", []string{anything}},
 	{"test/...", []string{anything}},
 }
@@ -42,6 +47,8 @@ var thirdParty = []struct {
 	{"github.com/redis/go-redis/v9", []string{"cache"}},
 	{"github.com/alicebob/miniredis/v2", []string{"cache", "test/..."}},
 	{"github.com/maypok86/otter/v2", []string{"cache"}},
+	{"modernc.org/sqlite", []string{"upstream/state"}},
+	{"github.com/jackc/pgx/v5", []string{"upstream/state"}},
 	{"go.yaml.in/yaml/v3", []string{"cmd/portico"}},
 	{"github.com/prometheus/client_golang", []string{"proxy/admin"}},
 	// No weight: they stand in for a part of the standard library.
@@ -67,7 +74,7 @@ var standard = []struct {
 // room.
 var forbiddenInTests = []string{
 	"github.com/julienschmidt/httprouter", "github.com/go-resty/resty/v2", "github.com/sony/gobreaker/v2",
-	"github.com/redis/go-redis/v9",
+	"github.com/redis/go-redis/v9", "modernc.org/sqlite", "github.com/jackc/pgx/v5",
 }
 
 // matches reports whether a room is in a list of patterns. As for the go command,
@@ -171,6 +178,7 @@ func TestWrongImportsAreFound(t *testing.T) {
 		"github.com/go-resty/resty/v2":   "github.com/go-resty/resty/v2",
 		"github.com/unheard/of":          "github.com/unheard/of",
 		"golang.org/x/sync/singleflight": "golang.org/x/sync",
+		"modernc.org/sqlite":             "modernc.org/sqlite",
 		"pgregory.net/rapid":             "pgregory.net/rapid",
 	}
 	for _, tt := range []struct {
@@ -184,7 +192,18 @@ func TestWrongImportsAreFound(t *testing.T) {
 		{"upstream/bugzilla", "portico/upstream/transport", true},
 		{"upstream/canary", "portico/upstream/transport", false},
 		{"upstream/canary", "database/sql", false},
+		{"upstream/canary", "portico/upstream/state", true},
+		{"upstream/canary", "portico/upstream/switchover", false},
+		{"upstream/switchover", "portico/upstream/canary", false},
+		{"upstream/recording", "portico/upstream/canary", true},
+		{"upstream/state", "portico/upstream/canary", false},
 		{"upstream/state", "database/sql", true},
+		{"upstream/state", "modernc.org/sqlite", true},
+		{"upstream/canary", "modernc.org/sqlite", false},
+		{"proxy/admin/pages", "portico/upstream/canary", true},
+		{"proxy/admin/pages", "portico/proxy/admin", true},
+		{"proxy/admin/pages", "portico/proxy", false},
+		{"proxy/admin/pages", "portico/cache", false},
 		{"cache", "portico/proxy", false},
 		{"cache", "github.com/redis/go-redis/v9", true},
 		{"cache", "golang.org/x/sync/singleflight", true},
