@@ -1,13 +1,16 @@
 package admin
 
 import (
+	_ "embed" // the middle of the page
 	"encoding/json"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
-// overview is the page at /: the status as tables, and where to look further.
+// overview is the page at /: the status as tables.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	text, err := s.state(r.Context())
 	var state any
@@ -18,51 +21,52 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusInternalServerError, "the status cannot be shown")
 		return
 	}
-	listed := slices.DeleteFunc(slices.Clone(s.options.Pages), func(p Page) bool { return p.Title == "" })
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// A browser that went away needs no error.
-	_ = overviewPage.Execute(w, overviewData{Ready: s.ready.Load(), State: state, Pages: listed, Metrics: s.options.Metrics != nil})
+	data := overviewData{Ready: s.ready.Load()}
+	data.Plain, data.Groups = sortStatus(state)
+	Show(w, r, Sheet{Title: "Status", Body: overviewPage, Data: data, Live: true})
 }
 
 type overviewData struct {
-	Ready   bool
-	Metrics bool
-	State   any
-	Pages   []Page
+	Ready  bool
+	Plain  []statusEntry
+	Groups []statusEntry
 }
 
-// isObject and isList tell the template how a value is to be shown.
+type statusEntry struct {
+	Name  string
+	Value any
+}
+
+// sortStatus tells what is one line each from what needs a table of its own.
+func sortStatus(state any) (lines, groups []statusEntry) {
+	object, ok := state.(map[string]any)
+	if !ok {
+		return []statusEntry{{Name: "status", Value: state}}, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		entry := statusEntry{Name: inWords(name), Value: object[name]}
+		list, isList := entry.Value.([]any)
+		if isObject(entry.Value) || isList && len(list) > 0 && isObject(list[0]) {
+			groups = append(groups, entry)
+		} else {
+			lines = append(lines, entry)
+		}
+	}
+	return lines, groups
+}
+
+// isObject and the others tell the template how a value is to be shown.
 func isObject(value any) bool { _, ok := value.(map[string]any); return ok }
 func isList(value any) bool   { _, ok := value.([]any); return ok }
+func isYes(value any) bool    { return value == true }
+func isNo(value any) bool     { return value == false }
 
-var overviewPage = template.Must(template.New("overview").Funcs(template.FuncMap{"object": isObject, "list": isList}).Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="refresh" content="10">
-<title>Portico</title>
-<style>
-:root { color-scheme: light dark; }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-top: 1px solid #8884; overflow-wrap: anywhere; }
-th { font-weight: 600; width: 12rem; }
-.state { padding: .1rem .6rem; border-radius: 1rem; border: 1px solid; }
-nav a { margin-right: 1rem; }
-</style>
-</head>
-<body>
-<h1>Portico <span class="state">{{if .Ready}}ready{{else}}starting or draining{{end}}</span></h1>
-<nav aria-label="Pages">
-{{range .Pages}}<a href="{{.Path}}">{{.Title}}</a>
-{{end}}<a href="/status">Status as JSON</a>
-{{if .Metrics}}<a href="/metrics">Metrics</a>
-{{end}}</nav>
-<main>
-{{template "value" .State}}
-</main>
-</body>
-</html>
-{{define "value"}}{{if object .}}<table>{{range $name, $value := .}}<tr><th scope="row">{{$name}}</th><td>{{template "value" $value}}</td></tr>
-{{end}}</table>{{else if list .}}{{range .}}<div>{{template "value" .}}</div>{{else}}none{{end}}{{else if eq . nil}}none{{else}}{{.}}{{end}}{{end}}`))
+// inWords makes a name of JSON readable.
+func inWords(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+//go:embed look/overview.html
+var overviewText string
+
+var overviewPage = template.Must(template.New("overview").Funcs(template.FuncMap{
+	"object": isObject, "list": isList, "yes": isYes, "no": isNo, "words": inWords,
+}).Parse(overviewText))

@@ -64,13 +64,14 @@ func New(options Options) (*Server, error) {
 	all := http.NewServeMux()
 	all.HandleFunc("GET /livez", alive)
 	all.HandleFunc("GET /readyz", s.readiness)
-	all.Handle("/", s.guard(guarded))
+	addLook(all)
+	all.Handle("/", s.guard(s.withLinks(guarded)))
 	s.handler = withHeaders(all)
 	return s, nil
 }
 
 // reserved are the paths that no page may have.
-var reserved = map[string]bool{"/livez": true, "/readyz": true, "/metrics": true, "/status": true}
+var reserved = map[string]bool{"/livez": true, "/readyz": true, "/metrics": true, "/status": true, "/look": true}
 
 func (p Page) check() error {
 	if p.Handler == nil {
