@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"portico/test/process"
 )
 
 // What must hold of the program as it runs, with processes of their own on both sides.
@@ -14,7 +16,7 @@ func served(t *testing.T, test func(t *testing.T, f *facade)) {
 	for name, env := range map[string][]string{"uncached": {"CACHE_SCOPE=off"}, "cached": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, base := startTracker(t, "127.0.0.1:0")
+			_, base := startTracker(t, process.FreeAddress(t))
 			test(t, startFacade(t, base, env...))
 		})
 	}
@@ -83,9 +85,9 @@ func TestMust_AWriteIsVisibleInTheNextRead(t *testing.T) {
 
 func TestMust_AWriteIsVisibleThroughAnotherReplica(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
-	startRedis(t, address)
-	_, base := startTracker(t, "127.0.0.1:0")
+	address := process.FreeAddress(t)
+	process.Redis(t, address)
+	_, base := startTracker(t, process.FreeAddress(t))
 	env := []string{"CACHE_REDIS=redis://" + address, "CACHE_LOCAL_TTL=0s"}
 	one, other := startFacade(t, base, env...), startFacade(t, base, env...)
 	for round := range 5 {
@@ -100,7 +102,7 @@ func TestMust_AWriteIsVisibleThroughAnotherReplica(t *testing.T) {
 
 func TestMust_CachedReadsDoNotReachTheTracker(t *testing.T) {
 	t.Parallel()
-	_, base := startTracker(t, "127.0.0.1:0")
+	_, base := startTracker(t, process.FreeAddress(t))
 	f := startFacade(t, base)
 	for _, user := range []string{"", "dev", "granter"} {
 		for range 5 {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 // block is the piece that large attachments repeat. Its length is a multiple of three, so its base64 repeats too.
@@ -180,7 +182,7 @@ func (f *facade) growth(t testing.TB, run func()) (sampled, mapped float64) {
 
 func TestMust_AttachmentsOf50MBPassWithoutTheHeap(t *testing.T) {
 	t.Parallel()
-	_, base := startTracker(t, "127.0.0.1:0", "--max-attachment", "60000")
+	_, base := startTracker(t, process.FreeAddress(t), "--max-attachment", "60000")
 	plain, encoded := block(), []byte(base64.StdEncoding.EncodeToString(block()))
 	for name, env := range map[string][]string{"as the tracker answers": nil, "as the interface answers": {"RESPONSES=interface"}} {
 		f := startFacade(t, base, env...)
@@ -190,7 +192,7 @@ func TestMust_AttachmentsOf50MBPassWithoutTheHeap(t *testing.T) {
 		if sampled >= 20 || mapped >= 20 {
 			t.Errorf("%s: the heap grew by %.1f MB as sampled, by %.1f MB as mapped, 20 MB are allowed", name, sampled, mapped)
 		}
-		left, err := os.ReadDir(f.dir)
+		left, err := os.ReadDir(f.Dir)
 		if err != nil || len(left) != 0 {
 			t.Errorf("files are left behind: %v (%v)", left, err)
 		}

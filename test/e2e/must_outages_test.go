@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 // soon demands that a request is answered at once: in a small part of what a timeout would take, on a busy machine too.
@@ -19,13 +21,13 @@ func (c *client) soon(t testing.TB, a ask) *reply {
 
 func TestMust_RedisKilled(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
-	server := startRedis(t, address)
-	_, base := startTracker(t, "127.0.0.1:0")
+	address := process.FreeAddress(t)
+	server := process.Redis(t, address)
+	_, base := startTracker(t, process.FreeAddress(t))
 	f := startFacade(t, base, "CACHE_REDIS=redis://"+address, "CACHE_LOCAL_TTL=0s")
 	read := ask{method: http.MethodGet, path: "/rest/flag_type/TestProduct", user: "dev"}
-	eventually(t, "a read is answered from Redis", func() bool { return f.do(t, read).ok(t, 200).cacheStatus() == "hit" })
-	server.kill(t)
+	process.Eventually(t, "a read is answered from Redis", func() bool { return f.do(t, read).ok(t, 200).cacheStatus() == "hit" })
+	server.Kill(t)
 	for range 20 {
 		f.soon(t, read).ok(t, 200)
 	}
@@ -34,19 +36,19 @@ func TestMust_RedisKilled(t *testing.T) {
 	if ready := f.operators.do(t, ask{method: http.MethodGet, path: "/readyz"}); ready.status != http.StatusOK {
 		t.Errorf("/readyz says %d without Redis", ready.status)
 	}
-	startRedis(t, address)
-	eventually(t, "reads are answered from the new Redis", func() bool { return f.do(t, read).ok(t, 200).cacheStatus() == "hit" })
+	process.Redis(t, address)
+	process.Eventually(t, "reads are answered from the new Redis", func() bool { return f.do(t, read).ok(t, 200).cacheStatus() == "hit" })
 	is(t, f.do(t, read).field(t, "1", "description"), `"without Redis"`)
 }
 
 func TestMust_TrackerKilled(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
+	address := process.FreeAddress(t)
 	tracker, base := startTracker(t, address)
 	f := startFacade(t, base, "CACHE_TTL=1s", "CACHE_STALE_WHILE_REVALIDATE=0s", "CACHE_LOCAL_TTL=0s")
 	read := ask{method: http.MethodGet, path: "/rest/flag_type/TestProduct", user: "granter"}
 	f.do(t, read).ok(t, 200)
-	tracker.kill(t)
+	tracker.Kill(t)
 	died := time.Now()
 	attempt := func(op operation) {
 		got := f.soon(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body})
@@ -75,7 +77,7 @@ func TestMust_TrackerKilled(t *testing.T) {
 		attempt(op)
 	}
 	startTracker(t, address)
-	eventually(t, "the tracker is used again", func() bool {
+	process.Eventually(t, "the tracker is used again", func() bool {
 		return f.do(t, ask{method: http.MethodGet, path: "/rest/bug/5/attachment"}).status == 200
 	})
 	f.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).ok(t, 201)
@@ -84,10 +86,10 @@ func TestMust_TrackerKilled(t *testing.T) {
 // A write that certainly did not take place leaves nothing to forget.
 func TestMust_AFailedWriteKeepsTheCache(t *testing.T) {
 	known(t, func(t testing.TB) {
-		tracker, base := startTracker(t, "127.0.0.1:0")
+		tracker, base := startTracker(t, process.FreeAddress(t))
 		f := startFacade(t, base)
 		f.get(t, "granter", "/rest/flag_type/TestProduct").ok(t, 200)
-		tracker.kill(t)
+		tracker.Kill(t)
 		if got := f.put(t, "editor", "/rest/flag_type/1", `{"sortkey":5}`); got.status < 500 || got.header.Get("Portico-Error") != "tracker-unreachable" {
 			t.Logf("the write was answered with %d %s", got.status, got.body)
 			return

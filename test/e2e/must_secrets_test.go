@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 // secrets are credentials that can be recognised wherever they turn up. Those that the fixture does not know are as good for
@@ -60,7 +62,7 @@ func TestSecretsAreFound(t *testing.T) {
 }
 
 // monitor takes down every command that a Redis server gets, until the test ends.
-func monitor(t testing.TB, address string) *output {
+func monitor(t testing.TB, address string) *process.Output {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
 	if err != nil {
@@ -72,7 +74,7 @@ func monitor(t testing.TB, address string) *output {
 	if line, err := bufio.NewReaderSize(connection, 16).ReadString('\n'); err != nil || line != "+OK\r\n" {
 		t.Fatalf("MONITOR: %q %v", line, err)
 	}
-	heard, done := &output{}, make(chan struct{})
+	heard, done := &process.Output{}, make(chan struct{})
 	go func() {
 		defer close(done)
 		_, _ = io.Copy(heard, connection)
@@ -182,10 +184,10 @@ func (f *facade) ends(t testing.TB, head string) {
 
 func TestMust_NoCredentialAppearsAnywhere(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
-	startRedis(t, address)
+	address := process.FreeAddress(t)
+	process.Redis(t, address)
 	heard := monitor(t, address)
-	tracker, base := startTracker(t, "127.0.0.1:0")
+	tracker, base := startTracker(t, process.FreeAddress(t))
 	f := startFacade(t, base, "CACHE_REDIS=redis://"+address, "CACHE_TTL=1s")
 	s := secrets{}
 	key, token := s.add("key", f.keys["admin"]), s.add("token", f.login(t))
@@ -209,7 +211,7 @@ func TestMust_NoCredentialAppearsAnywhere(t *testing.T) {
 		f.ends(t, "POST /rest/bug/7/attachment HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nAuthorization: Bearer "+key+"\r\n\r\n"+key+"\r\n")
 	}
 	round("with a tracker")
-	tracker.kill(t)
+	tracker.Kill(t)
 	round("without a tracker")
 	if seenErrors < 500 {
 		t.Errorf("only %d errors were provoked", seenErrors)
@@ -222,10 +224,10 @@ func TestMust_NoCredentialAppearsAnywhere(t *testing.T) {
 	if !strings.Contains(heard.String(), "TestProduct") {
 		t.Error("the monitor has not heard of any product: it is not where the cache is")
 	}
-	f.process.stop(t)
-	s.look(t, "the log", f.err.String())
-	s.look(t, "the output", f.out.String())
-	if lines := strings.Count(f.err.String(), "\n"); lines < 2*len(requests) {
+	f.Stop(t)
+	s.look(t, "the log", f.Err.String())
+	s.look(t, "the output", f.Out.String())
+	if lines := strings.Count(f.Err.String(), "\n"); lines < 2*len(requests) {
 		t.Errorf("the log has %d lines for %d requests", lines, 2*len(requests))
 	}
 }

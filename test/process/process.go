@@ -1,0 +1,229 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a program may take to begin, to end, or to bring
+// something about.
+const patience = 30 * time.Second
+
+// Spec says what to run.
+type Spec struct {
+	// Program is the path of a binary.
+	Program string
+	Args    []string
+	// Env are variables beyond PATH and TMPDIR.
+	Env []string
+	// Ready tells whether the program serves; nil means from the start.
+	Ready func(*Process) bool
+	// Fails says that the program may end with an error by itself.
+	Fails bool
+}
+
+// Process is a running program.
+type Process struct {
+	// Out and Err are what it has written to standard output and error.
+	Out, Err Output
+	// Dir is its working directory and the place for its temporary files.
+	Dir string
+
+	spec Spec
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	done   chan struct{}
+	exit   error
+	killed bool
+}
+
+// Output collects what a program writes. It is safe for concurrent use.
+type Output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String gives all that was written so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Launch starts a program that ends with the test, by SIGTERM, which it has to
+// obey, and waits until it is ready.
+func Launch(t testing.TB, spec Spec) *Process {
+	t.Helper()
+	p := &Process{spec: spec, Dir: t.TempDir()}
+	t.Cleanup(func() { p.Stop(t) })
+	p.Start(t)
+	return p
+}
+
+// Start starts the program again after Stop or Kill, in the same way.
+func (p *Process) Start(t testing.TB) {
+	t.Helper()
+	cmd := exec.Command(p.spec.Program, p.spec.Args...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, p.Dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.Dir}, p.spec.Env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	p.mu.Lock()
+	p.cmd, p.done, p.exit, p.killed = cmd, done, nil, false
+	p.mu.Unlock()
+	go func() {
+		defer close(done)
+		err := cmd.Wait()
+		p.mu.Lock()
+		p.exit = err
+		p.mu.Unlock()
+	}()
+	if p.spec.Ready != nil {
+		p.await(t)
+	}
+}
+
+// await waits until the program is ready.
+func (p *Process) await(t testing.TB) {
+	t.Helper()
+	Eventually(t, p.name()+" is ready", func() bool {
+		if p.Ended() && !p.spec.Ready(p) {
+			t.Fatalf("%s ended at once:\n%s%s", p.name(), &p.Out, &p.Err)
+		}
+		return p.spec.Ready(p)
+	})
+}
+
+func (p *Process) name() string {
+	return filepath.Base(p.spec.Program) + " " + strings.Join(p.spec.Args, " ")
+}
+
+// PID is the number of the running program.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}
+
+// Ended tells whether the program is over.
+func (p *Process) Ended() bool {
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits for the program to end by itself and gives its exit code.
+func (p *Process) Wait(t testing.TB, most time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(most):
+		t.Fatalf("%s did not end within %v:\n%s%s", p.name(), most, &p.Out, &p.Err)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(t testing.TB, signal os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
+
+// Kill ends the program at once, as a crash does.
+func (p *Process) Kill(t testing.TB) {
+	t.Helper()
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
+	p.Signal(t, syscall.SIGKILL)
+	<-p.done
+}
+
+// Stop tells the program to end and sees that it does, and well.
+func (p *Process) Stop(t testing.TB) {
+	t.Helper()
+	p.mu.Lock()
+	cmd, done := p.cmd, p.done
+	p.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	select {
+	case <-done:
+	case <-time.After(patience):
+		_ = cmd.Process.Kill()
+		<-done
+		t.Errorf("%s did not end when it was told to:\n%s", p.name(), &p.Err)
+	}
+	if !p.killed && !p.spec.Fails && p.exit != nil {
+		t.Errorf("%s ended with %v:\n%s", p.name(), p.exit, &p.Err)
+	}
+	if said := p.Err.String(); strings.Contains(said, "panic:") {
+		t.Errorf("%s panicked:\n%s", p.name(), said)
+	}
+}
+
+// Eventually waits for something that other processes bring about.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("this did not come about: ", what)
+		}
+	}
+}
+
+// FreeAddress gives an address of this machine that nobody listens on. It is
+// taken from outside the range that the system gives to connections, so that
+// nobody gets it while its owner is started again.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		ports.Lock()
+		ports.last++
+		address := fmt.Sprintf("127.0.0.1:%d", 15000+(os.Getpid()*37+ports.last)%15000)
+		ports.Unlock()
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			_ = l.Close()
+			return address
+		}
+	}
+	t.Fatal("there is no free port")
+	return ""
+}
+
+// ports makes sure that a port is given once.
+var ports struct {
+	sync.Mutex
+	last int
+}
