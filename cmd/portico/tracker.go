@@ -13,7 +13,7 @@ import (
 func trackerCommand() command {
 	return command{
 		name:      "tracker",
-		arguments: "[--listen ADDR] [--seed demo|fixture] [--dialect NAME] [--quirk NAME] [--fault SPEC]",
+		arguments: "[--listen ADDR] [--seed demo|fixture] [--dialect NAME] [--quirk NAME] [--fault SPEC] [--product NAME]",
 		summary:   "run the reference tracker alone",
 		details: "Serve a Bugzilla-style tracker with made-up data, to test clients and Portico itself\n" +
 			"against. The seed fixture is the one behind the recordings in test/wire.",
@@ -45,6 +45,7 @@ func registerTrackerFlags(fs *flag.FlagSet, options *tracker.Options) {
 		options.Quirks = append(options.Quirks, quirk)
 		return err
 	})
+	fs.StringVar(&options.Product, "product", "", "have a product called `NAME` with nothing in it, to be told from others by")
 	fs.Func("fault", "fail as `SPEC` says, such as op=flag_type.get,kind=error500,nth=3; may be given often", func(text string) error {
 		fault, err := tracker.ParseFault(text)
 		options.Faults = append(options.Faults, fault)

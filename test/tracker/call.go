@@ -34,11 +34,7 @@ func (s *Server) perform(r *http.Request, op *operation, params object) outcome 
 	dropOddNames(params)
 	c := &call{server: s, request: r, params: params}
 	o := outcome{success: op.success}
-	run := s.store.read
-	if op.write {
-		run = s.store.write
-	}
-	o.err = run(func(t *tx) (err error) {
+	o.err = s.transact(op, func(t *tx) (err error) {
 		c.tx = t
 		if err := c.authenticate(); err != nil {
 			return err

@@ -6,6 +6,9 @@
 // that is rolled back are not given out again, as in the database behind the recordings.
 //
 // Besides the interface it has four endpoints of its own: GET /_tracker/journal lists the executed writes,
-// GET /_tracker/requests counts requests per operation, POST /_tracker/reset puts the seed back and
-// POST /_tracker/faults replaces the faults.
+// GET /_tracker/requests counts requests per operation, POST /_tracker/reset puts the seed back,
+// POST /_tracker/faults replaces the faults and POST /_tracker/quirks the quirks.
+//
+// A second server may follow a first one: both show the same data, each in its own odd way, and each keeps a journal
+// of the writes that were made through it.
 package tracker

@@ -78,8 +78,14 @@ func (c *call) flagValues(f *flagType) []any {
 	if c.tx.mayGrant(c.user, f) {
 		values = append(values, "+", "-")
 	}
+	if c.server.has(QuirkWrongGroupValues) && c.tx.member(c.user, oddGroup) {
+		values = slices.DeleteFunc(values, func(v any) bool { return v == "-" })
+	}
 	return values
 }
+
+// oddGroup is the group whose members QuirkWrongGroupValues is about, in both seeds.
+const oddGroup = groupInsiders + 1
 
 // includedComponents names the components of a product for which a type is included, in random order, unless it is
 // included for the whole product (wire-facts 2).

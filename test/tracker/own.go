@@ -23,37 +23,47 @@ func (s *Server) ownEndpoint(w http.ResponseWriter, r *http.Request) bool {
 		writeOwn(w, http.StatusOK, map[string]any{"reset": true})
 	case "POST faults":
 		s.postFaults(w, r)
+	case "POST quirks":
+		s.postQuirks(w, r)
 	default:
-		writeOwn(w, http.StatusNotFound, map[string]any{"problem": "no such endpoint: GET journal, GET requests, POST reset, POST faults"})
+		writeOwn(w, http.StatusNotFound, map[string]any{"problem": "no such endpoint: GET journal, GET requests, POST reset, POST faults, POST quirks"})
 	}
 	return true
 }
 
 // postFaults takes one fault a line, or a JSON array of them; nothing clears the list.
 func (s *Server) postFaults(w http.ResponseWriter, r *http.Request) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	faults, err := readList(r, ParseFault)
 	if err != nil {
 		writeOwn(w, http.StatusBadRequest, map[string]any{"problem": err.Error()})
 		return
+	}
+	s.SetFaults(faults)
+	writeOwn(w, http.StatusOK, map[string]any{"faults": len(faults)})
+}
+
+// readList reads a body of one item a line, or a JSON array of strings.
+func readList[T any](r *http.Request, parse func(string) (T, error)) ([]T, error) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		return nil, err
 	}
 	var lines []string
 	if json.Unmarshal(raw, &lines) != nil {
 		lines = strings.Split(string(raw), "\n")
 	}
-	var faults []Fault
+	var items []T
 	for _, line := range lines {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		f, err := ParseFault(line)
+		item, err := parse(line)
 		if err != nil {
-			writeOwn(w, http.StatusBadRequest, map[string]any{"problem": err.Error()})
-			return
+			return nil, err
 		}
-		faults = append(faults, f)
+		items = append(items, item)
 	}
-	s.SetFaults(faults)
-	writeOwn(w, http.StatusOK, map[string]any{"faults": len(faults)})
+	return items, nil
 }
 
 func writeOwn(w http.ResponseWriter, status int, v any) {

@@ -39,9 +39,12 @@ const (
 	QuirkReordered Quirk = "reordered"
 	// QuirkWrongValues changes one text of flag types and attachments.
 	QuirkWrongValues Quirk = "wrong-values"
+	// QuirkWrongGroupValues takes "-" from the values of flag types, for members of one group only: staff in the demo,
+	// secretgroup in the fixture.
+	QuirkWrongGroupValues Quirk = "wrong-group-values"
 	// QuirkSlow makes every read take 200 ms longer.
 	QuirkSlow Quirk = "slow"
-	// QuirkLag lets reads see writes 300 ms late.
+	// QuirkLag lets reads see writes 300 ms late. A follower sees those of the one that it follows late, its own at once.
 	QuirkLag Quirk = "lag"
 	// QuirkVolatile adds a field that is different on each read.
 	QuirkVolatile Quirk = "volatile"
@@ -55,7 +58,7 @@ const (
 // Quirks lists all quirks.
 func Quirks() []Quirk {
 	return []Quirk{QuirkSlashNoDecode, QuirkSlashOn, QuirkModCGI, QuirkUTF8Path, QuirkKeepaliveDrop, QuirkEmailFilter, QuirkRequireLogin,
-		QuirkMissingField, QuirkChangedType, QuirkReordered, QuirkWrongValues, QuirkSlow, QuirkLag, QuirkVolatile}
+		QuirkMissingField, QuirkChangedType, QuirkReordered, QuirkWrongValues, QuirkWrongGroupValues, QuirkSlow, QuirkLag, QuirkVolatile}
 }
 
 // ParseQuirk reads the name of a quirk.
@@ -82,14 +85,7 @@ func names[T ~string](list []T) []string {
 	return out
 }
 
-func (s *Server) has(q Quirk) bool { return slices.Contains(s.options.Quirks, q) }
-
-func (s *Server) lagTime() time.Duration {
-	if s.has(QuirkLag) {
-		return lagTime
-	}
-	return 0
-}
+func (s *Server) has(q Quirk) bool { return slices.Contains(*s.quirks.Load(), q) }
 
 func (s *Server) slashMode() SlashMode {
 	switch {

@@ -2,7 +2,9 @@ package tracker
 
 import (
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -58,12 +60,20 @@ type Options struct {
 	Now       func() time.Time
 	Params    Params
 	SlashMode SlashMode
+	// Product adds a product of that name with nothing in it, by which a tracker can be told from others.
+	Product string
+	// Follows makes the server share the data of another one. Seed, Now and Product are then those of the other;
+	// everything else, journal and counts too, is the server's own.
+	Follows *Server
 }
 
 // Server is one reference tracker. It implements http.Handler; http.ServeMux must not stand before it, because that redirects.
 type Server struct {
 	options Options
+	quirks  atomic.Pointer[[]Quirk]
 	store   *store
+	// wrote is when a write was last made here; only kept by followers.
+	wrote   atomic.Pointer[time.Time]
 	journal journal
 	counts  counter
 	faults  faultList
@@ -75,8 +85,14 @@ type Server struct {
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{options: o, done: make(chan struct{})}
-	s.store = &store{now: o.Now, lag: s.lagTime()}
 	s.faults.set(o.Faults)
+	if o.Follows != nil {
+		s.store = o.Follows.store
+		s.SetQuirks(o.Quirks)
+		return s
+	}
+	s.store = &store{now: o.Now}
+	s.SetQuirks(o.Quirks)
 	s.Reset()
 	return s
 }
@@ -103,13 +119,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Reset puts the seed back and empties the journal. Counts and faults stay.
+// Reset puts the seed back, for whoever shares the data too, and empties the server's own journal. Counts, faults and
+// quirks stay.
 func (s *Server) Reset() {
-	if s.options.Seed == SeedDemo {
-		s.store.replace(demoData())
-	} else {
-		s.store.replace(fixtureData())
-	}
+	s.store.replace(s.seed())
 	s.journal.clear()
 }
 
@@ -127,6 +140,15 @@ func (s *Server) Requests() map[string]int { return s.counts.list() }
 
 // SetFaults replaces the faults.
 func (s *Server) SetFaults(faults []Fault) { s.faults.set(faults) }
+
+// SetQuirks replaces the quirks.
+func (s *Server) SetQuirks(quirks []Quirk) {
+	own := slices.Clone(quirks)
+	s.quirks.Store(&own)
+	if s.has(QuirkLag) {
+		s.store.remember()
+	}
+}
 
 func (s *Server) bmo() bool { return s.options.Dialect == DialectBMO }
 

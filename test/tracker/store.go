@@ -149,32 +149,52 @@ type store struct {
 	mu   sync.RWMutex
 	data *data
 	now  func() time.Time
-	lag  time.Duration
-	past []version
+	// keeps tells that some reader lags behind, so that the past has to be kept.
+	keeps bool
+	past  []version
 }
 
-// version is the data as it was until a moment; only kept when reads lag behind.
+// sight is how a reader sees the data: as it was lag ago, but not older than since.
+type sight struct {
+	lag   time.Duration
+	since time.Time
+}
+
+// version is the data as it was until a moment; only kept when some reads lag behind.
 type version struct {
 	until time.Time
 	data  *data
 }
 
 // read runs a function that changes nothing.
-func (s *store) read(do func(*tx) error) error {
+func (s *store) read(from sight, do func(*tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return do(newTx(s.seen(), s.now()))
+	return do(newTx(s.seen(from), s.now()))
 }
 
-// seen is the data that a read sees: with a lag, the data as it was that long ago.
-func (s *store) seen() *data {
-	horizon := time.Now().Add(-s.lag)
+// seen is the data that a read sees.
+func (s *store) seen(from sight) *data {
+	if from.lag == 0 {
+		return s.data
+	}
+	horizon := time.Now().Add(-from.lag)
+	if from.since.After(horizon) {
+		horizon = from.since
+	}
 	for _, v := range s.past {
-		if s.lag > 0 && v.until.After(horizon) {
+		if v.until.After(horizon) {
 			return v.data
 		}
 	}
 	return s.data
+}
+
+// remember keeps the past from now on.
+func (s *store) remember() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeps = true
 }
 
 // write runs one transaction; an error rolls it back.
@@ -185,7 +205,7 @@ func (s *store) write(do func(*tx) error) error {
 	if err := do(t); err != nil {
 		return err
 	}
-	if s.lag > 0 {
+	if s.keeps {
 		s.keep()
 	}
 	t.commit()
@@ -194,7 +214,7 @@ func (s *store) write(do func(*tx) error) error {
 
 func (s *store) keep() {
 	now := time.Now()
-	s.past = slices.DeleteFunc(s.past, func(v version) bool { return now.Sub(v.until) > 2*s.lag })
+	s.past = slices.DeleteFunc(s.past, func(v version) bool { return now.Sub(v.until) > 2*lagTime })
 	s.past = append(s.past, version{until: now, data: s.data.snapshot()})
 }
 

@@ -1,0 +1,59 @@
+package tracker
+
+import (
+	"net/http"
+	"time"
+)
+
+// seed is the data that the server, or the one that it follows, starts with.
+func (s *Server) seed() *data {
+	if s.options.Follows != nil {
+		return s.options.Follows.seed()
+	}
+	d := fixtureData()
+	if s.options.Seed == SeedDemo {
+		d = demoData()
+	}
+	if name := s.options.Product; name != "" {
+		id := d.products.last + 1
+		d.products.add(id, &product{id: id, name: name, description: "marks this tracker"})
+	}
+	return d
+}
+
+// sight is how far back the server's reads look at this moment. A follower that has made a write itself has caught up
+// with everything before it.
+func (s *Server) sight() sight {
+	if !s.has(QuirkLag) {
+		return sight{}
+	}
+	seen := sight{lag: lagTime}
+	if at := s.wrote.Load(); at != nil {
+		seen.since = *at
+	}
+	return seen
+}
+
+// transact executes an operation in a transaction of the kind that it needs.
+func (s *Server) transact(op *operation, do func(*tx) error) error {
+	if !op.write {
+		return s.store.read(s.sight(), do)
+	}
+	err := s.store.write(do)
+	if err == nil && !op.open && s.options.Follows != nil {
+		now := time.Now()
+		s.wrote.Store(&now)
+	}
+	return err
+}
+
+// postQuirks replaces the quirks by those that are named, one a line or in a JSON array; nothing takes all away.
+func (s *Server) postQuirks(w http.ResponseWriter, r *http.Request) {
+	quirks, err := readList(r, ParseQuirk)
+	if err != nil {
+		writeOwn(w, http.StatusBadRequest, map[string]any{"problem": err.Error()})
+		return
+	}
+	s.SetQuirks(quirks)
+	writeOwn(w, http.StatusOK, map[string]any{"quirks": len(quirks)})
+}
