@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 // Passthrough says what happens to requests outside the seven operations. The zero value lets nothing through.
@@ -28,6 +29,9 @@ type Passthrough struct {
 	// HeaderCredentials tells whether the tracker reads credentials in headers. Where it does not, those of REST requests
 	// are given as query parameters too. Nil means that it does.
 	HeaderCredentials func(context.Context) bool
+	// Choose gives the target of one request, by who asks and whether it may change something; nil, or a nil result, is the
+	// one that the fields above describe. It must not wait for a tracker.
+	Choose func(caller upstream.Caller, write bool) *Target
 	// FlagTypesChanging is called before and after every request that may change flag types behind Portico's back, in
 	// time for the client that gets the answer; nil is nobody.
 	FlagTypesChanging func(context.Context)
@@ -40,13 +44,7 @@ func (p Passthrough) check() error {
 	if p.Base == nil {
 		return nil
 	}
-	if p.Base.Scheme != "http" && p.Base.Scheme != "https" || p.Base.Host == "" {
-		return errors.New("the base of the passthrough must be an http or https address")
-	}
-	if p.Transport == nil {
-		return errors.New("a passthrough needs a transport")
-	}
-	return nil
+	return p.usual().check()
 }
 
 // allows tells whether a normal path may pass.
@@ -70,7 +68,7 @@ func (s *Server) passthrough() http.Handler {
 	}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:        s.rewrite,
-		Transport:      remembering{s.options.Passthrough.Transport},
+		Transport:      chosen{},
 		ModifyResponse: s.modifyResponse,
 		ErrorHandler:   s.passingFailed,
 		BufferPool:     &copyBuffers{},
@@ -85,6 +83,7 @@ func (s *Server) passthrough() http.Handler {
 			return
 		}
 		defer outgoing.Body.Close()
+		passingOf(outgoing).target = s.choose(outgoing)
 		s.changing(outgoing)
 		reverse.ServeHTTP(w, outgoing)
 	})
@@ -98,24 +97,13 @@ func (s *Server) changing(r *http.Request) {
 	}
 }
 
-// remembering makes sure that an answer knows what it answers.
-type remembering struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (t remembering) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := t.RoundTripper.RoundTrip(r)
-	if response != nil {
-		response.Request = r
-	}
-	return response, err
-}
-
 // modifyResponse takes out of an answer what would lead the client past Portico.
 func (s *Server) modifyResponse(response *http.Response) error {
 	s.changing(response.Request)
 	response.Header.Del(headerRequestID) // Portico has set its own
-	s.redirect(response)
-	path, _ := s.belowBase(response.Request.URL.EscapedPath())
+	target := passingOf(response.Request).target
+	target.redirect(response)
+	path, _ := target.belowBase(response.Request.URL.EscapedPath())
 	if isPreflight(response.Request) && isREST(path) && response.Header.Get("Access-Control-Allow-Headers") != "" {
 		response.Header.Set("Access-Control-Allow-Headers", preflightHeaders)
 	}

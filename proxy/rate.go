@@ -149,13 +149,7 @@ func (s *Server) admitPassing(r *http.Request) error {
 	if s.rates == nil {
 		return nil
 	}
-	query, _ := parseQuery(r.URL.RawQuery)
-	caller := upstream.Caller{Address: recordOf(r.Context()).client}
-	var err error
-	if caller.Credentials, err = credentials(r.Header, query, &mapping.Members{}); err != nil {
-		caller.Credentials = upstream.Credentials{}
-	}
-	return tooOften(s.rates.take(time.Now(), caller))
+	return tooOften(s.rates.take(time.Now(), s.passingCaller(r)))
 }
 
 func tooOften(wait time.Duration) error {

@@ -8,28 +8,28 @@ import (
 
 // redirect turns redirects to the tracker's own name into redirects to the name that the client used, which would
 // otherwise be led past Portico.
-func (s *Server) redirect(response *http.Response) {
+func (t *Target) redirect(response *http.Response) {
 	header := response.Header
 	if location := header.Get("Location"); location != "" {
-		header.Set("Location", s.fromTracker(response.Request, location))
+		header.Set("Location", t.fromTracker(response.Request, location))
 	}
 	delay, target, found := strings.Cut(header.Get("Refresh"), "=")
 	if found && strings.HasSuffix(strings.ToLower(strings.TrimSpace(delay)), "url") {
-		header.Set("Refresh", delay+"="+s.fromTracker(response.Request, strings.Trim(strings.TrimSpace(target), `"'`)))
+		header.Set("Refresh", delay+"="+t.fromTracker(response.Request, strings.Trim(strings.TrimSpace(target), `"'`)))
 	}
 }
 
 // fromTracker gives an address of the tracker as the client must write it; other addresses stay. The request is the one
 // that was sent to the tracker: it says how the client names Portico.
-func (s *Server) fromTracker(sent *http.Request, address string) string {
+func (t *Target) fromTracker(sent *http.Request, address string) string {
 	target, err := url.Parse(address)
 	if err != nil || target.Opaque != "" || target.Scheme != "" && target.Scheme != "http" && target.Scheme != "https" {
 		return address
 	}
-	if target.Host != "" && !s.namesTracker(target) {
+	if target.Host != "" && !t.namesTracker(target) {
 		return address
 	}
-	path, ours := s.belowBase(target.EscapedPath())
+	path, ours := t.belowBase(target.EscapedPath())
 	if !ours {
 		return address
 	}
@@ -42,8 +42,8 @@ func (s *Server) fromTracker(sent *http.Request, address string) string {
 }
 
 // namesTracker tells whether the host of an address is one of the tracker's.
-func (s *Server) namesTracker(target *url.URL) bool {
-	for _, name := range append([]string{s.options.Passthrough.Base.Host}, s.options.Passthrough.Names...) {
+func (t *Target) namesTracker(target *url.URL) bool {
+	for _, name := range append([]string{t.Base.Host}, t.Names...) {
 		if strings.EqualFold(hostAndPort(target), hostAndPort(&url.URL{Scheme: target.Scheme, Host: name})) {
 			return true
 		}
@@ -62,8 +62,8 @@ func hostAndPort(address *url.URL) string {
 }
 
 // belowBase takes the path of the tracker's front page off. A relative path stays as it is.
-func (s *Server) belowBase(path string) (rest string, ours bool) {
-	base := strings.TrimSuffix(s.options.Passthrough.Base.EscapedPath(), "/")
+func (t *Target) belowBase(path string) (rest string, ours bool) {
+	base := strings.TrimSuffix(t.Base.EscapedPath(), "/")
 	if base == "" || !strings.HasPrefix(path, "/") {
 		return path, true
 	}

@@ -13,7 +13,8 @@ import (
 // rewrite makes the tracker's request of the client's. Hop-by-hop headers, those that Connection names among them, are
 // gone already.
 func (s *Server) rewrite(pass *httputil.ProxyRequest) {
-	base := s.options.Passthrough.Base
+	target := passingOf(pass.In).target
+	base := target.Base
 	in, out := pass.In, pass.Out
 	out.URL = &url.URL{Scheme: base.Scheme, Host: base.Host, RawQuery: in.URL.RawQuery}
 	setEscapedPath(out.URL, strings.TrimSuffix(base.EscapedPath(), "/")+in.URL.Path)
@@ -29,7 +30,7 @@ func (s *Server) rewrite(pass *httputil.ProxyRequest) {
 	out.Header.Del("Expect") // the body is here already, or on its way
 	out.Header.Set(headerRequestID, RequestID(in.Context()))
 	s.setForwarded(in, out)
-	s.setCredentials(in, out)
+	target.setCredentials(in, out)
 }
 
 // setEscapedPath keeps the escapes of a path as they are.
@@ -64,8 +65,8 @@ func isREST(path string) bool {
 
 // setCredentials gives header credentials as parameters to a tracker that does not read headers, if the query has none
 // (clients.md, section 4, row 5).
-func (s *Server) setCredentials(in, out *http.Request) {
-	reads := s.options.Passthrough.HeaderCredentials
+func (t *Target) setCredentials(in, out *http.Request) {
+	reads := t.HeaderCredentials
 	if reads == nil || !isREST(in.URL.Path) || reads(in.Context()) {
 		return
 	}

@@ -21,6 +21,7 @@ type Server struct {
 	trusted trustedProxies
 	router  *httprouter.Router
 	through http.Handler
+	usual   *Target
 	rates   *callerRates
 	// creating carries out the two creates.
 	creating creating
@@ -35,6 +36,7 @@ func New(options Options) (*Server, error) {
 	s := &Server{options: options, trusted: options.TrustedProxies, rates: newCallerRates(options.Rates)}
 	s.creating = creating{next: options.Tracker, replays: options.Replays}
 	s.router = s.routes()
+	s.usual = options.Passthrough.usual()
 	s.through = s.passthrough()
 	return s, nil
 }

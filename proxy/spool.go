@@ -45,6 +45,8 @@ func (s *Server) withBody(r *http.Request) (*http.Request, error) {
 // passing is what is known of a request on its way to the tracker.
 type passing struct {
 	changesFlagTypes bool
+	// target is the tracker that it goes to.
+	target *Target
 	// failed is how reading the client's body failed.
 	failed atomic.Pointer[error]
 }

@@ -1,0 +1,73 @@
+package proxy_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"portico/proxy"
+	"portico/upstream"
+)
+
+// target starts another tracker below /new/ and gives it as a target.
+func target(t *testing.T) (*backend, *proxy.Target) {
+	t.Helper()
+	tracker := &backend{}
+	server := httptest.NewServer(tracker)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL + "/new/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return tracker, &proxy.Target{
+		Base: address, Transport: transport, Names: []string{"new.example"},
+		HeaderCredentials: func(context.Context) bool { return false },
+	}
+}
+
+// TestPassthroughGoesWhereItIsChosen moves the reads of one key to another tracker: everything about a request is that
+// tracker's.
+func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
+	moved, other := target(t)
+	usual, base := behind(t, "/old/", func(o *proxy.Options) {
+		o.Passthrough.Choose = func(caller upstream.Caller, write bool) *proxy.Target {
+			if caller.Credentials.APIKey == "moved" && caller.UserAgent == "agent" && caller.Address == "127.0.0.1" && !write {
+				return other
+			}
+			return nil
+		}
+	})
+	send := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://new.example/new/x")
+		w.WriteHeader(http.StatusSeeOther)
+		_, _ = io.WriteString(w, r.Host)
+	}
+	usual.answer, moved.answer = send, send
+	for _, c := range []struct {
+		method, path, body   string
+		header               []string
+		reached, old         *backend
+		wantTarget, location string
+	}{
+		{"GET", "/rest/version", "", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, moved, usual, "/new/rest/version?Bugzilla_api_key=moved", base + "/x"},
+		{"GET", "/rest/version?api_key=moved", "", []string{"User-Agent", "agent"}, moved, usual, "/new/rest/version?api_key=moved", base + "/x"},
+		{"GET", "/rest/version", "", []string{"User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
+		{"POST", "/rest/version", "{}", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
+	} {
+		usual.last, moved.last = nil, nil
+		answer := ask(t, c.method, base+c.path, c.body, c.header...)
+		if c.reached.last == nil || c.old.last != nil || c.reached.target != c.wantTarget {
+			t.Errorf("%s %s %v reached the wrong tracker, or as %q", c.method, c.path, c.header, c.reached.target)
+			continue
+		}
+		if got := answer.header.Get("Location"); got != c.location || !strings.HasPrefix(answer.body, "127.0.0.1:") {
+			t.Errorf("%s %s leads to %s, want %s; Host was %s", c.method, c.path, got, c.location, answer.body)
+		}
+	}
+}
