@@ -48,6 +48,9 @@ type facade struct {
 	level string
 	// cache is more of the cache's configuration, lines of YAML.
 	cache []string
+	// trackers are more of them, and more is any other section, lines of YAML.
+	trackers string
+	more     []string
 }
 
 // start starts it.
@@ -61,8 +64,8 @@ func (b *bench) facade(ctx context.Context, f facade) (*server, error) {
 		return nil, err
 	}
 	cache := strings.Join(append([]string{"redis: " + f.redis}, f.cache...), "\n  ")
-	text := fmt.Sprintf("listen: %s\nadmin:\n  listen: %s\ntrackers:\n  main:\n    url: %s\ncache:\n  %s\nlog:\n  level: %s\n",
-		address, admin, f.tracker, cache, f.level)
+	text := fmt.Sprintf("listen: %s\nadmin:\n  listen: %s\ntrackers:\n  main:\n    url: %s\n%scache:\n  %s\nlog:\n  level: %s\n%s\n",
+		address, admin, f.tracker, f.trackers, cache, f.level, strings.Join(f.more, "\n"))
 	file := filepath.Join(b.dir, "portico-"+address[len("127.0.0.1:"):]+".yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write a configuration: %w", err)

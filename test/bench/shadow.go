@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	shadowClients = 8
+	// shadowPause is how long each client waits between two reads: what is measured is the wait of clients, not how much
+	// two programs that share the cores can do.
+	shadowPause = 20 * time.Millisecond
+	shadowPath  = "/rest/bug/1/attachment"
+	// shadowMemory is how much more memory the comparison may take, in MB.
+	shadowMemory = 64
+)
+
+// The ways in which a candidate is sick.
+const (
+	candidateWell  = "well"
+	candidateHung  = "hung"
+	candidateFlood = "flooding"
+	candidateReset = "resetting"
+	candidateDead  = "dead"
+)
+
+// shadow compares what clients wait with a candidate beside the tracker, sick in several ways, with what they wait without one.
+func shadow(ctx context.Context, b *bench) error {
+	b.report.title(fmt.Sprintf("every read shadowed, %d clients with a read each %v, p50 and p99 in ms", shadowClients, shadowPause))
+	for _, failure := range []string{candidateWell, candidateHung, candidateFlood, candidateReset, candidateDead} {
+		if err := b.shadowed(ctx, failure); err != nil {
+			return fmt.Errorf("candidate %s: %w", failure, err)
+		}
+	}
+	return nil
+}
+
+// shadowed measures both set-ups in turn.
+func (b *bench) shadowed(ctx context.Context, failure string) error {
+	tracker, err := b.tracker(ctx)
+	if err != nil {
+		return err
+	}
+	defer tracker.stop()
+	address, stop, err := b.candidate(ctx, failure)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	plain := facade{name: "without", tracker: tracker.url("/"), redis: "embedded", level: "warn"}
+	compared := plain
+	compared.name = "with"
+	compared.more = []string{
+		"candidate: next", "state: \"sqlite:" + b.dir + "/shadow-" + failure + ".db\"", "primary: main",
+	}
+	compared.trackers = "  next:\n    url: http://" + address + "/\n    dialect: bugzilla-5\n"
+	var servers []*server
+	for _, each := range []facade{plain, compared} {
+		started, err := b.facade(ctx, each)
+		if err != nil {
+			return err
+		}
+		defer started.stop()
+		servers = append(servers, started)
+	}
+	return b.inTurn(ctx, failure, servers)
+}
+
+// inTurn loads the servers one after the other, several times.
+func (b *bench) inTurn(ctx context.Context, failure string, servers []*server) error {
+	listed, cached := make([][]float64, len(servers)), make([][]float64, len(servers))
+	for round := range b.rounds + 1 {
+		for i := range servers {
+			which := (i + round) % len(servers) // nobody is always the first
+			for path, into := range map[string]*[]float64{shadowPath: &listed[which], hotPath: &cached[which]} {
+				answers, err := paced(ctx, servers[which].url(path), b.length/2)
+				if err == nil {
+					err = allGood(answers)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", servers[which].name, err)
+				}
+				if round > 0 { // the first one warms up
+					*into = append(*into, milliseconds(answers)...)
+				}
+			}
+		}
+	}
+	b.waits(failure, "attachments of a bug", listed)
+	b.waits(failure, "cached flag types", cached)
+	return b.held(failure, servers)
+}
+
+// waits prints what clients waited.
+func (b *bench) waits(failure, what string, took [][]float64) {
+	for _, share := range []struct {
+		name  string
+		share float64
+		most  float64
+	}{{"p50", .50, 1.05}, {"p99", .99, 1.10}} {
+		without, with := percentile(took[0], share.share), percentile(took[1], share.share)
+		b.report.say("%s, %s of %d and %d reads: %.3f without, %.3f with", what, share.name, len(took[0]), len(took[1]), without, with)
+		b.report.target(fmt.Sprintf("%s, %s with by without, candidate %s", what, share.name, failure), with/without, share.most)
+	}
+}
+
+// held compares the memory.
+func (b *bench) held(failure string, servers []*server) error {
+	var most [2]int64
+	for i, each := range servers {
+		var err error
+		if most[i], err = each.memory("VmHWM"); err != nil {
+			return err
+		}
+	}
+	b.report.target("MB more memory at most with than without, candidate "+failure, float64(most[1]-most[0])/(1<<20), shadowMemory)
+	return nil
+}
+
+// paced reads an address for some time, at a pace that leaves the machine room.
+func paced(ctx context.Context, address string, length time.Duration) ([]seen, error) {
+	var mu sync.Mutex
+	var all []seen
+	var failed error
+	var work sync.WaitGroup
+	for n := range shadowClients {
+		work.Go(func() {
+			answers, err := pacedClient(ctx, address, length, time.Duration(n)*shadowPause/shadowClients)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, answers...)
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	work.Wait()
+	return all, failed
+}
+
+func pacedClient(ctx context.Context, address string, length, first time.Duration) (answers []seen, err error) {
+	line, err := openLine(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer line.close()
+	time.Sleep(first)
+	beat := time.NewTicker(shadowPause)
+	defer beat.Stop()
+	for end := time.Now().Add(length); time.Now().Before(end) && err == nil; <-beat.C {
+		var answer seen
+		answer, err = line.get(address, key)
+		answers = append(answers, answer)
+	}
+	return answers, err
+}
+
+// candidate gives the address of a second tracker, well or sick.
+func (b *bench) candidate(ctx context.Context, failure string) (address string, stop func(), err error) {
+	if failure == candidateWell {
+		well, err := b.tracker(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		return well.address, well.stop, nil
+	}
+	if failure == candidateDead {
+		address, err = freeAddress(ctx)
+		return address, func() {}, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	ended := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() { misbehave(conn, failure, ended) })
+		}
+	})
+	return listener.Addr().String(), func() { close(ended); _ = listener.Close(); work.Wait() }, nil
+}
+
+// misbehave does to one connection what a sick candidate does.
+func misbehave(conn net.Conn, failure string, ended <-chan struct{}) {
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 64<<10)); err != nil {
+		return
+	}
+	switch failure {
+	case candidateHung:
+		<-ended
+	case candidateReset:
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	case candidateFlood:
+		piece := []byte(strings.Repeat(" ", 64<<10))
+		_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{"))
+		for err == nil {
+			_, err = conn.Write(piece)
+			select {
+			case <-ended:
+				return
+			default:
+			}
+		}
+	}
+}
