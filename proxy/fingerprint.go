@@ -14,8 +14,8 @@ import (
 // fingerprint stands for somebody or something that must not be kept in clear.
 type fingerprint [sha256.Size]byte
 
-// fingerprints makes them under a key that nobody outside this process knows, so that a dump of its memory does not tell
-// which credentials were seen.
+// fingerprints makes them under a key that nobody knows but those who share them, so that what is kept does not tell which
+// credentials were seen.
 type fingerprints struct{ key [sha256.Size]byte }
 
 func newFingerprints() fingerprints {

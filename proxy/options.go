@@ -105,7 +105,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Observer = nobody{}
 	}
 	if o.Replays == nil {
-		o.Replays = NewReplays(nil)
+		o.Replays = NewReplays(nil, nil)
 	}
 	return o, o.Passthrough.check()
 }

@@ -17,12 +17,17 @@ type Replays struct {
 	store  ReplayStore
 }
 
-// NewReplays makes Replays that are kept in a store; nil keeps them in this process, where they do not survive it.
-func NewReplays(store ReplayStore) *Replays {
+// NewReplays makes Replays that are kept in a store; nil keeps them in this process, where they do not survive it. The secret
+// is what fingerprints are made under, the same for all who share the store; nil is one that nobody else knows.
+func NewReplays(store ReplayStore, secret []byte) *Replays {
 	if store == nil {
 		store = newReplayMemory(mostReplays, time.Now)
 	}
-	return &Replays{prints: newFingerprints(), store: store}
+	prints := newFingerprints()
+	if secret != nil {
+		prints.key = sha256.Sum256(secret)
+	}
+	return &Replays{prints: prints, store: store}
 }
 
 // Replay is what is known of one create.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -217,12 +218,49 @@ func TestIdempotencyKeyWhileRunning(t *testing.T) {
 
 // A reload makes another Server; what was created before it is known to that one too.
 func TestReplaysOutliveAServer(t *testing.T) {
-	tracker, replays := newCounting(nil), proxy.NewReplays(nil)
+	tracker, replays := newCounting(nil), proxy.NewReplays(nil, nil)
 	for range 2 {
 		base := serve(t, proxy.Options{Tracker: tracker, Replays: replays})
 		ask(t, "POST", base+"/rest/flag_type", createType, "Idempotency-Key", "one").wantStatus(t, 201)
 	}
 	if n := tracker.created.Load(); n != 1 {
 		t.Errorf("%d were created", n)
+	}
+}
+
+// shelf is a ReplayStore that several processes could share. It forgets nothing.
+type shelf struct {
+	mu    sync.Mutex
+	known map[[32]byte]proxy.Replay
+}
+
+func (s *shelf) Begin(_ context.Context, key, content [32]byte) (proxy.Replay, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.known[key]; ok {
+		return known, false, nil
+	}
+	s.known[key] = proxy.Replay{Content: content, Running: true}
+	return proxy.Replay{}, true, nil
+}
+
+func (s *shelf) End(_ context.Context, key [32]byte, outcome *proxy.Replay) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[key] = *outcome
+}
+
+// Who shares a store and its secret knows what the others created, as after a new start; another secret leads to nothing.
+func TestReplaysAreSharedUnderOneSecret(t *testing.T) {
+	tracker, store := newCounting(nil), &shelf{known: map[[32]byte]proxy.Replay{}}
+	for _, c := range []struct {
+		secret  string
+		created int64
+	}{{"one", 1}, {"one", 1}, {"other", 2}, {"one", 2}} {
+		base := serve(t, proxy.Options{Tracker: tracker, Replays: proxy.NewReplays(store, []byte(c.secret))})
+		ask(t, "POST", base+"/rest/flag_type", createType, "Idempotency-Key", "k").wantStatus(t, 201)
+		if n := tracker.created.Load(); n != c.created {
+			t.Errorf("with the secret %s there are %d, want %d", c.secret, n, c.created)
+		}
 	}
 }
