@@ -55,7 +55,7 @@ type facade struct {
 func (f *facade) serve(ctx context.Context) error {
 	logger := newLogger(f.env.stderr, f.cfg.Log)
 	quietLibraries(logger)
-	f.replays = proxy.NewReplays(nil)
+	f.replays = proxy.NewReplays(nil, nil)
 	rooms, err := build(f.cfg, f.env.variable, logger, f.replays)
 	if err != nil {
 		return err
