@@ -1,0 +1,43 @@
+package state
+
+import "context"
+
+// CurrentCampaign tells since when comparisons count. The first campaign began when
+// the database was made, by nobody.
+func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
+	var c Campaign
+	var started int64
+	err := s.read().row(ctx, "SELECT started_at, actor, reason FROM portico_campaign").Scan(&started, &c.Actor, &c.Reason)
+	c.Started = fromMicros(started)
+	return c, s.failed("reading the campaign", err)
+}
+
+// StartCampaign forgets findings with their samples, tallies and uses of rules.
+// Judgements stay in the audit trail, which gets a record "campaign.started".
+func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
+	now := s.now()
+	return s.write(ctx, "starting a campaign", func(tx session) error {
+		var id int
+		if err := tx.row(ctx, "SELECT id FROM portico_campaign"+tx.forUpdate).Scan(&id); err != nil {
+			return err
+		}
+		for _, forget := range []string{
+			"DELETE FROM portico_samples", "DELETE FROM portico_findings", "DELETE FROM portico_tallies", "DELETE FROM portico_rule_uses",
+		} {
+			if _, err := tx.exec(ctx, forget); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.exec(ctx, "UPDATE portico_campaign SET started_at = ?, actor = ?, reason = ?", micros(now), clean(actor), clean(reason)); err != nil {
+			return err
+		}
+		return tx.append(ctx, Record{At: now, Actor: actor, Action: "campaign.started", Reason: reason})
+	})
+}
+
+// joinCampaign keeps a new campaign from beginning until the transaction is over.
+// Without it the two would wait for each other's rows.
+func (s session) joinCampaign(ctx context.Context) error {
+	var id int
+	return s.row(ctx, "SELECT id FROM portico_campaign"+s.forShare).Scan(&id)
+}

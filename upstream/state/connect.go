@@ -1,0 +1,145 @@
+package state
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// How many connections are used at most, and how long they live.
+const (
+	mostConnections = 8
+	mostIdle        = 4
+	longestLife     = 30 * time.Minute
+	longestIdle     = 5 * time.Minute
+	longestConnect  = 5 * time.Second
+)
+
+var errScheme = errors.New(`it is neither "sqlite:FILE" nor "postgres://USER:PASSWORD@HOST/DATABASE"`)
+
+// connect makes a Store whose tables may not be there yet.
+func connect(dsn string) (*Store, error) {
+	s := &Store{now: time.Now, pruned: map[string]time.Time{}}
+	scheme, rest, _ := strings.Cut(dsn, ":")
+	switch scheme {
+	case "sqlite":
+		return s, s.connectSQLite(rest)
+	case "postgres", "postgresql":
+		return s, s.connectPostgres(dsn)
+	}
+	return nil, errScheme
+}
+
+// connectPostgres opens no connection yet.
+func (s *Store) connectPostgres(dsn string) error {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return postgresProblem(dsn, err)
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = longestConnect
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "portico"
+	}
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(mostConnections)
+	pool.SetMaxIdleConns(mostIdle)
+	pool.SetConnMaxLifetime(longestLife)
+	pool.SetConnMaxIdleTime(longestIdle)
+	s.dialect, s.writer, s.reader = &postgresDialect, pool, pool
+	return nil
+}
+
+// postgresProblem says what is wrong with a URL as far as that can be said without
+// any part that may be the password.
+func postgresProblem(dsn string, err error) error {
+	address, bad := url.Parse(dsn)
+	if bad != nil {
+		return errors.New("the URL cannot be read; in its user and password, characters other than letters and digits are written as %XX")
+	}
+	const plain = "a part of the PostgreSQL URL is not valid"
+	problem, ok := errors.AsType[*pgconn.ParseConfigError](err)
+	if !ok || problem.Unwrap() == nil {
+		return errors.New(plain)
+	}
+	text := problem.Unwrap().Error()
+	password, _ := address.User.Password()
+	for _, secret := range []string{password, address.Query().Get("password"), address.Query().Get("sslpassword")} {
+		if secret != "" && strings.Contains(text, secret) {
+			return errors.New(plain)
+		}
+	}
+	return fmt.Errorf("%s: %s", plain, text)
+}
+
+// connectSQLite creates the file where there is none: for its owner only, and so
+// are the files that SQLite puts beside it.
+func (s *Store) connectSQLite(path string) error {
+	s.dialect = &sqliteDialect
+	if path == ":memory:" {
+		return s.connectMemory()
+	}
+	path, err := createFile(path)
+	if err != nil {
+		return err
+	}
+	if s.writer, err = openSQLite(path, 1); err != nil {
+		return err
+	}
+	if s.reader, err = openSQLite(path, mostConnections); err != nil {
+		return errors.Join(err, s.writer.Close())
+	}
+	s.reader.SetMaxIdleConns(mostIdle)
+	return nil
+}
+
+// connectMemory uses one connection, which is the database.
+func (s *Store) connectMemory() error {
+	pool, err := openSQLite(":memory:", 1)
+	s.writer, s.reader = pool, pool
+	return err
+}
+
+// openSQLite opens a pool whose transactions take the lock of writers at once: they
+// would fail later if somebody else came between. Writes are on the disk when they
+// are committed; who answers for which product must survive a power cut.
+func openSQLite(path string, most int) (*sql.DB, error) {
+	options := url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
+	}
+	pool, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(most)
+	return pool, nil
+}
+
+// createFile makes an empty file where there is none.
+func createFile(path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "//"); ok && !strings.HasPrefix(rest, "/") || path == "" {
+		return "", errScheme
+	}
+	path = filepath.Clean(path)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the folder %s is not there: %w", filepath.Dir(path), err)
+	}
+	if err != nil {
+		return "", err
+	}
+	return path, file.Close()
+}

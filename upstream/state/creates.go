@@ -1,0 +1,124 @@
+package state
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"portico/mapping"
+)
+
+// How long creates are remembered, how often older ones are removed, and how many
+// are kept at most.
+const (
+	createAge   = 24 * time.Hour
+	createPrune = time.Minute
+	mostCreates = 65_536
+)
+
+// BeginCreate claims the fingerprint of a create for a day. Where somebody else has
+// it, claimed is false and what is known of it is told. Whoever claims one calls
+// EndCreate; a process that dies before it does leaves a create that is Running.
+func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known Create, claimed bool, err error) {
+	if s.due("creates", createPrune) {
+		if err := s.pruneCreates(ctx); err != nil {
+			return Create{}, false, err
+		}
+	}
+	now := s.now()
+	err = s.write(ctx, "claiming a create", func(tx session) error {
+		made, err := tx.exec(ctx, `INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, 1)
+			ON CONFLICT (fingerprint) DO UPDATE SET content = excluded.content, begun_at = excluded.begun_at, running = 1, body = NULL, failed = NULL
+			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], micros(now), micros(now.Add(-createAge)))
+		if err != nil || made > 0 {
+			claimed = made > 0
+			return err
+		}
+		known, err = scanCreate(tx.row(ctx, "SELECT content, begun_at, running, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:]).Scan)
+		return err
+	})
+	if err != nil {
+		return Create{}, false, err
+	}
+	return known, claimed, nil
+}
+
+func scanCreate(scan func(...any) error) (Create, error) {
+	var c Create
+	var content []byte
+	var begun int64
+	var failed sql.NullString
+	if err := scan(&content, &begun, &c.Running, &c.Body, &failed); err != nil {
+		return c, err
+	}
+	copy(c.Content[:], content)
+	c.Since = fromMicros(begun)
+	if failed.Valid {
+		c.Failed = &mapping.Error{}
+		return c, json.Unmarshal([]byte(failed.String), c.Failed)
+	}
+	return c, nil
+}
+
+// EndCreate says what became of a claim, of which Body and Failed count; nil gives
+// it free.
+func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, outcome *Create) error {
+	if outcome == nil {
+		return s.write(ctx, "giving up a create", func(tx session) error {
+			_, err := tx.exec(ctx, "DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
+			return err
+		})
+	}
+	var failed sql.NullString
+	if outcome.Failed != nil {
+		kept := *outcome.Failed
+		kept.Err = nil
+		text, err := json.Marshal(kept)
+		if err != nil {
+			return s.failed("ending a create", err)
+		}
+		failed = sql.NullString{String: string(text), Valid: true}
+	}
+	return s.write(ctx, "ending a create", func(tx session) error {
+		_, err := tx.exec(ctx, "UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1",
+			outcome.Body, failed, fingerprint[:])
+		return err
+	})
+}
+
+// pruneCreates removes what has expired and, of what is not running, the oldest
+// that are too many.
+func (s *Store) pruneCreates(ctx context.Context) error {
+	return s.write(ctx, "removing old creates", func(tx session) error {
+		if _, err := tx.exec(ctx, "DELETE FROM portico_creates WHERE begun_at <= ?", micros(s.now().Add(-createAge))); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `DELETE FROM portico_creates WHERE running = 0 AND begun_at <
+			(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, mostCreates-1)
+		return err
+	})
+}
+
+// Secret gives random bytes that are made when they are first asked for and are the
+// same ever after, for all who share the database. Fingerprints that must be found
+// again after a restart are made with one. Whoever reads the database reads it too.
+func (s *Store) Secret(ctx context.Context, name string) (secret [sha256.Size]byte, err error) {
+	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
+	err = s.write(ctx, "making a secret", func(tx session) error {
+		if _, err := tx.exec(ctx, "INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", clean(name), secret[:]); err != nil {
+			return err
+		}
+		var kept []byte
+		err := tx.row(ctx, "SELECT secret FROM portico_secrets WHERE name = ?", clean(name)).Scan(&kept)
+		if err == nil && len(kept) != len(secret) {
+			err = errors.New("it has another length")
+		}
+		copy(secret[:], kept)
+		return err
+	})
+	return secret, err
+}

@@ -1,0 +1,60 @@
+package state
+
+import (
+	"strconv"
+	"strings"
+)
+
+// dialect is what the two databases spell differently. Statements are written as
+// SQLite has them.
+type dialect struct {
+	name string
+	// numbered says that parameters are $1, $2 rather than question marks.
+	numbered bool
+	// serial, integer and bytes are types of columns.
+	serial, integer, bytes string
+	// forShare and forUpdate end a SELECT that locks its rows. Where they are empty,
+	// a transaction that writes is alone anyway.
+	forShare, forUpdate string
+	// lockSchema makes migrations wait for one another.
+	lockSchema string
+}
+
+var sqliteDialect = dialect{
+	name:    "SQLite",
+	serial:  "INTEGER PRIMARY KEY AUTOINCREMENT",
+	integer: "INTEGER",
+	bytes:   "BLOB",
+}
+
+// The lock's number means nothing but to Portico.
+var postgresDialect = dialect{
+	name:       "PostgreSQL",
+	numbered:   true,
+	serial:     "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+	integer:    "BIGINT",
+	bytes:      "BYTEA",
+	forShare:   " FOR SHARE",
+	forUpdate:  " FOR UPDATE",
+	lockSchema: "SELECT pg_advisory_xact_lock(8123794605514)",
+}
+
+// statement gives the parameters of a statement their form. No statement of this
+// package has a question mark in it that is not a parameter.
+func (d *dialect) statement(query string) string {
+	if !d.numbered {
+		return query
+	}
+	var text strings.Builder
+	parts := strings.Split(query, "?")
+	for i, part := range parts[:len(parts)-1] {
+		text.WriteString(part + "$" + strconv.Itoa(i+1))
+	}
+	text.WriteString(parts[len(parts)-1])
+	return text.String()
+}
+
+// definition fills in the types of a statement that defines a table.
+func (d *dialect) definition(query string) string {
+	return strings.NewReplacer("{serial}", d.serial, "{integer}", d.integer, "{bytes}", d.bytes).Replace(query)
+}

@@ -1,0 +1,213 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// mostFindings bounds how many findings are kept.
+const mostFindings = 10_000
+
+// RecordFinding notes that a finding was seen finding.Count times more, last at
+// finding.Last, which is now when it is zero. One that was fixed, or accepted for a
+// time that is over by then, is open again; sightings from before somebody called
+// it fixed change nothing about that. Of its samples, of which nil is none, so many
+// are kept as keep says, each with the same likelihood. The error is ErrFull when
+// the finding is new and there are 10,000 others.
+func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
+	finding = s.completed(finding)
+	return s.write(ctx, "recording a finding", func(tx session) error {
+		if err := tx.joinCampaign(ctx); err != nil {
+			return err
+		}
+		offered, err := tx.recordFinding(ctx, finding, sample != nil)
+		if err != nil || sample == nil {
+			return err
+		}
+		return tx.keepSample(ctx, Sample{Signature: finding.Signature, At: finding.Last, Text: sample}, offered, keep)
+	})
+}
+
+// completed fills in what a finding lacks.
+func (s *Store) completed(f Finding) Finding {
+	f.Signature, f.Class, f.Path, f.Note = clean(f.Signature), clean(f.Class), clean(f.Path), clean(f.Note)
+	f.Kind = cmp.Or(clean(f.Kind), "reply")
+	if f.Last.IsZero() {
+		f.Last = s.now()
+	}
+	if f.First.IsZero() || f.First.After(f.Last) {
+		f.First = f.Last
+	}
+	return f
+}
+
+// recordFinding gives how many samples of the finding there were, this one
+// included.
+func (s session) recordFinding(ctx context.Context, f Finding, sampled bool) (offered int64, err error) {
+	more := 0
+	if sampled {
+		more = 1
+	}
+	const again = `(portico_findings.status = 'fixed' AND portico_findings.changed_at <= excluded.last_at
+		OR portico_findings.status = 'accepted' AND portico_findings.until_at <> 0 AND portico_findings.until_at <= excluded.last_at)`
+	var seen int64
+	err = s.row(ctx, `INSERT INTO portico_findings
+		(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at, offered)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?)
+		ON CONFLICT (signature) DO UPDATE SET
+			seen = portico_findings.seen + excluded.seen,
+			first_at = CASE WHEN excluded.first_at < portico_findings.first_at THEN excluded.first_at ELSE portico_findings.first_at END,
+			last_at = CASE WHEN excluded.last_at > portico_findings.last_at THEN excluded.last_at ELSE portico_findings.last_at END,
+			note = CASE WHEN excluded.note <> '' THEN excluded.note ELSE portico_findings.note END,
+			changed_at = CASE WHEN `+again+` THEN excluded.last_at ELSE portico_findings.changed_at END,
+			status = CASE WHEN `+again+` THEN 'open' ELSE portico_findings.status END,
+			offered = portico_findings.offered + excluded.offered
+		RETURNING seen, offered`,
+		f.Signature, string(f.Operation), f.Class, f.Path, f.Kind, f.Count, micros(f.First), micros(f.Last), f.Note,
+		micros(f.Last), more).Scan(&seen, &offered)
+	if err != nil || seen > f.Count {
+		return offered, err
+	}
+	return offered, s.checkRoom(ctx)
+}
+
+// checkRoom tells whether a new finding was one too many.
+func (s session) checkRoom(ctx context.Context) error {
+	var all int64
+	if err := s.row(ctx, "SELECT count(*) FROM portico_findings").Scan(&all); err != nil {
+		return err
+	}
+	if all > mostFindings {
+		return ErrFull
+	}
+	return nil
+}
+
+// keepSample keeps a sample or not: the n-th that is offered stays with a
+// likelihood of keep in n, in place of any that was kept (algorithm R).
+func (s session) keepSample(ctx context.Context, sample Sample, offered int64, keep int) error {
+	ids, err := s.sampleIDs(ctx, sample.Signature)
+	if err != nil {
+		return err
+	}
+	takes := keep > 0 && (len(ids) < keep || rand.Int64N(max(offered, 1)) < int64(keep))
+	room := keep
+	if takes {
+		room--
+	}
+	for len(ids) > max(room, 0) {
+		at := rand.IntN(len(ids))
+		if _, err := s.exec(ctx, "DELETE FROM portico_samples WHERE id = ?", ids[at]); err != nil {
+			return err
+		}
+		ids = slices.Delete(ids, at, at+1)
+	}
+	if takes {
+		_, err = s.exec(ctx, "INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", sample.Signature, micros(sample.At), sample.Text)
+	}
+	return err
+}
+
+func (s session) sampleIDs(ctx context.Context, signature string) (ids []int64, err error) {
+	err = s.each(ctx, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM portico_samples WHERE signature = ?", signature)
+	return ids, err
+}
+
+// selectFindings reads everything about findings; conditions follow.
+const selectFindings = `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
+	status, actor, reason, until_at, changed_at,
+	(SELECT count(*) FROM portico_samples WHERE portico_samples.signature = portico_findings.signature)
+	FROM portico_findings`
+
+// scanFinding reads one row. What was accepted for a time that is over is open
+// since then.
+func scanFinding(scan func(...any) error, now time.Time) (Finding, error) {
+	var f Finding
+	var first, last, until, changed int64
+	err := scan(&f.Signature, &f.Operation, &f.Class, &f.Path, &f.Kind, &f.Count, &first, &last, &f.Note,
+		&f.Status, &f.Actor, &f.Reason, &until, &changed, &f.Samples)
+	f.First, f.Last, f.Until, f.Changed = fromMicros(first), fromMicros(last), fromMicros(until), fromMicros(changed)
+	if f.Status == StatusAccepted && until != 0 && !f.Until.After(now) {
+		f.Status, f.Changed = StatusOpen, f.Until
+	}
+	return f, err
+}
+
+// Findings gives all findings: those that are open first, and of those the most
+// frequent first.
+func (s *Store) Findings(ctx context.Context) ([]Finding, error) {
+	var all []Finding
+	now := s.now()
+	err := s.read().each(ctx, func(rows *sql.Rows) error {
+		f, err := scanFinding(rows.Scan, now)
+		all = append(all, f)
+		return err
+	}, selectFindings)
+	if err != nil {
+		return nil, s.failed("reading the findings", err)
+	}
+	rank := map[FindingStatus]int{StatusAccepted: 1, StatusFixed: 2}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank[a.Status], rank[b.Status]), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Signature, b.Signature))
+	})
+	return all, nil
+}
+
+// Finding gives one finding with its samples, the latest first. The error is
+// ErrNotFound when there is none.
+func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sample, error) {
+	signature = clean(signature)
+	f, err := scanFinding(s.read().row(ctx, selectFindings+" WHERE signature = ?", signature).Scan, s.now())
+	if err != nil {
+		return Finding{}, nil, s.failed("reading a finding", err)
+	}
+	var samples []Sample
+	err = s.read().each(ctx, func(rows *sql.Rows) error {
+		sample := Sample{Signature: signature}
+		var at int64
+		err := rows.Scan(&sample.ID, &at, &sample.Text)
+		sample.At = fromMicros(at)
+		samples = append(samples, sample)
+		return err
+	}, "SELECT id, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", signature)
+	if err != nil {
+		return Finding{}, nil, s.failed("reading the samples of a finding", err)
+	}
+	f.Samples = len(samples)
+	return f, samples, nil
+}
+
+// Judge says what somebody thinks of a finding, and leaves an audit record with the
+// action "finding." and the status. Until is for what is accepted; the zero time has
+// no end. The error is ErrNotFound when there is no such finding.
+func (s *Store) Judge(ctx context.Context, signature string, status FindingStatus, actor, reason string, until time.Time) error {
+	switch status {
+	case StatusOpen, StatusFixed:
+		until = time.Time{}
+	case StatusAccepted:
+	default:
+		return fmt.Errorf("state: judging a finding: %q is no status", status)
+	}
+	now := s.now()
+	return s.write(ctx, "judging a finding", func(tx session) error {
+		changed, err := tx.exec(ctx, `UPDATE portico_findings SET status = ?, actor = ?, reason = ?, until_at = ?, changed_at = ? WHERE signature = ?`,
+			string(status), clean(actor), clean(reason), micros(until), micros(now), clean(signature))
+		if err == nil && changed == 0 {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return tx.append(ctx, Record{At: now, Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: untilDetail(until)})
+	})
+}

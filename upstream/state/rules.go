@@ -1,0 +1,54 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+)
+
+// AddRuleUses adds hits to the rules' counts and moves their last use.
+func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
+	sums := map[string]RuleUse{}
+	for _, use := range uses {
+		name := clean(use.Name)
+		sum := sums[name]
+		if use.Last.After(sum.Last) {
+			sum.Last = use.Last
+		}
+		sums[name] = RuleUse{Name: name, Hits: sum.Hits + use.Hits, Last: sum.Last}
+	}
+	if len(sums) == 0 {
+		return nil
+	}
+	return s.write(ctx, "adding uses of rules", func(tx session) error {
+		if err := tx.joinCampaign(ctx); err != nil {
+			return err
+		}
+		// Sorted, as the rows of tallies are.
+		for _, name := range slices.Sorted(maps.Keys(sums)) {
+			if _, err := tx.exec(ctx, `INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
+				ON CONFLICT (name) DO UPDATE SET hits = portico_rule_uses.hits + excluded.hits,
+				last_at = CASE WHEN excluded.last_at > portico_rule_uses.last_at THEN excluded.last_at ELSE portico_rule_uses.last_at END`,
+				name, sums[name].Hits, micros(sums[name].Last)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// RuleUses gives the uses of all rules that were ever used in this campaign, by
+// name.
+func (s *Store) RuleUses(ctx context.Context) ([]RuleUse, error) {
+	var all []RuleUse
+	err := s.read().each(ctx, func(rows *sql.Rows) error {
+		var use RuleUse
+		var last int64
+		err := rows.Scan(&use.Name, &use.Hits, &last)
+		use.Last = fromMicros(last)
+		all = append(all, use)
+		return err
+	}, "SELECT name, hits, last_at FROM portico_rule_uses ORDER BY name")
+	return all, s.failed("reading the uses of rules", err)
+}

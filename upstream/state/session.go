@@ -1,0 +1,107 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// querier is what a transaction and a pool have in common.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// session runs statements in a dialect.
+type session struct {
+	*dialect
+	querier
+}
+
+func (s session) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	result, err := s.ExecContext(ctx, s.statement(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (s session) row(ctx context.Context, query string, args ...any) *sql.Row {
+	return s.QueryRowContext(ctx, s.statement(query), args...)
+}
+
+// each calls scan for every row of a query.
+func (s session) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.QueryContext(ctx, s.statement(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// write runs a transaction that changes something. What is said in the error.
+func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
+	err := s.transact(ctx, change)
+	return s.failed(what, err)
+}
+
+func (s *Store) transact(ctx context.Context, change func(session) error) error {
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing once it is committed
+	if err := change(session{s.dialect, tx}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// read asks without a transaction.
+func (s *Store) read() session { return session{s.dialect, s.reader} }
+
+// failed wraps the error of something that was tried.
+func (s *Store) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return fmt.Errorf("state: %s: %w", what, err)
+}
+
+// micros is how times are kept: microseconds since 1970 in UTC, 0 for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+// longestText bounds a text that people or trackers wrote, in bytes.
+const longestText = 4096
+
+// clean makes a text that both databases take: PostgreSQL refuses NUL and what is
+// not UTF-8.
+func clean(text string) string {
+	text = strings.ReplaceAll(text[:min(len(text), longestText)], "\x00", "\ufffd")
+	return strings.ToValidUTF8(text, "\ufffd")
+}

@@ -1,0 +1,65 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Store is a database of Portico's own. It is safe for concurrent use, by several
+// processes too. All times it gives are UTC, to the microsecond. Nothing that is
+// given to it may hold a credential or what users wrote.
+type Store struct {
+	dialect *dialect
+	// writer has one connection in SQLite, where only one may write anyway; reader
+	// is the same pool where there is one only.
+	writer, reader *sql.DB
+	now            func() time.Time
+
+	mu     sync.Mutex
+	pruned map[string]time.Time // by table
+}
+
+// longestOpen bounds how long Open waits for others who change the database.
+const longestOpen = 30 * time.Second
+
+// Open opens a database and brings its form up to date: "sqlite:FILE", whose folder
+// must be there, "sqlite::memory:", which is gone with the Store, or a URL
+// "postgres://…". ErrNewer says that a later version of Portico has used it. No
+// error tells the password of a URL.
+func Open(ctx context.Context, dsn string) (*Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, longestOpen)
+	defer cancel()
+	s, err := connect(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("state: opening the database: %w", err)
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("state: opening the %s database: %w", s.dialect.name, err), s.Close())
+	}
+	return s, nil
+}
+
+// Close closes the database after what is going on.
+func (s *Store) Close() error {
+	errs := []error{s.reader.Close()}
+	if s.writer != s.reader {
+		errs = append(errs, s.writer.Close())
+	}
+	return s.failed("closing the database", errors.Join(errs...))
+}
+
+// due tells whether it is time again to prune a table, at most once in every.
+func (s *Store) due(table string, every time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if last, ok := s.pruned[table]; ok && now.Sub(last) < every {
+		return false
+	}
+	s.pruned[table] = now
+	return true
+}

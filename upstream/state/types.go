@@ -1,0 +1,149 @@
+package state
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"portico/mapping"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrNotFound says that there is nothing under the given name.
+	ErrNotFound = errors.New("there is no such entry")
+	// ErrFull says that there are so many findings that no other one is kept.
+	ErrFull = errors.New("too many findings are kept")
+	// ErrNewer says that a later version of Portico has changed the form of the
+	// database.
+	ErrNewer = errors.New("the database belongs to a newer version of Portico")
+)
+
+// ConflictError says that somebody else has revised the phases meanwhile.
+type ConflictError struct {
+	// Present is what counts; its zero value says that nothing was ever revised.
+	Present Revision
+}
+
+// Error implements error.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("version %d was made meanwhile by %q", e.Present.Version, e.Present.Actor)
+}
+
+// FindingStatus says what people think of a finding.
+type FindingStatus string
+
+// The statuses of a finding.
+const (
+	StatusOpen     FindingStatus = "open"
+	StatusAccepted FindingStatus = "accepted"
+	StatusFixed    FindingStatus = "fixed"
+)
+
+// Finding is a difference between two trackers that was seen once or more often.
+type Finding struct {
+	// Signature is the key of everything about it: a hex digest of operation, class
+	// and path.
+	Signature   string
+	Operation   mapping.Operation
+	Class, Path string
+	// Kind is "reply", "plan", "readback", "latency" or "isolated"; empty means
+	// "reply".
+	Kind string
+	// Count is how often it was seen, and for RecordFinding how often more.
+	Count       int64
+	First, Last time.Time
+	// Note is one bounded sentence for people.
+	Note   string
+	Status FindingStatus
+	// Actor, Reason and Until are of the last judgement, also when it is over. The
+	// zero Until has no end.
+	Actor, Reason string
+	Until         time.Time
+	// Changed is when Status became what it is.
+	Changed time.Time
+	// Samples is how many are kept.
+	Samples int
+}
+
+// Sample is one of the comparisons in which a finding was seen.
+type Sample struct {
+	ID        int64
+	Signature string
+	At        time.Time
+	// Text is JSON that says what the difference was.
+	Text []byte
+}
+
+// Tally sums up the comparisons of one operation in one minute.
+type Tally struct {
+	// At is the minute's begin.
+	At              time.Time
+	Answered, Other string
+	Operation       mapping.Operation
+	// Confirmed is the number of comparisons with a confirmed difference that
+	// nobody has accepted.
+	Compared, Same, Noisy, Transient, Confirmed, Accepted int64
+	// Dropped is the number of comparisons that were not made, by reason.
+	Dropped map[string]int64
+	// AnsweredLatency and OtherLatency are the counts of histograms, whose bounds are
+	// the callers' business.
+	AnsweredLatency, OtherLatency []int64
+}
+
+// RuleUse says how often a rule of equivalence has excused a difference.
+type RuleUse struct {
+	Name string
+	Hits int64
+	Last time.Time
+}
+
+// Campaign is the time since when comparisons count.
+type Campaign struct {
+	Started       time.Time
+	Actor, Reason string
+}
+
+// Source says where a Revision comes from.
+const (
+	SourceConfig = "config"
+	SourceAdmin  = "admin"
+)
+
+// Revision is one version of the phases' table.
+type Revision struct {
+	// Version counts from 1.
+	Version int64
+	// Base is the digest of the configured table that it was made on.
+	Base string
+	// Source is SourceConfig or SourceAdmin.
+	Source string
+	// Table is JSON.
+	Table         []byte
+	Actor, Reason string
+	At            time.Time
+}
+
+// Record is one entry of the audit trail.
+type Record struct {
+	ID                             int64
+	At                             time.Time
+	Actor, Action, Subject, Reason string
+	// Detail is JSON, or nil.
+	Detail []byte
+}
+
+// Create is what is known of a create that came with an Idempotency-Key.
+type Create struct {
+	// Content stands for what the request said.
+	Content [sha256.Size]byte
+	// Running says that it is being carried out since Since, or that the process that
+	// did so is no more.
+	Running bool
+	Since   time.Time
+	// Body is the tracker's answer, unless Failed is set. Of Failed everything is kept
+	// but its cause.
+	Body   []byte
+	Failed *mapping.Error
+}
