@@ -35,12 +35,19 @@ func placeholderIndex(p []byte) (index, width int, ok bool) {
 
 // BlobAt finds the blob for which a value of a skeleton stands. It says false for any other value, such as null.
 func BlobAt(raw []byte, blobs []*Blob) (*Blob, bool) {
-	raw = bytes.TrimSpace(raw)
-	index, width, ok := placeholderIndex(raw)
-	if !ok || width != len(raw) || index >= len(blobs) {
+	index, ok := BlobIndex(raw)
+	if !ok || index >= len(blobs) {
 		return nil, false
 	}
 	return blobs[index], true
+}
+
+// BlobIndex gives the place in its list of the blob for which a value of a skeleton stands. It says false for any other
+// value, such as null.
+func BlobIndex(raw []byte) (int, bool) {
+	raw = bytes.TrimSpace(raw)
+	index, width, ok := placeholderIndex(raw)
+	return index, ok && width == len(raw)
 }
 
 // AppendBlob appends the placeholder of b to a skeleton in the making whose blobs are in the list, and adds b to the list
