@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"text/tabwriter"
-	"time"
 
 	"portico/proxy/admin"
 )
@@ -26,23 +22,19 @@ func cacheCommand() command {
 			"next read is or is not given from it; purge forgets a product, or everything.",
 		prepare: func(fs *flag.FlagSet) runner {
 			desk := cacheCaller{}
-			fs.StringVar(&desk.address, "admin", "http://"+Default().Admin.Listen, "the operators' listener is at `URL`")
+			desk.register(fs)
 			fs.StringVar(&desk.product, "product", "", "the product `P`")
 			fs.StringVar(&desk.component, "component", "", "the component `C` of the product")
-			fs.StringVar(&desk.tokenFile, "token-file", "", "the listener's token is in `FILE`")
-			fs.StringVar(&desk.tls.CAFile, "ca-file", "", "check the listener's certificate against those in `FILE`")
-			fs.StringVar(&desk.tls.CertFile, "cert-file", "", "show the client certificate in `FILE`")
-			fs.StringVar(&desk.tls.KeyFile, "key-file", "", "its private key is in `FILE`")
 			fs.BoolVar(&desk.json, "json", false, "print JSON")
 			return func(ctx context.Context, env environment, args []string) (int, error) {
 				if len(args) == 0 {
 					return exitUsage, usageError{"needs show or purge"}
 				}
-				// Flags may follow the word as well as stand before it.
-				if err := fs.Parse(args[1:]); err != nil {
-					return exitUsage, usageError{err.Error()}
+				rest, err := parseMixed(fs, args[1:])
+				if err != nil {
+					return exitUsage, err
 				}
-				return desk.run(ctx, env.stdout, args[0], fs.Args())
+				return desk.run(ctx, env.stdout, args[0], rest)
 			}
 		},
 	}
@@ -50,10 +42,10 @@ func cacheCommand() command {
 
 // cacheCaller asks the operators' listener about the cache.
 type cacheCaller struct {
-	address, product, component string
-	tokenFile                   string
-	tls                         TLSConfig
-	json                        bool
+	operatorsCaller
+
+	product, component string
+	json               bool
 }
 
 func (c cacheCaller) run(ctx context.Context, w io.Writer, word string, args []string) (int, error) {
@@ -70,7 +62,7 @@ func (c cacheCaller) run(ctx context.Context, w io.Writer, word string, args []s
 }
 
 func (c cacheCaller) show(ctx context.Context, w io.Writer, query url.Values) (int, error) {
-	text, err := c.ask(ctx, http.MethodGet, "/cache?"+query.Encode(), nil)
+	text, err := c.get(ctx, "/cache?"+query.Encode())
 	if err != nil {
 		return exitFailed, err
 	}
@@ -102,7 +94,7 @@ func printItems(w io.Writer, items []admin.CacheItem) error {
 }
 
 func (c cacheCaller) purge(ctx context.Context, w io.Writer) (int, error) {
-	text, err := c.ask(ctx, http.MethodPost, "/cache/purge", url.Values{"product": {c.product}})
+	text, err := c.post(ctx, "/cache/purge", url.Values{"product": {c.product}})
 	if err != nil {
 		return exitFailed, err
 	}
@@ -111,55 +103,4 @@ func (c cacheCaller) purge(ctx context.Context, w io.Writer) (int, error) {
 	}
 	_, err = w.Write(text)
 	return exitOK, err
-}
-
-// ask makes one request to the operators' listener.
-func (c cacheCaller) ask(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.address, "/")+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, errors.New("the address of the operators' listener cannot be used")
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	client, err := c.identify(request)
-	if err != nil {
-		return nil, err
-	}
-	defer client.CloseIdleConnections()
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("ask the operators' listener: %w", err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the operators' listener says %d: %s", response.StatusCode, strings.TrimSpace(string(text)))
-	}
-	return text, nil
-}
-
-// identify puts the token into a request and gives a client with the certificates
-// that were named.
-func (c cacheCaller) identify(request *http.Request) (*http.Client, error) {
-	token, err := readSecret(c.tokenFile, "", nil)
-	if err != nil {
-		return nil, err
-	}
-	if token != nil {
-		request.Header.Set("Authorization", "Bearer "+string(token))
-	}
-	c.tls.Enabled = true
-	settings, err := c.tls.Client()
-	if err != nil {
-		return nil, err
-	}
-	return &http.Client{
-		Transport: &http.Transport{TLSClientConfig: settings, Proxy: http.ProxyFromEnvironment},
-		// A token belongs to the address that it was meant for.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
 }

@@ -63,8 +63,11 @@ func summary(cfg Config) string {
 	fmt.Fprintf(&b, "  clients    %s\n  operators  %s\n", cfg.Listen, cfg.Admin.Listen)
 	for _, name := range sortedKeys(cfg.Trackers) {
 		t, role := cfg.Trackers[name], ""
-		if name == cfg.Primary {
+		switch name {
+		case cfg.Primary:
 			role = ", primary"
+		case cfg.Candidate:
+			role = ", candidate"
 		}
 		fmt.Fprintf(&b, "  tracker    %s: %s (dialect %s%s)\n", name, redactURL(t.URL), t.Dialect, role)
 	}

@@ -28,6 +28,15 @@ type Config struct {
 	// Primary is the name of the tracker that answers. It may be left out
 	// where there is only one.
 	Primary string `key:"primary"`
+	// Candidate is the name of the tracker that Primary is compared with, and that
+	// callers are moved to. Empty means that there is one tracker only.
+	Candidate string `key:"candidate"`
+	// Callers gives names to keys, for rules to speak of.
+	Callers map[string]CallerConfig `key:"callers"`
+	// Switchover says which of the two trackers answers what.
+	Switchover SwitchoverConfig `key:"switchover"`
+	// Canary is the comparison of their answers.
+	Canary CanaryConfig `key:"canary"`
 	// Passthrough says which paths outside the interface stream through to
 	// the primary tracker.
 	Passthrough Prefixes `key:"passthrough"`
@@ -256,6 +265,9 @@ func Default() Config {
 		Listen:      "127.0.0.1:8080",
 		Admin:       AdminConfig{Listen: "127.0.0.1:9080"},
 		Trackers:    map[string]TrackerConfig{},
+		Callers:     map[string]CallerConfig{},
+		Switchover:  defaultSwitchover(),
+		Canary:      defaultCanary(),
 		Passthrough: Prefixes{"/"},
 		Responses:   "tracker",
 		// The address that a real 5.x tracker gives (wire-facts, section 1).

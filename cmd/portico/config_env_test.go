@@ -114,8 +114,11 @@ func TestNoTwoKeysShareAVariable(t *testing.T) {
 		seen[name] = p
 		for _, other := range leafPaths(reflect.TypeFor[Config](), "") {
 			_, key, named := strings.Cut(envName(other), "*")
-			if named && other != p && strings.HasPrefix(name, envName("trackers")) && strings.HasSuffix(name, key) {
-				t.Errorf("%s could be %s of some tracker", name, other)
+			entries, _, _ := strings.Cut(other, ".*")
+			// Of two keys of which one ends like the other, the longer is meant.
+			clash := named && other != p && strings.HasPrefix(name, envName(entries)) && strings.HasSuffix(name, key)
+			if clash && !(strings.HasPrefix(p, entries+".*.") && len(p) > len(other)) {
+				t.Errorf("%s could be %s of some entry", name, other)
 			}
 		}
 		if name == envConfigFile || serviceLink.MatchString(name) {

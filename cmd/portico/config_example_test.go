@@ -46,9 +46,13 @@ func TestExampleHasEveryKeyWithAComment(t *testing.T) {
 	commented := map[string]bool{}
 	collect(doc.Content[0], "", commented)
 	// The long form of redis stands in a comment, since the example shows the
-	// short one.
+	// short one; so do entries of what is empty by default.
 	long := string(content[bytes.Index(content, []byte("#   redis:")):])
 	for _, path := range leafPaths(reflect.TypeFor[Config](), "") {
+		if entry, key, ok := strings.Cut(path, ".*."); ok && entry != "trackers" {
+			inComment(t, content, entry, key)
+			continue
+		}
 		path = strings.ReplaceAll(path, "*", "main")
 		if key, ok := strings.CutPrefix(path, "cache.redis."); ok {
 			key = key[strings.LastIndexByte(key, '.')+1:]
@@ -61,6 +65,33 @@ func TestExampleHasEveryKeyWithAComment(t *testing.T) {
 			t.Errorf("%s is not in the example", path)
 		} else if !comment {
 			t.Errorf("%s has no comment in the example", path)
+		}
+	}
+}
+
+// inComment looks for a key in the comment before the mapping or list that it
+// could stand in.
+func inComment(t *testing.T, content []byte, section, key string) {
+	t.Helper()
+	name := section[strings.LastIndexByte(section, '.')+1:]
+	before, _, found := strings.Cut(string(content), "\n"+strings.Repeat("  ", strings.Count(section, "."))+name+":")
+	comment := before[strings.LastIndex(before, "\n\n")+1:]
+	if !found || !strings.Contains(comment, " "+key+": ") {
+		t.Errorf("%s of an entry of %s is not in the example", key, section)
+	}
+}
+
+// TestExampleHasEveryKeyOfLists looks for the keys of sections in lists.
+func TestExampleHasEveryKeyOfLists(t *testing.T) {
+	content, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for list, entry := range map[string]reflect.Type{
+		"switchover.rules": reflect.TypeFor[RuleConfig](), "canary.equivalences": reflect.TypeFor[EquivalenceConfig](),
+	} {
+		for _, f := range fieldsOf(entry) {
+			inComment(t, content, list, f.key)
 		}
 	}
 }
@@ -78,6 +109,11 @@ func collect(n *yaml.Node, path string, commented map[string]bool) {
 }
 
 func TestBoundsCanBeReadAndDefaultsKeepThem(t *testing.T) {
+	bounded := func(path string, v reflect.Value, tag reflect.StructTag) {
+		if err := checkBounds(v, "the default", tag); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 	var walk func(path string, v reflect.Value)
 	walk = func(path string, v reflect.Value) {
 		for _, f := range fieldsOf(v.Type()) {
@@ -85,12 +121,12 @@ func TestBoundsCanBeReadAndDefaultsKeepThem(t *testing.T) {
 			switch {
 			case isSection(value.Type()):
 				walk(path, value)
-			case value.Kind() == reflect.Map:
+			case value.Kind() == reflect.Map && isSection(value.Type().Elem()), value.Kind() == reflect.Slice && isSection(value.Type().Elem()):
 				walk(path, newEntry(value.Type().Elem()))
+			case value.Kind() == reflect.Map:
+				bounded(path, newEntry(value.Type().Elem()), f.tag)
 			default:
-				if err := checkBounds(value, "the default", f.tag); err != nil {
-					t.Errorf("%s: %v", path, err)
-				}
+				bounded(path, value, f.tag)
 			}
 		}
 	}

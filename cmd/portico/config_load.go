@@ -49,7 +49,7 @@ func load(flags []Setting, environ []string, file string, content io.Reader) (Co
 	for _, s := range slices.Concat(settings, flags) {
 		w.apply(root, s)
 	}
-	w.unknownVariables(unknown, cfg.Cache.SecretEnv, cfg.Cache.Redis.PasswordEnv)
+	w.unknownVariables(unknown, cfg.secretVariables()...)
 	cfg.resolve()
 	// Findings on a configuration that could not be read would only confuse.
 	if readable {
@@ -165,9 +165,20 @@ func (w *walker) envNames() []string {
 	return names
 }
 
-// envPath finds the path that a variable stands for. That no two paths can be
-// meant is checked by a test over all keys.
+// secretVariables are those that a key names as the place of a secret.
+func (c *Config) secretVariables() []string {
+	names := []string{c.Cache.SecretEnv, c.Cache.Redis.PasswordEnv, c.Admin.TokenEnv, c.Canary.ServiceKeyEnv}
+	for _, caller := range c.Callers {
+		names = append(names, caller.KeyEnv, caller.ShadowKeyEnv)
+	}
+	return names
+}
+
+// envPath finds the path that a variable stands for. Where the name of an entry
+// could end in a part of the key, the longest key is meant: that no other two
+// paths can be is checked by a test over all keys.
 func (w *walker) envPath(name string) (string, bool) {
+	found, longest := "", -1
 	for _, p := range w.paths {
 		before, after, named := strings.Cut(envName(p), "*")
 		if !named {
@@ -181,9 +192,9 @@ func (w *walker) envPath(name string) (string, bool) {
 			entry, ok = strings.CutSuffix(entry, after)
 		}
 		entry = strings.ToLower(strings.ReplaceAll(entry, "_", "-"))
-		if ok && entryName.MatchString(entry) {
-			return strings.ReplaceAll(p, "*", entry), true
+		if ok && entryName.MatchString(entry) && len(after) > longest {
+			found, longest = strings.ReplaceAll(p, "*", entry), len(after)
 		}
 	}
-	return "", false
+	return found, longest >= 0
 }

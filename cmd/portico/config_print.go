@@ -52,6 +52,9 @@ func (c *Config) bareNode(path string, v reflect.Value) *yaml.Node {
 	case encoding.TextMarshaler:
 		// A text with commas is a list in one word, for variables only.
 		text, err := value.MarshalText()
+		if err == nil && len(text) == 0 {
+			return textNode("")
+		}
 		if err == nil && !strings.Contains(string(text), ",") {
 			return plain(string(text))
 		}
@@ -104,7 +107,7 @@ func (c *Config) mapNode(path string, v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	entries := map[string]reflect.Value{}
 	for key, value := range v.Seq2() {
-		entries[key.String()] = value
+		entries[fmt.Sprint(key.Interface())] = value
 	}
 	for _, name := range sortedKeys(entries) {
 		n.Content = append(n.Content, plain(name), c.node(join(path, name), entries[name]))
@@ -112,9 +115,12 @@ func (c *Config) mapNode(path string, v reflect.Value) *yaml.Node {
 	return n
 }
 
-// listNode renders a list in one line.
+// listNode renders a list in one line, and one of sections in several.
 func (c *Config) listNode(path string, v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	if isSection(v.Type().Elem()) && v.Len() > 0 {
+		n.Style = 0
+	}
 	for i := range v.Len() {
 		n.Content = append(n.Content, c.bareNode(path+"["+strconv.Itoa(i)+"]", v.Index(i)))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding"
 	"fmt"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -37,7 +38,7 @@ func isSection(t reflect.Type) bool {
 // isText reports whether a plain text is a whole value of the type.
 func isText(t reflect.Type) bool {
 	switch t.Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
 		return true
 	case reflect.Slice:
 		return isText(t.Elem())
@@ -47,7 +48,8 @@ func isText(t reflect.Type) bool {
 }
 
 // leafPaths lists every path that takes a plain text, with * for the name of a
-// map entry.
+// map entry. What stands in lists of sections has none, nor have entries whose
+// names are not of the operator's choice: only a file can say such things.
 func leafPaths(t reflect.Type, prefix string) []string {
 	var paths []string
 	if isText(t) {
@@ -58,7 +60,7 @@ func leafPaths(t reflect.Type, prefix string) []string {
 		for _, f := range fieldsOf(t) {
 			paths = append(paths, leafPaths(t.Field(f.index).Type, join(prefix, f.key))...)
 		}
-	case t.Kind() == reflect.Map:
+	case t.Kind() == reflect.Map && t.Key() == reflect.TypeFor[string]():
 		paths = append(paths, leafPaths(t.Elem(), join(prefix, "*"))...)
 	}
 	return paths
@@ -125,6 +127,12 @@ func parseKind(v reflect.Value, text string) error {
 			return fmt.Errorf("%q is not a whole number", text)
 		}
 		v.SetInt(n)
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		v.SetFloat(n)
 	case reflect.Slice:
 		items := splitList(text)
 		list := reflect.MakeSlice(v.Type(), len(items), len(items))
@@ -154,18 +162,20 @@ func parseNetwork(target *netip.Prefix, text string) error {
 	return nil
 }
 
-// checkBounds holds a value against the tags oneof, min and max of its field.
+// checkBounds holds a value against the tags oneof, min and max of its field. A
+// oneof that begins with | takes the empty text too.
 func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 	if allowed := tag.Get("oneof"); allowed != "" {
 		choices := strings.Split(allowed, "|")
 		if !slices.Contains(choices, v.String()) {
+			choices = slices.DeleteFunc(choices, func(c string) bool { return c == "" })
 			return fmt.Errorf("%q is not one of %s%s", text, strings.Join(choices, ", "), didYouMean(nearest(text, choices)))
 		}
 	}
-	if bound := tag.Get("min"); bound != "" && v.Int() < boundOf(v.Type(), bound) {
+	if bound := tag.Get("min"); bound != "" && number(v) < boundOf(v.Type(), bound) {
 		return fmt.Errorf("%s is less than %s", text, bound)
 	}
-	if bound := tag.Get("max"); bound != "" && v.Int() > boundOf(v.Type(), bound) {
+	if bound := tag.Get("max"); bound != "" && number(v) > boundOf(v.Type(), bound) {
 		return fmt.Errorf("%s is more than %s", text, bound)
 	}
 	return nil
@@ -173,12 +183,21 @@ func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 
 // boundOf reads a bound as a value of the type. That every bound can be read is
 // checked by a test over the whole Config.
-func boundOf(t reflect.Type, text string) int64 {
+func boundOf(t reflect.Type, text string) float64 {
 	v := reflect.New(t).Elem()
 	if err := parseText(v, text); err != nil {
 		panic("config: bad bound in a struct tag: " + err.Error())
 	}
-	return v.Int()
+	return number(v)
+}
+
+// number is the value of a number of any kind; bounds are far from where whole
+// numbers lose digits.
+func number(v reflect.Value) float64 {
+	if v.Kind() == reflect.Float64 {
+		return v.Float()
+	}
+	return float64(v.Int())
 }
 
 // didYouMean is the suggestion at the end of a message, or nothing.

@@ -85,7 +85,7 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"primary not said", "trackers: {a: {url: 'http://a/'}, b: {url: 'http://b/'}}\n",
 			[]string{"c.yaml:1:1: primary: is missing: say which of a, b answers"}},
 		{"tracker not used", "trackers:\n  a: {url: 'http://a/'}\n  b: {url: 'http://b/'}\nprimary: a\n",
-			[]string{"c.yaml:3:6: warning: trackers.b: is not the primary tracker, and nothing else uses it"}},
+			[]string{"c.yaml:3:6: warning: trackers.b: is neither the primary tracker nor the candidate, so nothing uses it"}},
 		{"url missing", "trackers:\n  main:\n    dialect: bmo\n", []string{"c.yaml:3:5: trackers.main.url: is missing"}},
 		{"url no text", "trackers: {main: {url: [x]}}\n",
 			[]string{"c.yaml:1:24: trackers.main.url: is a list, but must be a plain value"}},

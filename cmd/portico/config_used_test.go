@@ -11,9 +11,47 @@ import (
 	"testing"
 )
 
+const soon = "the rooms of two trackers are still to come"
+
 // notYetRead are keys that nothing reads, with the reason.
 var notYetRead = map[string]string{
-	"cfg.State": "the rooms that keep durable state (DESIGN.md, section 10) are still to come",
+	"cfg.State":      soon,
+	"cfg.Callers":    soon,
+	"KeyEnv":         soon,
+	"ShadowKeyFile":  soon,
+	"ShadowKeyEnv":   soon,
+	"cfg.Switchover": soon,
+	"Follow":         soon,
+	"Rules":          soon,
+	"Bugs":           soon,
+	"Attachments":    soon,
+	"Caller":         soon,
+	"UserAgent":      soon,
+	"Percent":        soon,
+	"cfg.Canary":     soon,
+	"Sticky":         soon,
+	"Workers":        soon,
+	"MaxBody":        soon,
+	"ConfirmAfter":   soon,
+	"Noise":          soon,
+	"KeepSamples":    soon,
+	"Credentials":    soon,
+	"ServiceKeyFile": soon,
+	"ServiceKeyEnv":  soon,
+	"Follows":        soon,
+	"ReadBack":       soon,
+	"Isolated":       soon,
+	"Marker":         soon,
+	"Latency":        soon,
+	"Ratio":          soon,
+	"Slack":          soon,
+	"Equivalences":   soon,
+	"Within":         soon,
+	"Pattern":        soon,
+	"Offset":         soon,
+	"Table":          soon,
+	"Owner":          soon,
+	"Expires":        soon,
 }
 
 // A key that nobody reads is a promise that nobody keeps. What checks the values
@@ -30,7 +68,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			if _, known := notYetRead[name]; read[name] == known {
 				t.Errorf("%s: read is %t, listed as not read is %t", name, read[name], known)
 			}
-			if kind.Kind() == reflect.Map {
+			if kind.Kind() == reflect.Map || kind.Kind() == reflect.Slice {
 				kind = kind.Elem()
 			}
 			if isSection(kind) {
@@ -53,7 +91,8 @@ func selectedNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") ||
-			slices.Contains([]string{"config.go", "config_validate.go", "config_load.go", "check.go"}, f.Name()) {
+			slices.Contains([]string{"config.go", "config_switchover.go", "config_canary.go", "config_load.go", "check.go"}, f.Name()) ||
+			strings.Contains(f.Name(), "validate") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.SkipObjectResolution)

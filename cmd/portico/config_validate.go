@@ -20,6 +20,7 @@ func validate(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	validateListeners(c, l)
 	validateServing(c, l, lookup)
 	validateTrackers(c, l)
+	validateTwoTrackers(c, l, lookup)
 	validatePaths(c, l)
 	validateCache(c, l, lookup)
 	validateState(c, l)
@@ -95,8 +96,8 @@ func validateTrackers(c *Config, l *problemList) {
 		l.errorf("primary", "%q is none of the trackers (%s)%s", c.Primary, strings.Join(names, ", "), didYouMean(nearest(c.Primary, names)))
 	default:
 		for _, name := range names {
-			if name != c.Primary {
-				l.warnf("trackers."+name, "is not the primary tracker, and nothing else uses it")
+			if name != c.Primary && name != c.Candidate {
+				l.warnf("trackers."+name, "is neither the primary tracker nor the candidate, so nothing uses it")
 			}
 		}
 	}

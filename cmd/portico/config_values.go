@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Size is a number of bytes, written like 64MiB, 10MB or 512.
@@ -131,8 +132,85 @@ func splitList(text string) []string {
 	return list
 }
 
+// Texts are one text or a list of them. A text stays whole, since names may have
+// commas in them.
+type Texts []string
+
+// UnmarshalText takes a plain text for a list of one.
+func (t *Texts) UnmarshalText(text []byte) error {
+	*t = Texts{string(text)}
+	return nil
+}
+
+// IDRange is a range of ids, both ends in it, written like 1-100, 7 or 500-.
+type IDRange struct{ From, To int64 }
+
+// UnmarshalText reads a range.
+func (r *IDRange) UnmarshalText(text []byte) error {
+	from, to, ranged := strings.Cut(string(text), "-")
+	if !ranged {
+		to = from
+	}
+	first, err := strconv.ParseInt(strings.TrimSpace(from), 10, 64)
+	last := int64(math.MaxInt64)
+	if to = strings.TrimSpace(to); err == nil && to != "" {
+		last, err = strconv.ParseInt(to, 10, 64)
+	}
+	switch {
+	case err != nil || first < 1:
+		return fmt.Errorf("%q is not a range of ids such as 1-100, 7 or 500-", text)
+	case last < first:
+		return fmt.Errorf("%q ends before it begins", text)
+	}
+	*r = IDRange{first, last}
+	return nil
+}
+
+// MarshalText writes a range.
+func (r IDRange) MarshalText() ([]byte, error) {
+	switch r.To {
+	case r.From:
+		return strconv.AppendInt(nil, r.From, 10), nil
+	case math.MaxInt64:
+		return fmt.Appendf(nil, "%d-", r.From), nil
+	}
+	return fmt.Appendf(nil, "%d-%d", r.From, r.To), nil
+}
+
+// Date is a day, or a moment, at which something ends; empty is never.
+type Date struct{ time.Time }
+
+// UnmarshalText reads 2026-12-31, which begins in UTC, or a time as in RFC 3339.
+func (d *Date) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*d = Date{}
+		return nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, string(text)); err == nil {
+			*d = Date{at.UTC()}
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a date such as 2026-12-31", text)
+}
+
+// MarshalText writes the short form where there is one.
+func (d Date) MarshalText() ([]byte, error) {
+	switch {
+	case d.IsZero():
+		return nil, nil
+	case d.Equal(d.Truncate(24 * time.Hour)):
+		return d.AppendFormat(nil, time.DateOnly), nil
+	}
+	return d.AppendFormat(nil, time.RFC3339Nano), nil
+}
+
 var (
 	_ encoding.TextUnmarshaler = (*Size)(nil)
+	_ encoding.TextUnmarshaler = (*Texts)(nil)
+	_ encoding.TextUnmarshaler = (*IDRange)(nil)
+	_ encoding.TextUnmarshaler = (*Date)(nil)
 	_ encoding.TextUnmarshaler = (*Prefixes)(nil)
 	_ encoding.TextUnmarshaler = (*RedisConfig)(nil)
 )

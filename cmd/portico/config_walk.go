@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"portico/mapping"
 )
 
 // walker maps the nodes of a YAML document to a Config. It goes on after a
@@ -82,7 +85,7 @@ func (w *walker) value(path string, n *yaml.Node, v reflect.Value, tag reflect.S
 	case n.Kind == yaml.SequenceNode && v.Kind() == reflect.Slice:
 		w.sequence(path, n, v, tag)
 	case n.Kind == yaml.MappingNode && v.Kind() == reflect.Map:
-		w.entries(path, n, v)
+		w.entries(path, n, v, tag)
 	case n.Kind == yaml.MappingNode && isSection(v.Type()):
 		if isText(v.Type()) {
 			// The mapping replaces the text that the default is given as.
@@ -99,7 +102,7 @@ func (w *walker) value(path string, n *yaml.Node, v reflect.Value, tag reflect.S
 func (w *walker) scalar(path string, n *yaml.Node, v reflect.Value, tag reflect.StructTag) {
 	null := n.ShortTag() == "!!null"
 	switch {
-	case null && (isSection(v.Type()) || v.Kind() == reflect.Map):
+	case null && (isSection(v.Type()) || v.Kind() == reflect.Map || v.Kind() == reflect.Slice && isSection(v.Type().Elem())):
 	case null:
 		w.at(w.place(n), path, "has no value")
 	case !isText(v.Type()):
@@ -115,22 +118,50 @@ func (w *walker) scalar(path string, n *yaml.Node, v reflect.Value, tag reflect.
 func (w *walker) sequence(path string, n *yaml.Node, v reflect.Value, tag reflect.StructTag) {
 	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {
+		list.Index(i).Set(newEntry(v.Type().Elem()))
 		w.value(path+"["+strconv.Itoa(i)+"]", item, list.Index(i), tag)
 	}
 	v.Set(list)
 }
 
-// entries maps a mapping whose keys are names of the operator's choice.
-func (w *walker) entries(path string, n *yaml.Node, v reflect.Value) {
+// entries maps a mapping whose keys are names of the operator's choice, or of
+// operations, or ids.
+func (w *walker) entries(path string, n *yaml.Node, v reflect.Value, tag reflect.StructTag) {
 	w.pairs(path, n, func(name string, key, value *yaml.Node) {
-		if !entryName.MatchString(name) {
-			w.at(w.place(key), path, "%q cannot be a name here: use lower-case letters, digits and hyphens", name)
+		at, entry := reflect.New(v.Type().Key()).Elem(), newEntry(v.Type().Elem())
+		if message := setName(at, name); message != "" {
+			w.at(w.place(key), path, "%s", message)
 			return
 		}
-		entry := newEntry(v.Type().Elem())
-		w.value(join(path, name), value, entry, "")
-		v.SetMapIndex(reflect.ValueOf(name), entry)
+		w.value(join(path, name), value, entry, tag)
+		v.SetMapIndex(at, entry)
 	})
+}
+
+// setName sets the key of an entry, or says why the name cannot stand there.
+func setName(key reflect.Value, name string) (message string) {
+	switch {
+	case key.Type() == reflect.TypeFor[mapping.Operation]():
+		message = unknownOperation(name)
+	case key.Kind() == reflect.String && !entryName.MatchString(name):
+		message = fmt.Sprintf("%q cannot be a name here: use lower-case letters, digits and hyphens", name)
+	}
+	if err := parseKind(key, name); err != nil {
+		message = err.Error()
+	}
+	return message
+}
+
+// unknownOperation says that a name is that of no operation, or nothing.
+func unknownOperation(name string) string {
+	var known []string
+	for _, operation := range mapping.Operations() {
+		known = append(known, string(operation))
+	}
+	if slices.Contains(known, name) {
+		return ""
+	}
+	return fmt.Sprintf("%q is none of the operations %s%s", name, strings.Join(known, ", "), didYouMean(nearest(name, known)))
 }
 
 // section maps a mapping whose keys are known.

@@ -197,7 +197,7 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	logger := newLogger(io.Discard, cfg.Log)
-	rooms, err := build(cfg, env.variable, logger, nil)
+	rooms, err := build(cfg, env.variable, logger, newLasting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	renewed, renewedKey := ca.issue(t, 7)
 	copyFile(t, renewed, cert)
 	copyFile(t, renewedKey, key)
-	host := &facade{env: env, cfg: cfg, reload: flags}
+	host := &facade{env: env, cfg: cfg, reload: flags, lasting: newLasting()}
 	next, err := host.rebuild(logger)
 	if err != nil {
 		t.Fatal(err)

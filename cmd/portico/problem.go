@@ -101,7 +101,7 @@ func (l *problemList) origin(path string) origin {
 		if o, ok := l.origins[path]; ok {
 			return o
 		}
-		i := strings.LastIndexByte(path, '.')
+		i := strings.LastIndexAny(path, ".[")
 		if i < 0 {
 			return l.origins[""]
 		}

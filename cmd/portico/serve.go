@@ -45,8 +45,8 @@ type facade struct {
 	cfg Config
 	// reload reads the configuration again at SIGHUP; nil means never.
 	reload *configFlags
-	// replays are handed from house to house.
-	replays *proxy.Replays
+	// lasting is handed from house to house.
+	lasting *lasting
 	// started is called once the sockets are open.
 	started func(*program)
 }
@@ -55,8 +55,8 @@ type facade struct {
 func (f *facade) serve(ctx context.Context) error {
 	logger := newLogger(f.env.stderr, f.cfg.Log)
 	quietLibraries(logger)
-	f.replays = proxy.NewReplays(nil, nil)
-	rooms, err := build(f.cfg, f.env.variable, logger, f.replays)
+	f.lasting = newLasting()
+	rooms, err := build(f.cfg, f.env.variable, logger, f.lasting)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	if cfg.Listen != f.cfg.Listen || cfg.Admin.Listen != f.cfg.Admin.Listen {
 		logger.Warn("the addresses to listen on change with the next start only")
 	}
-	return build(cfg, f.env.variable, logger, f.replays)
+	return build(cfg, f.env.variable, logger, f.lasting)
 }
 
 // variable looks into the environment of the command.

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"portico/cache"
+)
+
+// cached puts a cache before a tracker's client, unless it is off. Each tracker
+// has its own, so that no answer of one is ever given for the other's.
+func (b *builder) cached(name string, t *trackerRooms) error {
+	settings := b.cfg.Cache
+	if settings.Scope == string(cache.ScopeOff) {
+		return nil
+	}
+	secret, err := settings.Secret(b.lookup)
+	if err != nil {
+		return fmt.Errorf("cache secret: %w", err)
+	}
+	redis, err := redisOptions(&settings.Redis, b.lookup)
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	t.cache, err = cache.New(t.client, cache.Options{
+		Tracker: name, Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
+		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
+		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
+		Logger: b.logger, Observer: cacheObserver(b.house.metrics),
+	})
+	if err != nil {
+		return err
+	}
+	b.house.closing(func() { _ = t.cache.Close() })
+	return nil
+}
+
+// redisOptions turns the configuration of Redis into the cache's.
+func redisOptions(c *RedisConfig, lookup func(string) (string, bool)) (cache.Redis, error) {
+	options := cache.Redis{Addrs: c.Addrs}
+	if c.URL != "" {
+		parsed, err := cache.ParseRedis(c.URL)
+		if err != nil {
+			return options, err
+		}
+		options = parsed
+	}
+	password, err := c.Password(lookup)
+	if err != nil {
+		return options, fmt.Errorf("redis password: %w", err)
+	}
+	settings, err := c.ClientTLS()
+	if err != nil {
+		return options, fmt.Errorf("redis: %w", err)
+	}
+	options.MasterName = c.MasterName
+	if c.Username != "" {
+		options.Username = c.Username
+	}
+	if password != nil {
+		options.Password = string(password)
+	}
+	if settings != nil {
+		options.TLS = settings
+	}
+	return options, nil
+}
+
+// caches lists the caches there are, that of the primary tracker first.
+func (b *builder) caches() []*cache.Cache {
+	var all []*cache.Cache
+	for _, name := range []string{b.cfg.Primary, b.cfg.Candidate} {
+		if t := b.house.trackers[name]; t != nil && t.cache != nil {
+			all = append(all, t.cache)
+		}
+	}
+	return all
+}
+
+// flagTypesChanging tells every cache of a change behind its back: what passes
+// through to one tracker may reach the other by ways of its own.
+func flagTypesChanging(caches []*cache.Cache) func(context.Context) {
+	return func(ctx context.Context) {
+		for _, each := range caches {
+			_ = each.Changed(ctx)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"portico/cache"
+	"portico/proxy"
+	"portico/proxy/admin"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+)
+
+// facade builds the front of house.
+func (b *builder) facade() error {
+	usual := b.house.trackers[b.cfg.Primary].target()
+	options := proxy.Options{
+		Tracker: b.front(), Responses: proxy.Responses(b.cfg.Responses),
+		Limits:           proxy.Limits{Limits: b.bodyLimits(), IDs: b.cfg.Limits.IDs},
+		Rates:            b.rates(),
+		Replays:          b.lasting.replays,
+		BlobDir:          b.cfg.Blobs.Dir,
+		ReadTimeout:      b.longestTimeout(),
+		WriteTimeout:     b.longestTimeout(),
+		ClientPause:      proxy.ClientPause{Sending: b.cfg.Timeouts.Read, Taking: b.cfg.Timeouts.Write},
+		TrustedProxies:   b.cfg.TrustedProxies,
+		DocumentationURL: b.cfg.API.Documentation,
+		Logger:           b.logger, Observer: b.house.metrics,
+		Passthrough: proxy.Passthrough{
+			Base: usual.Base, Transport: usual.Transport, HeaderCredentials: usual.HeaderCredentials,
+			Prefixes: b.cfg.Passthrough, Failure: bugzilla.Failure,
+		},
+	}
+	if caches := b.caches(); len(caches) > 0 {
+		options.Revalidate = cache.Revalidate
+		options.Passthrough.FlagTypesChanging = flagTypesChanging(caches)
+	}
+	var err error
+	b.house.front, err = proxy.New(options)
+	return err
+}
+
+// longestTimeout is that of the trackers in use whose answer may take longest.
+func (b *builder) longestTimeout() time.Duration {
+	longest := time.Duration(0)
+	for _, t := range b.house.trackers {
+		longest = max(longest, t.settings.Timeout)
+	}
+	return longest
+}
+
+// front is the tracker as the facade sees it.
+func (b *builder) front() upstream.Tracker { return b.house.trackers[b.cfg.Primary].front() }
+
+// rates are how often callers may ask.
+func (b *builder) rates() proxy.RateLimits {
+	rate := b.cfg.Limits.Rate
+	return proxy.RateLimits{
+		Anonymous: proxy.Rate{PerSecond: rate.Anonymous.PerSecond, Burst: rate.Anonymous.Burst},
+		Keyed:     proxy.Rate{PerSecond: rate.Keyed.PerSecond, Burst: rate.Keyed.Burst},
+	}
+}
+
+// operators builds the second listener's handler.
+func (b *builder) operators() error {
+	token, err := b.cfg.Admin.Token(b.lookup)
+	if err != nil {
+		return fmt.Errorf("token of the operators: %w", err)
+	}
+	options := admin.Options{
+		Metrics: b.house.metrics, Status: b.status(),
+		Token: string(token), Certificates: b.cfg.Admin.TLS.ClientCAFile != "",
+	}
+	if caches := b.caches(); len(caches) > 0 {
+		options.Pages = append(options.Pages, cacheDesk(caches).Page())
+	}
+	b.house.admin, err = admin.New(options)
+	return err
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"portico/cache"
+	"portico/upstream/transport"
+)
+
+// status is what /status shows.
+type status struct {
+	Version  string                   `json:"version"`
+	Started  time.Time                `json:"started"`
+	Primary  string                   `json:"primary"`
+	Trackers map[string]trackerStatus `json:"trackers"`
+	Cache    *cacheStatus             `json:"cache,omitempty"`
+}
+
+type trackerStatus struct {
+	URL            string          `json:"url"`
+	Dialect        string          `json:"dialect"`
+	TrackerVersion string          `json:"tracker_version,omitempty"`
+	DialectPinned  bool            `json:"dialect_pinned"`
+	Breakers       []breakerStatus `json:"breakers"`
+	Slots          int             `json:"slots"`
+	InUse          int             `json:"in_use"`
+}
+
+type breakerStatus struct {
+	Breaker    string          `json:"breaker"`
+	State      string          `json:"state"`
+	Since      time.Time       `json:"since"`
+	LastReason string          `json:"last_reason,omitempty"`
+	Successes  int             `json:"successes"`
+	Failures   int             `json:"failures"`
+	Opens      uint64          `json:"opens"`
+	Rejected   uint64          `json:"rejected"`
+	History    []breakerChange `json:"history"`
+}
+
+type breakerChange struct {
+	At     time.Time `json:"at"`
+	From   string    `json:"from"`
+	To     string    `json:"to"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+func showBreaker(s transport.Status) breakerStatus {
+	shown := breakerStatus{
+		Breaker: s.Breaker, State: string(s.State), Since: s.Since, LastReason: string(s.Reason),
+		Successes: s.Successes, Failures: s.Failures, Opens: s.Opens, Rejected: s.Rejected, History: []breakerChange{},
+	}
+	for _, change := range s.History {
+		shown.History = append(shown.History, breakerChange{
+			At: change.At, From: string(change.From), To: string(change.To), Reason: string(change.Reason),
+		})
+	}
+	return shown
+}
+
+type cacheStatus struct {
+	Redis       bool `json:"redis"`
+	Embedded    bool `json:"embedded"`
+	Subscribed  bool `json:"subscribed"`
+	Undelivered bool `json:"undelivered"`
+	TrackerSick bool `json:"tracker_sick"`
+	LocalItems  int  `json:"local_items"`
+}
+
+func programVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	return buildVersion(info)
+}
+
+// status gives the function behind /status. It waits for nobody.
+func (b *builder) status() func(context.Context) any {
+	started := time.Now()
+	rooms, cfg := &b.house, b.cfg
+	return func(context.Context) any {
+		s := status{Version: programVersion(), Started: started, Primary: cfg.Primary, Trackers: map[string]trackerStatus{}}
+		for name, t := range rooms.trackers {
+			s.Trackers[name] = t.status()
+		}
+		s.Cache = showCache(rooms.trackers[cfg.Primary].cache)
+		return s
+	}
+}
+
+func (t *trackerRooms) status() trackerStatus {
+	dialect, told, certain := t.client.Pinned()
+	load := t.stack.Limiter.Load()
+	return trackerStatus{
+		URL: redactURL(t.settings.URL), Dialect: dialect, TrackerVersion: told, DialectPinned: certain,
+		Breakers: []breakerStatus{showBreaker(t.stack.Breakers.Reads.Status()), showBreaker(t.stack.Breakers.Writes.Status())},
+		Slots:    load.Slots, InUse: load.InUse,
+	}
+}
+
+func showCache(c *cache.Cache) *cacheStatus {
+	if c == nil {
+		return nil
+	}
+	held := c.Status()
+	return &cacheStatus{
+		Redis: held.Redis, Embedded: held.Embedded, Subscribed: held.Subscribed,
+		Undelivered: held.Undelivered, TrackerSick: held.TrackerSick, LocalItems: held.LocalItems,
+	}
+}

@@ -1,0 +1,29 @@
+package main
+
+// validateCanary checks the comparison: that the credentials which it is to show
+// are there.
+func validateCanary(c *Config, l *problemList, lookup func(string) (string, bool)) {
+	settings := &c.Canary
+	key, err := settings.ServiceKey(lookup)
+	switch {
+	case err != nil:
+		l.errorf("canary.service_key_file", "%s", err)
+	case settings.Credentials == credentialsService && key == nil:
+		l.errorf("canary.credentials", "service needs service_key_file or service_key_env")
+	case settings.Credentials == credentialsMapped && !c.anyShadowKey():
+		l.errorf("canary.credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
+	}
+	if settings.Isolated && settings.Marker == "" {
+		l.errorf("canary.isolated", "needs a marker that proves it")
+	}
+}
+
+// anyShadowKey reports whether any caller has a key for the other tracker.
+func (c *Config) anyShadowKey() bool {
+	for _, caller := range c.Callers {
+		if caller.ShadowKeyFile != "" || caller.ShadowKeyEnv != "" {
+			return true
+		}
+	}
+	return false
+}

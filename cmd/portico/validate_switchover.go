@@ -1,0 +1,68 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+)
+
+// validateTwoTrackers checks what only a second tracker gives a meaning to.
+func validateTwoTrackers(c *Config, l *problemList, lookup func(string) (string, bool)) {
+	validateCallers(c, l, lookup)
+	validateCandidate(c, l)
+	validateRules(c, l)
+	validateCanary(c, l, lookup)
+}
+
+// validateCallers checks that every name stands for a key of its own.
+func validateCallers(c *Config, l *problemList, lookup func(string) (string, bool)) {
+	named := map[[sha256.Size]byte]string{}
+	for _, name := range sortedKeys(c.Callers) {
+		caller, path := c.Callers[name], "callers."+name
+		key, err := caller.Key(lookup)
+		switch digest := sha256.Sum256(key); {
+		case err != nil:
+			l.errorf(path, "%s", err)
+		case key == nil:
+			l.errorf(path, "has no key: set key_file or key_env")
+		case named[digest] != "":
+			l.errorf(path, "has the same key as %s", named[digest])
+		default:
+			named[digest] = name
+		}
+		if _, err := caller.ShadowKey(lookup); err != nil {
+			l.errorf(path+".shadow_key_file", "%s", err)
+		}
+	}
+}
+
+// validateCandidate checks the choice of the second tracker.
+func validateCandidate(c *Config, l *problemList) {
+	names := sortedKeys(c.Trackers)
+	_, known := c.Trackers[c.Candidate]
+	switch {
+	case c.Candidate == "" && len(c.Switchover.Rules) > 0:
+		l.errorf("switchover.rules", "need a second tracker: say which one is the candidate")
+	case c.Candidate == "":
+	case !known:
+		l.errorf("candidate", "%q is none of the trackers (%s)%s", c.Candidate, strings.Join(names, ", "), didYouMean(nearest(c.Candidate, names)))
+	case c.Candidate == c.Primary:
+		l.errorf("candidate", "%q is the primary tracker already", c.Candidate)
+	}
+	phases := c.Switchover.Passthrough
+	if (phases.Reads == "") != (phases.Writes == "") {
+		l.errorf("switchover.passthrough", "needs both reads and writes, or neither")
+	}
+}
+
+// validateRules checks what single rules say, and then the list as a whole.
+func validateRules(c *Config, l *problemList) {
+	for i, rule := range c.Switchover.Rules {
+		path := fmt.Sprintf("switchover.rules[%d]", i)
+		for _, operation := range rule.Operation {
+			if message := unknownOperation(operation); message != "" {
+				l.errorf(path+".operation", "%s", message)
+			}
+		}
+	}
+}
