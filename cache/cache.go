@@ -25,6 +25,8 @@ type Cache struct {
 	// same tells whether an answer was stored under the present generation.
 	// Everything hangs on it; a test breaks it to see that this is noticed.
 	same func(stored, present string) bool
+	// nothing tells whether a failed write surely changed nothing; tests break it, too.
+	nothing func(err error) bool
 
 	keys       keys
 	remote     *remote
@@ -67,7 +69,7 @@ func open(
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cache{next: next, options: options, now: now, same: same}
+	c := &Cache{next: next, options: options, now: now, same: same, nothing: didNothing}
 	c.life, c.end = context.WithCancel(context.Background())
 	if c.off() {
 		return c, nil
@@ -219,25 +221,24 @@ func (c *Cache) UpdateAttachments(
 	return c.next.UpdateAttachments(ctx, caller, request)
 }
 
-// write carries out a flag type write between two changes of generation, also
-// when it fails or panics, as nobody can know what a tracker did that did not
-// say. The client's hanging up does not keep the second from being made.
+// write carries out a flag type write, with a mark in Redis while it is under way
+// and a new generation afterwards, also when it fails or panics, as nobody can
+// know what a tracker did that did not say. The client's hanging up does not keep
+// the generation from being made. A write that surely did nothing leaves
+// everything as it was, so that the cache outlives clients who go on writing to a
+// tracker that is away.
 //
 // Who showed no credential cannot write. Only when such a write was not plainly
 // refused does it count, or anybody could empty the cache at will.
 func (c *Cache) write(ctx context.Context, caller upstream.Caller, call func() error) (err error) {
-	changed := true
-	defer func() {
-		if changed {
-			_ = c.Changed(ctx)
-		}
-	}()
+	mark, changed := int64(0), true
+	defer func() { c.ended(ctx, mark, changed) }()
 	anonymous := caller.Anonymous()
 	if !anonymous {
-		_ = c.Changed(ctx)
+		mark = c.announce(ctx)
 	}
 	err = call()
-	changed = !anonymous || !isRefusal(err)
+	changed = err == nil || !c.nothing(err) && !(anonymous && isRefusal(err))
 	return err
 }
 

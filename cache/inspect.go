@@ -123,7 +123,7 @@ func (c *Cache) describe(ctx context.Context, key string, e *entry) (Item, error
 	item.Product, item.Component = string(in.part()), string(in.part())
 	item.Age = e.age(c.now())
 	item.TTL = e.soft - item.Age
-	values, err := c.remote.texts(ctx, c.keys.generation(), c.keys.product(item.Product))
+	values, err := c.remote.texts(ctx, c.keys.generation(), c.keys.product(item.Product), c.keys.writes())
 	if err != nil {
 		return Item{}, fmt.Errorf("reading the generation: %w", err)
 	}
@@ -138,8 +138,8 @@ func (c *Cache) explain(e *entry, values []any) (state, why string) {
 	switch {
 	case c.generation.undelivered():
 		return "outdated", "a flag type change has not reached redis yet, so nothing in it is believed"
-	case e.stamp != general+"|"+lot:
-		return "outdated", "flag types changed, or the product was purged, since it was stored"
+	case e.stamp != stamp{general, lot, marks(values[2])}.String():
+		return "outdated", "flag types changed or are just being changed, or the product was purged, since it was stored"
 	}
 	switch e.state(c.now(), &c.options) {
 	case fresh:

@@ -109,7 +109,7 @@ func TestEverythingInRedisEnds(t *testing.T) {
 	f.scripted(always(errNoComponent))
 	askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: "None"})
 	for _, key := range s.client.Keys(ctx, "*").Val() {
-		forever := key == c.keys.generation() || key == c.keys.secret()
+		forever := key == c.keys.generation() || key == c.keys.secret() || key == c.keys.writes()
 		if ttl := s.client.TTL(ctx, key).Val(); (ttl < 0) != forever {
 			t.Errorf("%s lives for %s", key, ttl)
 		}

@@ -45,6 +45,7 @@ func newKeys(tracker string) keys {
 }
 
 func (k keys) generation() string { return k.prefix + "generation" }
+func (k keys) writes() string     { return k.prefix + "writes" }
 func (k keys) secret() string     { return k.prefix + "secret" }
 func (k keys) channel() string    { return k.prefix + "changes" }
 
@@ -59,10 +60,10 @@ func (k keys) plain(of key) string {
 
 func (k keys) value(plain string) string { return k.prefix + "v:" + digest(plain) }
 
-// lease is per generation: who asks under the present one never waits for an
-// answer to somebody who asked under an older one.
-func (k keys) lease(plain, generation string) string {
-	return k.prefix + "l:" + digest(plain+generation)
+// lease is per generation and marks: who asks under the present ones never waits
+// for an answer to somebody who asked under older ones.
+func (k keys) lease(plain string, s stamp) string {
+	return k.prefix + "l:" + digest(plain+s.generation+s.writes)
 }
 
 // product is the key of what is purged together. It is wider than a tracker's own

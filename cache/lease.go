@@ -22,22 +22,41 @@ const (
 // one's answer. It waits no longer than a lease lives.
 func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
 	end := time.Now().Add(c.options.Lease)
-	for !c.lease(ctx, *found) {
-		again := c.lookNow(ctx, found.plain, r.request.Product)
-		again.why = found.why
-		if e := again.entry; e != nil && e.state(c.now(), &c.options) == fresh {
-			*found = again
+	for {
+		held, name := c.lease(ctx, *found), c.keys.lease(found.plain, found.stamp)
+		if held && c.now().Sub(found.checked) < leaseRest/2 {
+			return nil
+		}
+		// Another process may be done by now. So it may be where the lease is ours: on a
+		// busy machine one can come and go between the look and here.
+		before := *found
+		e, there := c.lookAgain(ctx, r, found)
+		if held && e != nil {
+			c.release(before)
+		}
+		if e != nil || !there || held && name == c.keys.lease(found.plain, found.stamp) {
 			return e
 		}
-		if again.stamp == (stamp{}) {
-			return nil // Redis went away: this fill counts for the present generation of before
-		}
-		*found = again
 		if !pause(ctx, leasePoll) || time.Now().After(end) {
 			return nil
 		}
 	}
-	return nil
+}
+
+// lookAgain brings found up to date and gives a fresh answer if there is one now.
+// When Redis went away, found stays as it was: the fill counts for the generation
+// of before.
+func (c *Cache) lookAgain(ctx context.Context, r *read, found *look) (e *entry, there bool) {
+	again := c.lookNow(ctx, found.plain, r.request.Product)
+	if again.stamp == (stamp{}) {
+		return nil, false
+	}
+	again.why = found.why
+	*found = again
+	if e := again.entry; e != nil && e.state(c.now(), &c.options) == fresh {
+		return e, true
+	}
+	return nil, true
 }
 
 // lease takes the lease on a key. Where Redis cannot say, it is ours.
@@ -46,7 +65,7 @@ func (c *Cache) lease(ctx context.Context, found look) bool {
 	defer cancel()
 	got := true
 	err := c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
-		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp.generation), "1", c.options.Lease).Result()
+		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp), "1", c.options.Lease).Result()
 		return err
 	})
 	return got || err != nil
@@ -61,7 +80,7 @@ func (c *Cache) release(found look) {
 	go func() {
 		defer c.work.Done()
 		_ = c.remote.do(c.life, "release", func(ctx context.Context) error {
-			return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp.generation)).Err()
+			return c.remote.client.Del(ctx, c.keys.lease(found.plain, found.stamp)).Err()
 		})
 	}()
 }

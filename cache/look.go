@@ -72,28 +72,32 @@ func (c *Cache) lookNow(ctx context.Context, plain, product string) look {
 	return l
 }
 
-// stamp names what an answer was asked under: the generation, and the lot of its
-// product. It is empty when Redis could not be believed.
+// stamp names what an answer was asked under: the generation, the lot of its
+// product, and the marks of writes that were under way. It is empty when Redis
+// could not be believed.
 type stamp struct {
 	generation string
 	// lot is empty when the product has none yet.
 	lot string
+	// writes is empty when there were none.
+	writes string
 }
 
 func (s stamp) String() string {
 	if s.generation == "" {
 		return ""
 	}
-	return s.generation + "|" + s.lot
+	return s.generation + "|" + s.lot + "|" + s.writes
 }
 
-// believe reads the answer and both generations, its tracker's and its product's,
-// in one command, and settles under which an answer counts. It gives the value.
+// believe reads the answer, both generations, its tracker's and its product's, and
+// the marks in one command, and settles under which an answer counts. It gives the
+// value.
 func (c *Cache) believe(ctx context.Context, l *look, product string) (value string, err error) {
 	if err := c.generation.tryDeliver(ctx); err != nil {
 		return "", err
 	}
-	values, err := c.remote.texts(ctx, c.keys.value(l.plain), c.keys.generation(), c.keys.product(product))
+	values, err := c.remote.texts(ctx, c.keys.value(l.plain), c.keys.generation(), c.keys.product(product), c.keys.writes())
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +107,7 @@ func (c *Cache) believe(ctx context.Context, l *look, product string) (value str
 	}
 	value, _ = values[0].(string)
 	lot, _ := values[2].(string)
-	l.seen, l.stamp = seen, stamp{seen.text, lot}
+	l.seen, l.stamp = seen, stamp{seen.text, lot, marks(values[3])}
 	return value, nil
 }
 
@@ -156,7 +160,7 @@ func (c *Cache) store(ctx context.Context, r *read, found look, e *entry) bool {
 	err := c.remote.do(ctx, "store", func(ctx context.Context) error {
 		pipe := c.remote.client.Pipeline()
 		set := pipe.Set(ctx, c.keys.value(e.plain), value, keep)
-		pipe.PExpire(ctx, c.keys.lease(found.plain, found.stamp.generation), leaseRest)
+		pipe.PExpire(ctx, c.keys.lease(found.plain, found.stamp), leaseRest)
 		if listed {
 			pipe.ZAdd(ctx, index, redis.Z{Score: float64(end), Member: digest(e.plain)})
 			pipe.ZRemRangeByScore(ctx, index, "-inf", strconv.FormatInt(c.now().UnixMilli(), 10))

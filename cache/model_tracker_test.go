@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"portico/mapping"
@@ -14,15 +16,27 @@ import (
 type modelTracker struct {
 	fakeTracker
 	rand func(n int) int
+	// away refuses every connection.
+	away atomic.Bool
 }
 
 var errLost = &mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}
+
+// lost is errLost with the version that the write brought about, which only the
+// model may know.
+func lost(version int64) error {
+	e := *errLost
+	e.Message = strconv.FormatInt(version, 10)
+	return &e
+}
 
 func (m *modelTracker) FlagTypes(
 	_ context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
 ) (mapping.FlagTypes, error) {
 	m.dawdle()
 	switch {
+	case m.away.Load():
+		return mapping.FlagTypes{}, errRefused
 	case request.Product == "Private" && caller.Credentials.APIKey != "member":
 		return mapping.FlagTypes{}, errNoProduct
 	case request.Component == "none":
@@ -38,19 +52,19 @@ func (m *modelTracker) dawdle() {
 }
 
 // UpdateFlagTypes fails one time in four, before or after it took effect. Its
-// reply tells the version.
+// reply tells the version, and so does an error after the effect.
 func (m *modelTracker) UpdateFlagTypes(
 	context.Context, upstream.Caller, mapping.FlagTypeUpdate,
 ) (mapping.FlagTypesUpdated, error) {
 	m.dawdle()
 	fate := m.rand(8)
-	if fate == 0 {
+	if fate == 0 || m.away.Load() {
 		return mapping.FlagTypesUpdated{}, errRefused
 	}
 	version := m.version.Add(1)
 	m.dawdle()
 	if fate == 1 {
-		return mapping.FlagTypesUpdated{}, errLost
+		return mapping.FlagTypesUpdated{}, lost(version)
 	}
 	return mapping.FlagTypesUpdated{Document: mapping.NewDocument(fmt.Append(nil, version))}, nil
 }

@@ -14,8 +14,6 @@ var knownFailures = map[string]string{
 		"are sent, and no read shows all of them, so nobody can tell whether they changed",
 	"TestInterface_GetAttachment_PrivateForItsSubmitter": "the tracker shows a private attachment to its submitter in the list " +
 		"of the bug but not by its id, and without the id of the bug there is no other way to ask",
-	"TestMust_AFailedWriteKeepsTheCache": "the cache begins a new generation before each write, and keeps it when the tracker " +
-		"could not even be reached, so a write to a dead tracker empties the cache",
 }
 
 // trial stands in for a test, and takes note of a failure instead of failing.
