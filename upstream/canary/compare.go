@@ -1,6 +1,14 @@
 package canary
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/maphash"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
@@ -10,12 +18,226 @@ import (
 // the other one said, in a stable order: status, code, message, headers, body.
 // Those that a rule excuses are among them and name it. It only looks at its
 // arguments, and takes time in proportion to their length.
+//
+// Where status or code differ, the rest is bound to differ and is left alone. Of
+// very many differences of one class at one path the first hundred are given, and
+// beyond ten thousand in all, the last one is of ClassDigest for the whole.
 func Compare(operation mapping.Operation, answered, other Reply, rules Rules) []Difference {
-	return nil
+	c := newComparison(operation, rules)
+	switch {
+	case answered.Failure != "" || other.Failure != "":
+		c.texts(ClassFailure, PathFailure, answered.Failure, other.Failure)
+	case c.outcome(answered, other):
+	default:
+		c.texts(ClassMessage, PathMessage, answered.Message, other.Message)
+		c.headers(answered.Header, other.Header)
+		c.bodies(answered, other)
+	}
+	return c.found
 }
 
 // ComparePlans compares the requests that two trackers would be sent for the same
-// call, given as JSON objects. All differences are of ClassPlan.
+// call, given as JSON objects; nil is that of a tracker that has no form for it.
+// All differences are of ClassPlan.
 func ComparePlans(operation mapping.Operation, answered, other jsontext.Value, rules Rules) []Difference {
-	return nil
+	c := newComparison(operation, rules)
+	c.shape, c.plan = planShape, true
+	if answered == nil || other == nil {
+		if answered != nil || other != nil {
+			c.add(ClassPlan, c.outside(PathRefused), answered, other)
+		}
+		return c.found
+	}
+	c.bodies(Reply{Body: answered}, Reply{Body: other})
+	return c.found
+}
+
+// comparison is the state of one Compare.
+type comparison struct {
+	operation mapping.Operation
+	rules     Rules
+	shape     *shape
+	plan      bool
+
+	want, have *tree
+	steps      []step
+	found      []Difference
+	seen       map[seenKey]int
+	// full says that differences were left out.
+	full bool
+
+	place          *stablePath
+	wantIn, haveIn jsontext.Value
+}
+
+// seenKey counts differences that say the same.
+type seenKey struct {
+	class Class
+	path  string
+	rule  string
+}
+
+const (
+	maxAlike = 100
+	maxFound = 10_000
+)
+
+func newComparison(operation mapping.Operation, rules Rules) *comparison {
+	return &comparison{operation: operation, rules: rules, shape: shapes[operation], seen: map[seenKey]int{}}
+}
+
+// outside is a path that is not in a body.
+func (c *comparison) outside(path string) *stablePath { return &stablePath{text: path} }
+
+// outcome compares status and code, and tells whether they differ.
+func (c *comparison) outcome(answered, other Reply) bool {
+	c.integers(ClassStatus, PathStatus, answered.Status, other.Status)
+	c.integers(ClassCode, PathCode, answered.Code, other.Code)
+	return answered.Status != other.Status || answered.Code != other.Code
+}
+
+func (c *comparison) integers(class Class, path string, want, have int) {
+	if want != have {
+		c.add(class, c.outside(path), jsontext.Value(strconv.Itoa(want)), jsontext.Value(strconv.Itoa(have)))
+	}
+}
+
+// address is how Perl writes a reference: it is another one each time.
+var address = regexp.MustCompile(`\b([A-Z]+)\(0x[0-9a-fA-F]+\)`)
+
+// texts compares two texts outside of bodies; empty means that there is none.
+func (c *comparison) texts(class Class, path, want, have string) {
+	if want == have || class == ClassMessage && masked(want) == masked(have) {
+		return
+	}
+	c.add(class, c.outside(path), textOrNil(want), textOrNil(have))
+}
+
+func masked(message string) string { return address.ReplaceAllString(message, "$1(0x)") }
+
+func textOrNil(text string) jsontext.Value {
+	if text == "" {
+		return nil
+	}
+	return quote(text)
+}
+
+// quote makes a JSON string. Invalid UTF-8 becomes U+FFFD.
+func quote(text string) jsontext.Value {
+	quoted, _ := jsontext.AppendQuote(nil, text)
+	return quoted
+}
+
+func (c *comparison) headers(want, have map[string]string) {
+	names := maps.Clone(want)
+	if names == nil {
+		names = map[string]string{}
+	}
+	maps.Copy(names, have)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		first, ok := want[name]
+		second, also := have[name]
+		if first != second || ok != also {
+			c.add(ClassHeader, c.outside(PathHeader+name), given(first, ok), given(second, also))
+		}
+	}
+}
+
+func given(text string, ok bool) jsontext.Value {
+	if !ok {
+		return nil
+	}
+	return quote(text)
+}
+
+// bodies compares the bodies member by member if both can be read so.
+func (c *comparison) bodies(answered, other Reply) {
+	if answered.Digest != nil || other.Digest != nil {
+		c.digests(answered, other)
+		return
+	}
+	root := &stablePath{text: "$"}
+	if answered.Body == nil || other.Body == nil {
+		c.presence(root, answered.Body, other.Body)
+		return
+	}
+	seed := maphash.MakeSeed()
+	want, ok := newTree(answered.Body, answered.Payloads, seed)
+	have, also := newTree(other.Body, other.Payloads, seed)
+	if !ok || !also {
+		c.digests(answered, other)
+		return
+	}
+	c.want, c.have = want, have
+	c.values(root, c.shape, 0, 0)
+	if c.full {
+		c.found = append(c.found, c.whole(answered, other))
+	}
+}
+
+func (c *comparison) presence(path *stablePath, want, have jsontext.Value) {
+	switch {
+	case have != nil:
+		c.add(ClassExtra, path, nil, have)
+	case want != nil:
+		c.add(ClassMissing, path, want, nil)
+	}
+}
+
+// digests compares the whole answers. Two that are the same byte for byte are
+// equal; any others cannot be told apart further.
+func (c *comparison) digests(answered, other Reply) {
+	d := c.whole(answered, other)
+	if string(d.Want) != string(d.Have) || !slices.Equal(answered.Payloads, other.Payloads) {
+		c.add(d.Class, c.outside(d.Path), d.Want, d.Have)
+	}
+}
+
+func (c *comparison) whole(answered, other Reply) Difference {
+	class := ClassDigest
+	if c.plan {
+		class = ClassPlan
+	}
+	return Difference{Class: class, Path: "$", Pointer: "$", Want: answered.whole(), Have: other.whole()}
+}
+
+// whole is the digest of the whole body, nil where there is none.
+func (r Reply) whole() jsontext.Value {
+	if r.Digest != nil {
+		return r.Digest.raw()
+	}
+	if r.Body == nil {
+		return nil
+	}
+	sum := sha256.Sum256(r.Body)
+	return Payload{Size: int64(len(r.Body)), SHA256: hex.EncodeToString(sum[:])}.raw()
+}
+
+// add keeps a difference, and says which rule excuses it.
+func (c *comparison) add(class Class, path *stablePath, want, have jsontext.Value) {
+	d := Difference{Class: class, Path: path.text, Pointer: pointer(path.root(), c.steps), Want: want, Have: have}
+	if c.place != nil {
+		d.Place, d.WantIn, d.HaveIn = c.place.text, c.wantIn, c.haveIn
+	}
+	d.Rule = c.rules.excuse(c.operation, path, d)
+	if c.plan {
+		d.Class = ClassPlan
+	}
+	key := seenKey{class: d.Class, path: d.Path, rule: d.Rule}
+	switch {
+	case c.seen[key] >= maxAlike:
+	case len(c.found) >= maxFound:
+		c.full = true
+	default:
+		c.seen[key]++
+		c.found = append(c.found, d)
+	}
+}
+
+// root is how a pointer to the place begins.
+func (p *stablePath) root() string {
+	if p.text[0] == '$' {
+		return "$"
+	}
+	return p.text
 }

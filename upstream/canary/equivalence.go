@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"regexp"
 	"time"
 
 	"portico/mapping"
@@ -63,18 +64,64 @@ type RuleProblem struct {
 
 // Rules are equivalences that can be applied. The zero value has none.
 type Rules struct {
-	list []Equivalence
+	list []*rule
+	// next is when the first of those that have not ended ends; zero means never.
+	next time.Time
+}
+
+// rule is an equivalence that was compiled.
+type rule struct {
+	Equivalence
+	path    *regexp.Regexp
+	pattern *regexp.Regexp
+	expired bool
 }
 
 // NewRules compiles equivalences as of now. The rules are those without a
 // problem that is more than a warning; expired ones are kept for the report and
 // excuse nothing.
 func NewRules(list []Equivalence, now time.Time) (Rules, []RuleProblem) {
-	return Rules{list: list}, nil
+	var compiled []*rule
+	var problems []RuleProblem
+	names := map[string]bool{}
+	for i, equivalence := range list {
+		check := ruleCheck{at: i, rule: &rule{Equivalence: equivalence}, now: now}
+		check.run(names)
+		problems = append(problems, check.problems...)
+		if !check.wrong {
+			compiled = append(compiled, check.rule)
+		}
+	}
+	return rulesAt(compiled, now), problems
 }
 
-// At gives the rules as of another time.
-func (r Rules) At(now time.Time) Rules { return r }
+// At gives the rules as of another time: those that have ended by then excuse
+// nothing. It costs nothing while no rule ends.
+func (r Rules) At(now time.Time) Rules {
+	if r.next.IsZero() || now.Before(r.next) {
+		return r
+	}
+	return rulesAt(r.list, now)
+}
 
-// List gives the equivalences in their order.
-func (r Rules) List() []Equivalence { return r.list }
+func rulesAt(list []*rule, now time.Time) Rules {
+	var rules Rules
+	for _, old := range list {
+		fresh := *old
+		fresh.expired = !fresh.Expires.After(now)
+		if !fresh.expired && (rules.next.IsZero() || fresh.Expires.Before(rules.next)) {
+			rules.next = fresh.Expires
+		}
+		rules.list = append(rules.list, &fresh)
+	}
+	return rules
+}
+
+// List gives the equivalences in their order, expired ones too.
+func (r Rules) List() []Equivalence {
+	list := make([]Equivalence, len(r.list))
+	for i, rule := range r.list {
+		list[i] = rule.Equivalence
+	}
+	return list
+}

@@ -1,7 +1,10 @@
 package canary
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -46,4 +49,31 @@ type Reply struct {
 	Payloads []Payload `json:"payloads,omitempty"`
 	// Digest is set instead of Body for an answer beyond the cap.
 	Digest *Payload `json:"digest,omitempty"`
+}
+
+// payloadOfText gives what mapping would have kept of a JSON string, had it set it
+// aside: canonical base64 is decoded, and any other text is taken as written.
+func payloadOfText(raw jsontext.Value) Payload {
+	text := raw[1 : len(raw)-1]
+	content := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(content, text)
+	if err != nil || base64.StdEncoding.EncodedLen(n) != len(text) {
+		return textPayload(text)
+	}
+	sum := sha256.Sum256(content[:n])
+	return Payload{Size: int64(n), SHA256: hex.EncodeToString(sum[:])}
+}
+
+func textPayload(text []byte) Payload {
+	sum := sha256.Sum256(text)
+	return Payload{Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]), Text: true}
+}
+
+// raw is the payload as a JSON object, for a difference.
+func (p Payload) raw() jsontext.Value {
+	text := fmt.Appendf(nil, `{"size":%d,"sha256":"%s"`, p.Size, p.SHA256)
+	if p.Text {
+		text = append(text, `,"text":true`...)
+	}
+	return append(text, '}')
 }
