@@ -36,6 +36,10 @@ type Metrics struct {
 	redis        *prometheus.HistogramVec
 	redisUp      prometheus.Gauge
 	cacheChanges *prometheus.CounterVec
+
+	comparisons *prometheus.CounterVec
+	dropped     *prometheus.CounterVec
+	switchoverMetrics
 }
 
 // buckets reach from an answer out of memory to the longest upload.
@@ -52,6 +56,8 @@ func NewMetrics() *Metrics {
 	m.conflicts = m.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path.").WithLabelValues()
 	m.addTracker()
 	m.addCache()
+	m.addCanary()
+	m.addSwitchover()
 	return m
 }
 

@@ -79,16 +79,17 @@ func (m *Metrics) Breaker(tracker, breaker, state string) {
 
 // Limiter shows how busy a tracker is; read is asked whenever the metrics are. It is called once per tracker and process.
 func (m *Metrics) Limiter(tracker string, read func() Load) error {
+	labels := prometheus.Labels{"tracker": tracker}
 	return m.registry.Register(&limiter{read: read, described: map[string]*prometheus.Desc{
-		"in_use":  describe("tracker_calls_in_use", "Calls under way.", tracker),
-		"slots":   describe("tracker_call_slots", "Calls that may be under way at once.", tracker),
-		"waiting": describe("tracker_calls_waiting", "Calls that wait for their turn.", tracker),
-		"shed":    describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", tracker),
+		"in_use":  describe("tracker_calls_in_use", "Calls under way.", labels),
+		"slots":   describe("tracker_call_slots", "Calls that may be under way at once.", labels),
+		"waiting": describe("tracker_calls_waiting", "Calls that wait for their turn.", labels),
+		"shed":    describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels),
 	}})
 }
 
-func describe(name, help, tracker string) *prometheus.Desc {
-	return prometheus.NewDesc("portico_"+name, help, nil, prometheus.Labels{"tracker": tracker})
+func describe(name, help string, labels prometheus.Labels) *prometheus.Desc {
+	return prometheus.NewDesc("portico_"+name, help, nil, labels)
 }
 
 // limiter reads a limiter for each look at the metrics.
