@@ -63,6 +63,7 @@ const (
 	ReasonUnreachable  Reason = "tracker-unreachable"
 	ReasonBreakerOpen  Reason = "breaker-open"
 	ReasonOverload     Reason = "overload"
+	ReasonSwitchover   Reason = "switchover"
 	ReasonBadAnswer    Reason = "bad-answer"
 	ReasonCanceled     Reason = "canceled"
 	ReasonInternal     Reason = "internal"

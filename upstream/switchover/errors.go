@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -43,3 +44,6 @@ type UnsignedError struct{}
 
 // Error implements error.
 func (*UnsignedError) Error() string { return "a change needs an actor and a reason" }
+
+// errNoCall says that a Call has no request.
+var errNoCall = errors.New("a call without a request cannot be explained")

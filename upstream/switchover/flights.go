@@ -1,0 +1,99 @@
+package switchover
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// flights are the writes that are under way. They see to it that a write that
+// moves to the other side does not begin before those of the same object that
+// began under former rules have ended.
+type flights struct {
+	mu      sync.Mutex
+	running map[object][]*flight
+}
+
+// flight is one write.
+type flight struct {
+	table *table
+	side  side
+	ended chan struct{}
+}
+
+// enter registers a write unless it has to wait. It gives what to do at its end,
+// or what to wait for and the object that it is for. When the table is no longer
+// the one that counts it gives neither: the write has to be decided again.
+func (s *Switchover) enter(t *table, to side, objects []object) (leave func(), wait <-chan struct{}, of object) {
+	f := &s.flights
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.table.Load() != t {
+		return nil, nil, object{}
+	}
+	if t.killed == nil {
+		for _, o := range objects {
+			for _, other := range f.running[o] {
+				if other.side != to && other.table != t {
+					return nil, other.ended, o
+				}
+			}
+		}
+	}
+	mine := &flight{table: t, side: to, ended: make(chan struct{})}
+	for _, o := range objects {
+		f.running[o] = append(f.running[o], mine)
+	}
+	return func() { f.leave(mine, objects) }, nil, object{}
+}
+
+func (f *flights) leave(mine *flight, objects []object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range objects {
+		left := slices.DeleteFunc(f.running[o], func(other *flight) bool { return other == mine })
+		if len(left) == 0 {
+			delete(f.running, o)
+		} else {
+			f.running[o] = left
+		}
+	}
+	close(mine.ended)
+}
+
+// begin decides a write and waits until it may begin. Whoever calls calls leave
+// at its end.
+func (s *Switchover) begin(ctx context.Context, q *question, what func(*table) ([]choice, error)) (t *table, made []choice, leave func(), err error) {
+	for {
+		t = s.table.Load()
+		made, err = what(t)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		leave, wait, of := s.enter(t, made[0].side, flying(made))
+		if leave != nil {
+			return t, made, leave, nil
+		}
+		if wait == nil {
+			continue
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, nil, nil, waiting(of, ctx.Err())
+		}
+	}
+}
+
+// flying names the objects of a write for flights. Flag types are one object, as
+// each may be in any product.
+func flying(made []choice) []object {
+	if made[0].object.kind == typesObject || made[0].object.kind == allTypes {
+		return []object{{kind: allTypes}}
+	}
+	objects := make([]object, len(made))
+	for i := range made {
+		objects[i] = made[i].object
+	}
+	return objects
+}

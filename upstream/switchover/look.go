@@ -1,0 +1,160 @@
+package switchover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"portico/mapping"
+)
+
+// rememberPlaces is how long the answer of a lookup is believed.
+const rememberPlaces = 10 * time.Second
+
+// What can be looked up, as observers are told.
+const (
+	lookBug        = "bug"
+	lookAttachment = "attachment"
+	lookFlagType   = "flag_type"
+)
+
+// lookup is one question to a Locator.
+type lookup struct {
+	what   string
+	object object
+	// ids and names select flag types.
+	ids   []int64
+	names []string
+}
+
+// outcome says how a lookup ended.
+type outcome uint8
+
+const (
+	present outcome = iota
+	// absent is what the tracker says does not exist, hidden what it does not tell
+	// this caller.
+	absent
+	hidden
+)
+
+// String is the word that observers are told.
+func (o outcome) String() string { return [...]string{"found", "absent", "hidden"}[o] }
+
+// found is the answer of a lookup. It never changes.
+type found struct {
+	outcome outcome
+	place   mapping.Place
+	scopes  []mapping.Scopes
+	// said is the tracker's own error where nothing was found.
+	said error
+}
+
+// lookBoth asks the side that has whatever no rule speaks of, and the other one
+// for what that one does not know.
+func (s *Switchover) lookBoth(ctx context.Context, t *table, q *question, l lookup) (found, error) {
+	answer, err := s.lookAt(ctx, q, s.names[t.home], l)
+	if err != nil || answer.outcome == present {
+		return answer, err
+	}
+	second, err := s.lookAt(ctx, q, s.names[t.home.other()], l)
+	if err != nil || second.outcome == present || answer.outcome == absent {
+		return second, err
+	}
+	return answer, nil
+}
+
+// lookAt asks one tracker, or remembers what it said a moment ago. An error means
+// that the tracker could not answer.
+func (s *Switchover) lookAt(ctx context.Context, q *question, tracker string, l lookup) (found, error) {
+	locator := s.options.Locate[tracker]
+	if locator == nil {
+		return found{outcome: hidden}, nil
+	}
+	key := placeKey{who: s.who(q), tracker: tracker, what: l.what, ref: l.key()}
+	if q.explain {
+		q.looked = append(q.looked, fmt.Sprintf("%s in %s", l.words(), tracker))
+	}
+	now := s.now()
+	if known, ok := s.memory.place(key, now); ok {
+		return known, nil
+	}
+	s.lookups.Add(1)
+	answer, err := s.ask(ctx, q, locator, l)
+	if err != nil {
+		s.observeLookup(l.what, "failed")
+		return found{}, err
+	}
+	s.observeLookup(l.what, answer.outcome.String())
+	s.memory.keep(key, answer, now.Add(rememberPlaces))
+	return answer, nil
+}
+
+func (s *Switchover) observeLookup(what, outcome string) {
+	if s.options.Observer.Looked != nil {
+		s.options.Observer.Looked(what, outcome)
+	}
+}
+
+func (s *Switchover) ask(ctx context.Context, q *question, locator Locator, l lookup) (answer found, err error) {
+	switch l.what {
+	case lookAttachment:
+		answer.place.Bug, err = locator.AttachmentBug(ctx, *q.caller, l.object.id)
+		if err == nil && answer.place.Bug == 0 {
+			answer.outcome = absent
+		}
+	case lookFlagType:
+		answer.scopes, err = locator.FlagTypePlaces(ctx, *q.caller, l.ids, l.names)
+	default:
+		answer.place, err = locator.Bug(ctx, *q.caller, l.object.ref())
+	}
+	said, ok := errors.AsType[*mapping.Error](err)
+	switch {
+	case err == nil:
+		return answer, nil
+	case !ok || !said.FromTracker() || said.Status >= http.StatusInternalServerError:
+		return found{}, err
+	case said.Code == mapping.CodeBadBug || said.Code == codeNoBug:
+		return found{outcome: absent, said: err}, nil
+	default:
+		return found{outcome: hidden, said: err}, nil
+	}
+}
+
+// codeNoBug says that there is no such bug (wire-facts.md section 11).
+const codeNoBug = 101
+
+// key tells one lookup from another.
+func (l *lookup) key() string {
+	if l.what != lookFlagType {
+		return l.object.String()
+	}
+	return fmt.Sprintf("%d %q", l.ids, l.names)
+}
+
+// words name the lookup for people.
+func (l *lookup) words() string {
+	switch l.what {
+	case lookBug:
+		return "product and component of " + l.object.String()
+	case lookAttachment:
+		return "the bug of " + l.object.String()
+	default:
+		return "the products of " + listed(l.types())
+	}
+}
+
+// types names the flag types that a lookup is about.
+func (l *lookup) types() []string {
+	var all []string
+	for _, id := range l.ids {
+		all = append(all, fmt.Sprintf("flag type %d", id))
+	}
+	for _, name := range l.names {
+		all = append(all, fmt.Sprintf("flag type %q", strings.TrimSpace(name)))
+	}
+	return all
+}

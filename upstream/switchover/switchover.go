@@ -1,0 +1,195 @@
+package switchover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/state"
+)
+
+// Switchover is a Tracker that sends each call to one of two Trackers, as the
+// first rule that matches it says.
+type Switchover struct {
+	options  Options
+	names    [2]string
+	trackers [2]upstream.Tracker
+	memory   *Memory
+	ledger   ledger
+	// base is the digest of the configured rules.
+	base string
+	now  func() time.Time
+
+	table   atomic.Pointer[table]
+	flights flights
+	// changing is held while a change is made or taken over.
+	changing sync.Mutex
+	// pending is a kill that the ledger could not be told of yet.
+	pending *Kill
+	// stale is why the ledger could not be asked of late, empty when it could.
+	stale atomic.Pointer[string]
+
+	followed, split, refusals, lookups atomic.Int64
+
+	// life ends when the switchover is closed.
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+var _ upstream.Tracker = (*Switchover)(nil)
+
+// New makes a switchover. The stored rules count when they were made on the
+// configured ones; else the configured ones count from now on. Errors are
+// *InvalidError, or those of the store. Close ends what it started.
+func New(ctx context.Context, options Options) (*Switchover, error) {
+	return open(ctx, options, time.Now)
+}
+
+func open(ctx context.Context, options Options, now func() time.Time) (*Switchover, error) {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	s := &Switchover{
+		options: options, memory: options.Memory, now: now,
+		names:    [2]string{options.Old, options.New},
+		trackers: [2]upstream.Tracker{options.Trackers[options.Old], options.Trackers[options.New]},
+		ledger:   &options.Memory.local,
+	}
+	s.flights.running = map[object][]*flight{}
+	if options.Store != nil {
+		s.ledger = options.Store
+	}
+	var err error
+	if s.base, err = base(&options); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.end = end
+	s.work.Go(func() { s.watch(life) })
+	return s, nil
+}
+
+// start takes over the stored rules, or stores the configured ones.
+func (s *Switchover) start(ctx context.Context) error {
+	for {
+		present, known, err := s.ledger.CurrentRevision(ctx)
+		if err != nil {
+			return fmt.Errorf("read the rules that count: %w", err)
+		}
+		if known && present.Base == s.base {
+			return s.take(present)
+		}
+		next := s.options.Table
+		if known {
+			next.Killed = killedIn(present)
+		}
+		made, err := s.revise(ctx, present.Version, state.SourceConfig, next, "configuration", "the configured rules")
+		if _, faster := errors.AsType[*state.ConflictError](err); faster {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("store the configured rules: %w", err)
+		}
+		return s.take(made)
+	}
+}
+
+// killedIn is the kill switch as a revision has it. Other rules do not release it.
+func killedIn(revision state.Revision) *Kill {
+	t, err := tableOf(revision)
+	if err != nil {
+		return nil
+	}
+	return t.Killed
+}
+
+// take makes a revision the one that counts, unless it is older.
+func (s *Switchover) take(revision state.Revision) error {
+	source, err := tableOf(revision)
+	if err != nil {
+		return err
+	}
+	if wrong := faults(source.Problems(callersIn(source))); len(wrong) > 0 {
+		return fmt.Errorf("take over version %d of the rules: %w", revision.Version, &InvalidError{Problems: wrong})
+	}
+	if s.pending != nil {
+		source.Killed = s.pending
+	}
+	s.install(newTable(source, revision))
+	return nil
+}
+
+// callersIn are the names that a table uses. One that this process does not know
+// matches nobody here, which is no reason to go by other rules than the others do.
+func callersIn(t Table) []string {
+	var names []string
+	for _, rule := range t.Rules {
+		names = append(names, rule.Callers...)
+	}
+	return names
+}
+
+func (s *Switchover) install(next *table) {
+	s.flights.mu.Lock()
+	former := s.table.Load()
+	if former != nil && former.revision.Version > next.revision.Version {
+		s.flights.mu.Unlock()
+		return
+	}
+	s.table.Store(next)
+	s.flights.mu.Unlock()
+	s.options.Logger.Info("rules taken over", "version", next.revision.Version, "source", next.revision.Source,
+		"killed", next.killed != nil)
+	if s.options.Observer.Changed != nil {
+		s.options.Observer.Changed(next.revision.Version, next.killed != nil)
+	}
+}
+
+// Close ends what the switchover started. Calls that are under way go on.
+func (s *Switchover) Close() error {
+	s.end()
+	s.work.Wait()
+	return nil
+}
+
+// count counts and tells where a call goes.
+func (s *Switchover) count(t *table, operation mapping.Operation, made choice) {
+	t.rules[made.rule].hits[made.side].Add(1)
+	if made.followed {
+		s.followed.Add(1)
+	}
+	if s.options.Observer.Routed != nil {
+		s.options.Observer.Routed(operation, t.rules[made.rule].Name, s.names[made.side])
+	}
+}
+
+func (s *Switchover) countRefusal(operation mapping.Operation, err error) {
+	said, ok := errors.AsType[*mapping.Error](err)
+	if !ok || said.Reason != mapping.ReasonSwitchover {
+		return
+	}
+	s.refusals.Add(1)
+	if s.options.Observer.Refused != nil {
+		s.options.Observer.Refused(operation)
+	}
+}
+
+// Passthrough names the tracker for a path that is none of the seven operations:
+// that of the last rule, or of the rule of their own.
+func (s *Switchover) Passthrough(_ upstream.Caller, write bool) string {
+	t := s.table.Load()
+	phase := t.passthrough.Reads
+	if write {
+		phase = t.passthrough.Writes
+	}
+	return s.names[phase.side()]
+}

@@ -1,0 +1,102 @@
+package switchover
+
+import (
+	"context"
+	"slices"
+
+	"portico/mapping"
+)
+
+// decideCreate decides where a new flag type belongs. Without inclusions it is for
+// every product (interface.md, Inclusion/exclusion format).
+func (s *Switchover) decideCreate(ctx context.Context, t *table, q *question, request *mapping.FlagTypeCreate) ([]choice, error) {
+	places := t.everywhere
+	if request.Inclusions != nil {
+		places = t.places(*request.Inclusions)
+	}
+	return s.decideTypes(ctx, t, q, without(places, request.Exclusions))
+}
+
+// without leaves out the places that are excluded. A whole product goes with all
+// its components.
+func without(places []object, exclusions *mapping.Scopes) []object {
+	if exclusions == nil {
+		return places
+	}
+	return slices.DeleteFunc(slices.Clone(places), func(o object) bool {
+		return slices.ContainsFunc(*exclusions, func(scope mapping.Scope) bool {
+			return sameName(scope.Product, o.product) &&
+				(scope.Components == nil || o.component != "" && hasName(scope.Components, o.component))
+		})
+	})
+}
+
+// decideTypes decides for places of flag types. None at all are nowhere, which is
+// what the last rules are for.
+func (s *Switchover) decideTypes(ctx context.Context, t *table, q *question, places []object) ([]choice, error) {
+	if len(places) == 0 {
+		places = []object{{kind: typesObject}}
+	}
+	return s.decideWrite(ctx, t, q, places)
+}
+
+// decideUpdate decides where flag types are changed: where they apply now, and
+// where they will. Nothing is looked up when all places agree.
+func (s *Switchover) decideUpdate(ctx context.Context, t *table, q *question, request *mapping.FlagTypeUpdate) ([]choice, error) {
+	everywhere, err := s.decideAll(ctx, t, q, t.everywhere)
+	if err != nil {
+		return nil, err
+	}
+	if t.killed != nil || allAlike(everywhere) {
+		everywhere[0].object = object{kind: allTypes}
+		return everywhere[:1], nil
+	}
+	places, err := s.typePlaces(ctx, t, q, request)
+	if err != nil {
+		return nil, err
+	}
+	if request.Inclusions != nil {
+		places = append(places, t.places(*request.Inclusions)...)
+	}
+	return s.decideTypes(ctx, t, q, places)
+}
+
+// allAlike tells whether all choices have one phase.
+func allAlike(made []choice) bool {
+	return !slices.ContainsFunc(made, func(c choice) bool { return c.phase != made[0].phase })
+}
+
+func oneSide(made []choice) bool {
+	return !slices.ContainsFunc(made, func(c choice) bool { return c.side != made[0].side })
+}
+
+// typePlaces looks up where flag types apply, in both trackers: an id that both
+// have may be of two different types, and then it belongs to neither alone.
+func (s *Switchover) typePlaces(ctx context.Context, t *table, q *question, request *mapping.FlagTypeUpdate) ([]object, error) {
+	l := lookup{what: lookFlagType, ids: request.IDs, names: request.Names}
+	selected := l.types()
+	seen := make([]bool, len(selected))
+	var places []object
+	for _, side := range []side{t.home, t.home.other()} {
+		answer, err := s.lookAt(ctx, q, s.names[side], l)
+		if err != nil {
+			return nil, err
+		}
+		if answer.said != nil && loginError(answer.said) {
+			return nil, answer.said
+		}
+		for i, scopes := range answer.scopes {
+			if scopes != nil && i < len(seen) {
+				seen[i] = true
+				places = append(places, t.places(scopes)...)
+			}
+		}
+	}
+	for i, known := range seen {
+		if !known {
+			return nil, refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+
+				"It is in no product that the caller sees.", selected[i])
+		}
+	}
+	return places, nil
+}

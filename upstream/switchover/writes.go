@@ -1,0 +1,171 @@
+package switchover
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// decideAll decides for each of several objects.
+func (s *Switchover) decideAll(ctx context.Context, t *table, q *question, objects []object) ([]choice, error) {
+	made := make([]choice, 0, max(1, len(objects)))
+	for _, o := range objects {
+		one, err := s.decide(ctx, t, q, o)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, one)
+	}
+	if len(made) == 0 {
+		made = append(made, t.choose(len(t.rules)-1, q, object{}))
+	}
+	return made, nil
+}
+
+// decideWrite decides for a write, which only one tracker may carry out.
+func (s *Switchover) decideWrite(ctx context.Context, t *table, q *question, objects []object) ([]choice, error) {
+	made, err := s.decideAll(ctx, t, q, objects)
+	if err == nil && !oneSide(made) {
+		err = divided(made, s.names)
+	}
+	return made, err
+}
+
+// write is a write on its way.
+type write struct {
+	question question
+	call     upstream.Call
+	caller   upstream.Caller
+	// decide finds out where it belongs.
+	decide func(ctx context.Context, t *table, q *question) ([]choice, error)
+}
+
+// write sends a write to the one tracker that it belongs to. The reply is given
+// by send, which makes the call there; created takes what a reply says of new
+// objects.
+func (s *Switchover) write(ctx context.Context, w *write, created func(*mapping.Document) []object) (*mapping.Document, error) {
+	q := &w.question
+	q.caller, q.operation, q.write = &w.caller, w.call.Operation, true
+	t, made, leave, err := s.begin(ctx, q, func(t *table) ([]choice, error) { return w.decide(ctx, t, q) })
+	if err != nil {
+		s.countRefusal(q.operation, err)
+		return nil, err
+	}
+	defer leave()
+	to := made[0].side
+	s.count(t, q.operation, made[0])
+	answer := w.call.Make(ctx, s.trackers[to], w.caller)
+	if answer.Err == nil || !refused(answer.Err) {
+		s.remember(q, made, s.names[to], created, answer.Document)
+	}
+	if allCompared(made) {
+		s.show(ctx, w.caller, w.call, to, &answer)
+	}
+	return answer.Document, answer.Err
+}
+
+// remember notes what was written for the reads that follow.
+func (s *Switchover) remember(q *question, made []choice, tracker string, created func(*mapping.Document) []object, document *mapping.Document) {
+	if s.options.Follow < 0 || q.caller.Anonymous() {
+		return
+	}
+	objects := make([]object, 0, len(made))
+	for i := range made {
+		objects = append(objects, made[i].object.remembered())
+	}
+	if created != nil && document != nil {
+		objects = append(objects, created(document)...)
+	}
+	s.memory.note(s.who(q), objects, tracker, s.now())
+}
+
+// allCompared tells whether all objects are in a phase that compares: of another
+// one there may be nothing to compare with.
+func allCompared(made []choice) bool {
+	for i := range made {
+		if !made[i].phase.Compares() {
+			return false
+		}
+	}
+	return true
+}
+
+// show tells the shadow of an answer and takes back its document.
+func (s *Switchover) show(ctx context.Context, caller upstream.Caller, call upstream.Call, answered side, answer *upstream.Answer) {
+	if s.options.Shadow == nil {
+		return
+	}
+	sides := upstream.Sides{Answered: s.names[answered], Other: s.names[answered.other()]}
+	answer.Document = s.options.Shadow.Answered(ctx, caller, call, sides, *answer)
+}
+
+// newAttachments reads the ids of a create's answer.
+func (s *Switchover) newAttachments(document *mapping.Document) []object {
+	text, err := document.Load(s.options.Split)
+	if err != nil {
+		return nil
+	}
+	var answer struct {
+		IDs []int64 `json:"ids"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		s.options.Logger.Warn("the ids of new attachments could not be read, so reads of them do not follow", "cause", err)
+		return nil
+	}
+	return attachmentsNumbered(answer.IDs)
+}
+
+// CreateFlagType implements upstream.Tracker.
+func (s *Switchover) CreateFlagType(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate,
+) (mapping.FlagTypeCreated, error) {
+	document, err := s.write(ctx, &write{
+		caller: caller, call: upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request},
+		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
+			return s.decideCreate(ctx, t, q, &request)
+		},
+	}, nil)
+	return mapping.FlagTypeCreated{Document: document}, err
+}
+
+// UpdateFlagTypes implements upstream.Tracker.
+func (s *Switchover) UpdateFlagTypes(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate,
+) (mapping.FlagTypesUpdated, error) {
+	document, err := s.write(ctx, &write{
+		caller: caller, call: upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request},
+		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
+			return s.decideUpdate(ctx, t, q, &request)
+		},
+	}, nil)
+	return mapping.FlagTypesUpdated{Document: document}, err
+}
+
+// CreateAttachment implements upstream.Tracker.
+func (s *Switchover) CreateAttachment(
+	ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate,
+) (mapping.AttachmentsCreated, error) {
+	document, err := s.write(ctx, &write{
+		caller: caller, call: upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request},
+		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
+			return s.decideWrite(ctx, t, q, bugsNamed(request.Bugs))
+		},
+	}, s.newAttachments)
+	return mapping.AttachmentsCreated{Document: document}, err
+}
+
+// UpdateAttachments implements upstream.Tracker.
+func (s *Switchover) UpdateAttachments(
+	ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate,
+) (mapping.AttachmentsUpdated, error) {
+	document, err := s.write(ctx, &write{
+		caller: caller, call: upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request},
+		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
+			return s.decideWrite(ctx, t, q, attachmentsNumbered(request.IDs))
+		},
+	}, nil)
+	return mapping.AttachmentsUpdated{Document: document}, err
+}
