@@ -8,6 +8,7 @@ import (
 
 	"portico/mapping"
 	"portico/test/wire"
+	"portico/upstream/recording"
 )
 
 // Fate is what becomes of a field of a request.
@@ -78,7 +79,7 @@ func Passport(exchanges []wire.Exchange, results []Result) []Table {
 		table := Table{Operation: operation, Kinds: map[Kind]int{}}
 		counts := map[string]*[fates]int{}
 		for _, result := range results {
-			if is, _ := operationOf(result.Request.Method, result.Request.Path); is == operation {
+			if is := recording.OperationOf(result.Request.Method, result.Request.Path); is == operation {
 				table.Kinds[result.Kind()]++
 				count(counts, operation, &result)
 			}
@@ -89,7 +90,7 @@ func Passport(exchanges []wire.Exchange, results []Result) []Table {
 			}
 		}
 		for _, exchange := range exchanges {
-			if is, _ := operationOf(exchange.Request.Method, exchange.Request.Path); is == operation && exchange.Response == nil {
+			if is := recording.OperationOf(exchange.Request.Method, exchange.Request.Path); is == operation && exchange.Response == nil {
 				table.Skipped = append(table.Skipped, exchange.Name)
 			}
 		}

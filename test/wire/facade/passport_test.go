@@ -9,6 +9,7 @@ import (
 
 	"portico/mapping"
 	"portico/test/wire"
+	"portico/upstream/recording"
 )
 
 // TestPassportIsCurrent compares docs/COMPATIBILITY.md with the recordings.
@@ -56,7 +57,7 @@ func TestFates(t *testing.T) {
 			t.Errorf("%s has no known answer", c.name)
 			continue
 		}
-		operation, _ := operationOf(results[i].Request.Method, results[i].Request.Path)
+		operation := recording.OperationOf(results[i].Request.Method, results[i].Request.Path)
 		if got, there := fatesIn(operation, &results[i])[c.field]; !there || got != c.want {
 			t.Errorf("%s: the fate of %s is %d (%v), want %d", c.name, c.field, got, there, c.want)
 		}
@@ -79,7 +80,7 @@ func TestOperationOf(t *testing.T) {
 		"GET /":                                   "",
 	} {
 		method, target, _ := strings.Cut(request, " ")
-		if got, _ := operationOf(method, target); got != want {
+		if got := recording.OperationOf(method, target); got != want {
 			t.Errorf("%s is %q, want %q", request, got, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"portico/mapping"
 	"portico/test/wire"
+	"portico/upstream/recording"
 )
 
 // place is where in a request a field stands.
@@ -39,37 +40,6 @@ func (s said) shape() string {
 	return ""
 }
 
-// operationOf tells which operation a request stands for; empty is none of the seven. Slashes are collapsed as trackers do
-// (wire-facts.md, section 1, Paths).
-func operationOf(method, target string) (operation mapping.Operation, segments []string) {
-	path, _, _ := strings.Cut(target, "?")
-	all := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-	if len(all) < 2 || all[0] != "rest" && all[0] != "rest.cgi" {
-		return "", nil
-	}
-	resource, segments, shape := all[1], all[2:], ""
-	switch {
-	case strings.HasSuffix(path, "/"):
-	case resource == "flag_type":
-		shape = method + " type" + strings.Repeat(" x", len(segments))
-	case resource == "bug" && len(segments) == 2 && segments[1] == "attachment":
-		shape = method + " list"
-		segments = segments[:1]
-	case resource == "bug" && len(segments) == 2 && segments[0] == "attachment":
-		shape = method + " item"
-		segments = segments[1:]
-	}
-	return operations()[shape], segments
-}
-
-func operations() map[string]mapping.Operation {
-	return map[string]mapping.Operation{
-		"GET type x": mapping.OpFlagTypes, "GET type x x": mapping.OpFlagTypes, "POST type": mapping.OpCreateFlagType,
-		"PUT type x": mapping.OpUpdateFlagTypes, "GET list": mapping.OpBugAttachments, "GET item": mapping.OpAttachment,
-		"POST list": mapping.OpCreateAttachment, "PUT item": mapping.OpUpdateAttachments,
-	}
-}
-
 // contentType gives the type of a recorded request's body.
 func contentType(request wire.Request) string {
 	for name, value := range request.Headers {
@@ -91,7 +61,7 @@ func sayings(operation mapping.Operation, method, target, contentType string, bo
 		}
 		return found
 	}
-	_, segments := operationOf(method, target)
+	_, segments := recording.Segments(method, target)
 	for i, name := range pathFields(operation) {
 		if i < len(segments) {
 			found[name] = said{inPath, text(unescape(segments[i], url.PathUnescape))}
