@@ -1,0 +1,185 @@
+package canary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// CaptureOptions say what of an answer is kept for a comparison.
+type CaptureOptions struct {
+	// Operation is that of the call; it tells the status of a success.
+	Operation mapping.Operation
+	// MaxBody is how many bytes are kept; of a longer answer only the digest is
+	// [64 MiB].
+	MaxBody int64
+	// Split says where payloads lie meanwhile. Its limit of the body is MaxBody.
+	Split mapping.SplitOptions
+	// Digest keeps the digest of the answer whatever its length.
+	Digest bool
+}
+
+// mostDigested bounds how many times MaxBody is read for a digest. Whoever sends more
+// never ends.
+const mostDigested = 4
+
+// errEndless says that an answer was given up on.
+var errEndless = errors.New("the answer is many times longer than what is compared")
+
+// ReplyOf reads an answer to its end and closes it. Errors of the tracker are
+// replies; so are answers that are none, with Reply.Failure. An error is returned
+// when nothing can be said of the tracker: ctx ended, or there is no room.
+func ReplyOf(ctx context.Context, answer upstream.Answer, options CaptureOptions) (Reply, error) {
+	unlimited := &budget{}
+	unlimited.give(math.MaxInt64)
+	return options.reply(ctx, answer, unlimited)
+}
+
+// reply is ReplyOf with a bound for files.
+func (o CaptureOptions) reply(ctx context.Context, answer upstream.Answer, disk *budget) (Reply, error) {
+	if answer.Err != nil || answer.Document == nil {
+		return failedReply(answer.Err)
+	}
+	document := answer.Document
+	defer document.Close() // its failure is that of the reading
+	reply := Reply{Status: o.Operation.SuccessStatus(), Header: headersOf(o.Operation, document)}
+	if document.NotModified {
+		reply.Status = 304
+		return reply, nil
+	}
+	if blobs := document.Blobs(); len(blobs) > 0 {
+		return loadedReply(reply, document)
+	}
+	s := o.spool(disk)
+	defer s.release()
+	if _, err := document.WriteTo(&capped{s, mostDigested * s.most}); err != nil {
+		return o.broken(ctx, err)
+	}
+	return o.fill(reply, s)
+}
+
+func (o CaptureOptions) spool(disk *budget) *spool {
+	s := &spool{disk: disk, dir: o.Split.Dir, most: o.MaxBody}
+	if s.most <= 0 {
+		s.most = 64 << 20
+	}
+	return s
+}
+
+// fill takes the body out of a spool.
+func (o CaptureOptions) fill(reply Reply, s *spool) (Reply, error) {
+	if !o.Digest && s.digest == nil {
+		text, payloads, err := o.split(s)
+		if err == nil {
+			reply.Body, reply.Payloads = text, payloads
+			return reply, nil
+		}
+		if _, tooMuch := errors.AsType[*mapping.LimitError](err); !tooMuch {
+			return unreadable(err)
+		}
+	}
+	digest, err := s.payload()
+	if err != nil {
+		return Reply{}, fmt.Errorf("read an answer back: %w", err)
+	}
+	reply.Digest = &digest
+	return reply, nil
+}
+
+// split sets the payloads aside and keeps their digests only.
+func (o CaptureOptions) split(s *spool) (jsontext.Value, []Payload, error) {
+	options := o.Split
+	options.Tolerant, options.Limits.Body = true, s.most
+	text, blobs, err := mapping.Split(nil, s.reader(), options)
+	if err != nil {
+		return nil, nil, err
+	}
+	return text, payloadsOf(blobs), mapping.CloseBlobs(blobs)
+}
+
+// loadedReply is that of a document whose payloads were set aside already.
+func loadedReply(reply Reply, document *mapping.Document) (Reply, error) {
+	text, err := document.Load(mapping.SplitOptions{})
+	reply.Body, reply.Payloads = text, payloadsOf(document.Blobs())
+	return reply, err
+}
+
+func payloadsOf(blobs []*mapping.Blob) []Payload {
+	list := make([]Payload, len(blobs))
+	for i, blob := range blobs {
+		list[i] = PayloadOf(blob)
+	}
+	return list
+}
+
+// headersOf gives the headers that are compared. Of a tag only that there is one
+// means anything from one tracker to the other: clients ask with it later.
+func headersOf(operation mapping.Operation, document *mapping.Document) map[string]string {
+	isAttachment := operation == mapping.OpAttachment || operation == mapping.OpBugAttachments
+	if isAttachment && document.ETag != "" {
+		return map[string]string{"etag": "sent"}
+	}
+	return nil
+}
+
+// unreadable tells an answer that is no JSON from one that could not be kept.
+func unreadable(err error) (Reply, error) {
+	if _, bad := errors.AsType[*mapping.SyntaxError](err); bad {
+		return Reply{Failure: string(mapping.ReasonBadAnswer)}, nil
+	}
+	return Reply{}, fmt.Errorf("read an answer: %w", err)
+}
+
+// broken judges an answer whose end was not seen.
+func (o CaptureOptions) broken(ctx context.Context, err error) (Reply, error) {
+	_, stream := errors.AsType[*mapping.StreamError](err)
+	switch {
+	case errors.Is(err, errEndless):
+		return Reply{Failure: "endless"}, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Reply{Failure: string(mapping.ReasonTimeout)}, nil
+	case stream && ctx.Err() == nil:
+		return Reply{Failure: string(mapping.ReasonBadAnswer)}, nil
+	default:
+		return Reply{}, fmt.Errorf("keep an answer: %w", err)
+	}
+}
+
+// failedReply is that of an answer without a document. What Portico says itself
+// becomes a Failure.
+func failedReply(err error) (Reply, error) {
+	said, ok := errors.AsType[*mapping.Error](err)
+	switch {
+	case !ok && err == nil:
+		return Reply{}, errors.New("an answer without a document")
+	case !ok:
+		return Reply{}, err
+	case said.FromTracker():
+		return Reply{Status: said.Status, Code: said.Code, Message: said.Message}, nil
+	case said.Reason == mapping.ReasonCanceled:
+		return Reply{}, err
+	default:
+		return Reply{Failure: string(said.Reason)}, nil
+	}
+}
+
+// capped ends a stream that does not end by itself.
+type capped struct {
+	io.Writer
+	left int64
+}
+
+// Write implements io.Writer.
+func (c *capped) Write(p []byte) (int, error) {
+	if c.left -= int64(len(p)); c.left < 0 {
+		return 0, errEndless
+	}
+	return c.Writer.Write(p)
+}

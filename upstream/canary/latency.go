@@ -1,0 +1,84 @@
+package canary
+
+import (
+	"time"
+
+	"portico/upstream/state"
+)
+
+// took is how long both trackers needed to begin their answers to one call. Both
+// are known or neither counts, since only then the histograms can be compared.
+type took struct{ answered, other time.Duration }
+
+func (t took) known() bool { return t.answered > 0 && t.other > 0 }
+
+// addTo counts both. The histograms are those of one tally, nil at first.
+func (t took) addTo(answered, other []int64) (moreAnswered, moreOther []int64) {
+	if !t.known() {
+		return answered, other
+	}
+	return addDuration(answered, t.answered), addDuration(other, t.other)
+}
+
+func addDuration(histogram []int64, d time.Duration) []int64 {
+	if histogram == nil {
+		histogram = make([]int64, len(LatencyBounds())+1)
+	}
+	histogram[LatencyBucket(d)]++
+	return histogram
+}
+
+// sumHistograms adds them up; their lengths may differ.
+func sumHistograms(sum, more []int64) []int64 {
+	if len(sum) < len(more) {
+		sum = append(sum, make([]int64, len(more)-len(sum))...)
+	}
+	for i, n := range more {
+		sum[i] += n
+	}
+	return sum
+}
+
+// speedsLife is how long answers are counted together before slowness is judged
+// anew.
+const speedsLife = 10 * time.Minute
+
+// speeds are the latest latencies of an operation.
+type speeds struct {
+	began             time.Time
+	reference, others []int64
+	told              time.Time
+}
+
+// timed looks whether the candidate is slower than it may be; the lock is held. A
+// finding is counted once in a minute, however many calls there are.
+func (l *ledger) timed(j *job, now time.Time) {
+	if !j.took.known() || l.latency.Ratio <= 0 {
+		return
+	}
+	s := l.speeds[j.subject]
+	if s == nil || now.Sub(s.began) >= speedsLife {
+		told := time.Time{}
+		if s != nil {
+			told = s.told
+		}
+		s = &speeds{began: now, told: told}
+		l.speeds[j.subject] = s
+	}
+	s.reference, s.others = j.took.addTo(s.reference, s.others)
+	if now.Sub(s.told) < time.Minute {
+		return
+	}
+	if d, slower := l.latency.Slower(s.reference, s.others); slower {
+		s.told = now
+		l.record(slowness(j, d, now))
+	}
+}
+
+// slowness makes the finding.
+func slowness(j *job, d Difference, now time.Time) *found {
+	return &found{Finding: state.Finding{
+		Signature: d.Signature(j.operation), Operation: j.operation, Class: string(d.Class), Path: d.Path, Kind: kindLatency,
+		Count: 1, First: now.UTC(), Last: now.UTC(), Note: "The candidate takes longer to answer than it may.",
+	}}
+}

@@ -1,0 +1,237 @@
+package canary
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"portico/upstream/state"
+)
+
+const (
+	// flushEvery is how often what was found is written down.
+	flushEvery = time.Second
+	// longestFlush and longestGoodbye bound one writing, the latter at Close.
+	longestFlush   = 10 * time.Second
+	longestGoodbye = 700 * time.Millisecond
+	// mostFindings and mostTallies bound what is waiting to be written.
+	mostFindings = 1000
+	mostTallies  = 1000
+)
+
+// The kinds of findings.
+const (
+	kindReply    = "reply"
+	kindPlan     = "plan"
+	kindReadBack = "readback"
+	kindLatency  = "latency"
+	kindIsolated = "isolated"
+)
+
+// ledger counts, and writes what it has counted to the store from time to time. Its
+// lock is held for moments only, never while something is written.
+type ledger struct {
+	store    *state.Store
+	keep     int
+	latency  LatencyTarget
+	logger   *slog.Logger
+	observer Observer
+
+	writing sync.Mutex // held while something is written
+
+	mu       sync.Mutex
+	book     book
+	accepted map[string]time.Time // until when; the zero time has no end
+	speeds   map[subject]*speeds
+	silent   bool // the last writing failed, which was said
+}
+
+// book is what was counted since the last time it was written.
+type book struct {
+	tallies  map[tallyKey]*state.Tally
+	findings map[string]*found
+	uses     map[string]*state.RuleUse
+}
+
+type tallyKey struct {
+	subject
+	minute int64
+}
+
+// found is a finding of one comparison or of several, with one of their samples.
+type found struct {
+	state.Finding
+	sample []byte
+	// times is how often a sample was offered since the last writing.
+	times int
+}
+
+func newBook() book {
+	return book{tallies: map[tallyKey]*state.Tally{}, findings: map[string]*found{}, uses: map[string]*state.RuleUse{}}
+}
+
+func newLedger(o Options) *ledger {
+	return &ledger{
+		store: o.Store, keep: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
+		book: newBook(), accepted: map[string]time.Time{}, speeds: map[subject]*speeds{},
+	}
+}
+
+// tally gives the tally of this minute; the lock is held. When so many wait that the
+// store must have been away for long, days take the place of minutes.
+func (l *ledger) tally(about subject, now time.Time) *state.Tally {
+	minute := now.Truncate(time.Minute)
+	key := tallyKey{about, minute.Unix()}
+	if l.book.tallies[key] == nil && len(l.book.tallies) >= mostTallies {
+		minute = now.Truncate(24 * time.Hour)
+		key.minute = minute.Unix()
+	}
+	t := l.book.tallies[key]
+	if t == nil {
+		t = &state.Tally{
+			At: minute.UTC(), Answered: key.reference, Other: key.candidate, Operation: key.operation, Dropped: map[string]int64{},
+		}
+		l.book.tallies[key] = t
+	}
+	return t
+}
+
+// dropped counts a comparison that is not made.
+func (l *ledger) dropped(about subject, reason DropReason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tally(about, time.Now()).Dropped[string(reason)]++
+}
+
+// used counts a difference that a rule has excused.
+func (l *ledger) used(rule string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	use := l.book.uses[rule]
+	if use == nil {
+		use = &state.RuleUse{Name: rule}
+		l.book.uses[rule] = use
+	}
+	use.Hits++
+	use.Last = time.Now().UTC()
+}
+
+// compared counts a comparison that was made, with what was confirmed.
+func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	outcome := otherwise
+	if len(confirmed) > 0 {
+		outcome = OutcomeAccepted
+	}
+	for _, f := range confirmed {
+		if !l.isAccepted(f.Signature, now) {
+			outcome = OutcomeConfirmed
+		}
+		l.record(f)
+	}
+	t := l.tally(j.subject, now)
+	t.Compared++
+	*counterOf(t, outcome)++
+	t.AnsweredLatency, t.OtherLatency = j.took.addTo(t.AnsweredLatency, t.OtherLatency)
+	l.timed(j, now)
+}
+
+func counterOf(t *state.Tally, outcome Outcome) *int64 {
+	switch outcome {
+	case OutcomeNoisy:
+		return &t.Noisy
+	case OutcomeTransient:
+		return &t.Transient
+	case OutcomeAccepted:
+		return &t.Accepted
+	case OutcomeConfirmed:
+		return &t.Confirmed
+	default:
+		return &t.Same
+	}
+}
+
+// record takes a finding; the lock is held. Of the samples offered between two
+// writings each is kept with the same likelihood.
+func (l *ledger) record(f *found) {
+	known := l.book.findings[f.Signature]
+	switch {
+	case known == nil && len(l.book.findings) >= mostFindings:
+	case known == nil:
+		f.times = 1
+		l.book.findings[f.Signature] = f
+	default:
+		known.merge(f)
+	}
+}
+
+func (l *ledger) isAccepted(signature string, now time.Time) bool {
+	until, ok := l.accepted[signature]
+	return ok && (until.IsZero() || until.After(now))
+}
+
+// keepBooks writes what was counted, once in a second.
+func (c *Canary) keepBooks() {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-ticker.C:
+			ctx, cancel := context.WithTimeout(c.ctx, longestFlush)
+			c.ledger.report(c.ledger.flush(ctx))
+			cancel()
+		}
+	}
+}
+
+// report logs that the store fails, and that it does no longer.
+func (l *ledger) report(err error) {
+	failed := err != nil && !errors.Is(err, context.Canceled)
+	if failed && !l.silent {
+		l.logger.Warn("what comparisons found cannot be written down; it is kept and tried again", "error", err)
+	}
+	if !failed && l.silent {
+		l.logger.Info("what comparisons found can be written down again")
+	}
+	l.silent = failed
+}
+
+// flush writes what was counted, and keeps what could not be written.
+func (l *ledger) flush(ctx context.Context) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	now := l.book
+	l.book = newBook()
+	l.mu.Unlock()
+	l.observe(now)
+	err := errors.Join(l.writeTallies(ctx, &now), l.writeFindings(ctx, &now), l.writeUses(ctx, &now))
+	if err != nil {
+		l.giveBack(now)
+		return err
+	}
+	return l.readJudgements(ctx)
+}
+
+// observe tells the observer.
+func (l *ledger) observe(b book) {
+	if l.observer == nil {
+		return
+	}
+	for _, t := range b.tallies {
+		for _, outcome := range Outcomes() {
+			if n := *counterOf(t, outcome); n > 0 {
+				l.observer.Compared(t.Operation, outcome, n)
+			}
+		}
+		for reason, n := range t.Dropped {
+			l.observer.Dropped(t.Operation, DropReason(reason), n)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package canary
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// shadowRole is what trackers are told that a comparison's calls are for.
+const shadowRole = "shadow"
+
+// refusal says why an answer cannot be compared, empty when it can.
+func refusal(ctx context.Context, answer upstream.Answer) DropReason {
+	said, ok := errors.AsType[*mapping.Error](answer.Err)
+	switch {
+	case answer.Err == nil && answer.Document == nil:
+		return DropOwnError
+	case answer.Err == nil && answer.Document.NotModified:
+		return DropNotModified
+	case answer.Err == nil || ok && said.FromTracker():
+		return ""
+	case !ok && ctx.Err() != nil:
+		return DropUnread
+	case !ok:
+		return DropOwnError
+	}
+	switch said.Reason {
+	case mapping.ReasonCanceled:
+		return DropUnread
+	case mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonBadAnswer:
+		return DropAnsweredFailed
+	default:
+		return DropOwnError
+	}
+}
+
+func (c *Canary) captureOptions(operation mapping.Operation, digest bool) CaptureOptions {
+	return CaptureOptions{Operation: operation, MaxBody: c.options.MaxBody, Split: c.options.Split, Digest: digest}
+}
+
+// callerFor gives the caller in whose name a tracker is asked. Cookies belong to
+// one tracker; whoever was known by them alone would be somebody else without.
+func (c *Canary) callerFor(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
+	asked, ok := c.options.Caller(caller, tracker)
+	asked.Credentials.Cookies = ""
+	asked.Role = shadowRole
+	return asked, ok && (caller.Anonymous() || !asked.Anonymous())
+}
+
+// heard is what a tracker said to a comparison.
+type heard struct {
+	reply Reply
+	took  time.Duration
+	// reason says why there is nothing to compare.
+	reason DropReason
+}
+
+// ask makes a call of one of the two trackers.
+func (c *Canary) ask(ctx context.Context, j *job, tracker string, digest bool) heard {
+	caller, ok := c.callerFor(j.caller, tracker)
+	if !ok {
+		return heard{reason: DropCredentials}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	answer := j.call.Make(ctx, c.options.Trackers[tracker], caller)
+	if reason := c.unasked(j, tracker, answer.Err); reason != "" {
+		return heard{reason: reason}
+	}
+	reply, err := c.captureOptions(j.call.Operation, digest).reply(ctx, answer, &c.disk)
+	switch {
+	case err != nil && c.ctx.Err() != nil:
+		return heard{reason: DropClosed}
+	case err != nil:
+		return heard{reason: spoolReason(err)}
+	case reply.Failure != "" && tracker != j.candidate:
+		return heard{reason: c.referenceFailed(j)}
+	}
+	return heard{reply: reply, took: answer.Took}
+}
+
+// unasked finds the errors that say nothing of how a tracker answers.
+func (c *Canary) unasked(j *job, tracker string, err error) DropReason {
+	said, ok := errors.AsType[*mapping.Error](err)
+	switch {
+	case err == nil:
+		return ""
+	case c.ctx.Err() != nil:
+		return DropClosed
+	case !ok:
+		return DropInternal
+	}
+	reason := DropReason("")
+	switch said.Reason {
+	case mapping.ReasonUnreachable:
+		reason = DropUnreachable
+	case mapping.ReasonBreakerOpen:
+		reason = DropBreaker
+	case mapping.ReasonOverload:
+		reason = DropOverload
+	}
+	if reason != "" && c.answered(j, tracker) {
+		return DropAnsweredFailed
+	}
+	return reason
+}
+
+// answered tells whether a tracker is the one that the client heard.
+func (c *Canary) answered(j *job, tracker string) bool {
+	return (tracker == c.options.Candidate) == j.answeredByCandidate
+}
+
+func (c *Canary) referenceFailed(j *job) DropReason {
+	if j.answeredByCandidate {
+		return DropOtherFailed
+	}
+	return DropAnsweredFailed
+}
+
+// other names the tracker that the client did not hear.
+func (j *job) other() string {
+	if j.answeredByCandidate {
+		return j.reference
+	}
+	return j.candidate
+}
+
+// clientSaw reads what the client got.
+func (c *Canary) clientSaw(j *job, digest bool) (Reply, DropReason) {
+	if j.clientReply != nil {
+		return *j.clientReply, ""
+	}
+	reply := Reply{Status: j.operation.SuccessStatus(), Header: j.clientHeader}
+	reply, err := c.captureOptions(j.operation, digest).fill(reply, j.said)
+	switch {
+	case err != nil:
+		return Reply{}, spoolReason(err)
+	case reply.Failure != "":
+		return Reply{}, DropUnreadable
+	}
+	return reply, ""
+}
+
+// compare is the first step of every read: the other tracker is asked.
+func (c *Canary) compare(ctx context.Context, j *job) bool {
+	long := j.said != nil && j.said.digest != nil
+	other := c.ask(ctx, j, j.other(), long)
+	if other.reason != "" {
+		c.drop(j.subject, other.reason)
+		return false
+	}
+	own, reason := c.clientSaw(j, other.reply.Digest != nil)
+	if reason == "" && own.Digest != nil && other.reply.Body != nil {
+		other = c.ask(ctx, j, j.other(), true) // one of them was only just beyond a limit
+		reason = other.reason
+	}
+	if reason != "" {
+		c.drop(j.subject, reason)
+		return false
+	}
+	j.took.other = other.took
+	j.first, j.second = own, other.reply
+	if j.answeredByCandidate {
+		j.first, j.second = other.reply, own
+		j.took.answered, j.took.other = j.took.other, j.took.answered
+	}
+	return c.weigh(ctx, j)
+}
+
+// weigh decides what becomes of the first comparison.
+func (c *Canary) weigh(ctx context.Context, j *job) bool {
+	j.suspects = c.suspects(j, c.differences(j, j.first, j.second))
+	if len(j.suspects) == 0 {
+		c.listen(ctx, j)
+		c.conclude(j, nil, kindReply, OutcomeSame)
+		return false
+	}
+	return c.putAside(j)
+}
+
+// suspects gives the differences that neither a rule nor noise explains.
+func (c *Canary) suspects(j *job, all []Difference) []Difference {
+	var suspects []Difference
+	for _, d := range all {
+		switch {
+		case d.Rule != "":
+			c.ledger.used(d.Rule)
+		case c.noise.known(j.reference, j.call.Operation, d, time.Now()):
+			j.noisy = true
+		default:
+			suspects = append(suspects, d)
+		}
+	}
+	return suspects
+}
+
+func (c *Canary) differences(j *job, reference, candidate Reply) []Difference {
+	return Compare(j.call.Operation, reference, candidate, c.rules())
+}
+
+// rules are those that have not expired yet.
+func (c *Canary) rules() Rules { return c.options.Rules.At(time.Now()) }
+
+// listen asks the reference twice for some of the calls, to learn early where it
+// contradicts itself.
+func (c *Canary) listen(ctx context.Context, j *job) {
+	if rand.Float64() >= c.options.NoiseShare || !c.confirms.Allow() {
+		return
+	}
+	first := c.ask(ctx, j, j.reference, j.first.Digest != nil)
+	if first.reason != "" {
+		return
+	}
+	if j.took.answered == 0 {
+		j.took.answered = first.took
+	}
+	c.contradictions(ctx, j, first.reply)
+}
+
+// contradictions asks the reference once more, right after it said something, and
+// learns from what it says now.
+func (c *Canary) contradictions(ctx context.Context, j *job, before Reply) ([]Difference, DropReason) {
+	again := c.ask(ctx, j, j.reference, before.Digest != nil)
+	if again.reason != "" {
+		return nil, again.reason
+	}
+	varied := c.differences(j, before, again.reply)
+	c.noise.learn(j.reference, j.call.Operation, varied, time.Now())
+	return varied, ""
+}

@@ -1,0 +1,131 @@
+package canary
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"os"
+)
+
+// spoolMemory is how much of one answer stays in memory; the rest lies in a file.
+const spoolMemory = 256 << 10
+
+// errSpoolFull says that all answers together take as much room as they may.
+var errSpoolFull = errors.New("the answers that wait take too much room")
+
+// spool holds one answer until it is compared: in memory up to spoolMemory, in a
+// file without a name up to most bytes, and beyond that only its digest.
+type spool struct {
+	disk *budget
+	dir  string
+	most int64
+
+	memory []byte
+	file   *os.File
+	onDisk int64
+	size   int64
+	digest hash.Hash // set when the answer is longer than most
+}
+
+// Write implements io.Writer. It fails with errSpoolFull, or as files do.
+func (s *spool) Write(p []byte) (int, error) {
+	s.size += int64(len(p))
+	switch {
+	case s.digest != nil:
+		_, _ = s.digest.Write(p) // a hash never fails
+	case s.size > s.most:
+		return len(p), s.overflow(p)
+	case s.file == nil && len(s.memory)+len(p) <= spoolMemory:
+		s.memory = append(s.memory, p...)
+	default:
+		return len(p), s.store(p)
+	}
+	return len(p), nil
+}
+
+// store puts p into the file, after what was in memory.
+func (s *spool) store(p []byte) error {
+	if s.file == nil {
+		if err := s.open(); err != nil {
+			return err
+		}
+		rest := s.memory
+		s.memory = nil
+		if err := s.append(rest); err != nil {
+			return err
+		}
+	}
+	return s.append(p)
+}
+
+func (s *spool) append(p []byte) error {
+	n := int64(len(p))
+	if !s.disk.take(n) {
+		return errSpoolFull
+	}
+	s.onDisk += n
+	_, err := s.file.Write(p)
+	return err
+}
+
+// open makes the file and takes its name away at once, so that it goes with the
+// process.
+func (s *spool) open() error {
+	file, err := os.CreateTemp(s.dir, "portico-answer-*")
+	if err != nil {
+		return err
+	}
+	s.file = file
+	return os.Remove(file.Name())
+}
+
+// overflow goes over to the digest.
+func (s *spool) overflow(p []byte) error {
+	digest, err := s.sum()
+	if err != nil {
+		return err
+	}
+	_, _ = digest.Write(p) // a hash never fails
+	s.release()
+	s.digest = digest
+	return nil
+}
+
+// sum hashes what is kept.
+func (s *spool) sum() (hash.Hash, error) {
+	digest := sha256.New()
+	_, err := io.Copy(digest, s.reader())
+	return digest, err
+}
+
+// reader reads what is kept from its beginning.
+func (s *spool) reader() io.Reader {
+	if s.file == nil {
+		return bytes.NewReader(s.memory)
+	}
+	return io.NewSectionReader(s.file, 0, s.onDisk)
+}
+
+// payload is size and digest of the whole answer.
+func (s *spool) payload() (Payload, error) {
+	digest := s.digest
+	if digest == nil {
+		var err error
+		if digest, err = s.sum(); err != nil {
+			return Payload{}, err
+		}
+	}
+	return Payload{Size: s.size, SHA256: hex.EncodeToString(digest.Sum(nil))}, nil
+}
+
+// release gives memory and file back.
+func (s *spool) release() {
+	if s.file != nil {
+		_ = s.file.Close() // there is nothing to lose
+	}
+	s.disk.give(s.onDisk)
+	s.memory, s.file, s.onDisk = nil, nil, 0
+}
