@@ -17,8 +17,7 @@ func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
 func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	now := s.now()
 	return s.write(ctx, "starting a campaign", func(tx session) error {
-		var id int
-		if err := tx.row(ctx, "SELECT id FROM portico_campaign"+tx.forUpdate).Scan(&id); err != nil {
+		if err := tx.lockCampaign(ctx); err != nil {
 			return err
 		}
 		for _, forget := range []string{
@@ -35,9 +34,19 @@ func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	})
 }
 
-// joinCampaign keeps a new campaign from beginning until the transaction is over.
-// Without it the two would wait for each other's rows.
+// joinCampaign lets others add to what belongs to the campaign, but keeps a new one
+// from beginning until the transaction is over.
 func (s session) joinCampaign(ctx context.Context) error {
+	return s.campaign(ctx, s.forShare)
+}
+
+// lockCampaign waits for those who add something, and makes others wait. Without it
+// they would wait for each other's rows.
+func (s session) lockCampaign(ctx context.Context) error {
+	return s.campaign(ctx, s.forUpdate)
+}
+
+func (s session) campaign(ctx context.Context, lock string) error {
 	var id int
-	return s.row(ctx, "SELECT id FROM portico_campaign"+s.forShare).Scan(&id)
+	return s.row(ctx, "SELECT id FROM portico_campaign"+lock).Scan(&id)
 }

@@ -32,10 +32,10 @@ var errScheme = errors.New(`it is neither "sqlite:FILE" nor "postgres://USER:PAS
 func connect(dsn string) (*Store, error) {
 	s := &Store{now: time.Now, pruned: map[string]time.Time{}}
 	scheme, rest, _ := strings.Cut(dsn, ":")
-	switch scheme {
-	case "sqlite":
+	switch {
+	case scheme == "sqlite":
 		return s, s.connectSQLite(rest)
-	case "postgres", "postgresql":
+	case (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
 		return s, s.connectPostgres(dsn)
 	}
 	return nil, errScheme

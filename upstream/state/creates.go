@@ -103,17 +103,18 @@ func (s *Store) pruneCreates(ctx context.Context) error {
 	})
 }
 
-// Secret gives random bytes that are made when they are first asked for and are the
-// same ever after, for all who share the database. Fingerprints that must be found
-// again after a restart are made with one. Whoever reads the database reads it too.
-func (s *Store) Secret(ctx context.Context, name string) (secret [sha256.Size]byte, err error) {
+// Secret gives random bytes for a purpose. They are made when they are first asked
+// for and stay the same, for all who share the database: fingerprints that must be
+// found again after a restart are made with them. Whoever reads the database reads
+// them too.
+func (s *Store) Secret(ctx context.Context, purpose string) (secret [sha256.Size]byte, err error) {
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
 	err = s.write(ctx, "making a secret", func(tx session) error {
-		if _, err := tx.exec(ctx, "INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", clean(name), secret[:]); err != nil {
+		if _, err := tx.exec(ctx, "INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name(purpose), secret[:]); err != nil {
 			return err
 		}
 		var kept []byte
-		err := tx.row(ctx, "SELECT secret FROM portico_secrets WHERE name = ?", clean(name)).Scan(&kept)
+		err := tx.row(ctx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose)).Scan(&kept)
 		if err == nil && len(kept) != len(secret) {
 			err = errors.New("it has another length")
 		}

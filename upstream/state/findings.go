@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"portico/mapping"
 )
 
 // mostFindings bounds how many findings are kept.
@@ -35,8 +37,10 @@ func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byt
 
 // completed fills in what a finding lacks.
 func (s *Store) completed(f Finding) Finding {
-	f.Signature, f.Class, f.Path, f.Note = clean(f.Signature), clean(f.Class), clean(f.Path), clean(f.Note)
+	f.Signature, f.Class, f.Path, f.Note = name(f.Signature), clean(f.Class), clean(f.Path), clean(f.Note)
+	f.Operation = mapping.Operation(name(string(f.Operation)))
 	f.Kind = cmp.Or(clean(f.Kind), "reply")
+	f.Count = max(f.Count, 1)
 	if f.Last.IsZero() {
 		f.Last = s.now()
 	}
@@ -166,7 +170,7 @@ func (s *Store) Findings(ctx context.Context) ([]Finding, error) {
 // Finding gives one finding with its samples, the latest first. The error is
 // ErrNotFound when there is none.
 func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sample, error) {
-	signature = clean(signature)
+	signature = name(signature)
 	f, err := scanFinding(s.read().row(ctx, selectFindings+" WHERE signature = ?", signature).Scan, s.now())
 	if err != nil {
 		return Finding{}, nil, s.failed("reading a finding", err)
@@ -201,7 +205,7 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 	now := s.now()
 	return s.write(ctx, "judging a finding", func(tx session) error {
 		changed, err := tx.exec(ctx, `UPDATE portico_findings SET status = ?, actor = ?, reason = ?, until_at = ?, changed_at = ? WHERE signature = ?`,
-			string(status), clean(actor), clean(reason), micros(until), micros(now), clean(signature))
+			string(status), clean(actor), clean(reason), micros(until), micros(now), name(signature))
 		if err == nil && changed == 0 {
 			err = ErrNotFound
 		}

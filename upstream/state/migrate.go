@@ -22,13 +22,13 @@ var migrations embed.FS
 
 // migrate brings the database to the newest form. When two processes do so at once
 // one waits for the other.
-func (s *Store) migrate(ctx context.Context) error {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
+	files, err := fs.Glob(folder, "migrations/*.sql")
 	if err != nil {
 		return err
 	}
 	for {
-		err := s.transact(ctx, func(tx session) error { return tx.migrate(ctx, files) })
+		err := s.transact(ctx, func(tx session) error { return tx.migrate(ctx, folder, files) })
 		if !busy(err) {
 			return err
 		}
@@ -49,7 +49,7 @@ func busy(err error) bool {
 }
 
 // migrate runs the files that have not been run.
-func (s session) migrate(ctx context.Context, files []string) error {
+func (s session) migrate(ctx context.Context, folder fs.FS, files []string) error {
 	if s.lockSchema != "" {
 		if _, err := s.exec(ctx, s.lockSchema); err != nil {
 			return fmt.Errorf("waiting for the lock: %w", err)
@@ -67,7 +67,7 @@ func (s session) migrate(ctx context.Context, files []string) error {
 		return fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, version, len(files))
 	}
 	for i, file := range files[version:] {
-		if err := s.step(ctx, file, version+i+1); err != nil {
+		if err := s.step(ctx, folder, file, version+i+1); err != nil {
 			return fmt.Errorf("bringing it to version %d: %w", version+i+1, err)
 		}
 	}
@@ -75,8 +75,8 @@ func (s session) migrate(ctx context.Context, files []string) error {
 }
 
 // step runs one file.
-func (s session) step(ctx context.Context, file string, version int) error {
-	text, err := migrations.ReadFile(file)
+func (s session) step(ctx context.Context, folder fs.FS, file string, version int) error {
+	text, err := fs.ReadFile(folder, file)
 	if err != nil {
 		return err
 	}

@@ -42,30 +42,46 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision) (Revi
 	if next.At.IsZero() {
 		next.At = s.now()
 	}
+	if next.Table == nil {
+		next.Table = []byte{}
+	}
 	next.At = fromMicros(micros(next.At))
 	next.Base, next.Source, next.Actor, next.Reason = clean(next.Base), clean(next.Source), clean(next.Actor), clean(next.Reason)
 	err := s.write(ctx, "revising the phases", func(tx session) error {
-		// Of two at once, PostgreSQL makes the second wait for the first's key and
-		// then do nothing.
-		made, err := tx.exec(ctx, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
-			SELECT v.* FROM (VALUES (?, ?, ?, ?, ?, ?, ?)) AS v
-			WHERE (SELECT coalesce(max(version), 0) FROM portico_revisions) = ?
-			ON CONFLICT (version) DO NOTHING`,
-			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, micros(next.At), expected)
-		if err != nil {
-			return err
-		}
-		if made == 0 {
-			present, _, err := tx.current(ctx)
-			return errors.Join(err, &ConflictError{Present: present})
-		}
-		_, err = tx.exec(ctx, "DELETE FROM portico_revisions WHERE version <= ?", next.Version-mostRevisions)
-		return err
+		return tx.revise(ctx, expected, next)
 	})
 	if err != nil {
 		return Revision{}, err
 	}
 	return next, nil
+}
+
+// revise makes the next revision or gives a *ConflictError.
+func (s session) revise(ctx context.Context, expected int64, next Revision) error {
+	present, _, err := s.current(ctx)
+	if err != nil {
+		return err
+	}
+	if present.Version != expected {
+		return &ConflictError{Present: present}
+	}
+	// Where two are here at once, PostgreSQL makes the second wait for the first's
+	// key and then do nothing. In SQLite the second is not here yet.
+	made, err := s.exec(ctx, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+		next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, micros(next.At))
+	if err != nil {
+		return err
+	}
+	if made == 0 {
+		present, _, err := s.current(ctx)
+		if err != nil {
+			return err
+		}
+		return &ConflictError{Present: present}
+	}
+	_, err = s.exec(ctx, "DELETE FROM portico_revisions WHERE version <= ?", next.Version-mostRevisions)
+	return err
 }
 
 // Revisions gives the last revisions, the newest first.

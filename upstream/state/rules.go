@@ -11,12 +11,13 @@ import (
 func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 	sums := map[string]RuleUse{}
 	for _, use := range uses {
-		name := clean(use.Name)
-		sum := sums[name]
+		key := name(use.Name)
+		sum := sums[key]
 		if use.Last.After(sum.Last) {
 			sum.Last = use.Last
 		}
-		sums[name] = RuleUse{Name: name, Hits: sum.Hits + use.Hits, Last: sum.Last}
+		sum.Hits += use.Hits
+		sums[key] = sum
 	}
 	if len(sums) == 0 {
 		return nil
@@ -26,11 +27,11 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 			return err
 		}
 		// Sorted, as the rows of tallies are.
-		for _, name := range slices.Sorted(maps.Keys(sums)) {
+		for _, key := range slices.Sorted(maps.Keys(sums)) {
 			if _, err := tx.exec(ctx, `INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
 				ON CONFLICT (name) DO UPDATE SET hits = portico_rule_uses.hits + excluded.hits,
 				last_at = CASE WHEN excluded.last_at > portico_rule_uses.last_at THEN excluded.last_at ELSE portico_rule_uses.last_at END`,
-				name, sums[name].Hits, micros(sums[name].Last)); err != nil {
+				key, sums[key].Hits, micros(sums[key].Last)); err != nil {
 				return err
 			}
 		}

@@ -96,12 +96,20 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// longestText bounds a text that people or trackers wrote, in bytes.
-const longestText = 4096
+// Bounds of texts that people or trackers wrote, in bytes.
+const (
+	longestText = 4096
+	longestName = 500 // PostgreSQL has no long keys
+)
 
 // clean makes a text that both databases take: PostgreSQL refuses NUL and what is
 // not UTF-8.
-func clean(text string) string {
-	text = strings.ReplaceAll(text[:min(len(text), longestText)], "\x00", "\ufffd")
-	return strings.ToValidUTF8(text, "\ufffd")
+func clean(text string) string { return bounded(text, longestText) }
+
+// name does so with a text that is part of a key.
+func name(text string) string { return bounded(text, longestName) }
+
+func bounded(text string, most int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), most)], "\ufffd")
+	return strings.ReplaceAll(text, "\x00", "\ufffd")
 }

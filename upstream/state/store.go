@@ -37,7 +37,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state: opening the database: %w", err)
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrate(ctx, migrations); err != nil {
 		return nil, errors.Join(fmt.Errorf("state: opening the %s database: %w", s.dialect.name, err), s.Close())
 	}
 	return s, nil

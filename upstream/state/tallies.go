@@ -26,7 +26,7 @@ type tallyKey struct {
 }
 
 func keyOf(t Tally) tallyKey {
-	return tallyKey{micros(t.At.Truncate(time.Minute)), clean(t.Answered), clean(t.Other), t.Operation}
+	return tallyKey{micros(t.At.Truncate(time.Minute)), name(t.Answered), name(t.Other), mapping.Operation(name(string(t.Operation)))}
 }
 
 // add sums up two tallies of the same key.
@@ -50,7 +50,7 @@ func addCounts(a, b map[string]int64) map[string]int64 {
 		sum = make(map[string]int64, len(b))
 	}
 	for reason, count := range b {
-		sum[clean(reason)] += count
+		sum[name(reason)] += count
 	}
 	return sum
 }
@@ -151,6 +151,9 @@ func (t *Tally) decode(dropped, answered, other []byte) error {
 
 func (s *Store) pruneTallies(ctx context.Context) error {
 	return s.write(ctx, "removing old tallies", func(tx session) error {
+		if err := tx.lockCampaign(ctx); err != nil {
+			return err
+		}
 		_, err := tx.exec(ctx, "DELETE FROM portico_tallies WHERE minute < ?", micros(s.now().Add(-tallyAge)))
 		return err
 	})

@@ -28,6 +28,9 @@ type ConflictError struct {
 
 // Error implements error.
 func (e *ConflictError) Error() string {
+	if e.Present.Version == 0 {
+		return "there is no version yet"
+	}
 	return fmt.Sprintf("version %d was made meanwhile by %q", e.Present.Version, e.Present.Actor)
 }
 
@@ -51,7 +54,8 @@ type Finding struct {
 	// Kind is "reply", "plan", "readback", "latency" or "isolated"; empty means
 	// "reply".
 	Kind string
-	// Count is how often it was seen, and for RecordFinding how often more.
+	// Count is how often it was seen, and for RecordFinding how often more: 1 when it
+	// is zero.
 	Count       int64
 	First, Last time.Time
 	// Note is one bounded sentence for people.
@@ -105,7 +109,7 @@ type Campaign struct {
 	Actor, Reason string
 }
 
-// Source says where a Revision comes from.
+// Sources of a Revision: the configuration, or somebody at the admin listener.
 const (
 	SourceConfig = "config"
 	SourceAdmin  = "admin"

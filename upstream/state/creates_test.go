@@ -1,0 +1,141 @@
+package state
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+)
+
+var (
+	someKey     = sha256.Sum256([]byte("key"))
+	someContent = sha256.Sum256([]byte("content"))
+)
+
+func TestCreateIsClaimedOnce(t *testing.T) {
+	failed := &mapping.Error{Code: 32000, Status: 504, Message: "Too late.", Reason: mapping.ReasonTooLarge, RetryAfter: time.Second, Unknown: true}
+	withCause := *failed
+	withCause.Err = errors.New("the connection with its secrets")
+	for name, tt := range map[string]struct{ outcome, want Create }{
+		"done":   {Create{Body: []byte(`{"id":1}`)}, Create{Body: []byte(`{"id":1}`)}},
+		"failed": {Create{Failed: &withCause}, Create{Failed: failed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEvery(t, func(t *testing.T, dsn string) {
+				s := open(t, dsn)
+				newClock(s)
+				if _, claimed, err := s.BeginCreate(t.Context(), someKey, someContent); !claimed || err != nil {
+					t.Fatalf("a new key is not claimed: %v", err)
+				}
+				known, claimed, err := s.BeginCreate(t.Context(), someKey, sha256.Sum256(nil))
+				if want := (Create{Content: someContent, Running: true, Since: noon}); claimed || err != nil || !reflect.DeepEqual(known, want) {
+					t.Fatalf("got %+v, %v, %v, want %+v", known, claimed, err, want)
+				}
+				must(t, s.EndCreate(t.Context(), someKey, &tt.outcome))
+				must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("too late")}))
+				must(t, s.EndCreate(t.Context(), someKey, nil))
+				known, claimed, err = s.BeginCreate(t.Context(), someKey, someContent)
+				want := tt.want
+				want.Content, want.Since = someContent, noon
+				if claimed || err != nil || !reflect.DeepEqual(known, want) {
+					t.Errorf("got %+v, %v, %v, want %+v", known, claimed, err, want)
+				}
+			})
+		})
+	}
+}
+
+func TestCreateIsGivenFree(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		for range 2 {
+			if _, claimed, err := s.BeginCreate(t.Context(), someKey, someContent); !claimed || err != nil {
+				t.Fatalf("not claimed: %v", err)
+			}
+			must(t, s.EndCreate(t.Context(), someKey, nil))
+		}
+		must(t, s.EndCreate(t.Context(), sha256.Sum256(nil), nil))
+		if got := count(t, s, "portico_creates"); got != 0 {
+			t.Errorf("%d are kept", got)
+		}
+	})
+}
+
+func TestCreateExpires(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		begin := func(key [sha256.Size]byte) bool {
+			_, claimed, err := s.BeginCreate(t.Context(), key, someContent)
+			must(t, err)
+			return claimed
+		}
+		begin(someKey)
+		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
+		clock.pass(createAge - time.Second)
+		if begin(someKey) {
+			t.Error("it was forgotten a second too early")
+		}
+		clock.pass(time.Second)
+		if !begin(someKey) {
+			t.Error("it is remembered for longer than a day")
+		}
+		clock.pass(createAge)
+		begin(sha256.Sum256(nil))
+		if got := count(t, s, "portico_creates"); got != 1 {
+			t.Errorf("%d are kept, want 1: the others have expired", got)
+		}
+	})
+}
+
+func TestCreatesAreBounded(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		key := "CAST('k' || n AS BLOB)"
+		if s.dialect == &postgresDialect {
+			key = "CAST('k' || n AS BYTEA)"
+		}
+		fill(t, s, mostCreates+10, `INSERT INTO portico_creates (fingerprint, content, begun_at, running)
+			SELECT `+key+`, '', n + 1777890000000000, CASE WHEN n < 4 THEN 1 ELSE 0 END`)
+		_, _, err := s.BeginCreate(t.Context(), someKey, someContent)
+		must(t, err)
+		if got := count(t, s, "portico_creates"); got != mostCreates+3+1 {
+			t.Errorf("%d are kept, want %d and the three that run", got, mostCreates+1)
+		}
+	})
+}
+
+func TestOneClaimWins(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		stores := []*Store{open(t, dsn), open(t, dsn)}
+		for round := range 10 {
+			var claims atomic.Int64
+			var all sync.WaitGroup
+			key := sha256.Sum256([]byte{byte(round)})
+			for i := range 8 {
+				all.Go(func() {
+					known, claimed, err := stores[i%2].BeginCreate(context.Background(), key, someContent)
+					switch {
+					case err != nil:
+						t.Error(err)
+					case claimed:
+						claims.Add(1)
+					case known.Content != someContent:
+						t.Errorf("got %+v", known)
+					}
+				})
+			}
+			all.Wait()
+			if claims.Load() != 1 {
+				t.Errorf("%d have claimed it", claims.Load())
+			}
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+)
+
+// get reads a finding that must be there.
+func get(t *testing.T, s *Store, signature string) Finding {
+	t.Helper()
+	f, _, err := s.Finding(t.Context(), signature)
+	must(t, err)
+	return f
+}
+
+func TestFindingIsSummedUp(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		first := Finding{
+			Signature: "a1", Operation: mapping.OpFlagTypes, Class: "type", Path: "$.bug[*].values", Count: 2,
+			First: noon.Add(-time.Minute), Last: noon, Note: "number or text",
+		}
+		must(t, s.RecordFinding(t.Context(), first, []byte(`{"n":1}`), 3))
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1", Last: noon.Add(-time.Hour), Kind: "plan"}, nil, 3))
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1", Last: noon.Add(time.Hour), Note: "text"}, []byte(`{"n":2}`), 3))
+		want := first
+		want.Kind, want.Count, want.Note, want.Status, want.Samples = "reply", 4, "text", StatusOpen, 2
+		want.First, want.Last, want.Changed = noon.Add(-time.Hour), noon.Add(time.Hour), noon
+		got, samples, err := s.Finding(t.Context(), "a1")
+		must(t, err)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+		if len(samples) != 2 || string(samples[0].Text) != `{"n":2}` || !samples[0].At.Equal(noon.Add(time.Hour)) || samples[1].Signature != "a1" {
+			t.Errorf("got the samples %+v", samples)
+		}
+		if all, err := s.Findings(t.Context()); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], want) {
+			t.Errorf("got %+v, %v", all, err)
+		}
+	})
+}
+
+func TestAbsentFinding(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		if _, _, err := s.Finding(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "reading a finding") {
+			t.Errorf("got %v, want %v and what was tried", err, ErrNotFound)
+		}
+		if err := s.Judge(t.Context(), "none", StatusFixed, "a", "b", time.Time{}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("got %v, want %v", err, ErrNotFound)
+		}
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "some"}, nil, 0))
+		if err := s.Judge(t.Context(), "some", "ignored", "a", "b", time.Time{}); err == nil || get(t, s, "some").Status != StatusOpen {
+			t.Errorf("got %v, want that there is no such status", err)
+		}
+		if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 0 {
+			t.Errorf("got %v, %v, want no record of what was not done", records, err)
+		}
+	})
+}
+
+func TestFindingsAreInOrder(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		for i, signature := range []string{"rare", "fixed", "often", "accepted", "over", "equal"} {
+			count := []int64{1, 100, 50, 80, 20, 20}[i]
+			must(t, s.RecordFinding(t.Context(), Finding{Signature: signature, Count: count}, nil, 0))
+		}
+		must(t, s.Judge(t.Context(), "fixed", StatusFixed, "a", "b", noon))
+		must(t, s.Judge(t.Context(), "accepted", StatusAccepted, "a", "b", time.Time{}))
+		must(t, s.Judge(t.Context(), "over", StatusAccepted, "a", "b", noon.Add(time.Hour)))
+		clock.pass(time.Hour)
+		all, err := s.Findings(t.Context())
+		must(t, err)
+		var got []string
+		for _, f := range all {
+			got = append(got, fmt.Sprint(f.Signature, " ", f.Status))
+		}
+		want := "[often open equal open over open rare open accepted accepted fixed fixed]"
+		if fmt.Sprint(got) != want {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
+	})
+}
+
+func TestJudgementsAreRecorded(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1"}, nil, 0))
+		must(t, s.Judge(t.Context(), "a1", StatusAccepted, "ada", "harmless", noon.Add(time.Hour)))
+		if f := get(t, s, "a1"); f.Status != StatusAccepted || f.Actor != "ada" || f.Reason != "harmless" || !f.Until.Equal(noon.Add(time.Hour)) {
+			t.Errorf("got %+v", f)
+		}
+		must(t, s.Judge(t.Context(), "a1", StatusOpen, "bob", "not so", noon.Add(time.Hour)))
+		if f := get(t, s, "a1"); f.Status != StatusOpen || f.Actor != "bob" || !f.Until.IsZero() {
+			t.Errorf("got %+v", f)
+		}
+		records, err := s.Audit(t.Context(), 9)
+		must(t, err)
+		want := []Record{
+			{ID: records[0].ID, At: noon, Actor: "bob", Action: "finding.open", Subject: "a1", Reason: "not so"},
+			{ID: records[1].ID, At: noon, Actor: "ada", Action: "finding.accepted", Subject: "a1", Reason: "harmless", Detail: []byte(`{"until":"2026-05-04T13:00:00Z"}`)},
+		}
+		if !reflect.DeepEqual(records, want) {
+			t.Errorf("got  %+v\nwant %+v", records, want)
+		}
+	})
+}
+
+func TestFindingsHaveABound(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		fill(t, s, mostFindings-1, `INSERT INTO portico_findings
+			(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
+			SELECT 'f' || n, '', '', '', 'reply', 1, 1, 1, '', 'open', 1`)
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "last"}, nil, 0))
+		if err := s.RecordFinding(t.Context(), Finding{Signature: "one more"}, []byte("{}"), 1); !errors.Is(err, ErrFull) {
+			t.Errorf("got %v, want %v", err, ErrFull)
+		}
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "last"}, []byte("{}"), 1))
+		if _, _, err := s.Finding(t.Context(), "one more"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("got %v, want %v", err, ErrNotFound)
+		}
+	})
+}
+
+func TestAnyTextIsKept(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		odd := "a\x00b\xffc'\"?$1ü"
+		long := strings.Repeat("ü\x00", 100_000)
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: odd, Operation: mapping.Operation(odd), Kind: odd, Path: odd, Note: long}, []byte(odd), 1))
+		must(t, s.Judge(t.Context(), odd, StatusAccepted, odd, long, time.Time{}))
+		f, samples, err := s.Finding(t.Context(), odd)
+		must(t, err)
+		if want := "a\ufffdb\ufffdc'\"?$1ü"; f.Path != want || f.Actor != want || string(samples[0].Text) != odd {
+			t.Errorf("got %q by %q, %q", f.Path, f.Actor, samples[0].Text)
+		}
+		if len(f.Note) > 3*longestText || len(f.Reason) < longestText/2 {
+			t.Errorf("of %d bytes, %d and %d are kept", len(long), len(f.Note), len(f.Reason))
+		}
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: long}, nil, 0))
+		must(t, s.AddTallies(t.Context(), []Tally{{At: future, Answered: long, Other: long, Operation: mapping.Operation(long), Dropped: map[string]int64{odd: 1}}}))
+		must(t, s.AddRuleUses(t.Context(), []RuleUse{{Name: long, Hits: 1}}))
+		_, err = s.Revise(t.Context(), 0, Revision{Base: odd, Source: odd, Actor: long, Reason: long})
+		must(t, err)
+	})
+}

@@ -1,0 +1,201 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "text"), []byte(strings.Repeat("no database ", 100)), 0o600))
+	for _, tt := range []struct{ dsn, says string }{
+		{"", "neither"},
+		{"portico.db", "neither"},
+		{"mysql://root@127.0.0.1/x", "neither"},
+		{"postgres:host=127.0.0.1", "neither"},
+		{"sqlite:", "neither"},
+		{"sqlite://portico.db", "neither"},
+		{"sqlite:" + filepath.Join(dir, "absent", "portico.db"), "the folder " + filepath.Join(dir, "absent") + " is not there"},
+		{"sqlite:" + filepath.Join(dir, "text", "portico.db"), "not a directory"},
+		{"sqlite:" + dir, "is a directory"},
+		{"sqlite:" + filepath.Join(dir, "text"), "not a database"},
+	} {
+		s, err := Open(t.Context(), tt.dsn)
+		if err == nil {
+			must(t, s.Close())
+			t.Errorf("%q was opened", tt.dsn)
+		} else if !strings.Contains(err.Error(), tt.says) || !strings.HasPrefix(err.Error(), "state: opening the ") {
+			t.Errorf("%q: %v, want something with %q", tt.dsn, err, tt.says)
+		}
+	}
+}
+
+func TestUnreadableFolder(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Log("root may write everywhere; a folder that is a file is tried elsewhere")
+		return
+	}
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o500))
+	if _, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "portico.db")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v, want that it is not permitted", err)
+	}
+}
+
+func TestPasswordIsInNoError(t *testing.T) {
+	free, err := freeAddr()
+	must(t, err)
+	good, err := url.Parse(newDatabase(t))
+	must(t, err)
+	with := func(change func(*url.URL)) string {
+		address := *good
+		change(&address)
+		return address.String()
+	}
+	escaped := url.UserPassword("", password).String()[1:]
+	for name, dsn := range map[string]string{
+		"nobody listens":  with(func(u *url.URL) { u.Host = free }),
+		"no such user":    with(func(u *url.URL) { u.User = url.UserPassword("other", password) }),
+		"no database":     with(func(u *url.URL) { u.Path = "/absent" }),
+		"bad option":      with(func(u *url.URL) { u.RawQuery = "sslmode=" + url.QueryEscape(password) }),
+		"bad port":        "postgres://portico:" + escaped + "@127.0.0.1:x" + escaped + "/a",
+		"not escaped":     "postgres://portico:" + password + "@127.0.0.1/a",
+		"looks like port": "postgres://portico:" + strings.TrimPrefix(password, "s3") + "/@127.0.0.1:1/a",
+		"in the query":    "postgres://127.0.0.1:1/a?connect_timeout=x&password=" + url.QueryEscape(password),
+		"no URL":          "postgres:host=127.0.0.1 password='" + password + "'",
+	} {
+		_, err := Open(t.Context(), dsn)
+		if err == nil {
+			t.Fatalf("%s: it was opened", name)
+		}
+		for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+			for _, text := range []string{cause.Error(), fmt.Sprintf("%+v", cause), fmt.Sprintf("%#v", cause)} {
+				if strings.Contains(text, "cr%t") || strings.Contains(text, "cr%25t") || strings.Contains(text, "&word") {
+					t.Errorf("%s: the error shows the password: %s", name, text)
+				}
+			}
+		}
+		t.Log(err)
+	}
+}
+
+func TestFileIsForItsOwnerOnly(t *testing.T) {
+	dsn := newFile(t)
+	s := open(t, dsn)
+	must(t, s.Append(t.Context(), Record{Actor: "somebody"}))
+	files, err := os.ReadDir(filepath.Dir(strings.TrimPrefix(dsn, "sqlite:")))
+	must(t, err)
+	if len(files) != 3 {
+		t.Errorf("there are %d files, want the database, its journal and its index", len(files))
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		must(t, err)
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v", file.Name(), info.Mode())
+		}
+	}
+}
+
+func TestSQLiteIsSetUp(t *testing.T) {
+	s := open(t, newFile(t))
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000"} {
+		var got string
+		must(t, s.writer.QueryRow("PRAGMA "+pragma).Scan(&got))
+		if got != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+	if most := s.writer.Stats().MaxOpenConnections; most != 1 {
+		t.Errorf("up to %d connections write", most)
+	}
+}
+
+func TestNewerDatabaseIsRefused(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		_, err := session{s.dialect, s.writer}.exec(t.Context(), "INSERT INTO portico_schema (version) VALUES (?)", 99)
+		must(t, err)
+		if _, err := Open(t.Context(), dsn); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
+			t.Errorf("got %v, want %v and the version", err, ErrNewer)
+		}
+	})
+}
+
+func TestMigrationIsDoneOrNot(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		must(t, s.Append(t.Context(), Record{Actor: "before"}))
+		first, err := fs.ReadFile(migrations, "migrations/0001.sql")
+		must(t, err)
+		folder := fstest.MapFS{
+			"migrations/0001.sql": {Data: first},
+			"migrations/0002.sql": {Data: []byte("CREATE TABLE second (n {integer}); INSERT INTO second VALUES (2);")},
+			"migrations/0003.sql": {Data: []byte("CREATE TABLE third (n {integer}); INSERT INTO absent VALUES (3);")},
+		}
+		if err := s.migrate(t.Context(), folder); err == nil || !strings.Contains(err.Error(), "version 3") {
+			t.Fatalf("got %v, want that version 3 fails", err)
+		}
+		if _, err := s.writer.Exec("SELECT * FROM second"); err == nil {
+			t.Error("one step of two is there although the other failed")
+		}
+		delete(folder, "migrations/0003.sql")
+		must(t, s.migrate(t.Context(), folder))
+		must(t, s.migrate(t.Context(), folder))
+		if got := count(t, s, "second"); got != 1 {
+			t.Errorf("the second step was done %d times", got)
+		}
+		if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 1 {
+			t.Errorf("got %v, %v, want what was there before", records, err)
+		}
+	})
+}
+
+func TestAllIsThereAfterOpeningAgain(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		first, err := Open(t.Context(), dsn)
+		must(t, err)
+		must(t, first.RecordFinding(t.Context(), Finding{Signature: "a"}, []byte("{}"), 1))
+		secret, err := first.Secret(t.Context(), "test")
+		must(t, err)
+		must(t, first.Close())
+		second := open(t, dsn)
+		if f, samples, err := second.Finding(t.Context(), "a"); err != nil || f.Count != 1 || len(samples) != 1 {
+			t.Errorf("got %v, %v, %v", f, samples, err)
+		}
+		if again, err := second.Secret(t.Context(), "test"); err != nil || again != secret {
+			t.Errorf("the secret is another one: %v", err)
+		}
+		if other, err := second.Secret(t.Context(), "other"); err != nil || other == secret {
+			t.Errorf("the other secret is the same: %v", err)
+		}
+	})
+}
+
+func TestMemoryOutlivesWhoeverGivesUp(t *testing.T) {
+	s := open(t, memory)
+	must(t, s.Append(t.Context(), Record{Actor: "somebody"}))
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		err := s.transact(ctx, func(tx session) error {
+			_, err := tx.exec(ctx, "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n")
+			return err
+		})
+		cancel()
+		if err == nil {
+			t.Fatal("a statement without an end has ended")
+		}
+	}
+	if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 1 {
+		t.Errorf("got %v, %v, want one record", records, err)
+	}
+}

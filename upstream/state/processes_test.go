@@ -1,0 +1,290 @@
+package state
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+)
+
+// jobVariable makes the test's program another process that uses the database in
+// addressVariable.
+const (
+	jobVariable     = "PORTICO_STATE_TEST_JOB"
+	addressVariable = "PORTICO_STATE_TEST_DSN"
+)
+
+// How much each process or Store does in the tests below.
+const (
+	jobs    = 4
+	perJob  = 15
+	endless = "endless"
+	briefly = "briefly"
+)
+
+// runJob opens the database when its standard input says so, and writes.
+func runJob(job string) (code int) {
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return 2
+	}
+	s, err := Open(context.Background(), os.Getenv(addressVariable))
+	if err == nil && job == endless {
+		err = writeOn(s)
+	} else if err == nil {
+		err = errors.Join(workOn(s), s.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// writeOn says a line after everything that it has written.
+func writeOn(s *Store) error {
+	for {
+		if err := s.RecordFinding(context.Background(), Finding{Signature: "a"}, []byte(strings.Repeat("x", 3000)), 5); err != nil {
+			return err
+		}
+		if err := s.AddTallies(context.Background(), []Tally{someTally()}); err != nil {
+			return err
+		}
+		fmt.Println("written")
+	}
+}
+
+// future is a minute that no Store thinks is old.
+var future = time.Date(2126, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func someTally() Tally {
+	return Tally{
+		At: future, Answered: "main", Other: "next", Operation: mapping.OpAttachment,
+		Compared: 1, Dropped: map[string]int64{"queue": 2}, AnsweredLatency: []int64{0, 1}, OtherLatency: []int64{0, 0, 3},
+	}
+}
+
+// workOn adds tallies and revises the phases, each time until it was the first.
+func workOn(s *Store) error {
+	ctx := context.Background()
+	for made := 0; made < perJob; {
+		present, _, err := s.CurrentRevision(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = s.Revise(ctx, present.Version, Revision{Table: []byte("{}")})
+		if _, late := errors.AsType[*ConflictError](err); late {
+			continue
+		} else if err != nil {
+			return err
+		}
+		made++
+		// The next minute comes first: Stores that lock rows as they come would
+		// wait in a circle.
+		later := someTally()
+		later.At = later.At.Add(time.Minute)
+		tallies := []Tally{someTally(), later}
+		if made%2 == 0 {
+			tallies[0], tallies[1] = tallies[1], tallies[0]
+		}
+		if err := s.AddTallies(ctx, tallies); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWork checks what all of them have done together.
+func checkWork(t *testing.T, s *Store, done int64) {
+	t.Helper()
+	present, _, err := s.CurrentRevision(t.Context())
+	must(t, err)
+	if present.Version != done {
+		t.Errorf("the phases have version %d, want %d", present.Version, done)
+	}
+	tallies, err := s.Tallies(t.Context(), future)
+	must(t, err)
+	if len(tallies) != 2 {
+		t.Fatalf("there are %d tallies, want 2", len(tallies))
+	}
+	for _, tally := range tallies {
+		got := []int64{tally.Compared, tally.Dropped["queue"], tally.AnsweredLatency[1], tally.OtherLatency[2]}
+		if want := []int64{done, 2 * done, done, 3 * done}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("the sums are %v, want %v", got, want)
+		}
+	}
+}
+
+// process starts the test's program as a job that waits for a line.
+func process(t *testing.T, job, dsn string) (cmd *exec.Cmd, in io.Writer, out *bufio.Reader) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), jobVariable+"="+job, addressVariable+"="+dsn)
+	stdin, err := cmd.StdinPipe()
+	must(t, err)
+	stdout, err := cmd.StdoutPipe()
+	must(t, err)
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd, stdin, bufio.NewReader(stdout)
+}
+
+func TestProcessesAtOnce(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		var all [jobs]*exec.Cmd
+		var starts [jobs]io.Writer
+		for i := range all {
+			all[i], starts[i], _ = process(t, briefly, dsn)
+		}
+		for _, start := range starts {
+			fmt.Fprintln(start)
+		}
+		for _, cmd := range all {
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("a process failed: %v", err)
+			}
+		}
+		s := open(t, dsn)
+		checkWork(t, s, jobs*perJob)
+		if got := count(t, s, "portico_schema"); got != 1 {
+			t.Errorf("the first form was made %d times", got)
+		}
+	})
+}
+
+func TestStoresAtOnce(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		var all sync.WaitGroup
+		for range jobs {
+			all.Go(func() {
+				s, err := Open(context.Background(), dsn)
+				if err == nil {
+					err = errors.Join(workOn(s), s.Close())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		checkWork(t, open(t, dsn), jobs*perJob)
+	})
+}
+
+func TestKilledWriter(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		written := int64(0)
+		for round := range 3 {
+			cmd, start, out := process(t, endless, dsn)
+			fmt.Fprintln(start)
+			for range 20 + 7*round {
+				if _, err := out.ReadString('\n'); err != nil {
+					t.Fatal("the process has ended: ", err)
+				}
+				written++
+			}
+			must(t, cmd.Process.Kill())
+			_ = cmd.Wait() // says that it was killed
+			s := open(t, dsn)
+			f, samples, err := s.Finding(t.Context(), "a")
+			must(t, err)
+			if f.Count < written || len(samples) != 5 {
+				t.Errorf("there are %d sightings and %d samples, want at least %d and 5", f.Count, len(samples), written)
+			}
+			tallies, err := s.Tallies(t.Context(), future)
+			must(t, err)
+			if got := tallies[0]; got.Compared < written || got.Dropped["queue"] != 2*got.Compared || got.OtherLatency[2] != 3*got.Compared {
+				t.Errorf("the tally is %+v, want at least %d comparisons and all of each", got, written)
+			}
+			written = f.Count
+			checkFile(t, s)
+		}
+	})
+}
+
+// checkFile lets SQLite look at every page of its file.
+func checkFile(t *testing.T, s *Store) {
+	t.Helper()
+	if s.dialect != &sqliteDialect {
+		return
+	}
+	var says string
+	must(t, s.writer.QueryRow("PRAGMA integrity_check").Scan(&says))
+	if says != "ok" {
+		t.Error("the file is damaged: ", says)
+	}
+}
+
+// lock takes what keeps everybody else from writing until it is given up.
+func lock(t *testing.T, s *Store, dsn string) (giveUp func()) {
+	t.Helper()
+	other := open(t, dsn)
+	tx, err := other.writer.BeginTx(t.Context(), nil)
+	must(t, err)
+	if s.dialect == &postgresDialect {
+		_, err = tx.Exec("LOCK TABLE portico_audit IN SHARE MODE")
+		must(t, err)
+	}
+	return sync.OnceFunc(func() {
+		if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLockedDatabase(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		must(t, s.Append(t.Context(), Record{Actor: "before"}))
+		giveUp := lock(t, s, dsn)
+		defer giveUp()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		err := s.Append(ctx, Record{Actor: "too early"})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
+			t.Errorf("got %v after %v, want that the deadline is over", err, time.Since(began))
+		}
+		if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 1 {
+			t.Errorf("reading while somebody writes: %v, %v", records, err)
+		}
+		waited := make(chan error)
+		go func() { waited <- s.Append(context.Background(), Record{Actor: "after"}) }()
+		giveUp()
+		must(t, <-waited)
+		if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 2 || records[0].Actor != "after" {
+			t.Errorf("got %v, %v, want two records", records, err)
+		}
+	})
+}
+
+func TestServerStartsAgain(t *testing.T) {
+	s := open(t, newDatabase(t))
+	must(t, s.Append(t.Context(), Record{Actor: "before"}))
+	server, err := sharedServer()
+	must(t, err)
+	server.stop()
+	if err := s.Append(t.Context(), Record{Actor: "meanwhile"}); err == nil {
+		t.Error("something was written without a server")
+	} else if strings.Contains(err.Error(), password) {
+		t.Error("the error shows the password: ", err)
+	}
+	must(t, server.start())
+	must(t, s.Append(t.Context(), Record{Actor: "after"}))
+	if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 2 {
+		t.Errorf("got %v, %v, want two records", records, err)
+	}
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// memory is the address of a database that one Store has.
+const memory = "sqlite::memory:"
+
+// onEvery runs a test with a new, empty database of each kind.
+func onEvery(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) { test(t, memory) })
+	onShared(t, test)
+}
+
+// onShared does so with those that several Stores can have.
+func onShared(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Helper()
+	t.Run("file", func(t *testing.T) { test(t, newFile(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, newDatabase(t)) })
+}
+
+func newFile(t testing.TB) string {
+	return "sqlite:" + filepath.Join(t.TempDir(), "odd name?mode=ro#%41.db")
+}
+
+// open opens a Store until the test is over.
+func open(t testing.TB, dsn string) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clock is a time that passes when a test says so.
+type clock struct{ at atomic.Int64 }
+
+// noon is where clocks begin.
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func newClock(stores ...*Store) *clock {
+	c := &clock{}
+	c.at.Store(noon.UnixMicro())
+	for _, s := range stores {
+		s.now = c.now
+	}
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.UnixMicro(c.at.Load()).UTC() }
+func (c *clock) pass(some time.Duration) { c.at.Add(some.Microseconds()) }
+
+// fill makes so many rows with a statement that has the number as n.
+func fill(t testing.TB, s *Store, rows int, into string) {
+	t.Helper()
+	_, err := session{s.dialect, s.writer}.exec(t.Context(),
+		"WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "+into+" FROM numbers", rows)
+	must(t, err)
+}
+
+// count gives the number of rows of a table.
+func count(t testing.TB, s *Store, table string) int {
+	t.Helper()
+	var n int
+	must(t, s.reader.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+	return n
+}
