@@ -140,9 +140,7 @@ func (s *sheet) address(value string) string {
 // name finds or gives the placeholder of a text.
 func (s *sheet) name(kind, text string) string {
 	r := s.redactor
-	mac := hmac.New(sha256.New, r.key)
-	mac.Write([]byte(kind + "\x00" + text))
-	id := [sha256.Size]byte(mac.Sum(nil))
+	id := r.digest(kind, text)
 	name, known := r.names[id]
 	switch {
 	case known:
@@ -155,4 +153,10 @@ func (s *sheet) name(kind, text string) string {
 		r.names[id] = name
 	}
 	return "{{" + name + "}}"
+}
+
+func (r *Redactor) digest(kind, text string) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write([]byte(kind + "\x00" + text))
+	return [sha256.Size]byte(mac.Sum(nil))
 }

@@ -96,10 +96,22 @@ func (s *sheet) cookies(header string) string {
 			kept = append(kept, s.caller(name))
 			continue
 		}
-		kept = append(kept, name+"="+s.caller(strings.Trim(value, `"`)))
+		kept = append(kept, name+"="+s.cookie(name, value))
 	}
 	return strings.Join(kept, "; ")
 }
+
+// cookie hides the value of a cookie. The one that trackers give to everybody tells nobody from others.
+func (s *sheet) cookie(name, value string) string {
+	if value = strings.Trim(value, `" `); name == everybodysCookie && value != "" {
+		s.secrets = append(s.secrets, value)
+		return "removed"
+	}
+	return s.caller(value)
+}
+
+// everybodysCookie comes with each answer to who is not logged in (wire-facts.md, section 1, Representation).
+const everybodysCookie = "Bugzilla_login_request_cookie"
 
 // answerHeaders gives the headers of an answer that are kept, in lower case.
 func (s *sheet) answerHeaders(from http.Header) map[string]string {
@@ -122,7 +134,7 @@ func (s *sheet) setCookies(list []string) string {
 	for _, each := range list {
 		pair, attributes, more := strings.Cut(each, ";")
 		name, value, _ := strings.Cut(pair, "=")
-		text := strings.TrimSpace(name) + "=" + s.caller(strings.Trim(value, `" `))
+		text := strings.TrimSpace(name) + "=" + s.cookie(strings.TrimSpace(name), value)
 		if more {
 			text += ";" + attributes
 		}

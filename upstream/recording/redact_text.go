@@ -77,7 +77,7 @@ func (s *sheet) replacer() *strings.Replacer {
 	for _, secret := range s.secrets {
 		for _, spelling := range spellings(secret) {
 			if len(spelling) >= shortest {
-				pairs = append(pairs, pair{spelling, s.name(kindCaller, secret)})
+				pairs = append(pairs, pair{spelling, s.known(secret)})
 			}
 		}
 	}
@@ -87,6 +87,14 @@ func (s *sheet) replacer() *strings.Replacer {
 		list = append(list, p.old, p.new)
 	}
 	return strings.NewReplacer(list...)
+}
+
+// known gives the placeholder of a credential that has one, else a word.
+func (s *sheet) known(secret string) string {
+	if name, ok := s.redactor.names[s.redactor.digest(kindCaller, secret)]; ok {
+		return "{{" + name + "}}"
+	}
+	return "removed"
 }
 
 // spellings are the ways in which a credential is written in requests and answers.
