@@ -7,7 +7,8 @@ import (
 )
 
 // covers tells whether every call that the later rule matches is matched by the
-// earlier one. It never says so wrongly, but does not see every such pair.
+// earlier one. It never says so wrongly, but does not see every such pair. A
+// percentage covers nothing, at 100 either: it is on its way up or down.
 func covers(earlier, later Rule) bool {
 	return coversAll(earlier.Products, later.Products, sameName) &&
 		coversAll(earlier.Components, later.Components, sameName) &&
@@ -16,7 +17,7 @@ func covers(earlier, later Rule) bool {
 		coversAll(earlier.UserAgents, later.UserAgents, coversAgent) &&
 		coversRanges(earlier.Bugs, later.Bugs) &&
 		coversRanges(earlier.Attachments, later.Attachments) &&
-		(earlier.Percent == nil || *earlier.Percent >= 100)
+		earlier.Percent == nil
 }
 
 // coversAll compares conditions that are lists. An empty one is no condition.

@@ -1,0 +1,292 @@
+package switchover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// fake is a tracker that remembers who wrote what, and shows it in its answers.
+type fake struct {
+	upstream.Tracker
+	name string
+
+	mu    sync.Mutex
+	calls []upstream.Call
+	next  int64
+	fail  error
+	// hold, when set, is waited for by writes.
+	hold chan struct{}
+	// begun is told of each write that waits.
+	begun chan struct{}
+}
+
+func (f *fake) seen(call upstream.Call) (int64, error) {
+	f.mu.Lock()
+	f.calls = append(f.calls, call)
+	f.next++
+	next, failed, hold := f.next, f.fail, f.hold
+	f.mu.Unlock()
+	if call.Operation.IsWrite() && hold != nil {
+		f.begun <- struct{}{}
+		<-hold
+	}
+	return next, failed
+}
+
+func (f *fake) taken() []upstream.Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := f.calls
+	f.calls = nil
+	return calls
+}
+
+func (f *fake) failing(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// says makes a document that names the tracker.
+func (f *fake) says(format string, args ...any) *mapping.Document {
+	return mapping.NewDocument(fmt.Appendf(nil, format, args...))
+}
+
+func (f *fake) FlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	_, err := f.seen(upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &r})
+	if err != nil {
+		return mapping.FlagTypes{}, err
+	}
+	return mapping.FlagTypes{Document: f.says(`{"by":%q}`, f.name), Cache: &mapping.CacheInfo{Hit: true}}, nil
+}
+
+func (f *fake) CreateFlagType(_ context.Context, _ upstream.Caller, r mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+	id, err := f.seen(upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &r})
+	return mapping.FlagTypeCreated{Document: f.says(`{"id":%d,"flag_id":%d}`, id, id)}, err
+}
+
+func (f *fake) UpdateFlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+	_, err := f.seen(upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &r})
+	return mapping.FlagTypesUpdated{Document: f.says(`{"flagtypes":[]}`)}, err
+}
+
+func (f *fake) attachments(operation mapping.Operation, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	_, err := f.seen(upstream.Call{Operation: operation, Attachments: &r})
+	if err != nil {
+		return mapping.Attachments{}, err
+	}
+	var bugs, attachments []string
+	for _, bug := range r.Bugs {
+		bugs = append(bugs, fmt.Sprintf(`%q:[{"by":%q}]`, bug, f.name))
+	}
+	for _, id := range r.Attachments {
+		attachments = append(attachments, fmt.Sprintf(`%q:{"by":%q}`, id, f.name))
+	}
+	return mapping.Attachments{Document: f.says(`{"bugs":{%s},"attachments":{%s}}`,
+		strings.Join(bugs, ","), strings.Join(attachments, ","))}, nil
+}
+
+func (f *fake) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	return f.attachments(mapping.OpBugAttachments, r)
+}
+
+func (f *fake) Attachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	return f.attachments(mapping.OpAttachment, r)
+}
+
+func (f *fake) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+	id, err := f.seen(upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &r})
+	if err != nil {
+		return mapping.AttachmentsCreated{}, err
+	}
+	return mapping.AttachmentsCreated{Document: f.says(`{"ids":[%d]}`, 1000+id)}, nil
+}
+
+func (f *fake) UpdateAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+	_, err := f.seen(upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &r})
+	return mapping.AttachmentsUpdated{Document: f.says(`{"attachments":[]}`)}, err
+}
+
+// atlas is a locator over what a test says: bugs 1 to 9 are in product P1 and so
+// on to P9, component C, attachment 10·b+n hangs on bug b; bug 77 is hidden, 88
+// cannot be asked for, and others do not exist. The alias of bug b is "bug-b".
+type atlas struct {
+	mu    sync.Mutex
+	asked []string
+	types map[int64]mapping.Scopes
+}
+
+var errDown = &mapping.Error{Code: 200502, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
+
+func (a *atlas) ask(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, fmt.Sprintf(format, args...))
+}
+
+func (a *atlas) taken() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked := a.asked
+	a.asked = nil
+	return asked
+}
+
+func (a *atlas) Bug(_ context.Context, _ upstream.Caller, ref string) (mapping.Place, error) {
+	a.ask("bug %s", ref)
+	id, err := strconv.ParseInt(strings.TrimPrefix(ref, "bug-"), 10, 64)
+	switch {
+	case err != nil:
+		return mapping.Place{}, &mapping.Error{Code: 100, Status: 400, Message: "no alias"}
+	case id == 77:
+		return mapping.Place{}, &mapping.Error{Code: 102, Status: 401, Message: "hidden"}
+	case id == 88:
+		return mapping.Place{}, errDown
+	case id < 1 || id > 9:
+		return mapping.Place{}, &mapping.Error{Code: 101, Status: 404, Message: "no bug"}
+	default:
+		return mapping.Place{Bug: id, Product: fmt.Sprintf("P%d", id), Component: "C"}, nil
+	}
+}
+
+func (a *atlas) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) (int64, error) {
+	a.ask("attachment %d", id)
+	switch {
+	case id >= 770 && id < 780:
+		return 0, &mapping.Error{Code: 304, Status: 401, Message: "private"}
+	case id >= 880 && id < 890:
+		return 0, errDown
+	case id >= 10 && id < 100:
+		return id / 10, nil
+	default:
+		return 0, nil
+	}
+}
+
+func (a *atlas) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]mapping.Scopes, error) {
+	a.ask("types %v %v", ids, names)
+	var all []mapping.Scopes
+	for _, id := range ids {
+		all = append(all, a.types[id])
+	}
+	for range names {
+		all = append(all, nil)
+	}
+	return all, nil
+}
+
+// bench is a switchover over two fakes, whose time a test moves.
+type bench struct {
+	*Switchover
+	old, new *fake
+	atlas    *atlas
+	clock    *clock
+	memory   *Memory
+}
+
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func openBench(t testing.TB, rules ...Rule) *bench {
+	t.Helper()
+	b := &bench{
+		old: &fake{name: "old"}, new: &fake{name: "new"}, memory: NewMemory(),
+		clock: &clock{at: time.Unix(1_800_000_000, 0)},
+		atlas: &atlas{types: map[int64]mapping.Scopes{
+			1: {{Product: "P1"}}, 2: {{Product: "P2"}}, 3: {{Product: "P1"}, {Product: "P2"}}, 4: {{Product: "__Any__"}},
+			5: {{Product: "P1", Components: []string{"C"}}}, 6: {{Product: "P1", Components: []string{"Other"}}}, 7: {{Product: "Elsewhere"}},
+		}},
+	}
+	b.reopen(t, Options{Table: Table{Rules: rules}})
+	return b
+}
+
+// reopen makes the switchover anew, as a reload does.
+func (b *bench) reopen(t testing.TB, options Options) {
+	t.Helper()
+	options.Old, options.New = "old", "new"
+	options.Trackers = map[string]upstream.Tracker{"old": b.old, "new": b.new}
+	options.Locate = map[string]Locator{"old": b.atlas, "new": b.atlas}
+	options.Memory = b.memory
+	options.CallerNames = []string{"ci", "bot"}
+	options.Caller = func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") }
+	opened, err := open(t.Context(), options, b.clock.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	b.Switchover = opened
+}
+
+// change makes other rules count.
+func (b *bench) change(t testing.TB, rules ...Rule) {
+	t.Helper()
+	if err := b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: rules}, "somebody", "a test"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func caller(key string) upstream.Caller {
+	return upstream.Caller{Credentials: upstream.Credentials{APIKey: key}, Address: "192.0.2.1"}
+}
+
+// always is a rule without conditions.
+func always(reads, writes Phase) Rule { return Rule{Name: "rest", Reads: reads, Writes: writes} }
+
+// moved is a rule whose calls go to the new tracker.
+func moved(rule Rule) Rule {
+	rule.Name, rule.Reads, rule.Writes = "moved", PhaseNew, PhaseNew
+	return rule
+}
+
+// text is what a reply says.
+func text(t testing.TB, document *mapping.Document, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	if _, err := document.WriteTo(&all); err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Close(); err != nil {
+		t.Error(err)
+	}
+	return all.String()
+}
+
+func wantRefused(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	said, ok := errors.AsType[*mapping.Error](err)
+	if !ok || said.Reason != mapping.ReasonSwitchover || said.Code != mapping.CodeBadParameter || said.Status != 400 {
+		t.Fatalf("got %v, want a refusal of the switchover", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(said.Message, part) {
+			t.Errorf("%q does not name %q", said.Message, part)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package switchover
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/state"
+)
+
+func TestProblems(t *testing.T) {
+	rest := always(PhaseOld, PhaseOld)
+	named := func(name string, rule Rule) Rule {
+		rule.Name = name
+		if rule.Reads == "" {
+			rule.Reads, rule.Writes = PhaseOld, PhaseOld
+		}
+		return rule
+	}
+	for _, c := range []struct {
+		name  string
+		rules []Rule
+		want  []string // rule.field: a part of the message
+	}{
+		{"none at all", nil, []string{"-1.: no rules"}},
+		{"the least", []Rule{rest}, nil},
+		{"gap", []Rule{named("a", Rule{Products: []string{"P"}})}, []string{"0.: no conditions"}},
+		{"gap by percentage", []Rule{named("a", Rule{Percent: new(100.0)})}, []string{"0.: no conditions"}},
+		{"no name", []Rule{named(" ", Rule{Products: []string{"P"}}), rest}, []string{"0.name: needs a name"}},
+		{"one name twice", []Rule{named("rest", Rule{Products: []string{"P"}}), rest}, []string{`1.name: another rule "rest"`}},
+		{"no phase", []Rule{{Name: "rest", Reads: "both"}}, []string{`0.reads: "both" is no phase`, `0.writes: "" is no phase`}},
+		{"reads behind", []Rule{always(PhaseOldCompare, PhaseNewCompare)}, []string{"0.reads: behind writes"}},
+		{"reads ahead", []Rule{always(PhaseNew, PhaseOldCompare)}, nil},
+		{"comparing is not behind", []Rule{always(PhaseNewCompare, PhaseNew)}, nil},
+		{"empty product", []Rule{named("a", Rule{Products: []string{" "}}), rest}, []string{"0.products: empty"}},
+		{"range backwards", []Rule{named("a", Rule{Bugs: []Range{{9, 2}}}), rest}, []string{"0.bugs: no range"}},
+		{"range from 0", []Rule{named("a", Rule{Attachments: []Range{{0, 2}}}), rest}, []string{"0.attachments: no range"}},
+		{"unknown operation", []Rule{named("a", Rule{Operations: []mapping.Operation{"bug.get"}}), rest}, []string{"0.operations: no operation"}},
+		{"unknown caller", []Rule{named("a", Rule{Callers: []string{"nobody"}}), rest}, []string{`0.callers: no caller is named "nobody"`}},
+		{"known caller", []Rule{named("a", Rule{Callers: []string{"ci"}}), rest}, nil},
+		{"star in the middle", []Rule{named("a", Rule{UserAgents: []string{"a*b"}}), rest}, []string{"0.user_agents: not at the end"}},
+		{"more than all", []Rule{named("a", Rule{Percent: new(101.0)}), rest}, []string{"0.percent: no percentage"}},
+		{"hidden by all", []Rule{named("a", Rule{}), rest}, []string{`1.: never reached, because rule 1 ("a")`}},
+		{"hidden by product", []Rule{
+			named("a", Rule{Products: []string{"P", "Q"}}), named("b", Rule{Products: []string{"q"}, Callers: []string{"ci"}}), rest,
+		}, []string{`1.: never reached`}},
+		{"hidden by ranges that touch", []Rule{
+			named("a", Rule{Bugs: []Range{{50, 0}, {1, 49}}}), named("b", Rule{Bugs: []Range{{40, 60}}}), rest,
+		}, []string{`1.: never reached`}},
+		{"hidden by a longer beginning", []Rule{
+			named("a", Rule{UserAgents: []string{"git*"}}), named("b", Rule{UserAgents: []string{"git/2*", "gitk"}}), rest,
+		}, []string{`1.: never reached`}},
+		{"not hidden by a part of callers", []Rule{
+			named("a", Rule{Products: []string{"P"}, Percent: new(100.0)}), named("b", Rule{Products: []string{"P"}}), rest,
+		}, nil},
+		{"not hidden by less", []Rule{
+			named("a", Rule{Products: []string{"P"}, Components: []string{"C"}}), named("b", Rule{Products: []string{"P"}}), rest,
+		}, nil},
+		{"not hidden beyond a gap", []Rule{
+			named("a", Rule{Bugs: []Range{{1, 10}, {12, 20}}}), named("b", Rule{Bugs: []Range{{5, 15}}}), rest,
+		}, nil},
+		{"two writers", []Rule{moved(Rule{Percent: new(10.0)}), rest}, []string{"0.writes: in both (warning)"}},
+		{"one writer", []Rule{named("a", Rule{Percent: new(10.0), Reads: PhaseNew, Writes: PhaseOld}), rest}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			checkProblems(t, Table{Rules: c.rules}.Problems([]string{"ci", "bot"}), c.want)
+		})
+	}
+	passthrough := Table{Rules: []Rule{rest}, Passthrough: &PhasePair{PhaseOld, PhaseNew}}
+	checkProblems(t, passthrough.Problems(nil), []string{"-1.passthrough.reads: behind"})
+}
+
+func checkProblems(t *testing.T, got []Problem, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %q", got, want)
+	}
+	for i, problem := range got {
+		place, message, _ := strings.Cut(want[i], ": ")
+		message, warning := strings.CutSuffix(message, " (warning)")
+		if fmt.Sprintf("%d.%s", problem.Rule, problem.Field) != place || problem.Warning != warning || !strings.Contains(problem.Message, message) {
+			t.Errorf("got %+v, want %q", problem, want[i])
+		}
+	}
+}
+
+func TestRangesAreReadAndWritten(t *testing.T) {
+	for text, want := range map[string]Range{"7": {7, 7}, " 1-100 ": {1, 100}, "100-": {100, 0}, "3 - 4": {3, 4}} {
+		got, err := ParseRange(text)
+		again, againErr := ParseRange(got.String())
+		if err != nil || got != want || again != want || againErr != nil {
+			t.Errorf("%q: got %v and again %v (%v, %v)", text, got, again, err, againErr)
+		}
+	}
+	for _, text := range []string{"", "a", "1-b", "-", "1-0", "1-2-3", "99999999999999999999"} {
+		if got, err := ParseRange(text); err == nil {
+			t.Errorf("%q was read as %v", text, got)
+		}
+	}
+}
+
+// anyRule draws rules from few values, so that they often overlap.
+func anyRule(t *rapid.T, name string) Rule {
+	some := func(label string, from ...string) []string {
+		return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, 2, rapid.ID).Draw(t, label)
+	}
+	r := Rule{
+		Name: name, Products: some("products", "P1", "p1", "P2"), Components: some("components", "C", "D"),
+		Callers: some("callers", "ci", "bot"), UserAgents: some("agents", "a*", "ab", "abc*", "*"),
+		Reads: PhaseOld, Writes: PhaseOld,
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "ranges") {
+		from := rapid.Int64Range(1, 9).Draw(t, "from")
+		r.Bugs = append(r.Bugs, Range{from, max(from, rapid.Int64Range(0, 9).Draw(t, "to"))})
+	}
+	if rapid.Bool().Draw(t, "has operations") {
+		r.Operations = rapid.SliceOfNDistinct(rapid.SampledFrom(mapping.Operations()[3:5]), 1, 2, rapid.ID).Draw(t, "operations")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "has percent") == 0 {
+		r.Percent = new(50.0)
+	}
+	return r
+}
+
+func TestHiddenRulesAreNeverReached(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var rules []Rule
+		for i := range rapid.IntRange(1, 5).Draw(rt, "rules") {
+			rules = append(rules, anyRule(rt, fmt.Sprint("r", i)))
+		}
+		rules = append(rules, always(PhaseOld, PhaseOld))
+		hidden := map[int]bool{}
+		for _, problem := range (Table{Rules: rules}).Problems([]string{"ci", "bot"}) {
+			hidden[problem.Rule] = true
+		}
+		seed := rapid.Uint64().Draw(rt, "sample")
+		s := &Switchover{options: Options{Caller: func(c upstream.Caller) string { return c.Credentials.APIKey }}}
+		t := newTable(Table{Rules: rules}, state.Revision{})
+		sample := rand.New(rand.NewPCG(seed, 1))
+		for range 200 {
+			at, q, o, f := s.sampled(sample, t)
+			if hidden[at] {
+				rt.Fatalf("rule %d is called hidden, and %v by %q as %q is for it: %v (%+v)",
+					at, o, q.caller.Credentials.APIKey, q.caller.UserAgent, rules, f)
+			}
+		}
+	})
+}
+
+// sampled finds the rule for a random call whose place is known.
+func (s *Switchover) sampled(from *rand.Rand, t *table) (int, *question, object, facts) {
+	pick := func(list ...string) string { return list[from.IntN(len(list))] }
+	who := upstream.Caller{Credentials: upstream.Credentials{APIKey: pick("ci", "bot", "", "x")}, UserAgent: pick("a", "ab", "abc", "abcd", "z", "")}
+	q := &question{caller: &who, operation: mapping.Operations()[3+from.IntN(2)]}
+	id := 1 + from.Int64N(10)
+	f := facts{place: mapping.Place{Bug: id, Product: pick("P1", "P2", "P3"), Component: pick("C", "D", "E")}}
+	o := object{kind: bugObject, id: id}
+	for i := range t.rules {
+		if s.asks(&t.rules[i], q) && t.rules[i].place(&o, &f) == yes {
+			return i, q, o, f
+		}
+	}
+	return -1, q, o, f
+}
