@@ -1,0 +1,31 @@
+package pages
+
+import (
+	"encoding/json"
+	"time"
+
+	"portico/upstream"
+	"portico/upstream/canary"
+	"portico/upstream/state"
+)
+
+// sampleView is one comparison.
+type sampleView struct {
+	ID int64
+	At time.Time
+	canary.SampleText
+	// Left and Right are what both answered, line beside line.
+	Left, Right []line
+	Commands    []command
+}
+
+// viewSample reads a sample; one that cannot be read is shown with its time alone.
+func (p *canaryPages) viewSample(prefix string, s state.Sample, pair upstream.Sides) sampleView {
+	view := sampleView{ID: s.ID, At: s.At}
+	if json.Unmarshal(s.Text, &view.SampleText) != nil {
+		return view
+	}
+	view.Left, view.Right = sideBySide(view.Answered, view.Other)
+	view.Commands = p.options.commands(prefix, view.Method, view.Target, pair)
+	return view
+}

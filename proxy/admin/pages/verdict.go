@@ -1,0 +1,147 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream/canary"
+)
+
+// verdictView is a verdict in short, for scripts and for tools of progressive delivery.
+type verdictView struct {
+	Verdict canary.Verdict `json:"verdict"`
+	// ExitCode is 0 for PASS, 1 for FAIL, 2 for INCONCLUSIVE; Passed is 1 or 0, for tools that compare numbers.
+	ExitCode int       `json:"exit_code"`
+	Passed   int       `json:"passed"`
+	At       time.Time `json:"at"`
+	// Reason and Next are sentences for people.
+	Reason string `json:"reason"`
+	Next   string `json:"next"`
+	// Rate, UpperBound and Target are shares from 0 to 1.
+	Compared   int64   `json:"compared"`
+	Confirmed  int64   `json:"confirmed"`
+	Rate       float64 `json:"rate"`
+	UpperBound float64 `json:"upper_bound"`
+	Target     float64 `json:"target"`
+	Needed     int64   `json:"needed"`
+	// OpenFindings is how many findings nobody has judged.
+	OpenFindings int                                  `json:"open_findings"`
+	Operations   map[mapping.Operation]canary.Verdict `json:"operations"`
+}
+
+func viewVerdict(report canary.Report) verdictView {
+	view := verdictView{
+		Verdict: report.Verdict, ExitCode: report.Verdict.ExitCode(), At: report.At,
+		Compared: report.Overall.Compared, Confirmed: report.Overall.Confirmed, Rate: report.Overall.Rate,
+		UpperBound: report.Overall.UpperBound, Target: report.Target, Needed: needed(report),
+		OpenFindings: len(openFindings(report)), Operations: map[mapping.Operation]canary.Verdict{},
+	}
+	for _, operation := range report.Operations {
+		view.Operations[operation.Operation] = operation.Verdict
+	}
+	if view.Verdict == canary.Pass {
+		view.Passed = 1
+	}
+	view.Reason, view.Next = reasonOf(report), nextOf(report)
+	return view
+}
+
+func tellVerdict(w http.ResponseWriter, report canary.Report) {
+	tell(w, http.StatusOK, viewVerdict(report))
+}
+
+// gate answers a tool that wants to go on only after a PASS: by the status alone, with the reason beside it.
+func gate(w http.ResponseWriter, report canary.Report) {
+	status := http.StatusServiceUnavailable
+	switch report.Verdict {
+	case canary.Pass:
+		status = http.StatusOK
+	case canary.Fail:
+		status = http.StatusPreconditionFailed
+	}
+	tell(w, status, viewVerdict(report))
+}
+
+// openFindings are those that count, the most frequent first.
+func openFindings(report canary.Report) []canary.FindingView {
+	open := slices.DeleteFunc(slices.Clone(report.Findings), func(f canary.FindingView) bool { return f.Status != "open" })
+	slices.SortStableFunc(open, func(a, b canary.FindingView) int { return cmp.Compare(b.Count, a.Count) })
+	return open
+}
+
+// needed is how many more comparisons it takes, of all operations that still need some.
+func needed(report canary.Report) int64 {
+	var sum int64
+	for _, operation := range report.Operations {
+		sum += operation.Needed
+	}
+	return max(sum, report.Overall.Needed)
+}
+
+// reasonOf says in one sentence why the verdict is what it is.
+func reasonOf(report canary.Report) string {
+	overall, open := report.Overall, openFindings(report)
+	switch {
+	case report.Verdict == canary.Pass:
+		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the answers differ: the target is %s.",
+			plural(overall.Compared, "comparison", "comparisons"), share(overall.UpperBound), share(report.Target))
+	case report.Verdict == canary.Fail && overall.Confirmed > 0:
+		return fmt.Sprintf("%s of %s differ (%s) for %s; %s would be allowed.", count(overall.Confirmed),
+			plural(overall.Compared, "comparison", "comparisons"), share(overall.Rate), plural(int64(len(open)), "open finding", "open findings"), share(report.Target))
+	case overall.Compared == 0:
+		return "Nothing has been compared yet."
+	case len(open) == 0:
+		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure of fewer than %s.",
+			plural(overall.Compared, "comparison", "comparisons"), share(report.Target))
+	case len(overall.Reasons) > 0:
+		return overall.Reasons[0]
+	default:
+		return fmt.Sprintf("%s in %s: somebody has to judge.", plural(int64(len(open)), "open finding", "open findings"),
+			plural(overall.Compared, "comparison", "comparisons"))
+	}
+}
+
+// nextOf says what to do about it.
+func nextOf(report canary.Report) string {
+	switch {
+	case report.Verdict == canary.Pass:
+		return "The candidate may take over: move the reads of one product first, and keep comparing."
+	case len(openFindings(report)) > 0:
+		return "Begin with the most frequent finding: mend the candidate and mark it as fixed, or accept it with a reason."
+	case report.Overall.Compared == 0 && len(report.Dropped) > 0:
+		return "Comparisons are being dropped: see the reasons below."
+	case report.Overall.Compared == 0:
+		return "Send reads through Portico, and see that a rule compares them and that the sampling is not 0."
+	default:
+		return waiting(report)
+	}
+}
+
+// waiting says how much longer to compare.
+func waiting(report canary.Report) string {
+	more := needed(report)
+	text := fmt.Sprintf("Keep the traffic going: %s without a difference will do.", plural(more, "more comparison", "more comparisons"))
+	if rate := recentRate(report); rate > 0 && more > 0 {
+		text += fmt.Sprintf(" At the present rate that takes about %s.", span(time.Duration(float64(more)/rate*float64(time.Minute))))
+	}
+	return text
+}
+
+// recentRate is the number of comparisons in a minute, over the last quarter of an hour.
+func recentRate(report canary.Report) float64 {
+	var sum int64
+	first := report.At
+	for _, p := range report.Timeline {
+		if report.At.Sub(p.At) <= 15*time.Minute {
+			sum += p.Compared
+			if p.At.Before(first) {
+				first = p.At
+			}
+		}
+	}
+	return float64(sum) / max(1, report.At.Sub(first).Minutes())
+}
