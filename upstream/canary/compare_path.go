@@ -78,7 +78,7 @@ func isFieldName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+		if !letter && (i == 0 || c < '0' || c > '9') {
 			return false
 		}
 	}
