@@ -236,8 +236,12 @@ type TimeoutsConfig struct {
 	Idle time.Duration `key:"idle" min:"100ms"`
 	// Connect is how long reaching a tracker or Redis may take.
 	Connect time.Duration `key:"connect" min:"10ms"`
-	// Drain is how long requests may still run once the program was told to
-	// stop.
+	// ShutdownDelay is how long clients are still let in after the program was
+	// told to stop and /readyz has begun to say so. How long it takes until
+	// nobody is sent here any more is known to the load balancer alone, and
+	// without one a pause only makes restarts longer, so the default is none.
+	ShutdownDelay time.Duration `key:"shutdown_delay" min:"0s" max:"10m"`
+	// Drain is how long requests may still run once nobody is let in any more.
 	Drain time.Duration `key:"drain" min:"0s"`
 }
 

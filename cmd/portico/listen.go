@@ -20,6 +20,7 @@ type listener struct {
 	name   string
 	socket net.Listener
 	server *http.Server
+	logger *slog.Logger
 }
 
 // listen opens the socket, so that a taken address is an error at start.
@@ -33,6 +34,7 @@ func listen(name, address string, handler http.Handler, cfg Config, logger *slog
 	return &listener{
 		name:   name,
 		socket: socket,
+		logger: logger,
 		server: &http.Server{
 			Handler:           handler,
 			Protocols:         &protocols,
@@ -55,10 +57,19 @@ func (l *listener) run() error {
 	return nil
 }
 
-// close waits for running requests as long as ctx lasts and then cuts them off.
+// close waits for running requests as long as ctx lasts and then cuts them off,
+// which is what the limit is for and no failure.
 func (l *listener) close(ctx context.Context) error {
-	if err := l.server.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("drain %s: %w", l.name, err), l.server.Close())
+	err := l.server.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		l.logger.Warn("requests that ran too long were cut off", "listener", l.name)
+		err = nil
+	}
+	if err = errors.Join(err, l.server.Close()); err != nil {
+		return fmt.Errorf("drain %s: %w", l.name, err)
 	}
 	return nil
 }
@@ -95,8 +106,10 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 type program struct {
 	logger    *slog.Logger
 	listeners []*listener
-	// draining is told first, so that load balancers turn away in time.
+	// draining is told first, so that load balancers turn away in time; they
+	// have delay for it.
 	draining func()
+	delay    time.Duration
 	// background are goroutines that end with the context of run.
 	background sync.WaitGroup
 	// closers end what the handlers use, last opened first.
@@ -114,12 +127,12 @@ func (p *program) run(ctx context.Context, drain time.Duration, stop func()) err
 	var err error
 	select {
 	case <-ctx.Done():
-		p.logger.Info("draining", "limit", drain)
 	case err = <-failed:
+		p.delay = 0 // there is nobody to wait for
 	}
-	stop()
-	p.background.Wait()
-	p.draining()
+	stop() // from here on a second signal has its usual effect
+	err = errors.Join(err, p.turnAway(failed))
+	p.logger.Info("draining", "limit", drain)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	for _, l := range p.listeners {
@@ -129,6 +142,24 @@ func (p *program) run(ctx context.Context, drain time.Duration, stop func()) err
 	p.close()
 	p.logger.Info("stopped")
 	return err
+}
+
+// turnAway says that nobody should be sent here any more, and goes on serving those
+// who come nevertheless until everybody must have heard.
+func (p *program) turnAway(failed <-chan error) error {
+	p.draining()
+	p.background.Wait()
+	p.draining() // a reload that was under way may have made another house ready
+	if p.delay == 0 {
+		return nil
+	}
+	p.logger.Info("turning away", "delay", p.delay)
+	select {
+	case <-time.After(p.delay):
+		return nil
+	case err := <-failed:
+		return err
+	}
 }
 
 // close ends what the handlers used.

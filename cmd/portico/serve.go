@@ -18,7 +18,8 @@ func serveCommand() command {
 		arguments: "--config FILE | --tracker URL [--redis URL|embedded] [--listen ADDR] [--admin-listen ADDR]",
 		summary:   "stand in front of a tracker",
 		details: "Answer legacy clients on one address and operators on another until told to stop.\n" +
-			"SIGTERM drains: requests that run are finished within timeouts.drain.",
+			"SIGTERM drains: /readyz fails, after timeouts.shutdown_delay nobody is let in any more, and requests\n" +
+			"that run are finished within timeouts.drain. A second signal ends at once.",
 		prepare: func(fs *flag.FlagSet) runner {
 			flags := registerConfigFlags(fs)
 			return func(ctx context.Context, env environment, args []string) (int, error) {
@@ -128,6 +129,7 @@ func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
 		logger:    logger,
 		listeners: []*listener{clients, operators},
 		draining:  func() { scene.setReady(false) },
+		delay:     cfg.Timeouts.ShutdownDelay,
 		closers:   []func(){scene.close},
 	}, nil
 }

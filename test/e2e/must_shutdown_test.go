@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"portico/test/process"
+)
+
+// held is a tracker that keeps requests for /held back until it is told to let go.
+type held struct {
+	base    string
+	arrived chan struct{}
+	letGo   chan struct{}
+}
+
+func holdingTracker(t *testing.T) *held {
+	t.Helper()
+	h := &held{arrived: make(chan struct{}, 10), letGo: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/held") {
+			h.arrived <- struct{}{}
+			select {
+			case <-h.letGo:
+			case <-r.Context().Done():
+			}
+		}
+		_, _ = io.WriteString(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	h.base = server.URL
+	return h
+}
+
+// status asks over a connection of its own; 0 means that there was no answer.
+func status(url string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0
+	}
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func refusesConnections(base string) bool {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		return true
+	}
+	_ = conn.Close()
+	return false
+}
+
+// At SIGTERM /readyz fails, clients are let in for a while, then nobody is, and who was let in gets an answer.
+func TestMust_ShutdownTurnsAwayBeforeItDrains(t *testing.T) {
+	tracker := holdingTracker(t)
+	f := process.Serve(t, []string{"TIMEOUTS_SHUTDOWN_DELAY=2s"}, "serve", "--tracker", tracker.base)
+	answered := make(chan int, 1)
+	go func() { answered <- status(f.Clients + "/rest/held") }()
+	<-tracker.arrived
+	f.Signal(t, syscall.SIGTERM)
+	process.Eventually(t, "/readyz fails", func() bool { return status(f.Operators+"/readyz") == http.StatusServiceUnavailable })
+	if got := status(f.Clients + "/rest/bug/1"); got != http.StatusOK {
+		t.Errorf("who does not know yet that this Portico is to end gets %d", got)
+	}
+	process.Eventually(t, "nobody is let in any more", func() bool { return refusesConnections(f.Clients) })
+	if f.Ended() {
+		t.Fatal("it ended with a request under way")
+	}
+	close(tracker.letGo)
+	if got := <-answered; got != http.StatusOK {
+		t.Errorf("the request that was under way gets %d", got)
+	}
+	if code := f.Wait(t, 20*time.Second); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}
+
+// A second signal does not wait for anything, and without one the wait for requests has an end.
+func TestMust_ShutdownHasAnEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		signals int
+		env     []string
+	}{
+		"second signal":  {2, []string{"TIMEOUTS_SHUTDOWN_DELAY=5m"}},
+		"while draining": {2, []string{"TIMEOUTS_DRAIN=5m"}},
+		"limit":          {1, []string{"TIMEOUTS_DRAIN=200ms"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := holdingTracker(t)
+			f := process.Serve(t, tt.env, "serve", "--tracker", tracker.base)
+			go status(f.Clients + "/rest/held")
+			<-tracker.arrived
+			for range tt.signals {
+				f.Signal(t, syscall.SIGTERM)
+				process.Eventually(t, "it knows", func() bool {
+					return f.Ended() || status(f.Operators+"/readyz") == http.StatusServiceUnavailable
+				})
+			}
+			process.Eventually(t, "it ends", f.Ended)
+			close(tracker.letGo)
+			if tt.signals > 1 {
+				f.Kill(t) // says that its end is meant to be a bad one
+			}
+		})
+	}
+}
