@@ -15,6 +15,8 @@ type choice struct {
 	phase    Phase
 	side     side
 	followed bool
+	// absent says that no tracker has the object.
+	absent bool
 }
 
 // facts is what is known of an object that its request does not say.
@@ -97,6 +99,7 @@ func (s *Switchover) decideOpen(ctx context.Context, t *table, q *question, o ob
 		}
 	}
 	made := t.choose(chosen, q, o)
+	made.absent = f.outcome == absent
 	if q.write && s.doubtful(t, q, made, &f) {
 		return choice{}, unplaced(o, &f)
 	}

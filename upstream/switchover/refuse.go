@@ -3,6 +3,7 @@ package switchover
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"portico/mapping"
@@ -32,7 +33,9 @@ func unplaced(o object, f *facts) error {
 func divided(choices []choice, names [2]string) error {
 	lists := [2][]string{}
 	for _, made := range choices {
-		lists[made.side] = append(lists[made.side], made.object.String())
+		if name := made.object.String(); !slices.Contains(lists[made.side], name) {
+			lists[made.side] = append(lists[made.side], name)
+		}
 	}
 	return refuse("This would have to be written in two trackers, so nothing was changed. %s: %s. %s: %s. Send one request for each.",
 		names[oldSide], listed(lists[oldSide]), names[newSide], listed(lists[newSide]))

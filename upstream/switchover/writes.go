@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -28,10 +29,28 @@ func (s *Switchover) decideAll(ctx context.Context, t *table, q *question, objec
 // decideWrite decides for a write, which only one tracker may carry out.
 func (s *Switchover) decideWrite(ctx context.Context, t *table, q *question, objects []object) ([]choice, error) {
 	made, err := s.decideAll(ctx, t, q, objects)
-	if err == nil && !oneSide(made) {
-		err = divided(made, s.names)
+	if err != nil {
+		return nil, err
 	}
-	return made, err
+	withAbsent(made)
+	if !oneSide(made) {
+		return nil, divided(made, s.names)
+	}
+	return made, nil
+}
+
+// withAbsent sends what no tracker has where the first of the other objects goes,
+// so that the tracker says what is missing.
+func withAbsent(made []choice) {
+	first := slices.IndexFunc(made, func(c choice) bool { return !c.absent })
+	if first < 0 {
+		return
+	}
+	for i := range made {
+		if made[i].absent {
+			made[i].side, made[i].phase = made[first].side, made[first].phase
+		}
+	}
 }
 
 // write is a write on its way.

@@ -1,0 +1,123 @@
+package switchover
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/transport"
+	"portico/upstream/upstreamtest"
+)
+
+// serve starts a reference tracker and a client of it.
+func serve(t testing.TB, options tracker.Options) (*tracker.Server, *bugzilla.Client) {
+	t.Helper()
+	reference := tracker.New(options)
+	server := httptest.NewServer(reference)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { _ = reference.Close() })
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := transport.Chain(nil, transport.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stack.Close)
+	client, err := bugzilla.New(bugzilla.Options{
+		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: mapping.SplitOptions{Dir: t.TempDir()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference, client
+}
+
+// over opens a switchover over two reference trackers, of which the new one
+// shares the data of the old one if it follows.
+func over(t testing.TB, follows bool, rules ...Rule) (s *Switchover, old, candidate *tracker.Server) {
+	t.Helper()
+	old, first := serve(t, tracker.Options{})
+	behind := tracker.Options{}
+	if follows {
+		behind.Follows = old
+	}
+	candidate, second := serve(t, behind)
+	s, err := New(t.Context(), Options{
+		Old: "main", New: "next", Table: Table{Rules: rules},
+		Trackers: map[string]upstream.Tracker{"main": first, "next": second},
+		Locate:   map[string]Locator{"main": first, "next": second},
+		Split:    mapping.SplitOptions{Dir: t.TempDir()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s, old, candidate
+}
+
+// ofAttachmentsOnly leaves flag types out, of which some are in every product.
+var ofAttachmentsOnly = mapping.Operations()[3:]
+
+// fixtureKeys are the keys of the fixture's users.
+func fixtureKeys(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../test/wire/testdata/keys.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]string
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestContract(t *testing.T) {
+	lists := map[string][]Rule{
+		"reads ahead of writes": {always(PhaseNew, PhaseOld)},
+		"some of the callers":   {moved(Rule{Percent: new(50.0)}), always(PhaseOld, PhaseOld)},
+		"another product":       {moved(Rule{Products: []string{"No Such Product"}, Operations: ofAttachmentsOnly}), always(PhaseOld, PhaseOld)},
+		"attachments apart":     {moved(Rule{Products: []string{"TestProduct"}, Operations: ofAttachmentsOnly}), always(PhaseNew, PhaseOld)},
+		"odd names":             {{Name: "odd", Products: []string{"Product/With/Slash"}, Reads: PhaseNew, Writes: PhaseOld}, always(PhaseOld, PhaseOld)},
+	}
+	for _, phase := range Phases() {
+		lists[string(phase)] = []Rule{always(phase, phase)}
+	}
+	keys := fixtureKeys(t)
+	for name, rules := range lists {
+		t.Run(name, func(t *testing.T) {
+			upstreamtest.TestTracker(t, func(t *testing.T) upstreamtest.Subject {
+				s, _, _ := over(t, len(rules) > 1 || rules[0].Reads != rules[0].Writes, rules...)
+				return upstreamtest.Subject{Tracker: s, Keys: keys}
+			})
+		})
+	}
+}
+
+func TestEveryWriteGoesToOneTracker(t *testing.T) {
+	s, old, candidate := over(t, false, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
+	dev := upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
+	fixed := mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}
+	if _, err := s.UpdateAttachments(t.Context(), dev, fixed); err != nil {
+		t.Fatal(err)
+	}
+	if len(old.Journal()) != 0 || len(candidate.Journal()) != 1 {
+		t.Errorf("a write in the moved product: %v and %v", old.Journal(), candidate.Journal())
+	}
+	reply, err := s.BugAttachments(t.Context(), dev, mapping.AttachmentsRequest{Bugs: []string{"alias-one"}, Include: []string{"summary"}})
+	if got := text(t, reply.Document, err); got == "" {
+		t.Error("nothing was read")
+	}
+	if candidate.Requests()["attachment.list"] != 1 {
+		t.Errorf("the bug of the moved product was read elsewhere: %v", candidate.Requests())
+	}
+}

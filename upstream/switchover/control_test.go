@@ -1,0 +1,268 @@
+package switchover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/upstream"
+	"portico/upstream/state"
+)
+
+func openStore(t *testing.T, file string) *state.Store {
+	t.Helper()
+	store, err := state.Open(t.Context(), "sqlite:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// replica opens another switchover over the same store.
+func replica(t *testing.T, file string, rules ...Rule) *bench {
+	t.Helper()
+	b := openBench(t, rules...)
+	b.reopen(t, Options{Table: Table{Rules: rules}, Store: openStore(t, file), Poll: 5 * time.Millisecond})
+	return b
+}
+
+func TestChangesAreCompareAndSet(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) *bench{
+		"without a store": func(t *testing.T) *bench { return openBench(t, always(PhaseOld, PhaseOld)) },
+		"with a store": func(t *testing.T) *bench {
+			return replica(t, filepath.Join(t.TempDir(), "s.db"), always(PhaseOld, PhaseOld))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t)
+			version := b.Status(t.Context()).Version
+			next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
+			if err := b.Change(t.Context(), version, next, "ann", "to see"); err != nil {
+				t.Fatal(err)
+			}
+			status := b.Status(t.Context())
+			if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
+				t.Errorf("got %+v", status)
+			}
+			if got := b.by(t, "k", ofBugs("1")); got != "new" {
+				t.Errorf("a read goes to the %s tracker", got)
+			}
+			b.checkChangesRefused(t, version, next)
+			if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
+				t.Errorf("the history is %+v (%v)", history, err)
+			}
+		})
+	}
+}
+
+func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
+	t.Helper()
+	err := b.Change(t.Context(), former, next, "bob", "too late")
+	if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Present != former+1 || conflict.Actor != "ann" {
+		t.Errorf("a change of a former version: %v", err)
+	}
+	if _, ok := errors.AsType[*UnsignedError](b.Change(t.Context(), former+1, next, " ", "why")); !ok {
+		t.Error("a change without an actor was taken")
+	}
+	if _, ok := errors.AsType[*UnsignedError](b.Kill(t.Context(), "ann", "")); !ok {
+		t.Error("a kill without a reason was taken")
+	}
+	_, ok := errors.AsType[*InvalidError](b.Change(t.Context(), former+1, Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}, "bob", "behind"))
+	if !ok {
+		t.Error("rules with reads behind writes were taken")
+	}
+	if got := b.Status(t.Context()).Version; got != former+1 {
+		t.Errorf("refused changes made version %d", got)
+	}
+}
+
+func TestOneOfManyChangesWins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	replicas := []*bench{replica(t, file, always(PhaseOld, PhaseOld)), replica(t, file, always(PhaseOld, PhaseOld))}
+	version := replicas[0].Status(t.Context()).Version
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			rule := always(PhaseNew, PhaseOld)
+			err := replicas[i%2].Change(t.Context(), version, Table{Rules: []Rule{rule}}, fmt.Sprint("actor ", i), "a race")
+			if _, faster := errors.AsType[*ConflictError](err); err == nil {
+				won.Add(1)
+			} else if !faster {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of 8 changes of one version were made", won.Load())
+	}
+	history, err := replicas[1].History(t.Context(), 10)
+	if err != nil || len(history) != 2 {
+		t.Errorf("the history is %+v (%v)", history, err)
+	}
+}
+
+func TestReplicasFollowEachOther(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	one, two := replica(t, file, always(PhaseOld, PhaseOld)), replica(t, file, always(PhaseOld, PhaseOld))
+	goes := func(to string) func() bool {
+		return func() bool { return two.by(t, "k", ofBugs("1")) == to }
+	}
+	one.change(t, always(PhaseNew, PhaseNew))
+	eventually(t, "the other replica's change", goes("new"))
+	if err := one.Kill(t.Context(), "ann", "all burns"); err != nil {
+		t.Fatal(err)
+	}
+	if got := one.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("after the kill a read goes to the %s tracker", got)
+	}
+	eventually(t, "the other replica's kill", goes("old"))
+	if killed := two.Status(t.Context()).Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
+		t.Errorf("the other replica tells %+v of the kill", killed)
+	}
+	if two.Passthrough(caller("k"), false) != "old" {
+		t.Error("the passthrough is not killed")
+	}
+	// Other rules neither release the kill switch nor begin to count.
+	two.change(t, always(PhaseNew, PhaseOld))
+	if got := two.by(t, "k", ofBugs("1")); got != "old" || two.Status(t.Context()).Killed == nil {
+		t.Errorf("changed rules released the kill switch: %s", got)
+	}
+	again := replica(t, file, always(PhaseNew, PhaseNew))
+	if again.Status(t.Context()).Killed == nil {
+		t.Error("another configuration released the kill switch")
+	}
+	if err := two.Revive(t.Context(), "bob", "it is out"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the kill", func() bool { return one.Status(t.Context()).Killed == nil })
+	if got := two.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("after the revival a read goes to the %s tracker", got)
+	}
+	checkAudit(t, two.options.Store, actionRevive, actionChange, actionKill, actionChange)
+}
+
+func checkAudit(t *testing.T, store *state.Store, actions ...string) {
+	t.Helper()
+	records, err := store.Audit(t.Context(), 10)
+	if err != nil || len(records) != len(actions) {
+		t.Fatalf("the audit trail is %+v (%v)", records, err)
+	}
+	for i, record := range records {
+		if record.Action != actions[i] || record.Actor == "" || record.Reason == "" || len(record.Detail) == 0 {
+			t.Errorf("record %d is %+v, want %s", i, record, actions[i])
+		}
+	}
+}
+
+func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	one := replica(t, file, always(PhaseOld, PhaseOld))
+	one.change(t, always(PhaseNew, PhaseOld))
+	if same := replica(t, file, always(PhaseOld, PhaseOld)); same.by(t, "k", ofBugs("1")) != "new" {
+		t.Error("a restart lost what the admin API had changed")
+	}
+	other := replica(t, file, always(PhaseOldCompare, PhaseOld))
+	status := other.Status(t.Context())
+	if other.by(t, "k", ofBugs("1")) != "old" || status.Source != state.SourceConfig || status.Version != 3 {
+		t.Errorf("a changed configuration does not count: %+v", status)
+	}
+	eventually(t, "the other configuration", func() bool { return one.Status(t.Context()).Version == 3 })
+}
+
+func TestAKillCountsHereWithoutTheStore(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	b := replica(t, file, always(PhaseNew, PhaseNew))
+	if err := b.options.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Kill(t.Context(), "ann", "both burn"); err == nil {
+		t.Error("nothing was said of the store")
+	}
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("a read goes to the %s tracker", got)
+	}
+	eventually(t, "a word of the store", func() bool { return b.Status(t.Context()).Stale != "" })
+	if b.Status(t.Context()).Killed == nil {
+		t.Error("the kill was forgotten")
+	}
+}
+
+// weak is a ledger that fails while a test says so.
+type weak struct {
+	ledger
+	down atomic.Bool
+}
+
+var errStore = errors.New("the store is away")
+
+func (w *weak) CurrentRevision(ctx context.Context) (state.Revision, bool, error) {
+	if w.down.Load() {
+		return state.Revision{}, false, errStore
+	}
+	return w.ledger.CurrentRevision(ctx)
+}
+
+func (w *weak) Revise(ctx context.Context, expected int64, next state.Revision) (state.Revision, error) {
+	if w.down.Load() {
+		return state.Revision{}, errStore
+	}
+	return w.ledger.Revise(ctx, expected, next)
+}
+
+func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseNew))
+	store := &weak{ledger: b.ledger}
+	b.ledger = store
+	store.down.Store(true)
+	if err := b.Kill(t.Context(), "ann", "both burn"); !errors.Is(err, errStore) {
+		t.Errorf("got %v", err)
+	}
+	// Somebody else has changed the rules meanwhile.
+	revision, _, _ := store.ledger.CurrentRevision(t.Context())
+	if _, err := store.ledger.Revise(t.Context(), revision.Version, revision); err != nil {
+		t.Fatal(err)
+	}
+	store.down.Store(false)
+	if err := errors.Join(b.refresh(t.Context()), b.deliverKill(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	stored, _, err := store.CurrentRevision(t.Context())
+	if err != nil || killedIn(stored) == nil || b.Status(t.Context()).Killed == nil {
+		t.Errorf("the store has %s (%v)", stored.Table, err)
+	}
+	if err := b.Revive(t.Context(), "ann", "over"); err != nil || b.Status(t.Context()).Killed != nil {
+		t.Errorf("the kill does not end (%v)", err)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	tracker := &fake{name: "t"}
+	trackers := map[string]upstream.Tracker{"old": tracker, "new": tracker}
+	for name, options := range map[string]Options{
+		"no trackers": {Old: "old", New: "new", Table: Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}},
+		"one tracker": {Old: "old", New: "old", Trackers: trackers, Table: Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}},
+		"no rules":    {Old: "old", New: "new", Trackers: trackers},
+	} {
+		if _, err := New(t.Context(), options); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}

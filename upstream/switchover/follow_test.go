@@ -1,0 +1,209 @@
+package switchover
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// by names the tracker to which a call of a caller goes.
+func (b *bench) by(t *testing.T, key string, call upstream.Call) string {
+	t.Helper()
+	made, err := b.Explain(t.Context(), caller(key), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Tracker
+}
+
+// do makes a call that has to succeed.
+func (b *bench) do(t *testing.T, key string, call upstream.Call) {
+	t.Helper()
+	text(t, call.Make(t.Context(), b.Switchover, caller(key)).Document, nil)
+}
+
+func TestReadsFollowTheCallersOwnWrites(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseOld))
+	one := mapping.Scopes{{Product: "P1", Components: []string{"C"}}}
+	for _, c := range []struct {
+		write        upstream.Call
+		shows, apart []upstream.Call
+	}{
+		{attachTo("1"), []upstream.Call{ofBugs("1"), ofBugs("bug-1"), ofAttachments("1001")}, []upstream.Call{ofBugs("2"), ofAttachments("11"), typesOf("P1", "")}},
+		{attachTo("bug-2"), []upstream.Call{ofBugs("2"), ofBugs("BUG-2"), ofAttachments("1001")}, []upstream.Call{ofBugs("1")}},
+		{changing(31, 41), []upstream.Call{ofAttachments("31"), ofAttachments("041"), ofBugs("3"), ofBugs("bug-4")}, []upstream.Call{ofAttachments("32"), ofBugs("5")}},
+		{makingType(&one, nil), []upstream.Call{typesOf("p1", ""), typesOf("P1", "C"), typesOf("P1", "D")}, []upstream.Call{typesOf("P2", ""), ofBugs("1")}},
+		{makingType(nil, nil), []upstream.Call{typesOf("P2", ""), typesOf("Any", "C")}, []upstream.Call{ofBugs("1")}},
+		{changingTypes(1), []upstream.Call{typesOf("P9", "")}, []upstream.Call{ofBugs("1")}},
+	} {
+		b.memory = NewMemory()
+		b.old.next = 0
+		b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}})
+		b.do(t, "writer", c.write)
+		for _, read := range c.shows {
+			if got := b.by(t, "writer", read); got != "old" {
+				t.Errorf("%v after %v goes to the %s tracker", line(read), line(c.write), got)
+			}
+			if got := b.by(t, "another", read); got != "new" {
+				t.Errorf("%v of another caller goes to the %s tracker", line(read), got)
+			}
+		}
+		for _, read := range c.apart {
+			if got := b.by(t, "writer", read); got != "new" {
+				t.Errorf("%v, which %v does not concern, goes to the %s tracker", line(read), line(c.write), got)
+			}
+		}
+		b.clock.pass(time.Minute)
+		if got := b.by(t, "writer", c.shows[0]); got != "new" {
+			t.Errorf("%v goes to the %s tracker when the time is over", line(c.shows[0]), got)
+		}
+	}
+}
+
+func line(call upstream.Call) string {
+	method, target := call.Line()
+	return method + " " + target
+}
+
+func TestTheLastWriteCounts(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.do(t, "k", attachTo("1"))
+	b.change(t, always(PhaseNew, PhaseNew))
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("after the move the bug is read in the %s tracker", got)
+	}
+	b.do(t, "k", attachTo("bug-1"))
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("after another write the bug is read in the %s tracker", got)
+	}
+	b.change(t, always(PhaseOld, PhaseOld))
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("after the way back the bug is read in the %s tracker", got)
+	}
+	if err := b.Kill(t.Context(), "a", "r"); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("with the kill switch thrown the bug is read in the %s tracker", got)
+	}
+}
+
+func TestMemoryOutlivesAReload(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.do(t, "k", attachTo("1"))
+	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}})
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("after a reload the bug is read in the %s tracker", got)
+	}
+}
+
+func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&mapping.Error{Code: 50, Status: 400}, "new"},
+		{&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonBreakerOpen}, "new"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, "old"},
+		{fmt.Errorf("who knows"), "old"},
+	} {
+		b := openBench(t, always(PhaseNew, PhaseOld))
+		b.old.failing(c.err)
+		if answer := attachTo("1").Make(t.Context(), b.Switchover, caller("k")); answer.Err != c.err {
+			t.Fatalf("got %v, want %v", answer.Err, c.err)
+		}
+		if got := b.by(t, "k", ofBugs("1")); got != c.want {
+			t.Errorf("after %v the bug is read in the %s tracker, want %s", c.err, got, c.want)
+		}
+	}
+}
+
+func TestMemoryIsBoundedAndHoldsNoCredential(t *testing.T) {
+	m := NewMemory()
+	now := time.Unix(1, 0)
+	for i := range 3 * mostCallers {
+		who := caller(fmt.Sprint("SECRET", i))
+		for j := range 40 {
+			m.note(m.digest(&who), []object{{id: int64(j)}}, "old", now)
+		}
+	}
+	one := caller("SECRET")
+	for j := range 2 * mostByOne {
+		m.note(m.digest(&one), []object{{id: int64(j)}}, "old", now)
+	}
+	writes := m.since(m.digest(&one), now.Add(-time.Second))
+	if len(writes) != mostByOne || writes[len(writes)-1].object.id != 2*mostByOne-1 {
+		t.Errorf("%d writes of one caller are remembered, want the last %d", len(writes), mostByOne)
+	}
+	var sum int64
+	for _, element := range m.writers.entries {
+		sum += int64(len(element.Value.(*boundedEntry[digest, *writer]).value.writes))
+	}
+	if sum != m.written.Load() || sum > mostWrites || len(m.writers.entries) > mostCallers {
+		t.Errorf("%d writes of %d callers, counted as %d", sum, len(m.writers.entries), m.written.Load())
+	}
+	if strings.Contains(fmt.Sprintf("%+v", *m.writers), "SECRET") {
+		t.Error("a credential is remembered")
+	}
+	m.sweep(now)
+	if m.written.Load() != 0 || len(m.writers.entries) != 0 {
+		t.Errorf("%d writes are left when all are old", m.written.Load())
+	}
+}
+
+func TestStickyByCaller(t *testing.T) {
+	const callers = 20_000
+	at := func(i int, percent float64, name string) bool {
+		who := caller(fmt.Sprint("key-", i))
+		return share(name, &who) < percent/100
+	}
+	for _, percent := range []float64{0, 1, 10, 50, 99, 100} {
+		chosen, gone, both := 0, 0, 0
+		for i := range callers {
+			is := at(i, percent, "r")
+			if is {
+				chosen++
+			}
+			if is && !at(i, min(100, percent+5), "r") {
+				gone++
+			}
+			if is && at(i, percent, "another") {
+				both++
+			}
+		}
+		got := 100 * float64(chosen) / callers
+		if spread := 1.5; got < percent-spread || got > percent+spread {
+			t.Errorf("%v %% of callers are %.2f %%", percent, got)
+		}
+		if gone > 0 {
+			t.Errorf("%d callers are taken back when %v %% is raised", gone, percent)
+		}
+		if want := percent / 100; float64(both)/callers > want*want+0.02 {
+			t.Errorf("%d of %d callers are chosen by two rules of %v %%", both, callers, percent)
+		}
+	}
+}
+
+func TestTheSameCallerInOtherForms(t *testing.T) {
+	token := upstream.Caller{Credentials: upstream.Credentials{Token: "12-abc"}}
+	for name, same := range map[string]upstream.Caller{
+		"another token": {Credentials: upstream.Credentials{Token: "12-def"}, Address: "192.0.2.9"},
+		"cookies":       {Credentials: upstream.Credentials{Cookies: "a=b; Bugzilla_login=12; Bugzilla_logincookie=x"}},
+	} {
+		if share("r", &token) != share("r", &same) {
+			t.Errorf("%s of one user is another caller", name)
+		}
+	}
+	anonymous, elsewhere := upstream.Caller{Address: "192.0.2.1"}, upstream.Caller{Address: "192.0.2.2"}
+	if share("r", &anonymous) == share("r", &elsewhere) {
+		t.Error("two addresses are one caller")
+	}
+	// The first 53 bits of the SHA-256 of "\x01ra\x09192.0.2.1".
+	if got := share("r", &anonymous); got != 0.6960982095747983 {
+		t.Errorf("a caller's place is not the same in every process: %v", got)
+	}
+}

@@ -1,0 +1,250 @@
+package switchover
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// split is a switchover in which P1 and attachments from 15 on have moved.
+func split(t *testing.T) *bench {
+	return openBench(t, moved(Rule{Bugs: []Range{{1, 1}, {3, 3}}}), always(PhaseOld, PhaseOld))
+}
+
+func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
+	b := split(t)
+	reply, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{
+		Bugs: []string{"4", "1", "2", "3"}, Attachments: []string{"31", "21"}, Include: []string{"id"}, IfNoneMatch: "tag",
+	})
+	want := `{"bugs":{"4":[{"by":"old"}],"1":[{"by":"new"}],"2":[{"by":"old"}],"3":[{"by":"new"}]},` +
+		`"attachments":{"31":{"by":"new"},"21":{"by":"old"}}}`
+	if got := text(t, reply.Document, err); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, tracker := range []*fake{b.old, b.new} {
+		for _, call := range tracker.taken() {
+			if got := call.Attachments; !slices.Equal(got.Include, []string{"id"}) || got.IfNoneMatch != "" {
+				t.Errorf("the %s tracker was asked %+v", tracker.name, got)
+			}
+		}
+	}
+	if status := b.Status(t.Context()); status.Split != 1 {
+		t.Errorf("%d reads were split", status.Split)
+	}
+}
+
+func TestPartsAreAskedByAnOperationThatFits(t *testing.T) {
+	b := split(t)
+	reply, err := b.Attachment(t.Context(), caller("k"), mapping.AttachmentsRequest{Attachments: []string{"11"}, Bugs: []string{"2"}})
+	if got := text(t, reply.Document, err); got != `{"bugs":{"2":[{"by":"old"}]},"attachments":{"11":{"by":"new"}}}` {
+		t.Errorf("got %s", got)
+	}
+	if calls := b.old.taken(); len(calls) != 1 || calls[0].Operation != mapping.OpBugAttachments {
+		t.Errorf("the old tracker was asked %+v", calls)
+	}
+	if calls := b.new.taken(); len(calls) != 1 || calls[0].Operation != mapping.OpAttachment {
+		t.Errorf("the new tracker was asked %+v", calls)
+	}
+}
+
+func TestOnePartThatFailsFailsAll(t *testing.T) {
+	first, second := &mapping.Error{Code: 1, Status: 400}, &mapping.Error{Code: 2, Status: 400}
+	for _, c := range []struct{ old, new, want error }{{first, nil, first}, {nil, second, second}, {first, second, second}} {
+		b := split(t)
+		b.old.failing(c.old)
+		b.new.failing(c.new)
+		reply, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+		if err != c.want || reply.Document != nil {
+			t.Errorf("got %v, want %v, which comes first", err, c.want)
+		}
+	}
+}
+
+func TestWritesToTwoTrackersAreRefused(t *testing.T) {
+	b := split(t)
+	for _, c := range []struct {
+		call  upstream.Call
+		names []string
+	}{
+		{attachTo("2", "1", "bug-3"), []string{"old: bug 2", `new: bug 1, bug "bug-3"`}},
+		{changing(31, 41), []string{"old: attachment 41", "new: attachment 31"}},
+	} {
+		answer := c.call.Make(t.Context(), b.Switchover, caller("k"))
+		wantRefused(t, answer.Err, c.names...)
+	}
+	if len(b.old.taken())+len(b.new.taken()) > 0 {
+		t.Error("a refused write was sent")
+	}
+	if status := b.Status(t.Context()); status.Refused != 2 {
+		t.Errorf("%d writes were refused", status.Refused)
+	}
+	for want, call := range map[string]upstream.Call{"new": attachTo("1", "3"), "old": attachTo("2", "4")} {
+		if got := b.by(t, "k", call); got != want {
+			t.Errorf("%v goes to the %s tracker", line(call), got)
+		}
+	}
+}
+
+func TestAWriteToAnUnknownPlace(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	refused := changing(771).Make(t.Context(), b.Switchover, caller("k"))
+	wantRefused(t, refused.Err, "attachment 771")
+	hidden := attachTo("77").Make(t.Context(), b.Switchover, caller("k"))
+	if said, ok := hidden.Err.(*mapping.Error); !ok || said.Code != 102 {
+		t.Errorf("a hidden bug: got %v, want what the tracker says of it", hidden.Err)
+	}
+	if len(b.old.taken())+len(b.new.taken()) > 0 {
+		t.Error("a write went somewhere")
+	}
+	for _, call := range []upstream.Call{attachTo("99"), attachTo("none"), changing(5)} {
+		if got := b.by(t, "k", call); got != "old" {
+			t.Errorf("%v, of what does not exist, goes to the %s tracker", line(call), got)
+		}
+	}
+	if got := b.by(t, "k", attachTo("99", "1", "none")); got != "new" {
+		t.Errorf("what does not exist goes to the %s tracker, and not along with bug 1", got)
+	}
+}
+
+func TestFlagTypeWrites(t *testing.T) {
+	in := func(products ...string) *mapping.Scopes {
+		scopes := mapping.Scopes{}
+		for _, product := range products {
+			scopes = append(scopes, mapping.Scope{Product: product})
+		}
+		return &scopes
+	}
+	single := &mapping.Scopes{{Product: "P1", Components: []string{"C"}}}
+	other := &mapping.Scopes{{Product: "P1", Components: []string{"D"}}}
+	narrowed := changingTypes(1)
+	narrowed.UpdateFlagTypes.Inclusions = in("P2")
+	product := moved(Rule{Products: []string{"P1"}})
+	component := moved(Rule{Products: []string{"P1"}, Components: []string{"C"}})
+	for _, c := range []struct {
+		name string
+		rule Rule
+		call upstream.Call
+		want string // empty for refused
+	}{
+		{"create in the moved product", product, makingType(in("p1"), nil), "new"},
+		{"create elsewhere", product, makingType(in("P2", "P3"), nil), "old"},
+		{"create in both", product, makingType(in("P1", "P2"), nil), ""},
+		{"create everywhere", product, makingType(nil, nil), ""},
+		{"create everywhere but there", product, makingType(nil, in("P1")), "old"},
+		{"create nowhere", product, makingType(in(), nil), "old"},
+		{"create in a component of it", product, makingType(single, nil), "new"},
+		{"create in the moved component", component, makingType(single, nil), "new"},
+		{"create in another component", component, makingType(other, nil), "old"},
+		{"create in the product of the moved component", component, makingType(in("P1"), nil), ""},
+		{"create there but not in the component", component, makingType(in("P1"), single), "old"},
+		{"update in the moved product", product, changingTypes(1), "new"},
+		{"update elsewhere", product, changingTypes(2, 7), "old"},
+		{"update in both", product, changingTypes(3), ""},
+		{"update of one everywhere", product, changingTypes(4), ""},
+		{"update of two", product, changingTypes(1, 2), ""},
+		{"update of one not seen", product, changingTypes(1, 99), ""},
+		{"update in the moved component", component, changingTypes(5), "new"},
+		{"update in another component", component, changingTypes(6), "old"},
+		{"update of the product of the component", component, changingTypes(1), ""},
+		{"update that moves the type", product, narrowed, ""},
+		{"every caller's", moved(Rule{Callers: []string{"ci"}}), changingTypes(4), "new"},
+		{"by operation", moved(Rule{Operations: []mapping.Operation{mapping.OpUpdateFlagTypes}}), changingTypes(99), "new"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := openBench(t, c.rule, always(PhaseOld, PhaseOld))
+			made, err := b.Explain(t.Context(), caller("key-ci"), c.call)
+			if c.want == "" {
+				wantRefused(t, err)
+			} else if err != nil || made.Tracker != c.want {
+				t.Errorf("got %+v (%v), want %s", made, err, c.want)
+			}
+		})
+	}
+}
+
+// shadow remembers what it was told, and gives a document of its own.
+type shadow struct {
+	mu   sync.Mutex
+	told []upstream.Sides
+	last upstream.Answer
+}
+
+func (s *shadow) Answered(
+	_ context.Context, _ upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Answer,
+) *mapping.Document {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told, s.last = append(s.told, sides), answer
+	if call.Operation == mapping.OpFlagTypes && answer.Document != nil {
+		return mapping.NewDocument([]byte(`"seen"`))
+	}
+	return answer.Document
+}
+
+func (s *shadow) taken() []upstream.Sides {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.told
+	s.told = nil
+	return told
+}
+
+func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
+	seen := &shadow{}
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	oldFirst, newFirst := upstream.Sides{Answered: "old", Other: "new"}, upstream.Sides{Answered: "new", Other: "old"}
+	for phase, want := range map[Phase][]upstream.Sides{PhaseOld: nil, PhaseOldCompare: {oldFirst}, PhaseNewCompare: {newFirst}, PhaseNew: nil} {
+		b.reopen(t, Options{Table: Table{Rules: []Rule{always(phase, phase)}}, Shadow: seen, Follow: -1})
+		for _, call := range []upstream.Call{typesOf("P1", ""), ofBugs("1"), ofAttachments("11"), attachTo("1"), changing(11), makingType(nil, nil), changingTypes(1)} {
+			b.do(t, "k", call)
+			if got := seen.taken(); !slices.Equal(got, want) {
+				t.Errorf("%s in phase %s: told %v, want %v", call.Operation, phase, got, want)
+			}
+		}
+	}
+	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}, Shadow: seen})
+	reply, err := b.FlagTypes(t.Context(), caller("k"), mapping.FlagTypesRequest{Product: "P"})
+	if got := text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
+		t.Errorf("got %s with %+v, want the shadow's document and the cache's word", got, reply.Cache)
+	}
+	b.old.failing(errDown)
+	if _, err := b.FlagTypes(t.Context(), caller("k"), mapping.FlagTypesRequest{Product: "P"}); err != errDown || seen.last.Err != errDown {
+		t.Errorf("the error %v was shown as %v", err, seen.last.Err)
+	}
+}
+
+func TestAWriteWaitsForOneUnderFormerRules(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
+	first := make(chan error, 1)
+	go func() { first <- attachTo("1").Make(t.Context(), b.Switchover, caller("a")).Err }()
+	<-b.old.begun
+	b.change(t, always(PhaseNew, PhaseNew))
+	b.do(t, "b", attachTo("2"))
+	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	answer := attachTo("1").Make(short, b.Switchover, caller("b"))
+	if said, ok := answer.Err.(*mapping.Error); !ok || said.Status != 503 || said.Unknown || said.Reason != mapping.ReasonSwitchover {
+		t.Errorf("got %v, want that the other write is still under way", answer.Err)
+	}
+	second := make(chan error, 1)
+	go func() { second <- attachTo("1").Make(t.Context(), b.Switchover, caller("b")).Err }()
+	close(b.old.hold)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if calls := b.new.taken(); len(calls) != 2 {
+		t.Errorf("the new tracker got %d writes, want 2", len(calls))
+	}
+	if len(b.flights.running) != 0 {
+		t.Errorf("%d objects are still being written", len(b.flights.running))
+	}
+}
