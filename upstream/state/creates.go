@@ -17,7 +17,7 @@ import (
 const (
 	createAge   = 24 * time.Hour
 	createPrune = time.Minute
-	mostCreates = 65_536
+	mostCreates = 16_384
 )
 
 // BeginCreate claims the fingerprint of a create for a day. Where somebody else has

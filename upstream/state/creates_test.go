@@ -95,7 +95,7 @@ func TestCreateExpires(t *testing.T) {
 }
 
 func TestCreatesAreBounded(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		key := "CAST('k' || n AS BLOB)"

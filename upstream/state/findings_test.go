@@ -117,7 +117,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 }
 
 func TestFindingsHaveABound(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		fill(t, s, mostFindings-1, `INSERT INTO portico_findings
 			(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)

@@ -81,7 +81,7 @@ func TestOneRevisionWinsPerVersion(t *testing.T) {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		fill(t, s, mostRevisions, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at) SELECT n, '', '', '', '', '', n`)
 		_, err := s.Revise(t.Context(), mostRevisions, Revision{})
@@ -93,7 +93,7 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 func TestAuditIsBounded(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		fill(t, s, mostRecords, `INSERT INTO portico_audit (at, actor, action, subject, reason) SELECT n, 'a', 'b', 'c', 'd'`)

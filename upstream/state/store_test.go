@@ -18,6 +18,13 @@ func onEvery(t *testing.T, test func(t *testing.T, dsn string)) {
 	onShared(t, test)
 }
 
+// onQuick does so where a file would only make a long test longer.
+func onQuick(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) { test(t, memory) })
+	t.Run("postgres", func(t *testing.T) { test(t, newDatabase(t)) })
+}
+
 // onShared does so with those that several Stores can have.
 func onShared(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
