@@ -99,7 +99,7 @@ func sift(lasting, varied, changed []Difference) sifted {
 			return v.Rule == "" && v.Path == d.Path && familyOf(d.Class) != "" && familyOf(v.Class) == familyOf(d.Class)
 		}):
 			s.noisy++
-		case slices.ContainsFunc(changed, func(v Difference) bool { return v.Rule == "" && v.Pointer == d.Pointer }):
+		case mayMove(d.Class) && slices.ContainsFunc(changed, func(v Difference) bool { return v.Rule == "" && v.Pointer == d.Pointer }):
 			s.moved++
 		default:
 			s.confirmed = append(s.confirmed, d)
@@ -107,6 +107,10 @@ func sift(lasting, varied, changed []Difference) sifted {
 	}
 	return s
 }
+
+// mayMove is true for what a candidate shows that is late: an older value, or none
+// yet. What it leaves out, or writes as another type, it does whatever the value is.
+func mayMove(class Class) bool { return familyOf(class) != "" || class == ClassNull }
 
 // conclude ends a comparison: with confirmed differences, or without.
 func (c *Canary) conclude(j *job, confirmed []Difference, kind string, otherwise Outcome) {

@@ -2,10 +2,7 @@ package canary
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"os"
 )
@@ -27,7 +24,7 @@ type spool struct {
 	file   *os.File
 	onDisk int64
 	size   int64
-	digest hash.Hash // set when the answer is longer than most
+	digest *looseDigest // set when the answer is longer than most
 }
 
 // Write implements io.Writer. It fails with errSpoolFull, or as files do.
@@ -95,8 +92,8 @@ func (s *spool) overflow(p []byte) error {
 }
 
 // sum hashes what is kept.
-func (s *spool) sum() (hash.Hash, error) {
-	digest := sha256.New()
+func (s *spool) sum() (*looseDigest, error) {
+	digest := newLooseDigest()
 	_, err := io.Copy(digest, s.reader())
 	return digest, err
 }
@@ -109,7 +106,7 @@ func (s *spool) reader() io.Reader {
 	return io.NewSectionReader(s.file, 0, s.onDisk)
 }
 
-// payload is size and digest of the whole answer.
+// payload is size and looseDigest of the whole answer.
 func (s *spool) payload() (Payload, error) {
 	digest := s.digest
 	if digest == nil {
@@ -118,7 +115,7 @@ func (s *spool) payload() (Payload, error) {
 			return Payload{}, err
 		}
 	}
-	return Payload{Size: s.size, SHA256: hex.EncodeToString(digest.Sum(nil))}, nil
+	return Payload{Size: s.size, SHA256: digest.text()}, nil
 }
 
 // release gives memory and file back.

@@ -1,0 +1,152 @@
+package canary_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/canary"
+)
+
+// upload attaches content to bug 1 and gives the new id.
+func upload(t *testing.T, to upstream.Tracker, caller upstream.Caller, content []byte) string {
+	t.Helper()
+	name, summary, kind := "large.bin", "large", "application/octet-stream"
+	blob := mapping.BlobFromRaw(content)
+	defer blob.Close()
+	call := upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{
+		Bugs: []string{"1"}, Data: blob, FileName: &name, Summary: &summary, ContentType: &kind,
+	}}
+	answer := call.Make(t.Context(), to, caller)
+	if answer.Err != nil {
+		t.Fatal(answer.Err)
+	}
+	text, err := answer.Document.Load(mapping.SplitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(text[strings.IndexByte(string(text), '['):]), "[]} ")
+}
+
+// largeWorld has an attachment of 10 MB on both trackers, on the candidate with
+// another content if it is spoilt.
+func largeWorld(t *testing.T, spoilt bool, tune func(*canary.Options)) (w *world, id string) {
+	t.Helper()
+	roomy := tracker.Options{Params: tracker.Params{MaxAttachmentSize: 20_000}}
+	w = newWorld(t, worldOptions{old: roomy, fresh: roomy, tune: tune})
+	content := make([]byte, 10<<20)
+	source := rand.NewChaCha8([32]byte{1})
+	_, _ = source.Read(content)
+	id = upload(t, w.client, w.caller, content)
+	if spoilt {
+		content[9<<20]++
+	}
+	if other := upload(t, dial(t, w.fresh.url, transportOptions()), w.caller, content); other != id {
+		t.Fatalf("the ids are %s and %s", id, other)
+	}
+	return w, id
+}
+
+// TestLargeAttachmentsAreCompared, byte by byte of their content, and not dropped.
+func TestLargeAttachmentsAreCompared(t *testing.T) {
+	dir := t.TempDir()
+	keep := func(o *canary.Options) { o.Split.Dir = dir }
+	w, id := largeWorld(t, false, keep)
+	for range 3 {
+		w.make(attachment(id))
+	}
+	if got := w.sum(""); len(got.Dropped) != 0 || got.Compared != 3 || len(w.findings()) != 0 {
+		t.Errorf("got %+v and found %q, want 3 compared", got, w.findings())
+	}
+	w, id = largeWorld(t, true, keep)
+	w.make(attachment(id))
+	if got := w.findings(); len(got) != 1 || got[0] != "attachment.get digest $.attachments[*].data" {
+		t.Errorf("found %q, want another content", got)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%d files are left (%v)", len(left), err)
+	}
+	if load := w.canary.Load(); load != (canary.Load{}) {
+		t.Errorf("got %+v at the end, want nothing", load)
+	}
+}
+
+// TestBeyondTheCapDigestsAreCompared, and the finding says so.
+func TestBeyondTheCapDigestsAreCompared(t *testing.T) {
+	w, id := largeWorld(t, true, func(o *canary.Options) { o.MaxBody = 4 << 20 })
+	w.make(attachment(id))
+	if got := w.sum(""); len(got.Dropped) != 0 || got.Confirmed != 1 {
+		t.Errorf("got %+v, want it compared", got)
+	}
+	list, err := w.store.Findings(t.Context())
+	if err != nil || len(list) != 1 || list[0].Class != "digest" {
+		t.Fatalf("found %+v (%v), want another digest", list, err)
+	}
+	if !strings.Contains(list[0].Note, "digest") {
+		t.Errorf("the finding says %q and nothing of digests", list[0].Note)
+	}
+}
+
+// TestNoMoreRoomDrops: all files together have a bound.
+func TestNoMoreRoomDrops(t *testing.T) {
+	w, id := largeWorld(t, false, func(o *canary.Options) { o.MaxBody = 16 << 20 })
+	var open []*mapping.Document
+	for range 6 {
+		answer := attachment(id).Make(t.Context(), w.client, w.caller)
+		if answer.Err != nil {
+			t.Fatal(answer.Err)
+		}
+		document := w.canary.Answered(t.Context(), w.caller, attachment(id), sides, answer)
+		if n, err := document.WriteTo(discard{}); err != nil || n < 13<<20 {
+			t.Fatalf("the client got %d bytes (%v)", n, err)
+		}
+		open = append(open, document)
+	}
+	waitFor(t, func() bool { return w.canary.Load().Disk >= 50<<20 })
+	if disk := w.canary.Load().Disk; disk > 64<<20 {
+		t.Errorf("%d bytes are in files", disk)
+	}
+	for _, document := range open {
+		_ = document.Close()
+	}
+	got := w.sum("")
+	if got.Dropped[string(canary.DropSpool)] == 0 || got.Compared == 0 || got.Compared+got.Dropped[string(canary.DropSpool)] != 6 {
+		t.Errorf("got %+v, want some compared and some dropped for want of room", got)
+	}
+	if load := w.canary.Load(); load != (canary.Load{}) {
+		t.Errorf("got %+v at the end, want nothing", load)
+	}
+}
+
+func TestReplyOf(t *testing.T) {
+	options := canary.CaptureOptions{Operation: mapping.OpAttachment, MaxBody: 1 << 20, Split: mapping.SplitOptions{Dir: t.TempDir()}}
+	text := `{"attachments":{"1":{"data":"aGVsbG8="}},"bugs":{}}`
+	document := mapping.NewDocument([]byte(text))
+	document.ETag = "x"
+	reply, err := canary.ReplyOf(t.Context(), upstream.Answer{Document: document}, options)
+	if err != nil || reply.Status != 200 || len(reply.Payloads) != 1 || reply.Payloads[0].Size != 5 || reply.Header["etag"] != "sent" {
+		t.Errorf("got %+v (%v)", reply, err)
+	}
+	if bytes.Contains(reply.Body, []byte("aGVsbG8")) {
+		t.Errorf("the content is in %s", reply.Body)
+	}
+	options.Digest = true
+	reply, err = canary.ReplyOf(t.Context(), upstream.Answer{Document: mapping.NewDocument([]byte(text))}, options)
+	if err != nil || reply.Body != nil || reply.Digest == nil || reply.Digest.Size != int64(len(text)) {
+		t.Errorf("got %+v (%v), want the digest", reply, err)
+	}
+	reply, err = canary.ReplyOf(t.Context(), upstream.Answer{Document: mapping.NewDocument([]byte(`{"a"`))}, options)
+	if err != nil || reply.Digest == nil {
+		t.Errorf("got %+v (%v), want the digest of what is no JSON", reply, err)
+	}
+	options.Digest = false
+	reply, err = canary.ReplyOf(t.Context(), upstream.Answer{Document: mapping.NewDocument([]byte(`{"a"`))}, options)
+	if err != nil || reply.Failure != "bad-answer" {
+		t.Errorf("got %+v (%v), want a failure", reply, err)
+	}
+}

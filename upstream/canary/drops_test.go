@@ -1,0 +1,311 @@
+package canary_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/canary"
+	"portico/upstream/transport"
+)
+
+var sides = upstream.Sides{Answered: oldName, Other: newName}
+
+// holding keeps requests waiting until they are released.
+func holding(entered, release chan struct{}) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			entered <- struct{}{}
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func TestFullQueueDrops(t *testing.T) {
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	w := newWorld(t, worldOptions{
+		around: holding(entered, release),
+		tune:   func(o *canary.Options) { o.Workers, o.Queue = 1, 2 },
+	})
+	w.make(flagTypes("TestProduct"))
+	<-entered // the worker has it
+	for range 5 {
+		w.make(flagTypes("TestProduct"))
+	}
+	if got := w.canary.Load(); got.Queued != 2 || got.Pending != 3 || got.Memory == 0 {
+		t.Errorf("got %+v, want 2 queued of 3", got)
+	}
+	close(release)
+	got := w.sum("")
+	if got.Compared != 3 || got.Dropped[string(canary.DropQueueFull)] != 3 || len(got.Dropped) != 1 {
+		t.Errorf("got %+v, want 3 compared and 3 dropped", got)
+	}
+	if got := w.canary.Load(); got != (canary.Load{}) {
+		t.Errorf("got %+v at the end, want nothing", got)
+	}
+}
+
+func TestRateLimitDrops(t *testing.T) {
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.PerSecond = 2 }})
+	for range 40 {
+		w.make(flagTypes("TestProduct"))
+	}
+	got := w.sum("")
+	if got.Compared < 2 || got.Compared > 12 || got.Compared+got.Dropped[string(canary.DropRateLimit)] != 40 || len(got.Dropped) != 1 {
+		t.Errorf("got %+v, want about 2 compared and the others dropped", got)
+	}
+}
+
+func TestConfirmationsAreBounded(t *testing.T) {
+	w := newWorld(t, worldOptions{
+		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
+		tune:  func(o *canary.Options) { o.Queue, o.ConfirmAfter = 2, time.Minute },
+	})
+	for range 10 {
+		w.make(flagTypes("TestProduct"))
+		waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 0 && load.Pending == load.Waiting })
+	}
+	if load := w.canary.Load(); load.Waiting != 2 || load.Pending != 2 {
+		t.Errorf("got %+v, want 2 waiting", load)
+	}
+	if err := w.canary.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tallies, err := w.store.Tallies(t.Context(), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := map[string]int64{}
+	for _, tally := range tallies {
+		for reason, n := range tally.Dropped {
+			dropped[reason] += n
+		}
+	}
+	if dropped[string(canary.DropConfirmFull)] != 8 || dropped[string(canary.DropClosed)] != 2 {
+		t.Errorf("dropped %v, want 8 that found no room and 2 at the end", dropped)
+	}
+}
+
+func waitFor(t *testing.T, met func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !met(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to that")
+		}
+	}
+}
+
+// TestAnswersThatAreNotCompared: each has a reason of its own.
+func TestAnswersThatAreNotCompared(t *testing.T) {
+	failed := func(reason mapping.Reason) upstream.Answer {
+		return upstream.Answer{Err: &mapping.Error{Code: 1, Status: 500, Message: "m", Reason: reason}}
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		name   string
+		ctx    context.Context
+		sides  upstream.Sides
+		answer upstream.Answer
+		want   canary.DropReason
+	}{
+		{"304", t.Context(), sides, upstream.Answer{Document: &mapping.Document{NotModified: true}}, canary.DropNotModified},
+		{"timeout", t.Context(), sides, failed(mapping.ReasonTimeout), canary.DropAnsweredFailed},
+		{"unreachable", t.Context(), sides, failed(mapping.ReasonUnreachable), canary.DropAnsweredFailed},
+		{"bad answer", t.Context(), sides, failed(mapping.ReasonBadAnswer), canary.DropAnsweredFailed},
+		{"refused", t.Context(), sides, failed(mapping.ReasonInvalid), canary.DropOwnError},
+		{"canceled", t.Context(), sides, failed(mapping.ReasonCanceled), canary.DropUnread},
+		{"gone", gone, sides, upstream.Answer{Err: context.Canceled}, canary.DropUnread},
+		{"own mistake", t.Context(), sides, upstream.Answer{Err: errors.New("x")}, canary.DropOwnError},
+		{"nothing", t.Context(), sides, upstream.Answer{}, canary.DropOwnError},
+		{"unknown tracker", t.Context(), upstream.Sides{Answered: oldName, Other: "other"}, failed(""), canary.DropUnknown},
+		{"the same twice", t.Context(), upstream.Sides{Answered: newName, Other: newName}, failed(""), canary.DropUnknown},
+		{"no JSON", t.Context(), sides, upstream.Answer{Document: mapping.NewDocument([]byte(`{"a":1,"a":2}`))}, canary.DropUnreadable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{})
+			document := w.canary.Answered(c.ctx, w.caller, flagTypes("TestProduct"), c.sides, c.answer)
+			if err := document.Close(); err != nil {
+				t.Error(err)
+			}
+			w.dropped(c.want, 1)
+		})
+	}
+}
+
+func TestClientThatHangsUpDrops(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	answer := attachment("4").Make(t.Context(), w.client, w.caller)
+	document := w.canary.Answered(t.Context(), w.caller, attachment("4"), sides, answer)
+	if err := document.Close(); err != nil { // a megabyte that nobody has read
+		t.Error(err)
+	}
+	w.dropped(canary.DropUnread, 1)
+}
+
+func TestCallersWithoutCredentialsForBothDrop(t *testing.T) {
+	for name, c := range map[string]struct {
+		caller upstream.Caller
+		policy func(upstream.Caller, string) (upstream.Caller, bool)
+	}{
+		"cookies": {upstream.Caller{Credentials: upstream.Credentials{Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}}, nil},
+		"policy": {upstream.Caller{}, func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
+			return caller, tracker != newName
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Caller = c.policy }})
+			w.caller = c.caller
+			w.make(flagTypes("TestProduct"))
+			w.dropped(canary.DropCredentials, 1)
+		})
+	}
+}
+
+// TestTheOtherTrackerIsToldWhatItIsFor: role, credential, and no cookies.
+func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
+	seen := make(chan http.Header, 1)
+	w := newWorld(t, worldOptions{around: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			seen <- r.Header.Clone()
+			if r.URL.Query().Get("Bugzilla_api_key") == "" {
+				t.Error("the credential was not forwarded")
+			}
+			next.ServeHTTP(w, r)
+		})
+	}})
+	w.caller.Credentials.Cookies = "Bugzilla_login=1"
+	w.make(flagTypes("TestProduct"))
+	if header := <-seen; header.Get("Portico-Role") != "shadow" || header.Get("Cookie") != "" {
+		t.Errorf("the candidate was asked with %v", header)
+	}
+	if got := w.sum(""); got.Same != 1 {
+		t.Errorf("got %+v, want it compared", got)
+	}
+}
+
+func TestUnreachableCandidateDrops(t *testing.T) {
+	w := newWorld(t, worldOptions{transport: transport.Options{
+		Retry: transport.RetryOptions{Tries: 1}, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
+	}})
+	w.fresh.host.Close()
+	for range 4 {
+		w.make(flagTypes("TestProduct"))
+		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	}
+	got := w.sum("")
+	if got.Dropped[string(canary.DropUnreachable)] != 2 || got.Dropped[string(canary.DropBreaker)] != 2 || got.Compared != 0 {
+		t.Errorf("got %+v, want 2 dropped as unreachable and 2 by the breaker", got)
+	}
+}
+
+func TestOverloadedCandidateDrops(t *testing.T) {
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	w := newWorld(t, worldOptions{
+		around:    holding(entered, release),
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, Queue: -1}},
+	})
+	w.make(flagTypes("TestProduct"))
+	<-entered
+	w.make(flagTypes("TestProduct"))
+	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
+	close(release)
+	if got := w.sum(""); got.Dropped[string(canary.DropOverload)] != 1 || got.Same != 1 {
+		t.Errorf("got %+v, want one dropped and one compared", got)
+	}
+}
+
+func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	answer := attachment("4").Make(t.Context(), w.client, w.caller)
+	began := w.canary.Answered(t.Context(), w.caller, attachment("4"), sides, answer)
+	if err := w.canary.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := began.WriteTo(discard{})
+	if err != nil || n < 1_000_000 {
+		t.Errorf("the client read %d bytes (%v)", n, err)
+	}
+	if err := began.Close(); err != nil {
+		t.Error(err)
+	}
+	w.make(flagTypes("TestProduct"))
+	w.make(attachment("4"))
+	w.dropped(canary.DropClosed, 3)
+	if err := w.canary.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+	if load := w.canary.Load(); load != (canary.Load{}) {
+		t.Errorf("got %+v, want nothing held", load)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func TestSamplingIsChangedLive(t *testing.T) {
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{} }})
+	w.make(flagTypes("TestProduct"))
+	w.canary.SetSampling(canary.Sampling{Operations: map[mapping.Operation]float64{mapping.OpFlagTypes: 1}})
+	w.make(flagTypes("TestProduct"))
+	w.make(attachment("1"))
+	if got := w.sum(""); got.Compared != 1 || len(got.Dropped) != 0 {
+		t.Errorf("got %+v, want one compared", got)
+	}
+	if got := w.canary.Sampling(); got.Operations[mapping.OpFlagTypes] != 1 || got.Default != 0 {
+		t.Errorf("the sampling is %+v", got)
+	}
+	w.canary.SetSampling(canary.Sampling{Default: 0.25})
+	for range 400 {
+		w.make(flagTypes("NoSuchProduct"))
+	}
+	if got := w.sum(""); got.Compared < 40 || got.Compared > 180 {
+		t.Errorf("%d of 400 were compared, want about 100", got.Compared-1)
+	}
+}
+
+// TestStickySamplingTakesCallers: all calls of a caller or none, whoever it is.
+func TestStickySamplingTakesCallers(t *testing.T) {
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{Default: 0.5, Sticky: true} }})
+	refused := upstream.Answer{Err: &mapping.Error{Code: 1, Reason: mapping.ReasonInvalid}}
+	taken := 0
+	for i := range 200 {
+		caller := upstream.Caller{Address: "192.0.2.1", Credentials: upstream.Credentials{APIKey: "key" + strconv.Itoa(i)}}
+		if i%2 == 0 {
+			caller = upstream.Caller{Address: "198.51.100." + strconv.Itoa(i)}
+		}
+		before := w.sum("").Dropped[string(canary.DropOwnError)]
+		for range 3 {
+			w.canary.Answered(t.Context(), caller, flagTypes("TestProduct"), sides, refused)
+		}
+		switch n := w.sum("").Dropped[string(canary.DropOwnError)] - before; n {
+		case 0:
+		case 3:
+			taken++
+		default:
+			t.Fatalf("%d of 3 calls of one caller were taken", n)
+		}
+	}
+	if taken < 50 || taken > 150 {
+		t.Errorf("%d of 200 callers were taken, want about 100", taken)
+	}
+}
+
+func TestBadSamplingIsFound(t *testing.T) {
+	for _, bad := range []canary.Sampling{{Default: -1}, {Default: 1.5}, {Operations: map[mapping.Operation]float64{"x": 1}}} {
+		if bad.Validate() == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+}
