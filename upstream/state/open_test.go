@@ -39,18 +39,6 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestUnreadableFolder(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Log("root may write everywhere; a folder that is a file is tried elsewhere")
-		return
-	}
-	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o500))
-	if _, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "portico.db")); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("got %v, want that it is not permitted", err)
-	}
-}
-
 func TestPasswordIsInNoError(t *testing.T) {
 	free, err := freeAddr()
 	must(t, err)

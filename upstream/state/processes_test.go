@@ -9,8 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,6 +142,80 @@ func process(t *testing.T, job, dsn string) (cmd *exec.Cmd, in io.Writer, out *b
 		_ = cmd.Wait()
 	})
 	return cmd, stdin, bufio.NewReader(stdout)
+}
+
+// TestUnreadableFolder opens a database where only its owner may look, or nobody may
+// write. Root may do everything, so another account tries there.
+func TestUnreadableFolder(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o500))
+	account := &server{dir: t.TempDir()}
+	must(t, account.findAccount())
+	cmd := exec.Command(os.Args[0])
+	if account.account != nil {
+		cmd.Path = publicCopy(t, os.Args[0])
+	}
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), jobVariable+"="+briefly, addressVariable+"=sqlite:"+filepath.Join(dir, "portico.db"))
+	cmd.Stdin = strings.NewReader("\n")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account.account}
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "state: opening the database: ") || !strings.Contains(string(out), "permission denied") {
+		t.Errorf("got %v and %q, want that it is not permitted", err, out)
+	}
+}
+
+// publicCopy copies a program to where everybody may run it.
+func publicCopy(t *testing.T, program string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "portico-state-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	must(t, os.Chmod(dir, 0o755))
+	text, err := os.ReadFile(program)
+	must(t, err)
+	program = filepath.Join(dir, "program")
+	must(t, os.WriteFile(program, text, 0o755))
+	return program
+}
+
+// TestResetsAmongAdditions has everybody change the same rows in the order of his
+// own table. PostgreSQL ends one of two that wait for each other.
+func TestResetsAmongAdditions(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		stores := []*Store{open(t, dsn), open(t, dsn)}
+		var all sync.WaitGroup
+		for i := range jobs {
+			all.Go(func() {
+				for range 4 * perJob {
+					if err := addAll(stores[i%2], i == 0); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// addAll adds to all that belongs to a campaign, and may start another one.
+func addAll(s *Store, reset bool) error {
+	ctx := context.Background()
+	if reset {
+		return s.StartCampaign(ctx, "ada", "again")
+	}
+	var tallies []Tally
+	for minute := range 6 {
+		tally := someTally()
+		tally.At = tally.At.Add(-time.Duration(minute) * time.Minute)
+		tallies = append(tallies, tally)
+	}
+	return errors.Join(
+		s.AddTallies(ctx, tallies),
+		s.AddRuleUses(ctx, []RuleUse{{"b", 1, future}, {"a", 1, future}, {"c", 1, future}}),
+		s.RecordFinding(ctx, Finding{Signature: "a"}, []byte("{}"), 2),
+	)
 }
 
 func TestProcessesAtOnce(t *testing.T) {
