@@ -126,7 +126,9 @@ func (i item) lines(indent, label, sign string) []line {
 	text := pretty(i.value, indent)
 	var all []line
 	for part := range strings.SplitSeq(text, "\n") {
-		all = append(all, line{Indent: indent, Label: label, Value: strings.TrimPrefix(part, indent), Sign: sign})
+		value := strings.TrimLeft(part, " ")
+		deeper := strings.TrimPrefix(part[:len(part)-len(value)], indent)
+		all = append(all, line{Indent: indent + deeper, Label: label, Value: value, Sign: sign})
 		label = ""
 	}
 	all[len(all)-1].Comma = i.ending()

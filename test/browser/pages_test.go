@@ -1,0 +1,174 @@
+package browser
+
+import (
+	"context"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"portico/proxy/admin"
+	"portico/proxy/admin/pages"
+	"portico/test/browser/made"
+)
+
+// serveMade serves the pages with made-up data and gives their base.
+func serveMade(t *testing.T) (base string, found *made.Canary) {
+	t.Helper()
+	now := time.Now()
+	comparison, moving := made.NewCanary(now), made.NewSwitchover(now)
+	handler, err := admin.New(admin.Options{
+		Metrics: admin.NewMetrics(),
+		Status: func(context.Context) any {
+			return map[string]any{"version": "1.0", "trackers": map[string]any{"current": map[string]any{"slots": 64}}}
+		},
+		Pages: []admin.Page{
+			pages.CanaryPages(comparison, comparison, pages.CanaryOptions{
+				Facade: "http://127.0.0.1:8080", Trackers: map[string]string{"current": "http://127.0.0.1:8081/", "candidate": "http://127.0.0.1:8082/"}, Switchover: true,
+			}),
+			pages.SwitchoverPages(moving),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL, comparison
+}
+
+// looks are the windows that the pages are judged in.
+func looks() []look {
+	return []look{{width: 1280}, {width: 1280, dark: true}, {width: 400}, {width: 400, dark: true}}
+}
+
+func TestEveryPageInEveryLook(t *testing.T) {
+	base, found := serveMade(t)
+	report, _ := found.Report(t.Context())
+	browser := openBrowser(t, base, looks()[0])
+	for name, path := range map[string]string{
+		"status": "/", "overview": "/canary", "findings": "/canary/findings?status=open", "all-findings": "/canary/findings",
+		"finding": "/canary/findings/" + report.Findings[0].Signature, "finding-long": "/canary/findings/" + report.Findings[4].Signature,
+		"rules": "/canary/rules", "switchover": "/switchover",
+	} {
+		for _, l := range looks() {
+			browser.wear(l)
+			browser.visit(path)
+			browser.do("open what is folded", chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => d.open = true)`))
+			browser.check(name + " " + l.String())
+			browser.picture(name + "-" + l.String())
+		}
+	}
+}
+
+// judgeOne goes from the overview to a finding and accepts it, and gives its address.
+func judgeOne(t *testing.T, browser *tab) string {
+	t.Helper()
+	browser.visit("/canary")
+	if verdict := browser.text(".verdict h2"); !strings.HasSuffix(verdict, "FAIL") {
+		t.Fatalf("the verdict is %q", verdict)
+	}
+	browser.click("#top ~ .list a, .line + .list a", ".excerpt mark")
+	browser.fill("#actor", "grace")
+	browser.fill("#reason", "Clients of this field are gone.")
+	browser.click("button.main", "#done")
+	if said := browser.text("#done"); !strings.Contains(said, "Accepted") {
+		t.Errorf("the confirmation says %q", said)
+	}
+	if status := browser.text(".figures .chip"); status != "accepted" {
+		t.Errorf("the status is %q", status)
+	}
+	if judged := browser.text(".judged"); !strings.Contains(judged, "grace: “Clients of this field are gone.”") {
+		t.Errorf("the judgement says %q", judged)
+	}
+	return ask[string](browser, "location.pathname")
+}
+
+func TestFromTheOverviewToAcceptingAFinding(t *testing.T) {
+	for name, l := range map[string]look{"wide": {width: 1280}, "narrow": {width: 400}, "without scripts": {width: 1280, noScript: true}} {
+		t.Run(name, func(t *testing.T) {
+			base, found := serveMade(t)
+			browser := openBrowser(t, base, l)
+			path := judgeOne(t, browser)
+			report, _ := found.Report(t.Context())
+			one := report.Findings[0]
+			days := time.Until(one.Until).Hours() / 24
+			if !strings.HasSuffix(path, one.Signature) || one.Status != "accepted" || one.Actor != "grace" || days < 29 || days > 32 {
+				t.Errorf("%s: %+v", path, one)
+			}
+			browser.fill("#actor", "ada")
+			browser.fill("#reason", "They are not.")
+			browser.click("button.main", ".figures .chip.open")
+		})
+	}
+}
+
+func TestAcceptingWithTheKeyboardAlone(t *testing.T) {
+	base, found := serveMade(t)
+	report, _ := found.Report(t.Context())
+	browser := openBrowser(t, base, look{width: 1280})
+	browser.visit("/canary/findings/" + report.Findings[0].Signature)
+	way := browser.tabTo("actor")
+	if !strings.Contains(way[0], "Skip") {
+		t.Errorf("the first stop is %q", way[0])
+	}
+	if ask[string](browser, `getComputedStyle(document.activeElement).outlineStyle`) == "none" {
+		t.Error("one cannot see which field has the focus")
+	}
+	browser.press("grace")
+	browser.tabTo("reason")
+	browser.press("It is meant.")
+	browser.tabTo("BUTTON Accept")
+	browser.press(kb.Enter)
+	browser.do("see the confirmation", chromedp.WaitVisible(chromedp.CSS("#done")))
+	if report, _ := found.Report(t.Context()); report.Findings[0].Status != "accepted" || report.Findings[0].Reason != "It is meant." {
+		t.Errorf("%+v", report.Findings[0])
+	}
+}
+
+func TestSkipLinkLeadsPastTheMenu(t *testing.T) {
+	base, _ := serveMade(t)
+	browser := openBrowser(t, base, look{width: 400})
+	browser.visit("/canary")
+	browser.press(kb.Tab)
+	browser.press(kb.Enter)
+	browser.press(kb.Tab)
+	if !ask[bool](browser, `document.querySelector("main").contains(document.activeElement)`) {
+		t.Error("the skip link does not lead into the content")
+	}
+}
+
+func TestFilterOfFindings(t *testing.T) {
+	base, _ := serveMade(t)
+	browser := openBrowser(t, base, look{width: 1280, noScript: true})
+	browser.visit("/canary/findings")
+	browser.do("choose", chromedp.SetValue(chromedp.CSS("#status"), "fixed"))
+	browser.click(".filter button", ".filter a")
+	if rows := ask[int](browser, `document.querySelectorAll("tbody tr").length`); rows != 1 || browser.text("tbody .chip") != "fixed" {
+		t.Errorf("%d rows are shown", rows)
+	}
+}
+
+func TestKillSwitchAndBack(t *testing.T) {
+	base, _ := serveMade(t)
+	browser := openBrowser(t, base, look{width: 400, noScript: true})
+	browser.visit("/switchover")
+	browser.click("details.do summary", "#actor")
+	browser.fill("#actor", "grace")
+	browser.fill("#reason", "The candidate loses flags.")
+	browser.click("button.danger", "#killed")
+	if said := browser.text("#killed"); !strings.Contains(said, "everything goes to current") || !strings.Contains(said, "loses flags") {
+		t.Errorf("it says %q", said)
+	}
+	browser.check("killed")
+	browser.picture("killed")
+	browser.fill("#actor", "grace")
+	browser.fill("#reason", "Mended.")
+	browser.click("button.main", "details.do")
+	if said := browser.text("#done"); !strings.Contains(said, "The rules count again") {
+		t.Errorf("it says %q", said)
+	}
+}
