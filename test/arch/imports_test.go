@@ -25,7 +25,7 @@ var rooms = []struct {
 	// What survives a restart is kept by state, and what is compared by canary.
 	{"upstream/canary", []string{"mapping", "upstream", "upstream/state"}},
 	{"upstream/switchover", []string{"mapping", "upstream", "upstream/state"}},
-	{"upstream/recording", []string{"mapping", "upstream", "upstream/canary"}},
+	{"upstream/recording", []string{"mapping", "upstream", "upstream/canary", "upstream/state"}},
 	{"upstream/*", []string{"mapping", "upstream"}},
 	{"cache", []string{"mapping", "upstream"}},
 	{"proxy", []string{"mapping", "upstream"}},

@@ -56,6 +56,8 @@ type Redactor struct {
 	key     []byte
 	names   map[[sha256.Size]byte]string
 	given   map[string]int
+	// plain gives placeholders without numbers.
+	plain bool
 }
 
 // NewRedactor makes a redactor for one file. Base64 payloads of more than maxData characters are left out; their size and
@@ -140,6 +142,9 @@ func (s *sheet) address(value string) string {
 // name finds or gives the placeholder of a text.
 func (s *sheet) name(kind, text string) string {
 	r := s.redactor
+	if r.plain {
+		return "{{" + kind + "}}"
+	}
 	id := r.digest(kind, text)
 	name, known := r.names[id]
 	switch {

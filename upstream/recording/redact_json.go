@@ -153,7 +153,11 @@ func (s *sheet) scalar(at place, raw jsontext.Value) (text string, changed bool)
 }
 
 // elide gives what stands in place of a payload: digest and size of the content, or of the text where it is no base64.
+// What stands in place of one already stays.
 func elide(text string) string {
+	if elided.FindString(text) == text {
+		return text
+	}
 	content, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		content = []byte(text)

@@ -1,0 +1,231 @@
+package recording
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/upstream/canary"
+	"portico/upstream/state"
+)
+
+// enough is how often a difference is confirmed by asking again; after that it is believed.
+const enough = 3
+
+// sides are the two answers to one request.
+type sides struct {
+	want, have           canary.Reply
+	wantTook, haveTook   time.Duration
+	recordedAt           time.Time
+	reason               string
+	operation            mapping.Operation
+	againstTheRecordings bool
+}
+
+// play makes one request and compares.
+func (p *player) play(ctx context.Context, e Exchange, operation mapping.Operation) {
+	first := p.ask(ctx, e, operation)
+	if operation == "" || first.reason == skipNoAnswer || ctx.Err() != nil {
+		return // it was made for what it changes
+	}
+	tally := p.tally(operation)
+	if first.reason != "" {
+		tally.Dropped[first.reason]++
+		return
+	}
+	tally.Compared++
+	if first.wantTook > 0 {
+		tally.AnsweredLatency = counted(tally.AnsweredLatency, first.wantTook)
+		tally.OtherLatency = counted(tally.OtherLatency, first.haveTook)
+	}
+	found := p.differences(first)
+	if len(found) == 0 {
+		tally.Same++
+		return
+	}
+	confirmed, noisy := found, false
+	if isRead(e.Request.Method) && !p.believed(operation, found) {
+		confirmed, noisy = p.confirm(ctx, e, first, found)
+	}
+	switch {
+	case len(confirmed) > 0:
+		tally.Confirmed++
+		p.record(e, operation, confirmed)
+	case noisy:
+		tally.Noisy++
+	default:
+		tally.Transient++
+	}
+}
+
+// ask gets both answers.
+func (p *player) ask(ctx context.Context, e Exchange, operation mapping.Operation) sides {
+	s := sides{operation: operation, againstTheRecordings: p.options.Against == ""}
+	switch {
+	case !s.againstTheRecordings:
+		began := time.Now()
+		answer, err := p.send(ctx, p.options.Against, e.Request)
+		if s.wantTook = time.Since(began); err != nil {
+			s.reason = string(canary.DropOtherFailed)
+			return s
+		}
+		s.want = replyOf(answer)
+	case e.Response == nil:
+		s.reason = skipNoAnswer
+	default:
+		s.want, s.recordedAt = replyOf(*e.Response), dateOf(*e.Response)
+	}
+	began := time.Now()
+	answer, err := p.send(ctx, p.options.Tracker, e.Request)
+	s.haveTook = time.Since(began)
+	if s.have = replyOf(answer); err != nil {
+		s.have = canary.Reply{Failure: string(mapping.ReasonUnreachable)}
+	}
+	if s.againstTheRecordings && e.Response != nil && incomparable(*e.Response) {
+		s.want.Body, s.want.Digest, s.have.Body, s.have.Digest = nil, nil, nil, nil
+	}
+	return s
+}
+
+// differences compares two answers, and counts the rules that excuse some.
+func (p *player) differences(s sides) []canary.Difference {
+	want, have := s.want, s.have
+	if s.againstTheRecordings {
+		want, have = p.mask.pair(want, have)
+	}
+	var found []canary.Difference
+	for _, d := range canary.Compare(s.operation, want, have, p.options.Rules) {
+		switch {
+		case d.Rule != "":
+			p.used(d.Rule)
+		case s.againstTheRecordings && isOfTheRecording(d, s.recordedAt):
+		default:
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// isOfTheRecording tells times at which something happened while the recording was made: they cannot come again.
+func isOfTheRecording(d canary.Difference, recordedAt time.Time) bool {
+	if d.Class != canary.ClassTime || recordedAt.IsZero() {
+		return false
+	}
+	text, err := jsontext.AppendUnquote(nil, d.Want)
+	if err != nil {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, string(text))
+	return err == nil && at.Sub(recordedAt).Abs() < 24*time.Hour
+}
+
+func dateOf(recorded Response) time.Time {
+	at, _ := time.Parse(time.RFC1123, recorded.Headers["date"]) // the zero time means that it is not known
+	return at
+}
+
+// believed tells differences that were confirmed often enough.
+func (p *player) believed(operation mapping.Operation, found []canary.Difference) bool {
+	return !slices.ContainsFunc(found, func(d canary.Difference) bool {
+		known := p.findings[d.Signature(operation)]
+		return known == nil || known.Count < enough
+	})
+}
+
+// confirm asks again. What differs between two answers of one side is noise, and what has gone was in passing.
+func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []canary.Difference) (confirmed []canary.Difference, noisy bool) {
+	select {
+	case <-ctx.Done():
+		return nil, false
+	case <-time.After(p.options.ConfirmAfter):
+	}
+	second := p.ask(ctx, e, first.operation)
+	if second.reason != "" {
+		return found, false
+	}
+	varied := p.differences(sides{want: first.have, have: second.have, operation: first.operation})
+	if !first.againstTheRecordings {
+		varied = append(varied, p.differences(sides{want: first.want, have: second.want, operation: first.operation})...)
+	}
+	for _, d := range p.differences(second) {
+		same := func(other canary.Difference) bool { return other.Path == d.Path }
+		switch {
+		case !slices.ContainsFunc(found, same):
+		case slices.ContainsFunc(varied, same):
+			noisy = true
+		default:
+			confirmed = append(confirmed, d)
+		}
+	}
+	return confirmed, noisy
+}
+
+func (p *player) tally(operation mapping.Operation) *state.Tally {
+	t := p.tallies[operation]
+	if t == nil {
+		t = &state.Tally{At: time.Now().UTC().Truncate(time.Minute), Operation: operation, Dropped: map[string]int64{}}
+		p.tallies[operation] = t
+	}
+	return t
+}
+
+func (p *player) used(rule string) {
+	u := p.uses[rule]
+	if u == nil {
+		u = &state.RuleUse{Name: rule}
+		p.uses[rule] = u
+	}
+	u.Hits++
+	u.Last = time.Now().UTC()
+}
+
+// record notes each kind of difference once for an exchange.
+func (p *player) record(e Exchange, operation mapping.Operation, confirmed []canary.Difference) {
+	now := time.Now().UTC()
+	counted := map[string]bool{}
+	for _, d := range confirmed {
+		signature := d.Signature(operation)
+		if counted[signature] {
+			continue
+		}
+		counted[signature] = true
+		f := p.findings[signature]
+		if f == nil {
+			f = &state.Finding{
+				Signature: signature, Operation: operation, Class: string(d.Class), Path: d.Path, Kind: "reply",
+				Status: state.StatusOpen, First: now, Changed: now, Note: p.note(e, d),
+			}
+			p.findings[signature] = f
+		}
+		f.Count++
+		f.Last = now
+	}
+}
+
+// note says where a difference was first seen, and what it was as far as that may be shown.
+func (p *player) note(e Exchange, d canary.Difference) string {
+	show := func(value jsontext.Value) string {
+		text := string(p.redactor.Redact(value, d.Path))
+		switch {
+		case text == "":
+			return "nothing"
+		case len(text) > 80:
+			return text[:80] + "…"
+		}
+		return text
+	}
+	return fmt.Sprintf("first in %s at %s: %s became %s", e.Name, d.Pointer, show(d.Want), show(d.Have))
+}
+
+// counted adds a duration to a histogram.
+func counted(histogram []int64, took time.Duration) []int64 {
+	if histogram == nil {
+		histogram = make([]int64, len(canary.LatencyBounds())+1)
+	}
+	histogram[canary.LatencyBucket(took)]++
+	return histogram
+}

@@ -1,0 +1,182 @@
+package recording_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/test/tracker"
+	"portico/upstream/canary"
+	"portico/upstream/recording"
+)
+
+const wireRecordings = "../../test/wire/testdata/bugzilla-5.2.jsonl"
+
+// reference starts a reference tracker.
+func reference(t *testing.T, o tracker.Options) (*tracker.Server, string) {
+	t.Helper()
+	s := tracker.New(o)
+	front := httptest.NewServer(s)
+	t.Cleanup(func() {
+		_ = s.Close()
+		front.Close()
+	})
+	return s, front.URL
+}
+
+// from gives exchanges one after the other.
+func from(list []recording.Exchange) func() (recording.Exchange, error) {
+	return func() (recording.Exchange, error) {
+		if len(list) == 0 {
+			return recording.Exchange{}, io.EOF
+		}
+		e := list[0]
+		list = list[1:]
+		return e, nil
+	}
+}
+
+func play(t *testing.T, list []recording.Exchange, o recording.PlayOptions) recording.Result {
+	t.Helper()
+	o.ConfirmAfter = time.Millisecond
+	result, err := recording.Play(t.Context(), from(list), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func describe(report canary.Report) string {
+	var out strings.Builder
+	for _, f := range report.Findings {
+		fmt.Fprintf(&out, "%s %s %s: %d times, %s\n", f.Operation, f.Class, f.Path, f.Count, f.Note)
+	}
+	return out.String()
+}
+
+// TestPlayWireRecordings: the recordings of a real tracker load, and the reference tracker answers like it.
+func TestPlayWireRecordings(t *testing.T) {
+	list, err := recording.Load(wireRecordings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, base := reference(t, tracker.Options{})
+	result := play(t, list, recording.PlayOptions{Tracker: base, Writes: true})
+	if r := result.Report; result.Sent != len(list) || r.Overall.Compared < 900 || len(r.Findings) > 0 {
+		t.Errorf("%d of %d sent, skipped %v, %d compared, found\n%s", result.Sent, len(list), result.Skipped, r.Overall.Compared, describe(r))
+	}
+	server, base := reference(t, tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}})
+	result = play(t, list, recording.PlayOptions{Tracker: base, Only: []string{"flag_type.get", "att.*"}})
+	if r := result.Report; r.Verdict != canary.Fail || !strings.Contains(describe(r), "missing $.bug[id].is_multiplicable") || result.Skipped["changes something, and --writes is not given"] == 0 {
+		t.Errorf("%s, skipped %v, found\n%s", r.Verdict, result.Skipped, describe(r))
+	}
+	if writes := server.Journal(); len(writes) > 0 {
+		t.Errorf("without --writes it has written %v", writes)
+	}
+}
+
+// taken records some requests to a demo tracker.
+func taken(t *testing.T) []recording.Exchange {
+	t.Helper()
+	var text bytes.Buffer
+	tape := recording.NewTape(recording.TapeOptions{To: &text})
+	behind := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
+	r := reel{Tape: tape, front: httptest.NewServer(tape.Over(behind))}
+	defer behind.Close()
+	key := tracker.Keys(tracker.SeedDemo)["developer@demo.example"]
+	for range 4 {
+		send(t, r.front.URL, "GET", "/rest/flag_type/WebShop?api_key="+key, "", nil)
+		send(t, r.front.URL, "GET", "/rest/bug/1/attachment", "", http.Header{"X-Bugzilla-Api-Key": {"wrong " + key}})
+	}
+	send(t, r.front.URL, "PUT", "/rest/bug/attachment/1", `{"summary":"new","Bugzilla_api_key":"`+key+`"}`, http.Header{"Content-Type": {"application/json"}})
+	send(t, r.front.URL, "GET", "/rest/bug/attachment/1", "", nil)
+	send(t, r.front.URL, "GET", "/rest/bug/attachment/99", "", nil)
+	list, _ := kept(t, r, &text)
+	return list
+}
+
+func keys(list []recording.Exchange) map[string]string {
+	key, values := tracker.Keys(tracker.SeedDemo)["developer@demo.example"], map[string]string{}
+	for _, e := range list {
+		for _, name := range e.Callers {
+			values[name] = key
+		}
+	}
+	return values
+}
+
+// TestPlayOwnRecordings: what was recorded is the same when it is played, for who has the keys.
+func TestPlayOwnRecordings(t *testing.T) {
+	list := taken(t)
+	demo := func(q ...tracker.Quirk) tracker.Options { return tracker.Options{Seed: tracker.SeedDemo, Quirks: q} }
+	server, base := reference(t, demo())
+	result := play(t, list, recording.PlayOptions{Tracker: base, Values: keys(list), Writes: true})
+	if result.Report.Overall.Compared != 11 || len(result.Report.Findings) > 0 || result.Report.Verdict != canary.Inconclusive || len(server.Journal()) != 1 {
+		t.Errorf("got %+v\n%s", result, describe(result.Report))
+	}
+	result = play(t, list, recording.PlayOptions{Tracker: base})
+	if result.Skipped["nothing is known for caller-1"] != 4 {
+		t.Errorf("without keys: skipped %v", result.Skipped)
+	}
+	for quirk, want := range map[tracker.Quirk]string{
+		tracker.QuirkMissingField:     "missing $.bug[id].is_multiplicable",
+		tracker.QuirkChangedType:      "type $.attachments[*].size",
+		tracker.QuirkReordered:        "order $.attachment",
+		tracker.QuirkWrongValues:      "value $.bug[id].description",
+		tracker.QuirkWrongGroupValues: "$.bug[id].values",
+	} {
+		_, odd := reference(t, demo(quirk))
+		result := play(t, list, recording.PlayOptions{Tracker: odd, Values: keys(list), Writes: true})
+		if result.Report.Verdict != canary.Fail || !strings.Contains(describe(result.Report), want) {
+			t.Errorf("%s: %s, found\n%s", quirk, result.Report.Verdict, describe(result.Report))
+		}
+		result = play(t, list, recording.PlayOptions{Tracker: odd, Against: base, Values: keys(list)})
+		if result.Report.Verdict != canary.Fail || !strings.Contains(describe(result.Report), want) {
+			t.Errorf("%s against another tracker: %s, found\n%s", quirk, result.Report.Verdict, describe(result.Report))
+		}
+	}
+}
+
+// TestPlayNoise: what a tracker says differently each time is no finding.
+func TestPlayNoise(t *testing.T) {
+	list := taken(t)
+	volatile := tracker.Options{Seed: tracker.SeedDemo, Quirks: []tracker.Quirk{tracker.QuirkVolatile}}
+	_, first := reference(t, volatile)
+	_, second := reference(t, volatile)
+	result := play(t, list, recording.PlayOptions{Tracker: second, Against: first, Values: keys(list)})
+	if r := result.Report; len(r.Findings) > 0 || r.Overall.Noisy == 0 {
+		t.Errorf("%d noisy, found\n%s", r.Overall.Noisy, describe(r))
+	}
+}
+
+// TestPlayLag: a difference that is gone when both are asked again is none.
+func TestPlayLag(t *testing.T) {
+	list := taken(t)
+	server, first := reference(t, tracker.Options{Seed: tracker.SeedDemo})
+	_, second := reference(t, tracker.Options{Follows: server, Quirks: []tracker.Quirk{tracker.QuirkLag}})
+	key := tracker.Keys(tracker.SeedDemo)["developer@demo.example"]
+	send(t, first, "PUT", "/rest/bug/attachment/1?api_key="+key, `{"summary":"newer"}`, http.Header{"Content-Type": {"application/json"}})
+	o := recording.PlayOptions{Tracker: second, Against: first, Only: []string{"attachment.get"}, ConfirmAfter: 600 * time.Millisecond}
+	result, err := recording.Play(t.Context(), from(list), o)
+	if r := result.Report; err != nil || len(r.Findings) > 0 || r.Overall.Transient != 1 {
+		t.Errorf("%v, %d in passing, found\n%s", err, r.Overall.Transient, describe(r))
+	}
+}
+
+// TestPlayUnreachable: a tracker that is not there is an error and no finding; one that goes away is a finding.
+func TestPlayUnreachable(t *testing.T) {
+	_, base := reference(t, tracker.Options{})
+	if _, err := recording.Play(t.Context(), from(taken(t)), recording.PlayOptions{Tracker: "http://127.0.0.1:1", Against: base}); err == nil {
+		t.Error("nobody says that there is no tracker")
+	}
+	server, base := reference(t, tracker.Options{Seed: tracker.SeedDemo})
+	server.SetFaults([]tracker.Fault{{Op: "attachment.*", Kind: tracker.FaultResetBefore}})
+	if result := play(t, taken(t), recording.PlayOptions{Tracker: base}); !strings.Contains(describe(result.Report), "failure failure") {
+		t.Errorf("found\n%s", describe(result.Report))
+	}
+}
