@@ -2,8 +2,12 @@ package canary
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/state"
 )
 
@@ -46,6 +50,40 @@ func (c *Canary) Reset(ctx context.Context, actor, reason string) error {
 	c.noise.forget()
 	c.ledger.forget()
 	return nil
+}
+
+// Report says what was found until now. Errors are those of the store.
+func (c *Canary) Report(ctx context.Context) (Report, error) {
+	if err := c.ledger.flush(ctx); err != nil {
+		return Report{}, err
+	}
+	store := c.options.Store
+	campaign, err := store.CurrentCampaign(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	input := JudgeInput{
+		At: time.Now().UTC(), Campaign: campaign, Target: c.options.Target, Rules: c.options.Rules,
+		Pair: upstream.Sides{Answered: c.referenceName(), Other: c.options.Candidate},
+	}
+	var failed [3]error
+	input.Tallies, failed[0] = store.Tallies(ctx, campaign.Started)
+	input.Findings, failed[1] = store.Findings(ctx)
+	input.Uses, failed[2] = store.RuleUses(ctx)
+	if err := errors.Join(failed[:]...); err != nil {
+		return Report{}, err
+	}
+	return Judge(input), nil
+}
+
+// referenceName is the tracker that the candidate is compared with.
+func (c *Canary) referenceName() string {
+	for _, name := range slices.Sorted(maps.Keys(c.options.Trackers)) {
+		if name != c.options.Candidate {
+			return name
+		}
+	}
+	return ""
 }
 
 // forget drops what was counted and not yet written.

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"encoding/json"
 	"time"
 
 	"portico/upstream/state"
@@ -53,7 +54,7 @@ type speeds struct {
 // timed looks whether the candidate is slower than it may be; the lock is held. A
 // finding is counted once in a minute, however many calls there are.
 func (l *ledger) timed(j *job, now time.Time) {
-	if !j.took.known() || l.latency.Ratio <= 0 {
+	if !j.took.known() {
 		return
 	}
 	s := l.speeds[j.subject]
@@ -75,9 +76,18 @@ func (l *ledger) timed(j *job, now time.Time) {
 	}
 }
 
-// slowness makes the finding.
+// slowness makes the finding. Its sample is the call at which it was noticed, with the
+// times of all.
 func slowness(j *job, d Difference, now time.Time) *found {
-	return &found{Finding: state.Finding{
+	method, target := j.call.Line()
+	sample, err := json.Marshal(SampleText{
+		Method: method, Target: target[:min(len(target), longestTarget)], AnsweredStatus: j.first.Status, OtherStatus: j.second.Status,
+		Differences: []SampleDifference{{Class: d.Class, Path: d.Path, Pointer: d.Pointer, Want: d.Want, Have: d.Have}},
+	})
+	if err != nil {
+		sample = nil // it is numbers only
+	}
+	return &found{sample: sample, Finding: state.Finding{
 		Signature: d.Signature(j.operation), Operation: j.operation, Class: string(d.Class), Path: d.Path, Kind: kindLatency,
 		Count: 1, First: now.UTC(), Last: now.UTC(), Note: "The candidate takes longer to answer than it may.",
 	}}

@@ -44,8 +44,7 @@ func (c *Canary) comparePlans(ctx context.Context, j *job) bool {
 	defer cancel()
 	first, firstRefused, err := c.plan(ctx, j, j.reference)
 	if err == nil {
-		var second jsontext.Value
-		var secondRefused jsontext.Value
+		var second, secondRefused jsontext.Value
 		second, secondRefused, err = c.plan(ctx, j, j.candidate)
 		if err == nil {
 			c.concludePlans(j, plans{first, second, firstRefused, secondRefused})
@@ -88,7 +87,7 @@ func (c *Canary) concludePlans(j *job, p plans) {
 		}}
 	default:
 		j.noisy = string(p.first) != string(p.second)
-		differ = c.suspects(j, ComparePlans(j.operation, p.first, p.second, c.rules()))
+		differ = c.suspects(j, ComparePlans(j.operation, planMeaning(p.first), planMeaning(p.second), c.rules()))
 	}
 	c.conclude(j, differ, kindPlan, OutcomeSame)
 }
