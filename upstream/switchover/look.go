@@ -89,7 +89,10 @@ func (s *Switchover) lookAt(ctx context.Context, q *question, tracker string, l 
 		return found{}, err
 	}
 	s.observeLookup(l.what, answer.outcome.String())
-	s.memory.keep(key, answer, now.Add(rememberPlaces))
+	// What is not there may be made, or come into sight, at any moment.
+	if answer.outcome == present {
+		s.memory.keep(key, answer, now.Add(rememberPlaces))
+	}
 	return answer, nil
 }
 
