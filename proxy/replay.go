@@ -152,6 +152,10 @@ func (c creating) first(ctx context.Context, key, content [sha256.Size]byte, cre
 	return document, nil
 }
 
+// UnknownCreate is the error of a create of which nobody knows what became, for a ReplayStore that finds one whose process is
+// no more.
+func UnknownCreate() *mapping.Error { return unknownOutcome(nil) }
+
 func unknownOutcome(cause error) *mapping.Error {
 	failed := failure(mapping.CodeTimeout, mapping.ReasonBadAnswer,
 		"It is not known whether this was created. Look for it before sending it again with another Idempotency-Key.", cause)

@@ -7,16 +7,22 @@ import (
 	"portico/mapping"
 	"portico/proxy"
 	"portico/proxy/admin"
+	"portico/upstream/canary"
+	"portico/upstream/switchover"
 )
 
 // house is the chain of rooms that a request passes, built in the build_….go files
 // and nowhere else.
 type house struct {
 	trackers map[string]*trackerRooms
-	front    *proxy.Server
-	metrics  *admin.Metrics
-	admin    *admin.Server
-	doors    doors
+	// store, canary and switchover are nil where there is one tracker only.
+	store      *openStore
+	canary     *canary.Canary
+	switchover *switchover.Switchover
+	front      *proxy.Server
+	metrics    *admin.Metrics
+	admin      *admin.Server
+	doors      doors
 	// closers end what the rooms own, last opened first.
 	closers []func()
 }
@@ -36,7 +42,7 @@ type builder struct {
 func build(cfg Config, lookup func(string) (string, bool), logger *slog.Logger, lasting *lasting) (*house, error) {
 	b := builder{cfg: cfg, lookup: lookup, logger: logger, lasting: lasting}
 	b.house.metrics, b.house.trackers = admin.NewMetrics(), map[string]*trackerRooms{}
-	steps := []func() error{b.certificates, b.primary, b.facade, b.operators}
+	steps := []func() error{b.certificates, b.primary, b.twoTrackers, b.facade, b.operators}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			b.house.close()

@@ -18,7 +18,7 @@ func (b *builder) facade() error {
 		Tracker: b.front(), Responses: proxy.Responses(b.cfg.Responses),
 		Limits:           proxy.Limits{Limits: b.bodyLimits(), IDs: b.cfg.Limits.IDs},
 		Rates:            b.rates(),
-		Replays:          b.lasting.replays,
+		Replays:          b.replays(),
 		BlobDir:          b.cfg.Blobs.Dir,
 		ReadTimeout:      b.longestTimeout(),
 		WriteTimeout:     b.longestTimeout(),
@@ -28,7 +28,7 @@ func (b *builder) facade() error {
 		Logger:           b.logger, Observer: b.house.metrics,
 		Passthrough: proxy.Passthrough{
 			Base: usual.Base, Transport: usual.Transport, HeaderCredentials: usual.HeaderCredentials,
-			Prefixes: b.cfg.Passthrough, Failure: bugzilla.Failure,
+			Prefixes: b.cfg.Passthrough, Choose: b.choose(), Failure: bugzilla.Failure,
 		},
 	}
 	if caches := b.caches(); len(caches) > 0 {
@@ -50,7 +50,20 @@ func (b *builder) longestTimeout() time.Duration {
 }
 
 // front is the tracker as the facade sees it.
-func (b *builder) front() upstream.Tracker { return b.house.trackers[b.cfg.Primary].front() }
+func (b *builder) front() upstream.Tracker {
+	if b.house.switchover != nil {
+		return b.house.switchover
+	}
+	return b.house.trackers[b.cfg.Primary].front()
+}
+
+// replays are remembered creates, kept in the store where there is one.
+func (b *builder) replays() *proxy.Replays {
+	if b.house.store != nil {
+		return b.house.store.replays
+	}
+	return b.lasting.replays
+}
 
 // rates are how often callers may ask.
 func (b *builder) rates() proxy.RateLimits {
@@ -74,6 +87,7 @@ func (b *builder) operators() error {
 	if caches := b.caches(); len(caches) > 0 {
 		options.Pages = append(options.Pages, cacheDesk(caches).Page())
 	}
+	options.Pages = append(options.Pages, b.pages()...)
 	b.house.admin, err = admin.New(options)
 	return err
 }

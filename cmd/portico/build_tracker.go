@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"portico/cache"
@@ -86,7 +88,8 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 		return nil, err
 	}
 	options.Base.DialTimeout, options.Base.TLSHandshakeTimeout = b.cfg.Timeouts.Connect, b.cfg.Timeouts.Connect
-	options.Base.ResponseHeaderTimeout, options.Base.TLS = settings.Timeout, secured
+	options.Base.ResponseHeaderTimeout = cmp.Or(options.Base.ResponseHeaderTimeout, settings.Timeout)
+	options.Base.TLS = secured
 	options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String())
 	options.Break.OnChange = func(change transport.Change) { b.breakerChanged(label, change) }
 	options.Observer = trackerObserver{b.house.metrics, label}
@@ -129,13 +132,13 @@ func (b *builder) breakerChanged(label string, change transport.Change) {
 }
 
 // client builds the client of a tracker over its connections.
-func (b *builder) client(name string, settings TrackerConfig, stack *transport.Stack) (*bugzilla.Client, error) {
+func (b *builder) client(name string, settings TrackerConfig, transport http.RoundTripper) (*bugzilla.Client, error) {
 	base, err := trackerBase(name, settings)
 	if err != nil {
 		return nil, err
 	}
 	return bugzilla.New(bugzilla.Options{
-		URL: base, Dialect: settings.Dialect, Transport: stack, Split: b.answerSplit(),
+		URL: base, Dialect: settings.Dialect, Transport: transport, Split: b.answerSplit(),
 		Logger: b.logger.With("tracker", name),
 	})
 }

@@ -19,7 +19,7 @@ func checkCommand() command {
 		prepare: func(fs *flag.FlagSet) runner {
 			flags := registerConfigFlags(fs)
 			show := fs.Bool("print", false, "print the configuration as it holds, with the origin of each value")
-			probe := fs.Bool("probe", false, "also talk to the trackers and to Redis")
+			probe := fs.Bool("probe", false, "also talk to the trackers, to Redis and to the store of state")
 			return func(ctx context.Context, env environment, args []string) (int, error) {
 				if err := noArguments(args); err != nil {
 					return exitUsage, err
@@ -72,6 +72,12 @@ func summary(cfg Config) string {
 		fmt.Fprintf(&b, "  tracker    %s: %s (dialect %s%s)\n", name, redactURL(t.URL), t.Dialect, role)
 	}
 	fmt.Fprintf(&b, "  cache      %s\n", cacheSummary(cfg.Cache))
+	if cfg.Candidate != "" {
+		fmt.Fprintf(&b, "  state      %s\n", printable(cfg.State))
+		for _, line := range tableLines(cfg.table()) {
+			fmt.Fprintf(&b, "  rule       %s\n", line)
+		}
+	}
 	fmt.Fprintf(&b, "  other paths pass through: %s\n", strings.Join(orNone(cfg.Passthrough), ", "))
 	return b.String()
 }

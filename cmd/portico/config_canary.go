@@ -58,11 +58,6 @@ type CanaryConfig struct {
 	Equivalences []EquivalenceConfig `key:"equivalences"`
 }
 
-// ServiceKey returns the key of the service, or nil where none is named.
-func (c *CanaryConfig) ServiceKey(lookup func(string) (string, bool)) ([]byte, error) {
-	return readSecret(c.ServiceKeyFile, c.ServiceKeyEnv, lookup)
-}
-
 // LatencyConfig bounds how much slower the candidate may be: at the quantiles
 // that count, by Ratio and by Slack besides.
 type LatencyConfig struct {

@@ -140,6 +140,7 @@ func FuzzConfigFile(f *testing.F) {
 	}
 	f.Add(example)
 	f.Add([]byte(withTracker + "cache: {redis: {addrs: [a:1, 'b:2']}}\npassthrough: [/a, /b]\n"))
+	f.Add([]byte(withTwo + "switchover: {rules: [{name: x, bugs: [1-2, 3-], percent: 1.5}, {name: rest}]}\ncanary: {equivalences: [{name: n, table: {1: 2}}]}\n"))
 	f.Add([]byte("a: &a [*a]\n? {b: c}\n: !!binary x\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		cfg, problems := load(nil, nil, "c.yaml", bytes.NewReader(content))

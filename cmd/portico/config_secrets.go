@@ -27,6 +27,21 @@ func (r *RedisConfig) Password(lookup func(string) (string, bool)) ([]byte, erro
 	return readSecret(r.PasswordFile, r.PasswordEnv, lookup)
 }
 
+// Key returns the key that the caller shows, or nil where none is named.
+func (c *CallerConfig) Key(lookup func(string) (string, bool)) ([]byte, error) {
+	return readSecret(c.KeyFile, c.KeyEnv, lookup)
+}
+
+// ShadowKey returns the key for the other tracker, or nil where none is named.
+func (c *CallerConfig) ShadowKey(lookup func(string) (string, bool)) ([]byte, error) {
+	return readSecret(c.ShadowKeyFile, c.ShadowKeyEnv, lookup)
+}
+
+// ServiceKey returns the key of the service, or nil where none is named.
+func (c *CanaryConfig) ServiceKey(lookup func(string) (string, bool)) ([]byte, error) {
+	return readSecret(c.ServiceKeyFile, c.ServiceKeyEnv, lookup)
+}
+
 // readSecret reads a secret from a file or from a variable of the environment.
 // Secrets themselves never stand in the configuration. The line end that
 // editors put behind the last line is no part of it.

@@ -16,16 +16,6 @@ type CallerConfig struct {
 	ShadowKeyEnv string `key:"shadow_key_env"`
 }
 
-// Key returns the key that the caller shows, or nil where none is named.
-func (c *CallerConfig) Key(lookup func(string) (string, bool)) ([]byte, error) {
-	return readSecret(c.KeyFile, c.KeyEnv, lookup)
-}
-
-// ShadowKey returns the key for the other tracker, or nil where none is named.
-func (c *CallerConfig) ShadowKey(lookup func(string) (string, bool)) ([]byte, error) {
-	return readSecret(c.ShadowKeyFile, c.ShadowKeyEnv, lookup)
-}
-
 // SwitchoverConfig says which of two trackers answers what.
 type SwitchoverConfig struct {
 	// Follow is how long a caller's reads of an object go where its own last

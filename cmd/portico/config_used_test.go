@@ -11,48 +11,8 @@ import (
 	"testing"
 )
 
-const soon = "the rooms of two trackers are still to come"
-
 // notYetRead are keys that nothing reads, with the reason.
-var notYetRead = map[string]string{
-	"cfg.State":      soon,
-	"cfg.Callers":    soon,
-	"KeyEnv":         soon,
-	"ShadowKeyFile":  soon,
-	"ShadowKeyEnv":   soon,
-	"cfg.Switchover": soon,
-	"Follow":         soon,
-	"Rules":          soon,
-	"Bugs":           soon,
-	"Attachments":    soon,
-	"Caller":         soon,
-	"UserAgent":      soon,
-	"Percent":        soon,
-	"cfg.Canary":     soon,
-	"Sticky":         soon,
-	"Workers":        soon,
-	"MaxBody":        soon,
-	"ConfirmAfter":   soon,
-	"Noise":          soon,
-	"KeepSamples":    soon,
-	"Credentials":    soon,
-	"ServiceKeyFile": soon,
-	"ServiceKeyEnv":  soon,
-	"Follows":        soon,
-	"ReadBack":       soon,
-	"Isolated":       soon,
-	"Marker":         soon,
-	"Latency":        soon,
-	"Ratio":          soon,
-	"Slack":          soon,
-	"Equivalences":   soon,
-	"Within":         soon,
-	"Pattern":        soon,
-	"Offset":         soon,
-	"Table":          soon,
-	"Owner":          soon,
-	"Expires":        soon,
-}
+var notYetRead = map[string]string{}
 
 // A key that nobody reads is a promise that nobody keeps. What checks the values
 // does not count as a reader, nor do the tests.

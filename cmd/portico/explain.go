@@ -44,7 +44,7 @@ func explainCommand() command {
 					return exitFailed, err
 				}
 				question.method, question.path = args[0], args[1]
-				if err := question.explain(ctx, env.stdout, cfg); err != nil {
+				if err := question.explain(ctx, env, cfg); err != nil {
 					return exitFailed, err
 				}
 				return exitOK, nil
@@ -78,28 +78,19 @@ func (q *question) addHeader(text string) error {
 }
 
 // explain takes the request through the rooms and prints what became of it.
-func (q *question) explain(ctx context.Context, w io.Writer, cfg Config) error {
-	primary := cfg.PrimaryTracker()
-	base, err := url.Parse(primary.URL)
-	if err != nil {
-		return fmt.Errorf("read the tracker's URL: %w", err)
-	}
-	asked := &notSent{}
-	dialect := primary.Dialect
-	if dialect == "auto" {
-		dialect = mapping.Bugzilla5().Name // what a tracker counts as until it has told its version
-	}
-	client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: dialect, Transport: asked})
+func (q *question) explain(ctx context.Context, env environment, cfg Config) error {
+	rooms, err := newScenery(ctx, cfg, env.variable)
 	if err != nil {
 		return err
 	}
-	record := &lastRecord{}
+	defer rooms.close()
+	usual, record := rooms.bases[cfg.Primary], &lastRecord{}
 	front, err := proxy.New(proxy.Options{
-		Tracker: client, Responses: proxy.Responses(cfg.Responses), Observer: record, Logger: slog.New(slog.DiscardHandler),
+		Tracker: rooms.tracker(cfg), Responses: proxy.Responses(cfg.Responses), Observer: record, Logger: slog.New(slog.DiscardHandler),
 		Limits: proxy.Limits{Limits: (&builder{cfg: cfg}).bodyLimits(), IDs: cfg.Limits.IDs},
 		Passthrough: proxy.Passthrough{
-			Base: base, Transport: asked, Prefixes: cfg.Passthrough, Failure: bugzilla.Failure,
-			HeaderCredentials: func(ctx context.Context) bool { return client.Dialect(ctx).HeaderCredentials },
+			Base: usual.Base, Transport: usual.Transport, HeaderCredentials: usual.HeaderCredentials,
+			Prefixes: cfg.Passthrough, Choose: rooms.choose, Failure: bugzilla.Failure,
 		},
 	})
 	if err != nil {
@@ -111,7 +102,7 @@ func (q *question) explain(ctx context.Context, w io.Writer, cfg Config) error {
 	}
 	answer := &answerBuffer{header: http.Header{}}
 	front.ServeHTTP(answer, request)
-	q.print(w, record.Record, dialect, asked, answer)
+	q.print(env.stdout, cfg, record.Record, rooms, answer)
 	return nil
 }
 
@@ -124,26 +115,44 @@ func (q *question) request(ctx context.Context) (*http.Request, error) {
 	return request, nil
 }
 
-func (q *question) print(w io.Writer, record proxy.Record, dialect string, asked *notSent, answer *answerBuffer) {
+func (q *question) print(w io.Writer, cfg Config, record proxy.Record, rooms *scenery, answer *answerBuffer) {
 	path, _, _ := strings.Cut(q.path, "?")
-	fmt.Fprintf(w, "request      %s %s\noperation    %s\ndialect      %s\n", q.method, path, record.Operation, dialect)
-	if asked.method == "" {
-		fmt.Fprintf(w, "the tracker  is not asked\nthe client   gets %d", answer.status)
-		if reason := answer.header.Get("Portico-Error"); reason != "" {
-			fmt.Fprintf(w, " (%s)", reason)
+	fmt.Fprintf(w, "request      %s %s\noperation    %s\n", q.method, path, record.Operation)
+	passing := record.Operation == proxy.OpPassthrough && record.Reason == ""
+	rooms.print(w, cfg, passing, q.method != http.MethodGet && q.method != http.MethodHead && q.method != http.MethodOptions)
+	shown := 0
+	for _, name := range []string{cfg.Primary, cfg.Candidate} {
+		if asked := rooms.asked[name]; asked != nil && asked.method != "" {
+			fmt.Fprintf(w, "dialect      %s\n", rooms.dialects[name])
+			asked.print(w)
+			shown++
 		}
-		fmt.Fprintf(w, "\n%s\n", answer.body.Bytes())
+	}
+	if shown > 0 {
 		return
 	}
-	fmt.Fprintf(w, "the tracker  gets %s %s\n", asked.method, asked.address)
-	for _, name := range sortedKeys(asked.header) {
-		if asked.header.Get(name) == "" {
+	fmt.Fprintf(w, "dialect      %s\nthe tracker  is not asked\n", rooms.dialects[cfg.Primary])
+	if len(rooms.told.looked) > 0 {
+		return
+	}
+	fmt.Fprintf(w, "the client   gets %d", answer.status)
+	if reason := answer.header.Get("Portico-Error"); reason != "" {
+		fmt.Fprintf(w, " (%s)", reason)
+	}
+	fmt.Fprintf(w, "\n%s\n", answer.body.Bytes())
+}
+
+// print shows what a tracker would be sent.
+func (n *notSent) print(w io.Writer) {
+	fmt.Fprintf(w, "the tracker  gets %s %s\n", n.method, n.address)
+	for _, name := range sortedKeys(n.header) {
+		if n.header.Get(name) == "" {
 			continue
 		}
-		fmt.Fprintf(w, "             %s: %s\n", name, strings.Join(asked.header[name], ", "))
+		fmt.Fprintf(w, "             %s: %s\n", name, strings.Join(n.header[name], ", "))
 	}
-	if len(asked.body) > 0 {
-		fmt.Fprintf(w, "%s\n", asked.body)
+	if len(n.body) > 0 {
+		fmt.Fprintf(w, "%s\n", n.body)
 	}
 }
 

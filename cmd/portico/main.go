@@ -53,6 +53,8 @@ func commands() []command {
 		checkCommand(),
 		explainCommand(),
 		cacheCommand(),
+		canaryCommand(),
+		migrateCommand(),
 		versionCommand(),
 	}
 }

@@ -33,7 +33,7 @@ func probes(cfg Config, lookup func(string) (string, bool)) []probe {
 			try:  func(ctx context.Context) (string, error) { return probeRedis(ctx, &cfg.Cache.Redis, lookup) },
 		})
 	}
-	return all
+	return append(all, probesOfTwo(cfg)...)
 }
 
 // probeRedis reads from Redis as the cache does, under a name of its own, so that

@@ -81,17 +81,28 @@ func (l *problemList) warnf(path, format string, args ...any) {
 }
 
 // join adds further findings, except on keys about which something was found
-// already: their values are not what the operator wrote.
+// already: their values are not what the operator wrote. Lists whose items depend on
+// each other count as one key for that.
 func (l *problemList) join(more []Problem) {
 	known := map[string]bool{}
 	for _, p := range l.problems {
-		known[p.Path] = p.Path != ""
+		known[wholeList(p.Path)] = p.Path != ""
 	}
 	for _, p := range more {
-		if !known[p.Path] {
+		if !known[wholeList(p.Path)] {
 			l.problems = append(l.problems, p)
 		}
 	}
+}
+
+// wholeList gives the path of the list of rules that a path leads into, or else the
+// path itself.
+func wholeList(path string) string {
+	list, _, within := strings.Cut(path, "rules[")
+	if within && (list == "" || list == "switchover.") {
+		return list + "rules"
+	}
+	return path
 }
 
 // origin finds the place of a key, or of the nearest section around it: a

@@ -16,6 +16,32 @@ type status struct {
 	Primary  string                   `json:"primary"`
 	Trackers map[string]trackerStatus `json:"trackers"`
 	Cache    *cacheStatus             `json:"cache,omitempty"`
+	// Canary and Switchover are there where there is a candidate.
+	Canary     *canaryStatus     `json:"canary,omitempty"`
+	Switchover *switchoverStatus `json:"switchover,omitempty"`
+}
+
+// canaryStatus is the comparison in brief; its pages have the rest.
+type canaryStatus struct {
+	Candidate string  `json:"candidate"`
+	Sample    float64 `json:"sample"`
+	Queued    int     `json:"queued"`
+	Waiting   int     `json:"waiting"`
+}
+
+// switchoverStatus is who answers, in brief.
+type switchoverStatus struct {
+	Version int64        `json:"version"`
+	Source  string       `json:"source"`
+	Killed  bool         `json:"killed"`
+	Stale   string       `json:"stale,omitempty"`
+	Rules   []ruleStatus `json:"rules"`
+}
+
+type ruleStatus struct {
+	Rule   string `json:"rule"`
+	Reads  string `json:"reads"`
+	Writes string `json:"writes"`
 }
 
 type trackerStatus struct {
@@ -84,6 +110,7 @@ func (b *builder) status() func(context.Context) any {
 			s.Trackers[name] = t.status()
 		}
 		s.Cache = showCache(rooms.trackers[cfg.Primary].cache)
+		s.Canary, s.Switchover = rooms.canaryStatus(cfg.Candidate), rooms.switchoverStatus()
 		return s
 	}
 }
@@ -107,4 +134,24 @@ func showCache(c *cache.Cache) *cacheStatus {
 		Redis: held.Redis, Embedded: held.Embedded, Subscribed: held.Subscribed,
 		Undelivered: held.Undelivered, TrackerSick: held.TrackerSick, LocalItems: held.LocalItems,
 	}
+}
+
+func (h *house) canaryStatus(candidate string) *canaryStatus {
+	if h.canary == nil {
+		return nil
+	}
+	load := h.canary.Load()
+	return &canaryStatus{Candidate: candidate, Sample: h.canary.Sampling().Default, Queued: load.Queued, Waiting: load.Waiting}
+}
+
+func (h *house) switchoverStatus() *switchoverStatus {
+	if h.switchover == nil {
+		return nil
+	}
+	held := h.switchover.Status(context.Background())
+	shown := &switchoverStatus{Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Stale: held.Stale}
+	for _, each := range held.Rules {
+		shown.Rules = append(shown.Rules, ruleStatus{each.Rule.Name, string(each.Rule.Reads), string(each.Rule.Writes)})
+	}
+	return shown
 }

@@ -16,6 +16,7 @@ func validateCanary(c *Config, l *problemList, lookup func(string) (string, bool
 	if settings.Isolated && settings.Marker == "" {
 		l.errorf("canary.isolated", "needs a marker that proves it")
 	}
+	validateEquivalences(c, l)
 }
 
 // anyShadowKey reports whether any caller has a key for the other tracker.

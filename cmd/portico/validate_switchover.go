@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"strings"
 )
 
@@ -55,14 +54,7 @@ func validateCandidate(c *Config, l *problemList) {
 	}
 }
 
-// validateRules checks what single rules say, and then the list as a whole.
+// validateRules checks the rules with the reader that start-up uses.
 func validateRules(c *Config, l *problemList) {
-	for i, rule := range c.Switchover.Rules {
-		path := fmt.Sprintf("switchover.rules[%d]", i)
-		for _, operation := range rule.Operation {
-			if message := unknownOperation(operation); message != "" {
-				l.errorf(path+".operation", "%s", message)
-			}
-		}
-	}
+	reportTable(l, "switchover", c.table().Problems(sortedKeys(c.Callers)))
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream/state"
+)
+
+// replaySecret names the secret in a store that fingerprints of creates are made
+// under.
+const replaySecret = "idempotency"
+
+// storedReplays keeps creates that came with an Idempotency-Key in a store, so that
+// they outlive the process and count for all that share it.
+type storedReplays struct {
+	store  *state.Store
+	logger *slog.Logger
+}
+
+var _ proxy.ReplayStore = storedReplays{}
+
+const (
+	// replayTime bounds how long a create waits for the store.
+	replayTime = 5 * time.Second
+	// abandoned is the age from which a create that still runs is one whose process
+	// is no more: longer than any tracker is given.
+	abandoned = time.Hour
+)
+
+// Begin implements proxy.ReplayStore. Where the store cannot be asked the create is
+// refused, since it may have been carried out before.
+func (r storedReplays) Begin(ctx context.Context, key, content [sha256.Size]byte) (proxy.Replay, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, replayTime)
+	defer cancel()
+	known, claimed, err := r.store.BeginCreate(ctx, key, content)
+	if err != nil {
+		return proxy.Replay{}, false, &mapping.Error{
+			Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonInternal, RetryAfter: time.Second, Err: err,
+			Message: "It cannot be looked up whether a request with this Idempotency-Key was carried out before.",
+		}
+	}
+	replay := proxy.Replay{Content: known.Content, Running: known.Running, Body: known.Body, Failed: known.Failed}
+	if known.Running && time.Since(known.Since) > abandoned {
+		replay.Running, replay.Failed = false, proxy.UnknownCreate()
+	}
+	return replay, claimed, nil
+}
+
+// End implements proxy.ReplayStore. What cannot be written stays a create that
+// runs, and is not carried out again.
+func (r storedReplays) End(ctx context.Context, key [sha256.Size]byte, outcome *proxy.Replay) {
+	ctx, cancel := context.WithTimeout(ctx, replayTime)
+	defer cancel()
+	var kept *state.Create
+	if outcome != nil {
+		kept = &state.Create{Content: outcome.Content, Body: outcome.Body, Failed: outcome.Failed}
+	}
+	if err := r.store.EndCreate(ctx, key, kept); err != nil {
+		r.logger.Warn("the outcome of a create could not be kept", "cause", err)
+	}
+}
