@@ -22,7 +22,7 @@ func (s *Switchover) FlagTypes(
 	if err != nil {
 		return mapping.FlagTypes{}, err
 	}
-	s.count(t, q.operation, made)
+	s.count(t, mapping.OpFlagTypes, made)
 	if !made.phase.Compares() || s.options.Shadow == nil {
 		return s.trackers[made.side].FlagTypes(ctx, caller, request)
 	}
@@ -198,7 +198,8 @@ func (s *Switchover) merged(
 		}
 	}
 	if failed == nil {
-		return mapping.MergeAttachments(request, documents, s.options.Split)
+		reply, err := mapping.MergeAttachments(request, documents, s.options.Split)
+		return reply, unmerged(err)
 	}
 	for i, document := range documents {
 		if answers[i].Err == nil {

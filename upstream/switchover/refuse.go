@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,28 @@ func waiting(o object, cause error) error {
 		Message:    fmt.Sprintf("Another write of %s still goes to the tracker that it moves away from; nothing was changed.", o),
 		RetryAfter: time.Second, Err: cause,
 	}
+}
+
+// unmerged is the error of answers that began well and could not be merged.
+func unmerged(err error) error {
+	if err == nil {
+		return nil
+	}
+	failed := &mapping.Error{
+		Code: mapping.CodeBadGateway, Reason: mapping.ReasonBadAnswer, Err: err,
+		Message: "The answers of the two trackers could not be made into one.",
+	}
+	_, store := errors.AsType[*mapping.BlobError](err)
+	switch {
+	case store:
+		failed.Code, failed.Reason = mapping.CodeInternal, mapping.ReasonInternal
+	case errors.Is(err, context.DeadlineExceeded):
+		failed.Code, failed.Reason, failed.Message = mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not answer in time."
+	case errors.Is(err, context.Canceled):
+		failed.Code, failed.Reason, failed.Message = mapping.CodeUnavailable, mapping.ReasonCanceled, "The request was given up."
+	}
+	failed.Status = mapping.StatusOf(failed.Code)
+	return failed
 }
 
 // refused tells whether an error says for certain that nothing was written.

@@ -65,6 +65,17 @@ func TestOnePartThatFailsFailsAll(t *testing.T) {
 	}
 }
 
+func TestAnswersThatCannotBeMerged(t *testing.T) {
+	for cause, want := range map[error]mapping.Reason{
+		errDown: mapping.ReasonBadAnswer, context.Canceled: mapping.ReasonCanceled, context.DeadlineExceeded: mapping.ReasonTimeout,
+	} {
+		said, ok := unmerged(cause).(*mapping.Error)
+		if !ok || said.Reason != want || said.Status < 500 || said.Err != cause {
+			t.Errorf("%v becomes %+v, want reason %q", cause, said, want)
+		}
+	}
+}
+
 func TestWritesToTwoTrackersAreRefused(t *testing.T) {
 	b := split(t)
 	for _, c := range []struct {

@@ -1,0 +1,92 @@
+package switchover
+
+import (
+	"context"
+	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// still is a tracker that answers at once.
+type still struct {
+	upstream.Tracker
+	reply mapping.FlagTypes
+}
+
+func (s *still) FlagTypes(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	return s.reply, nil
+}
+
+func openStill(t testing.TB, rules ...Rule) (*Switchover, *Memory) {
+	t.Helper()
+	tracker := &still{reply: mapping.FlagTypes{Document: mapping.NewDocument([]byte("{}"))}}
+	memory := NewMemory()
+	s, err := New(t.Context(), Options{
+		Old: "old", New: "new", Trackers: map[string]upstream.Tracker{"old": tracker, "new": tracker},
+		Table: Table{Rules: rules}, Memory: memory,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s, memory
+}
+
+// hotRules are lists under which a flag type read needs no lookup.
+func hotRules() map[string][]Rule {
+	return map[string][]Rule{
+		"one":      {always(PhaseOld, PhaseOld)},
+		"products": {moved(Rule{Products: []string{"P1", "P2", "P3", "P4"}}), always(PhaseOld, PhaseOld)},
+		"percent":  {moved(Rule{Percent: new(10.0)}), always(PhaseOld, PhaseOld)},
+		"eight": {
+			{Name: "a", Products: []string{"A"}, Reads: PhaseNew, Writes: PhaseOld}, {Name: "b", Products: []string{"B"}, Reads: PhaseNew, Writes: PhaseOld},
+			{Name: "c", Products: []string{"C"}, Reads: PhaseNew, Writes: PhaseOld}, {Name: "d", Bugs: []Range{{1, 100}}, Reads: PhaseNew, Writes: PhaseOld},
+			{Name: "e", Operations: []mapping.Operation{mapping.OpAttachment}, Reads: PhaseNew, Writes: PhaseOld},
+			{Name: "f", UserAgents: []string{"git/*"}, Reads: PhaseNew, Writes: PhaseOld},
+			{Name: "g", Percent: new(10.0), Reads: PhaseNew, Writes: PhaseOld}, always(PhaseOld, PhaseOld),
+		},
+	}
+}
+
+func BenchmarkFlagTypeRead(b *testing.B) {
+	for name, rules := range hotRules() {
+		b.Run(name, func(b *testing.B) {
+			s, _ := openStill(b, rules...)
+			ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.FlagTypes(ctx, who, request); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("while others write", func(b *testing.B) {
+		s, memory := openStill(b, always(PhaseNew, PhaseOld))
+		other := caller("another")
+		memory.note(memory.digest(&other), []object{{kind: allTypes}}, "old", s.now())
+		ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.FlagTypes(ctx, who, request); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestAReadWithoutLookupsAllocatesNothing(t *testing.T) {
+	for name, rules := range hotRules() {
+		s, _ := openStill(t, rules...)
+		ctx, who, request := t.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
+		allocations := testing.AllocsPerRun(100, func() {
+			if _, err := s.FlagTypes(ctx, who, request); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocations > 1 {
+			t.Errorf("%s: %v allocations", name, allocations)
+		}
+	}
+}
