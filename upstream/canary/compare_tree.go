@@ -41,7 +41,7 @@ func newTree(text []byte, payloads []Payload, seed maphash.Seed) (*tree, bool) {
 	if len(text) > math.MaxInt32 {
 		return nil, false
 	}
-	t := &tree{text: text, payloads: payloads, seed: seed}
+	t := &tree{text: text, payloads: payloads, seed: seed, nodes: make([]node, 0, min(len(text)/16+8, 1<<16))}
 	reader := treeReader{tree: t, decoder: jsontext.NewDecoder(bytes.NewBuffer(text),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	if !reader.run() {
