@@ -148,5 +148,5 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) fault {
 	if unsigned, ok := errors.AsType[*switchover.UnsignedError](err); ok {
 		return fault{Status: http.StatusUnprocessableEntity, Error: "Nothing was changed: " + unsigned.Error() + "."}
 	}
-	return stateFault(err)
+	return fault{Status: http.StatusServiceUnavailable, Error: "The change cannot be stored now: " + err.Error() + "."}
 }

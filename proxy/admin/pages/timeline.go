@@ -36,30 +36,25 @@ const (
 	mostBars  = 60
 )
 
-// steps are the lengths of time that a bar may stand for.
-var steps = []time.Duration{
-	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
-	2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
-}
-
-// drawTimeline makes bars of the points up to now.
+// drawTimeline makes bars of points that follow each other at even distances, up to now. Bars begin with the first point, so
+// that none of them holds a part of one.
 func drawTimeline(points []canary.TimePoint, now time.Time) timeline {
 	if len(points) == 0 {
 		return timeline{}
 	}
-	t := timeline{Step: stepFor(now.Sub(points[0].At))}
-	t.To = now.Truncate(t.Step)
-	first := points[0].At.Truncate(t.Step)
-	t.Width = min(max(int(t.To.Sub(first)/t.Step)+1, leastBars), mostBars)
+	first := points[0].At
+	t := timeline{Step: stepFor(now.Sub(first)), Unit: "per minute"}
+	used := int(max(0, now.Sub(first))/t.Step) + 1
+	t.Width = max(used, leastBars)
+	t.To = first.Add(time.Duration(used-1) * t.Step)
 	t.From = t.To.Add(-time.Duration(t.Width-1) * t.Step)
 	sums := make([]canary.TimePoint, t.Width)
 	for _, p := range points {
-		if i := int(p.At.Truncate(t.Step).Sub(t.From) / t.Step); i >= 0 && i < t.Width {
+		if i := int(p.At.Sub(t.From) / t.Step); i >= 0 && i < t.Width {
 			addPoint(&sums[i], p)
 		}
 	}
 	t.addBars(sums)
-	t.Unit = "per minute"
 	if t.Step > time.Minute {
 		t.Unit = "per " + span(t.Step)
 	}
@@ -67,13 +62,13 @@ func drawTimeline(points []canary.TimePoint, now time.Time) timeline {
 	return t
 }
 
+// stepFor gives how much time a bar stands for: as a report's points, a minute or twice as much, again and again.
 func stepFor(all time.Duration) time.Duration {
-	for _, step := range steps {
-		if all < step*(mostBars-1) {
-			return step
-		}
+	step := time.Minute
+	for all/step >= mostBars {
+		step *= 2
 	}
-	return steps[len(steps)-1]
+	return step
 }
 
 func addPoint(sum *canary.TimePoint, p canary.TimePoint) {
@@ -116,6 +111,14 @@ func (t *timeline) sentence(sums []canary.TimePoint) string {
 	for _, sum := range sums {
 		addPoint(&all, sum)
 	}
-	return fmt.Sprintf("From %s to %s: %s, %s confirmed; at most %s and %s %s.", t.From.UTC().Format("15:04"), t.To.UTC().Format("15:04"),
+	return fmt.Sprintf("From %s to %s UTC: %s, %s confirmed; at most %s and %s %s.", t.Label(t.From), t.Label(t.To),
 		plural(all.Compared, "comparison", "comparisons"), count(all.Confirmed), count(t.MostCompared), count(t.MostConfirmed), t.Unit)
+}
+
+// Label writes an end of the time line, with the day where it covers more than one.
+func (t timeline) Label(at time.Time) string {
+	if t.To.Sub(t.From) >= 20*time.Hour {
+		return at.UTC().Format("2 Jan 15:04")
+	}
+	return at.UTC().Format("15:04")
 }

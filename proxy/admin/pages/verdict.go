@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"portico/mapping"
@@ -85,24 +86,42 @@ func needed(report canary.Report) int64 {
 // reasonOf says in one sentence why the verdict is what it is.
 func reasonOf(report canary.Report) string {
 	overall, open := report.Overall, openFindings(report)
+	compared := plural(overall.Compared, "comparison", "comparisons")
 	switch {
 	case report.Verdict == canary.Pass:
-		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the answers differ: the target is %s.",
-			plural(overall.Compared, "comparison", "comparisons"), share(overall.UpperBound), share(report.Target))
-	case report.Verdict == canary.Fail && overall.Confirmed > 0:
-		return fmt.Sprintf("%s of %s differ (%s) for %s; %s would be allowed.", count(overall.Confirmed),
-			plural(overall.Compared, "comparison", "comparisons"), share(overall.Rate), plural(int64(len(open)), "open finding", "open findings"), share(report.Target))
-	case overall.Compared == 0:
+		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the answers differ: the target is %s.", compared, share(overall.UpperBound), share(report.Target))
+	case overall.Confirmed > 0 && overall.Rate > report.Target:
+		return fmt.Sprintf("%s of %s differ (%s) for %s; %s would be allowed.", count(overall.Confirmed), compared, share(overall.Rate),
+			plural(int64(len(open)), "open finding", "open findings"), share(report.Target))
+	case overall.Compared == 0 && len(open) == 0:
 		return "Nothing has been compared yet."
-	case len(open) == 0:
-		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure of fewer than %s.",
-			plural(overall.Compared, "comparison", "comparisons"), share(report.Target))
+	case report.Verdict == canary.Inconclusive && len(open) == 0:
+		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure that fewer than %s do%s.", compared, share(report.Target), undecided(report))
 	case len(overall.Reasons) > 0:
-		return overall.Reasons[0]
+		return sentence(overall.Reasons)
 	default:
-		return fmt.Sprintf("%s in %s: somebody has to judge.", plural(int64(len(open)), "open finding", "open findings"),
-			plural(overall.Compared, "comparison", "comparisons"))
+		return fmt.Sprintf("%s in %s: somebody has to judge.", plural(int64(len(open)), "open finding", "open findings"), compared)
 	}
+}
+
+// undecided names the operations that still need comparisons, unless all do.
+func undecided(report canary.Report) string {
+	var names []string
+	for _, operation := range report.Operations {
+		if operation.Verdict == canary.Inconclusive {
+			names = append(names, string(operation.Operation))
+		}
+	}
+	if len(names) == 0 || len(names) == len(report.Operations) {
+		return ""
+	}
+	return " in " + strings.Join(names, " and ")
+}
+
+// sentence writes reasons as one.
+func sentence(reasons []string) string {
+	text := strings.Join(reasons, "; ")
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // nextOf says what to do about it.

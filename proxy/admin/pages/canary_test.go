@@ -1,0 +1,253 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream/canary"
+)
+
+func TestPagesOfTheComparison(t *testing.T) {
+	s := open(t)
+	for path, parts := range map[string][]string{
+		"/canary": {"FAIL", "231 of 21,712 comparisons differ (1.06 %) for 3 open findings; 0.1 % would be allowed.", "1,366", "flag_type.get",
+			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared per minute.`},
+		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
+		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
+		"/canary/findings?class=none":               {"No finding is like that."},
+		"/canary/rules":                             {"time-within 2 s", "never hit", "expired", "grace", "Clients look for one value."},
+		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true</mark>", "<mark>&#34;is_active&#34;: 1</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
+			`&#39;http://facade/rest/flag_type/WebShop&#39;`, `&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `X-BUGZILLA-API-KEY: $API_KEY`, `name="reason"`},
+	} {
+		a := s.get(path)
+		if a.status != 200 || a.kind != pageKind {
+			t.Errorf("%s: %d %s", path, a.status, a.kind)
+		}
+		a.contains(t, parts...)
+		if strings.Contains(a.body, "ZgotmplZ") || strings.Contains(a.body, "<no value>") {
+			t.Errorf("%s holds something that the template could not write", path)
+		}
+	}
+}
+
+func TestNothingFromOutsideIsMarkup(t *testing.T) {
+	s := open(t)
+	nasty := `"><script>alert(1)</script>`
+	s.canary.SetReport(func(r *canary.Report) {
+		r.Pair.Other, r.Campaign.Reason = nasty, nasty
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			f.Path, f.Note, f.Reason, f.Actor = f.Path+nasty, nasty, nasty, nasty
+		}
+		for i := range r.Rules {
+			r.Rules[i].Name, r.Rules[i].Owner, r.Rules[i].Path, r.Rules[i].Pattern = nasty, nasty, nasty, nasty
+		}
+		r.Dropped = map[string]int64{nasty: 3}
+	})
+	for _, path := range []string{"/canary", "/canary/findings?status=" + "%22%3E%3Cscript%3E", "/canary/rules", "/canary/findings/" + signature, "/canary/%3Cscript%3E"} {
+		if a := s.get(path); strings.Contains(a.body, "<script>") {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+}
+
+func TestComparisonAsData(t *testing.T) {
+	s := open(t)
+	report := decode[canary.Report](t, s.get("/canary/report.json"))
+	if report.Verdict != canary.Fail || len(report.Findings) != 5 || report.Overall.Compared != 21712 {
+		t.Errorf("%+v", report)
+	}
+	list := decode[struct{ Findings []canary.FindingView }](t, s.get("/canary/findings.json"))
+	if len(list.Findings) != 5 || list.Findings[0].Signature != signature {
+		t.Errorf("%+v", list)
+	}
+	one := decode[struct {
+		Finding canary.FindingView
+		Samples []struct{ Sample canary.SampleText }
+	}](t, s.get("/canary/findings/"+signature+".json"))
+	if one.Finding.Count != 214 || len(one.Samples) != 2 || string(one.Samples[0].Sample.Differences[0].Have) != "1" {
+		t.Errorf("%+v", one)
+	}
+	if a := s.get("/canary/report.txt"); !strings.HasPrefix(a.body, "FAIL") || a.kind != "text/plain; charset=utf-8" {
+		t.Errorf("%+v", a)
+	}
+	if a := s.get("/canary/report.xml"); !strings.Contains(a.body, "<testsuite") || a.kind != "application/xml; charset=utf-8" {
+		t.Errorf("%+v", a)
+	}
+	s.canary.SetReport(func(r *canary.Report) { *r = canary.Report{Verdict: canary.Inconclusive} })
+	if a := s.get("/canary/findings.json"); !strings.Contains(a.body, `"findings": []`) {
+		t.Errorf("no finding is %s", a.body)
+	}
+}
+
+func TestVerdictAndGate(t *testing.T) {
+	quiet := func(r *canary.Report) { r.Findings, r.Overall.Confirmed, r.Overall.Rate = nil, 0, 0 }
+	for _, c := range []struct {
+		verdict        canary.Verdict
+		change         func(*canary.Report)
+		status, passed int
+		exit           int
+		reason, next   string
+	}{
+		{canary.Fail, func(*canary.Report) {}, 412, 0, 1, "231 of 21,712", "most frequent finding"},
+		{canary.Fail, func(r *canary.Report) {
+			r.Overall.Rate, r.Overall.Reasons = 0.0001, []string{"flag_type.get: the other tracker is slower than it may be"}
+		}, 412, 0, 1, "Flag_type.get: the other tracker is slower", "most frequent"},
+		{canary.Pass, quiet, 200, 1, 0, "at 95 % confidence fewer than", "may take over"},
+		{canary.Inconclusive, quiet, 503, 0, 2, "not enough to be sure that fewer than 0.1 % do in attachment.list", "1,366 more comparisons"},
+		{canary.Inconclusive, func(r *canary.Report) { quiet(r); r.Overall.Compared, r.Timeline = 0, nil }, 503, 0, 2, "Nothing has been compared", "being dropped"},
+		{canary.Inconclusive, func(r *canary.Report) { quiet(r); r.Overall.Compared, r.Dropped = 0, nil }, 503, 0, 2, "Nothing has been compared", "sampling"},
+		{canary.Inconclusive, func(r *canary.Report) {
+			r.Overall.Rate, r.Overall.Confirmed, r.Overall.Reasons = 0, 0, []string{"somebody has to judge 3 open findings"}
+		}, 503, 0, 2, "Somebody has to judge 3", "most frequent"},
+	} {
+		s := open(t)
+		s.canary.SetReport(func(r *canary.Report) { r.Verdict = c.verdict; c.change(r) })
+		type verdict struct {
+			Verdict      canary.Verdict
+			ExitCode     int `json:"exit_code"`
+			Passed       int
+			Reason, Next string
+			Needed       int64
+			Operations   map[mapping.Operation]canary.Verdict
+		}
+		v := decode[verdict](t, s.get("/canary/verdict.json"))
+		if v.Verdict != c.verdict || v.Passed != c.passed || v.ExitCode != c.exit || !strings.Contains(v.Reason, c.reason) || !strings.Contains(v.Next, c.next) {
+			t.Errorf("%s: %+v", c.verdict, v)
+		}
+		if v.Operations[mapping.OpAttachment] != canary.Pass || v.Needed != 1366 {
+			t.Errorf("%s: %+v", c.verdict, v)
+		}
+		a := s.post("/canary/gate", `{"name": "portico", "phase": "Progressing"}`, jsonType, "*/*")
+		if a.status != c.status || decode[verdict](t, a).Verdict != c.verdict {
+			t.Errorf("the gate for %s: %d %s", c.verdict, a.status, a.body)
+		}
+		if a := s.get("/canary"); a.status != 200 || !strings.Contains(a.body, string(c.verdict)) {
+			t.Errorf("the page for %s: %d", c.verdict, a.status)
+		}
+	}
+}
+
+func TestJudging(t *testing.T) {
+	s := open(t)
+	status := func() canary.FindingView {
+		report, _ := s.canary.Report(t.Context())
+		return report.Findings[0]
+	}
+	tomorrow := time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
+	a := s.post("/canary/findings/"+signature+"/accept", "actor=+ada+&reason=it+is+meant%0D%0Afor+good&until="+tomorrow, formType, pageType)
+	if a.status != 303 || a.location != "/canary/findings/"+signature+"?done=accept" {
+		t.Fatalf("%+v", a)
+	}
+	if f := status(); f.Status != "accepted" || f.Actor != "ada" || f.Reason != "it is meant\nfor good" || f.Until.Format(time.DateOnly) != time.Now().UTC().AddDate(0, 0, 2).Format(time.DateOnly) {
+		t.Errorf("%+v", f)
+	}
+	s.get(a.location).contains(t, `role="status"`, "Accepted.", "Reopen")
+	a = s.post("/canary/findings/"+signature+"/reopen", `{"actor": "ada", "reason": "it is not"}`, jsonType, "*/*")
+	if one := decode[struct{ Finding canary.FindingView }](t, a); a.status != 200 || one.Finding.Status != "open" {
+		t.Errorf("%+v", a)
+	}
+	if a = s.post("/canary/findings/"+signature+"/fixed", "actor=ada&reason=5.4.1", formType, "*/*"); a.status != 200 || status().Status != "fixed" {
+		t.Errorf("%+v %+v", a, status())
+	}
+}
+
+func TestJudgementsThatCannotBeTaken(t *testing.T) {
+	s := open(t)
+	accept := "/canary/findings/" + signature + "/accept"
+	for _, c := range []struct {
+		path, body, kind string
+		status           int
+		say              string
+	}{
+		{accept, "", formType, 422, `"actor"`},
+		{accept, "actor=+&reason=x", formType, 422, `"field": "actor"`},
+		{accept, "actor=ada", formType, 422, `"field": "reason"`},
+		{accept, "actor=ada&reason=" + strings.Repeat("x", 1001), formType, 422, "at most 1000"},
+		{accept, "actor=ada&reason=%00", formType, 422, "cannot be shown"},
+		{accept, "actor=ada&reason=%ff", formType, 422, "cannot be shown"},
+		{accept, "actor=ada&reason=x&until=yesterday", formType, 422, `"field": "until"`},
+		{accept, "actor=ada&reason=x&until=2001-01-01", formType, 422, "in the past"},
+		{accept, "actor=ada&reason=x&until=-1h", formType, 422, "in the past"},
+		{accept, "actor=%zz", formType, 400, "form cannot be read"},
+		{accept, "actor=ada&reason=" + strings.Repeat("x", 70<<10), formType, 413, "at most 65536 bytes"},
+		{accept, `{"actor": "ada", "reason": "x", "untill": "48h"}`, jsonType, 400, "unknown field"},
+		{accept, `{"actor": 1}`, jsonType, 400, "JSON cannot be read"},
+		{accept, `{} {}`, jsonType, 400, "Only one"},
+		{accept, ``, jsonType, 400, "JSON cannot be read"},
+		{"/canary/findings/0000/accept", "actor=ada&reason=x", formType, 404, "no such finding"},
+		{"/canary/findings/" + signature + "/forget", "actor=ada&reason=x", formType, 404, "no page"},
+		{"/canary/reset", "actor=ada", formType, 422, `"reason"`},
+	} {
+		a := s.post(c.path, c.body, c.kind, "*/*")
+		if a.status != c.status || a.kind != jsonKind || !strings.Contains(a.body, c.say) || !strings.Contains(a.body, `"error"`) {
+			t.Errorf("%s %.60s: %d %s", c.path, c.body, a.status, a.body)
+		}
+		if page := s.post(c.path, c.body, c.kind, pageType); page.status != c.status || page.kind != pageKind {
+			t.Errorf("%s %.60s as a page: %d %s", c.path, c.body, page.status, page.kind)
+		}
+	}
+	if report, _ := s.canary.Report(t.Context()); report.Findings[0].Status != "open" {
+		t.Error("one of them was taken")
+	}
+	s.post(accept, "actor=ada&reason=&until=2001-01-01", formType, pageType).contains(t, `value="ada"`, `aria-invalid="true"`, `href="#reason"`, "in the past", `value="2001-01-01"`)
+}
+
+func TestUntil(t *testing.T) {
+	s := open(t)
+	now := time.Now().UTC()
+	for until, want := range map[string]time.Time{
+		"": {}, "48h": now.Add(48 * time.Hour), "30d": now.AddDate(0, 0, 30), "2999-12-31": time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC),
+		"2999-12-31T12:00:00+02:00": time.Date(2999, 12, 31, 10, 0, 0, 0, time.UTC),
+	} {
+		body, _ := json.Marshal(map[string]string{"actor": "ada", "reason": "x", "until": until})
+		a := s.post("/canary/findings/"+signature+"/accept", string(body), jsonType, "*/*")
+		got := decode[struct{ Finding canary.FindingView }](t, a).Finding.Until
+		if d := got.Sub(want).Abs(); d > time.Minute {
+			t.Errorf("%q ends %v, want %v", until, got, want)
+		}
+	}
+}
+
+func TestSamplingAndReset(t *testing.T) {
+	s := open(t)
+	a := s.post("/canary/sampling", `{"default": 0.5, "operations": {"attachment.get": 0.1}, "sticky": true}`, jsonType, "*/*")
+	if now := s.canary.Sampling(); a.status != 200 || now.Default != 0.5 || now.Operations[mapping.OpAttachment] != 0.1 || !now.Sticky {
+		t.Errorf("%+v %+v", a, now)
+	}
+	a = s.post("/canary/sampling", "percent=12.5", formType, pageType)
+	if now := s.canary.Sampling(); a.status != 303 || now.Default != 0.125 || now.Operations[mapping.OpAttachment] != 0.1 {
+		t.Errorf("%+v %+v", a, now)
+	}
+	s.get(a.location).contains(t, "12.5 % of callers, 10 % of attachment.get", "Changed.")
+	for body, status := range map[string]int{`{"default": 2}`: 422, `{"operations": {"bug.get": 1}}`: 422, `{"share": 1}`: 400} {
+		if a := s.post("/canary/sampling", body, jsonType, "*/*"); a.status != status {
+			t.Errorf("%s: %d %s", body, a.status, a.body)
+		}
+	}
+	for _, body := range []string{"percent=", "percent=101", "percent=NaN"} {
+		if a := s.post("/canary/sampling", body, formType, "*/*"); a.status != 422 {
+			t.Errorf("%s: %d %s", body, a.status, a.body)
+		}
+	}
+	if a := s.post("/canary/reset", "actor=ada&reason=new+release", formType, pageType); a.status != 303 || a.location != "/canary?done=reset" {
+		t.Errorf("%+v", a)
+	}
+	s.get("/canary").contains(t, "Nothing has been compared yet.", "begun by ada: new release", "There is nothing to draw yet.")
+	s.get("/canary/findings").contains(t, "Nothing has been found yet.")
+}
+
+func TestPathsThatAreNoPages(t *testing.T) {
+	s := open(t)
+	for _, path := range []string{"/canary/nothing", "/canary/findings/0000", "/canary/findings/0000.json", "/canary/reset", "/switchover/nothing", "/switchover/kill"} {
+		if a := ask(t, "GET", s.base+path, ""); a.status != 404 || a.kind != jsonKind {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+		if a := s.get(path); a.status != 404 || (a.kind != pageKind) != strings.HasSuffix(path, ".json") {
+			t.Errorf("%s as a page: %d %s", path, a.status, a.body)
+		}
+	}
+}

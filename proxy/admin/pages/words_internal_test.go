@@ -1,0 +1,64 @@
+package pages
+
+import (
+	"testing"
+	"time"
+
+	"portico/upstream/canary"
+)
+
+func TestNumbersInWords(t *testing.T) {
+	for got, want := range map[string]string{
+		count(0): "0", count(999): "999", count(1000): "1,000", count(-1234567): "-1,234,567",
+		share(0): "0 %", share(1): "100 %", share(0.001): "0.1 %", share(0.0106394): "1.06 %", share(0.000138): "0.0138 %", share(0.00999999): "1 %", share(0.5): "50 %",
+		duration(0): "–", duration(8400 * time.Microsecond): "8.4 ms", duration(999 * time.Nanosecond): "0.999 µs", duration(2 * time.Minute): "120 s",
+		span(time.Millisecond): "1 s", span(90 * time.Second): "90 s", span(10 * time.Minute): "10 min", span(26 * time.Hour): "26 h", span(72 * time.Hour): "3 days",
+		plural(1, "rule", "rules"): "1 rule", plural(0, "rule", "rules"): "0 rules",
+		curl("http://x/bz/", "/rest/flag_type/it's"): `curl -s -H "X-BUGZILLA-API-KEY: $API_KEY" 'http://x/bz/rest/flag_type/it'\''s'`,
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestEveryClassAndReasonIsExplained(t *testing.T) {
+	for _, class := range canary.Classes() {
+		if classMeans(class) == "" {
+			t.Errorf("the class %s is not explained", class)
+		}
+	}
+	for _, reason := range canary.DropReasons() {
+		if drops[reason] == "" {
+			t.Errorf("the reason %s is not explained", reason)
+		}
+	}
+}
+
+func TestTimelineLosesNothing(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 30, 0, time.UTC)
+	for _, minutes := range []int{1, 2, 29, 30, 59, 60, 61, 119, 120, 500, 3000, 40000} {
+		step := time.Minute
+		for time.Duration(minutes-1)*time.Minute/step >= 120 {
+			step *= 2
+		}
+		var points []canary.TimePoint
+		first := now.Truncate(time.Minute).Add(-time.Duration(minutes-1) * time.Minute)
+		for at := first; !at.After(now); at = at.Add(step) {
+			points = append(points, canary.TimePoint{At: at, Compared: 3, Confirmed: 1})
+		}
+		drawn := drawTimeline(points, now)
+		var sum int64
+		for _, p := range drawn.Points {
+			sum += p.Compared
+		}
+		if sum != int64(3*len(points)) || drawn.Width < leastBars || drawn.Width > mostBars || len(drawn.Compared) == 0 {
+			t.Errorf("%d minutes: %d of %d in %d bars of %v", minutes, sum, 3*len(points), drawn.Width, drawn.Step)
+		}
+		for _, b := range drawn.Compared {
+			if b.X < 0 || b.X >= drawn.Width || b.Height <= 0 || b.Height > 100 {
+				t.Errorf("%d minutes: %+v of %d", minutes, b, drawn.Width)
+			}
+		}
+	}
+}
