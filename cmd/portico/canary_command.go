@@ -140,11 +140,6 @@ func (c *canaryCaller) verdict(ctx context.Context, w io.Writer) (int, error) {
 	for _, reason := range report.Overall.Reasons {
 		fmt.Fprintf(w, "  %s\n", reason)
 	}
-	for _, one := range report.Operations {
-		for _, reason := range one.Reasons {
-			fmt.Fprintf(w, "  %s: %s\n", one.Operation, reason)
-		}
-	}
 	return report.Verdict.ExitCode(), nil
 }
 

@@ -21,7 +21,7 @@ func tableOf(rules []RuleConfig, passthrough PhasesConfig) switchover.Table {
 		table.Rules = append(table.Rules, rule.rule())
 	}
 	if len(rules) == 0 {
-		rule := RuleConfig{Name: "everything"}
+		rule := RuleConfig{Name: "default"}
 		rule.SetDefaults()
 		table.Rules = append(table.Rules, rule.rule())
 	}
