@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -81,7 +82,7 @@ func Launch(t testing.TB, spec Spec) *Process {
 // Start starts the program again after Stop or Kill, in the same way.
 func (p *Process) Start(t testing.TB) {
 	t.Helper()
-	cmd := exec.Command(p.spec.Program, p.spec.Args...)
+	cmd := exec.CommandContext(context.Background(), p.spec.Program, p.spec.Args...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, p.Dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.Dir}, p.spec.Env...)
 	if err := cmd.Start(); err != nil {
@@ -212,7 +213,7 @@ func FreeAddress(t testing.TB) string {
 		ports.last++
 		address := fmt.Sprintf("127.0.0.1:%d", 15000+(os.Getpid()*37+ports.last)%15000)
 		ports.Unlock()
-		l, err := net.Listen("tcp", address)
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 		if err == nil {
 			_ = l.Close()
 			return address

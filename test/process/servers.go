@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func build() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "portico")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "portico/cmd/portico").CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", binary, "portico/cmd/portico").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the program: %w: %s", err, out)
 	}
@@ -121,7 +122,7 @@ func Redis(t testing.TB, address string) *Process {
 }
 
 func listens(address string) bool {
-	c, err := net.DialTimeout("tcp", address, time.Second)
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return false
 	}
@@ -130,7 +131,7 @@ func listens(address string) bool {
 
 // answersPing tells whether a redis-server serves.
 func answersPing(address string) bool {
-	c, err := net.DialTimeout("tcp", address, time.Second)
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return false
 	}
