@@ -1,6 +1,9 @@
 package pages
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // mostAligned is the length beyond which two lists are put side by side by place alone.
 const mostAligned = 200
@@ -52,9 +55,9 @@ func commonTable(a, b []string) [][]int {
 	for i := range table {
 		table[i] = make([]int, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, keyA := range slices.Backward(a) {
+		for j, keyB := range slices.Backward(b) {
+			if keyA == keyB {
 				table[i][j] = table[i+1][j+1] + 1
 			} else {
 				table[i][j] = max(table[i+1][j], table[i][j+1])

@@ -87,11 +87,11 @@ func (v overviewView) SamplingText() string {
 	if v.Sampling.Sticky {
 		who = "callers"
 	}
-	text := share(v.Sampling.Default) + " of " + who
+	parts := []string{share(v.Sampling.Default) + " of " + who}
 	for _, operation := range slices.Sorted(maps.Keys(v.Sampling.Operations)) {
-		text += ", " + share(v.Sampling.Operations[operation]) + " of " + string(operation)
+		parts = append(parts, share(v.Sampling.Operations[operation])+" of "+string(operation))
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // DefaultPercent is the sampling as the form shows it.

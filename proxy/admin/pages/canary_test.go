@@ -174,7 +174,7 @@ func TestJudgementsThatCannotBeTaken(t *testing.T) {
 		{accept, "actor=ada&reason=x&until=-1h", formType, 422, "in the past"},
 		{accept, "actor=%zz", formType, 400, "form cannot be read"},
 		{accept, "actor=ada&reason=" + strings.Repeat("x", 70<<10), formType, 413, "at most 65536 bytes"},
-		{accept, `{"actor": "ada", "reason": "x", "untill": "48h"}`, jsonType, 400, "unknown field"},
+		{accept, `{"actor": "ada", "reason": "x", "ends": "48h"}`, jsonType, 400, "unknown field"},
 		{accept, `{"actor": 1}`, jsonType, 400, "JSON cannot be read"},
 		{accept, `{} {}`, jsonType, 400, "Only one"},
 		{accept, ``, jsonType, 400, "JSON cannot be read"},

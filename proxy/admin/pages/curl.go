@@ -5,9 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"portico/upstream"
 )
+
+// trackers are the names of the one that answers and of the other one.
+type trackers struct{ Answered, Other string }
 
 // command is something to paste into a shell.
 type command struct {
@@ -16,7 +17,7 @@ type command struct {
 
 // commands are those that make the request of a sample again: of the facade, and of both trackers, as far as their
 // addresses are known. Only reads are offered.
-func (o CanaryOptions) commands(prefix, method, target string, pair upstream.Sides) []command {
+func (o CanaryOptions) commands(prefix, method, target string, between trackers) []command {
 	if method != http.MethodGet || !strings.HasPrefix(target, "/") {
 		return nil
 	}
@@ -27,8 +28,8 @@ func (o CanaryOptions) commands(prefix, method, target string, pair upstream.Sid
 		}
 	}
 	add("Through Portico", o.Facade)
-	add(pair.Answered, o.Trackers[pair.Answered])
-	add(pair.Other, o.Trackers[pair.Other])
+	add(between.Answered, o.Trackers[between.Answered])
+	add(between.Other, o.Trackers[between.Other])
 	return all
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"portico/proxy/admin"
-	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/state"
 )
@@ -21,7 +20,7 @@ type findingView struct {
 	Tabs    tabs
 	Done    string
 	Finding canary.FindingView
-	Pair    upstream.Sides
+	Pair    trackers
 	Samples []sampleView
 	Form    judgement
 	// Today and Suggested are the first day that the form takes and the one that it begins with.
@@ -51,9 +50,9 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, found 
 	if !ok {
 		return
 	}
-	view.Pair = report.Pair
+	view.Pair = trackers(report.Pair)
 	for i, sample := range samples {
-		view.Samples = append(view.Samples, p.viewSample(fmt.Sprintf("curl-%d", i+1), sample, report.Pair))
+		view.Samples = append(view.Samples, p.viewSample(fmt.Sprintf("curl-%d", i+1), sample, view.Pair))
 	}
 	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Body: findingPage, Data: view})
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/state"
 )
@@ -20,12 +19,12 @@ type sampleView struct {
 }
 
 // viewSample reads a sample; one that cannot be read is shown with its time alone.
-func (p *canaryPages) viewSample(prefix string, s state.Sample, pair upstream.Sides) sampleView {
+func (p *canaryPages) viewSample(prefix string, s state.Sample, between trackers) sampleView {
 	view := sampleView{ID: s.ID, At: s.At}
 	if json.Unmarshal(s.Text, &view.SampleText) != nil {
 		return view
 	}
 	view.Left, view.Right = sideBySide(view.Answered, view.Other)
-	view.Commands = p.options.commands(prefix, view.Method, view.Target, pair)
+	view.Commands = p.options.commands(prefix, view.Method, view.Target, between)
 	return view
 }

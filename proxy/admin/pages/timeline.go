@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"portico/upstream/canary"
@@ -93,8 +94,8 @@ func (t *timeline) addBars(sums []canary.TimePoint) {
 			t.Confirmed = append(t.Confirmed, bar{i, height(sum.Confirmed, t.MostConfirmed)})
 		}
 	}
-	for i := len(sums) - 1; i >= 0; i-- {
-		if sum := sums[i]; sum.Compared+sum.Dropped > 0 {
+	for _, sum := range slices.Backward(sums) {
+		if sum.Compared+sum.Dropped > 0 {
 			t.Points = append(t.Points, sum)
 		}
 	}
