@@ -83,20 +83,28 @@ func TestHungTracker(t *testing.T) {
 	var mu sync.Mutex
 	var longest time.Duration
 	var all sync.WaitGroup
-	for range 8 {
+	refused := 0
+	for i := range 8 {
 		all.Go(func() {
 			c := client{address: s.front, keys: s.keys}
 			defer c.close()
+			a := []ask{uncached, {method: "PUT", path: "/rest/flag_type/1", user: "editor", body: `{"description":"d"}`}}[i%2]
 			for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				got := c.do(uncached)
+				got := c.do(a)
 				mu.Lock()
 				longest = max(longest, got.took)
+				if a.method == "PUT" && strings.HasPrefix(got.header.Get("Portico-Error"), "breaker-open") {
+					refused++
+				}
 				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	t.Logf("the longest wait once the breaker knows: %v", longest.Round(time.Millisecond))
+	t.Logf("the longest wait once the breaker knows: %v; %d writes refused", longest.Round(time.Millisecond), refused)
+	if refused == 0 {
+		t.Error("no write was refused at once")
+	}
 	if longest > patience*2/3 { // the goal is 2 s; the rest is for a busy machine
 		t.Errorf("somebody waited %v for a tracker that is known to hang", longest)
 	}

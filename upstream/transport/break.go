@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net/http"
+	"time"
 )
 
 // Breakers are the two breakers of one tracker: a tracker that cannot write may still read.
@@ -33,7 +34,7 @@ func (b *Breakers) RoundTrip(req *http.Request) (*http.Response, error) {
 		breaker = b.Reads
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	c, wait := breaker.admit(cancel, read)
+	c, wait := b.admit(breaker, cancel, read)
 	if c == nil {
 		cancel(nil)
 		closeBody(req)
@@ -49,8 +50,28 @@ func (b *Breakers) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// admit asks the breaker, but refuses writes while there is no sign that the tracker answers anybody. A read that finds
+// out by trying is given up when it takes too long. A write cannot be, or nobody would know what became of it, and its
+// client would wait out the whole timeout of a tracker that is known to hang. So the probes find out for the writes.
+func (b *Breakers) admit(breaker *Breaker, cancel context.CancelCauseFunc, read bool) (*call, time.Duration) {
+	if !read && (b.Writes.blind() || b.Reads.blind() && b.Reads.silent()) {
+		return nil, b.Writes.refuse()
+	}
+	return breaker.admit(cancel, read)
+}
+
+// heard follows an answer, whatever it says: who answers one kind of call does not hang for the other.
+func (b *Breakers) heard(from *Breaker, c *call) {
+	for _, other := range []*Breaker{b.Reads, b.Writes} {
+		if other != from {
+			other.vouch(c.begun)
+		}
+	}
+}
+
 // follow reports after the body (DESIGN.md section 7). The context that the breaker gave the call ends with it.
 func (b *Breakers) follow(ctx context.Context, breaker *Breaker, c *call, resp *http.Response) {
+	b.heard(breaker, c)
 	if resp.StatusCode >= http.StatusInternalServerError {
 		breaker.finish(c, verdict{reason: ServerError})
 	} else {

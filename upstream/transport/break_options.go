@@ -23,9 +23,9 @@ type BreakOptions struct {
 	// Probe asks the tracker for a sign of life while a breaker is open; when it returns nil, the next call may try
 	// at once. Without one a breaker waits its open time out. See GetProbe.
 	Probe        Probe
-	ProbeEvery   time.Duration // [150ms]
+	ProbeEvery   time.Duration // [100ms]
 	ProbeTimeout time.Duration // [1s]
-	Probes       int           // probes under way at a time at most: all that fit in ProbeTimeout, or recovery is seen late [7]
+	Probes       int           // probes under way at a time at most: all that fit in ProbeTimeout, or recovery is seen late [10]
 
 	// OnChange is told every change of state, in order, one at a time. It may call Status.
 	OnChange func(Change)
@@ -43,9 +43,9 @@ func (o BreakOptions) withDefaults() BreakOptions {
 	o.TrialTimeout = cmp.Or(o.TrialTimeout, 10*time.Second)
 	o.BlindTimeout = cmp.Or(o.BlindTimeout, 1500*time.Millisecond)
 	o.History = cmp.Or(o.History, 32)
-	o.ProbeEvery = cmp.Or(o.ProbeEvery, 150*time.Millisecond)
+	o.ProbeEvery = cmp.Or(o.ProbeEvery, 100*time.Millisecond)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, time.Second)
-	o.Probes = cmp.Or(o.Probes, 7)
+	o.Probes = cmp.Or(o.Probes, 10)
 	return o
 }
 

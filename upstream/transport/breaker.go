@@ -25,10 +25,11 @@ type Breaker struct {
 	state      State
 	episode    uint64 // grows with every change of state: results of earlier ones no longer count
 	since      time.Time
+	openedAt   time.Time // when it last opened
 	until      time.Time // of the open state
 	reopened   int       // trials failed in a row
 	lifted     bool      // a probe, not time, ended the last open state
-	vouched    bool      // a probe was good since the breaker opened
+	vouched    bool      // the tracker answered a probe or another call since the breaker opened
 	distrust   bool      // a probe's word has proved wrong since the breaker was last closed
 	unanswered int       // calls in a row
 	reason     Reason    // of the last failure
@@ -125,6 +126,7 @@ func (b *Breaker) expire(c *call) { b.finish(c, verdict{reason: Timeout}) }
 func (b *Breaker) finish(c *call, v verdict) {
 	b.mu.Lock()
 	if c.over {
+		c.left(b)
 		b.mu.Unlock()
 		return
 	}
@@ -193,22 +195,23 @@ func (b *Breaker) lift() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.state != Open {
-		return
+	if b.state == HalfOpen && !b.vouched {
+		b.stepAside(now)
 	}
 	b.vouched = true
-	if b.distrust && now.Before(b.until) {
+	if b.state != Open || b.distrust && now.Before(b.until) {
 		return
 	}
 	b.lifted = now.Before(b.until)
 	b.cb.State() // moves on to half-open
 }
 
-// isOpen asks without telling anybody anything: the prober holds its own lock meanwhile.
-func (b *Breaker) isOpen() bool {
+// wondering tells whether a probe could say something new. It tells nobody anything: the prober holds its own lock
+// meanwhile.
+func (b *Breaker) wondering() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == Open
+	return b.state == Open || b.state == HalfOpen && !b.vouched
 }
 
 // changed is gobreaker's word that the state is another one; b.mu is held.
@@ -235,7 +238,7 @@ func (b *Breaker) open(from State, now time.Time) {
 		b.reopened++
 		b.distrust = b.distrust || b.lifted
 	}
-	b.lifted, b.vouched = false, false
+	b.lifted, b.vouched, b.openedAt = false, false, now
 	hold := b.o.OpenMax
 	if b.reopened < 16 {
 		hold = min(hold, b.o.OpenFor<<b.reopened)

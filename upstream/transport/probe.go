@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,8 +10,12 @@ import (
 	"time"
 )
 
-// Probe asks a tracker for a sign of life over rt, which has no breaker. nil = alive.
+// Probe asks a tracker for a sign of life over rt, which has no breaker. nil = alive. An error that wraps ErrUnwell says
+// that the tracker answers, and does not hang, but is not well either.
 type Probe func(ctx context.Context, rt http.RoundTripper) error
+
+// ErrUnwell is the answer of a tracker to a Probe that is no sign of health.
+var ErrUnwell = errors.New("the tracker answers with a failure")
 
 // GetProbe is a Probe that wants an answer to GET url that is not a 5xx.
 func GetProbe(url string) Probe {
@@ -25,7 +30,7 @@ func GetProbe(url string) Probe {
 		}
 		defer func() { _ = resp.Body.Close() }()
 		if resp.StatusCode >= http.StatusInternalServerError {
-			return fmt.Errorf("probe the tracker: status %d", resp.StatusCode)
+			return fmt.Errorf("probe the tracker: status %d: %w", resp.StatusCode, ErrUnwell)
 		}
 		if _, err := io.CopyN(io.Discard, resp.Body, 64<<10); err != nil && err != io.EOF { //nolint:errorlint // exactly io.EOF
 			return fmt.Errorf("read the answer to the probe: %w", err)
@@ -96,7 +101,7 @@ func (p *prober) finished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, b := range p.targets {
-		if b.isOpen() {
+		if b.wondering() {
 			return false
 		}
 	}
@@ -108,10 +113,14 @@ func (p *prober) ask() {
 	defer func() { <-p.tokens }()
 	ctx, cancel := context.WithTimeout(p.ctx, p.o.ProbeTimeout)
 	defer cancel()
-	if p.o.Probe(ctx, p.rt) != nil {
-		return
-	}
+	begun := time.Now()
+	err := p.o.Probe(ctx, p.rt)
 	for _, b := range p.targets {
-		b.lift()
+		switch {
+		case err == nil:
+			b.lift()
+		case errors.Is(err, ErrUnwell):
+			b.vouch(begun)
+		}
 	}
 }

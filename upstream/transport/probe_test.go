@@ -19,7 +19,7 @@ func TestProbeEndsAnOutage(t *testing.T) {
 		_, _, _ = do(b, get(t, url))
 		_, _, _ = do(b, post(t, url))
 	}
-	if b.Reads.State() != Open || b.Writes.State() != Open {
+	if _, _, err := do(b, post(t, url)); b.Reads.State() != Open || ReasonOf(err) != BreakerOpen {
 		t.Fatal("not open")
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
