@@ -31,19 +31,24 @@ func attachmentsWith(first, second string) string {
 	return fmt.Sprintf(`{"bugs":{"1":[{"id":1,"data":%s,"size":1},{"id":2,"data":%s}]},"attachments":{}}`, first, second)
 }
 
+// encoded is a JSON string with content of a size, which ends in last.
+func encoded(size int, last string) string {
+	return `"` + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("0123456789", size/10)+last)) + `"`
+}
+
 func TestContentIsComparedByDigest(t *testing.T) {
 	small, other := `"aGVsbG8="`, `"aGVsbG9v"`
-	large := `"` + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("0123456789", 1<<20))) + `"`
-	changed := `"` + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("0123456789", 1<<20)+"!")) + `"`
+	large, changed := encoded(100<<10, ""), encoded(100<<10, "!")
 	const at = "digest $.bugs[*][id].data"
 	for name, test := range map[string]struct{ one, two, want string }{
-		"equal":               {attachmentsWith(small, large), attachmentsWith(small, large), ""},
-		"ten MB and one byte": {attachmentsWith(small, large), attachmentsWith(small, changed), at},
-		"swapped":             {attachmentsWith(small, large), attachmentsWith(large, small), at + "\n" + at},
-		"small":               {attachmentsWith(small, large), attachmentsWith(other, large), at},
-		"null":                {attachmentsWith(small, large), attachmentsWith("null", large), "null $.bugs[*][id].data"},
-		"a number":            {attachmentsWith(small, large), attachmentsWith("7", large), "type $.bugs[*][id].data"},
-		"not base64":          {attachmentsWith(small, large), attachmentsWith(`"hello"`, large), at},
+		"equal":         {attachmentsWith(small, large), attachmentsWith(small, large), ""},
+		"one byte more": {attachmentsWith(small, large), attachmentsWith(small, changed), at},
+		"ten MB":        {attachmentsWith(small, encoded(10<<20, "a")), attachmentsWith(small, encoded(10<<20, "b")), at},
+		"swapped":       {attachmentsWith(small, large), attachmentsWith(large, small), at + "\n" + at},
+		"small":         {attachmentsWith(small, large), attachmentsWith(other, large), at},
+		"null":          {attachmentsWith(small, large), attachmentsWith("null", large), "null $.bugs[*][id].data"},
+		"a number":      {attachmentsWith(small, large), attachmentsWith("7", large), "type $.bugs[*][id].data"},
+		"not base64":    {attachmentsWith(small, large), attachmentsWith(`"hello"`, large), at},
 		"order of attachments": {
 			attachmentsWith(small, large),
 			fmt.Sprintf(`{"bugs":{"1":[{"id":2,"data":%s},{"id":1,"data":%s,"size":1}]},"attachments":{}}`, large, small), "order $.bugs[*]",
@@ -174,6 +179,14 @@ func TestDeepAndWideBodiesAreBounded(t *testing.T) {
 	wide := Compare("", ok("["+strings.Repeat("1,", maxNodes)+"1]"), ok("["+strings.Repeat("1,", maxNodes)+"2]"), Rules{})
 	if said(wide) != "digest $" {
 		t.Errorf("too wide found %.300s", said(wide))
+	}
+}
+
+func TestContentCountsWhereOnlyDigestsAreCompared(t *testing.T) {
+	one, two := ok(`{"data":-0E+0} no JSON`), ok(`{"data":-0E+0} no JSON`)
+	one.Payloads, two.Payloads = []Payload{{Size: 1, SHA256: "aa"}}, []Payload{{Size: 1, SHA256: "bb"}}
+	if found := Compare("", one, two, Rules{}); said(found) != "digest $" {
+		t.Errorf("found %q", said(found))
 	}
 }
 

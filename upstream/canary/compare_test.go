@@ -72,6 +72,7 @@ func TestPlantedDifferencesOfTheAnswerAreFound(t *testing.T) {
 		"code and text": {func(r *Reply) { r.Code, r.Message = 101, "Bug #4 does not exist." }, "code code"},
 		"message":       {func(r *Reply) { r.Message = "No." }, "message message"},
 		"header":        {func(r *Reply) { r.Header = map[string]string{"etag": "x"} }, "header header.etag"},
+		"empty header":  {func(r *Reply) { r.Header = map[string]string{"etag": ""} }, "header header.etag"},
 		"failure":       {func(r *Reply) { *r = Reply{Failure: "tracker-timeout"} }, "failure failure"},
 		"nothing":       {func(*Reply) {}, ""},
 	} {

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"bytes"
+	"errors"
 	"hash/maphash"
 	"io"
 	"math"
@@ -69,7 +70,7 @@ func (r *treeReader) run() bool {
 		kind := r.decoder.PeekKind()
 		if len(r.open) == 0 && len(r.tree.nodes) > 0 {
 			_, err := r.decoder.ReadToken()
-			return err == io.EOF
+			return errors.Is(err, io.EOF)
 		}
 		if len(r.tree.nodes) == maxNodes || !r.step(kind) {
 			return false
@@ -80,10 +81,12 @@ func (r *treeReader) run() bool {
 func (r *treeReader) step(kind jsontext.Kind) bool {
 	switch {
 	case kind == '}' || kind == ']':
-		_, err := r.decoder.ReadToken()
+		if _, err := r.decoder.ReadToken(); err != nil || len(r.open) == 0 {
+			return false
+		}
 		r.tree.nodes[r.open[len(r.open)-1].node].to = r.offset()
 		r.open = r.open[:len(r.open)-1]
-		return err == nil
+		return true
 	case kind == '{' || kind == '[':
 		_, err := r.decoder.ReadToken()
 		at := r.add(node{from: r.offset() - 1, kind: kind})

@@ -30,16 +30,17 @@ func compilePath(pattern string) (*regexp.Regexp, error) {
 	if begin == "" {
 		return nil, fmt.Errorf("the path %q begins with neither $ nor header nor **", pattern)
 	}
-	expression := `\A` + beginningOf(begin)
+	var expression strings.Builder
+	expression.WriteString(`\A` + beginningOf(begin))
 	for rest := pattern[len(begin):]; rest != ""; {
 		segment := segmentForm.FindString(rest)
 		if segment == "" {
 			return nil, fmt.Errorf("the path %q is not understood from %q on", pattern, rest)
 		}
-		expression += segmentPattern(segment)
+		expression.WriteString(segmentPattern(segment))
 		rest = rest[len(segment):]
 	}
-	return regexp.Compile(expression + `\z`)
+	return regexp.Compile(expression.String() + `\z`)
 }
 
 func beginningOf(text string) string {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -85,7 +86,7 @@ func (w *redaction) object(i int32, names []string, depth int) {
 	for child := w.tree.nodes[i].first; child != 0; child = w.tree.nodes[child].next {
 		name, within := string(w.tree.name(child)), names
 		if !isDigits(name) {
-			within = append(names[:len(names):len(names)], name)
+			within = append(slices.Clip(names), name)
 		}
 		w.comma()
 		w.out = append(w.out, quote(w.redactor.name(name))...)

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"portico/mapping"
@@ -51,9 +52,7 @@ func Judge(input JudgeInput) Report {
 		report.Operations = append(report.Operations, about.verdict(operation, input.Target))
 		all.add(about)
 	}
-	for reason, n := range all.dropped {
-		report.Dropped[reason] = n
-	}
+	maps.Copy(report.Dropped, all.dropped)
 	report.Overall = overall(all.verdict("", input.Target), report.Operations)
 	report.Verdict = report.Overall.Verdict
 	return report
