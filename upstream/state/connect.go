@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,6 +74,9 @@ func postgresProblem(dsn string, err error) error {
 	problem, ok := errors.AsType[*pgconn.ParseConfigError](err)
 	if !ok || problem.Unwrap() == nil {
 		return errors.New(plain)
+	}
+	if _, ok := errors.AsType[*strconv.NumError](err); ok {
+		return fmt.Errorf("%s: one of its options must be a number", plain)
 	}
 	text := problem.Unwrap().Error()
 	password, _ := address.User.Password()

@@ -53,13 +53,18 @@ func (l lives) signature(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "signature")
 }
 
+// halfHours makes it likely that two things fall together.
+func halfHours(t *rapid.T, most int, what string) time.Duration {
+	return time.Duration(rapid.IntRange(0, most).Draw(t, what)) * 30 * time.Minute
+}
+
 func (l lives) pass(t *rapid.T) {
-	l.clock.pass(time.Duration(rapid.IntRange(0, 90).Draw(t, "minutes")) * time.Minute)
+	l.clock.pass(halfHours(t, 3, "passed"))
 }
 
 func (l lives) record(t *rapid.T) {
 	signature, more := l.signature(t), rapid.Int64Range(1, 5).Draw(t, "count")
-	at := l.clock.now().Add(-time.Duration(rapid.SampledFrom([]int{0, 0, 40}).Draw(t, "minutes late")) * time.Minute)
+	at := l.clock.now().Add(-halfHours(t, 1, "late"))
 	if err := l.store.RecordFinding(t.Context(), Finding{Signature: signature, Count: more, Last: at}, nil, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +75,8 @@ func (l lives) judge(t *rapid.T) {
 	signature := l.signature(t)
 	status := rapid.SampledFrom([]FindingStatus{StatusOpen, StatusAccepted, StatusFixed}).Draw(t, "status")
 	until := time.Time{}
-	if minutes := rapid.IntRange(0, 120).Draw(t, "until"); minutes > 0 {
-		until = l.clock.now().Add(time.Duration(minutes) * time.Minute)
+	if some := halfHours(t, 4, "until"); some > 0 {
+		until = l.clock.now().Add(some)
 	}
 	err := l.store.Judge(t.Context(), signature, status, "ada", "why", until)
 	m, known := l.model[signature]

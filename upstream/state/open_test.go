@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,6 +59,7 @@ func TestPasswordIsInNoError(t *testing.T) {
 		"bad port":        "postgres://portico:" + escaped + "@127.0.0.1:x" + escaped + "/a",
 		"not escaped":     "postgres://portico:" + password + "@127.0.0.1/a",
 		"looks like port": "postgres://portico:" + strings.TrimPrefix(password, "s3") + "/@127.0.0.1:1/a",
+		"not a number":    with(func(u *url.URL) { u.RawQuery = "connect_timeout=" + url.QueryEscape(password) }),
 		"in the query":    "postgres://127.0.0.1:1/a?connect_timeout=x&password=" + url.QueryEscape(password),
 		"no URL":          "postgres:host=127.0.0.1 password='" + password + "'",
 	} {
@@ -105,6 +107,26 @@ func TestSQLiteIsSetUp(t *testing.T) {
 	}
 	if most := s.writer.Stats().MaxOpenConnections; most != 1 {
 		t.Errorf("up to %d connections write", most)
+	}
+}
+
+// TestOpenWaitsForOthers has somebody else write to a file that has not yet the
+// journal that Open wants. SQLite does not wait then.
+func TestOpenWaitsForOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "portico.db")
+	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate")
+	must(t, err)
+	defer other.Close()
+	_, err = other.Exec("CREATE TABLE others (n INTEGER)")
+	must(t, err)
+	tx, err := other.Begin()
+	must(t, err)
+	ended := make(chan error, 1)
+	time.AfterFunc(200*time.Millisecond, func() { ended <- tx.Commit() })
+	s := open(t, "sqlite:"+path)
+	must(t, <-ended)
+	if got := count(t, s, "portico_schema"); got != 1 {
+		t.Errorf("the form was made %d times", got)
 	}
 }
 

@@ -179,6 +179,39 @@ func publicCopy(t *testing.T, program string) string {
 	return program
 }
 
+func TestAdditionsWaitForReset(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		s, other := open(t, dsn), open(t, dsn)
+		briefly := func(do func(context.Context) error) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			return do(ctx)
+		}
+		additions := []func(context.Context) error{
+			func(ctx context.Context) error { return s.AddTallies(ctx, []Tally{someTally()}) },
+			func(ctx context.Context) error { return s.AddRuleUses(ctx, []RuleUse{{"a", 1, future}}) },
+			func(ctx context.Context) error { return s.RecordFinding(ctx, Finding{Signature: "a"}, nil, 0) },
+		}
+		must(t, additions[0](t.Context())) // and what is old is gone
+		must(t, other.transact(t.Context(), func(tx session) error {
+			must(t, tx.lockCampaign(t.Context()))
+			for i, add := range additions {
+				if err := briefly(add); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("addition %d during a reset: got %v, want that it waits", i, err)
+				}
+			}
+			return nil
+		}))
+		must(t, other.transact(t.Context(), func(tx session) error {
+			must(t, tx.joinCampaign(t.Context()))
+			if err := briefly(func(ctx context.Context) error { return s.StartCampaign(ctx, "ada", "again") }); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a reset during an addition: got %v, want that it waits", err)
+			}
+			return nil
+		}))
+	})
+}
+
 // TestResetsAmongAdditions has everybody change the same rows in the order of his
 // own table. PostgreSQL ends one of two that wait for each other.
 func TestResetsAmongAdditions(t *testing.T) {
@@ -212,6 +245,8 @@ func addAll(s *Store, reset bool) error {
 		tallies = append(tallies, tally)
 	}
 	return errors.Join(
+		// The last of them lies first in the table, where it was just begun anew.
+		s.AddTallies(ctx, tallies[:1]),
 		s.AddTallies(ctx, tallies),
 		s.AddRuleUses(ctx, []RuleUse{{"b", 1, future}, {"a", 1, future}, {"c", 1, future}}),
 		s.RecordFinding(ctx, Finding{Signature: "a"}, []byte("{}"), 2),
