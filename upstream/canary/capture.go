@@ -36,14 +36,7 @@ var errEndless = errors.New("the answer is many times longer than what is compar
 // ReplyOf reads an answer to its end and closes it. Errors of the tracker are
 // replies; so are answers that are none, with Reply.Failure. An error is returned
 // when nothing can be said of the tracker: ctx ended, or there is no room.
-func ReplyOf(ctx context.Context, answer upstream.Answer, options CaptureOptions) (Reply, error) {
-	unlimited := &budget{}
-	unlimited.give(math.MaxInt64)
-	return options.reply(ctx, answer, unlimited)
-}
-
-// reply is ReplyOf with a bound for files.
-func (o CaptureOptions) reply(ctx context.Context, answer upstream.Answer, disk *budget) (Reply, error) {
+func ReplyOf(ctx context.Context, answer upstream.Answer, o CaptureOptions) (Reply, error) {
 	if answer.Err != nil || answer.Document == nil {
 		return failedReply(answer.Err)
 	}
@@ -57,7 +50,9 @@ func (o CaptureOptions) reply(ctx context.Context, answer upstream.Answer, disk 
 	if blobs := document.Blobs(); len(blobs) > 0 {
 		return loadedReply(reply, document)
 	}
-	s := o.spool(disk)
+	unlimited := &budget{} // a reader has one file at a time, of MaxBody at most
+	unlimited.give(math.MaxInt64)
+	s := o.spool(unlimited)
 	defer s.release()
 	if _, err := document.WriteTo(&capped{s, mostDigested * s.most}); err != nil {
 		return o.broken(ctx, err)

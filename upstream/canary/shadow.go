@@ -71,7 +71,7 @@ func (c *Canary) ask(ctx context.Context, j *job, tracker string, digest bool) h
 	if reason := c.unasked(j, tracker, answer.Err); reason != "" {
 		return heard{reason: reason}
 	}
-	reply, err := c.captureOptions(j.call.Operation, digest).reply(ctx, answer, &c.disk)
+	reply, err := ReplyOf(ctx, answer, c.captureOptions(j.call.Operation, digest))
 	switch {
 	case err != nil && c.ctx.Err() != nil:
 		return heard{reason: DropClosed}

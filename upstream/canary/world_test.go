@@ -139,7 +139,7 @@ func (w *world) makeAs(call upstream.Call, sides upstream.Sides, client upstream
 
 func (w *world) settle() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := w.canary.Settle(ctx); err != nil {
 		w.t.Fatalf("the comparison did not settle: %v, %+v", err, w.canary.Load())
