@@ -1,0 +1,144 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"portico/test/tracker"
+)
+
+// TestVerdictIsTheExitCode asks for every verdict, and for one where nobody is.
+func TestVerdictIsTheExitCode(t *testing.T) {
+	// With half of the answers allowed to differ five comparisons are enough.
+	p := startPair(t, tracker.Options{}, "canary: {target: 50, confirm_after: 10ms}\n")
+	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
+	for range 12 {
+		get(t, p.clients+"/rest/bug/1/attachment")
+	}
+	eventually(t, "the candidate passes", func() bool {
+		code, _ := p.command(t, "canary", "verdict")
+		return code == 0
+	})
+	p.commandWants(t, 0, `"verdict": "PASS"`, "canary", "verdict", "--format", "json")
+	p.commandWants(t, 0, "<testsuite", "canary", "report", "--format", "junit")
+	p.new.SetQuirks([]tracker.Quirk{tracker.QuirkMissingField})
+	for range 40 {
+		get(t, p.clients+"/rest/bug/1/attachment")
+	}
+	eventually(t, "the candidate fails", func() bool {
+		code, _ := p.command(t, "canary", "verdict")
+		return code == 1
+	})
+	p.commandWants(t, 0, "Begun anew", "canary", "reset", "--actor", "tester", "--reason", "a test")
+	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
+	p.operators = "http://127.0.0.1:1"
+	p.commandWants(t, exitNotAsked, "ask the operators' listener", "canary", "verdict")
+	p.operators = p.clients // which answers, but has no verdict
+	p.commandWants(t, exitNotAsked, "says 404", "canary", "verdict")
+	p.commandWants(t, exitFailed, "says 404", "canary", "report")
+	p.commandWants(t, exitUsage, "none of the formats", "canary", "verdict", "--format", "xml")
+}
+
+// TestFindingsAreJudgedOnTheCommandLine accepts a finding, so that it no longer
+// counts, and reopens it.
+func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
+	p := startPair(t, tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}, "canary: {confirm_after: 10ms}\n")
+	for range 3 {
+		get(t, p.clients+"/rest/bug/1/attachment")
+	}
+	eventually(t, "the candidate fails", func() bool {
+		code, _ := p.command(t, "canary", "verdict")
+		return code == 1
+	})
+	_, report := p.command(t, "canary", "report")
+	_, findings, _ := strings.Cut(report, "\nFindings\n")
+	signature := strings.Fields(strings.SplitN(findings, "\n", 3)[1])[0]
+	signed := []string{"--actor", "tester", "--reason", "a test"}
+	p.commandWants(t, exitUsage, "needs --actor and --reason", "canary", "accept", signature)
+	p.commandWants(t, exitFailed, "no such finding", append([]string{"canary", "accept", "0123"}, signed...)...)
+	p.commandWants(t, exitFailed, "until", append([]string{"canary", "accept", signature, "--until", "yesterday"}, signed...)...)
+	p.commandWants(t, exitOK, "Accepted", append([]string{"canary", "accept", signature, "--until", "30d"}, signed...)...)
+	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
+	p.commandWants(t, exitOK, "Reopened", append([]string{"canary", "reopen", signature}, signed...)...)
+	p.commandWants(t, 1, "FAIL", "canary", "verdict")
+	p.commandWants(t, exitOK, "Marked as fixed", append([]string{"canary", "fixed", signature}, signed...)...)
+	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
+	p.commandWants(t, exitUsage, "takes report", "canary", "forget")
+}
+
+// TestSamplingIsChangedLive shows and changes which calls are compared.
+func TestSamplingIsChangedLive(t *testing.T) {
+	p := startPair(t, tracker.Options{}, "")
+	p.commandWants(t, exitOK, `"default": 1`, "canary", "sampling")
+	p.commandWants(t, exitOK, `"flag_type.get": 0.5`, "canary", "sampling", "--operation", "flag_type.get=0.5", "--sample", "0")
+	p.commandWants(t, exitOK, `"default": 0`, "canary", "sampling")
+	p.commandWants(t, exitOK, `"default": 0`, "canary", "sampling", "--sticky")
+	p.commandWants(t, exitFailed, "says 4", "canary", "sampling", "--sample", "2")
+	for range 3 {
+		get(t, p.clients+"/rest/bug/1/attachment")
+	}
+	if n := p.new.Requests()["attachment.list"]; n != 0 {
+		t.Errorf("%d reads were compared that are in no sample", n)
+	}
+}
+
+// TestMigrateCommand plans, applies, refuses what came too late, kills and revives.
+func TestMigrateCommand(t *testing.T) {
+	p := startPair(t, tracker.Options{}, "")
+	rules := func(text string) string {
+		t.Helper()
+		file := writeFile(t, "rules.yaml", text)
+		return file
+	}
+	moved := rules("rules:\n  - {name: shop, product: WebShop, reads: new}\n  - {name: rest}\n")
+	signed := []string{"--actor", "tester", "--reason", "a test"}
+	p.commandWants(t, exitOK, "version 1, from the configuration", "migrate", "status")
+	p.commandWants(t, exitOK, "+ shop: reads new, writes old, product WebShop", "migrate", "plan", moved)
+	p.commandWants(t, exitOK, "--version 1", "migrate", "plan", moved)
+	p.commandWants(t, exitUsage, "needs --version", append([]string{"migrate", "apply", moved}, signed...)...)
+	p.commandWants(t, exitUsage, "needs --actor", "migrate", "apply", moved, "--version", "1")
+	p.commandWants(t, exitOK, "version 2, from the admin listener, by tester (a test)", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
+	p.commandWants(t, exitFailed, "says 409", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
+	p.commandWants(t, exitOK, "Nothing would change", "migrate", "plan", moved)
+	before := p.old.Requests()["flag_type.get"]
+	get(t, p.clients+webShop)
+	if p.new.Requests()["flag_type.get"] == 0 || p.old.Requests()["flag_type.get"] != before {
+		t.Error("the read went to the old tracker")
+	}
+	p.commandWants(t, exitOK, "KILLED by tester", append([]string{"migrate", "kill"}, signed...)...)
+	get(t, p.clients+webShop)
+	if p.old.Requests()["flag_type.get"] == before {
+		t.Error("after the kill switch the read went to the new tracker")
+	}
+	p.commandWants(t, exitOK, "version 4", append([]string{"migrate", "revive"}, signed...)...)
+	p.commandWants(t, exitOK, "the configured rules", "migrate", "history")
+	p.commandWants(t, exitUsage, "takes status", "migrate", "advance")
+}
+
+// TestRulesOfAFileAreChecked refuses what portico check would, at its line, without
+// asking for a change.
+func TestRulesOfAFileAreChecked(t *testing.T) {
+	p := startPair(t, tracker.Options{}, "")
+	signed := []string{"--version", "1", "--actor", "tester", "--reason", "a test"}
+	for text, want := range map[string]string{
+		"rules:\n  - {name: x, product: A}\n":                             "rules.yaml:2:5: rules[0]: the last rule must have no conditions",
+		"rules:\n  - {name: x, reads: old, writes: new}\n":                "rules.yaml:2:22: rules[0].reads: reads (old) are behind writes (new)",
+		"rules:\n  - {name: x, read: old}\n":                              `rules.yaml:2:15: unknown key "read" in rules[0]; did you mean "reads"?`,
+		"rules: []\n":                                                     "rules.yaml:1:8: rules: is empty",
+		"follow: 1m\nrules: [{name: x}]\n":                                `rules.yaml:1:1: unknown key "follow"`,
+		"rules: [{name: x, caller: nobody}, {name: y}]\n":                 `no caller is named "nobody"`,
+		"passthrough: {reads: new, writes: old}\nrules: [{name: x, reads": "not valid YAML",
+	} {
+		file := writeFile(t, "rules.yaml", text)
+		code, output := p.command(t, append([]string{"migrate", "apply", file}, signed...)...)
+		if code != exitFailed || !strings.Contains(output, want) {
+			t.Errorf("%q: exit %d, want %q in\n%s", text, code, want, output)
+		}
+	}
+	p.commandWants(t, exitFailed, "read the rules", append([]string{"migrate", "apply", "/does/not/exist"}, signed...)...)
+	p.commandWants(t, exitOK, "version 1", "migrate", "status")
+	if _, err := os.Stat(p.state); err != nil {
+		t.Errorf("the store is not where the configuration says: %v", err)
+	}
+}
