@@ -88,11 +88,14 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 	})
 }
 
+// mostRetries bounds how often a change is tried again while others change too.
+const mostRetries = 20
+
 // retried makes a change that does not depend on what others change.
 func (s *Switchover) retried(ctx context.Context, action, actor, reason string, make func(*table) (int64, Table)) error {
-	for {
+	for left := mostRetries; ; left-- {
 		err := s.change(ctx, action, actor, reason, make)
-		if _, faster := errors.AsType[*ConflictError](err); !faster || ctx.Err() != nil {
+		if _, faster := errors.AsType[*ConflictError](err); !faster || left == 0 {
 			return err
 		}
 	}

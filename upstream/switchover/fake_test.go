@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,6 +124,8 @@ type atlas struct {
 	mu    sync.Mutex
 	asked []string
 	types map[int64]mapping.Scopes
+	// extra are bugs that only this one knows.
+	extra map[string]mapping.Place
 }
 
 var errDown = &mapping.Error{Code: 200502, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
@@ -143,6 +146,9 @@ func (a *atlas) taken() []string {
 
 func (a *atlas) Bug(_ context.Context, _ upstream.Caller, ref string) (mapping.Place, error) {
 	a.ask("bug %s", ref)
+	if place, ok := a.extra[ref]; ok {
+		return place, nil
+	}
 	id, err := strconv.ParseInt(strings.TrimPrefix(ref, "bug-"), 10, 64)
 	switch {
 	case err != nil:
@@ -189,6 +195,7 @@ type bench struct {
 	*Switchover
 	old, new *fake
 	atlas    *atlas
+	beyond   *atlas // of the new tracker
 	clock    *clock
 	memory   *Memory
 }
@@ -220,6 +227,7 @@ func openBench(t testing.TB, rules ...Rule) *bench {
 			5: {{Product: "P1", Components: []string{"C"}}}, 6: {{Product: "P1", Components: []string{"Other"}}}, 7: {{Product: "Elsewhere"}},
 		}},
 	}
+	b.beyond = &atlas{types: maps.Clone(b.atlas.types)}
 	b.reopen(t, Options{Table: Table{Rules: rules}})
 	return b
 }
@@ -229,7 +237,7 @@ func (b *bench) reopen(t testing.TB, options Options) {
 	t.Helper()
 	options.Old, options.New = "old", "new"
 	options.Trackers = map[string]upstream.Tracker{"old": b.old, "new": b.new}
-	options.Locate = map[string]Locator{"old": b.atlas, "new": b.atlas}
+	options.Locate = map[string]Locator{"old": b.atlas, "new": b.beyond}
 	options.Memory = b.memory
 	options.CallerNames = []string{"ci", "bot"}
 	options.Caller = func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") }

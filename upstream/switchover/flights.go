@@ -8,7 +8,7 @@ import (
 
 // flights are the writes that are under way. They see to it that a write that
 // moves to the other side does not begin before those of the same object that
-// began under former rules have ended.
+// began under former rules have ended. They outlive a reload.
 type flights struct {
 	mu      sync.Mutex
 	running map[object][]*flight
@@ -16,16 +16,16 @@ type flights struct {
 
 // flight is one write.
 type flight struct {
-	table *table
-	side  side
-	ended chan struct{}
+	table   *table
+	tracker string
+	ended   chan struct{}
 }
 
 // enter registers a write unless it has to wait. It gives what to do at its end,
 // or what to wait for and the object that it is for. When the table is no longer
 // the one that counts it gives neither: the write has to be decided again.
 func (s *Switchover) enter(t *table, to side, objects []object) (leave func(), wait <-chan struct{}, of object) {
-	f := &s.flights
+	f, tracker := &s.memory.flights, s.names[to]
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.table.Load() != t {
@@ -34,13 +34,13 @@ func (s *Switchover) enter(t *table, to side, objects []object) (leave func(), w
 	if t.killed == nil {
 		for _, o := range objects {
 			for _, other := range f.running[o] {
-				if other.side != to && other.table != t {
+				if other.tracker != tracker && other.table != t {
 					return nil, other.ended, o
 				}
 			}
 		}
 	}
-	mine := &flight{table: t, side: to, ended: make(chan struct{})}
+	mine := &flight{table: t, tracker: tracker, ended: make(chan struct{})}
 	for _, o := range objects {
 		f.running[o] = append(f.running[o], mine)
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // Memory is what a switchover remembers of callers for a short while: where each
-// wrote what, and what was looked up for it. It outlives a reload of the
+// wrote what, what was looked up for it, and which writes are under way. It outlives a reload of the
 // configuration, is kept in this process only and holds no credentials.
 type Memory struct {
 	secret [32]byte
@@ -30,6 +30,7 @@ type Memory struct {
 	writers *bounded[digest, *writer]
 	places  *bounded[placeKey, placeEntry]
 
+	flights flights
 	// local keeps the revisions where there is no store.
 	local localLedger
 }
@@ -49,6 +50,7 @@ func NewMemory() *Memory {
 	m := &Memory{
 		writers: newBounded[digest, *writer](mostCallers),
 		places:  newBounded[placeKey, placeEntry](mostPlaces),
+		flights: flights{running: map[object][]*flight{}},
 	}
 	_, _ = rand.Read(m.secret[:]) // it never fails
 	return m

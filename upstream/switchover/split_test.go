@@ -255,7 +255,41 @@ func TestAWriteWaitsForOneUnderFormerRules(t *testing.T) {
 	if calls := b.new.taken(); len(calls) != 2 {
 		t.Errorf("the new tracker got %d writes, want 2", len(calls))
 	}
-	if len(b.flights.running) != 0 {
-		t.Errorf("%d objects are still being written", len(b.flights.running))
+	if left := len(b.memory.flights.running); left != 0 {
+		t.Errorf("%d objects are still being written", left)
 	}
+}
+
+func TestAWriteWaitsForOneFromBeforeAReload(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
+	first := make(chan error, 1)
+	before := b.Switchover
+	go func() { first <- changing(11).Make(t.Context(), before, caller("a")).Err }()
+	<-b.old.begun
+	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}})
+	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	answer := changing(11).Make(short, b.Switchover, caller("b"))
+	if said, ok := answer.Err.(*mapping.Error); !ok || said.Reason != mapping.ReasonSwitchover {
+		t.Errorf("got %v, want that the other write is still under way", answer.Err)
+	}
+	close(b.old.hold)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	b.do(t, "b", changing(11))
+}
+
+func TestWhatOneTrackerDoesNotKnowTheOtherMay(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	b.beyond.extra = map[string]mapping.Place{"50": {Bug: 50, Product: "P1", Component: "C"}}
+	b.beyond.types[2] = mapping.Scopes{{Product: "P1"}}
+	for _, call := range []upstream.Call{ofBugs("50"), attachTo("50")} {
+		if got := b.by(t, "k", call); got != "new" {
+			t.Errorf("%v goes to the %s tracker", line(call), got)
+		}
+	}
+	// A flag type that each tracker has elsewhere belongs to neither alone.
+	wantRefused(t, changingTypes(2).Make(t.Context(), b.Switchover, caller("k")).Err)
 }

@@ -25,8 +25,7 @@ type Switchover struct {
 	base string
 	now  func() time.Time
 
-	table   atomic.Pointer[table]
-	flights flights
+	table atomic.Pointer[table]
 	// changing is held while a change is made or taken over.
 	changing sync.Mutex
 	// pending is a kill that the ledger could not be told of yet.
@@ -61,7 +60,6 @@ func open(ctx context.Context, options Options, now func() time.Time) (*Switchov
 		trackers: [2]upstream.Tracker{options.Trackers[options.Old], options.Trackers[options.New]},
 		ledger:   &options.Memory.local,
 	}
-	s.flights.running = map[object][]*flight{}
 	if options.Store != nil {
 		s.ledger = options.Store
 	}
@@ -139,14 +137,14 @@ func callersIn(t Table) []string {
 }
 
 func (s *Switchover) install(next *table) {
-	s.flights.mu.Lock()
+	s.memory.flights.mu.Lock()
 	former := s.table.Load()
 	if former != nil && former.revision.Version > next.revision.Version {
-		s.flights.mu.Unlock()
+		s.memory.flights.mu.Unlock()
 		return
 	}
 	s.table.Store(next)
-	s.flights.mu.Unlock()
+	s.memory.flights.mu.Unlock()
 	s.options.Logger.Info("rules taken over", "version", next.revision.Version, "source", next.revision.Source,
 		"killed", next.killed != nil)
 	if s.options.Observer.Changed != nil {

@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -128,15 +129,7 @@ func (s *Switchover) named(r *rule, q *question) bool {
 			q.name = s.options.Caller(*q.caller)
 		}
 	}
-	if q.name == "" {
-		return false
-	}
-	for _, name := range r.Callers {
-		if name == q.name {
-			return true
-		}
-	}
-	return false
+	return q.name != "" && slices.Contains(r.Callers, q.name)
 }
 
 func (r *rule) agent(name string) bool {
