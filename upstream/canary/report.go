@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // Text writes the report for a terminal: the verdict, the operations, what was
@@ -20,10 +21,18 @@ func (r Report) Text(w io.Writer) error {
 	text.rules()
 	text.drops()
 	text.next()
-	if _, err := io.WriteString(w, text.out.String()); err != nil {
+	if _, err := io.WriteString(w, strings.Map(printable, text.out.String())); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// printable leaves out what would command a terminal: reasons are what people typed.
+func printable(r rune) rune {
+	if r != '\n' && unicode.IsControl(r) {
+		return -1
+	}
+	return r
 }
 
 // reportText is a report in the making.

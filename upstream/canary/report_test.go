@@ -26,7 +26,7 @@ func sampleReport(t *testing.T) Report {
 	small := tallied(10)
 	small.Operation = mapping.OpAttachment
 	input := judgeInput([]state.Tally{tally, small}, openFinding(1234), accepted)
-	input.Rules, input.Campaign = rules, state.Campaign{Started: testNow.Add(-time.Hour), Actor: "mara", Reason: "version 5.2"}
+	input.Rules, input.Campaign = rules, state.Campaign{Started: testNow.Add(-time.Hour), Actor: "mara", Reason: "version\x1b 5.2"}
 	return Judge(input)
 }
 
