@@ -155,20 +155,31 @@ func TestFilterOfFindings(t *testing.T) {
 func TestKillSwitchAndBack(t *testing.T) {
 	base, _ := serveMade(t)
 	browser := openBrowser(t, base, look{width: 400, noScript: true})
+	throwAndRevive(t, browser, "current", func(killed bool) {
+		if killed {
+			browser.check("killed")
+			browser.picture("killed")
+		}
+	})
+}
+
+// throwAndRevive throws the kill switch and takes it back, and lets look look after each.
+func throwAndRevive(t *testing.T, browser *tab, old string, look func(killed bool)) {
+	t.Helper()
 	browser.visit("/switchover")
 	browser.click("details.do summary", "#actor")
 	browser.fill("#actor", "grace")
 	browser.fill("#reason", "The candidate loses flags.")
 	browser.click("button.danger", "#killed")
-	if said := browser.text("#killed"); !strings.Contains(said, "everything goes to current") || !strings.Contains(said, "loses flags") {
+	if said := browser.text("#killed"); !strings.Contains(said, "everything goes to "+old) || !strings.Contains(said, "loses flags") {
 		t.Errorf("it says %q", said)
 	}
-	browser.check("killed")
-	browser.picture("killed")
+	look(true)
 	browser.fill("#actor", "grace")
 	browser.fill("#reason", "Mended.")
 	browser.click("button.main", "details.do")
 	if said := browser.text("#done"); !strings.Contains(said, "The rules count again") {
 		t.Errorf("it says %q", said)
 	}
+	look(false)
 }

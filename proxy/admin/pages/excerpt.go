@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,16 +20,31 @@ type line struct {
 	Sign string
 	// Gap says that there is no such line here, only on the other side.
 	Gap bool
+	// Aside says that the line differs, but belongs to another finding.
+	Aside bool
+}
+
+// Class is the line's class in the page.
+func (l line) Class() string {
+	switch {
+	case l.Gap:
+		return "l gap"
+	case l.Sign != "" && !l.Aside:
+		return "l differs"
+	default:
+		return "l"
+	}
 }
 
 // mostLines bounds what is shown of one answer.
 const mostLines = 400
 
-// sideBySide writes two JSON values as lines, so that lines that belong together have the same place. Nil is nothing.
-func sideBySide(answered, other []byte) (left, right []line) {
+// sideBySide writes two JSON values as lines, so that lines that belong together have the same place. Nil is nothing. What
+// differs elsewhere than at path, a Difference's, is aside, unless the values have nothing there.
+func sideBySide(answered, other []byte, path string) (left, right []line) {
 	a, hasA := decodeValue(answered)
 	b, hasB := decodeValue(other)
-	var d duet
+	d := duet{focus: focusOf(path, a, b)}
 	d.pair("", "", item{a, hasA, false}, item{b, hasB, false})
 	return cut(d.left), cut(d.right)
 }
@@ -61,7 +77,29 @@ type item struct {
 }
 
 // duet writes both sides.
-type duet struct{ left, right []line }
+type duet struct {
+	left, right []line
+	// focus is the member that the reader looks for, empty for all. aside says that what is written is not of it.
+	focus string
+	aside bool
+}
+
+// names finds the members in the path of a Difference.
+var names = regexp.MustCompile(`[^.\[\]]+`)
+
+// focusOf gives the member of one of two objects that is the nearest to the end of a path.
+func focusOf(path string, a, b any) string {
+	objectA, _ := members(a)
+	objectB, _ := members(b)
+	for _, name := range slices.Backward(names.FindAllString(path, -1)) {
+		_, inA := objectA[name]
+		_, inB := objectB[name]
+		if inA || inB {
+			return name
+		}
+	}
+	return ""
+}
 
 // pair writes what belongs together.
 func (d *duet) pair(indent, label string, a, b item) {
@@ -115,6 +153,9 @@ func (d *duet) apart(indent, label string, a, b item, sign string) {
 	for len(right) < len(left) {
 		right = append(right, line{Gap: true})
 	}
+	for i := range left {
+		left[i].Aside, right[i].Aside = d.aside, d.aside
+	}
 	d.left, d.right = append(d.left, left...), append(d.right, right...)
 }
 
@@ -147,7 +188,7 @@ func (d *duet) objects(indent string, a, b map[string]any) {
 	for _, name := range names {
 		valueA, inA := a[name]
 		valueB, inB := b[name]
-		pairs = append(pairs, couple{label: quote(name) + ": ", a: item{value: valueA, here: inA}, b: item{value: valueB, here: inB}})
+		pairs = append(pairs, couple{name: name, label: quote(name) + ": ", a: item{value: valueA, here: inA}, b: item{value: valueB, here: inB}})
 	}
 	d.couples(indent, pairs)
 }
@@ -156,8 +197,8 @@ func (d *duet) lists(indent string, a, b []any) { d.couples(indent, align(a, b))
 
 // couple is a member or an element as both sides have it.
 type couple struct {
-	label string
-	a, b  item
+	name, label string
+	a, b        item
 }
 
 // couples writes members or elements, each with a comma unless it is the last of its side.
@@ -168,6 +209,9 @@ func (d *duet) couples(indent string, pairs []couple) {
 		moreA, moreB = moreA || p.a.here, moreB || p.b.here
 	}
 	for _, p := range pairs {
+		if outermost := len(indent) == 2; outermost {
+			d.aside = d.focus != "" && p.name != d.focus
+		}
 		d.pair(indent, p.label, p.a, p.b)
 	}
 }

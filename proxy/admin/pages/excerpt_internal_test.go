@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestBothSidesAreWhatTheyWere(t *testing.T) {
 		}
 		textA, _ := json.Marshal(a)
 		textB, _ := json.Marshal(b)
-		left, right := sideBySide(textA, textB)
+		left, right := sideBySide(textA, textB, rapid.StringMatching(`[$.a-c\[\]]{0,6}`).Draw(t, "path"))
 		if len(left) != len(right) {
 			t.Fatalf("%d lines beside %d", len(left), len(right))
 		}
@@ -86,7 +87,7 @@ func TestSideBySide(t *testing.T) {
 		{``, `{"a":1}`, "||", "+{|+\"a\": 1|+}"},
 		{`{"d":{"text":{"length":3,"digest":"ab"}}}`, `{"d":{"text":{"length":4,"digest":"cd"}}}`, "{|≠\"d\": ‹3 characters, #ab›|}", "{|≠\"d\": ‹4 characters, #cd›|}"},
 	} {
-		left, right := sideBySide([]byte(c.a), []byte(c.b))
+		left, right := sideBySide([]byte(c.a), []byte(c.b), "")
 		for got, want := range map[string]string{flat(left): c.left, flat(right): c.right} {
 			if got != want {
 				t.Errorf("%s beside %s:\n%s, want\n%s", c.a, c.b, got, want)
@@ -105,8 +106,27 @@ func flat(lines []line) string {
 
 func TestLongExcerptsAreCut(t *testing.T) {
 	long := "[" + strings.Repeat("1,", 2*mostLines) + "1]"
-	left, right := sideBySide([]byte(long), []byte("[]"))
+	left, right := sideBySide([]byte(long), []byte("[]"), "")
 	if len(left) != mostLines+1 || len(right) != mostLines+1 || !strings.Contains(left[mostLines].Value, "more lines") {
 		t.Errorf("%d and %d lines", len(left), len(right))
+	}
+}
+
+func TestOnlyTheFindingIsInTheForeground(t *testing.T) {
+	a, b := `{"flags":[{"id":1,"status":"?"}],"size":1,"name":"x"}`, `{"flags":[{"id":1,"status":"+"}],"size":"1","name":"x"}`
+	for path, want := range map[string]string{
+		"$.bugs[*][id].flags[id].status": `"status": "?"`, "$.bugs[*][id].size": `"size": 1`, "$.bugs": `"size": 1 "status": "?"`, "": `"size": 1 "status": "?"`,
+	} {
+		left, _ := sideBySide([]byte(a), []byte(b), path)
+		var front []string
+		for _, l := range left {
+			if l.Sign != "" && !l.Aside {
+				front = append(front, l.Label+l.Value)
+			}
+		}
+		slices.Sort(front)
+		if got := strings.Join(front, " "); got != want {
+			t.Errorf("%s: %s in the foreground, want %s", path, got, want)
+		}
 	}
 }

@@ -52,7 +52,7 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, found 
 	}
 	view.Pair = trackers(report.Pair)
 	for i, sample := range samples {
-		view.Samples = append(view.Samples, p.viewSample(fmt.Sprintf("curl-%d", i+1), sample, view.Pair))
+		view.Samples = append(view.Samples, p.viewSample(fmt.Sprintf("curl-%d", i+1), found.Path, sample, view.Pair))
 	}
 	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Body: findingPage, Data: view})
 }

@@ -5,16 +5,23 @@ import (
 	"fmt"
 )
 
-// redaction tells whether an object stands for a text that was taken out, and says so in words.
+// redaction tells whether an object stands for something that upstream/canary took out, and says so in words.
 func redaction(object map[string]any) (string, bool) {
-	inner, ok := object["text"].(map[string]any)
-	if len(object) != 1 || !ok {
+	if len(object) != 1 {
 		return "", false
 	}
+	if object["content"] == "set aside" {
+		return "‹content›", true
+	}
+	inner, _ := object["text"].(map[string]any)
 	length, isNumber := inner["length"].(json.Number)
 	digest, isText := inner["digest"].(string)
-	if len(inner) != 2 || !isNumber || !isText {
+	switch {
+	case isNumber && len(inner) == 1:
+		return fmt.Sprintf("‹%s characters›", length), true
+	case isNumber && isText && len(inner) == 2:
+		return fmt.Sprintf("‹%s characters, #%s›", length, digest), true
+	default:
 		return "", false
 	}
-	return fmt.Sprintf("‹%s characters, #%s›", length, digest), true
 }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"portico/upstream/canary"
@@ -15,16 +16,19 @@ type sampleView struct {
 	canary.SampleText
 	// Left and Right are what both answered, line beside line.
 	Left, Right []line
-	Commands    []command
+	// Elsewhere says that they differ in more than this finding.
+	Elsewhere bool
+	Commands  []command
 }
 
 // viewSample reads a sample; one that cannot be read is shown with its time alone.
-func (p *canaryPages) viewSample(prefix string, s state.Sample, between trackers) sampleView {
+func (p *canaryPages) viewSample(prefix, path string, s state.Sample, between trackers) sampleView {
 	view := sampleView{ID: s.ID, At: s.At}
 	if json.Unmarshal(s.Text, &view.SampleText) != nil {
 		return view
 	}
-	view.Left, view.Right = sideBySide(view.Answered, view.Other)
+	view.Left, view.Right = sideBySide(view.Answered, view.Other, path)
+	view.Elsewhere = slices.ContainsFunc(slices.Concat(view.Left, view.Right), func(l line) bool { return l.Aside && l.Sign != "" })
 	view.Commands = p.options.commands(prefix, view.Method, view.Target, between)
 	return view
 }

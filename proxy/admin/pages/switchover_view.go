@@ -29,7 +29,9 @@ type switchoverView struct {
 type ruleView struct {
 	Name string
 	// Conditions are what a request must meet, in words; none means every request.
-	Conditions    []condition
+	Conditions []condition
+	// Otherwise is what a rule without conditions is about.
+	Otherwise     string
 	Reads, Writes []step
 	Hits          []hits
 }
@@ -50,9 +52,12 @@ type hits struct {
 
 func (v *switchoverView) fill(status switchover.Status) {
 	v.Status = status
-	for _, rule := range status.Rules {
+	for i, rule := range status.Rules {
 		one := ruleView{Name: rule.Rule.Name, Conditions: conditionsOf(rule.Rule), Reads: stepsTo(rule.Rule.Reads), Writes: stepsTo(rule.Rule.Writes)}
-		for _, name := range slices.Sorted(maps.Keys(rule.Hits)) {
+		if one.Otherwise = "every request"; i > 0 {
+			one.Otherwise = "everything else"
+		}
+		for _, name := range []string{status.Old, status.New} {
 			one.Hits = append(one.Hits, hits{name, rule.Hits[name]})
 		}
 		v.Rules = append(v.Rules, one)

@@ -17,6 +17,7 @@ import (
 // words are what templates write values with.
 var words = template.FuncMap{
 	"count":    count,
+	"times":    func(n int64) string { return plural(n, "time", "times") },
 	"share":    share,
 	"duration": duration,
 	"at":       at,
@@ -169,10 +170,13 @@ var drops = map[canary.DropReason]string{
 }
 
 // fragment writes one side of a difference.
-func fragment(value jsontext.Value) string {
+func fragment(class canary.Class, value jsontext.Value) string {
 	decoded, there := decodeValue(value)
 	if !there {
 		return "absent"
+	}
+	if class == canary.ClassLatency {
+		return compact(decoded) + " ms"
 	}
 	return compact(decoded)
 }
