@@ -66,6 +66,8 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			[]string{"c.yaml:4:23: canary.credentials: service needs service_key_file or service_key_env"}},
 		{"isolated without a marker", withTwo + "canary: {isolated: true}\n",
 			[]string{"c.yaml:4:20: canary.isolated: needs a marker that proves it"}},
+		{"isolated and following", withTwo + "canary: {follows: true, isolated: true, marker: x}\n",
+			[]string{"c.yaml:4:35: canary.isolated: and follows exclude each other"}},
 		{"shares", withTwo + "canary: {sample: 1.5, operations: {flag_type.get: -1, flag_type: 1}, noise: some, target: .nan}\n", []string{
 			"c.yaml:4:18: canary.sample: 1.5 is more than 1",
 			"c.yaml:4:51: canary.operations.flag_type.get: -1 is less than 0",

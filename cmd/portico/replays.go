@@ -21,6 +21,7 @@ const replaySecret = "idempotency"
 type storedReplays struct {
 	store  *state.Store
 	logger *slog.Logger
+	now    func() time.Time
 }
 
 var _ proxy.ReplayStore = storedReplays{}
@@ -46,7 +47,7 @@ func (r storedReplays) Begin(ctx context.Context, key, content [sha256.Size]byte
 		}
 	}
 	replay := proxy.Replay{Content: known.Content, Running: known.Running, Body: known.Body, Failed: known.Failed}
-	if known.Running && time.Since(known.Since) > abandoned {
+	if known.Running && r.now().Sub(known.Since) > abandoned {
 		replay.Running, replay.Failed = false, proxy.UnknownCreate()
 	}
 	return replay, claimed, nil

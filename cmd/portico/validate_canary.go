@@ -13,7 +13,10 @@ func validateCanary(c *Config, l *problemList, lookup func(string) (string, bool
 	case settings.Credentials == credentialsMapped && !c.anyShadowKey():
 		l.errorf("canary.credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
 	}
-	if settings.Isolated && settings.Marker == "" {
+	switch {
+	case settings.Isolated && settings.Follows:
+		l.errorf("canary.isolated", "and follows exclude each other: the candidate would get each write twice")
+	case settings.Isolated && settings.Marker == "":
 		l.errorf("canary.isolated", "needs a marker that proves it")
 	}
 	validateEquivalences(c, l)

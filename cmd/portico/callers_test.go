@@ -1,0 +1,74 @@
+package main
+
+import (
+	"testing"
+
+	"portico/upstream"
+)
+
+// TestShadowCallers holds what each policy shows to which tracker.
+func TestShadowCallers(t *testing.T) {
+	environ := environment{environ: []string{"KEY=own", "SHADOW=shadow", "SERVICE=service"}}
+	robot := upstream.Credentials{APIKey: "own", Cookies: "a=1"}
+	moved := upstream.Credentials{APIKey: "shadow"}
+	other := upstream.Credentials{APIKey: "unnamed"}
+	nobody := upstream.Credentials{Cookies: "LANG=en"}
+	byCookie := upstream.Credentials{APIKey: "own", Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}
+	byLogin := upstream.Credentials{Login: "l", Password: "p", Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}
+	for _, tt := range []struct {
+		policy, tracker string
+		caller          upstream.Credentials
+		want            string
+		asked           bool
+	}{
+		{"forward", "new", robot, "own", true},
+		{"forward", "main", robot, "own", true},
+		{"forward", "new", nobody, "", true},
+		{"forward", "new", byCookie, "own", false},
+		{"forward", "new", byLogin, "", true},
+		{"service", "new", robot, "service", true},
+		{"service", "main", robot, "own", true},
+		{"service", "new", byLogin, "service", true},
+		{"service", "new", nobody, "", true},
+		{"mapped", "new", robot, "shadow", true},
+		{"mapped", "main", robot, "own", true},
+		{"mapped", "new", moved, "shadow", true},
+		{"mapped", "main", moved, "own", true},
+		{"mapped", "new", other, "", false},
+		{"mapped", "new", nobody, "", true},
+	} {
+		cfg, problems := Load(nil, environ.environ, writeFile(t, "c.yaml", withTwo+
+			"callers: {robot: {key_env: KEY, shadow_key_env: SHADOW}}\ncanary: {credentials: "+tt.policy+", service_key_env: SERVICE}\n"))
+		if fatal(problems) {
+			t.Fatal(texts(problems))
+		}
+		cfg.Primary, cfg.Candidate = "main", "new"
+		policy, err := (&builder{cfg: cfg, lookup: environ.variable}).shadowCallers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, asked := policy(upstream.Caller{Credentials: tt.caller, Address: "192.0.2.1"}, tt.tracker)
+		if asked != tt.asked || got.Credentials.APIKey != tt.want || got.Credentials.Cookies != "" || got.Address != "192.0.2.1" {
+			t.Errorf("%s: %s is asked (%t) with key %q and cookies %q, want (%t) %q", tt.policy, tt.tracker,
+				asked, got.Credentials.APIKey, got.Credentials.Cookies, tt.asked, tt.want)
+		}
+		if tt.policy == "service" && tt.tracker == "new" && tt.want == "service" && got.Credentials.Login != "" {
+			t.Error("the caller's own login is shown beside the key of the service")
+		}
+	}
+}
+
+// TestCallersAreKnownByBothKeys names a caller by the key of either tracker.
+func TestCallersAreKnownByBothKeys(t *testing.T) {
+	environ := environment{environ: []string{"KEY=own", "SHADOW=shadow"}}
+	cfg := Config{Callers: map[string]CallerConfig{"robot": {KeyEnv: "KEY", ShadowKeyEnv: "SHADOW"}}}
+	known, err := (&builder{cfg: cfg, lookup: environ.variable}).callers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"own": "robot", "shadow": "robot", "else": "", "": ""} {
+		if got := known.name(upstream.Caller{Credentials: upstream.Credentials{APIKey: key}}); got != want {
+			t.Errorf("who shows %q is called %q, want %q", key, got, want)
+		}
+	}
+}
