@@ -253,6 +253,15 @@ func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
 	}
 }
 
+func TestNoOlderRulesAreTakenOver(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	former := b.table.Load().revision
+	b.change(t, always(PhaseNew, PhaseNew))
+	if err := b.take(former); err != nil || b.Status(t.Context()).Version != former.Version+1 {
+		t.Errorf("version %d was taken over again (%v)", former.Version, err)
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	tracker := &fake{name: "t"}
 	trackers := map[string]upstream.Tracker{"old": tracker, "new": tracker}

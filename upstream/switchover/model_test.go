@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 type book struct {
 	upstream.Tracker
 	mu   sync.Mutex
-	next *int64
+	next *atomic.Int64
 	// notes are the last writes of each attachment.
 	notes map[int64]string
 	bugs  map[int64]int64
@@ -29,7 +30,7 @@ type book struct {
 	wrote []string
 }
 
-func newBook(next *int64) *book {
+func newBook(next *atomic.Int64) *book {
 	return &book{next: next, notes: map[int64]string{}, bugs: map[int64]int64{}}
 }
 
@@ -48,9 +49,9 @@ func (b *book) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.
 	b.wrote = append(b.wrote, *r.Summary)
 	var ids []int64
 	for _, ref := range r.Bugs {
-		*b.next++
-		b.bugs[*b.next], b.notes[*b.next] = bugOf(ref), *r.Summary
-		ids = append(ids, *b.next)
+		id := b.next.Add(1)
+		b.bugs[id], b.notes[id] = bugOf(ref), *r.Summary
+		ids = append(ids, id)
 	}
 	text, err := json.Marshal(map[string]any{"ids": ids})
 	return mapping.AttachmentsCreated{Document: mapping.NewDocument(text)}, err
@@ -164,7 +165,7 @@ func anyTable(t *rapid.T) Table {
 }
 
 func openModel(t *testing.T, rt *rapid.T) *model {
-	next := new(int64)
+	next := new(atomic.Int64)
 	m := &model{old: newBook(next), new: newBook(next), clock: &clock{at: time.Unix(1_800_000_000, 0)}, all: map[int64]int64{}, last: map[string]map[int64]noted{}, lastIn: map[string]time.Time{}}
 	memory := NewMemory()
 	m.reopen = func(table Table) {
