@@ -119,6 +119,13 @@ func TestDuplicatesHideNothing(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", name, got, test.found)
 		}
 	}
+	with, lacking := ok(`{"bugs":{"1":[{"id":1},{"id":2,"x":3}]}}`), ok(`{"bugs":{"1":[{"id":1},{"x":3}]}}`)
+	if got := said(Compare(mapping.OpBugAttachments, with, lacking, Rules{})); got != "missing $.bugs[*][id].id" {
+		t.Errorf("an id that is gone: %q", got)
+	}
+	if got := said(Compare(mapping.OpBugAttachments, lacking, with, Rules{})); got != "extra $.bugs[*][id].id" {
+		t.Errorf("an id that is new: %q", got)
+	}
 	if got := said(Compare("", ok(`{"a":1,"a":2}`), ok(`{"a":1,"a":3}`), Rules{})); got != "value $.a" {
 		t.Errorf("a name twice: %q", got)
 	}
@@ -176,7 +183,7 @@ func TestDeepAndWideBodiesAreBounded(t *testing.T) {
 	if len(found) != maxFound+1 || found[maxFound].Class != ClassDigest {
 		t.Errorf("%d differences, the last %+v", len(found), found[len(found)-1].Class)
 	}
-	wide := Compare("", ok("["+strings.Repeat("1,", maxNodes)+"1]"), ok("["+strings.Repeat("1,", maxNodes)+"2]"), Rules{})
+	wide := Compare("", ok("["+strings.Repeat("1,", maxNodes)+"1]"), ok("[2]"), Rules{})
 	if said(wide) != "digest $" {
 		t.Errorf("too wide found %.300s", said(wide))
 	}

@@ -185,6 +185,7 @@ func TestPlantedDifferencesOfChangesAreFound(t *testing.T) {
 		"order": {`[11,12]`, `[12,11]`, "order $.ids"},
 		"id":    {`[11,12]`, `[11,13]`, "value $.ids[*]"},
 		"more":  {`[11,12]`, `[11,12,13]`, "extra $.ids[*]"},
+		"twice": {`[11,12]`, `[11,11,12]`, "extra $.ids[*]"},
 		"text":  {`[11,12]`, `["11",12]`, "type $.ids[*]"},
 	})
 }
