@@ -1,9 +1,12 @@
 package switchover
 
 import (
+	"bytes"
+	"errors"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"reflect"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -119,5 +122,39 @@ func TestEveryWriteGoesToOneTracker(t *testing.T) {
 	}
 	if candidate.Requests()["attachment.list"] != 1 {
 		t.Errorf("the bug of the moved product was read elsewhere: %v", candidate.Requests())
+	}
+}
+
+// TestASplitReadIsWhatOneTrackerWouldAnswer compares both, with an attachment that
+// is too large to be held in memory.
+func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
+	s, old, candidate := over(t, true, moved(Rule{Bugs: []Range{{5, 5}}}), always(PhaseOld, PhaseOld))
+	dev := upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
+	large := mapping.AttachmentCreate{
+		Bugs: []string{"5"}, Data: mapping.BlobFromRaw(bytes.Repeat([]byte("large"), 150_000)),
+		FileName: new("f"), Summary: new("large"), ContentType: new("text/plain"),
+	}
+	large.SetDefaults()
+	if reply, err := s.CreateAttachment(t.Context(), dev, large); err != nil || reply.Close() != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []mapping.AttachmentsRequest{
+		{Bugs: []string{"5", "alias-one", "2"}, Attachments: []string{"1", "11"}},
+		{Bugs: []string{"1", "5"}, Exclude: []string{"data"}},
+	} {
+		split, err := s.BugAttachments(t.Context(), upstream.Caller{}, request)
+		got := text(t, split.Document, err)
+		whole, err := s.trackers[oldSide].BugAttachments(t.Context(), upstream.Caller{}, request)
+		want := text(t, whole.Document, err)
+		var gotValue, wantValue any
+		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(gotValue, wantValue) {
+			t.Errorf("%+v: %d bytes are not what one tracker answers in %d bytes", request, len(got), len(want))
+		}
+	}
+	if len(candidate.Journal()) != 1 || len(old.Journal()) != 0 || s.Status(t.Context()).Split != 2 {
+		t.Errorf("%d reads were split", s.Status(t.Context()).Split)
 	}
 }

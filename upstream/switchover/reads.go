@@ -22,20 +22,33 @@ func (s *Switchover) FlagTypes(
 	if err != nil {
 		return mapping.FlagTypes{}, err
 	}
-	s.count(t, mapping.OpFlagTypes, made)
+	// Whoever asks with a context that has ended takes what is at hand, or else asks
+	// again: then only the second call counts.
+	handy := ctx.Err() != nil
 	if !made.phase.Compares() || s.options.Shadow == nil {
-		return s.trackers[made.side].FlagTypes(ctx, caller, request)
+		reply, err := s.trackers[made.side].FlagTypes(ctx, caller, request)
+		if err == nil || !handy {
+			s.count(t, mapping.OpFlagTypes, made)
+		}
+		return reply, err
 	}
-	return s.comparedTypes(ctx, caller, request, made.side)
+	reply, err := s.comparedTypes(ctx, caller, request, made.side, handy)
+	if err == nil || !handy {
+		s.count(t, mapping.OpFlagTypes, made)
+	}
+	return reply, err
 }
 
 // comparedTypes is apart from FlagTypes so that the request need not outlive a
 // call there.
 func (s *Switchover) comparedTypes(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, to side,
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, to side, handy bool,
 ) (mapping.FlagTypes, error) {
 	began := time.Now()
 	reply, err := s.trackers[to].FlagTypes(ctx, caller, request)
+	if err != nil && handy {
+		return reply, err
+	}
 	answer := upstream.Answer{
 		Document: reply.Document, Err: err, Took: time.Since(began),
 		FromCache: reply.Cache != nil && reply.Cache.Hit,
