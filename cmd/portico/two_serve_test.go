@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -110,5 +111,33 @@ func TestCreatesAreRememberedAcrossStarts(t *testing.T) {
 	}
 	if len(made.Journal()) != 1 || answers[0] != answers[1] {
 		t.Errorf("the tracker carried out %v; the answers are %q", made.Journal(), answers)
+	}
+}
+
+// TestEveryReadCountsOnce reads over one connection, where a read that has no
+// answer at hand is tried twice: neither rules nor comparison see it twice.
+func TestEveryReadCountsOnce(t *testing.T) {
+	p := startPair(t, tracker.Options{}, "cache: {ttl: 1s, local_ttl: 0s}\n")
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for _, path := range []string{webShop, webShop, webShop + "/Accounts", webShop, webShop} {
+		response, err := client.Get(p.clients + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Error(err)
+		}
+		_ = response.Body.Close()
+	}
+	const all = `portico_canary_comparisons_total{operation="flag_type.get",outcome="same"} 5`
+	var metrics string
+	eventually(t, "all are compared", func() bool {
+		metrics = get(t, p.operators+"/metrics")
+		return strings.Contains(metrics, all)
+	})
+	if !strings.Contains(metrics, `portico_switchover_calls_total{operation="flag_type.get",rule="default",tracker="main"} 5`) ||
+		strings.Contains(metrics, "portico_canary_dropped_total{") {
+		t.Errorf("five reads are counted otherwise:\n%s", metrics[strings.Index(metrics, "portico_canary"):])
 	}
 }
