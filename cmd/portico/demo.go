@@ -2,113 +2,141 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
-	"portico/test/tracker"
+	"portico/upstream/canary"
 )
 
 // demoCommand is portico demo.
 func demoCommand() command {
 	return command{
 		name:      "demo",
-		arguments: "[--listen ADDR] [--admin-listen ADDR]",
+		arguments: "[--listen ADDR] [--admin-listen ADDR] [--drive N [--stay]] [--same]",
 		summary:   "run everything in one process, with made-up data",
-		details: "Start a reference tracker with made-up data, an embedded Redis server and Portico in\n" +
-			"front of them, and print commands to try.",
+		details: "Start a reference tracker with made-up data, a second one that differs from it in some ways,\n" +
+			"an embedded Redis server and Portico in front of them, and print commands to try.\n\n" +
+			"With --drive it asks N times itself, as clients do, prints what the comparison of the two trackers\n" +
+			"has found, and ends. Its exit code is then the verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE.",
 		prepare: func(fs *flag.FlagSet) runner {
-			cfg := Default()
-			cfg.Log.Level = "warn"
-			fs.StringVar(&cfg.Listen, "listen", cfg.Listen, "listen for clients on `ADDR`")
-			fs.StringVar(&cfg.Admin.Listen, "admin-listen", cfg.Admin.Listen, "listen for operators on `ADDR`")
+			d := demo{cfg: demoConfig()}
+			fs.StringVar(&d.cfg.Listen, "listen", d.cfg.Listen, "listen for clients on `ADDR`")
+			fs.StringVar(&d.cfg.Admin.Listen, "admin-listen", d.cfg.Admin.Listen, "listen for operators on `ADDR`")
+			fs.IntVar(&d.requests, "drive", 0, "make `N` requests and end with the verdict")
+			fs.BoolVar(&d.same, "same", false, "let the second tracker differ in nothing")
+			fs.BoolVar(&d.stay, "stay", false, "go on serving after --drive until told to stop")
 			return func(ctx context.Context, env environment, args []string) (int, error) {
-				if err := noArguments(args); err != nil {
+				if err := errors.Join(noArguments(args), d.check(env)); err != nil {
 					return exitUsage, err
 				}
-				found := &problemList{}
-				if validateServing(&cfg, found, env.variable); fatal(found.problems) {
-					return exitUsage, usageError{found.problems[0].String()}
-				}
-				if err := demo(ctx, env, cfg); err != nil {
-					return exitFailed, err
-				}
-				return exitOK, nil
+				d.env = env
+				return d.run(ctx)
 			}
 		},
 	}
 }
 
-// demo runs a reference tracker beside serve.
-func demo(ctx context.Context, env environment, cfg Config) error {
-	server := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
-	defer func() { _ = server.Close() }()
-	logger := newLogger(env.stderr, cfg.Log)
-	behind, err := listen("the reference tracker", "127.0.0.1:0", server, cfg, logger)
-	if err != nil {
-		return err
+// The names of the demo's trackers.
+const (
+	demoPrimary   = "main"
+	demoCandidate = "candidate"
+)
+
+// demoConfig compares every read, and more of them at a time than one would ask of
+// trackers that others use.
+func demoConfig() Config {
+	cfg := Default()
+	cfg.Log.Level = "warn"
+	cfg.State = "sqlite::memory:"
+	cfg.Primary, cfg.Candidate = demoPrimary, demoCandidate
+	cfg.Canary.Follows = true
+	cfg.Canary.Workers, cfg.Canary.Queue, cfg.Canary.PerSecond = 32, 4096, 5000
+	// Planted slowness is 200 ms; what a busy machine does to so many calls is less.
+	cfg.Canary.Latency.Slack = 150 * time.Millisecond
+	return cfg
+}
+
+// demo is one run of portico demo.
+type demo struct {
+	env        environment
+	cfg        Config
+	requests   int
+	same, stay bool
+}
+
+// check finds what is wrong with the flags.
+func (d *demo) check(env environment) error {
+	switch {
+	case d.requests < 0:
+		return usageError{"--drive needs a number of requests"}
+	case d.stay && d.requests == 0:
+		return usageError{"--stay is for --drive"}
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- behind.run() }()
-	main := TrackerConfig{URL: address(behind) + "/"}
-	main.SetDefaults()
-	cfg.Trackers = map[string]TrackerConfig{"main": main}
-	cfg.Primary = "main"
-	host := facade{env: env, cfg: cfg, started: func(p *program) { printTour(env.stdout, behind, p) }}
-	failed := host.serve(ctx)
+	found := &problemList{}
+	cfg := d.cfg
+	cfg.Trackers = map[string]TrackerConfig{demoPrimary: demoTracker("http://127.0.0.1/"), demoCandidate: demoTracker("http://127.0.0.1/b/")}
+	if validateServing(&cfg, found, env.variable); fatal(found.problems) {
+		return usageError{found.problems[0].String()}
+	}
+	return nil
+}
+
+func demoTracker(base string) TrackerConfig {
+	t := TrackerConfig{URL: base}
+	t.SetDefaults()
+	return t
+}
+
+// run starts the trackers beside serve.
+func (d *demo) run(ctx context.Context) (code int, err error) {
+	logger := newLogger(d.env.stderr, d.cfg.Log)
+	behind, err := startDemoTrackers(d.same, d.cfg, logger)
+	if err != nil {
+		return exitFailed, err
+	}
+	d.cfg.Trackers = map[string]TrackerConfig{
+		demoPrimary:   demoTracker(address(behind.primary) + "/"),
+		demoCandidate: demoTracker(address(behind.candidate) + "/"),
+	}
+	code, err = d.serve(ctx, behind)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := behind.close(closing); failed == nil {
-		failed = err
+	if failed := errors.Join(err, behind.close(closing)); failed != nil {
+		return exitFailed, failed
 	}
-	if err := <-ended; failed == nil {
-		failed = err
-	}
-	return failed
+	return code, nil
 }
 
-// printTour prints what can be tried. All of it works as it stands.
-func printTour(w io.Writer, behind *listener, p *program) {
-	clients, operators := address(p.listeners[0]), address(p.listeners[1])
-	fmt.Fprintf(w, `Portico is at %[1]s, its operators' side at %[2]s,
-and behind it a reference tracker at %[3]s. Try, in another terminal:
-
-# flag types of a product, twice: the second answer comes from the cache
-curl -si %[1]s/rest/flag_type/WebShop | grep -i -e ^HTTP -e ^Cache-Status
-curl -si %[1]s/rest/flag_type/WebShop | grep -i -e ^HTTP -e ^Cache-Status
-
-# a component with a slash in its name, which the tracker itself refuses
-curl -s %[3]s/rest/flag_type/WebShop/Search%%2FRanking | head -c 100; echo
-curl -s %[1]s/rest/flag_type/WebShop/Search%%2FRanking
-
-# a flag type with a list of addresses, an object of components, and a key in a header
-curl -s -X POST %[1]s/rest/flag_type -H 'X-BUGZILLA-API-KEY: %[4]s' \
-  -d '{"name":"qa","description":"checked","cc_list":["qa@example.com"],"inclusions":{"WebShop":["Search/Ranking"]}}'
-
-# an attachment, and what became of it
-curl -s -X POST %[1]s/rest/bug/1/attachment -H 'X-BUGZILLA-API-KEY: %[4]s' \
-  -d '{"ids":[1,2],"data":"aGVsbG8K","file_name":"hello.txt","summary":"hello","content_type":"text/plain"}'
-curl -s '%[1]s/rest/bug/1/attachment?include_fields=id,file_name,data'
-
-# something that cannot be right is refused before the tracker sees it
-curl -si -X POST %[1]s/rest/flag_type -H 'X-BUGZILLA-API-KEY: %[4]s' -d '{"name":"qa","description":"d","sortkey":0}'
-
-# what an operator sees
-curl -s %[2]s/status
-
-Stop it with Ctrl-C.
-`, clients, operators, address(behind), demoKey("editor"))
-}
-
-// demoKey finds the API key of a user of the demo by the part of the login
-// before the @.
-func demoKey(user string) string {
-	for login, key := range tracker.Keys(tracker.SeedDemo) {
-		if name, _, _ := strings.Cut(login, "@"); name == user {
-			return key
+// serve runs Portico, and drives it if that is asked for.
+func (d *demo) serve(ctx context.Context, behind *demoTrackers) (int, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	verdict := make(chan demoOutcome, 1)
+	host := facade{env: d.env, cfg: d.cfg}
+	host.started = func(p *program) {
+		if d.requests == 0 {
+			printTour(d.env.stdout, behind, p)
+			return
 		}
+		fmt.Fprintf(d.env.stdout, "Portico is at %s, its operators' side at %s.\n", address(p.listeners[0]), address(p.listeners[1]))
+		p.background.Go(func() {
+			verdict <- d.drive(ctx, host.scene, address(p.listeners[0]))
+			if !d.stay {
+				stop()
+			}
+		})
 	}
-	return ""
+	if err := host.serve(ctx); err != nil || d.requests == 0 {
+		return exitOK, err
+	}
+	outcome := <-verdict
+	return outcome.verdict.ExitCode(), outcome.err
+}
+
+// demoOutcome is what came of --drive.
+type demoOutcome struct {
+	verdict canary.Verdict
+	err     error
 }

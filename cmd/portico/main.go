@@ -55,6 +55,8 @@ func commands() []command {
 		cacheCommand(),
 		canaryCommand(),
 		migrateCommand(),
+		recordCommand(),
+		replayCommand(),
 		versionCommand(),
 	}
 }

@@ -50,6 +50,10 @@ type facade struct {
 	lasting *lasting
 	// started is called once the sockets are open.
 	started func(*program)
+	// over goes before what answers clients; nil means nothing does.
+	over func(http.Handler) http.Handler
+	// scene is set before started is called.
+	scene *stage
 }
 
 // serve runs until ctx ends or a signal comes.
@@ -66,6 +70,9 @@ func (f *facade) serve(ctx context.Context) error {
 	if err != nil {
 		scene.close()
 		return err
+	}
+	if f.scene = scene; f.over != nil {
+		p.listeners[0].server.Handler = f.over(p.listeners[0].server.Handler)
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
