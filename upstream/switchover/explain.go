@@ -11,10 +11,11 @@ import (
 // up. Errors are those that the call would have before any tracker got it.
 func (s *Switchover) Explain(ctx context.Context, caller upstream.Caller, call upstream.Call) (Decision, error) {
 	t := s.table.Load()
-	q := &question{caller: &caller, operation: call.Operation, write: call.Operation.IsWrite(), explain: true}
+	var looked []string
+	q := &question{caller: &caller, operation: call.Operation, write: call.Operation.IsWrite(), looked: &looked}
 	parts, err := s.decisions(ctx, t, q, call)
 	if err != nil {
-		return Decision{Operation: call.Operation, Looked: q.looked}, err
+		return Decision{Operation: call.Operation, Looked: looked}, err
 	}
 	shown := make([]Decision, len(parts))
 	for i, made := range parts {
@@ -24,7 +25,7 @@ func (s *Switchover) Explain(ctx context.Context, caller upstream.Caller, call u
 	if len(shown) > 1 {
 		decision.Parts = shown
 	}
-	decision.Looked = q.looked
+	decision.Looked = looked
 	return decision, nil
 }
 

@@ -75,8 +75,8 @@ func (s *Switchover) lookAt(ctx context.Context, q *question, tracker string, l 
 		return found{outcome: hidden}, nil
 	}
 	key := placeKey{who: s.who(q), tracker: tracker, what: l.what, ref: l.key()}
-	if q.explain {
-		q.looked = append(q.looked, fmt.Sprintf("%s in %s", l.words(), tracker))
+	if q.looked != nil {
+		*q.looked = append(*q.looked, fmt.Sprintf("%s in %s", l.words(), tracker))
 	}
 	now := s.now()
 	if known, ok := s.memory.place(key, now); ok {

@@ -101,9 +101,8 @@ type question struct {
 	// who is the digest of the caller's credential, once digested.
 	who      digest
 	digested bool
-	// explain has looked list the lookups.
-	explain bool
-	looked  []string
+	// looked lists the lookups; nil when nobody wants to know.
+	looked *[]string
 }
 
 // phase is what counts for the question under a rule.
