@@ -99,10 +99,10 @@ func (s *Store) connectSQLite(path string) error {
 	if err != nil {
 		return err
 	}
-	if s.writer, err = openSQLite(path, 1); err != nil {
+	if s.writer, err = openSQLite(path, 1, 100*time.Millisecond); err != nil {
 		return err
 	}
-	if s.reader, err = openSQLite(path, mostConnections); err != nil {
+	if s.reader, err = openSQLite(path, mostConnections, longestWait); err != nil {
 		return errors.Join(err, s.writer.Close())
 	}
 	s.reader.SetMaxIdleConns(mostIdle)
@@ -111,18 +111,19 @@ func (s *Store) connectSQLite(path string) error {
 
 // connectMemory uses one connection, which is the database.
 func (s *Store) connectMemory() error {
-	pool, err := openSQLite(":memory:", 1)
+	pool, err := openSQLite(":memory:", 1, 0)
 	s.writer, s.reader = pool, pool
 	return err
 }
 
 // openSQLite opens a pool whose transactions take the lock of writers at once: they
 // would fail later if somebody else came between. Writes are on the disk when they
-// are committed; who answers for which product must survive a power cut.
-func openSQLite(path string, most int) (*sql.DB, error) {
+// are committed; who answers for which product must survive a power cut. A wait is not interrupted,
+// so that of the writer is short: see begin.
+func openSQLite(path string, most int, wait time.Duration) (*sql.DB, error) {
 	options := url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
+		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
 	}
 	pool, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"modernc.org/sqlite"
 )
 
 // migrations holds one file for each version of the database's form, in the order
@@ -27,25 +25,7 @@ func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
 	if err != nil {
 		return err
 	}
-	for {
-		err := s.transact(ctx, func(tx session) error { return tx.migrate(ctx, folder, files) })
-		if !busy(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// busy reports that SQLite did not wait for a lock, as it does not while the file
-// is being changed to its journal's form, or not long enough.
-func busy(err error) bool {
-	const busyCode = 5
-	failed, ok := errors.AsType[*sqlite.Error](err)
-	return ok && failed.Code()&0xff == busyCode
+	return s.transact(ctx, func(tx session) error { return tx.migrate(ctx, folder, files) })
 }
 
 // migrate runs the files that have not been run.

@@ -98,7 +98,7 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 
 func TestSQLiteIsSetUp(t *testing.T) {
 	s := open(t, newFile(t))
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000"} {
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "100"} {
 		var got string
 		must(t, s.writer.QueryRow("PRAGMA "+pragma).Scan(&got))
 		if got != want {

@@ -7,7 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"modernc.org/sqlite"
 )
+
+// longestWait bounds how long a change waits for others in SQLite, whatever the
+// context says.
+const longestWait = 10 * time.Second
 
 // querier is what a transaction and a pool have in common.
 type querier interface {
@@ -56,7 +62,7 @@ func (s *Store) write(ctx context.Context, what string, change func(session) err
 }
 
 func (s *Store) transact(ctx context.Context, change func(session) error) error {
-	tx, err := s.writer.BeginTx(ctx, nil)
+	tx, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,6 +71,30 @@ func (s *Store) transact(ctx context.Context, change func(session) error) error 
 		return err
 	}
 	return tx.Commit()
+}
+
+// begin waits for the lock of those who write in SQLite. The database's own wait
+// does not end with the context, and where a file is first given its journal there
+// is none.
+func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
+	for end := time.Now().Add(longestWait); ; {
+		tx, err := s.writer.BeginTx(ctx, nil)
+		if !busy(err) || time.Now().After(end) {
+			return tx, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// busy reports that somebody else has a lock of SQLite.
+func busy(err error) bool {
+	const busyCode = 5
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	return ok && failed.Code()&0xff == busyCode
 }
 
 // read asks without a transaction.
