@@ -54,6 +54,20 @@ func TestNothingFromOutsideIsMarkup(t *testing.T) {
 	}
 }
 
+func TestLongListIsCut(t *testing.T) {
+	s := open(t)
+	s.canary.SetReport(func(r *canary.Report) {
+		for range 600 {
+			r.Findings = append(r.Findings, r.Findings[0])
+		}
+	})
+	a := s.get("/canary/findings")
+	a.contains(t, "605 · ", "And 105 more")
+	if n := strings.Count(a.body, `<tr role="row">`); n != 501 {
+		t.Errorf("%d rows", n)
+	}
+}
+
 func TestComparisonAsData(t *testing.T) {
 	s := open(t)
 	report := decode[canary.Report](t, s.get("/canary/report.json"))

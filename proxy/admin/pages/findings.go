@@ -12,8 +12,11 @@ import (
 // findingsView is the list of findings.
 type findingsView struct {
 	Tabs     tabs
-	Findings []canary.FindingView
+	Findings []canary.FindingView // all that the filter lets through
+	Listed   []canary.FindingView
 	All      int
+	// Rest is how many more there are than are shown.
+	Rest     int
 	Filters  []filter
 	Filtered bool
 }
@@ -29,6 +32,9 @@ type choice struct {
 	Value string
 	Count int
 }
+
+// mostListed is how many findings one page lists; /canary/findings.json has all.
+const mostListed = 500
 
 // traits are what the list is filtered by, in the order of the page.
 var traits = []struct {
@@ -62,6 +68,8 @@ func (p *canaryPages) findings(w http.ResponseWriter, r *http.Request) {
 			view.Findings = slices.DeleteFunc(slices.Clone(view.Findings), func(f canary.FindingView) bool { return trait.of(f) != chosen })
 		}
 	}
+	view.Rest = max(0, len(view.Findings)-mostListed)
+	view.Listed = view.Findings[:len(view.Findings)-view.Rest]
 	admin.Show(w, r, admin.Sheet{Title: "Findings · Canary", Body: findingsPage, Data: view, Live: true})
 }
 

@@ -1,0 +1,86 @@
+package admin_test
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"portico/proxy/admin"
+)
+
+// greeting is a page that shows its path.
+func greeting(body string, live bool) http.Handler {
+	middle := template.Must(template.New("").Parse(body))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		admin.Show(w, r, admin.Sheet{Status: http.StatusTeapot, Title: "A <b>", Body: middle, Data: r.URL.Path, Live: live})
+	})
+}
+
+func TestFrame(t *testing.T) {
+	_, base := open(t, admin.Options{Token: "secret", Metrics: admin.NewMetrics(), Pages: []admin.Page{
+		{Path: "/canary", Title: "Canary", Handler: greeting("<h1>{{.}}</h1>", false)}, {Path: "/can", Title: "Can", Handler: http.NotFoundHandler()},
+	}})
+	status, header, body := look(t, "GET", base+"/canary/x<y", "Authorization", "Bearer secret")
+	if status != http.StatusTeapot || header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%d %v", status, header)
+	}
+	for _, part := range []string{"<title>A &lt;b&gt; · Portico</title>", "<h1>/canary/x&lt;y</h1>", `<a href="/canary" aria-current="page">Canary</a>`, `<a href="/can">Can</a>`, `<a href="/">Status</a>`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in %s", part, body)
+		}
+	}
+	if strings.Contains(body, "refresh") {
+		t.Error("a page that is not to be left open offers to load itself")
+	}
+	for kind, address := range map[string]string{"text/css; charset=utf-8": `href="(/look/.*?\.css)"`, "text/javascript; charset=utf-8": `src="(/look/.*?\.js)"`} {
+		found := regexp.MustCompile(address).FindStringSubmatch(body)
+		if found == nil {
+			t.Fatalf("no %s in %s", address, body)
+		}
+		status, header, content := look(t, "GET", base+found[1])
+		if status != 200 || header.Get("Content-Type") != kind || !strings.Contains(header.Get("Cache-Control"), "immutable") || content == "" {
+			t.Errorf("%s: %d %v", found[1], status, header)
+		}
+	}
+}
+
+func TestPageThatLoadsItself(t *testing.T) {
+	_, base := open(t, admin.Options{Status: func(context.Context) any { return nil }})
+	for query, want := range map[string]string{
+		"?refresh=10": `<meta http-equiv="refresh" content="10">`, "?refresh=3600&x=%22": `<meta http-equiv="refresh" content="3600">`, "": "", "?refresh=4": "", "?refresh=3601": "", "?refresh=0;url=http://x": "",
+	} {
+		_, _, body := look(t, "GET", base+"/"+query)
+		if strings.Contains(body, "http-equiv") != (want != "") || !strings.Contains(body, want) {
+			t.Errorf("%q: %s", query, body)
+		}
+	}
+	_, _, body := look(t, "GET", base+"/?x=1&refresh=10")
+	if !strings.Contains(body, `<a href="/?x=1">Stop that</a>`) {
+		t.Errorf("one cannot stop it: %s", body)
+	}
+}
+
+func TestPageThatCannotBeShown(t *testing.T) {
+	_, base := open(t, admin.Options{Pages: []admin.Page{{Path: "/x", Title: "X", Handler: greeting("half {{.Missing}}", false)}}})
+	if status, _, body := look(t, "GET", base+"/x"); status != 500 || strings.Contains(body, "half") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestStatusAsTables(t *testing.T) {
+	state := map[string]any{
+		"started": "2026-11-21T19:24:08.900945678Z", "on": true, "off": false,
+		"trackers": map[string]any{"main": map[string]any{"in_use": 3, "breakers": []any{map[string]any{"breaker": "read", "opens": 1}, map[string]any{"breaker": "write"}}}},
+	}
+	_, base := open(t, admin.Options{Status: func(context.Context) any { return state }})
+	_, _, body := look(t, "GET", base+"/")
+	for _, part := range []string{"2026-11-21 19:24:08 UTC", "<td>yes</td>", "<td>no</td>", "<h2>trackers</h2>", "<h3>main</h3>", `<th scope="row">in use</th><td>3</td>`,
+		`<th scope="col">breaker</th><th scope="col">opens</th>`, "<td>write</td><td>none</td>"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in %s", part, body)
+		}
+	}
+}
