@@ -66,6 +66,18 @@ func TestOneWrongAnswerIsNotConfirmed(t *testing.T) {
 	}
 }
 
+// TestOtherMistakesEachTimeAreNotConfirmed: nothing is wrong twice at the same place.
+func TestOtherMistakesEachTimeAreNotConfirmed(t *testing.T) {
+	w := newWorld(t, worldOptions{around: rewriting(func(n int64, _ *http.Request, body []byte) []byte {
+		name := []string{"needinfo flag", "review flag"}[n%2]
+		return bytes.Replace(body, []byte(name), []byte("another text"), 1)
+	})})
+	w.make(flagTypes("TestProduct"))
+	if got := w.sum(""); got.Transient != 1 || len(w.findings()) != 0 {
+		t.Errorf("got %+v and %q, want one transient difference", got, w.findings())
+	}
+}
+
 // TestStaleCachedAnswerIsNotHeldAgainstTheCandidate: the client got what the tracker
 // said long ago.
 func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {

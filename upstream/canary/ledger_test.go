@@ -1,6 +1,7 @@
 package canary_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +80,26 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 	}
 	if err := w.canary.Close(); err == nil {
 		t.Error("closing says nothing of what is lost")
+	}
+}
+
+// TestWhatCouldNotBeWrittenIsWrittenLater, each thing once.
+func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
+	w.make(attachment("1"))
+	waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for range 3 {
+		w.make(flagTypes("NoSuchProduct"))
+		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+		_ = w.canary.Settle(gone) // it fails where there is something to write
+	}
+	if got := w.sum(""); got.Same != 3 || got.Confirmed != 1 || got.Compared != 4 {
+		t.Errorf("got %+v, want 3 the same and 1 confirmed", got)
+	}
+	if list, err := w.store.Findings(t.Context()); err != nil || len(list) != 1 || list[0].Count != 1 {
+		t.Errorf("the findings are %+v (%v)", list, err)
 	}
 }
 

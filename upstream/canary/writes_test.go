@@ -247,10 +247,13 @@ func TestIsolatedReplay(t *testing.T) {
 		t.Errorf("got %+v, want one compared and one too large", got)
 	}
 	// Never the other way round: the old tracker is in use.
-	writes := len(w.old.Journal())
-	w.makeAs(updateSummary(2, "y"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
+	writes, own := len(w.old.Journal()), len(w.fresh.Journal())
+	w.makeAs(updateSummary(1, "y"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
 	if w.settle(); len(w.old.Journal()) != writes {
 		t.Error("a write to the candidate was made on the old tracker too")
+	}
+	if n := len(w.fresh.Journal()) - own; n != 1 {
+		t.Errorf("the candidate carried out %d writes for one that was its own", n)
 	}
 	if list := w.findings(); strings.Contains(strings.Join(list, "\n"), "attachment.create") {
 		t.Errorf("found %q", list)
