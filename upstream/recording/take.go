@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // take is an exchange that is going by.
@@ -96,6 +97,9 @@ func (k *take) finish() {
 	k.seen.Content, k.seen.ContentCut = k.out.text, k.out.cut()
 	if k.seen.Status == 0 {
 		k.seen.Status, k.seen.Answer = http.StatusOK, k.Header().Clone()
+	}
+	if k.seen.Answer.Get("Date") == "" { // net/http adds it later
+		k.seen.Answer.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	}
 }
 
