@@ -13,7 +13,13 @@ type callContext struct {
 	deadline time.Time
 	timer    *time.Timer
 	detach   func() bool
-	done     chan struct{}
+	// over ends with the call, for whatever reason.
+	over context.Context //nolint:containedctx // it is a part of a context
+	stop context.CancelFunc
+	// plain is the same for who makes contexts of it: one of package context's own, which saves it a goroutine for each
+	// call that waits.
+	plain   context.Context //nolint:containedctx // likewise
+	release context.CancelFunc
 
 	mu  sync.Mutex
 	err error
@@ -21,7 +27,9 @@ type callContext struct {
 
 // newCallContext starts the clock. end must be called when nothing of the call is in use any more.
 func newCallContext(parent context.Context, limit time.Duration) *callContext {
-	c := &callContext{Context: parent, deadline: time.Now().Add(limit), done: make(chan struct{})}
+	c := &callContext{Context: parent, deadline: time.Now().Add(limit)}
+	c.over, c.stop = context.WithCancel(context.Background())
+	c.plain, c.release = context.WithCancel(c)
 	c.detach = context.AfterFunc(parent, func() { c.finish(parent.Err()) })
 	c.timer = time.AfterFunc(limit, func() { c.finish(context.DeadlineExceeded) })
 	return c
@@ -35,6 +43,7 @@ func (c *callContext) end() {
 	c.timer.Stop()
 	c.detach()
 	c.finish(context.Canceled)
+	c.release()
 }
 
 func (c *callContext) finish(err error) {
@@ -42,7 +51,7 @@ func (c *callContext) finish(err error) {
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = err
-		close(c.done)
+		c.stop()
 	}
 }
 
@@ -50,7 +59,7 @@ func (c *callContext) finish(err error) {
 func (c *callContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // Done implements context.Context.
-func (c *callContext) Done() <-chan struct{} { return c.done }
+func (c *callContext) Done() <-chan struct{} { return c.over.Done() }
 
 // Err implements context.Context.
 func (c *callContext) Err() error {
@@ -58,3 +67,6 @@ func (c *callContext) Err() error {
 	defer c.mu.Unlock()
 	return c.err
 }
+
+// AfterFunc is what package context looks for before it starts a goroutine.
+func (c *callContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.over, f) }

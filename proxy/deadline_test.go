@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -30,5 +31,36 @@ func TestCallContextKeepsItsFirstEnd(t *testing.T) {
 	call.end()
 	if !errors.Is(call.Err(), context.DeadlineExceeded) {
 		t.Errorf("ended with %v", call.Err())
+	}
+}
+
+// TestCallContextTakesNoGoroutine: a thousand calls that wait would be a thousand goroutines more.
+func TestCallContextTakesNoGoroutine(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var ends []func()
+	for range 100 {
+		call := newCallContext(context.Background(), time.Hour)
+		child, cancel := context.WithTimeout(context.WithValue(call.plain, &before, 1), time.Minute)
+		defer cancel()
+		ends = append(ends, func() {
+			call.end()
+			<-child.Done()
+		})
+	}
+	if more := runtime.NumGoroutine() - before; more > 10 {
+		t.Errorf("100 calls take %d goroutines", more)
+	}
+	for _, end := range ends {
+		end()
+	}
+}
+
+// TestCallContextSaysWhyItEnded: also to those who were told of it by package context.
+func TestCallContextSaysWhyItEnded(t *testing.T) {
+	call := newCallContext(context.Background(), time.Millisecond)
+	defer call.end()
+	<-call.plain.Done()
+	if !errors.Is(call.plain.Err(), context.DeadlineExceeded) {
+		t.Errorf("ended with %v", call.plain.Err())
 	}
 }

@@ -102,9 +102,9 @@ func (x *exchange) begin() context.Context {
 	}
 	x.call = newCallContext(x.r.Context(), limit)
 	if fresh := x.server.options.Revalidate; fresh != nil && x.operation == mapping.OpFlagTypes && wantsFresh(x.r.Header) {
-		return fresh(x.call)
+		return fresh(x.call.plain)
 	}
-	return x.call
+	return x.call.plain
 }
 
 // close gives back what the exchange holds.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +25,8 @@ type gate struct {
 	mu       sync.Mutex
 	took     []time.Duration
 	listened net.Listener
+	// slow is how long it takes to answer for bugs by itself; 0 leaves them to the tracker.
+	slow time.Duration
 }
 
 // The ways in which a tracker is sick.
@@ -60,6 +64,10 @@ func (g *gate) open(ctx context.Context) error {
 		if !g.passes(w, r) {
 			return
 		}
+		if g.slow > 0 && strings.HasPrefix(r.URL.Path, "/rest/bug/") {
+			g.dawdle(w, r)
+			return
+		}
 		if isRead {
 			g.reads.Add(1)
 			time.Sleep(time.Duration(g.delay.Load()))
@@ -73,6 +81,16 @@ func (g *gate) open(ctx context.Context) error {
 	})}
 	go func() { _ = g.server.Serve(g.listened) }() // close ends it
 	return nil
+}
+
+// dawdle gives an empty answer, after a while.
+func (g *gate) dawdle(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-time.After(g.slow):
+	case <-r.Context().Done():
+	}
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	_, _ = io.WriteString(w, `{"bugs":{"1":[]},"attachments":{}}`)
 }
 
 // passes lets a request through, or does to it what the tracker would.

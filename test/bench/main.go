@@ -27,7 +27,7 @@ type experiment struct {
 }
 
 func experiments() []experiment {
-	return []experiment{{"hot", hot}, {"cold", cold}, {"sick", sick}, {"large", large}, {"shadow", shadow}}
+	return []experiment{{"hot", hot}, {"cold", cold}, {"sick", sick}, {"large", large}, {"shadow", shadow}, {"waiting", waiting}}
 }
 
 // bench is one run.
@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&s.portico, "portico", "bin/portico", "the `PROGRAM` to measure")
 	flag.IntVar(&s.rounds, "rounds", 5, "measure each peer this often, in turn")
 	flag.DurationVar(&s.length, "length", 4*time.Second, "load a server this long in each round")
-	flag.StringVar(&s.only, "only", "", "do these experiments only: hot, cold, sick, large, shadow, with commas between")
+	flag.StringVar(&s.only, "only", "", "do these experiments only: hot, cold, sick, large, shadow, waiting, with commas between")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

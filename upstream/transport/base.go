@@ -90,9 +90,15 @@ func httpTransport(o BaseOptions) *http.Transport {
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		MaxResponseHeaderBytes: o.MaxResponseHeaderBytes,
 		DisableCompression:     true,
+		ReadBufferSize:         connBuffer,
+		WriteBufferSize:        connBuffer,
 		Protocols:              &protocols,
 	}
 }
+
+// connBuffer is enough for most heads of requests and answers. Longer ones take a second system call, and bodies go past
+// it. Many calls at once wait for a slow tracker, and each has two of these.
+const connBuffer = 1 << 10
 
 func tappedDial(o BaseOptions) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
