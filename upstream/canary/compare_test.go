@@ -134,6 +134,7 @@ func TestPlantedDifferencesOfFlagTypesAreFound(t *testing.T) {
 		"another value":      {`["X","?","+","-"]`, `["X","!","+","-"]`, "value $.bug[id].values[*]"},
 		"components shuffle": {`["Component A","Comp B"]`, `["Comp B","Component A"]`, ""},
 		"another component":  {`["Component A","Comp B"]`, `["Comp B","Component C"]`, "set $.bug[id].inclusions"},
+		"odd components":     {`["Component A","Comp B"]`, `["Component A","Comp B",true]`, "set $.bug[id].inclusions"},
 		"a component twice":  {`["Component A","Comp B"]`, `["Comp B","Component A","Comp B"]`, "set $.bug[id].inclusions"},
 		"no id":              {`"id":18,`, ``, "missing $.bug[name,type].id"},
 		"another id":         {`"id":18,`, `"id":99,`, "value $.bug[name,type].id"},
@@ -171,6 +172,9 @@ func TestPlantedDifferencesOfListsAreFound(t *testing.T) {
 }
 
 func TestPlantedDifferencesOfChangesAreFound(t *testing.T) {
+	checkPlants(t, mapping.OpFlagTypes, `{"bug":[{"id":1,"inclusions":[true,1]}]}`, map[string]plant{
+		"truth in a set": {`[true,1]`, `[1,false]`, "set $.bug[id].inclusions"},
+	})
 	checkPlants(t, mapping.OpUpdateAttachments, recorded(t, "att.update.flags.two_attachments"), map[string]plant{
 		"flag":     {`"removed":"norequestee-"`, `"removed":"x-"`, `value $.attachments[id].changes["flagtypes.name"].removed`},
 		"null":     {`"removed":""`, `"removed":null`, `null $.attachments[id].changes["flagtypes.name"].removed`},
