@@ -34,7 +34,8 @@ var errNoCall = errors.New("a call without the request of its operation")
 type Sides struct {
 	// Answered is the one whose answer the client gets, Other the one that is
 	// compared with it.
-	Answered, Other string
+	Answered string `json:"answered"`
+	Other    string `json:"other"`
 }
 
 // Answer is what a tracker said to a call: a document or an error.
