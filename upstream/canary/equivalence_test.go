@@ -58,6 +58,7 @@ func TestRulesExcuseExactlyTheirDifference(t *testing.T) {
 		{regex, `"v12.1"`, `"v13.1"`, "value" + path},
 		{regex, `"v12.1"`, `"v12.x"`, "value" + path},
 		{regex, `"v12.1"`, `" v12.2"`, "value" + path},
+		{regex, `"v12.1"`, `"v12.2x"`, "value" + path},
 		{regex, `"v12.1"`, `12`, "type" + path},
 		{truth, `0`, `false`, "type" + path + " by r0"},
 		{truth, `true`, `1`, "type" + path + " by r0"},
