@@ -2,6 +2,7 @@ package canary_test
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,9 +23,7 @@ func rewriting(change func(n int64, r *http.Request, body []byte) []byte) func(h
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			recorded := httptest.NewRecorder()
 			next.ServeHTTP(recorded, r)
-			for name, values := range recorded.Header() {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), recorded.Header())
 			w.Header().Del("Content-Length")
 			w.WriteHeader(recorded.Code)
 			_, _ = w.Write(change(asked.Add(1), r, recorded.Body.Bytes()))

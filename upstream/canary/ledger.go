@@ -13,6 +13,8 @@ import (
 const (
 	// flushEvery is how often what was found is written down.
 	flushEvery = time.Second
+	// judgedEvery is after how many writings the judgements are read again.
+	judgedEvery = 5
 	// longestFlush and longestGoodbye bound one writing, the latter at Close.
 	longestFlush   = 10 * time.Second
 	longestGoodbye = 700 * time.Millisecond
@@ -174,18 +176,23 @@ func (l *ledger) isAccepted(signature string, now time.Time) bool {
 	return ok && (until.IsZero() || until.After(now))
 }
 
-// keepBooks writes what was counted, once in a second.
+// keepBooks writes what was counted, once in a second, and reads now and then what
+// other processes have judged.
 func (c *Canary) keepBooks() {
 	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()
-	for {
+	for ticks := 0; ; ticks++ {
+		ctx, cancel := context.WithTimeout(c.ctx, longestFlush)
+		err := c.ledger.flush(ctx)
+		if err == nil && ticks%judgedEvery == 0 {
+			err = c.ledger.readJudgements(ctx)
+		}
+		cancel()
+		c.ledger.report(err)
 		select {
 		case <-c.ctx.Done():
 			return
 		case <-ticker.C:
-			ctx, cancel := context.WithTimeout(c.ctx, longestFlush)
-			c.ledger.report(c.ledger.flush(ctx))
-			cancel()
 		}
 	}
 }
@@ -210,16 +217,14 @@ func (l *ledger) flush(ctx context.Context) error {
 	now := l.book
 	l.book = newBook()
 	l.mu.Unlock()
-	l.observe(now)
 	err := errors.Join(l.writeTallies(ctx, &now), l.writeFindings(ctx, &now), l.writeUses(ctx, &now))
 	if err != nil {
 		l.giveBack(now)
-		return err
 	}
-	return l.readJudgements(ctx)
+	return err
 }
 
-// observe tells the observer.
+// observe tells the observer of what has been written.
 func (l *ledger) observe(b book) {
 	if l.observer == nil {
 		return

@@ -85,7 +85,11 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 
 // TestWhatCouldNotBeWrittenIsWrittenLater, each thing once.
 func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
-	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
+	seen := &counts{compared: map[canary.Outcome]int64{}, dropped: map[canary.DropReason]int64{}}
+	w := newWorld(t, worldOptions{
+		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
+		tune:  func(o *canary.Options) { o.Observer = seen },
+	})
 	w.make(attachment("1"))
 	waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
 	gone, leave := context.WithCancel(t.Context())
@@ -100,6 +104,11 @@ func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	}
 	if list, err := w.store.Findings(t.Context()); err != nil || len(list) != 1 || list[0].Count != 1 {
 		t.Errorf("the findings are %+v (%v)", list, err)
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if seen.compared[canary.OutcomeSame] != 3 || seen.compared[canary.OutcomeConfirmed] != 1 {
+		t.Errorf("the observer saw %v, want each once", seen.compared)
 	}
 }
 

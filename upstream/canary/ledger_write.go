@@ -21,6 +21,7 @@ func (l *ledger) writeTallies(ctx context.Context, b *book) error {
 	if err := l.store.AddTallies(ctx, list); err != nil {
 		return err
 	}
+	l.observe(*b)
 	clear(b.tallies)
 	return nil
 }
@@ -52,8 +53,7 @@ func (l *ledger) writeUses(ctx context.Context, b *book) error {
 	return nil
 }
 
-// giveBack puts what could not be written to what has come meanwhile. The observer
-// has seen it, so it goes by another way than new results.
+// giveBack puts what could not be written to what has come meanwhile.
 func (l *ledger) giveBack(old book) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
