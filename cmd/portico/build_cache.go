@@ -66,12 +66,18 @@ func redisOptions(c *RedisConfig, lookup func(string) (string, bool)) (cache.Red
 	return options, nil
 }
 
+// namedCache is the cache of a tracker.
+type namedCache struct {
+	*cache.Cache
+	tracker string
+}
+
 // caches lists the caches there are, that of the primary tracker first.
-func (b *builder) caches() []*cache.Cache {
-	var all []*cache.Cache
+func (b *builder) caches() []namedCache {
+	var all []namedCache
 	for _, name := range []string{b.cfg.Primary, b.cfg.Candidate} {
 		if t := b.house.trackers[name]; t != nil && t.cache != nil {
-			all = append(all, t.cache)
+			all = append(all, namedCache{t.cache, name})
 		}
 	}
 	return all
@@ -79,7 +85,7 @@ func (b *builder) caches() []*cache.Cache {
 
 // flagTypesChanging tells every cache of a change behind its back: what passes
 // through to one tracker may reach the other by ways of its own.
-func flagTypesChanging(caches []*cache.Cache) func(context.Context) {
+func flagTypesChanging(caches []namedCache) func(context.Context) {
 	return func(ctx context.Context) {
 		for _, each := range caches {
 			_ = each.Changed(ctx)

@@ -85,10 +85,14 @@ func printItems(w io.Writer, items []admin.CacheItem) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY\tWHY")
+	tracker := func(text string) string { return "" }
+	if items[0].Tracker != "" {
+		tracker = func(text string) string { return "\t" + text }
+	}
+	fmt.Fprintf(table, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY%s\tWHY\n", tracker("TRACKER"))
 	for _, item := range items {
-		fmt.Fprintf(table, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
-			item.Bytes, item.Product, item.Component, item.Scope, item.Why)
+		fmt.Fprintf(table, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
+			item.Bytes, item.Product, item.Component, item.Scope, tracker(item.Tracker), item.Why)
 	}
 	return table.Flush()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"portico/upstream/switchover"
@@ -119,10 +120,10 @@ func diffLines(from, to []string) []string {
 	for i := range common {
 		common[i] = make([]int, len(to)+1)
 	}
-	for i := len(from) - 1; i >= 0; i-- {
-		for j := len(to) - 1; j >= 0; j-- {
+	for i, goes := range slices.Backward(from) {
+		for j, comes := range slices.Backward(to) {
 			common[i][j] = max(common[i+1][j], common[i][j+1])
-			if from[i] == to[j] {
+			if goes == comes {
 				common[i][j] = common[i+1][j+1] + 1
 			}
 		}

@@ -36,7 +36,7 @@ func cacheObserver(metrics *admin.Metrics) cache.Observer {
 }
 
 // cacheDesk shows the caches of all trackers to operators.
-func cacheDesk(held []*cache.Cache) admin.CacheDesk {
+func cacheDesk(held []namedCache) admin.CacheDesk {
 	return admin.CacheDesk{
 		Product: func(ctx context.Context, product, component string) ([]admin.CacheItem, error) {
 			shown := []admin.CacheItem{}
@@ -46,7 +46,7 @@ func cacheDesk(held []*cache.Cache) admin.CacheDesk {
 					return shown, err
 				}
 				for _, item := range items {
-					shown = append(shown, showItem(item))
+					shown = append(shown, each.show(item, len(held) > 1))
 				}
 			}
 			return shown, nil
@@ -55,7 +55,7 @@ func cacheDesk(held []*cache.Cache) admin.CacheDesk {
 			for _, each := range held {
 				item, err := each.LookupKey(ctx, key)
 				if !errors.Is(err, cache.ErrNoItem) {
-					return showItem(item), err == nil, err
+					return each.show(item, len(held) > 1), err == nil, err
 				}
 			}
 			return admin.CacheItem{}, false, nil
@@ -70,9 +70,13 @@ func cacheDesk(held []*cache.Cache) admin.CacheDesk {
 	}
 }
 
-func showItem(item cache.Item) admin.CacheItem {
-	return admin.CacheItem{
+func (c namedCache) show(item cache.Item, named bool) admin.CacheItem {
+	shown := admin.CacheItem{
 		Key: item.Key, Scope: item.Scope, Product: item.Product, Component: item.Component, State: item.State, Why: item.Why,
 		AgeSeconds: item.Age.Seconds(), TTLSeconds: item.TTL.Seconds(), Bytes: item.Bytes,
 	}
+	if named {
+		shown.Tracker = c.tracker
+	}
+	return shown
 }

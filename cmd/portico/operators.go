@@ -49,11 +49,12 @@ func (e *refusedError) Error() string {
 	if err := json.Unmarshal(e.text, &said); err != nil || said.Error == "" {
 		return fmt.Sprintf("the operators' listener says %d: %s", e.status, strings.TrimSpace(string(e.text)))
 	}
-	text := fmt.Sprintf("the operators' listener says %d: %s", e.status, said.Error)
+	var text strings.Builder
+	fmt.Fprintf(&text, "the operators' listener says %d: %s", e.status, said.Error)
 	for _, p := range said.Problems {
-		text += "\n  " + strings.TrimPrefix(p.Field+": ", ": ") + p.Message
+		fmt.Fprintf(&text, "\n  %s: %s", p.Field, p.Message)
 	}
-	return text
+	return text.String()
 }
 
 // get asks for something to read.

@@ -39,8 +39,8 @@ func probeState(ctx context.Context, at string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, known, err := store.CurrentRevision(ctx)
-	if err = errors.Join(err, store.Close()); err != nil {
+	_, known, failed := store.CurrentRevision(ctx)
+	if err := errors.Join(failed, store.Close()); err != nil {
 		return "", err
 	}
 	if known {

@@ -67,6 +67,21 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	p.commandWants(t, exitUsage, "takes report", "canary", "forget")
 }
 
+// TestCachesOfBothTrackersAreShown fills the cache of each and purges both.
+func TestCachesOfBothTrackersAreShown(t *testing.T) {
+	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: one, component: Accounts, reads: new}, {name: rest}]}\n")
+	get(t, p.clients+webShop)
+	get(t, p.clients+webShop+"/Accounts")
+	code, output := p.command(t, "cache", "show", "--product", "WebShop")
+	if code != exitOK || strings.Count(output, "fresh ") != 2 || !strings.Contains(output, "  main ") || !strings.Contains(output, "  new ") {
+		t.Errorf("exit %d\n%s", code, output)
+	}
+	p.commandWants(t, exitOK, "Purged", "cache", "purge")
+	if _, output := p.command(t, "cache", "show", "--product", "WebShop"); strings.Contains(output, "fresh ") {
+		t.Errorf("after a purge\n%s", output)
+	}
+}
+
 // TestSamplingIsChangedLive shows and changes which calls are compared.
 func TestSamplingIsChangedLive(t *testing.T) {
 	p := startPair(t, tracker.Options{}, "")

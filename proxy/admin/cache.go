@@ -10,6 +10,8 @@ import (
 
 // CacheItem is what the cache holds for one key, as an operator may see it: no content, no credential.
 type CacheItem struct {
+	// Tracker is the one that answered, where there are several.
+	Tracker string `json:"tracker,omitempty"`
 	// Key is the key in Redis.
 	Key string `json:"key"`
 	// Scope names who shares the answer, in a form that leads back to nobody.
