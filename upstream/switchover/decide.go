@@ -58,11 +58,9 @@ func (s *Switchover) first(t *table, q *question, o *object) (int, openRules) {
 	open := openRules{samePhase: true, sameSide: true}
 	for i := range t.rules {
 		r := &t.rules[i]
-		if !s.asks(r, q) {
-			continue
-		}
+		// Who is in a percentage takes longest to find out, so it comes last.
 		is := r.place(o, &nothing)
-		if is == no {
+		if is == no || !s.asks(r, q) {
 			continue
 		}
 		// All that may match have to agree with one another.
