@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/test/tracker"
+)
+
+// TestReplayCommandLine: what cannot be played is said, and no verdict is given.
+func TestReplayCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	file, broken, keys := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl"), filepath.Join(dir, "keys.json")
+	for name, text := range map[string]string{
+		file:   `{"name":"one","request":{"method":"GET","path":"/rest/flag_type/TestProduct?api_key={{caller-1}}","headers":{}},"callers":["caller-1"],"response":null}`,
+		broken: "{\n",
+		keys:   `["secret-in-a-list"]`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(tracker.New(tracker.Options{}))
+	defer server.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--tracker", server.URL}, exitUsage, "needs one FILE"},
+		{[]string{file}, exitUsage, "needs --tracker"},
+		{[]string{file, "--tracker", "tracker.example"}, exitUsage, "must begin with http"},
+		{[]string{file, "--tracker", "http://me:pass@tracker.example"}, exitUsage, "without a password"},
+		{[]string{file, "--tracker", server.URL, "--format", "xml"}, exitUsage, "none of the formats"},
+		{[]string{file, "--tracker", server.URL, "--target", "0"}, exitUsage, "percentage"},
+		{[]string{file, "--tracker", server.URL, "--key", "caller-1"}, exitUsage, "NAME=VARIABLE"},
+		{[]string{file, "--tracker", server.URL, "--key", "caller-1=NONE"}, exitNotPlayed, "NONE"},
+		{[]string{file, "--tracker", server.URL, "--keys", keys}, exitNotPlayed, "no JSON object"},
+		{[]string{broken, "--tracker", server.URL}, exitNotPlayed, "line 1"},
+		{[]string{file, "--tracker", server.URL}, 2, "its answer is not recorded"},
+		{[]string{file, "--tracker", server.URL, "--against", server.URL}, 2, "nothing is known for caller-1"},
+	} {
+		code, stdout, stderr := portico(t, nil, append([]string{"replay"}, c.args...)...)
+		if said := stdout + stderr; code != c.code || !strings.Contains(said, c.says) || strings.Contains(said, "secret-in") || strings.Contains(said, "me:pass") {
+			t.Errorf("replay %q: %d, want %d with %q in\n%s", c.args, code, c.code, c.says, said)
+		}
+	}
+}
+
+// TestReplayFormats: each format is what it says, and nothing else is on standard output.
+func TestReplayFormats(t *testing.T) {
+	server := httptest.NewServer(tracker.New(tracker.Options{}))
+	defer server.Close()
+	recordings := "../../test/wire/testdata/bugzilla-5.2.jsonl"
+	for format, begin := range map[string]string{"json": "{", "junit": "<?xml"} {
+		code, stdout, stderr := portico(t, nil, "replay", recordings, "--tracker", server.URL, "--only", "ft.get.*", "--format", format)
+		if code != 2 || !strings.HasPrefix(stdout, begin) || !strings.Contains(stderr, "requests were made") {
+			t.Errorf("%s: %d\n%s\n%s", format, code, stdout, stderr)
+		}
+	}
+}
+
+// TestRecordNeedsANewFile: placeholders of another run would mean somebody else.
+func TestRecordNeedsANewFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.jsonl")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--tracker", "http://tracker.example/"}, exitUsage, "needs --out"},
+		{[]string{"--out", file}, exitFailed, "tracker"},
+		{[]string{"--out", file, "--tracker", "http://tracker.example/"}, exitFailed, "exists"},
+	} {
+		if code, stdout, stderr := portico(t, nil, append([]string{"record"}, c.args...)...); code != c.code || !strings.Contains(stdout+stderr, c.says) {
+			t.Errorf("record %q: %d\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestProgress: a bar on a terminal, lines elsewhere.
+func TestProgress(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(name, make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for terminal, want := range map[bool]string{
+		true:  "\r[###############               ]  50 %  1 exchanges\r[###############               ]  50 %  2 exchanges\r[###############               ]  50 %  2 exchanges\n",
+		false: "1 exchanges, 50 % of the file\n2 exchanges, 50 % of the file\n",
+	} {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		var out bytes.Buffer
+		p := newProgress(&out, file)
+		p.terminal, p.every = terminal, 0
+		if _, err := p.Read(make([]byte, 50)); err != nil {
+			t.Fatal(err)
+		}
+		p.done(1)
+		p.done(2)
+		p.every = time.Hour
+		p.done(3)
+		p.count = 2
+		p.close()
+		if out.String() != want {
+			t.Errorf("terminal %v: got %q", terminal, &out)
+		}
+	}
+}
+
+// TestDemoFlags: what makes no sense is refused.
+func TestDemoFlags(t *testing.T) {
+	for _, args := range [][]string{{"--drive", "-1"}, {"--stay"}, {"--admin-listen", ":9080"}, {"more"}} {
+		if code, stdout, stderr := portico(t, nil, append([]string{"demo"}, args...)...); code != exitUsage {
+			t.Errorf("demo %q: %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
