@@ -16,8 +16,9 @@ import (
 type CanaryDesk interface {
 	// Report gives everything that was found out.
 	Report(ctx context.Context) (canary.Report, error)
-	// Sampling gives which calls are compared, and SetSampling changes it at once.
+	// Sampling gives which calls are compared.
 	Sampling() canary.Sampling
+	// SetSampling changes at once which calls are compared.
 	SetSampling(sampling canary.Sampling)
 	// Accept, Reopen and Fixed judge a finding; an error for which errors.Is gives state.ErrNotFound says that there is none.
 	// The zero time has no end.
