@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -209,10 +210,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
-		ports.Lock()
-		ports.last++
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+(os.Getpid()*37+ports.last)%15000)
-		ports.Unlock()
+		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(22000))
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 		if err == nil {
 			_ = l.Close()
@@ -221,10 +219,4 @@ func FreeAddress(t testing.TB) string {
 	}
 	t.Fatal("there is no free port")
 	return ""
-}
-
-// ports makes sure that a port is given once.
-var ports struct {
-	sync.Mutex
-	last int
 }
