@@ -1,0 +1,100 @@
+package canary
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"portico/test/process"
+	"portico/test/tracker"
+)
+
+// recorded runs portico record before a tracker, asks some things and gives the file.
+func recorded(t *testing.T, base, key string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "recorded.jsonl")
+	f := process.Serve(t, nil, "record", "--tracker", base, "--out", file)
+	for range 3 {
+		ask(t, http.MethodGet, f.Clients+"/rest/flag_type/WebShop?Bugzilla_api_key="+key, "", "")
+		ask(t, http.MethodGet, f.Clients+"/rest/flag_type/WebShop", "", "")
+		ask(t, http.MethodGet, f.Clients+"/rest/bug/2/attachment", "", "")
+	}
+	ask(t, http.MethodPut, f.Clients+"/rest/bug/attachment/1", key, `{"summary":"new","api_key":"`+key+`"}`)
+	f.Signal(t, syscall.SIGTERM)
+	if code := f.Wait(t, longest); code != 0 || !strings.Contains(f.Out.String(), "10 exchanges are in") {
+		t.Errorf("portico record ended with %d: %s%s", code, &f.Out, &f.Err)
+	}
+	return file
+}
+
+func ask(t *testing.T, method, url, key, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		request.Header.Set("X-BUGZILLA-API-KEY", key)
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("%s %s: %d", method, url, answer.StatusCode)
+	}
+}
+
+// replay runs portico replay and gives what it prints with its exit code.
+func replay(t *testing.T, env []string, args ...string) (printed string, code int) {
+	t.Helper()
+	p := process.Launch(t, process.Spec{Program: process.Portico(t), Args: append([]string{"replay"}, args...), Env: env, Fails: true})
+	code = p.Wait(t, longest)
+	return p.Out.String() + p.Err.String(), code
+}
+
+// TestRecordAndReplay: what was recorded holds no key, and tells a tracker that
+// answers the same from one that does not.
+func TestRecordAndReplay(t *testing.T) {
+	key := tracker.Keys(tracker.SeedDemo)["developer@demo.example"]
+	_, base := process.Tracker(t, process.FreeAddress(t))
+	file := recorded(t, base, key)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), key) || strings.Contains(string(text), "@demo.example") || strings.Count(string(text), "{{caller-1}}") < 4 {
+		t.Errorf("the recording shows a key or an address, or no placeholder:\n%s", text)
+	}
+	env := []string{"KEY=" + key}
+	_, odd := process.Tracker(t, process.FreeAddress(t), "--quirk", "wrong-group-values")
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"same":             {[]string{file, "--tracker", base, "--key", "caller-1=KEY"}, 2, "9 compared, 0 differ"},
+		"same, by chance":  {[]string{"--tracker", base, "--target", "100", "--key", "caller-1=KEY", file}, 0, "PASS"},
+		"other":            {[]string{file, "--tracker", odd, "--key", "caller-1=KEY"}, 1, "flag_type.get"},
+		"other, two sides": {[]string{file, "--tracker", odd, "--against", base, "--key", "caller-1=KEY"}, 1, "against " + base},
+		"without keys":     {[]string{file, "--tracker", odd}, 2, "3 were not: nothing is known for caller-1"},
+		"no tracker":       {[]string{file, "--tracker", "http://127.0.0.1:1"}, 3, "cannot be reached"},
+		"no file":          {[]string{file + "x", "--tracker", base}, 3, "open the recording"},
+		"no flag":          {[]string{file}, 2, "needs --tracker"},
+		"no key":           {[]string{file, "--tracker", base, "--key", "caller-1=NOKEY"}, 3, "NOKEY"},
+		"writes":           {[]string{file, "--tracker", odd, "--writes", "--only", "attachment.update", "--key", "caller-1=KEY"}, 2, "1 requests were made"},
+	} {
+		printed, code := replay(t, env, c.args...)
+		if code != c.code || !strings.Contains(printed, c.says) {
+			t.Errorf("%s: exit code %d, want %d with %q in\n%s", name, code, c.code, c.says, printed)
+		}
+		if strings.Contains(printed, key) {
+			t.Errorf("%s: the key is printed", name)
+		}
+	}
+}
