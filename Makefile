@@ -84,6 +84,13 @@ faults: prepare ## run the fault suite at full length: some ten minutes
 bench: ## measure the program against nginx; takes minutes, wants a quiet machine
 	@.ci/bench $(BENCH)
 
+# How long the long run lasts.
+SOAK ?= 30m
+
+.PHONY: soak
+soak: ## load the program with everything at once for SOAK, and see that it does not grow
+	@.ci/bench -soak $(SOAK)
+
 .PHONY: bench-packages
 bench-packages: ## run the benchmarks of every package
 	go test -run '^$$' -bench . -benchmem -benchtime 1s ./...

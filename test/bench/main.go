@@ -16,6 +16,7 @@ type settings struct {
 	portico string
 	rounds  int
 	length  time.Duration
+	soak    time.Duration
 	only    string
 	dir     string
 }
@@ -41,6 +42,7 @@ func main() {
 	flag.StringVar(&s.portico, "portico", "bin/portico", "the `PROGRAM` to measure")
 	flag.IntVar(&s.rounds, "rounds", 5, "measure each peer this often, in turn")
 	flag.DurationVar(&s.length, "length", 4*time.Second, "load a server this long in each round")
+	flag.DurationVar(&s.soak, "soak", 0, "load one Portico with everything for so long, and do nothing else")
 	flag.StringVar(&s.only, "only", "", "do these experiments only: hot, cold, sick, large, shadow, waiting, with commas between")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -68,6 +70,10 @@ func run(ctx context.Context, s settings) (met bool, err error) {
 	}
 	b := &bench{settings: s}
 	b.report.machine(ctx)
+	if s.soak > 0 {
+		err := soak(ctx, b)
+		return err == nil && b.report.met(), err
+	}
 	for _, each := range experiments() {
 		if s.only != "" && !slices.Contains(strings.Split(s.only, ","), each.name) {
 			continue

@@ -31,6 +31,16 @@ func (r *report) target(what string, figure, most float64) {
 	r.say("%-70s %9.3f   target at most %g: %s", what, figure, most, verdict)
 }
 
+// hold prints something that should be so.
+func (r *report) hold(what string, so bool) {
+	verdict := "met"
+	if !so {
+		verdict = "MISSED"
+		r.missed++
+	}
+	r.say("%-70s %s", what, verdict)
+}
+
 // machine says where this was measured.
 func (r *report) machine(ctx context.Context) {
 	load, _ := os.ReadFile("/proc/loadavg")
