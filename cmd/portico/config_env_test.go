@@ -126,3 +126,18 @@ func TestNoTwoKeysShareAVariable(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLongerKeyIsMeant tells a caller's shadow key from the key of a caller whose
+// name ends in shadow.
+func TestTheLongerKeyIsMeant(t *testing.T) {
+	cfg, problems := Load(nil, []string{
+		"PORTICO_TRACKERS_MAIN_URL=http://a/",
+		"PORTICO_CALLERS_CI_BOT_KEY_ENV=ONE",
+		"PORTICO_CALLERS_CI_BOT_SHADOW_KEY_ENV=OTHER",
+		"ONE=1", "OTHER=2",
+	}, "")
+	want := map[string]CallerConfig{"ci-bot": {KeyEnv: "ONE", ShadowKeyEnv: "OTHER"}}
+	if len(problems) > 0 || !reflect.DeepEqual(cfg.Callers, want) {
+		t.Errorf("got %+v, %v", cfg.Callers, texts(problems))
+	}
+}

@@ -112,7 +112,7 @@ func (l *problemList) origin(path string) origin {
 		if o, ok := l.origins[path]; ok {
 			return o
 		}
-		i := strings.LastIndexAny(path, ".[")
+		i := strings.LastIndexByte(path, '.')
 		if i < 0 {
 			return l.origins[""]
 		}

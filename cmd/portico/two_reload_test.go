@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"portico/test/tracker"
 )
@@ -87,5 +88,11 @@ func keepAsking(t *testing.T, clients string) (stop func()) {
 	return func() {
 		close(ended)
 		load.Wait()
+	}
+}
+
+func TestNoFollowingIsNotTheDefault(t *testing.T) {
+	if negativeIfNone(0) >= 0 || negativeIfNone(time.Minute) != time.Minute {
+		t.Error("follow: 0s means what nothing means")
 	}
 }
