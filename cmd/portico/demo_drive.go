@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -216,9 +217,7 @@ func (d *driver) write(ctx context.Context, w demoWrite) error {
 // ask makes one request, with the caller's key in one of the forms that clients use.
 func (d *driver) ask(ctx context.Context, call demoCall, key string, form int) ([]byte, error) {
 	query := url.Values{}
-	for name, values := range call.query {
-		query[name] = values
-	}
+	maps.Copy(query, call.query)
 	request, err := http.NewRequestWithContext(ctx, call.method, d.base+call.path, strings.NewReader(call.body))
 	if err != nil {
 		return nil, err

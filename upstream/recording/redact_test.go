@@ -333,3 +333,32 @@ func FuzzRedactBody(f *testing.F) {
 		}
 	})
 }
+
+// TestEchoes: a credential that comes back in an answer is taken out of it in any spelling, and where its place cannot be
+// found the answer is given up.
+func TestEchoes(t *testing.T) {
+	basic := func(s *recording.Seen) {
+		s.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("me:"+secret)))
+	}
+	inQuery := func(s *recording.Seen) { s.Target = withQuery(s.Target, "token", secret) }
+	for name, c := range map[string]struct {
+		put              func(*recording.Seen)
+		kind, body, want string
+	}{
+		"escaped in JSON":       {inQuery, "application/json", `{"message":"no ` + strings.Trim(escapeJSON(secret), `"`) + `!"}`, `{"message":"no {{caller-1}}!"}`},
+		"name of a member":      {inQuery, "application/json", `{` + quote(secret) + `:1}`, `{"{{caller-1}}":1}`},
+		"password of basic":     {basic, "application/json", `{"message":` + quote(secret) + `}`, `{"message":"removed"}`},
+		"escaped in XML":        {inQuery, "text/xml", `<a>` + strings.ReplaceAll(mark(secret), "S", "&#83;") + `</a>`, ""},
+		"escaped twice in XML":  {inQuery, "text/xml", `<a>` + mark(mark(secret)) + `</a>`, ""},
+		"nothing of it in JSON": {inQuery, "application/json", `{"message":"S3cret"}`, `{"message":"S3cret"}`},
+	} {
+		s := seen()
+		c.put(&s)
+		s.Answer.Set("Content-Type", c.kind)
+		s.Content = []byte(c.body)
+		p := recording.NewRedactor(1 << 10).Redact(s).Response
+		if string(p.Body) != c.want || (p.Size > 0) != (c.want == "") {
+			t.Errorf("%s: got %q of %d bytes, want %q", name, p.Body, p.Size, c.want)
+		}
+	}
+}
