@@ -57,6 +57,20 @@ type Shadow interface {
 	Answered(ctx context.Context, caller Caller, call Call, sides Sides, answer Answer) *mapping.Document
 }
 
+type mostKey struct{}
+
+// WithMost says that nobody reads more than n bytes of an answer: whoever makes
+// the call may give up on a longer one, as on one that never ends.
+func WithMost(ctx context.Context, n int64) context.Context {
+	return context.WithValue(ctx, mostKey{}, n)
+}
+
+// Most is what WithMost has said, 0 when it has said nothing.
+func Most(ctx context.Context) int64 {
+	n, _ := ctx.Value(mostKey{}).(int64)
+	return n
+}
+
 // Make makes the call. Errors are those of the Tracker's method.
 func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Answer {
 	began := time.Now()

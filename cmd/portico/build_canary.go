@@ -73,12 +73,17 @@ func (b *builder) shadowClient(name string) (*bugzilla.Client, error) {
 	return b.client(shadowLabel(name), settings, shadowed{stack})
 }
 
-// shadowed gives calls the lowest priority.
+// shadowed gives calls the lowest priority, and ends answers that nobody reads to
+// their end.
 type shadowed struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (s shadowed) RoundTrip(r *http.Request) (*http.Response, error) {
-	return s.RoundTripper.RoundTrip(r.WithContext(transport.WithShadow(r.Context())))
+	ctx := transport.WithShadow(r.Context())
+	if most := upstream.Most(ctx); most > 0 {
+		ctx = transport.WithMost(ctx, most)
+	}
+	return s.RoundTripper.RoundTrip(r.WithContext(ctx))
 }
 
 // canaryObserver hands what the comparison tells to the metrics.

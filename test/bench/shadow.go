@@ -13,8 +13,8 @@ const (
 	shadowClients = 8
 	// shadowPause is how long each client waits between two reads: what is measured is the wait of clients, not how much
 	// two programs that share the cores can do.
-	shadowPause = 20 * time.Millisecond
-	shadowPath  = "/rest/bug/1/attachment"
+	shadowPause = 80 * time.Millisecond
+	shadowPath  = "/rest/bug/10/attachment"
 	// shadowMemory is how much more memory the comparison may take, in MB.
 	shadowMemory = 64
 )

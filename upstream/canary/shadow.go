@@ -67,6 +67,9 @@ func (c *Canary) ask(ctx context.Context, j *job, tracker string, digest bool) h
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
+	if most := j.most(); most > 0 && tracker == j.candidate {
+		ctx = upstream.WithMost(ctx, most)
+	}
 	answer := j.call.Make(ctx, c.options.Trackers[tracker], caller)
 	if reason := c.unasked(j, tracker, answer.Err); reason != "" {
 		return heard{reason: reason}
@@ -119,6 +122,22 @@ func (c *Canary) referenceFailed(j *job) DropReason {
 		return DropOtherFailed
 	}
 	return DropAnsweredFailed
+}
+
+// most is how long an answer of the candidate may be, going by that of the
+// reference; 0 when that is not known. A candidate that floods us costs no more.
+func (j *job) most() int64 {
+	const times, slack = 8, 1 << 20
+	switch {
+	case j.answeredByCandidate:
+		return 0
+	case j.said != nil:
+		return times*j.said.size + slack
+	case j.clientReply != nil && j.clientReply.Body == nil && j.clientReply.Digest == nil:
+		return slack // an error
+	default:
+		return 0
+	}
 }
 
 // other names the tracker that the client did not hear.

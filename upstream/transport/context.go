@@ -35,6 +35,7 @@ type marksKey struct{}
 type marks struct {
 	op                          string
 	read, write, shadow, stream bool
+	most                        int64
 	tally                       *tally
 }
 
@@ -77,6 +78,11 @@ func WithWrite(ctx context.Context) context.Context {
 // WithShadow gives the call the lowest priority. Whether it reads or writes stays as it is.
 func WithShadow(ctx context.Context) context.Context {
 	return mark(ctx, func(m *marks) { m.shadow = true })
+}
+
+// WithMost gives up on an answer whose body has more than n bytes, as a failure of the tracker: such a one may never end.
+func WithMost(ctx context.Context, n int64) context.Context {
+	return mark(ctx, func(m *marks) { m.most = n })
 }
 
 // WithStream says that the answer must go out as it comes: no prefetch, so a body cut short is not asked for again.

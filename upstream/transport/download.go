@@ -15,10 +15,12 @@ type download struct {
 	inner io.ReadCloser
 	timer *time.Timer
 	once  sync.Once
+	// most is how many bytes are read at most, 0 for all; bytes is how many were.
+	most, bytes int64
 }
 
 func (f *flight) body(inner io.ReadCloser) io.ReadCloser {
-	d := &download{f: f, inner: inner}
+	d := &download{f: f, inner: inner, most: marksOf(f.ctx).most}
 	d.timer = time.AfterFunc(f.o.BodyIdleTimeout, func() {
 		f.cancel(&Error{Reason: Timeout, Err: errSilent})
 	})
@@ -26,13 +28,20 @@ func (f *flight) body(inner io.ReadCloser) io.ReadCloser {
 	return d
 }
 
-var errSilent = errors.New("no bytes of the answer for too long")
+var (
+	errSilent  = errors.New("no bytes of the answer for too long")
+	errTooLong = errors.New("the answer is longer than anybody reads")
+)
 
 // Read limits each wait for bytes and explains every error.
 func (d *download) Read(p []byte) (int, error) {
 	d.timer.Reset(d.f.o.BodyIdleTimeout)
 	n, err := d.inner.Read(p)
 	d.timer.Stop()
+	if d.bytes += int64(n); d.most > 0 && d.bytes > d.most {
+		d.release()
+		return n, &Error{Reason: BadAnswer, Op: Operation(d.f.ctx), Unknown: d.f.write, Err: errTooLong}
+	}
 	if err == nil || err == io.EOF {
 		return n, err
 	}
