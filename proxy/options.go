@@ -56,6 +56,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Observer is told of every finished request; nil is nobody.
 	Observer Observer
+	// Tracer follows every request; nil is nobody.
+	Tracer Tracer
 }
 
 // ClientPause bounds the pauses of a client.

@@ -56,6 +56,15 @@ type Record struct {
 
 	client string
 	cause  error
+	span   Span // nil where nobody follows the request
+}
+
+// CacheOutcome is the one word that the log line has for Cache, empty where no cache was asked.
+func (record *Record) CacheOutcome() string {
+	if record.Cache == nil {
+		return ""
+	}
+	return cacheWord(record.Cache)
 }
 
 type recordKey struct{}

@@ -70,9 +70,9 @@ func (s *Server) begin(r *http.Request) (*http.Request, *Record) {
 	if record == nil {
 		record = &Record{}
 		s.offer(r)
-		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, record))
+		r = r.WithContext(context.WithValue(s.follow(r, record), recordKey{}, record))
 	}
-	*record = Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone, client: s.trusted.client(r)}
+	*record = Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone, client: s.trusted.client(r), span: record.span}
 	return r, record
 }
 
@@ -98,6 +98,9 @@ func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time
 	}
 	record.log(s.options.Logger, r)
 	s.options.Observer.Finished(*record)
+	if s.options.Tracer != nil {
+		s.followed(r, record, start)
+	}
 	if abort {
 		panic(http.ErrAbortHandler)
 	}

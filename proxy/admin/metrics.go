@@ -40,6 +40,7 @@ type Metrics struct {
 	comparisons *prometheus.CounterVec
 	dropped     *prometheus.CounterVec
 	switchoverMetrics
+	traceMetrics
 }
 
 // buckets reach from an answer out of memory to the longest upload.
@@ -58,6 +59,7 @@ func NewMetrics() *Metrics {
 	m.addCache()
 	m.addCanary()
 	m.addSwitchover()
+	m.addTraces()
 	return m
 }
 

@@ -13,6 +13,7 @@ type Options struct {
 	Limit    LimitOptions
 	Break    BreakOptions
 	Observer Observer // nil = nothing is measured
+	Trace    Trace    // nil = no call is followed
 }
 
 // Validate reports everything that is wrong with the options at once.
@@ -44,7 +45,10 @@ func Chain(base http.RoundTripper, o Options) (*Stack, error) {
 	s := &Stack{base: base, Breakers: Break(base, o.Break)}
 	s.Limiter = Limit(s.Breakers, o.Limit)
 	s.top = Retry(s.Limiter, o.Retry)
-	if o.Observer != nil {
+	switch {
+	case o.Trace != nil:
+		s.top = Follow(s.top, o.Trace, o.Observer)
+	case o.Observer != nil:
 		s.top = Measure(s.top, o.Observer)
 	}
 	return s, nil
