@@ -21,8 +21,10 @@ type house struct {
 	switchover *switchover.Switchover
 	front      *proxy.Server
 	metrics    *admin.Metrics
-	admin      *admin.Server
-	doors      doors
+	// tracing is nil where nothing is traced.
+	tracing *tracing
+	admin   *admin.Server
+	doors   doors
 	// closers end what the rooms own, last opened first.
 	closers []func()
 }
@@ -42,7 +44,7 @@ type builder struct {
 func build(cfg Config, lookup func(string) (string, bool), logger *slog.Logger, lasting *lasting) (*house, error) {
 	b := builder{cfg: cfg, lookup: lookup, logger: logger, lasting: lasting}
 	b.house.metrics, b.house.trackers = admin.NewMetrics(), map[string]*trackerRooms{}
-	steps := []func() error{b.certificates, b.primary, b.twoTrackers, b.facade, b.operators}
+	steps := []func() error{b.certificates, b.followed, b.primary, b.twoTrackers, b.facade, b.operators}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			b.house.close()

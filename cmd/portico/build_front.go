@@ -25,7 +25,7 @@ func (b *builder) facade() error {
 		ClientPause:      proxy.ClientPause{Sending: b.cfg.Timeouts.Read, Taking: b.cfg.Timeouts.Write},
 		TrustedProxies:   b.cfg.TrustedProxies,
 		DocumentationURL: b.cfg.API.Documentation,
-		Logger:           b.logger, Observer: b.house.metrics,
+		Logger:           b.logger, Observer: b.house.metrics, Tracer: b.house.tracer(),
 		Passthrough: proxy.Passthrough{
 			Base: usual.Base, Transport: usual.Transport, HeaderCredentials: usual.HeaderCredentials,
 			Prefixes: b.cfg.Passthrough, Choose: b.choose(), Failure: bugzilla.Failure,

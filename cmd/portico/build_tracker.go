@@ -93,6 +93,9 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String())
 	options.Break.OnChange = func(change transport.Change) { b.breakerChanged(label, change) }
 	options.Observer = trackerObserver{b.house.metrics, label}
+	if label == name { // calls for comparison belong to no request
+		options.Trace = b.house.tracing.calls(name)
+	}
 	stack, err := transport.Chain(nil, options)
 	if err != nil {
 		return nil, fmt.Errorf("tracker %s: %w", name, err)

@@ -60,6 +60,8 @@ type Config struct {
 	Blobs BlobsConfig `key:"blobs"`
 	// Log is about the program's own log on standard error.
 	Log LogConfig `key:"log"`
+	// Traces are records of single requests for a collector of OpenTelemetry.
+	Traces TracesConfig `key:"traces"`
 
 	// origins remembers where each value that is not a default came from, by
 	// its path, for messages and for the dump.
@@ -294,8 +296,9 @@ func Default() Config {
 			Connect: 5 * time.Second,
 			Drain:   30 * time.Second,
 		},
-		Blobs: BlobsConfig{Memory: 256 * KiB},
-		Log:   LogConfig{Level: "info", Format: "json"},
+		Blobs:  BlobsConfig{Memory: 256 * KiB},
+		Log:    LogConfig{Level: "info", Format: "json"},
+		Traces: TracesConfig{Sample: 1},
 	}
 }
 

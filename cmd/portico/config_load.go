@@ -167,7 +167,7 @@ func (w *walker) envNames() []string {
 
 // secretVariables are those that a key names as the place of a secret.
 func (c *Config) secretVariables() []string {
-	names := []string{c.Cache.SecretEnv, c.Cache.Redis.PasswordEnv, c.Admin.TokenEnv, c.Canary.ServiceKeyEnv}
+	names := []string{c.Cache.SecretEnv, c.Cache.Redis.PasswordEnv, c.Admin.TokenEnv, c.Canary.ServiceKeyEnv, c.Traces.HeadersEnv}
 	for _, caller := range c.Callers {
 		names = append(names, caller.KeyEnv, caller.ShadowKeyEnv)
 	}

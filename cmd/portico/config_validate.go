@@ -25,6 +25,7 @@ func validate(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	validateCache(c, l, lookup)
 	validateState(c, l)
 	validateBounds(c, l)
+	validateTraces(c, l, lookup)
 }
 
 // validateListeners checks both addresses, each alone and against each other.

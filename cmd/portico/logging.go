@@ -4,6 +4,8 @@ import (
 	"io"
 	"log"
 	"log/slog"
+
+	"go.opentelemetry.io/otel"
 )
 
 // newLogger returns the program's logger. What is written is decided here;
@@ -32,8 +34,9 @@ func logLevel(name string) slog.Level {
 
 // quietLibraries takes over the standard library's own log. net/http writes
 // there what a tracker sent out of turn, which may be anybody's data, so only
-// the fact is told.
+// the fact is told. The libraries of traces have a log of their own.
 func quietLibraries(logger *slog.Logger) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { logger.Debug("a library of traces complained; its words are not shown") }))
 	log.SetFlags(0)
 	log.SetOutput(libraryLog{logger})
 }

@@ -51,12 +51,16 @@ var thirdParty = []struct {
 	{"github.com/jackc/pgx/v5", []string{"upstream/state"}},
 	{"go.yaml.in/yaml/v3", []string{"cmd/portico"}},
 	{"github.com/prometheus/client_golang", []string{"proxy/admin"}},
+	{"go.opentelemetry.io/otel", []string{"cmd/portico"}},
+	{"go.opentelemetry.io/otel/*", []string{"cmd/portico"}},
+	{"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", []string{"cmd/portico"}},
 	// No weight: they stand in for a part of the standard library.
 	{"github.com/go-json-experiment/json", []string{anything}},
 	{"golang.org/x/*", []string{anything}},
 	// Tests are not in this table, so a room here would be a mistake.
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", nil},
+	{"go.opentelemetry.io/proto/otlp", nil},
 }
 
 // standard says the same of parts of the standard library.
@@ -75,6 +79,7 @@ var standard = []struct {
 var forbiddenInTests = []string{
 	"github.com/julienschmidt/httprouter", "github.com/go-resty/resty/v2", "github.com/sony/gobreaker/v2",
 	"github.com/redis/go-redis/v9", "modernc.org/sqlite", "github.com/jackc/pgx/v5",
+	"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/sdk",
 }
 
 // matches reports whether a room is in a list of patterns. As for the go command,
@@ -180,6 +185,11 @@ func TestWrongImportsAreFound(t *testing.T) {
 		"golang.org/x/sync/singleflight": "golang.org/x/sync",
 		"modernc.org/sqlite":             "modernc.org/sqlite",
 		"pgregory.net/rapid":             "pgregory.net/rapid",
+
+		"go.opentelemetry.io/otel/attribute":              "go.opentelemetry.io/otel",
+		"go.opentelemetry.io/otel/sdk/trace":              "go.opentelemetry.io/otel/sdk",
+		"go.opentelemetry.io/otel/trace":                  "go.opentelemetry.io/otel/trace",
+		"go.opentelemetry.io/proto/otlp/collector/metric": "go.opentelemetry.io/proto/otlp",
 	}
 	for _, tt := range []struct {
 		room, imported string
@@ -215,6 +225,11 @@ func TestWrongImportsAreFound(t *testing.T) {
 		{"cmd/portico", "portico/test/tracker", true},
 		{"cmd/portico", "github.com/go-resty/resty/v2", false},
 		{"cmd/portico", "github.com/unheard/of", false},
+		{"cmd/portico", "go.opentelemetry.io/otel/sdk/trace", true},
+		{"cmd/portico", "go.opentelemetry.io/otel/attribute", true},
+		{"cmd/portico", "go.opentelemetry.io/proto/otlp/collector/metric", false},
+		{"proxy", "go.opentelemetry.io/otel/trace", false},
+		{"upstream/transport", "go.opentelemetry.io/otel/attribute", false},
 		{"test/tracker", "portico/cmd/portico", false},
 		{"test/e2e", "portico/cache", true},
 		{"test/wire/facade", "portico/test/wire", true},
