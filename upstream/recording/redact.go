@@ -40,6 +40,10 @@ const (
 // apart or made again.
 const mostNames = 1 << 16
 
+// mostSecrets bounds the credentials of one exchange. No client has as many, and looking for each of them everywhere takes
+// time.
+const mostSecrets = 100
+
 // Why a request cannot be made again.
 const (
 	tooLong      = "its body was longer than the recorder keeps"
@@ -83,6 +87,9 @@ func (r *Redactor) Redact(seen Seen) Exchange {
 		e.Response = s.response(seen)
 	}
 	e.Unsendable = reason
+	if s.flooded {
+		return Exchange{Name: e.Name, Operation: e.Operation, Unsendable: tooManyNames, Request: Request{Method: "GET", Path: "/" + hiddenText}}
+	}
 	s.sweep(&e)
 	return e
 }
@@ -92,6 +99,8 @@ type sheet struct {
 	redactor *Redactor
 	// secrets are what was found, to be looked for elsewhere too.
 	secrets []string
+	// flooded tells that there are more of them.
+	flooded bool
 	// reason is why the request cannot be made again, the first that was found.
 	reason string
 }
@@ -116,10 +125,24 @@ func (s *sheet) caller(value string) string {
 	if value = strings.TrimSpace(value); value == "" {
 		return ""
 	}
-	if !slices.Contains(s.secrets, value) {
-		s.secrets = append(s.secrets, value)
+	if !s.note(value) {
+		return "{{" + kindCaller + "-x}}"
 	}
 	return s.name(kindCaller, value)
+}
+
+// note keeps a credential in mind, as long as there are not too many.
+func (s *sheet) note(secret string) bool {
+	switch {
+	case slices.Contains(s.secrets, secret):
+	case len(s.secrets) >= mostSecrets:
+		s.flooded = true
+		s.spoilt(tooManyNames)
+		return false
+	default:
+		s.secrets = append(s.secrets, secret)
+	}
+	return true
 }
 
 // login gives the placeholder of a login name.

@@ -83,7 +83,7 @@ func (s *sheet) authorization(value string) string {
 func (s *sheet) basic(coded string) {
 	plain, err := base64.StdEncoding.DecodeString(coded)
 	if _, password, found := strings.Cut(string(plain), ":"); err == nil && found && password != "" {
-		s.secrets = append(s.secrets, password)
+		s.note(password)
 	}
 }
 
@@ -104,7 +104,7 @@ func (s *sheet) cookies(header string) string {
 // cookie hides the value of a cookie. The one that trackers give to everybody tells nobody from others.
 func (s *sheet) cookie(name, value string) string {
 	if value = strings.Trim(value, `" `); name == everybodysCookie && value != "" {
-		s.secrets = append(s.secrets, value)
+		s.note(value)
 		return "removed"
 	}
 	return s.caller(value)

@@ -1,0 +1,70 @@
+package recording_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/upstream/recording"
+)
+
+// TestRoundTrip: what is written is read again, for all recordings of a real tracker and for what they do not have.
+func TestRoundTrip(t *testing.T) {
+	list, err := recording.Load(wireRecordings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, recording.Exchange{
+		Name: "odd", Callers: []string{"caller-1"}, Unsendable: "why", Note: "<&>", Reset: true,
+		Request:  recording.Request{Method: "get", Path: "/%zz?a={{caller-1}}", Headers: map[string]string{"X": "1"}, Body: []byte("\xff")},
+		Response: &recording.Response{Status: 200, Headers: map[string]string{}, Body: []byte("\xfe"), Size: 7, SHA256: "00"},
+	}, recording.Exchange{Name: "empty", Request: recording.Request{Method: "PUT", Path: "/", Headers: map[string]string{}, Body: []byte{}}})
+	var text bytes.Buffer
+	to := recording.NewWriter(&text)
+	for _, e := range list {
+		if err := to.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := recording.NewReader(&text)
+	for _, want := range list {
+		got, err := in.Next()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: %v, got\n%+v\nwant\n%+v", want.Name, err, got, want)
+		}
+	}
+	if _, err := in.Next(); err != io.EOF {
+		t.Errorf("after the last: %v", err)
+	}
+}
+
+// TestManyCallers: a Redactor remembers so many and no more, and an exchange with very many credentials costs little.
+func TestManyCallers(t *testing.T) {
+	redactor := recording.NewRedactor(1 << 10)
+	flood := seen()
+	var keys strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&keys, "&api_key=flooding%d", i)
+	}
+	flood.Target += "?x" + keys.String()
+	began := time.Now()
+	e := redactor.Redact(flood)
+	if took := time.Since(began); took > 20*time.Second || e.Unsendable == "" || strings.Contains(written(t, e), "flooding") {
+		t.Errorf("%v, unsendable %q", took, e.Unsendable)
+	}
+	names := map[string]bool{}
+	for i := range 1<<16 + 50 {
+		s := recording.Seen{Method: "GET", Target: fmt.Sprintf("/x?api_key=k%d", i)}
+		e := redactor.Redact(s)
+		if names[e.Request.Path] = true; e.Unsendable == "" && len(names) != i+1 {
+			t.Fatalf("the caller %d is called like another: %s", i, e.Request.Path)
+		}
+	}
+	if len(names) > 1<<16 {
+		t.Errorf("%d callers are remembered", len(names))
+	}
+}
