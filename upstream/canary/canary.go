@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -52,6 +53,9 @@ type Canary struct {
 	memory   budget
 	disk     budget
 
+	// arrived are those that the workers get with the next release.
+	arrived []*job
+	release *time.Timer
 	queue   chan *job
 	due     chan *job
 	waiting *waiting
@@ -64,7 +68,7 @@ type Canary struct {
 
 	ctx     context.Context
 	stop    context.CancelFunc
-	life    sync.Mutex // guards closed, and that nothing is begun after it is set
+	life    sync.Mutex // guards closed and arrived, and that nothing is begun after it is set
 	closed  bool
 	running sync.WaitGroup
 }
@@ -93,6 +97,8 @@ func New(options Options) (*Canary, error) {
 	c.disk.give(4 * o.MaxBody)
 	c.SetSampling(o.Sampling)
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.release = time.AfterFunc(time.Hour, c.handOver)
+	c.release.Stop()
 	for range o.Workers {
 		c.running.Go(c.work)
 	}
@@ -111,6 +117,7 @@ func (c *Canary) Close() error {
 	again := c.closed
 	c.closed = true
 	c.life.Unlock()
+	c.release.Stop()
 	c.stop()
 	c.running.Wait()
 	if again {

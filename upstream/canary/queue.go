@@ -26,6 +26,8 @@ type job struct {
 	answeredByCandidate bool
 	held                int64 // of Canary.memory
 	took                took
+	// most is how long the candidate's answer may be, 0 when that is not known.
+	most int64
 
 	// first is what the reference said and second what the candidate said, suspects
 	// what differs between them and is not known to be noise.
@@ -73,22 +75,43 @@ func (c *Canary) end(j *job) {
 	c.pending.Add(-1)
 }
 
-// enqueue hands a job to the workers, or drops it.
+// courtesy is how long a comparison lets the client's own request be: whoever is
+// woken at once would take the processor from the answer that is just going out.
+const courtesy = 10 * time.Millisecond
+
+// enqueue keeps a job for the workers, or drops it. It wakes nobody.
 func (c *Canary) enqueue(j *job) {
-	reason := DropClosed
+	reason := DropReason("")
 	c.life.Lock()
-	if !c.closed {
-		select {
-		case c.queue <- j:
-			reason = ""
-		default:
-			reason = DropQueueFull
+	switch {
+	case c.closed:
+		reason = DropClosed
+	case len(c.arrived)+len(c.queue) >= cap(c.queue):
+		reason = DropQueueFull
+	default:
+		if c.arrived = append(c.arrived, j); len(c.arrived) == 1 {
+			c.release.Reset(courtesy)
 		}
 	}
 	c.life.Unlock()
 	if reason != "" {
 		c.abandon(j, reason)
 	}
+}
+
+// handOver gives the workers what has arrived. There is room for it: only enqueue
+// decides how many there are.
+func (c *Canary) handOver() {
+	c.life.Lock()
+	defer c.life.Unlock()
+	if c.closed {
+		return
+	}
+	for _, j := range c.arrived {
+		c.queue <- j
+	}
+	clear(c.arrived)
+	c.arrived = c.arrived[:0]
 }
 
 // work is one worker.
@@ -154,6 +177,10 @@ func (c *Canary) pace() {
 // discard drops what nobody will work on any more. It is called when all workers
 // have ended and nothing new can come.
 func (c *Canary) discard() {
+	for _, j := range c.arrived {
+		c.abandon(j, DropClosed)
+	}
+	c.arrived = nil
 	for {
 		select {
 		case j := <-c.queue:

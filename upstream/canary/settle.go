@@ -33,8 +33,11 @@ type Load struct {
 
 // Load tells how much is under way, for metrics.
 func (c *Canary) Load() Load {
+	c.life.Lock()
+	queued := len(c.arrived) + len(c.queue)
+	c.life.Unlock()
 	return Load{
-		Queued: len(c.queue), Waiting: c.waiting.len(), Pending: int(c.pending.Load()),
+		Queued: queued, Waiting: c.waiting.len(), Pending: int(c.pending.Load()),
 		Memory: mostMemory - c.memory.left.Load(), Disk: 4*c.options.MaxBody - c.disk.left.Load(),
 	}
 }

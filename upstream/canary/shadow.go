@@ -67,8 +67,8 @@ func (c *Canary) ask(ctx context.Context, j *job, tracker string, digest bool) h
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	if most := j.most(); most > 0 && tracker == j.candidate {
-		ctx = upstream.WithMost(ctx, most)
+	if j.most > 0 && tracker == j.candidate {
+		ctx = upstream.WithMost(ctx, j.most)
 	}
 	answer := j.call.Make(ctx, c.options.Trackers[tracker], caller)
 	if reason := c.unasked(j, tracker, answer.Err); reason != "" {
@@ -124,9 +124,9 @@ func (c *Canary) referenceFailed(j *job) DropReason {
 	return DropAnsweredFailed
 }
 
-// most is how long an answer of the candidate may be, going by that of the
+// longest is how long an answer of the candidate may be, going by that of the
 // reference; 0 when that is not known. A candidate that floods us costs no more.
-func (j *job) most() int64 {
+func (j *job) longest() int64 {
 	const times, slack = 8, 1 << 20
 	switch {
 	case j.answeredByCandidate:
@@ -166,6 +166,7 @@ func (c *Canary) clientSaw(j *job, digest bool) (Reply, DropReason) {
 
 // compare is the first step of every read: the other tracker is asked.
 func (c *Canary) compare(ctx context.Context, j *job) bool {
+	j.most = j.longest()
 	long := j.said != nil && j.said.digest != nil
 	other := c.ask(ctx, j, j.other(), long)
 	if other.reason != "" {
