@@ -8,6 +8,12 @@ const breakerLimit = 3
 // breaker keeps reads away from a Redis that does not answer. It closes again
 // only when the goroutine that watches Redis got through, so no read ever pays
 // for finding out.
+//
+// It is not the circuit breaker of upstream/transport, whose open time ends with
+// trials by real calls and with a lock around each. Here nothing is tried by a
+// read, and a wrong guess costs little: a read that finds Redis away asks the
+// tracker. Nor is there a rule of rates. Where every second command fails, three
+// in a row come soon enough.
 type breaker struct {
 	mu       sync.Mutex
 	failures int

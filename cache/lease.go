@@ -2,6 +2,8 @@ package cache
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"strconv"
 	"time"
 
@@ -21,9 +23,16 @@ const (
 // or nobody can say who does, or until another process has asked, and gives that
 // one's answer. It waits no longer than a lease lives.
 func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
-	end := time.Now().Add(c.options.Lease)
+	end, owner, unsure := time.Now().Add(c.options.Lease), rand.Text(), false
 	for {
-		held, name := c.lease(ctx, *found), c.keys.lease(found.plain, found.stamp)
+		held, err := c.lease(ctx, *found, owner, unsure)
+		// On a busy machine one command may be late, and just when another process is done and
+		// answers all its clients. That is no reason to ask the tracker once more.
+		if err != nil && (unsure || saidSo(err)) {
+			return nil
+		}
+		unsure = unsure || err != nil
+		name := c.keys.lease(found.plain, found.stamp)
 		if held && c.now().Sub(found.checked) < leaseRest/2 {
 			return nil
 		}
@@ -34,9 +43,10 @@ func (c *Cache) turn(ctx context.Context, r *read, found *look) *entry {
 		if held && e != nil {
 			c.release(before)
 		}
-		if e != nil || !there || held && name == c.keys.lease(found.plain, found.stamp) {
+		if e != nil || !there && unsure || held && name == c.keys.lease(found.plain, found.stamp) {
 			return e
 		}
+		unsure = unsure || !there
 		if !pause(ctx, leasePoll) || time.Now().After(end) {
 			return nil
 		}
@@ -59,16 +69,29 @@ func (c *Cache) lookAgain(ctx context.Context, r *read, found *look) (e *entry, 
 	return nil, true
 }
 
-// lease takes the lease on a key. Where Redis cannot say, it is ours.
-func (c *Cache) lease(ctx context.Context, found look) bool {
+// lease takes the lease on a key for an owner. Who is unsure whether an earlier
+// attempt reached Redis finds out whether the lease is the owner's already.
+func (c *Cache) lease(ctx context.Context, found look, owner string, unsure bool) (held bool, err error) {
 	ctx, cancel := c.remote.brief(ctx, 1)
 	defer cancel()
-	got := true
-	err := c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
-		got, err = c.remote.client.SetNX(ctx, c.keys.lease(found.plain, found.stamp), "1", c.options.Lease).Result()
+	err = c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
+		key := c.keys.lease(found.plain, found.stamp)
+		held, err = c.remote.client.SetNX(ctx, key, owner, c.options.Lease).Result()
+		if err != nil || held || !unsure {
+			return err
+		}
+		present, err := c.remote.client.Get(ctx, key).Result()
+		held = present == owner
 		return err
 	})
-	return got || err != nil
+	return held && err == nil, err
+}
+
+// saidSo tells whether an error is Redis's own answer, such as that it has no room,
+// or that it is not to be asked at all.
+func saidSo(err error) bool {
+	_, said := errors.AsType[redis.Error](err)
+	return said || errors.Is(err, errAway)
 }
 
 // release lets others try after a fill that left nothing in Redis. Nobody waits
@@ -119,8 +142,10 @@ func (c *Cache) renew(ctx context.Context, r *read, old *entry, plain string) *f
 		c.local.put(r.key, e, found.seen, found.checked)
 		return &filled{entry: e}
 	}
-	if found.stamp != (stamp{}) && !c.lease(ctx, found) {
-		return &filled{err: redis.Nil}
+	if found.stamp != (stamp{}) {
+		if held, err := c.lease(ctx, found, rand.Text(), false); !held && err == nil {
+			return &filled{err: redis.Nil}
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, old.refreshTimeout(c.options.FillTimeout))
 	defer cancel()

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -147,7 +144,10 @@ func TestDeadLeaseDelaysBriefly(t *testing.T) {
 	r := &read{key: key{scope: c.credentialScope(caller), product: "P"}}
 	r.request.Product = "P"
 	found, err := c.look(ctx, r)
-	if err != nil || !c.lease(ctx, found) {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err := c.lease(ctx, found, "somebody who died", false); !held {
 		t.Fatal("no lease: ", err)
 	}
 	start := time.Now()
@@ -211,46 +211,4 @@ func TestHungFillEndsWithTheCache(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Error("a read while the cache closes fails: ", err)
 	}
-}
-
-// holdLease keeps the first request for a lease back.
-type holdLease struct {
-	held, give chan struct{}
-	once       sync.Once
-}
-
-func (*holdLease) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*holdLease) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (h *holdLease) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if key, ok := command.Args()[1].(string); ok && strings.Contains(key, "}:l:") {
-			h.once.Do(func() { close(h.held); <-h.give })
-		}
-		return next(ctx, command)
-	}
-}
-
-// TestLateLeaseFindsTheAnswer: a process finds nothing, is held up, and asks for the
-// lease when another one's has come and gone.
-func TestLateLeaseFindsTheAnswer(t *testing.T) {
-	s, f := startServer(t), &fakeTracker{}
-	a, b := settled(t, openCache(t, f, patient(on(s)))), settled(t, openCache(t, f, patient(on(s))))
-	h := &holdLease{held: make(chan struct{}), give: make(chan struct{})}
-	b.remote.client.AddHook(h)
-	late := make(chan answer, 1)
-	go func() { late <- ask(b, withKey("k")) }()
-	<-h.held
-	mustAsk(t, a, withKey("k"))
-	eventually(t, "the lease is over", func() bool {
-		return len(s.client.Keys(context.Background(), "*}:l:*").Val()) == 0
-	})
-	close(h.give)
-	if got := <-late; got.err != nil || !got.cache.Collapsed {
-		t.Errorf("the late one says %v, %+v", got.err, got.cache)
-	}
-	wantCalls(t, f, 1)
 }

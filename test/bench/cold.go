@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -75,6 +76,9 @@ func (b *bench) coldCrowds(ctx context.Context, front *gate, servers []*server) 
 		took, p99 := front.slowest(), percentile(milliseconds(answers), .99)
 		b.report.say("asked of the tracker: %d, its time %6.1f ms, p99 of the clients %6.1f ms, slowest %6.1f ms",
 			front.reads.Load(), took.Seconds()*1000, p99, percentile(milliseconds(answers), 1))
+		if front.reads.Load() > 1 {
+			b.whyTwice(ctx, servers)
+		}
 		most, ratios = max(most, front.reads.Load()), append(ratios, p99/1000/took.Seconds())
 	}
 	b.report.target("requests to the tracker, at worst", float64(most), 1)
@@ -90,4 +94,20 @@ func allGood(answers []seen) error {
 		}
 	}
 	return nil
+}
+
+// whyTwice tells what is needed to understand a second request: a process whose calls of Redis fail asks the tracker itself.
+func (b *bench) whyTwice(ctx context.Context, servers []*server) {
+	for _, each := range servers {
+		figures, err := metrics(ctx, each.admin)
+		if err != nil {
+			b.report.say("%s: %v", each.name, err)
+			continue
+		}
+		for name, figure := range figures {
+			if strings.HasPrefix(name, "portico_redis_seconds_count") && !strings.Contains(name, `result="ok"`) {
+				b.report.say("%s: %s %g", each.name, name, figure)
+			}
+		}
+	}
 }

@@ -53,7 +53,7 @@ func ingredients() []ingredient {
 		{name: "writes", clients: 1, pause: 200 * time.Millisecond, as: editorKey, request: func(n int64) (string, string, string) {
 			return http.MethodPut, "/rest/flag_type/1", fmt.Sprintf(`{"description":"number %d"}`, n)
 		}},
-		{name: "hang-ups", clients: 2, pause: 50 * time.Millisecond, as: devKey, hangUp: 2 * time.Millisecond, request: read("/rest/bug/7/attachment")},
+		{name: "hang-ups", clients: 2, pause: 50 * time.Millisecond, as: devKey, hangUp: 2 * time.Millisecond, request: read(waitersPath)},
 		{name: "passing", clients: 1, pause: 100 * time.Millisecond, as: key, request: read("/rest/bug/1/comment")},
 	}
 }
@@ -62,13 +62,13 @@ func ingredients() []ingredient {
 type mixture struct {
 	address string
 	mu      sync.Mutex
-	// seen counts answers by ingredient and status; status 0 is none.
-	seen map[string]map[int]int
+	// seen counts answers by ingredient, status and, where Portico made them, reason.
+	seen map[string]map[string]int
 	err  error
 }
 
 func newMixture(address string) *mixture {
-	return &mixture{address: address, seen: map[string]map[int]int{}}
+	return &mixture{address: address, seen: map[string]map[string]int{}}
 }
 
 // fail keeps the first mishap that is not the program's.
@@ -84,13 +84,13 @@ func (m *mixture) failed() error {
 	return m.err
 }
 
-func (m *mixture) note(name string, status int) {
+func (m *mixture) note(name, said string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.seen[name] == nil {
-		m.seen[name] = map[int]int{}
+		m.seen[name] = map[string]int{}
 	}
-	m.seen[name][status]++
+	m.seen[name][said]++
 }
 
 // run begins all of it; work is done soon after ctx.
@@ -109,31 +109,35 @@ func (m *mixture) run(ctx context.Context, work *sync.WaitGroup) {
 	}
 }
 
-// once makes one request and gives the status; 0 means that there was no answer.
-func (m *mixture) once(ctx context.Context, from *http.Client, of ingredient, n int64) int {
+// noAnswer is what is noted where there was none.
+const noAnswer = "none"
+
+// once makes one request and tells what was answered.
+func (m *mixture) once(ctx context.Context, from *http.Client, of ingredient, n int64) string {
 	method, path, body := of.request(n)
 	address := withKey("http://"+m.address+path, of.as)
 	if of.hangUp > 0 {
 		m.abandon(ctx, address, of.hangUp)
-		return 0
+		return noAnswer
 	}
 	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, address, strings.NewReader(body))
 	if err != nil {
 		m.fail(err)
-		return 0
+		return noAnswer
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := from.Do(request)
 	if err != nil {
-		return 0
+		return noAnswer
 	}
 	_, err = io.Copy(io.Discard, response.Body)
 	if errors.Join(err, response.Body.Close()) != nil {
-		return 0
+		return noAnswer
 	}
-	return response.StatusCode
+	reason, _, _ := strings.Cut(response.Header.Get("Portico-Error"), ";")
+	return strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", reason))
 }
 
 // abandon asks and goes without waiting for the answer.
@@ -157,14 +161,14 @@ func (m *mixture) table(r *report) {
 		total, good := 0, 0
 		var parts []string
 		counts := m.seen[each.name]
-		for _, status := range slices.Sorted(maps.Keys(counts)) {
-			total += counts[status]
-			if status >= 200 && status < 300 || status == http.StatusNotFound && each.name == "cold reads" {
-				good += counts[status]
+		for _, said := range slices.Sorted(maps.Keys(counts)) {
+			total += counts[said]
+			if said[0] == '2' || said == "404" && each.name == "cold reads" {
+				good += counts[said]
 			}
-			parts = append(parts, fmt.Sprintf("%d: %d", status, counts[status]))
+			parts = append(parts, fmt.Sprintf("%s: %d", said, counts[said]))
 		}
-		r.say("%-12s %7d requests; by status %s", each.name, total, strings.Join(parts, ", "))
+		r.say("%-12s %7d requests; %s", each.name, total, strings.Join(parts, ", "))
 		if each.hangUp == 0 {
 			r.hold(each.name+": most were answered well", 2*good > total)
 		}
