@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"portico/test/tracker"
+)
+
+const (
+	clientTrace  = "4bf92f3577b34da6a3ce929d0e0e4736"
+	clientSpan   = "00f067aa0ba902b7"
+	clientParent = "00-" + clientTrace + "-" + clientSpan + "-01"
+)
+
+// TestOneRequestIsOneTree follows requests of every kind from the client to the
+// tracker, with nothing sampled but what the client has.
+func TestOneRequestIsOneTree(t *testing.T) {
+	const read = "flag_type.get http.request.method=GET http.response.status_code=200 http.route=/rest/flag_type/{product}/{component} "
+	const call = " http.request.method=GET http.response.status_code=200 portico.operation="
+	for _, tt := range []struct {
+		name, path, fault string
+		want              []string
+	}{
+		{"a read", "/rest/flag_type/WebShop", "", []string{
+			read + "portico.cache=miss portico.operation=flag_type.get",
+			"tracker flag_type.get" + call + "flag_type.get portico.outcome=ok portico.tracker=main portico.tries=1 server.address=127.0.0.1"}},
+		{"passing through", "/show_bug.cgi?id=1", "", []string{
+			"passthrough http.request.method=GET http.response.status_code=200 portico.operation=passthrough",
+			"tracker passthrough" + call + "passthrough portico.outcome=ok portico.tracker=main portico.tries=1 server.address=127.0.0.1"}},
+		{"a read that is tried again", "/rest/flag_type/WebShop", "nth=1,kind=reset-before", []string{
+			read + "portico.cache=miss portico.operation=flag_type.get",
+			"tracker flag_type.get http.request.method=GET http.request.resend_count=1 http.response.status_code=200 portico.operation=flag_type.get" +
+				" portico.outcome=ok portico.tracker=main portico.tries=2 server.address=127.0.0.1"}},
+		{"a read that fails", "/rest/bug/1/attachment", "kind=html200", []string{
+			"attachment.list error.type=bad-answer http.request.method=GET http.response.status_code=502 http.route=/rest/bug/{bug_id}/attachment" +
+				" portico.operation=attachment.list portico.reason=bad-answer failed",
+			"tracker attachment.list error.type=bad_answer http.request.method=GET http.response.status_code=200 portico.operation=attachment.list" +
+				" portico.outcome=bad_answer portico.tracker=main portico.tries=1 server.address=127.0.0.1 failed"}},
+		{"what the client does wrong", "/rest/bug/%FF/attachment", "", []string{
+			"attachment.list http.request.method=GET http.response.status_code=400 http.route=/rest/bug/{bug_id}/attachment" +
+				" portico.operation=attachment.list portico.reason=invalid-request"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			seen, behind := startCollector(t, (*httptest.Server).Start), startListening(t)
+			setFault(t, behind, tt.fault)
+			clients, _ := startTraced(t, behind.url, "sample: 0, endpoint: '"+seen.url+"'")
+			send(t, "GET", clients+tt.path, "", "traceparent", clientParent, "tracestate", "vendor=1")
+			requests, calls := seen.await(t, len(tt.want))
+			request := requests[0]
+			if hex.EncodeToString(request.TraceId) != clientTrace || hex.EncodeToString(request.ParentSpanId) != clientSpan {
+				t.Errorf("the client's trace is not continued: %v", request)
+			}
+			got := []string{show(request)}
+			for _, each := range calls[hex.EncodeToString(request.SpanId)] {
+				got = append(got, show(each))
+				asked := behind.last(t).Header
+				if !bytes.Equal(each.TraceId, request.TraceId) || asked.Get("Traceparent") != parentOf(each) || asked.Get("Tracestate") != "vendor=1" {
+					t.Errorf("the tracker is told %q, %q, want %q", asked.Values("Traceparent"), asked.Get("Tracestate"), parentOf(each))
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("the spans are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+			}
+		})
+	}
+}
+
+func setFault(t *testing.T, behind *listening, text string) {
+	t.Helper()
+	if text == "" {
+		return
+	}
+	fault, err := tracker.ParseFault(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind.SetFaults([]tracker.Fault{fault})
+}
+
+// TestAnswersFromMemoryAreTraced reads over one connection, so that all but the first
+// request take the short way.
+func TestAnswersFromMemoryAreTraced(t *testing.T) {
+	seen, behind := startCollector(t, (*httptest.Server).Start), startListening(t)
+	clients, operators := startTraced(t, behind.url, "endpoint: '"+seen.url+"'")
+	for range 4 {
+		get(t, clients+"/rest/flag_type/WebShop")
+	}
+	requests, calls := seen.await(t, 5)
+	traces := map[string]bool{}
+	for i, request := range requests {
+		outcome, children := "hit", 0
+		if i == 0 {
+			outcome, children = "miss", 1
+		}
+		if got := show(request); !strings.Contains(got, "portico.cache="+outcome+" ") || len(calls[hex.EncodeToString(request.SpanId)]) != children {
+			t.Errorf("request %d, with %d calls: %s", i, len(calls[hex.EncodeToString(request.SpanId)]), got)
+		}
+		traces[hex.EncodeToString(request.TraceId)] = true
+	}
+	if len(traces) != 4 {
+		t.Errorf("4 requests are %d traces", len(traces))
+	}
+	if seen.about["service.name"] != "portico" || seen.about["service.version"] == "" {
+		t.Errorf("the resource is %v", seen.about)
+	}
+	eventually(t, "5 spans are counted", func() bool {
+		return strings.Contains(get(t, operators+"/metrics"), "\nportico_trace_spans_total 5\n")
+	})
+}
+
+// TestWhatIsNotSampled looks at traces that nobody records: the tracker is told so,
+// and the collector nothing.
+func TestWhatIsNotSampled(t *testing.T) {
+	seen, behind := startCollector(t, (*httptest.Server).Start), startListening(t)
+	clients, _ := startTraced(t, behind.url, "sample: 0, endpoint: '"+seen.url+"'")
+	for _, tt := range []struct{ name, parent, want string }{
+		{"the client has no trace", "", "^00-[0-9a-f]{32}-[0-9a-f]{16}-00$"},
+		{"it does not record its own", "00-" + clientTrace + "-" + clientSpan + "-00", "^00-" + clientTrace + "-[0-9a-f]{16}-00$"},
+		{"it sends nonsense", "00-hello-01", "^00-[0-9a-f]{32}-[0-9a-f]{16}-00$"},
+	} {
+		for _, path := range []string{"/rest/bug/1/attachment", "/show_bug.cgi"} {
+			header := []string{"tracestate", "vendor=1"}
+			if tt.parent != "" {
+				header = append(header, "traceparent", tt.parent)
+			}
+			send(t, "GET", clients+path, "", header...)
+			got := behind.last(t).Header
+			if !regexp.MustCompile(tt.want).MatchString(got.Get("Traceparent")) || len(got.Values("Traceparent")) != 1 {
+				t.Errorf("%s, %s: the tracker is told %q", tt.name, path, got.Values("Traceparent"))
+			}
+			if state := got.Get("Tracestate"); (state != "") != strings.Contains(tt.want, clientTrace) {
+				t.Errorf("%s, %s: the tracker is told the state %q", tt.name, path, state)
+			}
+		}
+	}
+	send(t, "GET", clients+"/rest/bug/1/attachment", "", "traceparent", clientParent)
+	seen.await(t, 2)
+}
+
+// TestWithoutTraces: nothing is added, and what passes through stays what it is.
+func TestWithoutTraces(t *testing.T) {
+	behind := startListening(t)
+	clients, _ := startTraced(t, behind.url, "endpoint: ''")
+	for path, want := range map[string]string{"/rest/bug/1/attachment": "", "/show_bug.cgi": clientParent} {
+		send(t, "GET", clients+path, "", "traceparent", clientParent)
+		if got := behind.last(t).Header.Get("Traceparent"); got != want {
+			t.Errorf("%s: the tracker is told %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestCollectorDoesNotMatter asks a Portico whose collector is away, hangs or has no
+// use for traces: clients notice nothing, the spans are counted, and the end is in time.
+func TestCollectorDoesNotMatter(t *testing.T) {
+	away, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = away.Close()
+	hangs, err := net.Listen("tcp", "127.0.0.1:0") // and never accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangs.Close()
+	refuses := httptest.NewServer(http.NotFoundHandler())
+	defer refuses.Close()
+	for name, address := range map[string]string{
+		"away": away.Addr().String(), "hangs": hangs.Addr().String(), "refuses": refuses.Listener.Addr().String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			behind := startListening(t)
+			cfg, problems := Load(nil, nil, writeFile(t, "c.yaml", tracedConfig(behind.url, "endpoint: 'http://"+address+"'")))
+			if fatal(problems) {
+				t.Fatal(texts(problems))
+			}
+			before := goleak.IgnoreCurrent()
+			var log bytes.Buffer
+			rooms, err := build(cfg, noVariables, newLogger(&log, cfg.Log), newLasting())
+			if err != nil {
+				t.Fatal(err)
+			}
+			front := httptest.NewServer(rooms.front)
+			began := time.Now()
+			for range spansWaiting + 2*spansAtOnce {
+				get(t, front.URL+"/rest/flag_type/WebShop")
+			}
+			front.Close()
+			asked := time.Since(began)
+			began = time.Now()
+			rooms.close()
+			if took := time.Since(began); took > longestFarewell+10*time.Second {
+				t.Errorf("the end takes %s", took)
+			}
+			t.Logf("asking took %s, the end %s", asked, time.Since(began))
+			wantDropped(t, rooms, spansWaiting+2*spansAtOnce+1)
+			if name != "hangs" && !strings.Contains(log.String(), "traces cannot be sent") {
+				t.Errorf("the log does not tell: %s", &log)
+			}
+			http.DefaultClient.CloseIdleConnections()
+			goleak.VerifyNone(t, before)
+		})
+	}
+}
+
+func noVariables(string) (string, bool) { return "", false }
+
+// wantDropped adds up what the metrics say of dropped spans.
+func wantDropped(t *testing.T, rooms *house, least int) {
+	t.Helper()
+	rooms.admin.SetReady(true)
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest("GET", "http://127.0.0.1/metrics", nil)
+	rooms.admin.ServeHTTP(answer, request)
+	dropped := 0
+	for _, m := range regexp.MustCompile(`portico_trace_spans_dropped_total\{reason="[a-z-]+"\} (\d+)`).FindAllStringSubmatch(answer.Body.String(), -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped += n
+	}
+	if dropped < least {
+		t.Errorf("%d spans are counted as dropped, want %d:\n%s", dropped, least, answer.Body)
+	}
+}
+
+// TestReloadReplacesTheCollector swaps houses: each sends what it has to its own
+// collector, and nothing is left behind.
+func TestReloadReplacesTheCollector(t *testing.T) {
+	first, second, behind := startCollector(t, (*httptest.Server).Start), startCollector(t, (*httptest.Server).Start), startListening(t)
+	before := goleak.IgnoreCurrent()
+	kept := newLasting()
+	var log bytes.Buffer
+	open := func(traces string) *house {
+		cfg, problems := Load(nil, nil, writeFile(t, "c.yaml", tracedConfig(behind.url, traces)))
+		if fatal(problems) {
+			t.Fatal(texts(problems))
+		}
+		rooms, err := build(cfg, noVariables, newLogger(&log, cfg.Log), kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rooms
+	}
+	scene := newStage(open("endpoint: '" + first.url + "'"))
+	front := httptest.NewServer(scene.front())
+	get(t, front.URL+"/rest/bug/1/attachment")
+	scene.swap(open("endpoint: '" + second.url + "/v1/traces'"))
+	get(t, front.URL+"/rest/bug/1/attachment")
+	scene.swap(open("endpoint: ''"))
+	get(t, front.URL+"/rest/bug/1/attachment")
+	front.Close()
+	scene.close()
+	for _, each := range []*collector{first, second} {
+		if got := len(each.spans()); got != 2 {
+			t.Errorf("a collector has %d spans, want 2; log: %s", got, &log)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+}
+
+// TestCollectorBehindTLSGetsHeaders sends traces with a secret to a collector whose
+// certificate only a file vouches for.
+func TestCollectorBehindTLSGetsHeaders(t *testing.T) {
+	behind, ca := startListening(t), ""
+	seen := startCollector(t, func(s *httptest.Server) {
+		s.StartTLS()
+		ca = writeFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	})
+	clients, _ := startTraced(t, behind.url, "endpoint: '"+seen.url+"', ca_file: '"+ca+"', headers_env: COLLECTOR",
+		"COLLECTOR=authorization: Bearer for-the-collector\nx-tenant: shop\n", "OTEL_EXPORTER_OTLP_HEADERS=x-other=1")
+	get(t, clients+"/rest/bug/1/attachment")
+	seen.await(t, 2)
+	header := seen.headers[0]
+	if header.Get("Authorization") != "Bearer for-the-collector" || header.Get("X-Tenant") != "shop" {
+		t.Errorf("the collector gets %q", header)
+	}
+}
+
+func TestTracesAreCheckedAtTheirPlace(t *testing.T) {
+	secret := writeFile(t, "headers", "hunter2\n")
+	for _, tt := range []struct{ yaml, want string }{
+		{"traces: {endpoint: 'http://127.0.0.1:4318', sample: 0.25}", ""},
+		{"traces: {endpoint: 'https://c.example/otlp'}", ""},
+		{"traces: {endpoint: '127.0.0.1:4318'}", "c.yaml:2:20: traces.endpoint: REDACTED: is not a URL"},
+		{"traces: {endpoint: 'grpc://c.example'}", "c.yaml:2:20: traces.endpoint: grpc://c.example: must begin with http:// or https://"},
+		{"traces: {endpoint: 'http:///x'}", "c.yaml:2:20: traces.endpoint: http:///x: has no host"},
+		{"traces:\n  endpoint: https://me:hunter2@c.example",
+			"c.yaml:3:13: traces.endpoint: https://REDACTED@c.example: must not hold a name or password: use headers_file or headers_env"},
+		{"traces: {endpoint: 'https://c.example?key=hunter2'}",
+			"c.yaml:2:20: traces.endpoint: https://c.example?key=REDACTED: must not have a query or fragment"},
+		{"traces: {endpoint: 'http://localhost:8080'}", "c.yaml:2:20: traces.endpoint: http://localhost:8080 is where Portico itself listens"},
+		{"traces: {endpoint: 'http://c.example', ca_file: 'gone.pem'}",
+			"c.yaml:2:20: warning: traces.endpoint: is not https, so ca_file does nothing"},
+		{"traces: {sample: 1.5}", "c.yaml:2:18: traces.sample: 1.5 is more than 1"},
+		{"traces: {headers_file: '" + secret + "'}",
+			"c.yaml:2:24: traces.headers_file: what is not in the form of Name: value cannot be sent as a header"},
+		{"traces: {headers_file: a, headers_env: B}", "c.yaml:2:24: traces.headers_file: a file and an environment variable exclude each other"},
+		{"traces: {endpont: x}", `c.yaml:2:10: unknown key "endpont" in traces; did you mean "endpoint"?`},
+	} {
+		_, problems := Load(nil, nil, writeFile(t, "c.yaml", withTracker+tt.yaml+"\n"))
+		got := texts(problems)
+		if tt.want == "" && len(got) > 0 || tt.want != "" && !slices.Contains(got, tt.want) || strings.Contains(strings.Join(got, ""), "hunter2") {
+			t.Errorf("%s gives\n%s\nwant\n%s", tt.yaml, strings.Join(got, "\n"), tt.want)
+		}
+	}
+}
