@@ -15,6 +15,8 @@ const (
 	// two programs that share the cores can do.
 	shadowPause = 80 * time.Millisecond
 	shadowPath  = "/rest/bug/10/attachment"
+	// turns is into how many pieces a round is cut.
+	turns = 4
 	// shadowMemory is how much more memory the comparison may take, in MB.
 	shadowMemory = 64
 )
@@ -70,14 +72,14 @@ func (b *bench) shadowed(ctx context.Context, failure string) error {
 	return b.inTurn(ctx, failure, servers)
 }
 
-// inTurn loads the servers one after the other, several times.
+// inTurn loads the servers one after the other in short turns, so that a machine that changes meanwhile changes for both.
 func (b *bench) inTurn(ctx context.Context, failure string, servers []*server) error {
 	listed, cached := make([][]float64, len(servers)), make([][]float64, len(servers))
-	for round := range b.rounds + 1 {
+	for round := range turns*b.rounds + 1 {
 		for i := range servers {
 			which := (i + round) % len(servers) // nobody is always the first
 			for path, into := range map[string]*[]float64{shadowPath: &listed[which], hotPath: &cached[which]} {
-				answers, err := paced(ctx, servers[which].url(path), b.length/2)
+				answers, err := paced(ctx, servers[which].url(path), b.length/turns)
 				if err == nil {
 					err = allGood(answers)
 				}
