@@ -60,16 +60,17 @@ func (b *bench) shadowed(ctx context.Context, failure string) error {
 		"candidate: next", "state: \"sqlite:" + b.dir + "/shadow-" + failure + ".db\"", "primary: main",
 	}
 	compared.trackers = "  next:\n    url: http://" + address + "/\n    dialect: bugzilla-5\n"
-	var servers []*server
-	for _, each := range []facade{plain, compared} {
-		started, err := b.facade(ctx, each)
-		if err != nil {
-			return err
-		}
-		defer started.stop()
-		servers = append(servers, started)
+	without, err := b.facade(ctx, plain)
+	if err != nil {
+		return err
 	}
-	return b.inTurn(ctx, failure, servers)
+	defer without.stop()
+	with, err := b.facade(ctx, compared)
+	if err != nil {
+		return err
+	}
+	defer with.stop()
+	return b.inTurn(ctx, failure, []*server{without, with})
 }
 
 // inTurn loads the servers one after the other in short turns, so that a machine that changes meanwhile changes for both.
