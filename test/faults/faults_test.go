@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 var (
@@ -41,7 +43,7 @@ func TestFaults(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var results []result
-	built(t)
+	process.Portico(t)
 	start := time.Now()
 	gate := make(chan struct{}, parallel)
 	t.Run("kinds", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -20,15 +21,15 @@ const (
 	listenVariable  = "FAULTS_LISTEN"
 )
 
-func startKeepingTracker(t testing.TB, file string) (p *process, address string) {
+func startKeepingTracker(t testing.TB, file string) (p *server, address string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address = freeAddress(t)
-	return launch(t, &process{
-		binary: self, env: []string{journalVariable + "=" + file, listenVariable + "=" + address}, alive: listens(address),
+	address = process.FreeAddress(t)
+	return launch(t, &server{
+		binary: self, env: []string{journalVariable + "=" + file, listenVariable + "=" + address}, alive: func() bool { return process.Listens(address) },
 	}), address
 }
 

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,23 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// program builds Portico once; its folder goes with the run.
-var (
-	buildDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "portico-faults-") })
-	program  = sync.OnceValues(func() (string, error) {
-		dir, err := buildDir()
-		if err != nil {
-			return "", err
-		}
-		binary := filepath.Join(dir, "portico")
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/portico").CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("build the program: %w: %s", err, out)
-		}
-		return binary, nil
-	})
+	"portico/test/process"
 )
 
 // TestMain is also the entry of the tracker that keeps its journal in a file: this very binary, started again.
@@ -37,15 +21,11 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv(journalVariable); file != "" {
 		os.Exit(keepingTracker(file, os.Getenv(listenVariable)))
 	}
-	code := m.Run()
-	if dir, err := buildDir(); err == nil {
-		_ = os.RemoveAll(dir)
-	}
-	os.Exit(code)
+	os.Exit(process.Main(m))
 }
 
-// process is a running program that can be killed, stopped and started again at the same address.
-type process struct {
+// server is a running program that can be killed, stopped and started again at the same address.
+type server struct {
 	binary string
 	args   []string
 	env    []string
@@ -81,7 +61,7 @@ func (o *output) String() string {
 }
 
 // start runs the program and waits until it serves.
-func (p *process) start() error {
+func (p *server) start() error {
 	cmd := exec.Command(p.binary, p.args...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.err, &p.err, p.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.dir}, p.env...)
@@ -110,7 +90,7 @@ func (p *process) start() error {
 }
 
 // signal sends a signal.
-func (p *process) signal(s syscall.Signal) {
+func (p *server) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil {
@@ -119,7 +99,7 @@ func (p *process) signal(s syscall.Signal) {
 }
 
 // kill ends the process as a crash does, and waits for its end.
-func (p *process) kill() {
+func (p *server) kill() {
 	p.signal(syscall.SIGKILL)
 	p.mu.Lock()
 	done := p.done
@@ -130,7 +110,7 @@ func (p *process) kill() {
 }
 
 // launch starts a process that ends with the test.
-func launch(t testing.TB, p *process) *process {
+func launch(t testing.TB, p *server) *server {
 	t.Helper()
 	p.dir = t.TempDir()
 	t.Cleanup(func() {
@@ -146,90 +126,38 @@ func launch(t testing.TB, p *process) *process {
 	return p
 }
 
-// freeAddress gives an address that nobody listens on. Addresses are taken from outside the range that the system gives
-// to connections, so that nobody gets one while its owner is being restarted.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+(int64(os.Getpid())*37+ports.Add(1))%15000)
-		l, err := net.Listen("tcp", address)
-		if err == nil {
-			_ = l.Close()
-			return address
-		}
-	}
-	t.Fatal("there is no free port")
-	return ""
-}
-
-func listens(address string) func() bool {
-	return func() bool {
-		c, err := net.DialTimeout("tcp", address, time.Second)
-		if err != nil {
-			return false
-		}
-		_ = c.Close()
-		return true
-	}
-}
-
-// answersPing tells whether a redis-server serves.
-func answersPing(address string) func() bool {
-	return func() bool {
-		c, err := net.DialTimeout("tcp", address, time.Second)
-		if err != nil {
-			return false
-		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(time.Second))
-		answer := make([]byte, 5)
-		_, sent := c.Write([]byte("PING\r\n"))
-		_, got := c.Read(answer)
-		return errors.Join(sent, got) == nil && string(answer) == "+PONG"
-	}
-}
-
-func startRedis(t testing.TB) (p *process, address string) {
+func startRedis(t testing.TB) (p *server, address string) {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("these tests need a real redis-server in the PATH: ", err)
 	}
-	address = freeAddress(t)
+	address = process.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
-	return launch(t, &process{
-		binary: binary, args: []string{"--port", port, "--bind", "127.0.0.1", "--save", ""}, alive: answersPing(address),
+	return launch(t, &server{
+		binary: binary, args: []string{"--port", port, "--bind", "127.0.0.1", "--save", ""}, alive: func() bool { return process.AnswersPing(address) },
 	}), address
 }
 
 // startTracker runs `portico tracker`.
-func startTracker(t testing.TB) (p *process, address string) {
+func startTracker(t testing.TB) (p *server, address string) {
 	t.Helper()
-	address = freeAddress(t)
-	return launch(t, &process{
-		binary: built(t), args: []string{"tracker", "--seed", "fixture", "--listen", address, "--max-attachment", "20000"}, alive: listens(address),
+	address = process.FreeAddress(t)
+	return launch(t, &server{
+		binary: process.Portico(t), args: []string{"tracker", "--seed", "fixture", "--listen", address, "--max-attachment", "20000"}, alive: func() bool { return process.Listens(address) },
 	}), address
 }
 
 // startPortico runs `portico serve` before a tracker, with settings such as "TIMEOUTS_CONNECT=1s".
-func startPortico(t testing.TB, tracker, redis string, settings ...string) (p *process, address string) {
+func startPortico(t testing.TB, tracker, redis string, settings ...string) (p *server, address string) {
 	t.Helper()
-	address = freeAddress(t)
+	address = process.FreeAddress(t)
 	env := []string{"PORTICO_CACHE_REDIS=" + redis, "PORTICO_TRACKERS_MAIN_TIMEOUT=" + trackerTimeout.String(), "PORTICO_LIMITS_QUEUE_WAIT=" + queueWait.String(), "PORTICO_TIMEOUTS_CONNECT=1s"}
 	for _, setting := range settings {
 		env = append(env, "PORTICO_"+setting)
 	}
-	return launch(t, &process{
-		binary: built(t), env: env, alive: listens(address),
-		args: []string{"serve", "--tracker", "http://" + tracker, "--listen", address, "--admin-listen", freeAddress(t)},
+	return launch(t, &server{
+		binary: process.Portico(t), env: env, alive: func() bool { return process.Listens(address) },
+		args: []string{"serve", "--tracker", "http://" + tracker, "--listen", address, "--admin-listen", process.FreeAddress(t)},
 	}), address
-}
-
-func built(t testing.TB) string {
-	t.Helper()
-	binary, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return binary
 }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,14 +29,11 @@ const (
 	hangLimit      = 12 * time.Second
 )
 
-// ports counts the addresses given out.
-var ports atomic.Int64
-
 // scene is everything that one kind of fault is tried on.
 type scene struct {
 	t                       testing.TB
 	kind                    kind
-	tracker, portico, redis *process
+	tracker, portico, redis *server
 	wire                    *wire
 	relay                   *relay
 	// direct is where the tracker itself listens, front where Portico does.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 // wire is a connection between Portico and the tracker that can be made to misbehave. It takes requests apart, so that
@@ -47,7 +49,7 @@ type crossing struct {
 func startWire(t testing.TB, tracker string, k kind, seed uint64) *wire {
 	t.Helper()
 	w := &wire{
-		tracker: tracker, address: freeAddress(t), accept: k.accept, meet: k.meet, percent: k.percent,
+		tracker: tracker, address: process.FreeAddress(t), accept: k.accept, meet: k.meet, percent: k.percent,
 		rng: rand.New(rand.NewPCG(seed, 1)), conns: map[net.Conn]struct{}{},
 	}
 	if err := w.open(); err != nil {

@@ -60,7 +60,7 @@ func Tracker(t testing.TB, address string, args ...string) (p *Process, base str
 	t.Helper()
 	p = Launch(t, Spec{
 		Program: Portico(t), Args: append([]string{"tracker", "--listen", address}, args...),
-		Ready: func(*Process) bool { return listens(address) },
+		Ready: func(*Process) bool { return Listens(address) },
 	})
 	return p, "http://" + address
 }
@@ -79,7 +79,7 @@ func Serve(t testing.TB, env []string, command string, args ...string) *Facade {
 	clients, operators := FreeAddress(t), FreeAddress(t)
 	spec := Spec{
 		Program: Portico(t), Args: append([]string{command, "--listen", clients, "--admin-listen", operators}, args...),
-		Ready: func(*Process) bool { return listens(clients) && listens(operators) },
+		Ready: func(*Process) bool { return Listens(clients) && Listens(operators) },
 	}
 	for _, one := range env {
 		spec.Env = append(spec.Env, "PORTICO_"+one)
@@ -117,11 +117,12 @@ func Redis(t testing.TB, address string) *Process {
 	}
 	return Launch(t, Spec{
 		Program: binary, Args: []string{"--port", port, "--bind", "127.0.0.1", "--save", ""},
-		Ready: func(*Process) bool { return answersPing(address) },
+		Ready: func(*Process) bool { return AnswersPing(address) },
 	})
 }
 
-func listens(address string) bool {
+// Listens tells whether somebody takes connections at an address.
+func Listens(address string) bool {
 	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return false
@@ -129,8 +130,8 @@ func listens(address string) bool {
 	return c.Close() == nil
 }
 
-// answersPing tells whether a redis-server serves.
-func answersPing(address string) bool {
+// AnswersPing tells whether a redis-server serves.
+func AnswersPing(address string) bool {
 	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return false
