@@ -84,7 +84,8 @@ func (b *builder) exporter() (sdktrace.SpanExporter, *http.Client, error) {
 	}
 	exporter, err := otlptracehttp.New(context.Background(),
 		otlptracehttp.WithEndpointURL(address.String()), otlptracehttp.WithHeaders(headers), otlptracehttp.WithHTTPClient(client),
-		otlptracehttp.WithCompression(otlptracehttp.NoCompression), otlptracehttp.WithTimeout(exportTimeout),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithCompression(otlptracehttp.NoCompression),
+		otlptracehttp.WithTimeout(exportTimeout),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 			Enabled: true, InitialInterval: 250 * time.Millisecond, MaxInterval: 2 * time.Second, MaxElapsedTime: exportTimeout,
 		}))

@@ -116,8 +116,9 @@ func TestAnswersFromMemoryAreTraced(t *testing.T) {
 	if seen.about["service.name"] != "portico" || seen.about["service.version"] == "" {
 		t.Errorf("the resource is %v", seen.about)
 	}
-	eventually(t, "5 spans are counted", func() bool {
-		return strings.Contains(get(t, operators+"/metrics"), "\nportico_trace_spans_total 5\n")
+	eventually(t, "5 spans and the call are counted", func() bool {
+		counted := get(t, operators+"/metrics")
+		return strings.Contains(counted, "\nportico_trace_spans_total 5\n") && strings.Contains(counted, "\nportico_tracker_calls_total{")
 	})
 }
 
@@ -204,8 +205,10 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 			if took := time.Since(began); took > longestFarewell+10*time.Second {
 				t.Errorf("the end takes %s", took)
 			}
-			t.Logf("asking took %s, the end %s", asked, time.Since(began))
-			wantDropped(t, rooms, spansWaiting+2*spansAtOnce+1)
+			if asked > exportTimeout { // it takes a thirtieth of that
+				t.Errorf("clients waited for the collector: asking took %s", asked)
+			}
+			wantDropped(t, rooms, name == "hangs", spansWaiting+2*spansAtOnce+1)
 			if name != "hangs" && !strings.Contains(log.String(), "traces cannot be sent") {
 				t.Errorf("the log does not tell: %s", &log)
 			}
@@ -217,10 +220,10 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 
 func noVariables(string) (string, bool) { return "", false }
 
-// wantDropped adds up what the metrics say of dropped spans.
-func wantDropped(t *testing.T, rooms *house, least int) {
+// wantDropped adds up what the metrics say of dropped spans. Those for which there was
+// no room are among them, or not.
+func wantDropped(t *testing.T, rooms *house, full bool, least int) {
 	t.Helper()
-	rooms.admin.SetReady(true)
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequest("GET", "http://127.0.0.1/metrics", nil)
 	rooms.admin.ServeHTTP(answer, request)
@@ -231,6 +234,9 @@ func wantDropped(t *testing.T, rooms *house, least int) {
 			t.Fatal(err)
 		}
 		dropped += n
+	}
+	if strings.Contains(answer.Body.String(), dropQueueFull) != full {
+		t.Errorf("there was no room for spans: want %t:\n%s", full, answer.Body)
 	}
 	if dropped < least {
 		t.Errorf("%d spans are counted as dropped, want %d:\n%s", dropped, least, answer.Body)
@@ -276,17 +282,22 @@ func TestReloadReplacesTheCollector(t *testing.T) {
 // TestCollectorBehindTLSGetsHeaders sends traces with a secret to a collector whose
 // certificate only a file vouches for.
 func TestCollectorBehindTLSGetsHeaders(t *testing.T) {
+	// What the library would take from its own variables does not count.
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-other=1")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
 	behind, ca := startListening(t), ""
 	seen := startCollector(t, func(s *httptest.Server) {
 		s.StartTLS()
 		ca = writeFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	})
 	clients, _ := startTraced(t, behind.url, "endpoint: '"+seen.url+"', ca_file: '"+ca+"', headers_env: COLLECTOR",
-		"COLLECTOR=authorization: Bearer for-the-collector\nx-tenant: shop\n", "OTEL_EXPORTER_OTLP_HEADERS=x-other=1")
+		"COLLECTOR=authorization: Bearer for-the-collector\nx-tenant: shop\n")
 	get(t, clients+"/rest/bug/1/attachment")
 	seen.await(t, 2)
 	header := seen.headers[0]
-	if header.Get("Authorization") != "Bearer for-the-collector" || header.Get("X-Tenant") != "shop" {
+	if header.Get("Authorization") != "Bearer for-the-collector" || header.Get("X-Tenant") != "shop" || header.Get("X-Other") != "" {
 		t.Errorf("the collector gets %q", header)
 	}
 }
