@@ -44,8 +44,8 @@ func slowly(d time.Duration) func(context.Context, upstream.Caller, mapping.Flag
 const trackerTime = 200 * time.Millisecond
 
 // timely gives a cold cache to a crowd up to three times, as this machine may be busy
-// with something else, and wants the slowest of a hundred clients to wait hardly
-// longer than the tracker takes. The tracker may be asked once each time.
+// with something else, and wants nobody to wait for as long as a second asking would
+// take; test/bench measures how long it is. The tracker may be asked once each time.
 func timely(t *testing.T, open func(f *fakeTracker) []*Cache) {
 	t.Helper()
 	var slowest time.Duration
@@ -55,7 +55,7 @@ func timely(t *testing.T, open func(f *fakeTracker) []*Cache) {
 		took := crowd(t, 500, open(f)...)
 		wantCalls(t, f, 1)
 		slowest = took[len(took)*99/100]
-		if slowest <= trackerTime*115/100 {
+		if slowest < 2*trackerTime {
 			return
 		}
 	}
