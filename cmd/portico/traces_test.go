@@ -330,3 +330,19 @@ func TestTracesAreCheckedAtTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestTracesFollowNoRedirect: what the configuration says of a collector is not for
+// another server.
+func TestTracesFollowNoRedirect(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server gets traces and %q", r.Header.Get("X-Key"))
+	}))
+	defer elsewhere.Close()
+	turns := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer turns.Close()
+	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+turns.URL+"', headers_env: COLLECTOR", "COLLECTOR=X-Key: k")
+	get(t, clients+"/rest/bug/1/attachment")
+	eventually(t, "the spans are dropped", func() bool {
+		return strings.Contains(get(t, operators+"/metrics"), `portico_trace_spans_dropped_total{reason="not-sent"} 2`)
+	})
+}
