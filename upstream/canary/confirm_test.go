@@ -226,3 +226,25 @@ func TestSamplesTellNoContent(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatBeganBeforeAResetDoesNotCount: a difference that still waits to be
+// confirmed belongs to the time before.
+func TestWhatBeganBeforeAResetDoesNotCount(t *testing.T) {
+	w := newWorld(t, worldOptions{
+		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
+		tune:  func(o *canary.Options) { o.ConfirmAfter = 500 * time.Millisecond },
+	})
+	w.make(attachment("1"))
+	for w.canary.Load().Waiting == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := w.canary.Reset(t.Context(), "somebody", "a better candidate"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.findings(); len(got) != 0 {
+		t.Errorf("found %q", got)
+	}
+	if got := w.sum(""); got.Compared != 0 {
+		t.Errorf("got %+v, want nothing", got)
+	}
+}

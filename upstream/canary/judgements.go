@@ -86,10 +86,11 @@ func (c *Canary) referenceName() string {
 	return ""
 }
 
-// forget drops what was counted and not yet written.
+// forget drops what was counted and not yet written, and what is still under way.
 func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.campaign.Add(1)
 	l.book = newBook()
 	clear(l.accepted)
 	clear(l.speeds)

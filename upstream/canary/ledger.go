@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"portico/upstream/state"
@@ -42,6 +43,9 @@ type ledger struct {
 	observer Observer
 
 	writing sync.Mutex // held while something is written
+
+	// campaign grows with each reset. What began before one does not count after it.
+	campaign atomic.Int64
 
 	mu       sync.Mutex
 	book     book
@@ -125,6 +129,9 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if j.campaign != l.campaign.Load() {
+		return
+	}
 	outcome := otherwise
 	if len(confirmed) > 0 {
 		outcome = OutcomeAccepted

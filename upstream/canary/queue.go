@@ -17,6 +17,8 @@ type job struct {
 	// step is what a worker does next. It gives false when the job is over.
 	step func(*Canary, context.Context, *job) bool
 	at   time.Time // when it is due again
+	// campaign is the one that it began in.
+	campaign int64
 
 	// said is what the client got, as bytes until a worker reads it; clientReply is
 	// set instead where there are none.
@@ -47,7 +49,7 @@ func (c *Canary) newJob(about subject, caller upstream.Caller, call upstream.Cal
 		request.IfNoneMatch = ""
 		call.Attachments = &request
 	}
-	return &job{subject: about, caller: caller, call: call, step: step}
+	return &job{subject: about, caller: caller, call: call, step: step, campaign: c.ledger.campaign.Load()}
 }
 
 // hold takes memory for a job until it ends.
