@@ -43,7 +43,7 @@ func TestSickCandidateIsNotNoticed(t *testing.T) {
 			if name == "dead" {
 				w.fresh.host.Close()
 			}
-			const calls = 40
+			const calls = 20
 			for range calls / 2 {
 				w.make(flagTypes("TestProduct"))
 				w.make(attachment("4"))

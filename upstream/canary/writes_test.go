@@ -143,9 +143,13 @@ func (w *world) following(call upstream.Call, after time.Duration) {
 	})
 }
 
+// followWorld has two trackers with one clock that stands still: here each is written
+// by itself, and a follower would take over the times too.
 func followWorld(t *testing.T, window time.Duration, fresh tracker.Options) *world {
 	t.Helper()
-	return newWorld(t, worldOptions{fresh: fresh, tune: func(o *canary.Options) { o.Follows, o.ReadBack = true, window }})
+	now := time.Now()
+	fresh.Now = func() time.Time { return now }
+	return newWorld(t, worldOptions{old: tracker.Options{Now: fresh.Now}, fresh: fresh, tune: func(o *canary.Options) { o.Follows, o.ReadBack = true, window }})
 }
 
 func TestReadBackWaitsForTheCandidate(t *testing.T) {
