@@ -18,6 +18,7 @@ type settings struct {
 	length  time.Duration
 	soak    time.Duration
 	only    string
+	failure string
 	dir     string
 }
 
@@ -44,6 +45,7 @@ func main() {
 	flag.DurationVar(&s.length, "length", 4*time.Second, "load a server this long in each round")
 	flag.DurationVar(&s.soak, "soak", 0, "load one Portico with everything for so long, and do nothing else")
 	flag.StringVar(&s.only, "only", "", "do these experiments only: hot, cold, sick, large, shadow, waiting, with commas between")
+	flag.StringVar(&s.failure, "candidate", "", "in shadow, try these candidates only: none, well, hung, flooding, resetting, dead, with commas between")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ const (
 
 // The ways in which a candidate is sick.
 const (
+	candidateNone  = "none"
 	candidateWell  = "well"
 	candidateHung  = "hung"
 	candidateFlood = "flooding"
@@ -33,12 +35,21 @@ const (
 // shadow compares what clients wait with a candidate beside the tracker, sick in several ways, with what they wait without one.
 func shadow(ctx context.Context, b *bench) error {
 	b.report.title(fmt.Sprintf("every read shadowed, %d clients with a read each %v, p50 and p99 in ms", shadowClients, shadowPause))
-	for _, failure := range []string{candidateWell, candidateHung, candidateFlood, candidateReset, candidateDead} {
+	for _, failure := range b.failures() {
 		if err := b.shadowed(ctx, failure); err != nil {
 			return fmt.Errorf("candidate %s: %w", failure, err)
 		}
 	}
 	return nil
+}
+
+// failures are those that are tried, "none" to see how much the same set-up differs from itself.
+func (b *bench) failures() []string {
+	all := []string{candidateNone, candidateWell, candidateHung, candidateFlood, candidateReset, candidateDead}
+	if b.failure == "" {
+		return all
+	}
+	return strings.Split(b.failure, ",")
 }
 
 // shadowed measures both set-ups in turn.
@@ -56,10 +67,18 @@ func (b *bench) shadowed(ctx context.Context, failure string) error {
 	plain := facade{name: "without", tracker: tracker.url("/"), redis: "embedded", level: "warn"}
 	compared := plain
 	compared.name = "with"
+	if failure == candidateNone {
+		return b.pair(ctx, failure, plain, plain)
+	}
 	compared.more = []string{
 		"candidate: next", "state: \"sqlite:" + b.dir + "/shadow-" + failure + ".db\"", "primary: main",
 	}
 	compared.trackers = "  next:\n    url: http://" + address + "/\n    dialect: bugzilla-5\n"
+	return b.pair(ctx, failure, plain, compared)
+}
+
+// pair starts both and loads them.
+func (b *bench) pair(ctx context.Context, failure string, plain, compared facade) error {
 	without, err := b.facade(ctx, plain)
 	if err != nil {
 		return err
@@ -132,7 +151,7 @@ func paced(ctx context.Context, address string, length time.Duration) ([]seen, e
 	var work sync.WaitGroup
 	for n := range shadowClients {
 		work.Go(func() {
-			answers, err := pacedClient(ctx, address, length, time.Duration(n)*shadowPause/shadowClients)
+			answers, err := pacedClient(ctx, address, length, rand.New(rand.NewPCG(uint64(n), 1)))
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, answers...)
@@ -145,16 +164,16 @@ func paced(ctx context.Context, address string, length time.Duration) ([]seen, e
 	return all, failed
 }
 
-func pacedClient(ctx context.Context, address string, length, first time.Duration) (answers []seen, err error) {
+// pacedClient pauses for shadowPause on average, never twice for the same time: a beat would meet other beats.
+func pacedClient(ctx context.Context, address string, length time.Duration, random *rand.Rand) (answers []seen, err error) {
 	line, err := openLine(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	defer line.close()
-	time.Sleep(first)
-	beat := time.NewTicker(shadowPause)
-	defer beat.Stop()
-	for end := time.Now().Add(length); time.Now().Before(end) && err == nil; <-beat.C {
+	pause := func() { time.Sleep(shadowPause/2 + time.Duration(random.Int64N(int64(shadowPause)))) }
+	pause()
+	for end := time.Now().Add(length); time.Now().Before(end) && err == nil; pause() {
 		var answer seen
 		answer, err = line.get(address, key)
 		answers = append(answers, answer)
@@ -171,7 +190,7 @@ func (b *bench) candidate(ctx context.Context, failure string) (address string, 
 		}
 		return well.address, well.stop, nil
 	}
-	if failure == candidateDead {
+	if failure == candidateDead || failure == candidateNone {
 		address, err = freeAddress(ctx)
 		return address, func() {}, err
 	}
