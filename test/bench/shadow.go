@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,8 @@ const (
 	candidateDead  = "dead"
 )
 
-// shadow compares what clients wait with a candidate beside the tracker, sick in several ways, with what they wait without one.
+// shadow compares what clients wait while every read is shadowed to a candidate, sick in several ways, with what they wait while
+// none is.
 func shadow(ctx context.Context, b *bench) error {
 	b.report.title(fmt.Sprintf("every read shadowed, %d clients with a read each %v, p50 and p99 in ms", shadowClients, shadowPause))
 	for _, failure := range b.failures() {
@@ -64,27 +66,33 @@ func (b *bench) shadowed(ctx context.Context, failure string) error {
 		return err
 	}
 	defer stop()
-	plain := facade{name: "without", tracker: tracker.url("/"), redis: "embedded", level: "warn"}
-	compared := plain
-	compared.name = "with"
+	off, on := b.besides(tracker, address, failure, "off", 0), b.besides(tracker, address, failure, "on", 1)
 	if failure == candidateNone {
-		return b.pair(ctx, failure, plain, plain)
+		on = b.besides(tracker, address, failure, "off too", 0)
 	}
-	compared.more = []string{
-		"candidate: next", "state: \"sqlite:" + b.dir + "/shadow-" + failure + ".db\"", "primary: main",
+	return b.pair(ctx, failure, off, on)
+}
+
+// besides is a Portico with a candidate, and the share of the reads that are shadowed.
+func (b *bench) besides(tracker *server, candidate, failure, name string, share int) facade {
+	state := filepath.Join(b.dir, strings.ReplaceAll("shadow-"+failure+"-"+name+".db", " ", "-"))
+	return facade{
+		name: name, tracker: tracker.url("/"), redis: "embedded", level: "warn",
+		trackers: "  next:\n    url: http://" + candidate + "/\n    dialect: bugzilla-5\n",
+		more: []string{
+			"primary: main", "candidate: next", fmt.Sprintf("state: %q", "sqlite:"+state), fmt.Sprintf("canary: {sample: %d}", share),
+		},
 	}
-	compared.trackers = "  next:\n    url: http://" + address + "/\n    dialect: bugzilla-5\n"
-	return b.pair(ctx, failure, plain, compared)
 }
 
 // pair starts both and loads them.
-func (b *bench) pair(ctx context.Context, failure string, plain, compared facade) error {
-	without, err := b.facade(ctx, plain)
+func (b *bench) pair(ctx context.Context, failure string, off, on facade) error {
+	without, err := b.facade(ctx, off)
 	if err != nil {
 		return err
 	}
 	defer without.stop()
-	with, err := b.facade(ctx, compared)
+	with, err := b.facade(ctx, on)
 	if err != nil {
 		return err
 	}
@@ -125,8 +133,8 @@ func (b *bench) waits(failure, what string, took [][]float64) {
 		most  float64
 	}{{"p50", .50, 1.05}, {"p99", .99, 1.10}} {
 		without, with := percentile(took[0], share.share), percentile(took[1], share.share)
-		b.report.say("%s, %s of %d and %d reads: %.3f without, %.3f with", what, share.name, len(took[0]), len(took[1]), without, with)
-		b.report.target(fmt.Sprintf("%s, %s with by without, candidate %s", what, share.name, failure), with/without, share.most)
+		b.report.say("%s, %s of %d and %d reads: %.3f off, %.3f on", what, share.name, len(took[0]), len(took[1]), without, with)
+		b.report.target(fmt.Sprintf("%s, %s on by off, candidate %s", what, share.name, failure), with/without, share.most)
 	}
 }
 
@@ -139,7 +147,7 @@ func (b *bench) held(failure string, servers []*server) error {
 			return err
 		}
 	}
-	b.report.target("MB more memory at most with than without, candidate "+failure, float64(most[1]-most[0])/(1<<20), shadowMemory)
+	b.report.target("MB more memory at most on than off, candidate "+failure, float64(most[1]-most[0])/(1<<20), shadowMemory)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (c *Canary) end(j *job) {
 
 // courtesy is how long a comparison lets the client's own request be: whoever is
 // woken at once would take the processor from the answer that is just going out.
-const courtesy = 10 * time.Millisecond
+const courtesy = 50 * time.Millisecond
 
 // enqueue keeps a job for the workers, or drops it. It wakes nobody.
 func (c *Canary) enqueue(j *job) {
