@@ -21,10 +21,15 @@ type caller struct {
 	random *rand.Rand
 
 	writes []string
-	count  int
-	faults []string
-	own    []own
+	// elsewhere are those of them that are about bugs of other products.
+	elsewhere []string
+	count     int
+	faults    []string
+	own       []own
 }
+
+// otherBug is in a product of its own, Product/With/Slash.
+const otherBug = 6
 
 // own is an attachment that the caller has made.
 type own struct {
@@ -53,11 +58,7 @@ func (c *caller) do(method, path string, body any) (status int, answer map[strin
 	id := fmt.Sprintf("%s-%d", c.name, c.count)
 	r.Header.Set("X-Request-Id", id)
 	r.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		r.Header.Set("X-BUGZILLA-TOKEN", c.token)
-	} else {
-		r.Header.Set("X-BUGZILLA-API-KEY", c.key)
-	}
+	r.Header.Set("X-BUGZILLA-API-KEY", c.key)
 	response, err := c.http.Do(r)
 	if err != nil {
 		c.wrong("%s %s: %v", method, path, err)
@@ -96,6 +97,7 @@ func (c *caller) attach(bug int) {
 	if len(ids) != 1 {
 		return
 	}
+	c.noteElsewhere(bug)
 	made.id = int(ids[0].(float64))
 	c.own = append(c.own, made)
 	c.see(made)
@@ -105,7 +107,15 @@ func (c *caller) attach(bug int) {
 func (c *caller) rename(o *own) {
 	o.summary = fmt.Sprintf("%s %d", c.name, c.count)
 	if status, _ := c.do(http.MethodPut, fmt.Sprintf("/rest/bug/attachment/%d", o.id), map[string]any{"summary": o.summary}); status == http.StatusOK {
+		c.noteElsewhere(o.bug)
 		c.see(*o)
+	}
+}
+
+// noteElsewhere remembers the last write if it was about a bug of another product.
+func (c *caller) noteElsewhere(bug int) {
+	if bug == otherBug {
+		c.elsewhere = append(c.elsewhere, c.writes[len(c.writes)-1])
 	}
 }
 

@@ -41,7 +41,7 @@ log: {level: warn}
 
 func set(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{before: tracker.New(tracker.Options{Seed: tracker.SeedFixture})}
+	s := &scene{before: tracker.New(tracker.Options{Seed: tracker.SeedFixture, Users: users})}
 	s.after = tracker.New(tracker.Options{Follows: s.before, Quirks: []tracker.Quirk{tracker.QuirkLag}})
 	var bases []any
 	for _, server := range []*tracker.Server{s.before, s.after} {
@@ -106,6 +106,9 @@ func (s *scene) journals() map[string][]string {
 	}
 	return found
 }
+
+// users are the callers besides the editor of flag types, each with a credential of its own.
+const users = 100
 
 // settle is how long a step of the move is loaded.
 const settle = 1500 * time.Millisecond

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -18,8 +19,15 @@ func (s *Server) seed() *data {
 		id := d.products.last + 1
 		d.products.add(id, &product{id: id, name: name, description: "marks this tracker"})
 	}
+	for n := range s.options.Users {
+		id := d.users.last + 1
+		d.users.add(id, &user{id: id, login: fmt.Sprintf("user-%d@example.com", n), groups: []int{groupEditBugs}, keys: []apiKey{{text: UserKey(n)}}})
+	}
 	return d
 }
+
+// UserKey is the API key of one of the users that Options.Users adds. It is a test value.
+func UserKey(n int) string { return key(fmt.Sprintf("User%dKey", n)) }
 
 // sight is how far back the server's reads look at this moment. A follower that has made a write itself has caught up
 // with everything before it.

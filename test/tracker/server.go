@@ -62,7 +62,9 @@ type Options struct {
 	SlashMode SlashMode
 	// Product adds a product of that name with nothing in it, by which a tracker can be told from others.
 	Product string
-	// Follows makes the server share the data of another one. Seed, Now and Product are then those of the other;
+	// Users adds so many users who may edit bugs, each with the key that UserKey gives.
+	Users int
+	// Follows makes the server share the data of another one. Seed, Now, Product and Users are then those of the other;
 	// everything else, journal and counts too, is the server's own.
 	Follows *Server
 }
