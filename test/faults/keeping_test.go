@@ -21,15 +21,16 @@ const (
 	listenVariable  = "FAULTS_LISTEN"
 )
 
-func startKeepingTracker(t testing.TB, file string) (p *server, address string) {
+func startKeepingTracker(t testing.TB, file string) (p *process.Process, address string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	address = process.FreeAddress(t)
-	return launch(t, &server{
-		binary: self, env: []string{journalVariable + "=" + file, listenVariable + "=" + address}, alive: func() bool { return process.Listens(address) },
+	return process.Launch(t, process.Spec{
+		Program: self, Env: []string{journalVariable + "=" + file, listenVariable + "=" + address}, Fails: true,
+		Ready: func(*process.Process) bool { return process.Listens(address) },
 	}), address
 }
 

@@ -113,15 +113,15 @@ func wireKinds() []kind {
 func processKinds() []kind {
 	return []kind{
 		{name: "redis killed, back empty", disturb: func(s *scene) {
-			s.redis.kill()
+			s.redis.Kill(s.t)
 			time.Sleep(200 * time.Millisecond)
-			s.must(s.redis.start())
+			s.must(s.redis.Begin())
 			time.Sleep(600 * time.Millisecond)
 		}},
 		{name: "redis stopped", disturb: func(s *scene) {
-			s.redis.signal(syscall.SIGSTOP)
+			s.redis.Signal(s.t, syscall.SIGSTOP)
 			time.Sleep(400 * time.Millisecond)
-			s.redis.signal(syscall.SIGCONT)
+			s.redis.Signal(s.t, syscall.SIGCONT)
 			time.Sleep(500 * time.Millisecond)
 		}},
 		{name: "redis slow", redis: true, disturb: func(s *scene) {
@@ -149,26 +149,25 @@ func processKinds() []kind {
 		}},
 		{name: "portico killed", lost: true, late: true, disturb: func(s *scene) {
 			time.Sleep(700 * time.Millisecond)
-			s.portico.kill()
-			s.must(s.portico.start())
+			s.portico.Kill(s.t)
+			s.must(s.portico.Begin())
 		}},
 		{name: "portico told to end", lost: true, disturb: func(s *scene) {
 			time.Sleep(700 * time.Millisecond)
-			s.portico.signal(syscall.SIGTERM)
-			<-s.portico.done
-			s.must(s.portico.start())
+			s.portico.Stop(s.t)
+			s.must(s.portico.Begin())
 		}},
 		{name: "tracker killed", keeping: true, amnesia: true, disturb: func(s *scene) {
 			time.Sleep(700 * time.Millisecond)
-			s.tracker.kill()
+			s.tracker.Kill(s.t)
 			time.Sleep(100 * time.Millisecond)
-			s.must(s.tracker.start())
+			s.must(s.tracker.Begin())
 		}},
 		{name: "tracker stopped", late: true, disturb: func(s *scene) {
 			time.Sleep(500 * time.Millisecond)
-			s.tracker.signal(syscall.SIGSTOP)
+			s.tracker.Signal(s.t, syscall.SIGSTOP)
 			time.Sleep(1500 * time.Millisecond)
-			s.tracker.signal(syscall.SIGCONT)
+			s.tracker.Signal(s.t, syscall.SIGCONT)
 		}},
 		{name: "clients hang up", faults: []string{"kind=slow,percent=20,delay=50ms"}, late: true, disturb: func(s *scene) { s.hangUp(20) }},
 	}

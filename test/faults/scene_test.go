@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -33,7 +34,7 @@ const (
 type scene struct {
 	t                       testing.TB
 	kind                    kind
-	tracker, portico, redis *server
+	tracker, portico, redis *process.Process
 	wire                    *wire
 	relay                   *relay
 	// direct is where the tracker itself listens, front where Portico does.
@@ -60,7 +61,8 @@ func openScene(t testing.TB, k kind, seed uint64) *scene {
 		s.wire = startWire(t, s.direct, k, seed)
 		behind = s.wire.address
 	}
-	s.redis, s.redisAt = startRedis(t)
+	s.redisAt = process.FreeAddress(t)
+	s.redis = process.Redis(t, s.redisAt)
 	cache := s.redisAt
 	if k.redis {
 		s.relay = startRelay(t, s.redisAt)

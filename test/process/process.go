@@ -50,7 +50,10 @@ type Process struct {
 	killed bool
 }
 
-// Output collects what a program writes. It is safe for concurrent use.
+// outputMost is how much of what a program writes is kept, in bytes.
+const outputMost = 16 << 20
+
+// Output collects what a program writes; of very much, the end. It is safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -60,6 +63,9 @@ type Output struct {
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.text.Len() > outputMost {
+		o.text.Next(outputMost / 2)
+	}
 	return o.text.Write(p)
 }
 
@@ -83,11 +89,18 @@ func Launch(t testing.TB, spec Spec) *Process {
 // Start starts the program again after Stop or Kill, in the same way.
 func (p *Process) Start(t testing.TB) {
 	t.Helper()
+	if err := p.Begin(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Begin is Start for those who go on when the program does not.
+func (p *Process) Begin() error {
 	cmd := exec.CommandContext(context.Background(), p.spec.Program, p.spec.Args...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, p.Dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.Dir}, p.spec.Env...)
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("start %s: %w", p.name(), err)
 	}
 	done := make(chan struct{})
 	p.mu.Lock()
@@ -100,20 +113,23 @@ func (p *Process) Start(t testing.TB) {
 		p.exit = err
 		p.mu.Unlock()
 	}()
-	if p.spec.Ready != nil {
-		p.await(t)
-	}
+	return p.await()
 }
 
 // await waits until the program is ready.
-func (p *Process) await(t testing.TB) {
-	t.Helper()
-	Eventually(t, p.name()+" is ready", func() bool {
+func (p *Process) await() error {
+	if p.spec.Ready == nil {
+		return nil
+	}
+	for end := time.Now().Add(patience); !p.spec.Ready(p); time.Sleep(5 * time.Millisecond) {
 		if p.Ended() && !p.spec.Ready(p) {
-			t.Fatalf("%s ended at once:\n%s%s", p.name(), &p.Out, &p.Err)
+			return fmt.Errorf("%s ended at once:\n%s%s", p.name(), &p.Out, &p.Err)
 		}
-		return p.spec.Ready(p)
-	})
+		if time.Now().After(end) {
+			return fmt.Errorf("%s does not get ready:\n%s%s", p.name(), &p.Out, &p.Err)
+		}
+	}
+	return nil
 }
 
 func (p *Process) name() string {
@@ -154,8 +170,10 @@ func (p *Process) Wait(t testing.TB, most time.Duration) int {
 // Signal sends a signal.
 func (p *Process) Signal(t testing.TB, signal os.Signal) {
 	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Fatal(err)
+		t.Errorf("signal %s: %v", p.name(), err)
 	}
 }
 
@@ -166,7 +184,10 @@ func (p *Process) Kill(t testing.TB) {
 	p.killed = true
 	p.mu.Unlock()
 	p.Signal(t, syscall.SIGKILL)
-	<-p.done
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	<-done
 }
 
 // Stop tells the program to end and sees that it does, and well.
@@ -178,7 +199,9 @@ func (p *Process) Stop(t testing.TB) {
 	if cmd == nil {
 		return
 	}
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	// It may have ended by itself, and a stopped one would never hear of its end.
+	_ = cmd.Process.Signal(syscall.SIGCONT)
+	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-done:
 	case <-time.After(patience):

@@ -31,27 +31,16 @@ func (s *Switchover) Explain(ctx context.Context, caller upstream.Caller, call u
 
 // decisions decides for the objects of a call, one list for each tracker.
 func (s *Switchover) decisions(ctx context.Context, t *table, q *question, call upstream.Call) ([][]choice, error) {
-	var made []choice
-	var err error
 	switch {
 	case call.FlagTypes != nil:
-		var one choice
-		one, err = s.read(ctx, t, q, object{kind: typesObject, product: call.FlagTypes.Product, component: call.FlagTypes.Component})
-		made = []choice{one}
-	case call.CreateFlagType != nil:
-		made, err = s.decideCreate(ctx, t, q, call.CreateFlagType)
-	case call.UpdateFlagTypes != nil:
-		made, err = s.decideUpdate(ctx, t, q, call.UpdateFlagTypes)
-	case call.CreateAttachment != nil:
-		made, err = s.decideWrite(ctx, t, q, bugsNamed(call.CreateAttachment.Bugs))
-	case call.UpdateAttachments != nil:
-		made, err = s.decideWrite(ctx, t, q, attachmentsNumbered(call.UpdateAttachments.IDs))
+		one, err := s.read(ctx, t, q, object{kind: typesObject, product: call.FlagTypes.Product, component: call.FlagTypes.Component})
+		return [][]choice{{one}}, err
 	case call.Attachments != nil:
 		return s.readDecisions(ctx, t, q, *call.Attachments)
 	default:
-		err = errNoCall
+		made, err := s.decideCall(ctx, t, q, &call)
+		return [][]choice{made}, err
 	}
-	return [][]choice{made}, err
 }
 
 func (s *Switchover) readDecisions(ctx context.Context, t *table, q *question, request mapping.AttachmentsRequest) ([][]choice, error) {

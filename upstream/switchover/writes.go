@@ -53,22 +53,29 @@ func withAbsent(made []choice) {
 	}
 }
 
-// write is a write on its way.
-type write struct {
-	question question
-	call     upstream.Call
-	caller   upstream.Caller
-	// decide finds out where it belongs.
-	decide func(ctx context.Context, t *table, q *question) ([]choice, error)
+// decideCall decides for the objects of a write.
+func (s *Switchover) decideCall(ctx context.Context, t *table, q *question, call *upstream.Call) ([]choice, error) {
+	switch {
+	case call.CreateFlagType != nil:
+		return s.decideCreate(ctx, t, q, call.CreateFlagType)
+	case call.UpdateFlagTypes != nil:
+		return s.decideUpdate(ctx, t, q, call.UpdateFlagTypes)
+	case call.CreateAttachment != nil:
+		return s.decideWrite(ctx, t, q, bugsNamed(call.CreateAttachment.Bugs))
+	case call.UpdateAttachments != nil:
+		return s.decideWrite(ctx, t, q, attachmentsNumbered(call.UpdateAttachments.IDs))
+	default:
+		return nil, errNoCall
+	}
 }
 
-// write sends a write to the one tracker that it belongs to. The reply is given
-// by send, which makes the call there; created takes what a reply says of new
-// objects.
-func (s *Switchover) write(ctx context.Context, w *write, created func(*mapping.Document) []object) (*mapping.Document, error) {
-	q := &w.question
-	q.caller, q.operation, q.write = &w.caller, w.call.Operation, true
-	t, made, leave, err := s.begin(ctx, q, func(t *table) ([]choice, error) { return w.decide(ctx, t, q) })
+// write sends a write to the one tracker that it belongs to. created takes what a
+// reply says of new objects.
+func (s *Switchover) write(
+	ctx context.Context, caller upstream.Caller, call upstream.Call, created func(*mapping.Document) []object,
+) (*mapping.Document, error) {
+	q := &question{caller: &caller, operation: call.Operation, write: true}
+	t, made, leave, err := s.begin(ctx, q, func(t *table) ([]choice, error) { return s.decideCall(ctx, t, q, &call) })
 	if err != nil {
 		s.countRefusal(q.operation, err)
 		return nil, err
@@ -76,12 +83,12 @@ func (s *Switchover) write(ctx context.Context, w *write, created func(*mapping.
 	defer leave()
 	to := made[0].side
 	s.count(t, q.operation, made[0])
-	answer := w.call.Make(ctx, s.trackers[to], w.caller)
+	answer := call.Make(ctx, s.trackers[to], caller)
 	if answer.Err == nil || !refused(answer.Err) {
 		s.remember(q, made, s.names[to], created, answer.Document)
 	}
 	if allCompared(made) {
-		s.show(ctx, w.caller, w.call, to, &answer)
+		s.show(ctx, caller, call, to, &answer)
 	}
 	return answer.Document, answer.Err
 }
@@ -141,12 +148,7 @@ func (s *Switchover) newAttachments(document *mapping.Document) []object {
 func (s *Switchover) CreateFlagType(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate,
 ) (mapping.FlagTypeCreated, error) {
-	document, err := s.write(ctx, &write{
-		caller: caller, call: upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request},
-		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
-			return s.decideCreate(ctx, t, q, &request)
-		},
-	}, nil)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request}, nil)
 	return mapping.FlagTypeCreated{Document: document}, err
 }
 
@@ -154,12 +156,7 @@ func (s *Switchover) CreateFlagType(
 func (s *Switchover) UpdateFlagTypes(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate,
 ) (mapping.FlagTypesUpdated, error) {
-	document, err := s.write(ctx, &write{
-		caller: caller, call: upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request},
-		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
-			return s.decideUpdate(ctx, t, q, &request)
-		},
-	}, nil)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request}, nil)
 	return mapping.FlagTypesUpdated{Document: document}, err
 }
 
@@ -167,12 +164,7 @@ func (s *Switchover) UpdateFlagTypes(
 func (s *Switchover) CreateAttachment(
 	ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate,
 ) (mapping.AttachmentsCreated, error) {
-	document, err := s.write(ctx, &write{
-		caller: caller, call: upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request},
-		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
-			return s.decideWrite(ctx, t, q, bugsNamed(request.Bugs))
-		},
-	}, s.newAttachments)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request}, s.newAttachments)
 	return mapping.AttachmentsCreated{Document: document}, err
 }
 
@@ -180,11 +172,6 @@ func (s *Switchover) CreateAttachment(
 func (s *Switchover) UpdateAttachments(
 	ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate,
 ) (mapping.AttachmentsUpdated, error) {
-	document, err := s.write(ctx, &write{
-		caller: caller, call: upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request},
-		decide: func(ctx context.Context, t *table, q *question) ([]choice, error) {
-			return s.decideWrite(ctx, t, q, attachmentsNumbered(request.IDs))
-		},
-	}, nil)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request}, nil)
 	return mapping.AttachmentsUpdated{Document: document}, err
 }
