@@ -15,16 +15,11 @@ const (
 
 // cold has a crowd ask for one key that nobody has, from one process and from two on one Redis.
 func cold(ctx context.Context, b *bench) error {
-	tracker, err := b.tracker(ctx)
+	front, stop, err := b.gatedTracker(ctx)
 	if err != nil {
 		return err
 	}
-	defer tracker.stop()
-	front, err := newGate(ctx, tracker.url("/"))
-	if err != nil {
-		return err
-	}
-	defer front.close()
+	defer stop()
 	front.delay.Store(int64(coldDelay))
 	redis, err := b.redis(ctx)
 	if err != nil {

@@ -15,16 +15,11 @@ const (
 
 // sick reads an expired entry while the tracker is sick in three ways.
 func sick(ctx context.Context, b *bench) error {
-	tracker, err := b.tracker(ctx)
+	front, stop, err := b.gatedTracker(ctx)
 	if err != nil {
 		return err
 	}
-	defer tracker.stop()
-	front, err := newGate(ctx, tracker.url("/"))
-	if err != nil {
-		return err
-	}
-	defer front.close()
+	defer stop()
 	portico, err := b.facade(ctx, facade{
 		name: "portico", tracker: "http://" + front.address + "/", redis: "embedded", level: "info",
 		cache: []string{"ttl: " + sickTTL.String(), "stale_while_revalidate: 0s", "stale_if_error: 1h"},

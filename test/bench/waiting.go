@@ -24,16 +24,11 @@ const (
 
 // waiting has a thousand clients wait for a slow tracker: all of them with a call under way, and most of them in the queue.
 func waiting(ctx context.Context, b *bench) error {
-	tracker, err := b.tracker(ctx)
+	front, stop, err := b.gatedTracker(ctx)
 	if err != nil {
 		return err
 	}
-	defer tracker.stop()
-	front, err := newGate(ctx, tracker.url("/"))
-	if err != nil {
-		return err
-	}
-	defer front.close()
+	defer stop()
 	front.slow = waitersTime
 	for _, calls := range []int{waiters, 64} {
 		if err := b.waitingFor(ctx, front, calls); err != nil {
