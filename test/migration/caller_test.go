@@ -16,7 +16,6 @@ type caller struct {
 	base string
 	key  string
 	// token, when it is set, is shown in place of the key: another credential of the same user.
-	token  string
 	http   *http.Client
 	random *rand.Rand
 
