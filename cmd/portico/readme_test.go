@@ -6,11 +6,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"portico/test/process"
 )
 
 // readmeCommands gives the commands of README.md's shell blocks, comments and
@@ -37,9 +38,9 @@ func readmeCommands(t *testing.T) []string {
 // buildPortico builds the program into a folder of the test.
 func buildPortico(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "portico")
-	if output, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+	program, err := process.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }

@@ -26,12 +26,19 @@ func build() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "portico")
-	out, err := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", binary, "portico/cmd/portico").CombinedOutput()
-	if err != nil {
+	return Build(dir)
+}
+
+// Build builds the program into a folder, with the flags that the Makefile builds it with, so that whoever has built it
+// before need not compile anything twice.
+func Build(dir string) (program string, err error) {
+	program = filepath.Join(dir, "portico")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", program, "portico/cmd/portico")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w: %s", err, out)
 	}
-	return binary, nil
+	return program, nil
 }
 
 // Main runs the tests of a package and takes away what was built for them. It is
