@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -204,5 +205,19 @@ func TestStabilize(t *testing.T) {
 		if err := (FlagTypes{Document: NewDocument([]byte(text))}).Stabilize(); err == nil {
 			t.Errorf("%s passes for flag types", text)
 		}
+	}
+}
+
+// TestLongSelection would not come to its end if a list took time by its square: nobody has shown who he is when a list is read.
+func TestLongSelection(t *testing.T) {
+	const many = 400_000
+	var ids, names strings.Builder
+	for n := range many {
+		fmt.Fprintf(&ids, "%d,%d,", n+1, n+1)
+		fmt.Fprintf(&names, `"n%d","n%d",`, n, n)
+	}
+	request, err := DecodeFlagTypeUpdate("1", members(t, `{"ids":[`+ids.String()+`1],"names":[`+names.String()+`"n0"]}`))
+	if err != nil || len(request.IDs) != many || len(request.Names) != many {
+		t.Errorf("%d ids and %d names: %v, want %d of each", len(request.IDs), len(request.Names), err, many)
 	}
 }

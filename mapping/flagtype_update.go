@@ -61,10 +61,11 @@ func (f *fields) selectIDs(request *FlagTypeUpdate) {
 			f.problems.add("ids", notNumeric("ids"))
 		case !ok:
 			f.problems.add("ids", noFlagType(text))
-		case !slices.Contains(request.IDs, id):
+		default:
 			request.IDs = append(request.IDs, id)
 		}
 	}
+	request.IDs = unique(request.IDs)
 }
 
 func (f *fields) selectNames(request *FlagTypeUpdate) {
@@ -73,10 +74,20 @@ func (f *fields) selectNames(request *FlagTypeUpdate) {
 		f.problems.add("names", missing("names"))
 	}
 	for _, name := range f.list("names", func() *Error { return wrongType("names", "an array of flag type names") }) {
-		if !slices.Contains(request.Names, name) {
-			request.Names = append(request.Names, name)
-		}
+		request.Names = append(request.Names, name)
 	}
+	request.Names = unique(request.Names)
+}
+
+// unique leaves out what stands in a list before. A list of a request may be as
+// long as its body, and is read before anybody knows the caller.
+func unique[T comparable](list []T) []T {
+	seen := make(map[T]struct{}, len(list))
+	return slices.DeleteFunc(list, func(item T) bool {
+		_, before := seen[item]
+		seen[item] = struct{}{}
+		return before
+	})
 }
 
 func hasNull(array jsontext.Value) (found bool) {
