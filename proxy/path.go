@@ -145,7 +145,11 @@ func isAttachmentCollection(path string) bool {
 
 // unescapeAll takes every well-formed escape off, slashes included.
 func unescapeAll(path string) string {
+	if !strings.Contains(path, "%") {
+		return path
+	}
 	var plain strings.Builder
+	plain.Grow(len(path))
 	for i := 0; i < len(path); i++ {
 		value, ok := escapedByte(path[i:])
 		if !ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 
 	"portico/proxy"
 )
@@ -58,6 +59,7 @@ type facade struct {
 
 // serve runs until ctx ends or a signal comes.
 func (f *facade) serve(ctx context.Context) error {
+	defer runtime.KeepAlive(heapFloor())
 	logger := newLogger(f.env.stderr, f.cfg.Log)
 	quietLibraries(logger)
 	f.lasting = newLasting()
