@@ -2,7 +2,7 @@ package main
 
 // floorBytes is how much more than without it may be allocated until the garbage
 // collector runs.
-const floorBytes = 16 << 20
+const floorBytes = 8 << 20
 
 // heapFloor gives memory that nobody touches, so that the system never provides
 // it. The garbage collector takes it for a part of the heap. What Portico keeps
