@@ -38,8 +38,8 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 	have := caller.Credentials
 	setIf(header, "Cookie", cookiesFor(call, have))
 	setIf(header, "Authorization", have.Authorization)
-	if dialect.HeaderCredentials && have.Bearer() != "" && have.Bearer() == have.APIKey {
-		return nil
+	if dialect.HeaderCredentials && have.Bearer() == have.APIKey {
+		have.APIKey = "" // it goes as it came; the other forms still count before it
 	}
 	if !dialect.HeaderCredentials && have.Bearer() != "" {
 		header.Del("Authorization")

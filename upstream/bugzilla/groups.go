@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -69,20 +70,32 @@ func groupNames(of account) []string {
 	return names
 }
 
-// planAccount plans the question for the caller's own account.
+// tokenUser is the user that a token is for. What has no number of a user or no
+// secret is no token for a tracker, which then looks at the next form of proof
+// (wire-facts.md section 1, Credentials).
+func tokenUser(token string) (id string, ok bool) {
+	id, secret, _ := strings.Cut(token, "-")
+	_, err := strconv.ParseUint(id, 10, 63)
+	return id, err == nil && secret != ""
+}
+
+// planAccount plans the question for the caller's own account, the one whose
+// proof the tracker looks at first: asked about any other, it would tell of
+// groups that the answers do not come from. A tracker that can say by itself who
+// is asking is never asked about a name.
 func planAccount(dialect mapping.Dialect, caller upstream.Caller) (Call, error) {
 	call := Call{Operation: mapping.OpFlagTypes, Method: http.MethodGet, Query: url.Values{}}
 	have := caller.Credentials
-	id, _, isToken := strings.Cut(have.Token, "-")
+	user, isToken := tokenUser(have.Token)
 	var err error
 	switch {
-	case have.Login != "" && have.Password != "":
-		call.Query.Set("names", have.Login)
-	case isToken:
-		call.Query.Set("ids", id)
 	case dialect.HeaderCredentials:
 		call.Path, err = resource(dialect, "whoami")
 		return call, err
+	case have.Login != "" && have.Password != "":
+		call.Query.Set("names", have.Login)
+	case isToken:
+		call.Query.Set("ids", user)
 	default:
 		return Call{}, errWhoIsIt
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,42 @@ func TestAuthorize(t *testing.T) {
 	authorize(mapping.BMO(), &Call{}, caller, query, header)
 	if header.Get("Authorization") != "Bearer T" || header.Get("X-BUGZILLA-API-KEY") != "" {
 		t.Errorf("a bearer token goes to bmo as %v", header)
+	}
+}
+
+// TestBearerBesideOtherForms keeps what counts before a key: the tracker must see it too.
+func TestBearerBesideOtherForms(t *testing.T) {
+	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K", Authorization: "Bearer K", Login: "l", Password: "p", Token: "8-t"}}
+	header := http.Header{}
+	authorize(mapping.BMO(), &Call{}, caller, url.Values{}, header)
+	got := []string{
+		header.Get("Authorization"), header.Get("X-BUGZILLA-API-KEY"),
+		header.Get("X-BUGZILLA-LOGIN"), header.Get("X-BUGZILLA-PASSWORD"), header.Get("X-BUGZILLA-TOKEN"),
+	}
+	if want := []string{"Bearer K", "", "l", "p", "8-t"}; !slices.Equal(got, want) {
+		t.Errorf("for bmo the headers are %v", header)
+	}
+}
+
+// TestAccountThatCounts asks for the groups of nobody but the one whose proof the tracker looks at.
+func TestAccountThatCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		dialect mapping.Dialect
+		have    upstream.Credentials
+		want    string
+	}{
+		"a login":                 {mapping.Bugzilla5(), upstream.Credentials{Login: "l", Password: "p", Token: "8-t", APIKey: "K"}, "/rest/user?include_fields=name%2Cgroups&names=l"},
+		"a login alone":           {mapping.Bugzilla5(), upstream.Credentials{Login: "l", Token: "8-t", APIKey: "K"}, "/rest/user?ids=8&include_fields=name%2Cgroups"},
+		"a token":                 {mapping.Bugzilla5(), upstream.Credentials{Token: "8-t", APIKey: "K"}, "/rest/user?ids=8&include_fields=name%2Cgroups"},
+		"a token without secret":  {mapping.Bugzilla5(), upstream.Credentials{Token: "8-", APIKey: "K"}, "?"},
+		"a token of nobody":       {mapping.Bugzilla5(), upstream.Credentials{Token: "x-y", APIKey: "K"}, "?"},
+		"a key":                   {mapping.Bugzilla5(), upstream.Credentials{APIKey: "K"}, "?"},
+		"a tracker that can tell": {mapping.BMO(), upstream.Credentials{Login: "l", Password: "p", Token: "8-t", APIKey: "K", Authorization: "Bearer K"}, "/rest/whoami?"},
+	} {
+		call, _ := planAccount(test.dialect, upstream.Caller{Credentials: test.have})
+		if got := call.Path + "?" + call.Query.Encode(); got != test.want {
+			t.Errorf("%s: asks %s, want %s", name, got, test.want)
+		}
 	}
 }
 
