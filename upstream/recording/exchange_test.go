@@ -58,7 +58,7 @@ func TestManyCallers(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for i := range 1<<10 + 2 { // 64 callers at a time
-		target := "/x?"
+		target := "/rest/x?"
 		for k := range 64 {
 			target += fmt.Sprintf("&api_key=%03x", i*64+k) // a short one is looked for in its place only
 		}

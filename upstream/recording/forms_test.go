@@ -23,6 +23,7 @@ type form struct {
 // parameterNames are what credentials are called in queries and bodies.
 var parameterNames = []string{
 	"api_key", "Bugzilla_api_key", "token", "Bugzilla_token", "password", "Bugzilla_password", "Bugzilla_logincookie",
+	"old_password", "new_password1", "matchpassword", "Bugzilla_api_key[]", "apiKey", "x-client-secret",
 }
 
 // forms are all ways of interface.md and clients.md, and what clients do beside them.

@@ -51,6 +51,7 @@ const (
 	payloadGone  = "its payload was left out"
 	looksFilled  = "it held text in the form of a placeholder"
 	tooManyNames = "there were too many callers to tell them apart"
+	pageInput    = "what is sent to pages of the tracker is not kept"
 )
 
 // Redactor takes credentials and addresses out of exchanges and puts placeholders in their place, equal ones for equal
@@ -75,6 +76,21 @@ func NewRedactor(maxData int) *Redactor {
 // Redact makes an exchange that may be kept. Whatever cannot be read is left out.
 func (r *Redactor) Redact(seen Seen) Exchange {
 	s := &sheet{redactor: r}
+	e := s.exchange(seen)
+	if slices.ContainsFunc(s.secrets, s.isShort) {
+		// The same may stand elsewhere, before the place by which it is known.
+		s.reason = ""
+		e = s.exchange(seen)
+	}
+	if s.flooded {
+		return Exchange{Name: e.Name, Operation: e.Operation, Unsendable: tooManyNames, Request: Request{Method: "GET", Path: "/" + hiddenText}}
+	}
+	s.sweep(&e)
+	return e
+}
+
+// exchange redacts each part of an exchange by what it is.
+func (s *sheet) exchange(seen Seen) Exchange {
 	e := Exchange{Name: seen.Name, Note: seen.Note, Operation: string(OperationOf(seen.Method, seen.Target))}
 	s.literal(seen.Target, string(seen.Body))
 	for _, values := range seen.Header {
@@ -87,10 +103,6 @@ func (r *Redactor) Redact(seen Seen) Exchange {
 		e.Response = s.response(seen)
 	}
 	e.Unsendable = reason
-	if s.flooded {
-		return Exchange{Name: e.Name, Operation: e.Operation, Unsendable: tooManyNames, Request: Request{Method: "GET", Path: "/" + hiddenText}}
-	}
-	s.sweep(&e)
 	return e
 }
 

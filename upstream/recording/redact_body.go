@@ -18,6 +18,9 @@ func (s *sheet) requestBody(seen Seen) []byte {
 		return nil
 	case seen.Body == nil:
 		return nil
+	case len(seen.Body) > 0 && isPage(seen.Target):
+		s.spoilt(pageInput)
+		return nil
 	}
 	clean, ok := s.body(seen.Header, seen.Body)
 	if !ok {
@@ -79,6 +82,8 @@ func (s *sheet) response(seen Seen) *Response {
 	case size == 0:
 	case seen.ContentCut > 0:
 		p.Size = size
+	case isText(kind) && isPage(seen.Target):
+		p.Size = size // it may hold tokens under names of any kind
 	case isText(kind):
 		clean, ok := s.body(seen.Answer, seen.Content)
 		if p.Body = clean; !ok {

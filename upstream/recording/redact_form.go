@@ -9,24 +9,36 @@ import (
 var (
 	// plainParameter are names that are names of something. Others may be a text in a form that was not recognised.
 	plainParameter = regexp.MustCompile(`^[\pL\pN_.\-\[\] ]*$`)
-	// pathCredential finds credentials that a client wrote into the path by mistake.
-	pathCredential = regexp.MustCompile(`(?i)((?:api_key|password|token)(?:=|%3D))([^&;/?#]+)`)
+	// pathCredential finds what might be credentials that a client wrote into the path by mistake.
+	pathCredential = regexp.MustCompile(`(?i)([^&;/?#=]+?)(=|%3D)([^&;/?#]+)`)
 	escapedBraces  = regexp.MustCompile(`%7B%7B((?:(?:caller|login|address)-(?:\d{1,7}|x)))%7D%7D`)
 )
 
 // hiddenText stands for what could not be read.
 const hiddenText = "unreadable"
 
-// target redacts path and query. What names another host before them is cut off.
-func (s *sheet) target(target string) string {
+// withoutHost cuts off what names a host before a path.
+func withoutHost(target string) string {
 	if _, rest, found := strings.Cut(target, "://"); found && !strings.HasPrefix(target, "/") {
 		_, path, _ := strings.Cut(rest, "/")
-		target = "/" + path
+		return "/" + path
+	}
+	return target
+}
+
+// target redacts path and query.
+func (s *sheet) target(target string) string {
+	target = withoutHost(target)
+	if isPage(target) {
+		return s.pageTarget(target)
 	}
 	path, query, found := strings.Cut(target, "?")
 	path = pathCredential.ReplaceAllStringFunc(path, func(piece string) string {
 		parts := pathCredential.FindStringSubmatch(piece)
-		return parts[1] + s.caller(unescaped(parts[2]))
+		if hidden, secret := s.hide(unescaped(parts[1]), unescaped(parts[3])); secret {
+			return parts[1] + parts[2] + hidden
+		}
+		return piece
 	})
 	if !found {
 		return path
@@ -79,6 +91,9 @@ func (s *sheet) pair(piece string) (clean string, good bool) {
 		return hiddenText, false
 	}
 	if !valued {
+		if s.isShort(name) {
+			return s.caller(name), true
+		}
 		return piece, true
 	}
 	if hidden, secret := s.hide(name, value); secret {

@@ -121,12 +121,20 @@ func (s *sheet) answerHeaders(from http.Header) map[string]string {
 		case key == "Set-Cookie":
 			kept["set-cookie"] = s.setCookies(from[name])
 		case key == "Location" || key == "Content-Location":
-			kept[strings.ToLower(key)] = s.target(from[name][0])
+			kept[strings.ToLower(key)] = s.location(from[name][0])
 		case slices.Contains(keptOfAnswers, key):
 			kept[strings.ToLower(key)] = strings.Join(from[name], ", ")
 		}
 	}
 	return kept
+}
+
+// location redacts an address in an answer. It may begin with another host, with or without a scheme.
+func (s *sheet) location(value string) string {
+	if strings.HasPrefix(value, "//") {
+		value = "http:" + value
+	}
+	return s.target(value)
 }
 
 func (s *sheet) setCookies(list []string) string {

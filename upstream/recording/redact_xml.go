@@ -82,6 +82,9 @@ func (w *xmlWalk) leave(at int64) {
 	last := len(w.open) - 1
 	done := w.open[last]
 	w.open = w.open[:last]
+	if content := string(w.words[done.from:]); done.name == "value" && w.isShort(content) {
+		w.cut(done.inside, at, w.caller(content))
+	}
 	if last > 0 && w.open[last-1].name == "member" {
 		member, content := &w.open[last-1], string(w.words[done.from:])
 		switch done.name {
@@ -108,13 +111,17 @@ func (w *xmlWalk) member(m xmlElement) {
 		default:
 			continue
 		}
-		// Members inside of this one ended before, and go with it.
-		for len(w.cuts) > 0 && w.cuts[len(w.cuts)-1].begin >= m.begin {
-			w.cuts = w.cuts[:len(w.cuts)-1]
-		}
-		w.cuts = append(w.cuts, cut{m.begin, m.end, "<string>" + hidden + "</string>"})
+		w.cut(m.begin, m.end, hidden)
 		return
 	}
+}
+
+// cut notes what comes in place of a value. Whatever was noted inside of it ended before, and goes with it.
+func (w *xmlWalk) cut(begin, end int64, hidden string) {
+	for len(w.cuts) > 0 && w.cuts[len(w.cuts)-1].begin >= begin {
+		w.cuts = w.cuts[:len(w.cuts)-1]
+	}
+	w.cuts = append(w.cuts, cut{begin, end, "<string>" + hidden + "</string>"})
 }
 
 // result is the text with the changes.
