@@ -79,9 +79,10 @@ func tellCounts(w io.Writer, out string, counts recording.Counts) {
 	fmt.Fprintf(w, "%d exchanges are in %s; %d of them cannot be made again, and say why.\n", counts.Written, out, counts.Unsendable)
 	for _, reason := range slices.Sorted(maps.Keys(counts.Dropped)) {
 		fmt.Fprintf(w, "%d were dropped: %s.\n", counts.Dropped[reason], map[string]string{
-			"queue":  "too many were waiting to be written",
-			"memory": "those that were waiting took too much memory",
-			"write":  "the file could not be written",
+			"aborted": "their answers broke off",
+			"queue":   "too many were waiting to be written",
+			"memory":  "those that were waiting took too much memory",
+			"write":   "the file could not be written",
 		}[reason])
 	}
 }

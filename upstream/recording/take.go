@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -15,11 +16,16 @@ type take struct {
 	http.ResponseWriter
 	tape *Tape
 	seen Seen
-	in   copied
-	out  copied
 	// length is that of the request's body as announced, -1 when it was not.
 	length int64
-	whole  bool
+
+	// mu guards what follows: net/http may go on to read a request's body when the handler is done with it.
+	mu    sync.Mutex
+	in    copied
+	out   copied
+	whole bool
+	// ended tells that nothing is copied any more.
+	ended bool
 }
 
 // begin looks at the beginning of a request.
@@ -54,11 +60,27 @@ type overheard struct {
 // Read implements io.Reader.
 func (o *overheard) Read(p []byte) (int, error) {
 	n, err := o.ReadCloser.Read(p)
-	o.take.in.add(p[:n])
-	if errors.Is(err, io.EOF) {
-		o.take.whole = true
-	}
+	o.take.read(p[:n], errors.Is(err, io.EOF))
 	return n, err
+}
+
+// read copies a piece of the request's body, which may be the last one.
+func (k *take) read(p []byte, last bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.ended {
+		k.in.add(p)
+		k.whole = k.whole || last
+	}
+}
+
+// wrote copies a piece of the answer's body.
+func (k *take) wrote(p []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.ended {
+		k.out.add(p)
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -75,7 +97,7 @@ func (k *take) Write(p []byte) (int, error) {
 		k.WriteHeader(http.StatusOK)
 	}
 	n, err := k.ResponseWriter.Write(p)
-	k.out.add(p[:n])
+	k.wrote(p[:n])
 	return n, err
 }
 
@@ -85,8 +107,11 @@ func (k *take) Flush() { _ = http.NewResponseController(k.ResponseWriter).Flush(
 // Unwrap lets http.ResponseController through.
 func (k *take) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
-// finish puts together what was seen.
+// finish ends the copying and puts together what was seen.
 func (k *take) finish() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
 	k.seen.Body, k.seen.BodyCut = k.in.text, k.in.cut()
 	if k.seen.Body == nil && slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, k.seen.Method) {
 		k.seen.Body = []byte{}
@@ -103,8 +128,18 @@ func (k *take) finish() {
 	}
 }
 
-// release gives the memory back.
+// finished tells whether the handler came to its end.
+func (k *take) finished() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ended
+}
+
+// release gives the memory back, and takes no more of it.
 func (k *take) release() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
 	k.in.release()
 	k.out.release()
 }

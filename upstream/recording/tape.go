@@ -52,7 +52,7 @@ type Tape struct {
 type Counts struct {
 	// Written are in the file, Unsendable of them without what it takes to make them again.
 	Written, Unsendable int
-	// Dropped are not, by reason: queue, memory, write.
+	// Dropped are not, by reason: aborted, queue, memory, write.
 	Dropped map[string]int
 }
 
@@ -67,15 +67,14 @@ func NewTape(o TapeOptions) *Tape {
 // Over puts the tape before a handler.
 func (t *Tape) Over(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		one, handed := t.begin(w, r), false
-		defer func() {
-			if !handed {
+		one := t.begin(w, r)
+		defer func() { // also when the handler breaks the answer off, which it does with a panic
+			if !t.hand(one) {
 				one.release()
 			}
 		}()
 		next.ServeHTTP(one, one.request(r))
 		one.finish()
-		handed = t.hand(one)
 	})
 }
 
@@ -84,6 +83,9 @@ func (t *Tape) hand(one *take) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
+	case !one.finished():
+		t.counts.Dropped["aborted"]++
+		return false
 	case one.out.refused || one.in.refused:
 		t.counts.Dropped["memory"]++
 		return false
