@@ -61,6 +61,7 @@ const (
 	skipNotOnly  = "not asked for by --only"
 	skipNoAnswer = "its answer is not recorded"
 	skipNoKey    = "nothing is known for "
+	skipDepends  = "its answer depends on a request that was not made"
 )
 
 // Play makes the requests of exchanges in their order and compares the answers. next gives the exchanges and io.EOF at the
@@ -92,6 +93,7 @@ type player struct {
 	tallies  map[mapping.Operation]*state.Tally
 	findings map[string]*state.Finding
 	uses     map[string]*state.RuleUse
+	lacking  lack
 	// resettable tells the trackers whose data can be put back.
 	resettable map[string]bool
 }
@@ -140,8 +142,8 @@ func (p *player) all(ctx context.Context, next func() (Exchange, error)) error {
 
 // one plays one exchange; the error is that of ctx.
 func (p *player) one(ctx context.Context, e Exchange) error {
-	if e.Reset && p.options.Writes {
-		p.reset(ctx)
+	if e.Reset && (!p.options.Writes || p.reset(ctx)) {
+		p.lacking = lack{}
 	}
 	operation := OperationOf(e.Request.Method, e.Request.Path)
 	reason := p.refusal(e, operation)
@@ -151,7 +153,12 @@ func (p *player) one(ctx context.Context, e Exchange) error {
 	} else if err != nil && reason == "" {
 		reason = err.Error()
 	}
+	// Two trackers that are asked the same lack the same.
+	if reason == "" && p.options.Against == "" && p.lacking.touches(e.Request, operation) {
+		reason = skipDepends
+	}
 	if reason != "" {
+		p.lacking.leave(e, reason)
 		p.skipped[reason]++
 		return ctx.Err()
 	}
@@ -189,15 +196,19 @@ func (p *player) wanted(e Exchange) bool {
 	})
 }
 
-// reset puts the data of reference trackers back.
-func (p *player) reset(ctx context.Context) {
+// reset puts the data of reference trackers back, and tells whether it is that of the recording now.
+func (p *player) reset(ctx context.Context) bool {
+	back := true
 	for _, base := range p.bases() {
 		if !p.resettable[base] {
 			p.skipped["the data of a tracker that is no reference tracker cannot be put back"]++
+			back = false
 			continue
 		}
-		_, _ = p.send(ctx, base, Request{Method: http.MethodPost, Path: "/_tracker/reset", Body: []byte{}}) // what follows tells
+		_, err := p.send(ctx, base, Request{Method: http.MethodPost, Path: "/_tracker/reset", Body: []byte{}}) // what follows tells
+		back = back && err == nil
 	}
+	return back
 }
 
 // result puts together what was found.

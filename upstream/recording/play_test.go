@@ -176,7 +176,8 @@ func TestPlayUnreachable(t *testing.T) {
 	}
 	server, base := reference(t, tracker.Options{Seed: tracker.SeedDemo})
 	server.SetFaults([]tracker.Fault{{Op: "attachment.*", Kind: tracker.FaultResetBefore}})
-	if result := play(t, taken(t), recording.PlayOptions{Tracker: base}); !strings.Contains(describe(result.Report), "failure failure") {
+	list := taken(t)
+	if result := play(t, list, recording.PlayOptions{Tracker: base, Values: keys(list)}); !strings.Contains(describe(result.Report), "failure failure") {
 		t.Errorf("found\n%s", describe(result.Report))
 	}
 }
