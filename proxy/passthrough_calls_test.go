@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"portico/mapping"
@@ -101,15 +102,27 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		{"/jsonrpc.cgi", `{"method":"FlagType.get","params":[{"text":"FlagType.update","method":"FlagType.update"}]}`, false},
 		{"/jsonrpc.cgi", `{"method":"Bug.get","method2":"FlagType.update"}`, false},
 		{"/jsonrpc.cgi", `{"method": FlagType.update`, true},
-		{"/jsonrpc.cgi", `{{{`, false},
+		{"/jsonrpc.cgi", `{{{`, true},
+		{"/jsonrpc.cgi", `{}`, false},
+		{"/jsonrpc.cgi", "{\"method\":\"Bug.update\",\"params\":[{\"summary\":\"\xff\"}]}", false},
+		{"/jsonrpc.cgi/", `{"method":"FlagType.update"}`, true},
+		{"/jsonrpc.cgi", `{"x":"` + big + `","method":"FlagType.update"}`, true},
+		{"/jsonrpc.cgi", `{"method":"Bug.get","x":"` + big + `","method":"FlagType.update"}`, true},
 		{"/jsonrpc.cgi", `{"method":"FlagType.update","x":"` + big + `"}`, true},
 		{"/xmlrpc.cgi", call("FlagType.create"), true},
 		{"/xmlrpc.cgi", call(" Flag&#84;ype.update\n"), true},
 		{"/xmlrpc.cgi", call("Bug.add_attachment"), false},
 		{"/xmlrpc.cgi", "<methodCall><methodName>FlagType.update", true},
-		{"/xmlrpc.cgi", "not XML", false},
+		{"/xmlrpc.cgi", "not XML", true},
+		{"/xmlrpc.cgi/", call("FlagType.update"), true},
+		{"/xmlrpc.cgi/more/of%2Fit", call("FlagType.update"), true},
+		{"/xmlrpc.cgi/", call("Bug.get"), false},
+		{"/xmlrpc.cgi", "<!--" + big + "-->" + call("FlagType.update"), true},
+		{"/xmlrpc.cgi", "\xff\xfe<\x00m\x00", true},
+		{"/xmlrpc.cgi.bak", call("FlagType.update"), false},
 		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
 		{"/editflagtypes.cgi", "action=update&id=1", true},
+		{"/editflagtypes.cgi/x", "action=update&id=1", true},
 		{"/rest/bug", `{"method":"FlagType.update"}`, false},
 	} {
 		order = nil
@@ -123,6 +136,24 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		}
 		if !slices.Equal(order, want) {
 			t.Errorf("%s %.80s: %v, want %v", c.path, c.body, order, want)
+		}
+	}
+}
+
+// The page of flag types takes what its links ask for like what its forms do.
+func TestThePageOfFlagTypesIsAnnounced(t *testing.T) {
+	var announced atomic.Int64
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.FlagTypesChanging = func(context.Context) { announced.Add(1) }
+	})
+	for path, want := range map[string]int64{
+		"/editflagtypes.cgi": 0, "/editflagtypes.cgi?action=delete&id=1": 2, "/editflagtypes.cgi/?id=1;%61ction=delete": 2,
+		"/show_bug.cgi?action=delete": 0, "/jsonrpc.cgi?method=FlagType.get": 0,
+	} {
+		announced.Store(0)
+		ask(t, "GET", base+path, "")
+		if got := announced.Load(); got != want {
+			t.Errorf("GET %s: announced %d times, want %d", path, got, want)
 		}
 	}
 }

@@ -5,64 +5,66 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"net/http"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"portico/mapping"
 )
 
-// callLimit is the size up to which calls of the older interfaces are looked into. Longer ones carry attachments; a call
-// that changes flag types is never so long.
+// callLimit is how much of a call of the older interfaces is looked at. Longer ones carry attachments.
 const callLimit = 1 << 20
 
-// mayChangeFlagTypes tells the paths, besides those of REST, where flag types can be changed: the two older interfaces, and
-// the page that administrators use.
-func mayChangeFlagTypes(path string) bool {
-	switch path {
-	case "/jsonrpc.cgi", "/xmlrpc.cgi", "/editflagtypes.cgi":
-		return true
-	default:
-		return false
-	}
+// The scripts, besides that of REST, with which flag types can be changed: the two older interfaces, and the page that
+// administrators use.
+const (
+	scriptJSONRPC   = "jsonrpc.cgi"
+	scriptXMLRPC    = "xmlrpc.cgi"
+	scriptFlagTypes = "editflagtypes.cgi"
+)
+
+// scriptOf gives the script that a tracker runs for a decoded path. What follows it in the path means nothing to it.
+func scriptOf(decoded string) string {
+	script, _, _ := strings.Cut(path.Clean("/" + decoded)[1:], "/")
+	return script
 }
 
-// changesFlagTypes tells whether a call may change flag types. A call that cannot be read counts if it names such a
-// method at all: the tracker might understand it better.
-func changesFlagTypes(path string, body []byte, whole bool) bool {
-	if path == "/editflagtypes.cgi" {
-		return true
-	}
-	methods, err := []string(nil), error(nil)
-	switch {
-	case !whole:
-		err = errors.New("too long")
-	case path == "/jsonrpc.cgi":
-		methods, err = jsonMethods(body)
-	default:
-		methods, err = xmlMethod(body)
-	}
-	if err != nil {
-		return bytes.Contains(body, []byte("FlagType.create")) || bytes.Contains(body, []byte("FlagType.update"))
-	}
-	for _, method := range methods {
-		if method == "FlagType.create" || method == "FlagType.update" {
+// carriesCall tells the requests whose bodies say whether they change flag types.
+func carriesCall(r *http.Request) bool {
+	script := scriptOf(r.URL.Path)
+	return !isReading(r.Method) && (script == scriptJSONRPC || script == scriptXMLRPC)
+}
+
+// isFlagTypePage tells the requests to the page of administrators that may change flag types. It takes its links for forms.
+func isFlagTypePage(r *http.Request) bool {
+	return scriptOf(r.URL.Path) == scriptFlagTypes && (!isReading(r.Method) || r.URL.RawQuery != "")
+}
+
+// callChangesFlagTypes tells whether a call may change flag types. One whose method is not found counts: the tracker might
+// find it.
+func callChangesFlagTypes(script string, body []byte, whole bool) bool {
+	var methods []string
+	if script == scriptXMLRPC {
+		if methods = xmlMethods(body); len(methods) == 0 {
+			return true
+		}
+	} else {
+		if !whole {
+			return true // of members that come twice the last one counts, which may be in the rest
+		}
+		var err error
+		if methods, err = jsonMethods(body); err != nil {
 			return true
 		}
 	}
-	return false
+	return slices.Contains(methods, "FlagType.create") || slices.Contains(methods, "FlagType.update")
 }
 
 // jsonMethods gives the methods of a JSON-RPC call, or of a list of calls.
 func jsonMethods(body []byte) ([]string, error) {
-	text, blobs, err := mapping.Split(nil, bytes.NewReader(body), mapping.SplitOptions{Tolerant: true, Depths: []int{-1}})
-	if err != nil {
-		return nil, err
-	}
-	if err := mapping.CloseBlobs(blobs); err != nil {
-		return nil, err
-	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	// Trackers take what is no UTF-8 for Latin-1 (wire-facts.md, section 1), and members that come twice.
+	decoder := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var methods []string
 	for {
 		token, err := decoder.ReadToken()
@@ -82,22 +84,25 @@ func jsonMethods(body []byte) ([]string, error) {
 	}
 }
 
-// xmlMethod gives the method of an XML-RPC call, which stands before its parameters.
-func xmlMethod(body []byte) ([]string, error) {
+// xmlMethods gives the methods of an XML-RPC call, of which there should be one, before its parameters. It reads as far as
+// there is XML.
+func xmlMethods(body []byte) []string {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	// Names of methods are ASCII, so what the other characters mean does not matter.
 	decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
+	var methods []string
 	for {
 		token, err := decoder.Token()
 		if err != nil {
-			return nil, err
+			return methods
 		}
 		start, ok := token.(xml.StartElement)
 		if !ok || start.Name.Local != "methodName" {
 			continue
 		}
 		var name string
-		err = decoder.DecodeElement(&name, &start)
-		return []string{strings.TrimSpace(name)}, err
+		if decoder.DecodeElement(&name, &start) == nil {
+			methods = append(methods, strings.TrimSpace(name))
+		}
 	}
 }

@@ -22,13 +22,14 @@ func (s *Server) withBody(r *http.Request) (*http.Request, error) {
 	r = r.WithContext(context.WithValue(r.Context(), passingKey{}, on))
 	body := r.Body
 	r.Body = &clientBody{Reader: boundedBody(body, limit), Closer: body, failed: &on.failed}
-	if r.Method == http.MethodPost && mayChangeFlagTypes(r.URL.Path) {
+	on.changesFlagTypes = isFlagTypePage(r)
+	if carriesCall(r) {
 		head, err := io.ReadAll(io.LimitReader(r.Body, callLimit+1))
 		if err != nil {
 			return nil, err
 		}
 		whole := len(head) <= callLimit
-		on.changesFlagTypes = changesFlagTypes(r.URL.Path, head, whole)
+		on.changesFlagTypes = callChangesFlagTypes(scriptOf(r.URL.Path), head, whole)
 		r.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), body}
 		if whole {
 			r.ContentLength, r.TransferEncoding = int64(len(head)), nil

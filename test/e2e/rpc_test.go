@@ -23,11 +23,17 @@ func remoteWrites(key string) map[string]ask {
 	post := func(path, kind, body string) ask {
 		return ask{method: http.MethodPost, path: path, body: body, header: http.Header{"Content-Type": {kind}}}
 	}
+	update := xmlCall("FlagType.update", xmlKey+ids+xmlMember("description", "<string>remote</string>"))
+	long := strings.Repeat("padding ", 400_000)
 	padding := "<!-- " + strings.Repeat("padding ", 150_000) + " -->"
 	return map[string]ask{
 		"XML-RPC create": post("/xmlrpc.cgi", "text/xml", xmlCall("FlagType.create", xmlKey+
 			xmlMember("name", "<string>remote</string>")+xmlMember("description", "d"))),
-		"XML-RPC update": post("/xmlrpc.cgi", "text/xml", xmlCall("FlagType.update", xmlKey+ids+xmlMember("description", "<string>remote</string>"))),
+		"XML-RPC update":               post("/xmlrpc.cgi", "text/xml", update),
+		"XML-RPC with more of a path":  post("/xmlrpc.cgi/", "text/xml", update),
+		"XML-RPC with its method late": post("/xmlrpc.cgi", "text/xml", strings.Replace(update, "<methodCall>", "<!-- "+long+"--><methodCall>", 1)),
+		"JSON-RPC with its method late": post("/jsonrpc.cgi", "application/json",
+			`{"x":"`+long+`","params":[{"Bugzilla_api_key":"`+key+`","ids":[1],"description":"remote"}],"id":1,"method":"FlagType.update"}`),
 		"XML-RPC in another encoding": post("/xmlrpc.cgi", "text/xml; charset=iso-8859-1",
 			strings.Replace(xmlCall("\n FlagType.update \n", xmlKey+ids+xmlMember("description", "<string>remote</string>")),
 				"<?xml version='1.0'?>", `<?xml version="1.0" encoding="ISO-8859-1"?>`, 1)),
