@@ -93,6 +93,7 @@ func TestStaleIfError(t *testing.T) {
 		"refused":  always(errRefused),
 		"status":   always(&mapping.Error{Code: 100500, Status: 500, Message: "the tracker fails"}),
 		"overload": always(&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonOverload}),
+		"spare me": always(&mapping.Error{Code: 200429, Status: 429, Reason: mapping.ReasonWebServer}),
 		"unknown":  always(errors.New("something else")),
 		"hung":     hung,
 	}

@@ -77,7 +77,7 @@ func marks(value any) string {
 }
 
 // didNothing tells whether a write that failed surely changed nothing: it was
-// never sent, or the tracker did not let the caller in.
+// never sent, or the tracker or a web server before it did not let the caller in.
 func didNothing(err error) bool {
 	var e *mapping.Error
 	if !errors.As(err, &e) || e.Unknown {
@@ -87,7 +87,8 @@ func didNothing(err error) bool {
 		return isCredentialCode(e.Code)
 	}
 	switch e.Reason {
-	case mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive:
+	case mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive,
+		mapping.ReasonTooLarge, mapping.ReasonWebServer:
 		return true
 	}
 	return false

@@ -101,6 +101,8 @@ func surelyNothing() map[string]error {
 		"unreachable":     errRefused,
 		"breaker open":    &mapping.Error{Code: mapping.CodeUnavailable, Status: 503, Reason: mapping.ReasonBreakerOpen},
 		"overload":        &mapping.Error{Code: mapping.CodeUnavailable, Status: 503, Reason: mapping.ReasonOverload},
+		"web server":      &mapping.Error{Code: mapping.CodeURILong, Status: 414, Reason: mapping.ReasonWebServer},
+		"too large":       &mapping.Error{Code: mapping.CodeURILong, Status: 414, Reason: mapping.ReasonTooLarge},
 		"not expressible": &mapping.Error{Code: mapping.CodeUnsupported, Status: 501, Reason: mapping.ReasonInexpressive},
 		"made-up key":     errBadKey,
 		"wrapped":         fmt.Errorf("writing: %w", errRefused),

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"portico/mapping"
@@ -187,8 +188,9 @@ func (c *Cache) direct(
 	return reply, err
 }
 
-// isSickness tells whether an error means that the tracker could not answer. All
-// that is no error of the contract is a failure, too.
+// isSickness tells whether an error means that the tracker could not answer, or
+// wants to be spared, which an old answer does best. All that is no error of the
+// contract is a failure, too.
 func isSickness(err error) bool {
 	var e *mapping.Error
 	if !errors.As(err, &e) {
@@ -199,7 +201,7 @@ func isSickness(err error) bool {
 		mapping.ReasonOverload, mapping.ReasonBadAnswer, mapping.ReasonInternal:
 		return true
 	}
-	return e.Status >= 500
+	return e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
 }
 
 // isRefusal tells whether an error is an answer.

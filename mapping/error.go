@@ -3,6 +3,7 @@ package mapping
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -65,6 +66,7 @@ const (
 	ReasonOverload     Reason = "overload"
 	ReasonSwitchover   Reason = "switchover"
 	ReasonBadAnswer    Reason = "bad-answer"
+	ReasonWebServer    Reason = "web-server"
 	ReasonCanceled     Reason = "canceled"
 	ReasonInternal     Reason = "internal"
 )
@@ -132,6 +134,13 @@ func StatusOf(code int) int {
 	default:
 		return http.StatusBadRequest
 	}
+}
+
+// RefusedByServer makes the error for an answer of status 4xx that is a page rather than the tracker's own error: a web server
+// or a gateway before the tracker has refused the request, and nothing was done.
+func RefusedByServer(status int) *Error {
+	message := fmt.Sprintf("A web server before the tracker refused this request: %d %s", status, http.StatusText(status))
+	return &Error{Code: 200000 + status, Status: status, Message: strings.TrimSpace(message) + ".", Reason: ReasonWebServer}
 }
 
 // Refuse makes the error of a request that Portico refuses before the tracker

@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
-	"portico/upstream/transport"
 )
 
 const (
@@ -23,18 +22,12 @@ const (
 	errorSize = 1 << 20
 )
 
-// badAnswer says what was wrong with an answer that is not the tracker's JSON.
-type badAnswer struct{ text string }
-
-// Error implements error.
-func (e *badAnswer) Error() string { return e.text }
-
 // answer turns a response into a document, or into the tracker's own error. It
 // closes the body unless a document streams it.
 func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document, error) {
 	document, err := c.read(call, response)
-	if _, ok := errors.AsType[*badAnswer](err); ok {
-		transport.Fail(response.Body, err)
+	if page, ok := errors.AsType[*badAnswer](err); ok {
+		err = misunderstood(response, page)
 	}
 	if said, ok := errors.AsType[*mapping.Error](err); ok {
 		said.RetryAfter = retryAfter(response.Header)
@@ -82,14 +75,14 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 		return &mapping.Document{NotModified: true}, response.Body.Close()
 	}
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		return nil, &badAnswer{"the tracker answered with a redirect"}
+		return nil, bad("the tracker answered with a redirect")
 	}
 	head, whole, err := readHead(response.Body, headSize)
 	if err != nil {
 		return nil, err
 	}
 	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) == 0 || first[0] != '{' {
-		return nil, &badAnswer{"the tracker's answer is not a JSON object"}
+		return nil, bad("the tracker's answer is not a JSON object")
 	}
 	switch {
 	case call.RPC != "":
@@ -110,22 +103,20 @@ func readHead(body io.Reader, limit int64) (head []byte, whole bool, err error) 
 	return buffer.Bytes(), n < limit, err
 }
 
-// wholeAnswer judges an answer that has arrived completely.
+// wholeAnswer judges an answer that has arrived completely. A bad one stays open, for the breaker hears nothing of a
+// closed one any more.
 func wholeAnswer(operation mapping.Operation, text []byte, response *http.Response) (*mapping.Document, error) {
-	if err := response.Body.Close(); err != nil {
-		return nil, err
-	}
 	members, err := mapping.ParseMembers(text)
 	if err != nil {
-		return nil, &badAnswer{"the tracker's answer is not valid JSON"}
+		return nil, bad("the tracker's answer is not valid JSON")
 	}
 	if failed := trackerError(members, response.StatusCode); failed != nil {
 		return nil, failed
 	}
 	if !holdsDue(operation, members) {
-		return nil, &badAnswer{"the tracker's answer does not hold what was asked for"}
+		return nil, bad("the tracker's answer does not hold what was asked for")
 	}
-	return mapping.NewDocument(text), nil
+	return mapping.NewDocument(text), response.Body.Close()
 }
 
 // holdsDue tells whether a success has the members that its operation is about (wire-facts.md sections 2 to 7). An
@@ -156,12 +147,12 @@ func longError(head []byte, response *http.Response) error {
 	}
 	members, err := mapping.ParseMembers(append(head, rest...))
 	if err != nil || !whole {
-		return &badAnswer{"the tracker's error is not valid JSON or too long"}
+		return bad("the tracker's error is not valid JSON or too long")
 	}
 	if failed := trackerError(members, response.StatusCode); failed != nil {
 		return failed
 	}
-	return &badAnswer{"the tracker's answer begins as an error and is none"}
+	return bad("the tracker's answer begins as an error and is none")
 }
 
 // startsAsError tells from the first member name whether an answer is an error.
@@ -194,7 +185,7 @@ func trackerError(members mapping.Members, status int) error {
 	code, haveCode := mapping.Int(members.Get("code"))
 	message, haveMessage := mapping.Text(members.Get("message"))
 	if !haveCode && !haveMessage {
-		return &badAnswer{"the tracker answered with an error status and no error body"}
+		return bad("the tracker answered with an error status and no error body")
 	}
 	if status < 400 {
 		status = mapping.StatusOf(int(code))
@@ -213,7 +204,7 @@ func (c *Client) unwrap(call *Call, head []byte, response *http.Response) (*mapp
 	}
 	members, err := mapping.ParseMembers(text)
 	if err != nil {
-		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer is not an object"}, document.Close())
+		return nil, errors.Join(bad("the tracker's JSON-RPC answer is not an object"), document.Close())
 	}
 	if failure := members.Get("error"); failure.Kind() == '{' {
 		return nil, errors.Join(rpcError(failure), document.Close())
@@ -224,7 +215,7 @@ func (c *Client) unwrap(call *Call, head []byte, response *http.Response) (*mapp
 	result := members.Get("result")
 	inner, err := mapping.ParseMembers(result)
 	if err != nil || !holdsDue(call.Operation, inner) {
-		return nil, errors.Join(&badAnswer{"the tracker's JSON-RPC answer has no result of this kind"}, document.Close())
+		return nil, errors.Join(bad("the tracker's JSON-RPC answer has no result of this kind"), document.Close())
 	}
 	return document, document.Replace(result)
 }
@@ -234,7 +225,7 @@ func (c *Client) unwrap(call *Call, head []byte, response *http.Response) (*mapp
 func rpcError(object jsontext.Value) error {
 	members, err := mapping.ParseMembers(object)
 	if err != nil {
-		return &badAnswer{"the tracker's JSON-RPC error is not an object"}
+		return bad("the tracker's JSON-RPC error is not an object")
 	}
 	code, _ := mapping.Int(members.Get("code"))
 	message, _ := mapping.Text(members.Get("message"))

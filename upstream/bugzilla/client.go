@@ -166,7 +166,7 @@ func (c *Client) stabilize(document *mapping.Document) error {
 		return failure(&call, err)
 	}
 	if err := (mapping.FlagTypes{Document: document}).Stabilize(); err != nil {
-		unusable := &badAnswer{"the tracker's answer holds no flag types: " + err.Error()}
+		unusable := bad("the tracker's answer holds no flag types: " + err.Error())
 		return failure(&call, errors.Join(unusable, document.Close()))
 	}
 	document.Cookies = nil

@@ -70,6 +70,12 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
 		{"redirect", 302, `{}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
 		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"page of a web server", 414, `<html>`, mapping.CodeURILong, 414, mapping.ReasonWebServer, false},
+		{"page that asks for a login", 401, `<html>`, 200401, 401, mapping.ReasonWebServer, false},
+		{"refusal without a word", 400, ``, 200400, 400, mapping.ReasonWebServer, false},
+		{"gateway's JSON", 404, `{"detail":"none"}`, 200404, 404, mapping.ReasonWebServer, false},
+		{"long page", 413, `<html>` + long, mapping.CodeTooLarge, 413, mapping.ReasonWebServer, false},
+		{"cut error", 404, `{"error":true,"code":51,`, 200404, 404, mapping.ReasonWebServer, false},
 		{"gateway's error", 504, `{"error":true,"code":1,"message":"m"}`, 1, 504, "", true},
 		{"no flag types", 200, `{"bug":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false},
 	} {

@@ -43,6 +43,11 @@ func classify(err error) *mapping.Error {
 		failed.RetryAfter = known.RetryAfter
 		return failed
 	}
+	if page, ok := errors.AsType[*badAnswer](err); ok && page.unavailable > 0 {
+		failed := own(mapping.CodeUnavailable, mapping.ReasonBadAnswer, "The tracker says that it is not available at the moment.")
+		failed.RetryAfter = page.unavailable
+		return failed
+	}
 	switch {
 	case isBadAnswer(err):
 		return own(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer could not be understood.")
@@ -86,8 +91,9 @@ func own(code int, reason mapping.Reason, message string) *mapping.Error {
 }
 
 // markUnknown says of a write that nobody knows whether it happened, and how to
-// find out. It is never repeated here, for it might then happen twice.
+// find out. It is never repeated here, for it might then happen twice, and nobody is told when to repeat it either.
 func markUnknown(failed *mapping.Error, advice string) {
+	failed.RetryAfter = 0
 	failed.Code, failed.Status, failed.Unknown = mapping.CodeTimeout, mapping.StatusOf(mapping.CodeTimeout), true
 	failed.Message = "The tracker got this request, but its answer was lost: it may have been carried out or not. " + advice
 }

@@ -38,7 +38,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	n += start
 	switch {
 	case err == io.EOF && !g.scan.closed():
-		cut := &badAnswer{"the tracker's answer ends in the middle of its JSON"}
+		cut := bad("the tracker's answer ends in the middle of its JSON")
 		transport.Fail(g.body, cut)
 		return 0, cut
 	case err == io.EOF:

@@ -33,7 +33,7 @@ func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (m
 		return mapping.Place{}, err
 	}
 	if len(answer.Bugs) != 1 || answer.Bugs[0].ID == 0 || answer.Bugs[0].Product == "" {
-		return mapping.Place{}, failure(&call, &badAnswer{"the tracker's answer does not tell where the bug belongs"})
+		return mapping.Place{}, failure(&call, bad("the tracker's answer does not tell where the bug belongs"))
 	}
 	bug := answer.Bugs[0]
 	return mapping.Place{Bug: bug.ID, Product: bug.Product, Component: bug.Component}, nil
@@ -100,7 +100,7 @@ func (c *Client) decode(call *Call, document *mapping.Document, answer any) erro
 		return failure(call, err)
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		unusable := &badAnswer{"the tracker's answer is not what was asked for: " + err.Error()}
+		unusable := bad("the tracker's answer is not what was asked for: " + err.Error())
 		return failure(call, errors.Join(unusable, document.Close()))
 	}
 	return document.Close()

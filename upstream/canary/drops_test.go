@@ -123,6 +123,7 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 		{"timeout", t.Context(), sides, failed(mapping.ReasonTimeout), canary.DropAnsweredFailed},
 		{"unreachable", t.Context(), sides, failed(mapping.ReasonUnreachable), canary.DropAnsweredFailed},
 		{"bad answer", t.Context(), sides, failed(mapping.ReasonBadAnswer), canary.DropAnsweredFailed},
+		{"web server", t.Context(), sides, failed(mapping.ReasonWebServer), canary.DropAnsweredFailed},
 		{"refused", t.Context(), sides, failed(mapping.ReasonInvalid), canary.DropOwnError},
 		{"canceled", t.Context(), sides, failed(mapping.ReasonCanceled), canary.DropUnread},
 		{"gone", gone, sides, upstream.Answer{Err: context.Canceled}, canary.DropUnread},

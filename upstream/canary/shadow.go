@@ -31,7 +31,8 @@ func refusal(ctx context.Context, answer upstream.Answer) DropReason {
 	switch said.Reason {
 	case mapping.ReasonCanceled:
 		return DropUnread
-	case mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonBadAnswer:
+	case mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload,
+		mapping.ReasonBadAnswer, mapping.ReasonWebServer:
 		return DropAnsweredFailed
 	default:
 		return DropOwnError
