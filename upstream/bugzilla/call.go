@@ -26,6 +26,9 @@ type Call struct {
 	RPC string
 	// IfNoneMatch is sent along when it is not empty.
 	IfNoneMatch string
+	// long makes the same question by JSON-RPC, for when its address gets too
+	// long; nil where there is no such form.
+	long func() Call
 }
 
 // IsRead tells whether sending the call twice is harmless, JSON-RPC reads

@@ -31,11 +31,13 @@ type Options struct {
 
 // Client is an upstream.Tracker over one tracker.
 type Client struct {
-	base    string
-	rest    *resty.Client
-	split   mapping.SplitOptions
-	dialect *dialects
-	logger  *slog.Logger
+	base string
+	// basePath is the length of the path in base.
+	basePath int
+	rest     *resty.Client
+	split    mapping.SplitOptions
+	dialect  *dialects
+	logger   *slog.Logger
 }
 
 // New makes a client. It fails on a URL that no request could be built from.
@@ -48,10 +50,11 @@ func New(options Options) (*Client, error) {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	client := &Client{
-		base:   strings.TrimRight(options.URL.String(), "/"),
-		rest:   newREST(options.Transport),
-		split:  options.Split,
-		logger: logger,
+		base:     strings.TrimRight(options.URL.String(), "/"),
+		basePath: len(strings.TrimRight(options.URL.EscapedPath(), "/")),
+		rest:     newREST(options.Transport),
+		split:    options.Split,
+		logger:   logger,
 	}
 	pinned, err := newDialects(options.Dialect, client.version)
 	if err != nil {

@@ -43,19 +43,24 @@ func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (m
 // JSON-RPC, as for attachments.
 func planBug(dialect mapping.Dialect, ref string) (Call, error) {
 	const fields = "id,product,component"
-	call := Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Query: url.Values{"include_fields": {fields}}}
+	long := longForm(dialect, func() Call { return rpcBug(ref, strings.Split(fields, ",")) })
 	path, err := resource(dialect, "bug", ref)
-	if err == nil {
-		call.Path = path
-		return call, nil
-	}
-	if !dialect.JSONRPC {
+	switch {
+	case err == nil:
+		query := url.Values{"include_fields": {fields}}
+		return Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path, Query: query, long: long}, nil
+	case long != nil:
+		return long(), nil
+	default:
 		return Call{}, mapping.Inexpressible("The tracker cannot be asked for the bug %q.", ref)
 	}
+}
+
+func rpcBug(ref string, fields []string) Call {
 	var params mapping.Members
 	setTexts(&params, "ids", []string{ref})
-	setTexts(&params, "include_fields", strings.Split(fields, ","))
-	return rpcRead(mapping.OpBugAttachments, "Bug.get", params), nil
+	setTexts(&params, "include_fields", fields)
+	return rpcRead(mapping.OpBugAttachments, "Bug.get", params)
 }
 
 // AttachmentBug tells which bug an attachment hangs on, 0 when there is no such

@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,19 +29,33 @@ func PlanFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (C
 		call.Query.Set("component", request.Component)
 	}
 	path, err := resource(dialect, segments...)
-	if err == nil && fitsQuery(dialect, request.Component) {
+	call.long = longForm(dialect, func() Call { return rpcFlagTypes(request) })
+	switch {
+	case err == nil && fitsQuery(dialect, request.Component):
 		call.Path = path
 		return call, nil
-	}
-	if !dialect.JSONRPC {
+	case call.long != nil:
+		return call.long(), nil
+	default:
 		return Call{}, mapping.Inexpressible("The tracker cannot be asked for product %q, component %q.", request.Product, request.Component)
 	}
+}
+
+func rpcFlagTypes(request mapping.FlagTypesRequest) Call {
 	var params mapping.Members
 	params.SetText("product", request.Product)
 	if request.Component != "" {
 		params.SetText("component", request.Component)
 	}
-	return rpcRead(mapping.OpFlagTypes, "FlagType.get", params), nil
+	return rpcRead(mapping.OpFlagTypes, "FlagType.get", params)
+}
+
+// longForm is a call's form by JSON-RPC where the dialect has that.
+func longForm(dialect mapping.Dialect, rpc func() Call) func() Call {
+	if !dialect.JSONRPC {
+		return nil
+	}
+	return rpc
 }
 
 func rpcRead(operation mapping.Operation, method string, params mapping.Members) Call {
@@ -83,8 +98,20 @@ func pathSelection(dialect mapping.Dialect, request mapping.FlagTypeUpdate) stri
 		return strconv.FormatInt(request.IDs[0], 10)
 	}
 	name := request.Names[0]
-	if _, err := strconv.ParseUint(name, 10, 64); err == nil || !fitsPath(dialect, name) {
+	if _, err := strconv.ParseUint(name, 10, 64); err == nil {
 		return "names"
+	}
+	return orStandIn(dialect, name, "names")
+}
+
+// longestSegment is the most that a name which the body has too takes up in a path. Nothing that a tracker has is so long,
+// and the path stays far from what web servers take.
+const longestSegment = 4096
+
+// orStandIn gives what stands in the path for a name that the body has too: the name if it can.
+func orStandIn(dialect mapping.Dialect, name, standIn string) string {
+	if !fitsPath(dialect, name) || len(url.PathEscape(name)) > longestSegment {
+		return standIn
 	}
 	return name
 }
@@ -110,27 +137,53 @@ func PlanAttachment(dialect mapping.Dialect, request mapping.AttachmentsRequest)
 func planAttachments(dialect mapping.Dialect, operation mapping.Operation, path string, pathErr error,
 	request mapping.AttachmentsRequest, moreBugs, moreAttachments []string,
 ) (Call, error) {
-	fits := pathErr == nil
-	for _, bug := range moreBugs {
-		fits = fits && fitsQuery(dialect, bug)
-	}
-	if fits {
+	request.Include, request.Exclude = distinct(request.Include), distinct(request.Exclude)
+	long := longForm(dialect, func() Call { return rpcAttachments(operation, request) })
+	misfit := func(bug string) bool { return !fitsQuery(dialect, bug) }
+	switch {
+	case pathErr == nil && !slices.ContainsFunc(moreBugs, misfit):
 		query := url.Values{}
 		addAll(query, "ids", moreBugs)
 		addAll(query, "attachment_ids", moreAttachments)
-		addAll(query, "include_fields", request.Include)
-		addAll(query, "exclude_fields", request.Exclude)
-		return Call{Operation: operation, Method: http.MethodGet, Path: path, Query: query, IfNoneMatch: request.IfNoneMatch}, nil
-	}
-	if !dialect.JSONRPC {
+		setList(query, "include_fields", request.Include)
+		setList(query, "exclude_fields", request.Exclude)
+		return Call{
+			Operation: operation, Method: http.MethodGet, Path: path, Query: query, IfNoneMatch: request.IfNoneMatch, long: long,
+		}, nil
+	case long != nil:
+		return long(), nil
+	default:
 		return Call{}, mapping.Inexpressible("The tracker cannot be asked for the bugs %q.", request.Bugs)
 	}
+}
+
+func rpcAttachments(operation mapping.Operation, request mapping.AttachmentsRequest) Call {
 	var params mapping.Members
 	setTexts(&params, "ids", request.Bugs)
 	setTexts(&params, "attachment_ids", request.Attachments)
 	setTexts(&params, "include_fields", request.Include)
 	setTexts(&params, "exclude_fields", request.Exclude)
-	return rpcRead(operation, "Bug.attachments", params), nil
+	return rpcRead(operation, "Bug.attachments", params)
+}
+
+// distinct gives each text once, in the order of its first place.
+func distinct(texts []string) []string {
+	var once []string
+	seen := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		if !seen[text] {
+			once = append(once, text)
+		}
+		seen[text] = true
+	}
+	return once
+}
+
+// setList joins names of fields, which hold no comma, in the shortest form that trackers read (wire-facts.md section 5).
+func setList(query url.Values, name string, values []string) {
+	if len(values) > 0 {
+		query.Set(name, strings.Join(values, ","))
+	}
 }
 
 func addAll(query url.Values, name string, values []string) {
@@ -156,11 +209,7 @@ func setTexts(params *mapping.Members, name string, texts []string) {
 // PlanCreateAttachment plans an attachment create. All bugs go in the body,
 // where they replace the path's.
 func PlanCreateAttachment(dialect mapping.Dialect, request mapping.AttachmentCreate) (Call, error) {
-	bug := request.Bugs[0]
-	if !fitsPath(dialect, bug) {
-		bug = "ids"
-	}
-	path, err := resource(dialect, "bug", bug, "attachment")
+	path, err := resource(dialect, "bug", orStandIn(dialect, request.Bugs[0], "ids"), "attachment")
 	return Call{
 		Operation: mapping.OpCreateAttachment, Method: http.MethodPost, Path: path,
 		Body: request.Members(), Data: request.Data,

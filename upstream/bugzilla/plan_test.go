@@ -16,7 +16,7 @@ import (
 func shown(call Call) string {
 	text := call.Method + " " + call.Path
 	if len(call.Query) > 0 {
-		text += "?" + call.Query.Encode()
+		text += "?" + encode(call.Query)
 	}
 	if call.Body != nil {
 		text += " " + string(call.Body.AppendJSON(nil))
@@ -83,6 +83,12 @@ func TestPlanAttachments(t *testing.T) {
 	}
 	call, err = PlanAttachment(mapping.Bugzilla5(), mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
 	if want := "GET /rest/bug/attachment/1?attachment_ids=2&ids=5"; err != nil || shown(call) != want {
+		t.Errorf("got %s (%v), want %s", shown(call), err, want)
+	}
+	call, err = PlanBugAttachments(mapping.BMO(), mapping.AttachmentsRequest{
+		Bugs: []string{"5"}, Include: []string{"id", "size", "id"}, Exclude: []string{"data", "flags", "data"},
+	})
+	if want := "GET /rest/bug/5/attachment?exclude_fields=data,flags&include_fields=id,size"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
 	call, err = PlanBugAttachments(mapping.Bugzilla5(), mapping.AttachmentsRequest{Bugs: []string{"a/b"}})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 
@@ -40,30 +39,27 @@ func newREST(next http.RoundTripper) *resty.Client {
 	return client
 }
 
-// send makes the one HTTP request of a call. The response's body is open.
+// send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
-	header, query := requestHeader(caller, call), url.Values{}
-	maps.Copy(query, call.Query)
-	credentials := authorize(c.Dialect(ctx), call, caller, query, header)
+	out, err := c.prepare(c.Dialect(ctx), caller, call)
+	if err != nil {
+		return nil, err
+	}
 	if call.Body != nil {
-		body, err := call.payload(credentials)
+		body, err := call.payload(out.body)
 		if err != nil {
 			return nil, err
 		}
 		ctx = context.WithValue(ctx, payloadKey{}, body)
-		header.Set("Content-Type", "application/json")
+		out.header.Set("Content-Type", "application/json")
 	}
 	ctx = transport.WithOperation(ctx, string(call.Operation))
 	if call.IsRead() {
 		ctx = transport.WithRead(ctx)
 	}
-	address := c.base + call.Path
-	if len(query) > 0 {
-		address += "?" + query.Encode()
-	}
 	request := c.rest.R().SetContext(ctx)
-	request.Header = header
-	response, err := request.Execute(call.Method, address)
+	request.Header = out.header
+	response, err := request.Execute(call.Method, c.base+out.target)
 	if err != nil {
 		return nil, withoutURL(err)
 	}

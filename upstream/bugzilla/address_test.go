@@ -1,0 +1,104 @@
+package bugzilla
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+)
+
+// long repeats a text n times.
+func long(text string, n int) string { return strings.Repeat(text, n) }
+
+// TestLongQuestionsGetTheTrackersAnswer: no question is too long for a tracker only because of how Portico writes it.
+func TestLongQuestionsGetTheTrackersAnswer(t *testing.T) {
+	key := upstream.Caller{Credentials: upstream.Credentials{APIKey: long("k", 8150)}}
+	flagTypes := func(product, component string) func(context.Context, *Client, upstream.Caller) error {
+		return func(ctx context.Context, c *Client, who upstream.Caller) error {
+			_, err := c.FlagTypes(ctx, who, mapping.FlagTypesRequest{Product: product, Component: component})
+			return err
+		}
+	}
+	fields := func(name string, n int) func(context.Context, *Client, upstream.Caller) error {
+		return func(ctx context.Context, c *Client, who upstream.Caller) error {
+			include := strings.Fields(long(name+" ", n))
+			_, err := c.BugAttachments(ctx, who, mapping.AttachmentsRequest{Bugs: []string{"5"}, Include: include})
+			return err
+		}
+	}
+	for _, c := range []struct {
+		name      string
+		ask       func(context.Context, *Client, upstream.Caller) error
+		as        upstream.Caller
+		stock     int // the code that a stock tracker gives
+		bmo       int // 0 is an answer
+		bmoReason mapping.Reason
+	}{
+		{name: "the same field often", ask: fields("id", 2700)},
+		{name: "a long key", ask: fields("id", 1), as: key, stock: 306, bmo: 306},
+		{name: "a longer key", ask: fields("id", 1), as: upstream.Caller{Credentials: upstream.Credentials{APIKey: long("k", 8190)}},
+			stock: 306, bmo: mapping.CodeHeaderLong, bmoReason: mapping.ReasonTooLarge},
+		{name: "a long key for flag types", ask: flagTypes("TestProduct", ""), as: key, stock: 306, bmo: 306},
+		{name: "a long component", ask: flagTypes("TestProduct", long(",", 3000)), stock: 51,
+			bmo: mapping.CodeURILong, bmoReason: mapping.ReasonTooLarge},
+		{name: "a long product", ask: flagTypes(long(",", 3000), ""), stock: 106, bmo: mapping.CodeURILong, bmoReason: mapping.ReasonTooLarge},
+		{name: "where a bug with a long alias belongs", ask: func(ctx context.Context, c *Client, who upstream.Caller) error {
+			_, err := c.Bug(ctx, who, long("a", 9000))
+			return err
+		}, stock: 100, bmo: mapping.CodeURILong, bmoReason: mapping.ReasonTooLarge},
+	} {
+		for dialect, want := range map[string]int{tracker.DialectBugzilla5: c.stock, tracker.DialectBMO: c.bmo} {
+			client, _ := fixture(t, tracker.Options{Dialect: dialect})
+			err := c.ask(t.Context(), client, c.as)
+			if c.bmoReason != "" && dialect == tracker.DialectBMO {
+				checkError(t, err, want, mapping.StatusOf(want), c.bmoReason, false)
+			} else if codeOf(err) != want {
+				t.Errorf("%s, %s: %v, want code %d", c.name, dialect, err, want)
+			}
+		}
+	}
+}
+
+// TestLongSelectionsOfWritesGoInTheBody: the path of a write has room for a stand-in only.
+func TestLongSelectionsOfWritesGoInTheBody(t *testing.T) {
+	client, as := fixture(t, tracker.Options{})
+	update := mapping.FlagTypeUpdate{Names: []string{long(",", 2800)}}
+	if _, err := client.UpdateFlagTypes(t.Context(), as("editor"), update); err != nil {
+		t.Errorf("an unknown name is no error: %v", err)
+	}
+	if _, err := client.UpdateFlagTypes(t.Context(), as("invalid"), update); codeOf(err) != 306 {
+		t.Errorf("with a bad key: %v, want code 306", err)
+	}
+	create := mapping.AttachmentCreate{
+		Bugs: []string{long(",", 2800)}, Data: mapping.BlobFromRaw([]byte("x")), FileName: new("f"), Summary: new("s"), ContentType: new("text/plain"),
+	}
+	if _, err := client.CreateAttachment(t.Context(), as("dev"), create); codeOf(err) != 100 {
+		t.Errorf("an unknown alias: %v, want code 100", err)
+	}
+}
+
+// TestNoRequestLineIsTooLong: a read goes by REST as long as it fits, and by JSON-RPC from there on.
+func TestNoRequestLineIsTooLong(t *testing.T) {
+	var line string
+	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
+		line = r.Method + " " + r.RequestURI + " " + r.Proto
+		if r.Method == http.MethodPost {
+			_, _ = io.WriteString(w, `{"error":null,"id":1,"result":{"bugs":{},"attachments":{}}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"bugs":{},"attachments":{}}`)
+	})
+	rest := len("GET /rest/bug/5/attachment?Bugzilla_api_key=" + " HTTP/1.1")
+	for size, method := range map[int]string{1: "GET", maxLine - rest: "GET", maxLine - rest + 1: "POST", 2 * maxLine: "POST"} {
+		who := upstream.Caller{Credentials: upstream.Credentials{APIKey: long("k", size)}}
+		_, err := client.BugAttachments(t.Context(), who, mapping.AttachmentsRequest{Bugs: []string{"5"}})
+		if err != nil || len(line) > maxLine || !strings.HasPrefix(line, method+" ") {
+			t.Errorf("a key of %d characters makes a request line of %d, %.20s (%v)", size, len(line), line, err)
+		}
+	}
+}
