@@ -33,8 +33,13 @@ func (r *AttachmentsRequest) Validate() error {
 // AttachmentCreate attaches one file to one or several bugs (interface.md,
 // Create attachment).
 type AttachmentCreate struct {
-	// Bugs are the ids or aliases to attach to, the path's always among them.
+	// Bugs are the ids or aliases to attach to, the path's always among them
+	// unless PathBug is set.
 	Bugs []string
+	// PathBug is the path's id or alias where the names alone do not tell whether
+	// Bugs has that bug too: an alias and a number, or two aliases, may be the same
+	// bug. Whoever sends the request to a tracker finds out and calls Settle.
+	PathBug string
 	// Conflict says that the client's ids did not name the path's bug, which
 	// then won.
 	Conflict bool
@@ -72,10 +77,27 @@ func DecodeAttachmentCreate(pathBug string, members Members, blobs []*Blob) (Att
 		IsPrivate:   f.boolean("is_private", false),
 		Flags:       f.flags(),
 	}
-	request.Bugs, request.Conflict = f.bugs(pathBug)
+	f.bugs(&request, pathBug)
 	request.Extra = f.rest
 	request.check(f.problems)
 	return request, f.problems.first(attachmentCreateOrder...)
+}
+
+// Named are all ids and aliases that the request holds, the path's first.
+func (r *AttachmentCreate) Named() []string {
+	if r.PathBug == "" {
+		return r.Bugs
+	}
+	return append([]string{r.PathBug}, r.Bugs...)
+}
+
+// Settle ends the doubt about PathBug: Bugs has that bug under another name, or the
+// path wins.
+func (r *AttachmentCreate) Settle(named bool) {
+	if !named {
+		r.Bugs, r.Conflict = []string{r.PathBug}, true
+	}
+	r.PathBug = ""
 }
 
 // SetDefaults fills what the client left out. A patch is text/plain whatever
@@ -166,19 +188,29 @@ func BadBase64(cause error) *Error {
 	return err
 }
 
-// bugs gives the bugs to attach to: all of ids when they name the path's bug,
-// else the path's alone (docs/divergences.md).
-func (f *fields) bugs(pathBug string) (bugs []string, conflict bool) {
+// bugs takes the bugs to attach to: all of ids when they name the path's bug,
+// else the path's alone (docs/divergences.md). Numbers are settled at once, and so
+// is what is written alike.
+func (f *fields) bugs(request *AttachmentCreate, pathBug string) {
 	ids := f.list("ids", func() *Error {
 		return Refuse(CodeNotScalars, "The parameter \"ids\" must be an array of bug ids or aliases.")
 	})
-	if len(ids) == 0 {
-		return []string{pathBug}, false
+	request.Bugs, request.PathBug = ids, pathBug
+	isAlias := func(ref string) bool { return !IsBugNumber(ref) }
+	switch {
+	case len(ids) == 0:
+		request.Bugs, request.PathBug = []string{pathBug}, ""
+	case slices.ContainsFunc(ids, func(id string) bool { return sameRef(id, pathBug) }):
+		request.Settle(true)
+	case !isAlias(pathBug) && !slices.ContainsFunc(ids, isAlias):
+		request.Settle(false)
 	}
-	if slices.ContainsFunc(ids, func(id string) bool { return sameRef(id, pathBug) }) {
-		return ids, false
-	}
-	return []string{pathBug}, true
+}
+
+// IsBugNumber tells whether a reference to a bug is a number rather than an alias.
+func IsBugNumber(ref string) bool {
+	_, ok := parseID(ref)
+	return ok
 }
 
 // sameRef compares two bug references as the tracker looks them up: numbers by

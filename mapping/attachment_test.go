@@ -55,19 +55,42 @@ func TestAttachmentCreateBugs(t *testing.T) {
 		path, ids string
 		want      []string
 		conflict  bool
+		open      bool
 	}{
-		{"7", ``, []string{"7"}, false},
-		{"7", `"ids":[7,8],`, []string{"7", "8"}, false},
-		{"7", `"ids":["07","al"],`, []string{"07", "al"}, false},
-		{"7", `"ids":[8],`, []string{"7"}, true},
-		{"al", `"ids":["AL",8],`, []string{"AL", "8"}, false},
-		{"7", `"ids":7,`, []string{"7"}, false},
-		{"7", `"ids":[],`, []string{"7"}, false},
+		{"7", ``, []string{"7"}, false, false},
+		{"7", `"ids":[7,8],`, []string{"7", "8"}, false, false},
+		{"7", `"ids":["07","al"],`, []string{"07", "al"}, false, false},
+		{"7", `"ids":[8],`, []string{"7"}, true, false},
+		{"al", `"ids":["AL",8],`, []string{"AL", "8"}, false, false},
+		{"7", `"ids":7,`, []string{"7"}, false, false},
+		{"7", `"ids":[],`, []string{"7"}, false, false},
+		{"7", `"ids":["al",8],`, []string{"al", "8"}, false, true},
+		{"al", `"ids":[8,7],`, []string{"8", "7"}, false, true},
+		{"al", `"ids":["other",7],`, []string{"other", "7"}, false, true},
 	} {
 		request, err := DecodeAttachmentCreate(c.path, members(t, `{"data":"YQ==",`+c.ids+goodUpload+`}`), nil)
 		if err != nil || !slices.Equal(request.Bugs, c.want) || request.Conflict != c.conflict {
 			t.Errorf("path %s with %s attaches to %q, conflict %v (%v)", c.path, c.ids, request.Bugs, request.Conflict, err)
 		}
+		if c.open != (request.PathBug == c.path) || !c.open && request.PathBug != "" {
+			t.Errorf("path %s with %s leaves %q to be settled", c.path, c.ids, request.PathBug)
+		}
+	}
+}
+
+func TestSettlingTheBugsOfACreate(t *testing.T) {
+	request := AttachmentCreate{Bugs: []string{"al", "8"}, PathBug: "7"}
+	if got := request.Named(); !slices.Equal(got, []string{"7", "al", "8"}) {
+		t.Errorf("the request names %q", got)
+	}
+	named, other := request, request
+	named.Settle(true)
+	other.Settle(false)
+	if !slices.Equal(named.Named(), request.Bugs) || named.Conflict || named.PathBug != "" {
+		t.Errorf("with the path's bug among them: %+v", named)
+	}
+	if !slices.Equal(other.Named(), []string{"7"}) || !other.Conflict || other.PathBug != "" {
+		t.Errorf("without the path's bug: %+v", other)
 	}
 }
 

@@ -28,6 +28,9 @@ type Document struct {
 	NotModified bool
 	// Cookies are Set-Cookie values meant for this one caller.
 	Cookies []string
+	// PathWon says of an attachment create that its ids did not name the path's
+	// bug, which alone got the attachment (AttachmentCreate.Conflict).
+	PathWon bool
 }
 
 // NewDocument makes a document of a complete JSON text.

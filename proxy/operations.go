@@ -140,6 +140,9 @@ func (x *exchange) createAttachment() (answer, error) {
 	}
 	request.SetDefaults()
 	got, err := x.server.creating.attachment(x.begin(), x.caller, request)
+	if got.Document != nil && got.PathWon {
+		x.record.Conflict = true
+	}
 	return x.got(answer{Document: got.Document}, err)
 }
 

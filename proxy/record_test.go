@@ -94,6 +94,21 @@ func TestConflictIsLoggedAndCounted(t *testing.T) {
 	}
 }
 
+func TestConflictFoundOutOnTheWayIsLoggedToo(t *testing.T) {
+	var log logBuffer
+	watcher, records := finishing()
+	tracker := &fakeTracker{createAttachment: func(_ context.Context, _ upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+		made := document(`{"ids":[11]}`)
+		made.PathWon = request.PathBug == "7"
+		return mapping.AttachmentsCreated{Document: made}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: tracker, Logger: log.logger(), Observer: watcher})
+	ask(t, "POST", base+"/rest/bug/7/attachment"+key, `{"ids":["al"],"data":"QUJD","file_name":"f","summary":"s","is_patch":1}`).wantStatus(t, 201)
+	if got := <-records; !got.Conflict || !strings.Contains(log.String(), "ids_conflict=true") {
+		t.Errorf("record %+v, log %s", got, log.String())
+	}
+}
+
 func TestPanicIsLoggedWithoutItsValue(t *testing.T) {
 	var log logBuffer
 	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {

@@ -120,7 +120,7 @@ func (c Call) Line() (method, target string) {
 	case c.Attachments != nil:
 		return http.MethodGet, c.attachmentsLine()
 	case c.CreateAttachment != nil:
-		return http.MethodPost, line(nil, "bug", firstOf(c.CreateAttachment.Bugs), "attachment")
+		return http.MethodPost, line(nil, "bug", firstOf(c.CreateAttachment.Named()), "attachment")
 	case c.UpdateAttachments != nil:
 		return http.MethodPut, line(nil, "bug", "attachment", firstOf(idTexts(c.UpdateAttachments.IDs)))
 	}

@@ -22,7 +22,10 @@ func TestLineIsTheClientsRequestLine(t *testing.T) {
 			},
 		},
 		"POST /rest/bug/1/attachment": {Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1", "2"}}},
-		"PUT /rest/bug/attachment/9":  {Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{9}}},
+		"POST /rest/bug/al/attachment": {
+			Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1", "2"}, PathBug: "al"},
+		},
+		"PUT /rest/bug/attachment/9": {Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{9}}},
 	} {
 		method, target := call.Line()
 		if got := method + " " + target; got != want {

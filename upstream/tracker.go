@@ -35,7 +35,8 @@ type Tracker interface {
 	Attachment(ctx context.Context, caller Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error)
 
 	// CreateAttachment stands for POST /rest/bug/B/attachment. All bugs get the
-	// attachment or none. Codes: 50, 100 to 102, 113, 114, 129 to 134, 410, 600 to 606.
+	// attachment or none. Where the request has a PathBug, the tracker is asked
+	// first which bugs its names mean. Codes: 50, 100 to 102, 113, 114, 129 to 134, 410, 600 to 606.
 	CreateAttachment(ctx context.Context, caller Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error)
 
 	// UpdateAttachments stands for PUT /rest/bug/attachment/A. All or nothing.

@@ -113,6 +113,9 @@ func (c *Client) Attachment(ctx context.Context, caller upstream.Caller, request
 
 // CreateAttachment implements upstream.Tracker.
 func (c *Client) CreateAttachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+	if err := c.settle(ctx, caller, &request); err != nil {
+		return mapping.AttachmentsCreated{}, err
+	}
 	dialect := c.Dialect(ctx)
 	call, err := PlanCreateAttachment(dialect, request)
 	document, err := c.loaded(ctx, caller, call, err)
@@ -120,6 +123,7 @@ func (c *Client) CreateAttachment(ctx context.Context, caller upstream.Caller, r
 		return mapping.AttachmentsCreated{}, err
 	}
 	created := mapping.AttachmentsCreated{Document: document}
+	document.PathWon = request.Conflict
 	if dialect.AttachmentMap {
 		err = created.FromAttachmentMap()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,7 @@ import (
 // Bug tells where a bug belongs, by id or alias, with the caller's own credential.
 // Codes: 100, 101, 102.
 func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (mapping.Place, error) {
-	dialect := c.Dialect(ctx)
-	call, err := planBug(dialect, strings.TrimSpace(ref))
+	call, err := planBugs(c.Dialect(ctx), []string{strings.TrimSpace(ref)}, "id", "product", "component")
 	if err != nil {
 		return mapping.Place{}, err
 	}
@@ -39,26 +39,28 @@ func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (m
 	return mapping.Place{Bug: bug.ID, Product: bug.Product, Component: bug.Component}, nil
 }
 
-// planBug plans the question for a bug. An alias that no path carries goes by
-// JSON-RPC, as for attachments.
-func planBug(dialect mapping.Dialect, ref string) (Call, error) {
-	const fields = "id,product,component"
-	long := longForm(dialect, func() Call { return rpcBug(ref, strings.Split(fields, ",")) })
-	path, err := resource(dialect, "bug", ref)
+// planBugs plans the question for fields of bugs. An alias that neither path nor query
+// carries goes by JSON-RPC, as for attachments.
+func planBugs(dialect mapping.Dialect, refs []string, fields ...string) (Call, error) {
+	long := longForm(dialect, func() Call { return rpcBugs(refs, fields) })
+	path, err := resource(dialect, "bug", refs[0])
+	misfit := func(ref string) bool { return !fitsQuery(dialect, ref) }
 	switch {
-	case err == nil:
-		query := url.Values{"include_fields": {fields}}
+	case err == nil && !slices.ContainsFunc(refs[1:], misfit):
+		query := url.Values{}
+		addAll(query, "ids", refs[1:])
+		setList(query, "include_fields", fields)
 		return Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path, Query: query, long: long}, nil
 	case long != nil:
 		return long(), nil
 	default:
-		return Call{}, mapping.Inexpressible("The tracker cannot be asked for the bug %q.", ref)
+		return Call{}, mapping.Inexpressible("The tracker cannot be asked for the bugs %q.", refs)
 	}
 }
 
-func rpcBug(ref string, fields []string) Call {
+func rpcBugs(refs, fields []string) Call {
 	var params mapping.Members
-	setTexts(&params, "ids", []string{ref})
+	setTexts(&params, "ids", refs)
 	setTexts(&params, "include_fields", fields)
 	return rpcRead(mapping.OpBugAttachments, "Bug.get", params)
 }

@@ -61,7 +61,7 @@ func (s *Switchover) decideCall(ctx context.Context, t *table, q *question, call
 	case call.UpdateFlagTypes != nil:
 		return s.decideUpdate(ctx, t, q, call.UpdateFlagTypes)
 	case call.CreateAttachment != nil:
-		return s.decideWrite(ctx, t, q, bugsNamed(call.CreateAttachment.Bugs))
+		return s.decideWrite(ctx, t, q, bugsNamed(call.CreateAttachment.Named()))
 	case call.UpdateAttachments != nil:
 		return s.decideWrite(ctx, t, q, attachmentsNumbered(call.UpdateAttachments.IDs))
 	default:

@@ -1,6 +1,8 @@
 package upstreamtest
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 
 	"portico/mapping"
@@ -99,6 +101,46 @@ func attachmentCreateAllOrNothing(t *testing.T, s Subject) {
 	}
 	_, err = s.Tracker.CreateAttachment(t.Context(), s.caller(""), upload("7"))
 	wantCode(t, err, 410, 401)
+}
+
+// attachmentCreatedUnderNames: bug 8 has the aliases alias-eight and other.alias. No bug may be left out because its
+// name is written otherwise in the path, none may get the attachment that was not asked for, and twice only who is named twice.
+func attachmentCreatedUnderNames(t *testing.T, s Subject) {
+	for _, c := range []struct {
+		path string
+		ids  []string
+		want []int64
+		code int
+	}{
+		{"8", []string{"alias-eight", "7"}, []int64{8, 7}, 0},
+		{"alias-eight", []string{"8", "7"}, []int64{8, 7}, 0},
+		{"other.alias", []string{"alias-eight", "7"}, []int64{8, 7}, 0},
+		{"other.alias", []string{"7", "alias-one", "ALIAS-EIGHT"}, []int64{7, 1, 8}, 0},
+		{"7", []string{"alias-eight"}, []int64{7}, 0},
+		{"alias-one", []string{"8", "7"}, []int64{1}, 0},
+		{"8", []string{"no-such-alias", "7"}, nil, 100},
+		{"no-such-alias", []string{"7"}, nil, 100},
+		{"8", []string{"secret-alias", "7"}, nil, 102},
+	} {
+		request := upload(c.ids...)
+		request.PathBug = c.path
+		reply, err := s.Tracker.CreateAttachment(t.Context(), s.caller("dev"), request)
+		if c.code != 0 {
+			wantCode(t, err, c.code, mapping.StatusOf(c.code))
+			continue
+		}
+		created := read[struct {
+			IDs []int64 `json:"ids"`
+		}](t, reply.Document, err)
+		var got []int64
+		for _, id := range created.IDs {
+			text := strconv.FormatInt(id, 10)
+			got = append(got, s.byID(t, "", text).Attachments[text].BugID)
+		}
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(c.want))) {
+			t.Errorf("path %s with %q attaches to %v, want %v", c.path, c.ids, got, c.want)
+		}
+	}
 }
 
 type attachmentChange struct {

@@ -45,6 +45,7 @@ func TestTracker(t *testing.T, open func(t *testing.T) Subject) {
 		{"private attachments", privateAttachments},
 		{"attachment created on several bugs", attachmentCreated},
 		{"attachment create is all or nothing", attachmentCreateAllOrNothing},
+		{"attachment created on bugs under several names", attachmentCreatedUnderNames},
 		{"attachments updated", attachmentsUpdated},
 		{"attachment flags", attachmentFlags},
 		{"errors carry code and status", errorsCarryCode},
