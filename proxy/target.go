@@ -69,9 +69,19 @@ type chosen struct{}
 
 // RoundTrip implements http.RoundTripper.
 func (chosen) RoundTrip(r *http.Request) (*http.Response, error) {
+	if outgrown(r) {
+		return nil, tooLarge(mapping.CodeURILong, "With the credentials in it, the address of this request is too long for the tracker.", nil)
+	}
 	response, err := passingOf(r).target.Transport.RoundTrip(r)
 	if response != nil {
 		response.Request = r
 	}
 	return response, err
+}
+
+// outgrown tells whether a request line has become longer on its way than web servers take: by a header credential that the
+// tracker reads in the query only. One that was too long before is left to the tracker's word.
+func outgrown(r *http.Request) bool {
+	rest := len(r.Method) + len("  HTTP/1.1")
+	return rest+len(r.RequestURI) <= defaultURI && rest+len(r.URL.RequestURI()) > defaultURI
 }

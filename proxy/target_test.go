@@ -71,3 +71,23 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAddressThatCredentialsMakeTooLong: a web server would answer with a page about an address that the client never wrote.
+func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
+	reads := false
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.HeaderCredentials = func(context.Context) bool { return reads }
+	})
+	path := "/rest/bug/1?z=" + strings.Repeat("z", 8120)
+	answer := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))
+	answer.wantError(t, 414, "200414")
+	if tracker.last != nil || answer.header.Get("Portico-Error") != "too-large" {
+		t.Errorf("the tracker was asked: %v, and the reason is %q", tracker.last != nil, answer.header.Get("Portico-Error"))
+	}
+	ask(t, "GET", base+path, "").wantStatus(t, 200)
+	reads = true
+	ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40)).wantStatus(t, 200)
+	reads = false
+	// What was too long when it came is the tracker's to judge.
+	ask(t, "GET", base+"/rest/bug/1?z="+strings.Repeat("z", 8175), "", "X-BUGZILLA-API-KEY", "k").wantStatus(t, 200)
+}
