@@ -73,9 +73,7 @@ func (f *fields) selectNames(request *FlagTypeUpdate) {
 	if value.Kind() == 'n' && value != nil {
 		f.problems.add("names", missing("names"))
 	}
-	for _, name := range f.list("names", func() *Error { return wrongType("names", "an array of flag type names") }) {
-		request.Names = append(request.Names, name)
-	}
+	request.Names = append(request.Names, f.list("names", func() *Error { return wrongType("names", "an array of flag type names") })...)
 	request.Names = unique(request.Names)
 }
 
