@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -55,6 +56,8 @@ func (t Table) Problems(callers []string) []Problem {
 	if c.at = len(t.Rules) - 1; t.Rules[c.at].Conditional() {
 		c.add("", "the last rule must have no conditions, or there are calls that no rule is for")
 	}
+	c.together()
+	slices.SortStableFunc(c.found, func(a, b Problem) int { return cmp.Compare(a.Rule, b.Rule) })
 	return c.found
 }
 

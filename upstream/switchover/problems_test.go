@@ -3,6 +3,7 @@ package switchover
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,17 @@ import (
 	"portico/upstream"
 	"portico/upstream/state"
 )
+
+// reading are the operations that read.
+var reading = slices.DeleteFunc(mapping.Operations(), mapping.Operation.IsWrite)
+
+// restBeside is a last rule that may stand beside another one: reads may not be behind what a rule for some operations writes.
+func restBeside(rule Rule) Rule {
+	if len(rule.Operations) > 0 {
+		return always(PhaseNew, PhaseOld)
+	}
+	return always(PhaseOld, PhaseOld)
+}
 
 func TestProblems(t *testing.T) {
 	rest := always(PhaseOld, PhaseOld)
@@ -64,6 +76,37 @@ func TestProblems(t *testing.T) {
 		{"not hidden beyond a gap", []Rule{
 			named("a", Rule{Bugs: []Range{{1, 10}, {12, 20}}}), named("b", Rule{Bugs: []Range{{5, 15}}}), rest,
 		}, nil},
+		{"hidden by two together", []Rule{
+			named("a", Rule{Products: []string{"P"}}), named("b", Rule{Products: []string{"q"}}), named("c", Rule{Products: []string{"p", "Q"}}), rest,
+		}, []string{`2.: "c" is never reached`}},
+		{"hidden by every user agent", []Rule{named("a", Rule{UserAgents: []string{"*"}}), rest}, []string{`1.: "rest" is never reached`}},
+		{"hidden by every operation", []Rule{named("a", Rule{Operations: mapping.Operations()}), rest}, []string{`1.: "rest" is never reached`}},
+		{"without any call", []Rule{
+			named("a", Rule{Attachments: []Range{{1, 5}}, Operations: []mapping.Operation{mapping.OpFlagTypes}}), rest,
+		}, []string{`0.: "a" is never reached`}},
+		{"not hidden by parts", []Rule{
+			named("a", Rule{Products: []string{"P"}, Bugs: []Range{{1, 9}}}), named("b", Rule{Products: []string{"P"}, Bugs: []Range{{11, 0}}}),
+			named("c", Rule{Products: []string{"P"}}), rest,
+		}, nil},
+		{"reads of another rule behind", []Rule{
+			moved(Rule{Operations: []mapping.Operation{mapping.OpCreateAttachment, mapping.OpUpdateAttachments}}), rest,
+		}, []string{`0.reads: by rule 2 ("rest")`}},
+		{"reads before writes are behind", []Rule{
+			named("reads", Rule{Operations: reading}), always(PhaseNew, PhaseNew),
+		}, []string{`1.reads: by rule 1 ("reads")`}},
+		{"reads of another rule ahead", []Rule{
+			{Name: "writes", Operations: []mapping.Operation{mapping.OpCreateAttachment}, Reads: PhaseNew, Writes: PhaseNew}, always(PhaseNew, PhaseOld),
+		}, nil},
+		{"reads of two rules ahead", []Rule{
+			{Name: "a", Products: []string{"A"}, Operations: reading, Reads: PhaseNew, Writes: PhaseOld},
+			{Name: "b", Products: []string{"B"}, Operations: reading, Reads: PhaseNew, Writes: PhaseOld},
+			moved(Rule{Products: []string{"A", "B"}}), rest,
+		}, nil},
+		{"attachments without their bug", []Rule{moved(Rule{Attachments: []Range{{1, 5}}}), rest}, []string{"0.writes: the list of a bug's attachments (warning)"}},
+		{"attachments that stay", []Rule{named("a", Rule{Attachments: []Range{{1, 5}}}), always(PhaseNew, PhaseNew)}, nil},
+		{"a component without its product", []Rule{
+			moved(Rule{Products: []string{"P"}, Components: []string{"C"}}), rest,
+		}, []string{"0.writes: the flag types of a whole product (warning)"}},
 		{"two writers", []Rule{moved(Rule{Percent: new(10.0)}), rest}, []string{"0.writes: in both (warning)"}},
 		{"one writer", []Rule{named("a", Rule{Percent: new(10.0), Reads: PhaseNew, Writes: PhaseOld}), rest}, nil},
 	} {

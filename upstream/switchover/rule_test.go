@@ -93,11 +93,11 @@ func TestConditions(t *testing.T) {
 		{"all but one condition", Rule{Products: []string{"P1"}, Bugs: []Range{{2, 2}}, Callers: []string{"ci"}}, ofBugs("1"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := openBench(t, moved(c.rule), always(PhaseOld, PhaseOld))
+			b := openBench(t, moved(c.rule), restBeside(c.rule))
 			from := caller("key-ci")
 			from.UserAgent = "old/1.0"
 			made, err := b.Explain(t.Context(), from, c.call)
-			if err != nil || (made.Tracker == "new") != c.want {
+			if err != nil || (made.Index == 0) != c.want {
 				t.Errorf("got %+v (%v), want new: %v", made, err, c.want)
 			}
 		})

@@ -167,7 +167,7 @@ func TestFlagTypeWrites(t *testing.T) {
 		{"by operation", moved(Rule{Operations: []mapping.Operation{mapping.OpUpdateFlagTypes}}), changingTypes(99), "new"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := openBench(t, c.rule, always(PhaseOld, PhaseOld))
+			b := openBench(t, c.rule, restBeside(c.rule))
 			made, err := b.Explain(t.Context(), caller("key-ci"), c.call)
 			if c.want == "" {
 				wantRefused(t, err)
