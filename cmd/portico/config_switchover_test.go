@@ -13,7 +13,7 @@ import (
 const withTwo = "trackers: {a: {url: 'http://a.example/'}, b: {url: 'http://b.example/'}}\nprimary: a\ncandidate: b\n"
 
 func TestTwoTrackersAreChecked(t *testing.T) {
-	environ := []string{"KEY=the key of a robot", "SHADOW=its other key"}
+	environ := []string{"KEY=the key of a robot", "SHADOW=its other key", "THIRD=a third one"}
 	const robot = "callers: {robot: {key_env: KEY, shadow_key_env: SHADOW}}\n"
 	for _, tt := range []struct {
 		name, yaml string
@@ -58,6 +58,15 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			"c.yaml:5:6: callers.a: has no key: set key_file or key_env",
 			"c.yaml:7:6: callers.c: has the same key as b",
 			"c.yaml:8:6: callers.d: NOT_SET holds nothing",
+		}},
+		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
+			"c.yaml:5:6: callers.a: has a shadow key that is a key of b",
+		}},
+		{"one shadow key for two", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: THIRD}\n  b: {key_env: SHADOW, shadow_key_env: THIRD}\n", []string{
+			"c.yaml:6:6: callers.b: has a shadow key that is a key of a",
+		}},
+		{"reads behind another rule's writes", withTwo + "switchover:\n  rules:\n    - {name: w, operation: [attachment.update], reads: new, writes: new}\n    - {name: rest}\n", []string{
+			`c.yaml:6:56: switchover.rules[0].reads: reads are behind writes: what this rule writes at the new tracker is read at the old one, by rule 2 ("rest")`,
 		}},
 		{"mapped without a key", withTwo + "canary: {credentials: mapped}\n",
 			[]string{"c.yaml:4:23: canary.credentials: mapped needs a caller with shadow_key_file or shadow_key_env"}},

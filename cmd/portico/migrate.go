@@ -187,7 +187,7 @@ func (c *migrateCaller) plan(ctx context.Context, env environment, file string) 
 	if err != nil {
 		return exitFailed, err
 	}
-	next, ok, err := loadRules(env.stderr, file)
+	next, ok, err := loadRules(env.stderr, file, status.Callers)
 	if err != nil || !ok {
 		return exitFailed, err
 	}
@@ -208,7 +208,7 @@ func (c *migrateCaller) apply(ctx context.Context, env environment, file string)
 	if c.version <= 0 {
 		return exitUsage, usageError{"needs --version: the one that portico migrate status and plan show"}
 	}
-	next, ok, err := loadRules(env.stderr, file)
+	next, ok, err := loadRules(env.stderr, file, nil)
 	if err != nil || !ok {
 		return exitFailed, err
 	}

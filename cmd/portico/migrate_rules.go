@@ -5,6 +5,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"portico/upstream/switchover"
@@ -16,9 +17,10 @@ type rulesFile struct {
 	Rules       []RuleConfig `key:"rules"`
 }
 
-// loadRules reads a file of rules and prints what is wrong with it. Callers are not
-// checked here: only the running Portico knows those that it has names for.
-func loadRules(w io.Writer, file string) (switchover.Table, bool, error) {
+// loadRules reads a file of rules and prints what is wrong with it. callers are the
+// names that rules may use; with nil they are not checked, since only the running
+// Portico knows them.
+func loadRules(w io.Writer, file string, callers []string) (switchover.Table, bool, error) {
 	content, err := openRules(file)
 	if err != nil {
 		return switchover.Table{}, false, fmt.Errorf("read the rules: %w", err)
@@ -34,7 +36,11 @@ func loadRules(w io.Writer, file string) (switchover.Table, bool, error) {
 	table := tableOf(given.Rules, given.Passthrough)
 	if readable {
 		found := problemList{origins: walk.origins}
-		reportTable(&found, "", table.Problems(named(table)))
+		if callers == nil {
+			callers = named(table)
+		}
+		given.Passthrough.validate(&found, "passthrough")
+		reportTable(&found, "", table.Problems(callers))
 		walk.join(found.problems)
 	}
 	problems := walk.sorted()
@@ -92,8 +98,8 @@ func conditions(rule switchover.Rule) string {
 			all = append(all, name+" "+strings.Join(values, ", "))
 		}
 	}
-	add("product", rule.Products...)
-	add("component", rule.Components...)
+	add("product", quoted(rule.Products)...)
+	add("component", quoted(rule.Components)...)
 	for _, r := range rule.Bugs {
 		add("bugs", r.String())
 	}
@@ -104,7 +110,7 @@ func conditions(rule switchover.Rule) string {
 		add("operation", string(operation))
 	}
 	add("caller", rule.Callers...)
-	add("user agent", rule.UserAgents...)
+	add("user agent", quoted(rule.UserAgents)...)
 	if rule.Percent != nil {
 		add(fmt.Sprintf("%g %% of the callers", *rule.Percent), "")
 	}
@@ -112,6 +118,17 @@ func conditions(rule switchover.Rule) string {
 		return "everything"
 	}
 	return strings.TrimSpace(strings.Join(all, "; "))
+}
+
+// quoted puts names in quotes that would not be told from a list of names.
+func quoted(names []string) []string {
+	all := slices.Clone(names)
+	for i, name := range all {
+		if strings.ContainsAny(name, ",;\"") || strings.TrimSpace(name) != name {
+			all[i] = strconv.Quote(name)
+		}
+	}
+	return all
 }
 
 // diffLines lines two lists up by their longest common part.

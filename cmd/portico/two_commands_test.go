@@ -116,6 +116,8 @@ func TestMigrateCommand(t *testing.T) {
 	p.commandWants(t, exitOK, "version 2, from the admin listener, by tester (a test)", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitFailed, "says 409", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitOK, "Nothing would change", "migrate", "plan", moved)
+	one := rules("rules:\n  - {name: shop, product: 'WebShop, Inc', reads: new}\n  - {name: rest}\n")
+	p.commandWants(t, exitOK, `+ shop: reads new, writes old, product "WebShop, Inc"`, "migrate", "plan", one)
 	before := p.old.Requests()["flag_type.get"]
 	get(t, p.clients+webShop)
 	if p.new.Requests()["flag_type.get"] == 0 || p.old.Requests()["flag_type.get"] != before {
@@ -144,6 +146,7 @@ func TestRulesOfAFileAreChecked(t *testing.T) {
 		"follow: 1m\nrules: [{name: x}]\n":                                `rules.yaml:1:1: unknown key "follow"`,
 		"rules: [{name: x, caller: nobody}, {name: y}]\n":                 `no caller is named "nobody"`,
 		"passthrough: {reads: new, writes: old}\nrules: [{name: x, reads": "not valid YAML",
+		"passthrough: {reads: new}\nrules: [{name: x}]\n":               "passthrough: needs both reads and writes, or neither",
 	} {
 		file := writeFile(t, "rules.yaml", text)
 		code, output := p.command(t, append([]string{"migrate", "apply", file}, signed...)...)
@@ -151,6 +154,8 @@ func TestRulesOfAFileAreChecked(t *testing.T) {
 			t.Errorf("%q: exit %d, want %q in\n%s", text, code, want, output)
 		}
 	}
+	unknown := writeFile(t, "rules.yaml", "rules: [{name: x, caller: nobody}, {name: y}]\n")
+	p.commandWants(t, exitFailed, `rules.yaml:1:27: rules[0].caller: no caller is named "nobody"`, "migrate", "plan", unknown)
 	p.commandWants(t, exitFailed, "read the rules", append([]string{"migrate", "apply", "/does/not/exist"}, signed...)...)
 	p.commandWants(t, exitOK, "version 1", "migrate", "status")
 	if _, err := os.Stat(p.state); err != nil {

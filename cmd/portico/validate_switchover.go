@@ -13,7 +13,8 @@ func validateTwoTrackers(c *Config, l *problemList, lookup func(string) (string,
 	validateCanary(c, l, lookup)
 }
 
-// validateCallers checks that every name stands for a key of its own.
+// validateCallers checks that every name stands for keys of its own, that of the
+// other tracker too.
 func validateCallers(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	named := map[[sha256.Size]byte]string{}
 	for _, name := range sortedKeys(c.Callers) {
@@ -29,8 +30,17 @@ func validateCallers(c *Config, l *problemList, lookup func(string) (string, boo
 		default:
 			named[digest] = name
 		}
-		if _, err := caller.ShadowKey(lookup); err != nil {
+	}
+	for _, name := range sortedKeys(c.Callers) {
+		caller, path := c.Callers[name], "callers."+name
+		key, err := caller.ShadowKey(lookup)
+		switch owner := named[sha256.Sum256(key)]; {
+		case err != nil:
 			l.errorf(path+".shadow_key_file", "%s", err)
+		case key != nil && owner != "" && owner != name:
+			l.errorf(path, "has a shadow key that is a key of %s", owner)
+		case key != nil:
+			named[sha256.Sum256(key)] = name
 		}
 	}
 }
@@ -48,9 +58,13 @@ func validateCandidate(c *Config, l *problemList) {
 	case c.Candidate == c.Primary:
 		l.errorf("candidate", "%q is the primary tracker already", c.Candidate)
 	}
-	phases := c.Switchover.Passthrough
-	if (phases.Reads == "") != (phases.Writes == "") {
-		l.errorf("switchover.passthrough", "needs both reads and writes, or neither")
+	c.Switchover.Passthrough.validate(l, "switchover.passthrough")
+}
+
+// validate checks that nothing is said by half.
+func (p PhasesConfig) validate(l *problemList, path string) {
+	if (p.Reads == "") != (p.Writes == "") {
+		l.errorf(path, "needs both reads and writes, or neither")
 	}
 }
 

@@ -200,7 +200,8 @@ func (s *Switchover) watch(life context.Context) {
 func (s *Switchover) Status(context.Context) Status {
 	t := s.table.Load()
 	status := Status{
-		Old: s.names[oldSide], New: s.names[newSide], Version: t.revision.Version, Source: t.revision.Source, Base: s.base,
+		Callers: append([]string{}, s.options.CallerNames...),
+		Old:     s.names[oldSide], New: s.names[newSide], Version: t.revision.Version, Source: t.revision.Source, Base: s.base,
 		Actor: t.revision.Actor, Reason: t.revision.Reason, Changed: t.revision.At, Killed: t.killed,
 		Passthrough: t.passthrough, Table: t.source, Rules: make([]RuleStatus, len(t.rules)),
 		Followed: s.followed.Load(), Split: s.split.Load(), Refused: s.refusals.Load(), Lookups: s.lookups.Load(),

@@ -25,8 +25,9 @@ type Status struct {
 	Rules []RuleStatus `json:"rules"`
 	// Passthrough is what counts for paths outside the seven operations.
 	Passthrough PhasePair `json:"passthrough"`
-	// Table is what a change begins with.
-	Table Table `json:"table"`
+	// Table is what a change begins with, Callers the names that it may use.
+	Table   Table    `json:"table"`
+	Callers []string `json:"callers"`
 	// Stale, when not empty, is why the store could not be asked of late.
 	Stale string `json:"stale,omitempty"`
 	// Followed counts reads that went where the caller had written, Split reads
