@@ -23,7 +23,7 @@ type AttachmentsRequest struct {
 // Validate refuses attachment ids that are no numbers; errors are *Error.
 func (r *AttachmentsRequest) Validate() error {
 	for _, id := range r.Attachments {
-		if !isDigits(strings.TrimSpace(id)) {
+		if !isDigits(strings.TrimSuffix(id, "\n")) {
 			return notNumeric("attachment_ids")
 		}
 	}
@@ -59,7 +59,8 @@ type AttachmentCreate struct {
 
 // attachmentCreateOrder is the tracker's order of checks (wire-facts.md section 6).
 var attachmentCreateOrder = []string{
-	"data?", "ids", "data", "summary", "file_name", "is_private", "is_patch", "content_type", "flags", "comment",
+	"data?", "ids", "data", "summary", "file_name", "is_private", "is_patch", "content_type",
+	"flags?", "flags", "comment",
 }
 
 // DecodeAttachmentCreate reads and validates the members of a create request.
@@ -192,9 +193,7 @@ func BadBase64(cause error) *Error {
 // else the path's alone (docs/divergences.md). Numbers are settled at once, and so
 // is what is written alike.
 func (f *fields) bugs(request *AttachmentCreate, pathBug string) {
-	ids := f.list("ids", func() *Error {
-		return Refuse(CodeNotScalars, "The parameter \"ids\" must be an array of bug ids or aliases.")
-	})
+	ids := f.bugIDs()
 	request.Bugs, request.PathBug = ids, pathBug
 	isAlias := func(ref string) bool { return !IsBugNumber(ref) }
 	switch {
@@ -211,6 +210,24 @@ func (f *fields) bugs(request *AttachmentCreate, pathBug string) {
 func IsBugNumber(ref string) bool {
 	_, ok := parseID(ref)
 	return ok
+}
+
+// bugIDs takes the ids of bugs. Null is no bug, neither alone nor in an array.
+func (f *fields) bugIDs() []string {
+	value := f.rest.Take("ids")
+	if value == nil {
+		return nil
+	}
+	texts, ok := scalarList(value)
+	if ok {
+		return texts
+	}
+	err := Refuse(CodeBadBug, "The parameter \"ids\" cannot be null or have null in it.")
+	if slices.ContainsFunc(items(value), isNoScalar) {
+		err = notScalars("ids", "bug ids or aliases")
+	}
+	f.problems.add("ids", err)
+	return nil
 }
 
 // sameRef compares two bug references as the tracker looks them up: numbers by

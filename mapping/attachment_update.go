@@ -3,6 +3,8 @@ package mapping
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AttachmentUpdate changes the metadata and flags of attachments (interface.md,
@@ -23,9 +25,18 @@ type AttachmentUpdate struct {
 	Extra Members
 }
 
-// attachmentUpdateOrder is the tracker's order of checks (wire-facts.md section 7).
-var attachmentUpdateOrder = []string{
-	"path", "ids", "summary", "file_name", "is_obsolete", "is_patch", "is_private", "content_type", "flags", "comment",
+// attachmentUpdateOrder is the tracker's order of checks with a field that it does
+// not know (wire-facts.md section 7).
+func attachmentUpdateOrder(unknown string) []string {
+	order := append([]string{"path?", "ids", "flags?"}, settingOrder(unknown, attachmentFields)...)
+	return append(order, "content_type", "flags", "comment")
+}
+
+// attachmentFields are the tracker's names of the fields that it sets by name, and
+// those of the interface.
+var attachmentFields = map[string]string{
+	"description": "summary", "filename": "file_name",
+	"is_obsolete": "is_obsolete", "is_patch": "is_patch", "is_private": "is_private",
 }
 
 // DecodeAttachmentUpdate reads and validates the members of an update request.
@@ -39,7 +50,7 @@ func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, e
 		FileName:    f.notBlank("file_name", CodeJSON),
 		Summary:     f.notBlank("summary", CodeSummary),
 		Comment:     f.text("comment"),
-		ContentType: f.notBlank("content_type", CodeContentType),
+		ContentType: f.mimeType(),
 		IsPatch:     f.boolean("is_patch", true),
 		IsPrivate:   f.boolean("is_private", true),
 		IsObsolete:  f.boolean("is_obsolete", true),
@@ -47,7 +58,8 @@ func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, e
 	}
 	request.Extra = f.rest
 	request.check(f.problems)
-	return request, f.problems.first(attachmentUpdateOrder...)
+	unknown := f.problems.addUnknown(request.Extra, "an attachment", attachmentExtra...)
+	return request, f.problems.first(attachmentUpdateOrder(unknown)...)
 }
 
 // SetDefaults sends content_type along with is_patch, because the raw tracker
@@ -63,10 +75,10 @@ func (r *AttachmentUpdate) SetDefaults() {
 func (r *AttachmentUpdate) Validate() error {
 	found := problems{}
 	if len(r.IDs) == 0 {
-		found.add("path", missing("ids"))
+		found.add("path?", missing("ids"))
 	}
 	r.check(found)
-	return found.first(attachmentUpdateOrder...)
+	return found.first(attachmentUpdateOrder("")...)
 }
 
 func (r *AttachmentUpdate) check(found problems) {
@@ -77,61 +89,84 @@ func (r *AttachmentUpdate) check(found problems) {
 	checkFlags(found, r.Flags)
 }
 
+// attachmentExtra are members that some tracker takes besides those of the interface:
+// the names that fields have inside of it, and what BMO has more (wire-facts.md
+// sections 7 and 9).
+var attachmentExtra = []string{"filename", "description", "all", "bug_flags", "is_markdown", "comment_tags"}
+
 // notBlank takes a text that an update may leave out but not blank.
 func (f *fields) notBlank(name string, code int) *string {
-	value := f.rest.Get(name)
-	if value == nil {
-		return nil
-	}
-	text := f.textOr(name, code)
-	if f.problems[name] == nil && (text == nil || strings.TrimSpace(*text) == "") {
+	sent := f.rest.Get(name) != nil
+	text := f.text(name)
+	if sent && f.problems[name] == nil && (text == nil || isFalsy(strings.TrimSpace(*text))) {
 		f.problems.add(name, Refuse(code, "The parameter %q cannot be empty.", name))
 	}
 	return text
 }
 
+// mimeType takes content_type without the blanks around it, which the tracker does
+// not store. Null is no type.
+func (f *fields) mimeType() *string {
+	sent := f.rest.Get("content_type") != nil
+	text := f.trimmed("content_type", CodeContentType)
+	if sent && text == nil {
+		f.problems.add("content_type", Refuse(CodeContentType, "The parameter \"content_type\" cannot be null."))
+	}
+	return text
+}
+
 func (f *fields) attachmentIDs(pathID string) []int64 {
-	path, ok := parseID(pathID)
+	path, ok := parseAttachmentID(pathID)
 	if !ok {
-		f.problems.add("path", attachmentID(pathID))
+		f.problems.add("path?", attachmentID(pathID))
 		return nil
 	}
-	value := f.rest.Get("ids")
+	value := f.rest.Take("ids")
 	if value == nil {
 		return []int64{path}
 	}
-	if value.Kind() == 'n' {
-		f.rest.Take("ids")
-		f.problems.add("ids", Refuse(CodeTargetType, "The parameter \"ids\" cannot be null."))
-		return nil
-	}
-	ids := f.parseIDs(f.list("ids", func() *Error {
-		return Refuse(CodeNotScalars, "The parameter \"ids\" must be an array of attachment ids.")
-	}))
-	if f.problems["ids"] == nil && !slices.Contains(ids, path) {
+	ids, err := parseAttachmentIDs(value)
+	f.problems.add("ids", err)
+	if err == nil && !slices.Contains(ids, path) {
 		f.problems.add("ids", Refuse(CodeBadParameter, "The ids do not name attachment %d of the path; nothing was changed.", path))
 	}
 	return ids
 }
 
-func (f *fields) parseIDs(texts []string) []int64 {
-	ids := make([]int64, 0, len(texts))
-	for _, text := range texts {
-		id, ok := parseID(text)
+// parseAttachmentIDs reads an array of ids or one id. As the tracker does, it looks
+// first whether there is anything but strings, numbers and null, and then at one
+// after the other.
+func parseAttachmentIDs(value jsontext.Value) ([]int64, *Error) {
+	list := items(value)
+	if slices.ContainsFunc(list, isNoScalar) {
+		return nil, notScalars("ids", "attachment ids")
+	}
+	ids := make([]int64, 0, len(list))
+	for _, item := range list {
+		text, ok := wordText(item)
 		if !ok {
-			f.problems.add("ids", attachmentID(text))
-			return nil
+			return nil, Refuse(CodeTargetType, "The parameter \"ids\" cannot be null or have null in it.")
+		}
+		id, ok := parseAttachmentID(text)
+		if !ok {
+			return nil, attachmentID(text)
 		}
 		ids = append(ids, id)
 	}
-	return ids
+	return ids, nil
+}
+
+// parseAttachmentID reads an id as the tracker does: digits without blanks, though
+// with a line break after them.
+func parseAttachmentID(text string) (id int64, ok bool) {
+	return parseDigits(strings.TrimSuffix(text, "\n"))
 }
 
 // attachmentID tells why a text is no attachment id: not a number (code 52), or
 // one that no attachment can have (code 32000, as for an unknown one).
 func attachmentID(text string) *Error {
-	if isDigits(strings.TrimSpace(text)) {
-		return Refuse(CodeJSON, "There is no attachment %s.", strings.TrimSpace(text))
+	if digits := strings.TrimSuffix(text, "\n"); isDigits(digits) {
+		return Refuse(CodeJSON, "There is no attachment %s.", digits)
 	}
 	return notNumeric("ids")
 }

@@ -1,6 +1,8 @@
 package mapping
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -8,12 +10,20 @@ import (
 
 // problems collects at most one error per field, so that the one to report can
 // be chosen by the tracker's order of checks rather than by the client's order
-// of members.
+// of members. A name with a question mark is a check of its own and no
+// member: no tracker knows members of that kind.
 type problems map[string]*Error
 
 func (p problems) add(field string, err *Error) {
 	if err != nil && p[field] == nil {
 		p[field] = err
+	}
+}
+
+// addFirst adds the first of other problems, in the given order.
+func (p problems) addFirst(field string, others problems, order ...string) {
+	for _, name := range order {
+		p.add(field, others[name])
 	}
 }
 
@@ -25,6 +35,40 @@ func (p problems) first(order ...string) error {
 		}
 	}
 	return nil
+}
+
+// addUnknown adds what a tracker says of a member that it has no field for, some
+// apart, to a request that is refused anyway, and gives the member's name: whichever
+// mistake comes first in the tracker's order is reported. Without another mistake the
+// tracker decides. It drops members with odd names before it looks.
+func (p problems) addUnknown(extra Members, of string, except ...string) (name string) {
+	if len(p) == 0 {
+		return ""
+	}
+	for _, member := range extra {
+		odd := !isMemberName(member.Name) || slices.Contains(except, member.Name)
+		if !odd && (name == "" || member.Name < name) {
+			name = member.Name
+		}
+	}
+	if name != "" {
+		p.add(name, Refuse(CodeUnknownField, "There is no field %q of %s that can be set.", name, of))
+	}
+	return name
+}
+
+// settingOrder is the order in which a tracker sets fields: by its own names for
+// them, with one that it does not know in between. It gives the names of the
+// interface.
+func settingOrder(unknown string, named map[string]string) []string {
+	order := append(slices.Collect(maps.Keys(named)), unknown)
+	slices.Sort(order)
+	for i, name := range order {
+		if known, ok := named[name]; ok {
+			order[i] = known
+		}
+	}
+	return order
 }
 
 // fields takes known members off a request; what is left belongs in Extra.
@@ -81,34 +125,38 @@ func (f *fields) boolean(name string, nullIsFalse bool) *bool {
 	return &is
 }
 
-// list takes an array of scalars; one bare scalar counts as a list of one
-// (clients send "ids": 7). Absent gives nil.
-func (f *fields) list(name string, invalid func() *Error) []string {
-	value := f.rest.Take(name)
-	if value == nil {
-		return nil
+// scalarList reads an array of strings and numbers; one bare value counts as a list
+// of one (clients send "ids": 7). Nothing else is an id or a name, neither null nor a
+// boolean.
+func scalarList(value jsontext.Value) (texts []string, ok bool) {
+	texts, ok = []string{}, true
+	for _, item := range items(value) {
+		text, word := wordText(item)
+		ok = ok && word
+		texts = append(texts, text)
 	}
-	texts, ok := scalarList(value)
-	if !ok {
-		f.problems.add(name, invalid())
-		return nil
-	}
-	return texts
+	return texts, ok
 }
 
-// scalarList reads an array of scalars or one scalar.
-func scalarList(value jsontext.Value) (texts []string, ok bool) {
+// items gives the items of an array; any other value is the only item.
+func items(value jsontext.Value) []jsontext.Value {
 	if value.Kind() != '[' {
-		text, ok := scalarText(value)
-		return []string{text}, ok
+		return []jsontext.Value{value}
 	}
-	texts, ok = []string{}, true
-	eachItem(value, func(item jsontext.Value) {
-		text, scalar := scalarText(item)
-		ok = ok && scalar
-		texts = append(texts, text)
-	})
-	return texts, ok
+	list := []jsontext.Value{}
+	eachItem(value, func(item jsontext.Value) { list = append(list, item) })
+	return list
+}
+
+// isNoScalar tells whether an item is neither a string nor a number nor null.
+func isNoScalar(item jsontext.Value) bool {
+	_, ok := wordText(item)
+	return !ok && item.Kind() != 'n'
+}
+
+// notScalars refuses a list of ids with anything else in it (wire-facts.md section 11).
+func notScalars(name, of string) *Error {
+	return Refuse(CodeNotScalars, "The parameter %q must be an array of %s.", name, of)
 }
 
 func wrongType(name, want string) *Error {

@@ -24,76 +24,92 @@ type FlagChange struct {
 	Extra Members
 }
 
-// flags takes the flags member: an array of objects. Null and [] are none. The
-// raw tracker answers anything else with an internal error.
+// flags takes the flags member: an array of objects. Null and [] are none. The raw
+// tracker answers anything else with an internal error. It looks up what all flags
+// mean before it sets the fields and the flags (wire-facts.md section 7), so what is
+// wrong with a reference is a problem of "flags?".
 func (f *fields) flags() []FlagChange {
 	value := f.rest.Take("flags")
 	if isNull(value) {
 		return nil
 	}
 	if value.Kind() != '[' {
-		f.problems.add("flags", wrongType("flags", "an array of objects"))
+		f.problems.add("flags?", wrongType("flags", "an array of objects"))
 		return nil
 	}
 	flags := []FlagChange{}
-	eachItem(value, func(item jsontext.Value) {
-		flag, err := decodeFlag(item)
-		f.problems.add("flags", err)
-		flags = append(flags, flag)
-	})
+	for _, item := range items(value) {
+		flags = append(flags, f.flag(item))
+	}
 	return flags
 }
 
-func decodeFlag(item jsontext.Value) (FlagChange, *Error) {
-	if item.Kind() == 'n' {
-		return FlagChange{}, missing("type_id")
+// flag reads one flag. Null is a flag without members, as for the tracker.
+func (f *fields) flag(item jsontext.Value) FlagChange {
+	if item.Kind() != '{' && item.Kind() != 'n' {
+		f.problems.add("flags?", wrongType("flags", "an array of objects"))
+		return FlagChange{}
 	}
-	if item.Kind() != '{' {
-		return FlagChange{}, wrongType("flags", "an array of objects")
-	}
-	f := newFields(splitObject(item))
+	inner := newFields(splitIf(item))
 	flag := FlagChange{
-		Name: f.text("name"), TypeID: f.flagID("type_id"), ID: f.flagID("id"),
-		Requestee: f.text("requestee"), New: f.boolean("new", false),
+		Name: inner.text("name"), TypeID: inner.flagID("type_id"), ID: inner.flagID("id"),
+		Status: inner.status(), Requestee: inner.text("requestee"), New: inner.boolean("new", false),
 	}
-	if status := f.text("status"); status != nil {
-		flag.Status = *status
-	}
-	flag.Extra = f.rest
-	for _, name := range []string{"id", "type_id", "name", "status", "requestee", "new"} {
-		if err := f.problems[name]; err != nil {
-			return flag, err
-		}
-	}
-	return flag, nil
+	flag.Extra = inner.rest
+	f.problems.addFirst("flags?", inner.problems, "id", "type_id", "name", "new")
+	f.problems.add("flags", flag.check())
+	f.problems.addFirst("flags", inner.problems, "requestee")
+	return flag
 }
 
+// flagID takes the id of a flag or flag type. The tracker takes 0 and an empty text
+// for none; true would be the id 1 for it.
 func (f *fields) flagID(name string) *int64 {
-	text := f.text(name)
-	if text == nil || *text == "" {
+	value := f.rest.Take(name)
+	if isNull(value) {
 		return nil
 	}
-	id, ok := parseID(*text)
+	text, ok := wordText(value)
 	if !ok {
-		f.problems.add(name, Refuse(CodeNotFound, "There is no flag or flag type with the %s %q.", name, *text))
+		f.problems.add(name, wrongType(name, "an integer"))
+		return nil
+	}
+	if isFalsy(text) {
+		return nil
+	}
+	id, ok := parseID(text)
+	if !ok || id == 0 {
+		f.problems.add(name, Refuse(CodeNotFound, "There is no flag or flag type with the %s %q.", name, text))
 		return nil
 	}
 	return &id
 }
 
-// checkFlags demands of each flag what interface.md demands: something that
-// names it, and a status out of four.
+// status takes the status as a text. What is none of the four, an array too, is the
+// same mistake for the tracker (wire-facts.md section 8).
+func (f *fields) status() string {
+	text, _ := scalarText(f.rest.Take("status"))
+	return text
+}
+
+// checkFlags finds the first flag that interface.md does not allow.
 func checkFlags(found problems, flags []FlagChange) {
 	for _, flag := range flags {
-		if flag.Name == nil && flag.TypeID == nil && flag.ID == nil {
-			found.add("flags", Refuse(CodeRequired, "A flag needs a type_id, an id or a name."))
-		}
+		found.add("flags", flag.check())
 	}
-	for _, flag := range flags {
-		if !slices.Contains([]string{"?", "+", "-", "X"}, flag.Status) {
-			found.add("flags", Refuse(CodeFlagStatus, "%q is not a flag status; it is ?, +, - or X.", flag.Status))
-		}
+}
+
+// check demands what interface.md demands: something that names the flag, and a
+// status out of four.
+func (c FlagChange) check() *Error {
+	named := c.Name != nil && !isFalsy(*c.Name)
+	if !named && c.TypeID == nil && c.ID == nil {
+		return Refuse(CodeRequired, "A flag needs a type_id, an id or a name.")
 	}
+	if !slices.Contains([]string{"?", "+", "-", "X"}, c.Status) {
+		return Refuse(CodeFlagStatus, "%q is not a flag status; it is ?, +, - or X.", c.Status)
+	}
+	return nil
 }
 
 func (c FlagChange) members() Members {

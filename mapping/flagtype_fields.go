@@ -20,7 +20,7 @@ func (f *fields) nullable(name string, update bool, code int) *string {
 }
 
 // scopes takes inclusions or exclusions. Null is the default on create and no
-// known setting on update, as for the tracker.
+// known field on update, as for the tracker.
 func (f *fields) scopes(name string, update bool) *Scopes {
 	value := f.rest.Take(name)
 	if value == nil {
@@ -28,7 +28,7 @@ func (f *fields) scopes(name string, update bool) *Scopes {
 	}
 	if value.Kind() == 'n' {
 		if update {
-			f.problems.add(name, Refuse(CodeUnknownField, "The parameter %q cannot be null.", name))
+			f.problems.add(name+"?", Refuse(CodeUnknownField, "The parameter %q cannot be null.", name))
 		}
 		return nil
 	}

@@ -20,18 +20,30 @@ func DecodeFlagTypeUpdate(idOrName string, members Members) (FlagTypeUpdate, err
 	request.FlagTypeFields = f.flagType(true)
 	request.FlagTypeFields.check(f.problems)
 	request.trim()
-	order := append([]string{"path", "ids", "names"}, flagTypeOrder[2:]...)
-	return request, f.problems.first(order...)
+	unknown := f.problems.addUnknown(request.Extra, "a flag type", "all", "clusions")
+	return request, f.problems.first(flagTypeUpdateOrder(unknown)...)
 }
 
 // Validate checks the fields as DecodeFlagTypeUpdate does; errors are *Error.
 func (r *FlagTypeUpdate) Validate() error {
 	found := problems{}
 	if len(r.IDs) == 0 && len(r.Names) == 0 {
-		found.add("path", missing("ids"))
+		found.add("path?", missing("ids"))
 	}
 	r.FlagTypeFields.check(found)
-	return found.first(append([]string{"path"}, flagTypeOrder...)...)
+	return found.first(flagTypeUpdateOrder("")...)
+}
+
+// flagTypeUpdateOrder is the tracker's order of checks with a field that it does not
+// know (wire-facts.md section 4). Null for inclusions or
+// exclusions is no known field, in its place among the others.
+func flagTypeUpdateOrder(unknown string) []string {
+	named := map[string]string{"inclusions": "inclusions?", "exclusions": "exclusions?"}
+	for _, name := range flagTypeOrder[4:] {
+		named[name] = name
+	}
+	delete(named, "target_type")
+	return append([]string{"path?", "ids", "names", "inclusions", "exclusions"}, settingOrder(unknown, named)...)
 }
 
 func (f *fields) selectPath(request *FlagTypeUpdate, idOrName string) {
@@ -41,40 +53,56 @@ func (f *fields) selectPath(request *FlagTypeUpdate, idOrName string) {
 	}
 	id, ok := parseID(idOrName)
 	if !ok {
-		f.problems.add("path", noFlagType(idOrName))
+		f.problems.add("path?", noFlagType(idOrName))
 	}
 	request.IDs = []int64{id}
 }
 
+// selectIDs takes ids one after the other, as the tracker does.
 func (f *fields) selectIDs(request *FlagTypeUpdate) {
-	value := f.rest.Get("ids")
-	if value.Kind() == 'n' && value != nil {
-		f.problems.add("ids", missing("ids"))
+	value := f.rest.Take("ids")
+	if value == nil {
+		return
 	}
-	if value.Kind() == '[' && hasNull(value) {
-		f.problems.add("ids", missing("ids"))
-	}
-	for _, text := range f.list("ids", func() *Error { return notNumeric("ids") }) {
-		id, ok := parseID(text)
-		switch {
-		case !isDigits(strings.TrimSpace(text)):
-			f.problems.add("ids", notNumeric("ids"))
-		case !ok:
-			f.problems.add("ids", noFlagType(text))
-		default:
+	for _, item := range items(value) {
+		id, err := flagTypeID(item)
+		f.problems.add("ids", err)
+		if err == nil {
 			request.IDs = append(request.IDs, id)
 		}
 	}
 	request.IDs = unique(request.IDs)
 }
 
-func (f *fields) selectNames(request *FlagTypeUpdate) {
-	value := f.rest.Get("names")
-	if value.Kind() == 'n' && value != nil {
-		f.problems.add("names", missing("names"))
+func flagTypeID(item jsontext.Value) (int64, *Error) {
+	text, ok := wordText(item)
+	id, fits := parseID(text)
+	switch {
+	case item.Kind() == 'n':
+		return 0, missing("ids")
+	case !ok, !isDigits(strings.TrimSpace(text)):
+		return 0, notNumeric("ids")
+	case !fits:
+		return 0, noFlagType(text)
+	default:
+		return id, nil
 	}
-	request.Names = append(request.Names, f.list("names", func() *Error { return wrongType("names", "an array of flag type names") })...)
-	request.Names = unique(request.Names)
+}
+
+func (f *fields) selectNames(request *FlagTypeUpdate) {
+	value := f.rest.Take("names")
+	switch {
+	case value == nil:
+		return
+	case value.Kind() == 'n':
+		f.problems.add("names", missing("names"))
+		return
+	}
+	names, ok := scalarList(value)
+	if !ok {
+		f.problems.add("names", wrongType("names", "an array of flag type names"))
+	}
+	request.Names = unique(append(request.Names, names...))
 }
 
 // unique leaves out what stands in a list before. A list of a request may be as
@@ -86,11 +114,6 @@ func unique[T comparable](list []T) []T {
 		seen[item] = struct{}{}
 		return before
 	})
-}
-
-func hasNull(array jsontext.Value) (found bool) {
-	eachItem(array, func(item jsontext.Value) { found = found || item.Kind() == 'n' })
-	return found
 }
 
 func notNumeric(name string) *Error {

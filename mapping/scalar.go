@@ -26,6 +26,15 @@ func scalarText(value jsontext.Value) (text string, ok bool) {
 	}
 }
 
+// wordText is scalarText for ids and names: true is neither, though a tracker may
+// take it for the id 1.
+func wordText(value jsontext.Value) (text string, ok bool) {
+	if value.Kind() == 't' || value.Kind() == 'f' {
+		return "", false
+	}
+	return scalarText(value)
+}
+
 // numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000.
 func numberText(literal string) string {
 	if !strings.ContainsAny(literal, ".eE") {
@@ -83,9 +92,12 @@ func isDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// parseID reads an id of any number of leading zeros that fits 64 bits.
-func parseID(text string) (id int64, ok bool) {
-	text = strings.TrimSpace(text)
+// parseID reads an id of any number of leading zeros that fits 64 bits, with
+// blanks around it.
+func parseID(text string) (id int64, ok bool) { return parseDigits(strings.TrimSpace(text)) }
+
+// parseDigits is parseID without the blanks.
+func parseDigits(text string) (id int64, ok bool) {
 	if !isDigits(text) {
 		return 0, false
 	}
@@ -98,7 +110,7 @@ func Text(value jsontext.Value) (text string, ok bool) { return scalarText(value
 
 // Int gives a JSON integer, also one written as a string.
 func Int(value jsontext.Value) (number int64, ok bool) {
-	text, ok := scalarText(value)
+	text, ok := wordText(value)
 	if !ok {
 		return 0, false
 	}

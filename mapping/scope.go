@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -46,10 +47,10 @@ func appendScope(name string, scopes Scopes, item jsontext.Value) (Scopes, *Erro
 	if item.Kind() == '{' {
 		return objectScopes(name, scopes, item)
 	}
-	if item.Kind() == '[' {
-		return nil, wrongType(name, "an array of product names, not of arrays")
+	if isNoScalar(item) {
+		return nil, wrongType(name, "an array of product names and of objects")
 	}
-	product, _ := scalarText(item)
+	product, _ := wordText(item)
 	product = strings.TrimSpace(product)
 	if product == "" {
 		return nil, Refuse(CodeRequired, "The parameter %q has an entry without a product name.", name)
@@ -58,34 +59,35 @@ func appendScope(name string, scopes Scopes, item jsontext.Value) (Scopes, *Erro
 }
 
 func objectScopes(name string, scopes Scopes, object jsontext.Value) (Scopes, *Error) {
-	var failed *Error
-	eachMember(object, func(product string, value jsontext.Value) {
-		components, ok := componentList(value)
-		if !ok && failed == nil {
-			failed = wrongType(name, "an object whose values are arrays of component names")
+	for _, member := range splitObject(object) {
+		components, err := componentList(name, member.Value)
+		if err != nil {
+			return nil, err
 		}
-		scopes = append(scopes, Scope{Product: strings.TrimSpace(product), Components: components})
-	})
-	if failed != nil {
-		return nil, failed
+		scopes = append(scopes, Scope{Product: strings.TrimSpace(member.Name), Components: components})
 	}
 	return scopes, nil
 }
 
-// componentList reads a product's components; null counts as none, as for the
-// raw tracker (wire-facts.md section 3, Inclusions in detail).
-func componentList(value jsontext.Value) (components []string, ok bool) {
-	if value.Kind() == 'n' {
-		return []string{}, true
+// componentList reads a product's components. An empty array names none, so that the
+// flag type applies nowhere in the product. A raw tracker takes null for the same
+// (wire-facts.md section 3, Inclusions in detail), but interface.md demands an array,
+// and a client that means the whole product must not lose it.
+func componentList(name string, value jsontext.Value) ([]string, *Error) {
+	list := items(value)
+	if value.Kind() != '[' || slices.ContainsFunc(list, isNoScalar) {
+		return nil, wrongType(name, "an object whose values are arrays of component names")
 	}
-	if value.Kind() != '[' {
-		return nil, false
+	components := make([]string, 0, len(list))
+	for _, item := range list {
+		text, _ := wordText(item)
+		component := strings.TrimSpace(text)
+		if component == "" {
+			return nil, Refuse(CodeRequired, "The parameter %q has an entry without a component name.", name)
+		}
+		components = append(components, component)
 	}
-	components, ok = scalarList(value)
-	for i := range components {
-		components[i] = strings.TrimSpace(components[i])
-	}
-	return components, ok
+	return components, nil
 }
 
 // appendJSON writes the form that every 5.x tracker understands: an array of

@@ -85,6 +85,9 @@ func Accounts() []Account {
 			"ft.create.inclusions.key_slash", "ft.create.inclusions.key_unicode",
 			"ft.update.inclusions.key_slash", "ft.update.inclusions.key_slash_and_good",
 		}},
+		{"Components are an array; the tracker takes null for an empty one, so that the flag type applies nowhere in the product.", Better, []string{
+			"ft.create.inclusions.component_null", "ft.update.inclusions.component_null",
+		}},
 		{"Portico's checks come before those that need the tracker's data.", Better, []string{
 			"ft.create.order.fields", "ft.create.order.without_inclusions", "ft.create.auth.plain_missing",
 		}},
