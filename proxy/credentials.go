@@ -12,14 +12,17 @@ import (
 
 // credentialNames are the parameters that carry each kind of credential, the stronger name first
 // (wire-facts.md, section 1, Credentials).
-var credentialNames = []struct {
-	names []string
-	field func(*upstream.Credentials) *string
-}{
+var credentialNames = []credentialKind{
 	{[]string{"api_key", "Bugzilla_api_key"}, func(c *upstream.Credentials) *string { return &c.APIKey }},
 	{[]string{"login", "Bugzilla_login"}, func(c *upstream.Credentials) *string { return &c.Login }},
 	{[]string{"password", "Bugzilla_password"}, func(c *upstream.Credentials) *string { return &c.Password }},
 	{[]string{"token", "Bugzilla_token"}, func(c *upstream.Credentials) *string { return &c.Token }},
+}
+
+// credentialKind is one kind of credential, and where it is kept.
+type credentialKind struct {
+	names []string
+	field func(*upstream.Credentials) *string
 }
 
 // isCredential tells whether a parameter or member of that name is a credential.

@@ -83,6 +83,11 @@ func (s *Server) passthrough() http.Handler {
 			return
 		}
 		defer outgoing.Body.Close()
+		if err := withBodyCredentials(outgoing); err != nil {
+			x := s.exchange(w.(*recorder), r, OpPassthrough)
+			x.fail(x.bodyError(err))
+			return
+		}
 		passingOf(outgoing).target = s.choose(outgoing)
 		s.changing(outgoing)
 		reverse.ServeHTTP(w, outgoing)

@@ -226,6 +226,8 @@ func TestHeaderCredentialsBecomeParameters(t *testing.T) {
 		{"/rest/bug/1", []string{"X-BUGZILLA-LOGIN", "a", "X-BUGZILLA-PASSWORD", "p"}, "/rest/bug/1?Bugzilla_login=a&Bugzilla_password=p"},
 		{"/rest/bug/1?api_key=Q", []string{"X-BUGZILLA-API-KEY", "K"}, "/rest/bug/1?api_key=Q"},
 		{"/rest/bug/1", []string{"X-BUGZILLA-API-KEY", ""}, "/rest/bug/1"},
+		{"/rest/bug/1?api_key=", []string{"X-BUGZILLA-API-KEY", "K"}, "/rest/bug/1?Bugzilla_api_key=K"},
+		{"/rest/bug/1?api_key=Q", []string{"X-BUGZILLA-TOKEN", "8-x"}, "/rest/bug/1?api_key=Q&Bugzilla_token=8-x"},
 		{"/rest/valid_login?login=a", []string{"X-BUGZILLA-API-KEY", "K"}, "/rest/valid_login?login=a&Bugzilla_api_key=K"},
 		{"/rest/bug/1", nil, "/rest/bug/1"},
 		{"/xmlrpc.cgi", []string{"X-BUGZILLA-API-KEY", "K"}, "/xmlrpc.cgi"},

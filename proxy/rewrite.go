@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 
 	"portico/upstream"
@@ -63,27 +64,42 @@ func isREST(path string) bool {
 	return strings.HasPrefix(path, "/rest/") || strings.HasPrefix(path, "/rest.cgi/")
 }
 
-// setCredentials gives header credentials as parameters to a tracker that does not read headers, if the query has none
-// (clients.md, section 4, row 5).
+// setCredentials gives header credentials as parameters to a tracker that does not read headers (clients.md, section 4, row
+// 5). As for the seven operations, the query beats the body and the body beats the headers, each kind for itself.
 func (t *Target) setCredentials(in, out *http.Request) {
 	reads := t.HeaderCredentials
 	if reads == nil || !isREST(in.URL.Path) || reads(in.Context()) {
 		return
 	}
-	query, _ := parseQuery(in.URL.RawQuery)
-	for _, each := range query {
-		// A login alone proves nothing, and /rest/valid_login asks about one.
-		if isCredential(each.name) && each.name != "login" && each.name != "Bugzilla_login" {
-			return
-		}
-	}
 	var found upstream.Credentials
 	addHeaders(&found, in.Header)
-	for _, kind := range credentialNames {
-		if value := *kind.field(&found); value != "" {
-			out.URL.RawQuery = joinQuery(out.URL.RawQuery, kind.names[1], value)
+	query, _ := parseQuery(in.URL.RawQuery)
+	body := passingOf(in).credentials
+	for _, form := range []credentialForm{credentialNames[:1], credentialNames[1:3], credentialNames[3:]} {
+		if form.shownBy(query, body) {
+			continue
+		}
+		for _, kind := range form {
+			if value := *kind.field(&found); value != "" {
+				out.URL.RawQuery = joinQuery(withoutBlank(out.URL.RawQuery, kind.names), kind.names[form.nameBeside(body)], value)
+			}
 		}
 	}
+}
+
+// withoutBlank leaves out parameters of the given names without a value. A tracker would take such a one for the credential.
+func withoutBlank(query string, names []string) string {
+	var kept []string
+	for piece := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		list, _ := parseQuery(piece)
+		if !slices.Contains(names, list[0].name) || strings.TrimSpace(list[0].value) != "" {
+			kept = append(kept, piece)
+		}
+	}
+	if short := strings.Join(kept, "&"); len(short) < len(query) {
+		return short
+	}
+	return query
 }
 
 func joinQuery(query, name, value string) string {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+
+	"portico/mapping"
 )
 
 // withBody gives a request the body that the tracker shall get: the client's own, but always with a length, because real
@@ -48,6 +50,8 @@ type passing struct {
 	changesFlagTypes bool
 	// target is the tracker that it goes to.
 	target *Target
+	// credentials are those in the body of a REST request.
+	credentials mapping.Members
 	// failed is how reading the client's body failed.
 	failed atomic.Pointer[error]
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"portico/mapping"
 	"portico/upstream"
 )
 
@@ -51,14 +50,15 @@ func (s *Server) choose(r *http.Request) *Target {
 	return s.usual
 }
 
-// passingCaller is who asks for something that is no operation. The body is not looked at, so a credential there counts as
-// none.
+// passingCaller is who asks for something that is no operation. Of the body only those credentials count that beat some in
+// the headers.
 func (s *Server) passingCaller(r *http.Request) upstream.Caller {
 	record := recordOf(r.Context())
 	caller := upstream.Caller{Address: record.client, UserAgent: r.UserAgent(), RequestID: record.ID}
 	query, _ := parseQuery(r.URL.RawQuery)
 	var err error
-	if caller.Credentials, err = credentials(r.Header, query, &mapping.Members{}); err != nil {
+	body := passingOf(r).credentials.Clone()
+	if caller.Credentials, err = credentials(r.Header, query, &body); err != nil {
 		caller.Credentials = upstream.Credentials{}
 	}
 	return caller

@@ -181,6 +181,19 @@ func TestDuty_05_KeyInHeaderAndQuery(t *testing.T) {
 	h.do(t, ask{method: "GET", path: "/rest/bug/4?api_key=" + key, header: head}).ok(t, 200)
 }
 
+// Who says in the body who they are is nobody else, on other paths too.
+func TestDuty_05_KeyInHeaderAndBodyOfOtherPaths(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	body := `{"comment":"whose is this","Bugzilla_api_key":"` + h.keys["secret"] + `"}`
+	h.do(t, ask{user: "admin", method: "POST", path: "/rest/bug/4/comment", body: body}).ok(t, 201)
+	said := string(h.get(t, "secret", "/rest/bug/4/comment?api_key=").ok(t, 200).body)
+	_, made, _ := strings.Cut(said, "whose is this")
+	if !strings.Contains(said, "secret@example.com") || made == "" || strings.Contains(said, "admin@example.com") {
+		t.Errorf("the comment is somebody else's: %s", said)
+	}
+}
+
 func TestDuty_11_StatusesAreTheTrackers(t *testing.T) {
 	bothWays(t, func(t *testing.T, h *house) {
 		h.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).ok(t, 201)

@@ -1,0 +1,71 @@
+package proxy_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"portico/proxy"
+)
+
+// unreading is a tracker that reads no credentials in headers.
+func unreading(o *proxy.Options) {
+	o.Passthrough.HeaderCredentials = func(context.Context) bool { return false }
+}
+
+// What beats what is the same as for the seven operations: the query, the body, the headers (wire-facts.md, section 1).
+func TestPassthroughPrecedenceOfCredentials(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	const form, json = "application/x-www-form-urlencoded", "application/json"
+	parts := "--b\r\nContent-Disposition: form-data; name=\"Bugzilla_api_key\"\r\n\r\nB\r\n--b--\r\n"
+	for _, c := range []struct{ query, kind, body, want string }{
+		{"", json, `{"comment":"c"}`, "Bugzilla_api_key=H"},
+		{"", json, `{"comment":"c","Bugzilla_api_key":"B"}`, ""},
+		{"", json, `{"api_key":"B"}`, ""},
+		{"", "text/plain", `{"api_key":"B"}`, ""},
+		{"", json, `{"api_key":"","api_key":"B"}`, ""},
+		{"", json, `{"comment":"` + "\xff" + `","api_key":"B"}`, ""},
+		{"", json, `{"api_key":["B"]}`, ""},
+		{"", json, `{"api_key":"B","comment":"` + strings.Repeat("x", 2<<20) + `"}`, ""},
+		{"", json, `{"api_key":""}`, "api_key=H"},
+		{"", json, `{"api_key":null,"Bugzilla_api_key":"B"}`, ""},
+		{"", json, `{"x":{"api_key":"B"}}`, "Bugzilla_api_key=H"},
+		{"", json, `["api_key","B"]`, "Bugzilla_api_key=H"},
+		{"", json, ``, "Bugzilla_api_key=H"},
+		{"", form, "comment=c&api_key=B", ""},
+		{"", form, "comment=c", "Bugzilla_api_key=H"},
+		{"", "", "Bugzilla_api_key=B", ""},
+		{"", "multipart/form-data; boundary=b", parts, ""},
+		{"", json, `{"token":"8-B"}`, "Bugzilla_api_key=H"},
+		{"api_key=Q", json, `{"Bugzilla_api_key":"B"}`, "api_key=Q"},
+		{"api_key=", json, `{}`, "Bugzilla_api_key=H"},
+		{"a=%20b;Bugzilla_api_key=+&c", json, `{}`, "a=%20b&c&Bugzilla_api_key=H"},
+		{"api_key=;a=b", json, `{"api_key":"B"}`, "api_key=;a=b"},
+	} {
+		header := []string{"X-BUGZILLA-API-KEY", "H", "Content-Type", c.kind}
+		if c.kind == "" {
+			header = header[:2]
+		}
+		ask(t, "POST", base+"/rest/bug/4/comment?"+c.query, c.body, header...).wantStatus(t, 200)
+		if _, query, _ := strings.Cut(tracker.target, "?"); query != c.want || tracker.body != c.body {
+			t.Errorf("%q with %.80q: the tracker got %q and %d of %d bytes", c.query, c.body, query, len(tracker.body), len(c.body))
+		}
+	}
+}
+
+// A password without a login is a field of users.
+func TestPassthroughPrecedenceOfLogins(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	for _, c := range []struct{ body, want string }{
+		{`{"email":"e","password":"new"}`, "Bugzilla_login=l&Bugzilla_password=p"},
+		{`{"login":"b"}`, "Bugzilla_login=l&Bugzilla_password=p"},
+		{`{"login":"b","password":"q"}`, ""},
+		{`{"Bugzilla_login":"b","Bugzilla_password":"q"}`, ""},
+		{`{"login":"","password":""}`, "login=l&password=p"},
+	} {
+		ask(t, "POST", base+"/rest/user", c.body, "Content-Type", "application/json", "X-BUGZILLA-LOGIN", "l", "X-BUGZILLA-PASSWORD", "p").wantStatus(t, 200)
+		if _, query, _ := strings.Cut(tracker.target, "?"); query != c.want {
+			t.Errorf("%s: the tracker got %q, want %q", c.body, query, c.want)
+		}
+	}
+}
