@@ -5,6 +5,8 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,13 +17,10 @@ import (
 // credentialsLimit is how much of a passing body is looked through for credentials.
 const credentialsLimit = 1 << 20
 
-// withBodyCredentials notes the credentials in the body of a REST request outside the seven operations that has some in its
-// headers too. Those in the body beat them, as they do everywhere, so they must be known before headers become parameters.
-// The body stays as it is.
+// withBodyCredentials notes the credentials in the body of a REST request outside the seven operations that could lose against
+// what is elsewhere in the request, and must not. The body stays as it is.
 func withBodyCredentials(r *http.Request) error {
-	var shown upstream.Credentials
-	addHeaders(&shown, r.Header)
-	if !isREST(r.URL.Path) || isReading(r.Method) || r.ContentLength == 0 || shown == (upstream.Credentials{Cookies: shown.Cookies}) {
+	if !isREST(r.URL.Path) || isReading(r.Method) || r.ContentLength == 0 || !contested(r) {
 		return nil
 	}
 	body := r.Body
@@ -35,6 +34,17 @@ func withBodyCredentials(r *http.Request) error {
 	}{io.MultiReader(bytes.NewReader(head), body), body}
 	passingOf(r).credentials = bodyCredentials(r.Header, head)
 	return nil
+}
+
+// contested tells whether there are credentials in the headers, or empty ones in the query.
+func contested(r *http.Request) bool {
+	var shown upstream.Credentials
+	addHeaders(&shown, r.Header)
+	shown.Cookies = ""
+	query, _ := parseQuery(r.URL.RawQuery)
+	return shown != (upstream.Credentials{}) || slices.ContainsFunc(query, func(each parameter) bool {
+		return isCredential(each.name) && strings.TrimSpace(each.value) == ""
+	})
 }
 
 // bodyCredentials finds credentials in the beginning of a body, as a tracker reads it: the two form types, and what has no

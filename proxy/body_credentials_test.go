@@ -40,7 +40,8 @@ func TestPassthroughPrecedenceOfCredentials(t *testing.T) {
 		{"api_key=Q", json, `{"Bugzilla_api_key":"B"}`, "api_key=Q"},
 		{"api_key=", json, `{}`, "Bugzilla_api_key=H"},
 		{"a=%20b;Bugzilla_api_key=+&c", json, `{}`, "a=%20b&c&Bugzilla_api_key=H"},
-		{"api_key=;a=b", json, `{"api_key":"B"}`, "api_key=;a=b"},
+		{"api_key=;a=b", json, `{"Bugzilla_api_key":"B"}`, "a=b"},
+		{"api_key=&Bugzilla_api_key=Q", json, `{}`, "Bugzilla_api_key=Q"},
 	} {
 		header := []string{"X-BUGZILLA-API-KEY", "H", "Content-Type", c.kind}
 		if c.kind == "" {
@@ -49,6 +50,16 @@ func TestPassthroughPrecedenceOfCredentials(t *testing.T) {
 		ask(t, "POST", base+"/rest/bug/4/comment?"+c.query, c.body, header...).wantStatus(t, 200)
 		if _, query, _ := strings.Cut(tracker.target, "?"); query != c.want || tracker.body != c.body {
 			t.Errorf("%q with %.80q: the tracker got %q and %d of %d bytes", c.query, c.body, query, len(tracker.body), len(c.body))
+		}
+	}
+}
+
+func TestPassthroughOfEmptyCredentials(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	for query, want := range map[string]string{"api_key=&x=1": "x=1", "token=": "token="} {
+		ask(t, "PUT", base+"/rest/bug/4?"+query, `{"Bugzilla_api_key":"B"}`, "Content-Type", "application/json").wantStatus(t, 200)
+		if _, got, _ := strings.Cut(tracker.target, "?"); got != want {
+			t.Errorf("%s became %s, want %s", query, got, want)
 		}
 	}
 }

@@ -76,18 +76,21 @@ func (t *Target) setCredentials(in, out *http.Request) {
 	query, _ := parseQuery(in.URL.RawQuery)
 	body := passingOf(in).credentials
 	for _, form := range []credentialForm{credentialNames[:1], credentialNames[1:3], credentialNames[3:]} {
-		if form.shownBy(query, body) {
-			continue
-		}
+		shown := form.shownBy(query, body)
 		for _, kind := range form {
-			if value := *kind.field(&found); value != "" {
-				out.URL.RawQuery = joinQuery(withoutBlank(out.URL.RawQuery, kind.names), kind.names[form.nameBeside(body)], value)
+			value := *kind.field(&found)
+			if shown || value != "" {
+				out.URL.RawQuery = withoutBlank(out.URL.RawQuery, kind.names)
+			}
+			if !shown && value != "" {
+				out.URL.RawQuery = joinQuery(out.URL.RawQuery, kind.names[form.nameBeside(body)], value)
 			}
 		}
 	}
 }
 
-// withoutBlank leaves out parameters of the given names without a value. A tracker would take such a one for the credential.
+// withoutBlank leaves out parameters of the given names without a value. A tracker would take such a one for the credential,
+// and the caller for nobody.
 func withoutBlank(query string, names []string) string {
 	var kept []string
 	for piece := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
