@@ -64,6 +64,23 @@ func TestNoSuchProductIsNotRememberedByCode51(t *testing.T) {
 	wantCalls(t, f, 2)
 }
 
+// What is remembered has no place for members that only this tracker knows.
+func TestAnErrorWithMoreMembersIsNotRemembered(t *testing.T) {
+	f := &fakeTracker{}
+	failed := *errNoComponent
+	failed.Extra = mapping.Members{{Name: "extra", Value: []byte("5")}}
+	f.scripted(always(&failed))
+	c := openCache(t, f, Options{})
+	for range 2 {
+		a := askFor(t.Context(), c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: "None"})
+		wantCode(t, a.err, 51)
+		if e, ok := errors.AsType[*mapping.Error](a.err); !ok || len(e.Extra) != 1 {
+			t.Errorf("got %+v", a.err)
+		}
+	}
+	wantCalls(t, f, 2)
+}
+
 func TestWhatIsNoAnswerIsNotKept(t *testing.T) {
 	for name, text := range map[string]string{"html": "<html>", "empty": "", "array": "[]", "cut": `{"bug":[`} {
 		f := &textTracker{text: text}

@@ -200,12 +200,12 @@ func (c *Cache) ask(ctx context.Context, r *read, found look) *filled {
 }
 
 // isNegative tells whether an error is the one answer that is worth remembering:
-// no such component. A product that is not there looks like one that is out of
+// no such component, in the usual form. A product that is not there looks like one that is out of
 // sight, and comes into sight without anybody telling.
 func (c *Cache) isNegative(r *read, err error) bool {
 	var e *mapping.Error
 	return c.options.NegativeTTL > 0 && r.request.Component != "" &&
-		errors.As(err, &e) && e.Code == mapping.CodeNotFound && e.FromTracker()
+		errors.As(err, &e) && e.Code == mapping.CodeNotFound && e.FromTracker() && len(e.Extra) == 0
 }
 
 // accept makes an entry of a reply. Replies with cookies belong to one caller and

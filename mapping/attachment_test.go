@@ -173,7 +173,8 @@ func TestCreatedReplies(t *testing.T) {
 		`{"id":19}`:              `{"id":19,"flag_id":19}`,
 		`{"flag_id":19}`:         `{"flag_id":19,"id":19}`,
 		`{"id":1,"flag_id":1}`:   `{"id":1,"flag_id":1}`,
-		`{"id":"19","other":{}}`: `{"id":"19","other":{},"flag_id":"19"}`,
+		`{"id":"19","other":{}}`: `{"id":19,"other":{},"flag_id":19}`,
+		`{"flag_id":"x"}`:        `{"flag_id":"x","id":"x"}`,
 	} {
 		reply := FlagTypeCreated{Document: NewDocument([]byte(text))}
 		if err := reply.WithFlagID(); err != nil || string(reply.text) != want {
@@ -183,6 +184,17 @@ func TestCreatedReplies(t *testing.T) {
 	reply := AttachmentsCreated{Document: NewDocument([]byte(`{"attachments":{"20":{"id":20},"9":{"id":9}}}`))}
 	if err := reply.FromAttachmentMap(); err != nil || string(reply.text) != `{"ids":[9,20]}` {
 		t.Errorf("the map becomes %s (%v)", reply.text, err)
+	}
+	for text, want := range map[string]string{
+		`{"ids":["5",6],"x":1}`: `{"ids":[5,6],"x":1}`,
+		`{"ids": [5]}`:          `{"ids": [5]}`,
+		`{"ids":["x","5"]}`:     `{"ids":["x",5]}`,
+		`{"ids":"5"}`:           `{"ids":"5"}`,
+	} {
+		reply := AttachmentsCreated{Document: NewDocument([]byte(text))}
+		if err := reply.WithIntegers(); err != nil || string(reply.text) != want {
+			t.Errorf("%s becomes %s (%v), want %s", text, reply.text, err, want)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@ const DocumentationURL = "https://bugzilla.readthedocs.org/en/5.0/api/"
 // {"error": true, "code": int, "message": string, "documentation": string}
 // (wire-facts.md section 1, Errors).
 type Error struct {
-	// Code is the tracker's error code, or one of Portico's own.
+	// Code is the tracker's error code, or one of Portico's own; 0 when a tracker
+	// gave none.
 	Code int
 	// Status is the HTTP status, 400 to 599.
 	Status int
@@ -23,6 +24,8 @@ type Error struct {
 	Message string
 	// Documentation is a URL; empty means DocumentationURL.
 	Documentation string
+	// Extra keeps the other members of a tracker's error.
+	Extra Members
 	// Reason names why Portico itself made the error; empty when the
 	// tracker made it. It is sent in the header Portico-Error.
 	Reason Reason

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -63,7 +64,7 @@ func (r FlagTypeCreated) ID() int64 {
 	}
 	members := splitObject(r.text)
 	for _, name := range []string{"id", "flag_id"} {
-		if text, ok := scalarText(members.Get(name)); ok {
+		if text, ok := wordText(members.Get(name)); ok {
 			id, _ := parseID(text)
 			return id
 		}
@@ -71,16 +72,44 @@ func (r FlagTypeCreated) ID() int64 {
 	return 0
 }
 
-// WithFlagID gives the answer both names that interface.md has for the id.
+// WithFlagID gives the answer both names that interface.md has for the id, which is
+// an integer also where a tracker sends a text.
 func (r FlagTypeCreated) WithFlagID() error {
 	members := splitObject(r.text)
 	id, flagID := members.Get("id"), members.Get("flag_id")
-	switch {
-	case flagID == nil && id != nil:
-		members.Set("flag_id", id)
-	case id == nil && flagID != nil:
-		members.Set("id", flagID)
+	if id == nil {
+		id = flagID
 	}
+	if flagID == nil {
+		flagID = id
+	}
+	if id != nil {
+		members.Set("id", integer(id))
+		members.Set("flag_id", integer(flagID))
+	}
+	return r.Replace(members.AppendJSON(nil))
+}
+
+// integer makes an integer of an id that a tracker sends as a text. Clients format
+// ids as numbers (clients.md, section 4, row 9).
+func integer(value jsontext.Value) jsontext.Value {
+	if value.Kind() != '"' {
+		return value
+	}
+	if id, ok := parseDigits(unquote(value)); ok {
+		return jsontext.Value(strconv.FormatInt(id, 10))
+	}
+	return value
+}
+
+// WithIntegers makes integers of ids that a tracker sends as texts.
+func (r AttachmentsCreated) WithIntegers() error {
+	members := splitObject(r.text)
+	list := items(members.Get("ids"))
+	if members.Get("ids").Kind() != '[' || !slices.ContainsFunc(list, func(id jsontext.Value) bool { return id.Kind() == '"' }) {
+		return nil
+	}
+	members.Set("ids", eachElement(integer)(members.Get("ids")))
 	return r.Replace(members.AppendJSON(nil))
 }
 

@@ -95,13 +95,16 @@ func (x *exchange) fail(err error) {
 }
 
 // errorBody writes an error compactly, error first: one client looks at the first bytes only (clients.md, section 4, row 15).
+// A tracker's error without a code stays without one.
 func errorBody(failed *mapping.Error, documentation string) []byte {
 	var members mapping.Members
 	members.Set("error", jsontext.Value("true"))
-	members.Set("code", jsontext.Value(strconv.Itoa(failed.Code)))
+	if failed.Code != 0 {
+		members.Set("code", jsontext.Value(strconv.Itoa(failed.Code)))
+	}
 	members.SetText("message", failed.Message)
 	members.SetText("documentation", firstOf(failed.Documentation, documentation))
-	return members.AppendJSON(nil)
+	return append(members, failed.Extra...).AppendJSON(nil)
 }
 
 const (

@@ -213,6 +213,19 @@ func TestErrorsOfTheTracker(t *testing.T) {
 	}
 }
 
+// Members that only the tracker knows are kept behind the others. What it did not say is not made up.
+func TestErrorsKeepTheirMembers(t *testing.T) {
+	extra := mapping.Members{{Name: "extra", Value: []byte("5.0")}}
+	const rest = `"message":"m","documentation":"d","extra":5.0}`
+	for code, want := range map[int]string{51: `{"error":true,"code":51,` + rest, 0: `{"error":true,` + rest} {
+		failed := &mapping.Error{Code: code, Status: 404, Message: "m", Documentation: "d", Extra: extra}
+		base := serve(t, proxy.Options{Tracker: failing(failed)})
+		if got := ask(t, "GET", base+"/rest/flag_type/P", "").body; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestInterfaceForm(t *testing.T) {
 	tracker := answering(func() *mapping.Document { return stream(oneAttachment, nil) })
 	tracker.updateFlagTypes = func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {

@@ -191,7 +191,11 @@ func trackerError(members mapping.Members, status int) error {
 		status = mapping.StatusOf(int(code))
 	}
 	documentation, _ := mapping.Text(members.Get("documentation"))
-	return &mapping.Error{Code: int(code), Status: status, Message: message, Documentation: documentation}
+	extra := members.Clone()
+	for _, name := range []string{"error", "code", "message", "documentation"} {
+		extra.Take(name)
+	}
+	return &mapping.Error{Code: int(code), Status: status, Message: message, Documentation: documentation, Extra: extra}
 }
 
 // unwrap takes the result out of a JSON-RPC answer; it is the same object that

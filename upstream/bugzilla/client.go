@@ -127,7 +127,7 @@ func (c *Client) CreateAttachment(ctx context.Context, caller upstream.Caller, r
 	if dialect.AttachmentMap {
 		err = created.FromAttachmentMap()
 	}
-	return created, err
+	return created, errors.Join(err, created.WithIntegers())
 }
 
 // UpdateAttachments implements upstream.Tracker.

@@ -1,0 +1,55 @@
+package bugzilla
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// Members that the interface does not name are kept, those of errors too.
+func TestErrorsKeepTheirMembers(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":true,"code":51,"message":"m","documentation":"d"}`:                      `{}`,
+		`{"extra":5.0,"error":true,"code":51,"message":"m","details":{"field":["name"]}}`: `{"extra":5.0,"details":{"field":["name"]}}`,
+		`{"error":1,"message":"m"}`: `{}`,
+	} {
+		client := dial(t, "bugzilla-5", answering(404, "application/json", body))
+		_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+		said, ok := errors.AsType[*mapping.Error](err)
+		if !ok || said.Status != 404 || said.Message != "m" {
+			t.Fatalf("%s: got %v", body, err)
+		}
+		if got := string(said.Extra.AppendJSON(nil)); got != want {
+			t.Errorf("%s keeps %s, want %s", body, got, want)
+		}
+	}
+}
+
+// Clients format the ids of what they made as numbers.
+func TestCreatedIDsAreIntegers(t *testing.T) {
+	data, err := mapping.BlobFromEncoded("YQ==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	client := dial(t, "bugzilla-5", answering(201, "application/json", `{"ids":["5","6"]}`))
+	files, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}, Data: data})
+	wantText(t, files.Document, err, `{"ids":[5,6]}`)
+	client = dial(t, "bugzilla-5", answering(201, "application/json", `{"id":"5"}`))
+	flagType, err := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
+	wantText(t, flagType.Document, err, `{"id":5,"flag_id":5}`)
+}
+
+func wantText(t *testing.T, document *mapping.Document, err error, want string) {
+	t.Helper()
+	var text bytes.Buffer
+	if err == nil {
+		_, err = document.WriteTo(&text)
+	}
+	if err != nil || text.String() != want {
+		t.Errorf("got %s (%v), want %s", text.String(), err, want)
+	}
+}
