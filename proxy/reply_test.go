@@ -40,7 +40,7 @@ func TestNegotiation(t *testing.T) {
 		"": json, "application/json": json, "*/*": json, "text/html": page,
 		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": page,
 		"application/javascript": "application/javascript; charset=UTF-8", "text/javascript": "text/javascript; charset=UTF-8",
-		"application/xml": json, "application/json;q=0": json, "text/html;q=0.1, application/json;q=0.9": json,
+		"application/xml": json, "application/json;q=0": json, "text/html;q=0": json, "text/html;q=0.1, application/json;q=0.9": json,
 		"application/json;q=0.1, text/html;q=0.9": page, "application/*": json, "text/*": json, "garbage": json,
 		"application/vnd.api+json": json, "APPLICATION/JSON": json, "application/json; charset=utf-8": json, "text/html;q=x": page,
 		"text/html, application/json": page, "application/json, text/html": json,

@@ -142,6 +142,14 @@ func checkBaseURL(text string) error {
 	if last := lastSegment(u.Path); last == "rest" || last == "rest.cgi" {
 		return fmt.Errorf("is the REST interface: give the front page, without /%s", last)
 	}
+	return checkPort(u.Port())
+}
+
+// checkPort checks the port to connect to; empty is the usual one.
+func checkPort(text string) error {
+	if port, err := strconv.ParseUint(text, 10, 16); text != "" && (err != nil || port == 0) {
+		return fmt.Errorf("has %q for a port, which is none from 1 to 65535", text)
+	}
 	return nil
 }
 
@@ -204,7 +212,7 @@ func validateRedis(r *RedisConfig, l *problemList, lookup func(string) (string, 
 		validateRedisURL(r.URL, l)
 	}
 	for i, addr := range r.Addrs {
-		if host, _, err := net.SplitHostPort(addr); err != nil || host == "" {
+		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" || checkPort(port) != nil {
 			l.errorf(fmt.Sprintf("%s.addrs[%d]", path, i), "%q is not host:port", addr)
 		}
 	}
@@ -226,6 +234,9 @@ func validateRedisURL(text string, l *problemList) {
 		return
 	}
 	if u, err := url.Parse(text); err == nil {
+		if err := checkPort(u.Port()); err != nil {
+			l.errorf(path, "%s: %s", redactURL(text), err)
+		}
 		warnPassword(u, path, l)
 	}
 }
@@ -242,6 +253,9 @@ func validateState(c *Config, l *problemList) {
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Hostname() == "" && u.Query().Get("host") == "" {
 		l.errorf("state", "is neither sqlite:FILE nor a postgres://HOST/DATABASE URL")
 		return
+	}
+	if err := checkPort(u.Port()); err != nil {
+		l.errorf("state", "%s", err)
 	}
 	warnPassword(u, "state", l)
 }

@@ -309,6 +309,8 @@ func TestTracesAreCheckedAtTheirPlace(t *testing.T) {
 		{"traces: {endpoint: 'https://c.example/otlp'}", ""},
 		{"traces: {endpoint: '127.0.0.1:4318'}", "c.yaml:2:20: traces.endpoint: REDACTED: is not a URL"},
 		{"traces: {endpoint: 'grpc://c.example'}", "c.yaml:2:20: traces.endpoint: grpc://c.example: must begin with http:// or https://"},
+		{"traces: {endpoint: 'http://c.example:99999'}",
+			`c.yaml:2:20: traces.endpoint: http://c.example:99999: has "99999" for a port, which is none from 1 to 65535`},
 		{"traces: {endpoint: 'http:///x'}", "c.yaml:2:20: traces.endpoint: http:///x: has no host"},
 		{"traces:\n  endpoint: https://me:hunter2@c.example",
 			"c.yaml:3:13: traces.endpoint: https://REDACTED@c.example: must not hold a name or password: use headers_file or headers_env"},

@@ -42,5 +42,5 @@ func checkEndpoint(text string) error {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return errors.New("must not have a query or fragment")
 	}
-	return nil
+	return checkPort(u.Port())
 }
