@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"portico/mapping"
 	"portico/upstream"
 )
 
