@@ -24,7 +24,11 @@ import (
 // very many differences of one class at one path the first hundred are given, and
 // beyond ten thousand in all, the last one is of ClassDigest for the whole.
 func Compare(operation mapping.Operation, answered, other Reply, rules Rules) []Difference {
-	c := newComparison(operation, rules)
+	return newComparison(operation, rules).replies(answered, other)
+}
+
+// replies is Compare.
+func (c *comparison) replies(answered, other Reply) []Difference {
 	switch {
 	case answered.Failure != "" || other.Failure != "":
 		c.texts(ClassFailure, PathFailure, answered.Failure, other.Failure)
@@ -67,6 +71,10 @@ type comparison struct {
 	steps []step
 	found []Difference
 	seen  map[seenKey]int
+	// most is how many differences of one class at one path are given. Those that
+	// are expected are counted apart, so that they leave room for the others.
+	most     int
+	expected func(Difference) bool
 	// full says that differences were left out.
 	full bool
 
@@ -76,9 +84,10 @@ type comparison struct {
 
 // seenKey counts differences that say the same.
 type seenKey struct {
-	class Class
-	path  string
-	rule  string
+	class    Class
+	path     string
+	rule     string
+	expected bool
 }
 
 const (
@@ -87,7 +96,7 @@ const (
 )
 
 func newComparison(operation mapping.Operation, rules Rules) *comparison {
-	return &comparison{operation: operation, rules: rules, shape: shapes[operation], seen: map[seenKey]int{}}
+	return &comparison{operation: operation, rules: rules, shape: shapes[operation], seen: map[seenKey]int{}, most: maxAlike}
 }
 
 // outside is a path that is not in a body.
@@ -236,9 +245,9 @@ func (c *comparison) add(class Class, path *stablePath, want, have jsontext.Valu
 	if c.plan {
 		d.Class = ClassPlan
 	}
-	key := seenKey{class: d.Class, path: d.Path, rule: d.Rule}
+	key := seenKey{class: d.Class, path: d.Path, rule: d.Rule, expected: c.expected != nil && c.expected(d)}
 	switch {
-	case c.seen[key] >= maxAlike:
+	case c.seen[key] >= c.most:
 	case len(c.found) >= maxFound:
 		c.full = true
 	default:

@@ -2,7 +2,7 @@ package canary
 
 import (
 	"context"
-	"slices"
+	"maps"
 	"time"
 )
 
@@ -34,25 +34,20 @@ func (c *Canary) confirm(ctx context.Context, j *job) bool {
 		c.drop(j.subject, reason)
 		return false
 	}
-	lasting := c.lasting(j, reference, candidate)
+	left := c.leftOf(j, reference, candidate)
 	before := j.first
-	j.first, j.second = reference, candidate
-	if len(lasting) == 0 {
-		c.conclude(j, nil, kindReply, OutcomeTransient)
+	j.first, j.second, j.noisy = reference, candidate, j.noisy || left.noisy > 0
+	if len(left.lasting) == 0 {
+		c.conclude(j, nil, kindReply, left.outcome())
 		return false
 	}
-	varied, reason := c.contradictions(ctx, j, reference)
+	judged, reason := c.doubt(ctx, j, left.lasting, c.contradictions(j, before, reference))
 	if reason != "" {
 		c.drop(j.subject, reason)
 		return false
 	}
-	judged := sift(lasting, varied, c.differences(j, before, reference))
-	j.noisy = j.noisy || judged.noisy > 0
-	outcome := OutcomeSame
-	if judged.moved > 0 || len(lasting) < len(j.suspects) {
-		outcome = OutcomeTransient
-	}
-	c.conclude(j, judged.confirmed, kindReply, outcome)
+	j.noisy, left.gone = j.noisy || judged.noisy > 0, left.gone+judged.moved
+	c.conclude(j, judged.confirmed, kindReply, left.outcome())
 	return false
 }
 
@@ -73,13 +68,74 @@ func (c *Canary) askBoth(ctx context.Context, j *job) (reference, candidate Repl
 	return first.reply, second.reply, ""
 }
 
-// lasting gives what still differs at the places that were suspect.
-func (c *Canary) lasting(j *job, reference, candidate Reply) []Difference {
-	now := c.differences(j, reference, candidate)
-	return slices.DeleteFunc(now, func(d Difference) bool {
-		return d.Rule != "" || c.noise.known(j.reference, j.call.Operation, d, time.Now()) ||
-			!slices.ContainsFunc(j.suspects, func(s Difference) bool { return s.Class == d.Class && s.Pointer == d.Pointer })
-	})
+// remainder is what has become of the differences that were suspect.
+type remainder struct {
+	lasting []Difference
+	// noisy are those that were learnt to be noise meanwhile.
+	noisy, gone int
+}
+
+// outcome is that of a comparison of which nothing is confirmed.
+func (r remainder) outcome() Outcome {
+	if r.gone > 0 {
+		return OutcomeTransient
+	}
+	return OutcomeSame
+}
+
+// leftOf compares the second answers at the places that were suspect in the first.
+func (c *Canary) leftOf(j *job, reference, candidate Reply) remainder {
+	type place struct {
+		class   Class
+		pointer string
+	}
+	now := map[place]Difference{}
+	for _, d := range c.differences(j, reference, candidate) {
+		if d.Rule == "" {
+			now[place{d.Class, d.Pointer}] = d
+		}
+	}
+	var left remainder
+	isNoise := c.isNoise(j)
+	for _, s := range j.suspects {
+		d, there := now[place{s.Class, s.Pointer}]
+		switch {
+		case isNoise(s) || there && isNoise(d):
+			left.noisy++
+		case there:
+			left.lasting = append(left.lasting, d)
+		default:
+			left.gone++
+		}
+	}
+	return left
+}
+
+// mostAsked is how often the reference is asked about a difference whose signature
+// is new, until it says itself what the candidate says. What it says every other
+// time, it then fails to say once in 64 times.
+const mostAsked = 6
+
+// doubt asks the reference once more about what lasts, or several times where a
+// signature is new, and says what the differences turn out to be.
+func (c *Canary) doubt(ctx context.Context, j *job, lasting, changed []Difference) (sifted, DropReason) {
+	varied, last := map[varies]bool{}, j.first
+	for n := 1; ; n++ {
+		next, ways, reason := c.askAgain(ctx, j, last)
+		if reason != "" {
+			return sifted{}, reason
+		}
+		maps.Copy(varied, ways)
+		judged := sift(lasting, varied, changed)
+		if !c.noise.doubted(j.operation, judged.confirmed, time.Now()) {
+			return judged, ""
+		}
+		if n == mostAsked {
+			c.noise.believe(j.operation, judged.confirmed, time.Now())
+			return judged, ""
+		}
+		last = next
+	}
 }
 
 // sifted is what lasting differences turn out to be.
@@ -91,15 +147,19 @@ type sifted struct {
 // sift takes away what proves nothing: where the reference contradicts itself at
 // once, which varied says, and where it has changed since the first time, as when
 // the same object is written again and again before the candidate has it.
-func sift(lasting, varied, changed []Difference) sifted {
+func sift(lasting []Difference, varied map[varies]bool, changed []Difference) sifted {
+	elsewhere := map[string]bool{}
+	for _, d := range changed {
+		if d.Rule == "" {
+			elsewhere[d.Pointer] = true
+		}
+	}
 	var s sifted
 	for _, d := range lasting {
 		switch {
-		case slices.ContainsFunc(varied, func(v Difference) bool {
-			return v.Rule == "" && v.Path == d.Path && familyOf(d.Class) != "" && familyOf(v.Class) == familyOf(d.Class)
-		}):
+		case varied[d.variesAs()]:
 			s.noisy++
-		case mayMove(d.Class) && slices.ContainsFunc(changed, func(v Difference) bool { return v.Rule == "" && v.Pointer == d.Pointer }):
+		case mayMove(d.Class) && elsewhere[d.Pointer]:
 			s.moved++
 		default:
 			s.confirmed = append(s.confirmed, d)
@@ -110,7 +170,14 @@ func sift(lasting, varied, changed []Difference) sifted {
 
 // mayMove is true for what a candidate shows that is late: an older value, or none
 // yet. What it leaves out, or writes as another type, it does whatever the value is.
-func mayMove(class Class) bool { return familyOf(class) != "" || class == ClassNull }
+func mayMove(class Class) bool {
+	switch class {
+	case ClassValue, ClassTime, ClassOrder, ClassSet, ClassMessage, ClassHeader, ClassDigest, ClassNull:
+		return true
+	default:
+		return false
+	}
+}
 
 // conclude ends a comparison: with confirmed differences, or without.
 func (c *Canary) conclude(j *job, confirmed []Difference, kind string, otherwise Outcome) {

@@ -112,7 +112,7 @@ func TestVolatileFieldEndsAsNoise(t *testing.T) {
 }
 
 // TestNoiseHidesNothingElse: beside a field that varies, one that is wrong is found,
-// and one that is missing is never noise.
+// and one that is missing is not what varies.
 func TestNoiseHidesNothingElse(t *testing.T) {
 	volatile := []tracker.Quirk{tracker.QuirkVolatile}
 	w := newWorld(t, worldOptions{

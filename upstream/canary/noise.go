@@ -1,111 +1,189 @@
 package canary
 
 import (
+	"container/list"
+	"hash/maphash"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"portico/mapping"
+	"portico/upstream"
 )
 
 const (
-	// noiseLife is how long a path counts as noisy after it was last seen to vary.
+	// noiseLife is how long a place counts as noisy after it was last seen to vary.
 	noiseLife = 10 * time.Minute
-	// noiseProof is how often a path must have varied before it is excused without
+	// noiseProof is how often a place must have varied before it is excused without
 	// asking: a single time may have been a write that came between.
 	noiseProof = 2
-	// mostNoise bounds how many paths are remembered.
-	mostNoise = 4096
+	// mostNoise bounds how many places are remembered.
+	mostNoise = 1 << 14
+	// mostBelieved bounds the signatures that are remembered.
+	mostBelieved = 4096
 )
 
 // noise remembers where the tracker that answers contradicts itself, so that a
-// difference there says nothing about the other one.
+// difference there says nothing about the other one. A place is one of one object:
+// that the same field of another object varies excuses nothing.
 type noise struct {
-	mu    sync.Mutex
-	paths map[noisePath]*variation
-	most  int
+	mu   sync.Mutex
+	seed maphash.Seed
+	most int
+	// places has elements of latest, which are *variation, the last seen first.
+	places map[noisePlace]*list.Element
+	latest *list.List
+	// believed is when a signature was last found not to be noise.
+	believed map[string]time.Time
 }
 
-// noisePath is a place in the answers of an operation, and how it varies.
-type noisePath struct {
-	tracker   string
-	operation mapping.Operation
-	path      string
-	family    family
+// noisePlace is a place in the answer to one call, and how it varies.
+type noisePlace struct {
+	call uint64
+	varies
 }
 
-// variation is what is known of a noisyPath.
+// varies is a place in an answer, and one way in which it varies.
+type varies struct {
+	pointer string
+	family  family
+}
+
+// variation is what is known of a noisePlace.
 type variation struct {
-	seen int
-	last time.Time
+	place noisePlace
+	seen  int
+	last  time.Time
 }
 
-// family is a kind of difference that may be noise. A field that is missing or of
-// another type never is.
+// family is a kind of difference that may be noise. It does not stand for others:
+// a text that varies says nothing of one that is missing.
 type family string
 
-func familyOf(class Class) family {
+// familyOf gives the family of a difference as far as one of its sides shows it.
+// Where there are few things to be said, it names what is said: a tracker that now
+// and then answers 503 does not excuse another one that answers 404.
+func familyOf(class Class, said jsontext.Value) family {
 	switch class {
 	case ClassValue, ClassTime:
 		return "value"
-	case ClassOrder, ClassSet, ClassMessage, ClassHeader, ClassDigest:
+	case ClassMissing, ClassExtra:
+		return "presence"
+	case ClassOrder, ClassSet, ClassMessage, ClassHeader, ClassDigest, ClassNull:
 		return family(class)
+	case ClassStatus, ClassCode:
+		return family(string(class) + " " + string(said))
+	case ClassType:
+		return family(string(class) + " " + typeOf(said))
 	default:
 		return ""
 	}
 }
 
-func newNoise(most int) *noise { return &noise{paths: map[noisePath]*variation{}, most: most} }
+// typeOf names the type of a value, integers apart from other numbers.
+func typeOf(value jsontext.Value) string {
+	switch kind := value.Kind(); {
+	case kind == 't':
+		return "f"
+	case kind == '0' && !isInteger(value):
+		return "0.0"
+	default:
+		return string(kind)
+	}
+}
+
+// variations gives the ways in which a tracker varies that gives two answers with
+// these differences. Those that a rule excuses are no variation.
+func variations(varied []Difference) map[varies]bool {
+	all := make(map[varies]bool, len(varied))
+	for _, d := range varied {
+		for _, said := range []jsontext.Value{d.Want, d.Have} {
+			if f := familyOf(d.Class, said); f != "" && d.Rule == "" {
+				all[varies{d.Pointer, f}] = true
+			}
+		}
+	}
+	return all
+}
+
+// variesAs is how the reference would vary, if it gave the candidate's answer too.
+func (d Difference) variesAs() varies { return varies{d.Pointer, familyOf(d.Class, d.Have)} }
+
+func newNoise(most int) *noise {
+	return &noise{
+		seed: maphash.MakeSeed(), most: most, places: map[noisePlace]*list.Element{}, latest: list.New(),
+		believed: map[string]time.Time{},
+	}
+}
+
+// callOf stands for what a tracker is asked. A place such as the status of an
+// answer is another one for each of them.
+func (n *noise) callOf(tracker string, call upstream.Call) uint64 {
+	method, target := call.Line()
+	return maphash.Comparable(n.seed, [3]string{tracker, method, target})
+}
 
 // known tells whether a difference is where the tracker was seen to vary.
-func (n *noise) known(tracker string, operation mapping.Operation, d Difference, now time.Time) bool {
-	at := noisePath{tracker, operation, d.Path, familyOf(d.Class)}
-	if at.family == "" {
-		return false
-	}
+func (n *noise) known(call uint64, d Difference, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	v := n.paths[at]
-	return v != nil && v.seen >= noiseProof && now.Sub(v.last) < noiseLife
+	at := n.places[noisePlace{call, d.variesAs()}]
+	if at == nil {
+		return false
+	}
+	v := at.Value.(*variation)
+	return v.seen >= noiseProof && now.Sub(v.last) < noiseLife
 }
 
 // learn takes what differs between two answers of one tracker, given one right
 // after the other.
-func (n *noise) learn(tracker string, operation mapping.Operation, varied []Difference, now time.Time) {
-	fresh := map[noisePath]bool{} // a path counts once, however many objects have it
-	for _, d := range varied {
-		if f := familyOf(d.Class); f != "" && d.Rule == "" {
-			fresh[noisePath{tracker, operation, d.Path, f}] = true
-		}
-	}
+func (n *noise) learn(call uint64, varied map[varies]bool, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for at := range fresh {
-		v := n.paths[at]
-		if v == nil || now.Sub(v.last) >= noiseLife {
-			n.makeRoom(now)
-			v = &variation{}
-			n.paths[at] = v
+	for way := range varied {
+		place := noisePlace{call, way}
+		at := n.places[place]
+		if at == nil {
+			at = n.latest.PushFront(&variation{place: place})
+			n.places[place] = at
+		}
+		v := at.Value.(*variation)
+		if now.Sub(v.last) >= noiseLife {
+			v.seen = 0
 		}
 		v.seen, v.last = v.seen+1, now
+		n.latest.MoveToFront(at)
+	}
+	for len(n.places) > n.most {
+		last := n.latest.Back()
+		delete(n.places, n.latest.Remove(last).(*variation).place)
 	}
 }
 
-// makeRoom forgets what is too old, and where that is not enough the oldest.
-func (n *noise) makeRoom(now time.Time) {
-	if len(n.paths) < n.most {
-		return
-	}
-	var oldest noisePath
-	first := now
-	for at, v := range n.paths {
-		if now.Sub(v.last) >= noiseLife {
-			delete(n.paths, at)
-		} else if !v.last.After(first) {
-			oldest, first = at, v.last
+// doubted tells whether any of these differences may be noise and has a signature
+// that is new.
+func (n *noise) doubted(operation mapping.Operation, differences []Difference, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, d := range differences {
+		at, ok := n.believed[d.Signature(operation)]
+		if d.variesAs().family != "" && (!ok || now.Sub(at) >= noiseLife) {
+			return true
 		}
 	}
-	if len(n.paths) >= n.most {
-		delete(n.paths, oldest)
+	return false
+}
+
+// believe remembers differences that were doubted and are none of the tracker's own.
+func (n *noise) believe(operation mapping.Operation, differences []Difference, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, d := range differences {
+		if len(n.believed) >= mostBelieved {
+			clear(n.believed)
+		}
+		n.believed[d.Signature(operation)] = now
 	}
 }
 
@@ -113,5 +191,7 @@ func (n *noise) makeRoom(now time.Time) {
 func (n *noise) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clear(n.paths)
+	clear(n.places)
+	n.latest.Init()
+	clear(n.believed)
 }

@@ -5,71 +5,129 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"portico/mapping"
+	"portico/upstream"
 )
 
 func at(class Class, path string) Difference {
 	return Difference{Class: class, Path: path, Pointer: path}
 }
 
+// between are the ways in which a tracker varies that gives these differences.
+func between(differences ...Difference) map[varies]bool { return variations(differences) }
+
 func TestNoiseIsBelievedAfterASecondTime(t *testing.T) {
 	n, now := newNoise(10), time.Now()
-	varied := []Difference{at(ClassValue, "$.a"), at(ClassValue, "$.a"), at(ClassMissing, "$.b"), {Class: ClassValue, Path: "$.c", Rule: "r"}}
-	known := func(class Class, path string, when time.Time) bool {
-		return n.known("old", mapping.OpFlagTypes, at(class, path), when)
-	}
-	n.learn("old", mapping.OpFlagTypes, varied, now)
+	varied := between(at(ClassValue, "$.a"), at(ClassMissing, "$.b"), Difference{Class: ClassValue, Pointer: "$.c", Rule: "r"})
+	known := func(class Class, pointer string, when time.Time) bool { return n.known(1, at(class, pointer), when) }
+	n.learn(1, varied, now)
 	if known(ClassValue, "$.a", now) {
 		t.Error("one time was enough")
 	}
-	n.learn("old", mapping.OpFlagTypes, varied, now)
+	n.learn(1, varied, now)
 	for _, c := range []struct {
-		class Class
-		path  string
-		after time.Duration
-		want  bool
+		class   Class
+		pointer string
+		after   time.Duration
+		want    bool
 	}{
 		{ClassValue, "$.a", 0, true},
 		{ClassTime, "$.a", 0, true}, // of the same family
 		{ClassOrder, "$.a", 0, false},
 		{ClassType, "$.a", 0, false},
 		{ClassMissing, "$.a", 0, false},
-		{ClassMissing, "$.b", 0, false}, // never noise
-		{ClassValue, "$.c", 0, false},   // a rule explained it
+		{ClassMissing, "$.b", 0, true},
+		{ClassExtra, "$.b", 0, true},
+		{ClassValue, "$.b", 0, false},
+		{ClassValue, "$.c", 0, false}, // a rule explained it
 		{ClassValue, "$.a", noiseLife, false},
 	} {
-		if got := known(c.class, c.path, now.Add(c.after)); got != c.want {
-			t.Errorf("%s at %s after %v: %v", c.class, c.path, c.after, got)
+		if got := known(c.class, c.pointer, now.Add(c.after)); got != c.want {
+			t.Errorf("%s at %s after %v: %v", c.class, c.pointer, c.after, got)
 		}
 	}
-	if n.known("old", mapping.OpAttachment, at(ClassValue, "$.a"), now) || n.known("new", mapping.OpFlagTypes, at(ClassValue, "$.a"), now) {
-		t.Error("noise of one operation and tracker counts for another")
+	if n.known(2, at(ClassValue, "$.a"), now) {
+		t.Error("noise in the answers to one call counts for another")
 	}
-	n.learn("old", mapping.OpFlagTypes, varied, now.Add(2*noiseLife))
+	n.learn(1, varied, now.Add(2*noiseLife))
 	if known(ClassValue, "$.a", now.Add(2*noiseLife)) {
 		t.Error("what was forgotten counts")
 	}
 }
 
+func TestCallsAreToldApart(t *testing.T) {
+	n := newNoise(10)
+	call := func(product string) upstream.Call {
+		return upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product}}
+	}
+	if once, again := n.callOf("old", call("P")), n.callOf("old", call("P")); once != again {
+		t.Error("one call is two")
+	}
+	if n.callOf("old", call("P")) == n.callOf("old", call("Q")) || n.callOf("old", call("P")) == n.callOf("new", call("P")) {
+		t.Error("two calls are one")
+	}
+}
+
+// TestNoiseNamesWhatIsSaid: where few things can be said, only what the reference
+// says itself is excused.
+func TestNoiseNamesWhatIsSaid(t *testing.T) {
+	raw := func(text string) jsontext.Value { return jsontext.Value(text) }
+	for name, c := range map[string]struct {
+		class      Class
+		want, have string // of the reference and of the reference
+		said       string // by the candidate
+		noise      bool
+	}{
+		"the same status":   {ClassStatus, "200", "503", "503", true},
+		"another status":    {ClassStatus, "200", "503", "404", false},
+		"the same code":     {ClassCode, "0", "106", "106", true},
+		"another code":      {ClassCode, "0", "106", "51", false},
+		"the same type":     {ClassType, "1", `"1"`, `"7"`, true},
+		"another type":      {ClassType, "1", `"1"`, "true", false},
+		"another truth":     {ClassType, "1", "true", "false", true},
+		"another number":    {ClassType, "1", `"1"`, "1.5", false},
+		"null":              {ClassNull, "1", "null", "null", true},
+		"no null":           {ClassNull, "1", "null", "2", true},
+		"an answer or none": {ClassFailure, "", `"timeout"`, `"timeout"`, false},
+	} {
+		varied := between(Difference{Class: c.class, Pointer: "$.a", Want: raw(c.want), Have: raw(c.have)})
+		d := Difference{Class: c.class, Pointer: "$.a", Have: raw(c.said)}
+		if got := sift([]Difference{d}, varied, nil); (got.noisy == 1) != c.noise {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
 func TestNoiseIsBounded(t *testing.T) {
 	n, now := newNoise(10), time.Now()
+	n.learn(1, between(at(ClassValue, "$.kept")), now)
 	for i := range 100 {
-		n.learn("old", mapping.OpFlagTypes, []Difference{at(ClassValue, fmt.Sprintf("$.a%d", i))}, now.Add(time.Duration(i)))
+		n.learn(1, between(at(ClassValue, fmt.Sprintf("$.a%d", i)), at(ClassValue, "$.kept")), now.Add(time.Duration(i)))
 	}
-	if len(n.paths) > 10 {
-		t.Errorf("%d paths are remembered", len(n.paths))
+	if len(n.places) != 10 || n.latest.Len() != 10 {
+		t.Errorf("%d places are remembered, and %d in their order", len(n.places), n.latest.Len())
 	}
-	if n.paths[noisePath{"old", mapping.OpFlagTypes, "$.a99", "value"}] == nil {
+	if n.places[noisePlace{1, varies{"$.a99", "value"}}] == nil || !n.known(1, at(ClassValue, "$.kept"), now) {
 		t.Error("the latest was forgotten")
+	}
+	for i := range 3 * mostBelieved {
+		n.believe("", []Difference{at(ClassValue, fmt.Sprint(i))}, now)
+	}
+	if len(n.believed) > mostBelieved || n.doubted("", []Difference{at(ClassValue, fmt.Sprint(3*mostBelieved-1))}, now) {
+		t.Errorf("%d signatures are remembered, and not the last", len(n.believed))
 	}
 }
 
 func TestSift(t *testing.T) {
-	lasting := []Difference{at(ClassValue, "$.a"), at(ClassValue, "$.b"), at(ClassMissing, "$.c"), at(ClassNull, "$.d"), at(ClassOrder, "$.e")}
-	varied := []Difference{at(ClassTime, "$.a"), at(ClassMissing, "$.c"), at(ClassValue, "$.e")}
+	lasting := []Difference{
+		at(ClassValue, "$.a"), at(ClassValue, "$.b"), at(ClassMissing, "$.c"), at(ClassNull, "$.d"), at(ClassOrder, "$.e"), at(ClassMissing, "$.f"),
+	}
+	varied := between(at(ClassTime, "$.a"), at(ClassExtra, "$.f"), at(ClassValue, "$.e"))
 	changed := []Difference{at(ClassValue, "$.b"), at(ClassValue, "$.c"), at(ClassType, "$.d")}
 	got := sift(lasting, varied, changed)
-	if got.noisy != 1 || got.moved != 2 || len(got.confirmed) != 2 || got.confirmed[0].Path != "$.c" || got.confirmed[1].Path != "$.e" {
+	if got.noisy != 2 || got.moved != 2 || len(got.confirmed) != 2 || got.confirmed[0].Path != "$.c" || got.confirmed[1].Path != "$.e" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -206,11 +206,12 @@ func (c *Canary) weigh(ctx context.Context, j *job) bool {
 // suspects gives the differences that neither a rule nor noise explains.
 func (c *Canary) suspects(j *job, all []Difference) []Difference {
 	var suspects []Difference
+	isNoise := c.isNoise(j)
 	for _, d := range all {
 		switch {
 		case d.Rule != "":
 			c.ledger.used(d.Rule)
-		case c.noise.known(j.reference, j.call.Operation, d, time.Now()):
+		case isNoise(d):
 			j.noisy = true
 		default:
 			suspects = append(suspects, d)
@@ -219,8 +220,25 @@ func (c *Canary) suspects(j *job, all []Difference) []Difference {
 	return suspects
 }
 
+// differences are those of the candidate. Where there are very many, noise takes no
+// room from the others.
 func (c *Canary) differences(j *job, reference, candidate Reply) []Difference {
-	return Compare(j.call.Operation, reference, candidate, c.rules())
+	comparison := newComparison(j.call.Operation, c.rules())
+	comparison.expected = c.isNoise(j)
+	return comparison.replies(reference, candidate)
+}
+
+// contradictions are the differences between two answers of the reference.
+func (c *Canary) contradictions(j *job, before, after Reply) []Difference {
+	comparison := newComparison(j.call.Operation, c.rules())
+	comparison.most = maxFound
+	return comparison.replies(before, after)
+}
+
+// isNoise tells of differences whether they are where the reference was seen to vary.
+func (c *Canary) isNoise(j *job) func(Difference) bool {
+	call := c.noise.callOf(j.reference, j.call)
+	return func(d Difference) bool { return d.Rule == "" && c.noise.known(call, d, time.Now()) }
 }
 
 // rules are those that have not expired yet.
@@ -239,17 +257,17 @@ func (c *Canary) listen(ctx context.Context, j *job) {
 	if j.took.answered == 0 {
 		j.took.answered = first.took
 	}
-	c.contradictions(ctx, j, first.reply)
+	_, _, _ = c.askAgain(ctx, j, first.reply) // when it fails, nothing is learnt
 }
 
-// contradictions asks the reference once more, right after it said something, and
-// learns from what it says now.
-func (c *Canary) contradictions(ctx context.Context, j *job, before Reply) ([]Difference, DropReason) {
+// askAgain asks the reference once more, right after it said something, and learns
+// from what it says now.
+func (c *Canary) askAgain(ctx context.Context, j *job, before Reply) (Reply, map[varies]bool, DropReason) {
 	again := c.ask(ctx, j, j.reference, before.Digest != nil)
 	if again.reason != "" {
-		return nil, again.reason
+		return Reply{}, nil, again.reason
 	}
-	varied := c.differences(j, before, again.reply)
-	c.noise.learn(j.reference, j.call.Operation, varied, time.Now())
-	return varied, ""
+	varied := variations(c.contradictions(j, before, again.reply))
+	c.noise.learn(c.noise.callOf(j.reference, j.call), varied, time.Now())
+	return again.reply, varied, ""
 }

@@ -3,7 +3,6 @@ package canary
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -135,16 +134,15 @@ func (c *Canary) readBack(ctx context.Context, j *job) bool {
 
 // endReadBack judges what is not the same when the window is over.
 func (c *Canary) endReadBack(ctx context.Context, j *job, before Reply) bool {
-	varied, reason := c.contradictions(ctx, j, j.first)
+	var changed []Difference
+	if before.Status != 0 {
+		changed = c.contradictions(j, before, j.first)
+	}
+	judged, reason := c.doubt(ctx, j, j.suspects, changed)
 	if reason != "" {
 		c.drop(j.subject, reason)
 		return false
 	}
-	var changed []Difference
-	if before.Status != 0 {
-		changed = c.differences(j, before, j.first)
-	}
-	judged := sift(slices.Clone(j.suspects), varied, changed)
 	j.noisy = j.noisy || judged.noisy > 0
 	outcome := OutcomeSame
 	if judged.moved > 0 {
