@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,11 +42,12 @@ func LatencyBucket(took time.Duration) int {
 }
 
 // LatencyTarget says how much slower than the answering tracker the other may be.
-// It is too slow when it is beyond both Ratio and Slack.
+// It is too slow when it is beyond both Ratio and Slack. The zero value means a
+// ratio of 2 and a slack of 50 ms.
 type LatencyTarget struct {
 	// Ratio is how many times as long an answer may take; 0 means 2.
 	Ratio float64 `json:"ratio"`
-	// Slack is how much longer it may take whatever the ratio; 0 means 50 ms.
+	// Slack is how much longer it may take whatever the ratio; beside a Ratio, 0 is none.
 	Slack time.Duration `json:"slack"`
 	// Least is how many answers of each there must be to tell; 0 means 100.
 	Least int `json:"least"`
@@ -60,10 +62,7 @@ const (
 
 func (t LatencyTarget) withDefaults() LatencyTarget {
 	if t.Ratio <= 0 {
-		t.Ratio = defaultLatencyRatio
-	}
-	if t.Slack <= 0 {
-		t.Slack = defaultLatencySlack
+		t.Ratio, t.Slack = defaultLatencyRatio, cmp.Or(t.Slack, defaultLatencySlack)
 	}
 	if t.Least <= 0 {
 		t.Least = defaultLatencyLeast

@@ -140,3 +140,14 @@ func TestSlowerNeedsRatioAndSlackAndEnough(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSlackIsNoSlack: only the zero target has defaults.
+func TestNoSlackIsNoSlack(t *testing.T) {
+	one, three := histogramOf(repeated(time.Millisecond, 100)...), histogramOf(repeated(3*time.Millisecond, 100)...)
+	if d, _ := (LatencyTarget{Ratio: 2}).Slower(one, three); d.Path != "latency.p50" {
+		t.Errorf("without slack: %q, want the median", d.Path)
+	}
+	if d, slower := (LatencyTarget{}).Slower(one, three); slower {
+		t.Errorf("by default: %q, want none within 50 ms", d.Path)
+	}
+}
