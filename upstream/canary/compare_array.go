@@ -27,26 +27,26 @@ func (c *comparison) arrays(path *stablePath, shape *shape, w, h int32) {
 }
 
 // sequence compares by position what is left between a common beginning and a
-// common end, so that one element more or less is one difference.
+// common end, so that one element more or less is one difference. Of scalars,
+// what both have counts for their order only, wherever it stands.
 func (c *comparison) sequence(path *stablePath, shape *shape, w, h int32) {
 	wants, haves := c.want.children(w), c.have.children(h)
 	head, tail := c.common(wants, haves)
 	middle, other := wants[head:len(wants)-tail], haves[head:len(haves)-tail]
-	if len(middle) > 0 && c.permuted(middle, other) {
+	moved := len(middle) > 0 && c.permuted(middle, other)
+	at := path.segment("[*]")
+	switch {
+	case moved:
+	case c.want.areScalars(middle) && c.have.areScalars(other):
+		missing, extra := c.lacking(middle, other)
+		c.byPosition(at, shape, sideBySide{missing, extra, wants, haves})
+		moved = !c.sameOrder(without(middle, missing), without(other, extra))
+	default:
+		c.byPosition(at, shape, sideBySide{middle, other, wants, haves})
+	}
+	if moved {
 		c.add(ClassOrder, path, c.want.raw(w), c.have.raw(h))
 		return
-	}
-	at := path.segment("[*]")
-	for n := range max(len(middle), len(other)) {
-		s := step{path: at, at: head + n}
-		switch {
-		case n >= len(other):
-			c.alone(ClassMissing, s, shape, middle[n])
-		case n >= len(middle):
-			c.alone(ClassExtra, s, shape, other[n])
-		default:
-			c.enter(s, func() { c.values(at, shape, middle[n], other[n]) })
-		}
 	}
 	// Equal hashes are equal values but for a chance of one in 2^64, which
 	// must not hide anything either.
@@ -57,6 +57,34 @@ func (c *comparison) sequence(path *stablePath, shape *shape, w, h int32) {
 		}
 		c.enter(step{path: at, at: i}, func() { c.values(at, shape, wants[i], haves[k]) })
 	}
+}
+
+// sideBySide are elements of two arrays, the first to be compared with the first.
+type sideBySide struct{ some, others, wants, haves []int32 }
+
+func (c *comparison) byPosition(at *stablePath, shape *shape, list sideBySide) {
+	for n := range max(len(list.some), len(list.others)) {
+		switch {
+		case n >= len(list.others):
+			c.alone(ClassMissing, step{path: at, at: positionOf(list.wants, list.some[n])}, shape, list.some[n])
+		case n >= len(list.some):
+			c.alone(ClassExtra, step{path: at, at: positionOf(list.haves, list.others[n])}, shape, list.others[n])
+		default:
+			s := step{path: at, at: positionOf(list.wants, list.some[n])}
+			c.enter(s, func() { c.values(at, shape, list.some[n], list.others[n]) })
+		}
+	}
+}
+
+// positionOf finds an element in its array; nodes are in the order of the text.
+func positionOf(elements []int32, i int32) int {
+	at, _ := slices.BinarySearch(elements, i)
+	return at
+}
+
+// areScalars tells whether all values are neither objects nor arrays.
+func (t *tree) areScalars(list []int32) bool {
+	return !slices.ContainsFunc(list, func(i int32) bool { return t.nodes[i].kind == '{' || t.nodes[i].kind == '[' })
 }
 
 // common counts the elements at the beginning and at the end that are equal.

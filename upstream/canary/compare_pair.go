@@ -109,7 +109,7 @@ func scalarKey(t *tree, i int32) string {
 		}
 		return decimalInteger(string(t.raw(i)))
 	case '"':
-		return string(t.scalar(i))
+		return string(t.says(i))
 	}
 	return ""
 }

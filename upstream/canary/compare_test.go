@@ -101,6 +101,30 @@ func TestAddressesInMessagesAreNoDifference(t *testing.T) {
 	}
 }
 
+// TestAddressesInBodiesAreNoDifference, wherever texts are compared.
+func TestAddressesInBodiesAreNoDifference(t *testing.T) {
+	const one, two = "0x559be16b3b60", "0x7fa012"
+	for _, form := range []string{
+		`{"bug":[{"id":1,"description":"a HASH(%s) b"}]}`, `{"bug":[{"id":1,"description":"a HASH\u0028%s) b"}]}`,
+		`{"bug":[{"id":1,"inclusions":["ARRAY(%s)"]}]}`, `{"bug":[{"id":1,"values":["X","ARRAY(%s)","?"]}]}`,
+		`{"bug":[{"id":1,"x":{"y":[[{"z":"CODE(%s)"}]]}}]}`, `{"bug":[{"name":"HASH(%s)","type":"bug"}]}`,
+	} {
+		first, second := fmt.Sprintf(form, one), fmt.Sprintf(form, two)
+		if found := Compare(mapping.OpFlagTypes, ok(first), ok(second), Rules{}); len(found) > 0 {
+			t.Errorf("%s: found %s", first, said(found))
+		}
+		for _, other := range []string{strings.Replace(second, "0x", "0y", 1), strings.Replace(second, two, two+"! ", 1)} {
+			if found := Compare(mapping.OpFlagTypes, ok(first), ok(other), Rules{}); len(found) != 1 {
+				t.Errorf("%s and %s: found %q, want one difference", first, other, said(found))
+			}
+		}
+	}
+	first, second := `{"bug":[{"id":1,"description":"HASH(0x1), old"}]}`, `{"bug":[{"id":1,"description":"HASH(0x2), new"}]}`
+	if found := Compare(mapping.OpFlagTypes, ok(first), ok(second), Rules{}); said(found) != "value $.bug[id].description" {
+		t.Errorf("beside an address: found %q", said(found))
+	}
+}
+
 // plant is one change of a recorded body and what must be found of it, once.
 type plant struct{ old, new, want string }
 
@@ -131,6 +155,10 @@ func TestPlantedDifferencesOfFlagTypesAreFound(t *testing.T) {
 		"one value less":     {`["X","?","+","-"]`, `["X","+","-"]`, "missing $.bug[id].values[*]"},
 		"one value more":     {`["X","+","-"]`, `["X","?","+","-"]`, "extra $.attachment[id].values[*]"},
 		"values reordered":   {`["X","?","+","-"]`, `["?","X","+","-"]`, "order $.bug[id].values"},
+		"turned round":       {`["X","?","+","-"]`, `["+","?","X"]`, "missing $.bug[id].values[*]\norder $.bug[id].values"},
+		"moved, one more":    {`["X","?","+","-"]`, `["-","X","?","!","+"]`, "extra $.bug[id].values[*]\norder $.bug[id].values"},
+		"moved, one other":   {`["X","?","+","-"]`, `["-","X","!","+"]`, "value $.bug[id].values[*]\norder $.bug[id].values"},
+		"two less":           {`["X","?","+","-"]`, `["?","-"]`, "missing $.bug[id].values[*]\nmissing $.bug[id].values[*]"},
 		"another value":      {`["X","?","+","-"]`, `["X","!","+","-"]`, "value $.bug[id].values[*]"},
 		"components shuffle": {`["Component A","Comp B"]`, `["Comp B","Component A"]`, ""},
 		"another component":  {`["Component A","Comp B"]`, `["Comp B","Component C"]`, "set $.bug[id].inclusions"},

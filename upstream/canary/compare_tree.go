@@ -194,7 +194,7 @@ func (t *tree) hashOf(i int32) uint64 {
 		if payload, ok := t.payload(i); ok {
 			maphash.WriteComparable(&hash, payload)
 		} else {
-			_, _ = hash.Write(t.scalar(i))
+			_, _ = hash.Write(t.says(i))
 		}
 	}
 	return hash.Sum64()
@@ -215,6 +215,10 @@ func (t *tree) scalar(i int32) []byte {
 	}
 	return t.raw(i)
 }
+
+// says is a scalar as it is compared: where a tracker has written an address of its
+// memory, that there is one.
+func (t *tree) says(i int32) []byte { return withoutAddresses(t.scalar(i)) }
 
 // kind is that of the value: f for both booleans, and that of a string where a
 // payload was set aside.

@@ -73,7 +73,7 @@ func (c *comparison) scalarClass(shape *shape, w, h int32) (Class, bool) {
 	if aside || also || shape != nil && shape.content && c.want.nodes[w].kind == '"' {
 		return ClassDigest, c.want.content(w) != c.have.content(h)
 	}
-	want, have := c.want.scalar(w), c.have.scalar(h)
+	want, have := c.want.says(w), c.have.says(h)
 	switch {
 	case bytes.Equal(want, have):
 		return "", false

@@ -69,7 +69,7 @@ func readAny(text []byte) (any, error) {
 	return plainNumbers(value), err
 }
 
-// plainNumbers gives equal numbers one form.
+// plainNumbers gives equal numbers one form, and texts that differ in an address.
 func plainNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -79,6 +79,8 @@ func plainNumbers(value any) any {
 		if number, ok := new(big.Rat).SetString(v.String()); ok {
 			return number.RatString()
 		}
+	case string:
+		return masked(v)
 	case []any:
 		for i := range v {
 			v[i] = plainNumbers(v[i])
