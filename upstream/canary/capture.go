@@ -2,6 +2,7 @@ package canary
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -17,17 +18,17 @@ import (
 type CaptureOptions struct {
 	// Operation is that of the call; it tells the status of a success.
 	Operation mapping.Operation
-	// MaxBody is how many bytes are kept; of a longer answer only the digest is
-	// [64 MiB].
+	// MaxBody is how many bytes are kept beside the content of attachments; of a
+	// longer answer only the digest is [64 MiB].
 	MaxBody int64
-	// Split says where payloads lie meanwhile. Its limit of the body is MaxBody.
+	// Split says where payloads lie meanwhile. Its limit of the body is not used.
 	Split mapping.SplitOptions
 	// Digest keeps the digest of the answer whatever its length.
 	Digest bool
 }
 
 // mostDigested bounds how many times MaxBody is read for a digest. Whoever sends more
-// never ends.
+// never ends. Content costs time only, which is bounded.
 const mostDigested = 4
 
 // errEndless says that an answer was given up on.
@@ -54,7 +55,8 @@ func ReplyOf(ctx context.Context, answer upstream.Answer, o CaptureOptions) (Rep
 	unlimited.give(math.MaxInt64)
 	s := o.spool(unlimited)
 	defer s.release()
-	if _, err := document.WriteTo(&capped{s, mostDigested * s.most}); err != nil {
+	s.end = mostDigested * s.most
+	if _, err := document.WriteTo(s); err != nil {
 		return o.broken(ctx, err)
 	}
 	return o.fill(reply, s)
@@ -70,6 +72,9 @@ func (o CaptureOptions) spool(disk *budget) *spool {
 
 // fill takes the body out of a spool.
 func (o CaptureOptions) fill(reply Reply, s *spool) (Reply, error) {
+	if err := s.read(); err != nil {
+		return Reply{}, fmt.Errorf("keep an answer: %w", err)
+	}
 	if !o.Digest && s.digest == nil {
 		text, payloads, err := o.split(s)
 		if err == nil {
@@ -91,12 +96,31 @@ func (o CaptureOptions) fill(reply Reply, s *spool) (Reply, error) {
 // split sets the payloads aside and keeps their digests only.
 func (o CaptureOptions) split(s *spool) (jsontext.Value, []Payload, error) {
 	options := o.Split
-	options.Tolerant, options.Limits.Body = true, s.most
+	options.Tolerant, options.Limits.Body = true, -1 // there is no more than MaxBody
 	text, blobs, err := mapping.Split(nil, s.reader(), options)
 	if err != nil {
 		return nil, nil, err
 	}
-	return text, payloadsOf(blobs), mapping.CloseBlobs(blobs)
+	payloads, err := unstamped(blobs)
+	return text, payloads, errors.Join(err, mapping.CloseBlobs(blobs))
+}
+
+// unstamped gives the payloads that blobs are, or that their stamps stand for.
+func unstamped(blobs []*mapping.Blob) ([]Payload, error) {
+	payloads := payloadsOf(blobs)
+	for i, blob := range blobs {
+		if !blob.Base64() || blob.Size() != int64(stampSize) {
+			continue
+		}
+		raw, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, blob.Reader()))
+		if err != nil {
+			return nil, err
+		}
+		if payload, ok := payloadOfStamp(raw); ok {
+			payloads[i] = payload
+		}
+	}
+	return payloads, nil
 }
 
 // loadedReply is that of a document whose payloads were set aside already.
@@ -163,18 +187,4 @@ func failedReply(err error) (Reply, error) {
 	default:
 		return Reply{Failure: string(said.Reason)}, nil
 	}
-}
-
-// capped ends a stream that does not end by itself.
-type capped struct {
-	io.Writer
-	left int64
-}
-
-// Write implements io.Writer.
-func (c *capped) Write(p []byte) (int, error) {
-	if c.left -= int64(len(p)); c.left < 0 {
-		return 0, errEndless
-	}
-	return c.Writer.Write(p)
 }

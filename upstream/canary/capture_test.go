@@ -2,7 +2,9 @@ package canary_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -81,10 +83,64 @@ func TestLargeAttachmentsAreCompared(t *testing.T) {
 	}
 }
 
+// TestContentDoesNotCount towards the length of what is compared member by member:
+// beside a large attachment, rules excuse what they excuse and all else is found.
+func TestContentDoesNotCount(t *testing.T) {
+	large := func(last, second string) func(int64) answer {
+		content := base64.StdEncoding.EncodeToString(append(make([]byte, 2<<20), last...))
+		return always(answer{http.StatusOK, `{"bugs":{},"attachments":{"1":{"id":1,"data":"` + content + `","creation_time":"2024-01-01T00:00:0` + second + `Z"}}}`})
+	}
+	later := canary.Equivalence{
+		Name: "later", Type: canary.TimeWithin, Path: "$.attachments[*].creation_time", Within: 5 * time.Second,
+		Owner: "mara", Reason: "why not", Expires: time.Now().Add(time.Hour),
+	}
+	excused, problems := canary.NewRules([]canary.Equivalence{later}, time.Now())
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for name, c := range map[string]struct {
+		fresh func(int64) answer
+		rules canary.Rules
+		want  string
+	}{
+		"the same":      {large("a", "0"), canary.Rules{}, ""},
+		"another time":  {large("a", "3"), canary.Rules{}, "attachment.get time $.attachments[*].creation_time"},
+		"excused":       {large("a", "3"), excused, ""},
+		"another digit": {large("b", "3"), excused, "attachment.get digest $.attachments[*].data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{aroundOld: saying(large("a", "0")), around: saying(c.fresh), tune: func(o *canary.Options) {
+				o.MaxBody, o.Rules = 64<<10, c.rules
+			}})
+			w.make(attachment("1"))
+			if got := strings.Join(w.findings(), "\n"); got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+			if got := w.sum(""); got.Compared != 1 || len(got.Dropped) != 0 {
+				t.Errorf("got %+v, want it compared", got)
+			}
+		})
+	}
+}
+
+// longText takes what was content for a text, which counts.
+func longText(next http.Handler) http.Handler {
+	return rewriting(func(_ int64, _ *http.Request, body []byte) []byte {
+		return bytes.Replace(body, []byte(`"data":`), []byte(`"text":`), 1)
+	})(next)
+}
+
 // TestBeyondTheCapDigestsAreCompared, and the finding says so.
 func TestBeyondTheCapDigestsAreCompared(t *testing.T) {
-	w, id := largeWorld(t, true, func(o *canary.Options) { o.MaxBody = 4 << 20 })
-	w.make(attachment(id))
+	w := newWorld(t, worldOptions{
+		aroundOld: longText, tune: func(o *canary.Options) { o.MaxBody = 1 << 20 },
+		around: func(next http.Handler) http.Handler {
+			return rewriting(func(_ int64, _ *http.Request, body []byte) []byte {
+				return bytes.Replace(body, []byte(`"summary"`), []byte(`"title"`), 1)
+			})(longText(next))
+		},
+	})
+	w.make(attachment("4"))
 	if got := w.sum(""); len(got.Dropped) != 0 || got.Confirmed != 1 {
 		t.Errorf("got %+v, want it compared", got)
 	}
@@ -99,7 +155,9 @@ func TestBeyondTheCapDigestsAreCompared(t *testing.T) {
 
 // TestNoMoreRoomDrops: all files together have a bound.
 func TestNoMoreRoomDrops(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.MaxBody, o.Timeout = 1536<<10, time.Minute }})
+	w := newWorld(t, worldOptions{aroundOld: longText, around: longText, tune: func(o *canary.Options) {
+		o.MaxBody, o.Timeout = 1536<<10, time.Minute
+	}})
 	var open []*mapping.Document
 	for range 6 { // of 1.3 MB each
 		answer := attachment("4").Make(t.Context(), w.client, w.caller)

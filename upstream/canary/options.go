@@ -31,8 +31,8 @@ type Options struct {
 	PerSecond int           // samples taken in a second at most; half as many are confirmed [50]
 	Timeout   time.Duration // of each call that a comparison makes [10s]
 
-	MaxBody      int64                // bytes of an answer that are compared; longer ones by digest [64 MiB]
-	Split        mapping.SplitOptions // where payloads lie; its limit of the body is MaxBody
+	MaxBody      int64                // bytes of an answer beside attachments' content that are compared; longer ones by digest [64 MiB]
+	Split        mapping.SplitOptions // where payloads lie; its limit of the body is not used
 	ConfirmAfter time.Duration        // before both are asked again [1s]
 	NoiseShare   float64              // of comparisons without a difference, those in which the tracker that answered is asked twice more
 	Samples      int                  // kept for each finding [5]

@@ -111,7 +111,7 @@ func (o *overheard) keep() {
 	if text == nil {
 		text = o.first
 	}
-	o.job.said.memory, o.job.said.size = text, int64(len(text))
+	o.job.said.unread, o.job.said.size = text, int64(len(text))
 }
 
 // deliver hands the job on.

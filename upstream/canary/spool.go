@@ -14,33 +14,55 @@ const spoolMemory = 256 << 10
 var errSpoolFull = errors.New("the answers that wait take too much room")
 
 // spool holds one answer until it is compared: in memory up to spoolMemory, in a
-// file without a name up to most bytes, and beyond that only its digest.
+// file without a name up to most bytes, and beyond that only its digest. Of long
+// content it holds the digest anyway, and does not count it.
 type spool struct {
 	disk *budget
 	dir  string
 	most int64
+	// end is where an answer is given up on, 0 when it never is.
+	end int64
 
+	// unread is an answer that nobody has looked at yet, instead of all that follows.
+	unread []byte
+	filter contentFilter
 	memory []byte
 	file   *os.File
 	onDisk int64
-	size   int64
-	digest *looseDigest // set when the answer is longer than most
+	// size is that of the answer, kept what is left of it without long content.
+	size, kept int64
+	digest     *looseDigest // set when kept is more than most
 }
 
-// Write implements io.Writer. It fails with errSpoolFull, or as files do.
+// Write implements io.Writer. It fails with errSpoolFull or errEndless, or as files do.
 func (s *spool) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
+	return len(p), s.keep(s.filter.pass(p))
+}
+
+// read looks at an answer that is unread.
+func (s *spool) read() error {
+	text := s.unread
+	s.unread, s.size = nil, s.size-int64(len(text))
+	_, err := s.Write(text)
+	return err
+}
+
+func (s *spool) keep(p []byte) error {
+	s.kept += int64(len(p))
 	switch {
+	case s.end > 0 && s.kept > s.end:
+		return errEndless
 	case s.digest != nil:
 		_, _ = s.digest.Write(p) // a hash never fails
-	case s.size > s.most:
-		return len(p), s.overflow(p)
+	case s.kept > s.most:
+		return s.overflow(p)
 	case s.file == nil && len(s.memory)+len(p) <= spoolMemory:
 		s.memory = append(s.memory, p...)
 	default:
-		return len(p), s.store(p)
+		return s.store(p)
 	}
-	return len(p), nil
+	return nil
 }
 
 // store puts p into the file, after what was in memory.
@@ -106,7 +128,7 @@ func (s *spool) reader() io.Reader {
 	return io.NewSectionReader(s.file, 0, s.onDisk)
 }
 
-// payload is size and looseDigest of the whole answer.
+// payload is size and looseDigest of the whole answer, with the stamps of content.
 func (s *spool) payload() (Payload, error) {
 	digest := s.digest
 	if digest == nil {
@@ -124,5 +146,5 @@ func (s *spool) release() {
 		_ = s.file.Close() // there is nothing to lose
 	}
 	s.disk.give(s.onDisk)
-	s.memory, s.file, s.onDisk = nil, nil, 0
+	s.unread, s.memory, s.file, s.onDisk = nil, nil, nil, 0
 }
