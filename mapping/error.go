@@ -33,6 +33,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// Unknown says that a write may or may not have been carried out.
 	Unknown bool
+	// ConnectionLost says that the tracker took the connection and ended it before it
+	// had answered. ReasonUnreachable without it means that there was no connection.
+	ConnectionLost bool
 	// Err is the cause, for logs; clients never see it.
 	Err error
 }

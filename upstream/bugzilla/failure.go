@@ -69,7 +69,9 @@ func classifyTransport(reason transport.Reason) *mapping.Error {
 	case transport.Timeout:
 		return own(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not answer in time.")
 	case transport.Connect, transport.Reset:
-		return own(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.")
+		failed := own(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.")
+		failed.ConnectionLost = reason == transport.Reset
+		return failed
 	case transport.CutShort, transport.BadAnswer, transport.ResponseHeaderTooLarge:
 		return own(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer could not be understood.")
 	case transport.Canceled:

@@ -26,7 +26,8 @@ const (
 	DropUnread DropReason = "unread"
 	// DropNotModified: the answer was a 304, which has no content.
 	DropNotModified DropReason = "not-modified"
-	// DropAnsweredFailed: the tracker that was to answer did not, or not soundly.
+	// DropAnsweredFailed: the tracker that was to answer did not, or not soundly. Of
+	// the candidate it is DropCandidateFailed.
 	DropAnsweredFailed DropReason = "answered-failed"
 	// DropOwnError: Portico made the answer, which says nothing of the tracker.
 	DropOwnError DropReason = "own-error"
@@ -37,12 +38,15 @@ const (
 	// DropUnknown: one of the two trackers is not configured.
 	DropUnknown DropReason = "unknown-tracker"
 
-	// DropUnreachable: no connection to the other tracker.
+	// DropUnreachable: no connection to the candidate.
 	DropUnreachable DropReason = "other-unreachable"
-	// DropBreaker: the other tracker's breaker is open.
+	// DropBreaker: the candidate's breaker is open.
 	DropBreaker DropReason = "other-breaker-open"
-	// DropOverload: the other tracker has as many comparisons as it may.
+	// DropOverload: the candidate has as many comparisons as it may.
 	DropOverload DropReason = "other-overload"
+	// DropCandidateFailed: the candidate was to answer the client and did not, or not
+	// soundly.
+	DropCandidateFailed DropReason = "candidate-failed"
 	// DropOtherFailed: the tracker that is not the candidate gave no sound answer.
 	DropOtherFailed DropReason = "other-failed"
 
@@ -70,8 +74,19 @@ const (
 func DropReasons() []DropReason {
 	return []DropReason{
 		DropQueueFull, DropRateLimit, DropMemory, DropSpool, DropSpoolFailed, DropUnread, DropNotModified, DropAnsweredFailed,
-		DropOwnError, DropUnreadable, DropCredentials, DropUnknown, DropUnreachable, DropBreaker, DropOverload, DropOtherFailed,
+		DropOwnError, DropUnreadable, DropCredentials, DropUnknown, DropUnreachable, DropBreaker, DropOverload, DropCandidateFailed, DropOtherFailed,
 		DropConfirmFull, DropConfirmLimit, DropNotIsolated, DropPayload, DropNothingToRead, DropPlanFailed, DropClosed, DropInternal,
+	}
+}
+
+// isCandidates tells the drops that are the candidate's fault. How long a queue is,
+// and how much memory and how many calls a comparison may take, is nobody's.
+func (r DropReason) isCandidates() bool {
+	switch r {
+	case DropUnreachable, DropBreaker, DropOverload, DropCandidateFailed:
+		return true
+	default:
+		return false
 	}
 }
 

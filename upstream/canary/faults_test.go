@@ -78,13 +78,16 @@ func TestFailuresAreConfirmed(t *testing.T) {
 		"a page":      {tracker.Fault{Kind: tracker.FaultHTML200}, true},
 		"truncated":   {tracker.Fault{Kind: tracker.FaultTruncateJSON}, true},
 		"hung":        {tracker.Fault{Kind: tracker.FaultHangBefore}, true},
+		"reset":       {tracker.Fault{Kind: tracker.FaultResetBefore}, true},
+		"reset once":  {tracker.Fault{Kind: tracker.FaultResetBefore, Nth: 1}, false},
 		"a page once": {tracker.Fault{Kind: tracker.FaultHTML200, Nth: 1}, false},
 		"hung once":   {tracker.Fault{Kind: tracker.FaultHangBefore, Nth: 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{
-				fresh: tracker.Options{Faults: []tracker.Fault{c.fault}},
-				tune:  func(o *canary.Options) { o.Timeout = 400 * time.Millisecond },
+				fresh:     tracker.Options{Faults: []tracker.Fault{c.fault}},
+				transport: transport.Options{Retry: transport.RetryOptions{Tries: 1}, Break: transport.BreakOptions{Unanswered: 100}},
+				tune:      func(o *canary.Options) { o.Timeout = 400 * time.Millisecond },
 			})
 			w.make(attachment("1"))
 			got, sum := w.findings(), w.sum("")

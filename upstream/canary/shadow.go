@@ -98,24 +98,30 @@ func (c *Canary) unasked(j *job, tracker string, err error) DropReason {
 	case !ok:
 		return DropInternal
 	}
-	reason := DropReason("")
-	switch said.Reason {
-	case mapping.ReasonUnreachable:
-		reason = DropUnreachable
-	case mapping.ReasonBreakerOpen:
-		reason = DropBreaker
-	case mapping.ReasonOverload:
-		reason = DropOverload
-	}
-	if reason != "" && c.answered(j, tracker) {
-		return DropAnsweredFailed
+	reason := silence(said)
+	switch {
+	case reason == "":
+		return ""
+	case tracker != j.candidate:
+		return c.referenceFailed(j)
+	case j.answeredByCandidate:
+		return DropCandidateFailed
 	}
 	return reason
 }
 
-// answered tells whether a tracker is the one that the client heard.
-func (c *Canary) answered(j *job, tracker string) bool {
-	return (tracker == c.options.Candidate) == j.answeredByCandidate
+// silence tells the calls that never came to a tracker. One that took the connection
+// and then let it go has answered badly, and that is compared.
+func silence(said *mapping.Error) DropReason {
+	switch {
+	case said.Reason == mapping.ReasonUnreachable && !said.ConnectionLost:
+		return DropUnreachable
+	case said.Reason == mapping.ReasonBreakerOpen:
+		return DropBreaker
+	case said.Reason == mapping.ReasonOverload:
+		return DropOverload
+	}
+	return ""
 }
 
 func (c *Canary) referenceFailed(j *job) DropReason {
