@@ -54,12 +54,14 @@ type Canary struct {
 	disk     budget
 
 	// arrived are those that the workers get with the next release.
-	arrived []*job
-	release *time.Timer
-	queue   chan *job
-	due     chan *job
-	waiting *waiting
-	pending atomic.Int64
+	arrived  []*job
+	release  *time.Timer
+	released bool // the release is set for what has arrived
+	queue    chan *job
+	due      chan *job
+	waiting  *waiting
+	pending  atomic.Int64
+	replays  *lane
 
 	noise    *noise
 	ledger   *ledger
@@ -68,7 +70,7 @@ type Canary struct {
 
 	ctx     context.Context
 	stop    context.CancelFunc
-	life    sync.Mutex // guards closed and arrived, and that nothing is begun after it is set
+	life    sync.Mutex // guards closed, arrived and released, and that nothing is begun after it is set
 	closed  bool
 	running sync.WaitGroup
 }
@@ -90,7 +92,7 @@ func New(options Options) (*Canary, error) {
 		samples:  rate.NewLimiter(rate.Limit(o.PerSecond), max(o.PerSecond, 1)),
 		confirms: rate.NewLimiter(rate.Limit(float64(o.PerSecond)/2), max(o.PerSecond/2, 1)),
 		queue:    make(chan *job, o.Queue), due: make(chan *job),
-		waiting: newWaiting(o.Queue), noise: newNoise(mostNoise),
+		waiting: newWaiting(o.Queue), replays: newLane(o.Queue), noise: newNoise(mostNoise),
 	}
 	c.ledger = newLedger(o)
 	c.memory.give(mostMemory)
@@ -106,6 +108,7 @@ func New(options Options) (*Canary, error) {
 	c.running.Go(c.keepBooks)
 	if o.Isolated {
 		c.running.Go(c.watchMarker)
+		c.running.Go(c.replayInOrder)
 	}
 	return c, nil
 }
@@ -161,14 +164,19 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 	}
 	byCandidate := sides.Answered == c.options.Candidate
 	reason := refusal(ctx, answer)
-	if call.Operation.IsWrite() && isInexpressible(answer.Err) {
+	switch {
+	case call.Operation.IsWrite() && isInexpressible(answer.Err):
 		reason = ""
-	}
-	if reason == "" && !c.samples.Allow() {
+	case reason == "" && !c.replaysAll(call.Operation) && !c.samples.Allow():
 		reason = DropRateLimit
+	case reason == DropAnsweredFailed && byCandidate:
+		reason = DropCandidateFailed
 	}
 	if reason != "" {
 		c.drop(about, reason)
+		if c.replaysAll(call.Operation) && (reason == DropAnsweredFailed || reason == DropUnread) {
+			c.missReplay() // it may have been carried out
+		}
 		return
 	}
 	if call.Operation.IsWrite() {

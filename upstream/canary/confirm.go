@@ -181,8 +181,8 @@ func mayMove(class Class) bool {
 
 // conclude ends a comparison: with confirmed differences, or without.
 func (c *Canary) conclude(j *job, confirmed []Difference, kind string, otherwise Outcome) {
-	if otherwise == OutcomeSame && j.noisy {
+	if otherwise == OutcomeSame && (j.noisy || j.differentForm) {
 		otherwise = OutcomeNoisy
 	}
-	c.ledger.compared(j, c.found(j, confirmed, kind), otherwise)
+	c.ledger.compared(j, append(j.planned, c.found(j, confirmed, kind)...), otherwise)
 }

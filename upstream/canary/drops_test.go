@@ -124,6 +124,7 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 		{"unreachable", t.Context(), sides, failed(mapping.ReasonUnreachable), canary.DropAnsweredFailed},
 		{"bad answer", t.Context(), sides, failed(mapping.ReasonBadAnswer), canary.DropAnsweredFailed},
 		{"web server", t.Context(), sides, failed(mapping.ReasonWebServer), canary.DropAnsweredFailed},
+		{"candidate", t.Context(), upstream.Sides{Answered: newName, Other: oldName}, failed(mapping.ReasonUnreachable), canary.DropCandidateFailed},
 		{"refused", t.Context(), sides, failed(mapping.ReasonInvalid), canary.DropOwnError},
 		{"canceled", t.Context(), sides, failed(mapping.ReasonCanceled), canary.DropUnread},
 		{"gone", gone, sides, upstream.Answer{Err: context.Canceled}, canary.DropUnread},

@@ -48,6 +48,7 @@ func (c *Canary) Reset(ctx context.Context, actor, reason string) error {
 		return err
 	}
 	c.noise.forget()
+	c.replays.gap.Store(false)
 	c.ledger.forget()
 	return nil
 }

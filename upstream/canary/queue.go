@@ -17,8 +17,9 @@ type job struct {
 	// step is what a worker does next. It gives false when the job is over.
 	step func(*Canary, context.Context, *job) bool
 	at   time.Time // when it is due again
-	// campaign is the one that it began in.
+	// campaign is the one that it began in, began when that was.
 	campaign int64
+	began    time.Time
 
 	// said is what the client got, as bytes until a worker reads it; clientReply is
 	// set instead where there are none.
@@ -39,7 +40,16 @@ type job struct {
 	noisy bool
 
 	readback *readback // of reads after a write
-	payload  []byte    // of a write that is made once more, in base64
+	// planned is what differs between the plans of a write, and differentForm says that
+	// they are written differently. They count when the job ends, as all of a write does.
+	planned       []*found
+	differentForm bool
+
+	// turn is the place of a write that is made once more, replayed says that the
+	// candidate has got it, and payload is its content in base64.
+	turn     *turn
+	replayed bool
+	payload  []byte
 }
 
 func (c *Canary) newJob(about subject, caller upstream.Caller, call upstream.Call, step func(*Canary, context.Context, *job) bool) *job {
@@ -49,7 +59,7 @@ func (c *Canary) newJob(about subject, caller upstream.Caller, call upstream.Cal
 		request.IfNoneMatch = ""
 		call.Attachments = &request
 	}
-	return &job{subject: about, caller: caller, call: call, step: step, campaign: c.ledger.campaign.Load()}
+	return &job{subject: about, caller: caller, call: call, step: step, campaign: c.ledger.campaign.Load(), began: time.Now()}
 }
 
 // hold takes memory for a job until it ends.
@@ -74,6 +84,12 @@ func (c *Canary) end(j *job) {
 	}
 	c.memory.give(j.held)
 	j.said, j.held = nil, 0
+	if j.turn != nil {
+		c.replays.leave(j)
+		if !j.replayed {
+			c.missReplay()
+		}
+	}
 	c.pending.Add(-1)
 }
 
@@ -88,16 +104,26 @@ func (c *Canary) enqueue(j *job) {
 	switch {
 	case c.closed:
 		reason = DropClosed
+	case j.turn != nil:
+		c.replays.ready(j)
+		c.releaseSoon()
 	case len(c.arrived)+len(c.queue) >= cap(c.queue):
 		reason = DropQueueFull
 	default:
-		if c.arrived = append(c.arrived, j); len(c.arrived) == 1 {
-			c.release.Reset(courtesy)
-		}
+		c.arrived = append(c.arrived, j)
+		c.releaseSoon()
 	}
 	c.life.Unlock()
 	if reason != "" {
 		c.abandon(j, reason)
+	}
+}
+
+// releaseSoon sets the release for what has arrived; the lock is held.
+func (c *Canary) releaseSoon() {
+	if !c.released {
+		c.released = true
+		c.release.Reset(courtesy)
 	}
 }
 
@@ -109,6 +135,8 @@ func (c *Canary) handOver() {
 	if c.closed {
 		return
 	}
+	c.released = false
+	c.replays.nudge()
 	for _, j := range c.arrived {
 		c.queue <- j
 	}
@@ -191,6 +219,9 @@ func (c *Canary) discard() {
 		default:
 		}
 		j := c.waiting.any()
+		if j == nil {
+			j = c.replays.any()
+		}
 		if j == nil {
 			return
 		}

@@ -3,6 +3,7 @@ package canary
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -96,8 +97,16 @@ func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
 	return jsontext.Value(`{"text":{"length":` + fmt.Sprint(len(value)) + `}}`)
 }
 
-// note is one sentence on a finding.
+// note is one sentence on a finding, or two where writes are missing on the candidate.
 func (c *Canary) note(j *job, d Difference) string {
+	note := c.noteOf(j, d)
+	if !c.replays.gap.Load() {
+		return note
+	}
+	return strings.TrimSpace(note + " " + noteOfGap)
+}
+
+func (c *Canary) noteOf(j *job, d Difference) string {
 	switch {
 	case d.Class == ClassDigest && (j.first.Digest != nil || j.second.Digest != nil):
 		return fmt.Sprintf("The answers differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody)

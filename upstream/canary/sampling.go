@@ -26,7 +26,7 @@ func (c *Canary) sampled(operation mapping.Operation, caller *upstream.Caller) b
 	switch {
 	case share <= 0:
 		return false
-	case share >= 1:
+	case share >= 1 || c.replaysAll(operation):
 		return true
 	case sampling.Sticky:
 		return c.place(caller) < share

@@ -34,7 +34,7 @@ type Load struct {
 // Load tells how much is under way, for metrics.
 func (c *Canary) Load() Load {
 	c.life.Lock()
-	queued := len(c.arrived) + len(c.queue)
+	queued := len(c.arrived) + len(c.queue) + c.replays.len()
 	c.life.Unlock()
 	return Load{
 		Queued: queued, Waiting: c.waiting.len(), Pending: int(c.pending.Load()),

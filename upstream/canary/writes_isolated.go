@@ -65,11 +65,14 @@ func isNoProduct(err error) bool {
 }
 
 // takeReplay keeps what a write needs to be made once more. Only the candidate is
-// ever written to.
+// ever written to. The write takes its place now, when it is answered, whenever the
+// client has read the answer.
 func (c *Canary) takeReplay(j *job, answer upstream.Answer) {
 	reason := DropReason("")
 	switch {
-	case j.answeredByCandidate || !c.marker.proved.Load():
+	case !c.replays.join(j):
+		reason = DropQueueFull
+	case !c.marker.proved.Load():
 		reason = DropNotIsolated
 	case j.call.CreateAttachment != nil:
 		reason = c.copyPayload(j)
@@ -107,25 +110,33 @@ func (c *Canary) replay(ctx context.Context, j *job) bool {
 	if c.marker.proved.Load() {
 		reason = c.restorePayload(j)
 	}
-	own := Reply{}
 	if reason == "" {
-		own, reason = c.clientSaw(j, false)
-	}
-	other := heard{}
-	if reason == "" {
-		other = c.ask(ctx, j, j.candidate, false)
-		reason = other.reason
+		reason = c.again(ctx, j)
 	}
 	if request := j.call.CreateAttachment; request != nil {
 		_ = request.Data.Close() // it is in memory
 	}
+	if reason == "" {
+		j.first, reason = c.clientSaw(j, false)
+	}
 	if reason != "" {
-		c.drop(j.subject, reason)
+		c.giveUp(j, reason)
 		return false
 	}
-	j.first, j.second = own, other.reply
 	c.conclude(j, c.suspects(j, c.differences(j, j.first, j.second)), kindIsolated, OutcomeSame)
 	return false
+}
+
+// again makes the write. It is made also where its plans cannot be compared, since
+// those that follow build on it.
+func (c *Canary) again(ctx context.Context, j *job) DropReason {
+	planned := c.plan(ctx, j)
+	other := c.ask(ctx, j, j.candidate, false)
+	j.second, j.replayed = other.reply, other.reason == ""
+	if other.reason == "" && !planned {
+		return DropPlanFailed
+	}
+	return other.reason
 }
 
 func (c *Canary) restorePayload(j *job) DropReason {

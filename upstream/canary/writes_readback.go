@@ -28,6 +28,10 @@ type readback struct {
 
 // beginReadBack finds out what a write has touched.
 func (c *Canary) beginReadBack(ctx context.Context, j *job) bool {
+	if !c.plan(ctx, j) {
+		c.drop(j.subject, DropPlanFailed)
+		return false
+	}
 	reply, reason := c.clientSaw(j, false)
 	if reason == "" {
 		call, ok := touched(j.call, reply.Body)
@@ -40,7 +44,7 @@ func (c *Canary) beginReadBack(ctx context.Context, j *job) bool {
 		reason = DropConfirmLimit
 	}
 	if reason != "" {
-		c.drop(j.subject, reason)
+		c.giveUp(j, reason)
 		return false
 	}
 	j.readback = &readback{until: time.Now().Add(c.options.ReadBack), pause: firstPause}
@@ -108,7 +112,7 @@ func createdIDs(reply jsontext.Value) []int64 {
 func (c *Canary) readBack(ctx context.Context, j *job) bool {
 	reference, candidate, reason := c.askBoth(ctx, j)
 	if reason != "" {
-		c.drop(j.subject, reason)
+		c.giveUp(j, reason)
 		return false
 	}
 	j.took = took{} // of a read that no client made
@@ -126,7 +130,7 @@ func (c *Canary) readBack(ctx context.Context, j *job) bool {
 	pause := min(j.readback.pause, left)
 	j.readback.pause *= 2
 	if !c.later(j, pause, (*Canary).readBack) {
-		c.drop(j.subject, DropConfirmFull)
+		c.giveUp(j, DropConfirmFull)
 		return false
 	}
 	return true
@@ -140,7 +144,7 @@ func (c *Canary) endReadBack(ctx context.Context, j *job, before Reply) bool {
 	}
 	judged, reason := c.doubt(ctx, j, j.suspects, changed)
 	if reason != "" {
-		c.drop(j.subject, reason)
+		c.giveUp(j, reason)
 		return false
 	}
 	j.noisy = j.noisy || judged.noisy > 0
