@@ -192,7 +192,8 @@ func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sampl
 }
 
 // Judge says what somebody thinks of a finding, and leaves an audit record with the
-// action "finding." and the status. Until is for what is accepted; the zero time has
+// action "finding." and the status. From the moment on at which one is called fixed the
+// comparisons of its operation count anew: those before were of another candidate. Until is for what is accepted; the zero time has
 // no end. The error is ErrNotFound when there is no such finding.
 func (s *Store) Judge(ctx context.Context, signature string, status FindingStatus, actor, reason string, until time.Time) error {
 	switch status {
@@ -208,6 +209,9 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 			string(status), clean(actor), clean(reason), micros(until), micros(now), name(signature))
 		if err == nil && changed == 0 {
 			err = ErrNotFound
+		}
+		if err == nil && status == StatusFixed {
+			err = tx.beginEvidence(ctx, name(signature), now)
 		}
 		if err != nil {
 			return err

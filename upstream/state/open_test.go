@@ -125,8 +125,8 @@ func TestOpenWaitsForOthers(t *testing.T) {
 	time.AfterFunc(200*time.Millisecond, func() { ended <- tx.Commit() })
 	s := open(t, "sqlite:"+path)
 	must(t, <-ended)
-	if got := count(t, s, "portico_schema"); got != 1 {
-		t.Errorf("the form was made %d times", got)
+	if got, want := count(t, s, "portico_schema"), versions(t); got != want {
+		t.Errorf("the form was made in %d steps, want %d", got, want)
 	}
 }
 
@@ -141,24 +141,43 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	})
 }
 
+// versions is how many versions the form of the database has had.
+func versions(t *testing.T) int {
+	t.Helper()
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	must(t, err)
+	return len(files)
+}
+
+// until gives the first so many migrations.
+func until(t *testing.T, version int) fstest.MapFS {
+	t.Helper()
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	must(t, err)
+	folder := fstest.MapFS{}
+	for _, file := range files[:version] {
+		text, err := fs.ReadFile(migrations, file)
+		must(t, err)
+		folder[file] = &fstest.MapFile{Data: text}
+	}
+	return folder
+}
+
 func TestMigrationIsDoneOrNot(t *testing.T) {
 	onEvery(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		must(t, s.Append(t.Context(), Record{Actor: "before"}))
-		first, err := fs.ReadFile(migrations, "migrations/0001.sql")
-		must(t, err)
-		folder := fstest.MapFS{
-			"migrations/0001.sql": {Data: first},
-			"migrations/0002.sql": {Data: []byte("CREATE TABLE second (n {integer}); INSERT INTO second VALUES (2);")},
-			"migrations/0003.sql": {Data: []byte("CREATE TABLE third (n {integer}); INSERT INTO absent VALUES (3);")},
-		}
-		if err := s.migrate(t.Context(), folder); err == nil || !strings.Contains(err.Error(), "version 3") {
-			t.Fatalf("got %v, want that version 3 fails", err)
+		folder, present := until(t, versions(t)), versions(t)
+		last := fmt.Sprintf("migrations/%04d.sql", present+2)
+		folder[fmt.Sprintf("migrations/%04d.sql", present+1)] = &fstest.MapFile{Data: []byte("CREATE TABLE second (n {integer}); INSERT INTO second VALUES (2);")}
+		folder[last] = &fstest.MapFile{Data: []byte("CREATE TABLE third (n {integer}); INSERT INTO absent VALUES (3);")}
+		if err := s.migrate(t.Context(), folder); err == nil || !strings.Contains(err.Error(), fmt.Sprint("version ", present+2)) {
+			t.Fatalf("got %v, want that the last version fails", err)
 		}
 		if _, err := s.writer.Exec("SELECT * FROM second"); err == nil {
 			t.Error("one step of two is there although the other failed")
 		}
-		delete(folder, "migrations/0003.sql")
+		delete(folder, last)
 		must(t, s.migrate(t.Context(), folder))
 		must(t, s.migrate(t.Context(), folder))
 		if got := count(t, s, "second"); got != 1 {

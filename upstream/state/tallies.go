@@ -37,6 +37,7 @@ func (t Tally) add(more Tally) Tally {
 	t.Transient += more.Transient
 	t.Confirmed += more.Confirmed
 	t.Accepted += more.Accepted
+	t.Mismatches = addMismatches(t.Mismatches, more.Mismatches)
 	t.Dropped = addCounts(t.Dropped, more.Dropped)
 	t.AnsweredLatency = addBuckets(t.AnsweredLatency, more.AnsweredLatency)
 	t.OtherLatency = addBuckets(t.OtherLatency, more.OtherLatency)
@@ -90,8 +91,12 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 		if err := tx.joinCampaign(ctx); err != nil {
 			return err
 		}
+		since, err := tx.evidence(ctx)
+		if err != nil {
+			return err
+		}
 		for _, key := range keys {
-			if err := tx.addTally(ctx, key, sums[key]); err != nil {
+			if err := tx.addTally(ctx, key.after(since), sums[key]); err != nil {
 				return err
 			}
 		}
@@ -102,7 +107,7 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 // addTally adds the numbers and, now that the row is locked, merges the rest.
 func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 	var present Tally
-	var dropped, answered, other []byte
+	var texts [4][]byte
 	err := s.row(ctx, `INSERT INTO portico_tallies
 		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -113,28 +118,28 @@ func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 			transient = portico_tallies.transient + excluded.transient,
 			confirmed = portico_tallies.confirmed + excluded.confirmed,
 			accepted = portico_tallies.accepted + excluded.accepted
-		RETURNING dropped, answered_latency, other_latency`,
+		RETURNING mismatches, dropped, answered_latency, other_latency`,
 		key.minute, key.answered, key.other, string(key.operation), t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted,
-	).Scan(&dropped, &answered, &other)
+	).Scan(&texts[0], &texts[1], &texts[2], &texts[3])
 	if err != nil {
 		return err
 	}
-	if err := present.decode(dropped, answered, other); err != nil {
+	if err := present.decode(texts); err != nil {
 		return err
 	}
 	merged, err := present.add(t).encode()
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, `UPDATE portico_tallies SET dropped = ?, answered_latency = ?, other_latency = ?
+	_, err = s.exec(ctx, `UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
 		WHERE minute = ? AND answered = ? AND other = ? AND operation = ?`,
-		merged[0], merged[1], merged[2], key.minute, key.answered, key.other, string(key.operation))
+		merged[0], merged[1], merged[2], merged[3], key.minute, key.answered, key.other, string(key.operation))
 	return err
 }
 
 // encode gives what is kept as JSON.
-func (t Tally) encode() (texts [3]string, err error) {
-	for i, value := range []any{t.Dropped, t.AnsweredLatency, t.OtherLatency} {
+func (t Tally) encode() (texts [4]string, err error) {
+	for i, value := range []any{t.Mismatches, t.Dropped, t.AnsweredLatency, t.OtherLatency} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return texts, err
@@ -145,8 +150,16 @@ func (t Tally) encode() (texts [3]string, err error) {
 }
 
 // decode is the reverse of encode.
-func (t *Tally) decode(dropped, answered, other []byte) error {
-	return cmp.Or(json.Unmarshal(dropped, &t.Dropped), json.Unmarshal(answered, &t.AnsweredLatency), json.Unmarshal(other, &t.OtherLatency))
+func (t *Tally) decode(texts [4][]byte) error {
+	for i, into := range []any{&t.Mismatches, &t.Dropped, &t.AnsweredLatency, &t.OtherLatency} {
+		if err := json.Unmarshal(texts[i], into); err != nil {
+			return err
+		}
+	}
+	if len(t.Mismatches) == 0 {
+		t.Mismatches = nil
+	}
+	return nil
 }
 
 func (s *Store) pruneTallies(ctx context.Context) error {
@@ -167,7 +180,8 @@ func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
 		t, err := scanTally(rows.Scan)
 		all = append(all, t)
 		return err
-	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, dropped, answered_latency, other_latency
+	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted,
+			mismatches, dropped, answered_latency, other_latency
 		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
 	return all, s.failed("reading the tallies", err)
 }
@@ -175,12 +189,12 @@ func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
 func scanTally(scan func(...any) error) (Tally, error) {
 	var t Tally
 	var minute int64
-	var dropped, answered, other []byte
+	var texts [4][]byte
 	err := scan(&minute, &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted,
-		&dropped, &answered, &other)
+		&texts[0], &texts[1], &texts[2], &texts[3])
 	if err != nil {
 		return t, err
 	}
 	t.At = fromMicros(minute)
-	return t, t.decode(dropped, answered, other)
+	return t, t.decode(texts)
 }

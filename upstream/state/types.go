@@ -82,13 +82,17 @@ type Sample struct {
 
 // Tally sums up the comparisons of one operation in one minute.
 type Tally struct {
-	// At is the minute's begin.
+	// At is the minute's begin, or the moment in it since which the comparisons of the
+	// operation count anew.
 	At              time.Time
 	Answered, Other string
 	Operation       mapping.Operation
 	// Confirmed is the number of comparisons with a confirmed difference that
 	// nobody has accepted.
 	Compared, Same, Noisy, Transient, Confirmed, Accepted int64
+	// Mismatches are the comparisons with a confirmed difference, accepted or not, by
+	// the signatures of their findings: sorted, with commas between, or AnyMismatch.
+	Mismatches map[string]int64
 	// Dropped is the number of comparisons that were not made, by reason.
 	Dropped map[string]int64
 	// AnsweredLatency and OtherLatency are the counts of histograms, whose bounds are

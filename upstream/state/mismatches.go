@@ -1,0 +1,51 @@
+package state
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// AnyMismatch is the key of Tally.Mismatches for comparisons of which nobody knows
+// any more which findings they had.
+const AnyMismatch = "*"
+
+// mostMismatchText bounds the keys of one tally's mismatches, in bytes.
+const mostMismatchText = 4 << 10
+
+// Mismatch counts n comparisons in which just the findings with these signatures
+// were confirmed. Where a tally has too many kinds of comparisons already, it counts
+// them under AnyMismatch.
+func (t *Tally) Mismatch(signatures []string, n int64) {
+	sorted := slices.Compact(slices.Sorted(slices.Values(signatures)))
+	t.Mismatches = addMismatches(t.Mismatches, map[string]int64{strings.Join(sorted, ","): n})
+}
+
+// Signatures gives those of a key of Tally.Mismatches, nil for AnyMismatch.
+func Signatures(mismatch string) []string {
+	if mismatch == AnyMismatch {
+		return nil
+	}
+	return strings.Split(mismatch, ",")
+}
+
+// addMismatches leaves both maps as they are. The sum of none is nil.
+func addMismatches(a, b map[string]int64) map[string]int64 {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
+	sum, size := make(map[string]int64, len(a)+len(b)), 0
+	for _, some := range []map[string]int64{a, b} {
+		for _, key := range slices.Sorted(maps.Keys(some)) {
+			at := key
+			if _, known := sum[key]; !known && size+len(key) > mostMismatchText {
+				at = AnyMismatch
+			}
+			if _, known := sum[at]; !known {
+				size += len(at)
+			}
+			sum[at] += some[key]
+		}
+	}
+	return sum
+}
