@@ -145,7 +145,7 @@ func (c *canaryCaller) verdict(ctx context.Context, w io.Writer) (int, error) {
 
 // judge says what somebody thinks of a finding.
 func (c *canaryCaller) judge(ctx context.Context, w io.Writer, word, signature string) error {
-	done := map[string]string{"accept": "Accepted.\n", "reopen": "Reopened.\n", "fixed": "Marked as fixed.\n"}[word]
+	done := map[string]string{"accept": "Accepted.\n", "reopen": "Reopened.\n", "fixed": "Marked as fixed. The comparisons of its operation count anew.\n"}[word]
 	return c.change(ctx, w, "/canary/findings/"+url.PathEscape(signature)+"/"+word, done)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/state"
 )
@@ -22,14 +23,22 @@ func (c *Canary) Reopen(ctx context.Context, signature, actor, reason string) er
 	return c.judge(ctx, signature, state.StatusOpen, actor, reason, time.Time{})
 }
 
-// Fixed says that the candidate does not differ there any more. The finding is open
-// again when it is seen after that.
+// Fixed says that the candidate does not differ there any more. The comparisons of its
+// operation count anew from now on, since those before say nothing of the candidate
+// that is there now. The finding is open again when it is seen after that.
 func (c *Canary) Fixed(ctx context.Context, signature, actor, reason string) error {
 	return c.judge(ctx, signature, state.StatusFixed, actor, reason, time.Time{})
 }
 
 // judge writes down first what was seen until now, so that it is not taken for news.
 func (c *Canary) judge(ctx context.Context, signature string, status state.FindingStatus, actor, reason string, until time.Time) error {
+	if status == state.StatusFixed {
+		finding, _, err := c.options.Store.Finding(ctx, signature)
+		if err != nil {
+			return err
+		}
+		c.ledger.beginAnew(finding.Operation)
+	}
 	if err := c.ledger.flush(ctx); err != nil {
 		return err
 	}
@@ -67,10 +76,11 @@ func (c *Canary) Report(ctx context.Context) (Report, error) {
 		At: time.Now().UTC(), Campaign: campaign, Target: c.options.Target, Rules: c.options.Rules,
 		Pair: upstream.Sides{Answered: c.referenceName(), Other: c.options.Candidate},
 	}
-	var failed [3]error
+	var failed [4]error
 	input.Tallies, failed[0] = store.Tallies(ctx, campaign.Started)
 	input.Findings, failed[1] = store.Findings(ctx)
 	input.Uses, failed[2] = store.RuleUses(ctx)
+	input.Since, failed[3] = store.Evidence(ctx)
 	if err := errors.Join(failed[:]...); err != nil {
 		return Report{}, err
 	}
@@ -94,7 +104,15 @@ func (l *ledger) forget() {
 	l.campaign.Add(1)
 	l.book = newBook()
 	clear(l.accepted)
+	clear(l.anew)
 	clear(l.speeds)
+}
+
+// beginAnew lets nothing of an operation count that is still under way.
+func (l *ledger) beginAnew(operation mapping.Operation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.anew[operation] = time.Now()
 }
 
 // forgetSpeeds judges slowness anew.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"portico/mapping"
 	"portico/upstream/state"
 )
 
@@ -50,8 +51,10 @@ type ledger struct {
 	mu       sync.Mutex
 	book     book
 	accepted map[string]time.Time // until when; the zero time has no end
-	speeds   map[subject]*speeds
-	silent   bool // the last writing failed, which was said
+	// anew is since when the evidence of an operation counts. What began before does not.
+	anew   map[mapping.Operation]time.Time
+	speeds map[subject]*speeds
+	silent bool // the last writing failed, which was said
 }
 
 // book is what was counted since the last time it was written.
@@ -81,7 +84,7 @@ func newBook() book {
 func newLedger(o Options) *ledger {
 	return &ledger{
 		store: o.Store, keep: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
-		book: newBook(), accepted: map[string]time.Time{}, speeds: map[subject]*speeds{},
+		book: newBook(), accepted: map[string]time.Time{}, anew: map[mapping.Operation]time.Time{}, speeds: map[subject]*speeds{},
 	}
 }
 
@@ -129,12 +132,14 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if j.campaign != l.campaign.Load() {
+	if j.campaign != l.campaign.Load() || j.began.Before(l.anew[j.operation]) {
 		return
 	}
+	t := l.tally(j.subject, now)
 	outcome := otherwise
 	if len(confirmed) > 0 {
 		outcome = OutcomeAccepted
+		t.Mismatch(signaturesOf(confirmed), 1)
 	}
 	for _, f := range confirmed {
 		if !l.isAccepted(f.Signature, now) {
@@ -142,11 +147,18 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 		}
 		l.record(f)
 	}
-	t := l.tally(j.subject, now)
 	t.Compared++
 	*counterOf(t, outcome)++
 	t.AnsweredLatency, t.OtherLatency = j.took.addTo(t.AnsweredLatency, t.OtherLatency)
 	l.timed(j, now)
+}
+
+func signaturesOf(list []*found) []string {
+	signatures := make([]string, len(list))
+	for i, f := range list {
+		signatures[i] = f.Signature
+	}
+	return signatures
 }
 
 func counterOf(t *state.Tally, outcome Outcome) *int64 {
@@ -165,7 +177,8 @@ func counterOf(t *state.Tally, outcome Outcome) *int64 {
 }
 
 // record takes a finding; the lock is held. Of the samples offered between two
-// writings each is kept with the same likelihood.
+// writings each is kept with the same likelihood. One too many is not kept, and the
+// tally of its mismatch says so: nobody knows its signature.
 func (l *ledger) record(f *found) {
 	known := l.book.findings[f.Signature]
 	switch {
@@ -224,7 +237,8 @@ func (l *ledger) flush(ctx context.Context) error {
 	now := l.book
 	l.book = newBook()
 	l.mu.Unlock()
-	err := errors.Join(l.writeTallies(ctx, &now), l.writeFindings(ctx, &now), l.writeUses(ctx, &now))
+	// Findings go first: a mismatch whose finding is not there is one of too many.
+	err := errors.Join(l.writeFindings(ctx, &now), l.writeTallies(ctx, &now), l.writeUses(ctx, &now))
 	if err != nil {
 		l.giveBack(now)
 	}

@@ -82,6 +82,9 @@ func addTally(sum, more *state.Tally) {
 	for _, outcome := range Outcomes() {
 		*counterOf(sum, outcome) += *counterOf(more, outcome)
 	}
+	for mismatch, n := range more.Mismatches {
+		sum.Mismatch(state.Signatures(mismatch), n)
+	}
 	for reason, n := range more.Dropped {
 		sum.Dropped[reason] += n
 	}

@@ -22,6 +22,7 @@ func sampleReport(t *testing.T) Report {
 	accepted.Signature, accepted.Status, accepted.Actor, accepted.Reason = "00000000000000aa", state.StatusAccepted, "mara", "known & <harmless>"
 	accepted.Until = testNow.Add(30 * 24 * time.Hour)
 	tally := tallied(12345)
+	tally.Mismatch([]string{openFinding(0).Signature}, 1234)
 	tally.Dropped, tally.Noisy, tally.Transient = map[string]int64{"queue-full": 3}, 4, 5
 	small := tallied(10)
 	small.Operation = mapping.OpAttachment

@@ -16,7 +16,8 @@ const (
 	Pass Verdict = "PASS"
 	// Fail: something differs, more often than it may.
 	Fail Verdict = "FAIL"
-	// Inconclusive: it is too early to tell, or somebody has to judge. It never promotes.
+	// Inconclusive: it is too early to tell, the candidate was too often not to be
+	// asked, or somebody has to judge. It never promotes.
 	Inconclusive Verdict = "INCONCLUSIVE"
 )
 
@@ -38,8 +39,8 @@ type OperationVerdict struct {
 	Operation mapping.Operation `json:"operation,omitempty"`
 	Verdict   Verdict           `json:"verdict"`
 	Compared  int64             `json:"compared"`
-	// Confirmed is how many comparisons count as mismatches now: as often as open
-	// findings were seen, and at most Compared.
+	// Confirmed is how many comparisons count as mismatches now: those with a finding
+	// that is open, however many it has.
 	Confirmed int64 `json:"confirmed"`
 	// Transient ended with asking again, Noisy differs between two answers of one
 	// tracker, Accepted was excused by a judgement, Dropped was never compared.
@@ -47,11 +48,20 @@ type OperationVerdict struct {
 	Noisy     int64 `json:"noisy"`
 	Accepted  int64 `json:"accepted"`
 	Dropped   int64 `json:"dropped"`
+	// Prevented are those of Dropped that are the candidate's fault: it could not be
+	// reached, or had to be left alone.
+	Prevented int64 `json:"prevented"`
+	// Unlisted are those of Confirmed with a finding that is not kept, because there
+	// are too many others.
+	Unlisted int64 `json:"unlisted,omitempty"`
+	// Since is set where the comparisons count anew, since a finding was called fixed.
+	Since time.Time `json:"since,omitzero"`
 	// Rate is Confirmed of Compared, and UpperBound the rate that the true one is
 	// below at 95 % confidence; both are shares from 0 to 1.
 	Rate       float64 `json:"rate"`
 	UpperBound float64 `json:"upper_bound"`
-	// Needed is how many more comparisons without a mismatch take UpperBound to the target.
+	// Needed is how many more comparisons without a mismatch take UpperBound, and the
+	// share of Prevented, to the target.
 	Needed int64 `json:"needed"`
 	// Ratio is how many times as long the other tracker took, at the median; 0 when unknown.
 	Answered Quantiles `json:"answered"`

@@ -60,7 +60,7 @@ func timeline(tallies []state.Tally) []TimePoint {
 	if len(tallies) == 0 {
 		return nil
 	}
-	first, last := tallies[0].At, tallies[0].At
+	first, last := tallies[0].At, tallies[0].At // At may lie within a minute
 	for _, tally := range tallies {
 		if tally.At.Before(first) {
 			first = tally.At
@@ -69,6 +69,7 @@ func timeline(tallies []state.Tally) []TimePoint {
 			last = tally.At
 		}
 	}
+	first = first.Truncate(time.Minute)
 	step := time.Minute
 	for last.Sub(first)/step >= maxPoints {
 		step *= 2

@@ -3,6 +3,7 @@ package recording
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ func (p *player) play(ctx context.Context, e Exchange, operation mapping.Operati
 	switch {
 	case len(confirmed) > 0:
 		tally.Confirmed++
-		p.record(e, operation, confirmed)
+		tally.Mismatch(p.record(e, operation, confirmed), 1)
 	case noisy:
 		tally.Noisy++
 	default:
@@ -183,8 +184,8 @@ func (p *player) used(rule string) {
 	u.Last = time.Now().UTC()
 }
 
-// record notes each kind of difference once for an exchange.
-func (p *player) record(e Exchange, operation mapping.Operation, confirmed []canary.Difference) {
+// record notes each kind of difference once for an exchange, and gives their signatures.
+func (p *player) record(e Exchange, operation mapping.Operation, confirmed []canary.Difference) []string {
 	now := time.Now().UTC()
 	counted := map[string]bool{}
 	for _, d := range confirmed {
@@ -204,6 +205,7 @@ func (p *player) record(e Exchange, operation mapping.Operation, confirmed []can
 		f.Count++
 		f.Last = now
 	}
+	return slices.Collect(maps.Keys(counted))
 }
 
 // note says where a difference was first seen, and what it was as far as that may be shown.

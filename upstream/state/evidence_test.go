@@ -15,7 +15,8 @@ func TestMismatchesAreCountedByWhatTheyAre(t *testing.T) {
 	tally.Mismatch([]string{"b", "a", "b"}, 2)
 	tally.Mismatch([]string{"a", "b"}, 1)
 	tally.Mismatch([]string{"a"}, 4)
-	if want := map[string]int64{"a,b": 3, "a": 4}; !reflect.DeepEqual(tally.Mismatches, want) {
+	tally.Mismatch(Signatures(AnyMismatch), 5)
+	if want := map[string]int64{"a,b": 3, "a": 4, AnyMismatch: 5}; !reflect.DeepEqual(tally.Mismatches, want) {
 		t.Errorf("got %v, want %v", tally.Mismatches, want)
 	}
 	if got := Signatures("a,b"); !slices.Equal(got, []string{"a", "b"}) || Signatures(AnyMismatch) != nil {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -14,11 +15,12 @@ const AnyMismatch = "*"
 const mostMismatchText = 4 << 10
 
 // Mismatch counts n comparisons in which just the findings with these signatures
-// were confirmed. Where a tally has too many kinds of comparisons already, it counts
-// them under AnyMismatch.
+// were confirmed. Without any, and where a tally has too many kinds of comparisons
+// already, it counts them under AnyMismatch.
 func (t *Tally) Mismatch(signatures []string, n int64) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(signatures)))
-	t.Mismatches = addMismatches(t.Mismatches, map[string]int64{strings.Join(sorted, ","): n})
+	key := cmp.Or(strings.Join(sorted, ","), AnyMismatch)
+	t.Mismatches = addMismatches(t.Mismatches, map[string]int64{key: n})
 }
 
 // Signatures gives those of a key of Tally.Mismatches, nil for AnyMismatch.

@@ -135,7 +135,7 @@ func done(r *http.Request) string {
 	return map[string]string{
 		"accept":   "Accepted. The finding no longer counts against the candidate.",
 		"reopen":   "Reopened. The finding counts again.",
-		"fixed":    "Marked as fixed. Should it come again, it is open.",
+		"fixed":    "Marked as fixed. The comparisons of its operation count anew. Should it come again, it is open.",
 		"reset":    "Begun anew. What was found before counts no more.",
 		"sampling": "Changed. It holds from now on.",
 		"kill":     "The kill switch is thrown. Everything goes to the old tracker.",
