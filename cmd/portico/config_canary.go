@@ -8,7 +8,7 @@ import (
 
 // CanaryConfig is the comparison of two trackers' answers (DESIGN.md, section 9).
 type CanaryConfig struct {
-	// Sample is the share of the reads that are compared.
+	// Sample is the share of the calls that are compared.
 	Sample float64 `key:"sample" min:"0" max:"1"`
 	// Operations are other shares for single operations.
 	Operations map[mapping.Operation]float64 `key:"operations" min:"0" max:"1"`
@@ -18,7 +18,7 @@ type CanaryConfig struct {
 	Workers int `key:"workers" min:"1" max:"256"`
 	// Queue is how many may wait for their turn; the next is dropped and counted.
 	Queue int `key:"queue" min:"1" max:"100000"`
-	// PerSecond is how many reads are taken for comparison in a second at most.
+	// PerSecond is how many calls are taken for comparison in a second at most.
 	PerSecond int `key:"per_second" min:"1"`
 	// Timeout bounds each of those calls.
 	Timeout time.Duration `key:"timeout" min:"10ms"`
@@ -97,7 +97,7 @@ type EquivalenceConfig struct {
 // SetDefaults makes the rule's table.
 func (e *EquivalenceConfig) SetDefaults() { e.Table = map[int64]int64{} }
 
-// defaultCanary looks at every read, and bounds what that costs.
+// defaultCanary looks at every call, and bounds what that costs.
 func defaultCanary() CanaryConfig {
 	return CanaryConfig{
 		Sample:       1,

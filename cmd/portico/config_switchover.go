@@ -67,13 +67,13 @@ type RuleConfig struct {
 // SetDefaults compares and moves nothing.
 func (r *RuleConfig) SetDefaults() {
 	r.Percent = everybody
-	r.Reads, r.Writes = "old-compare", "old"
+	r.Reads, r.Writes = "old-compare", "old-compare"
 }
 
 // everybody is the percentage that is no condition.
 const everybody = 100
 
-// defaultSwitchover compares every read and moves nothing.
+// defaultSwitchover compares everything and moves nothing.
 func defaultSwitchover() SwitchoverConfig {
 	return SwitchoverConfig{Follow: time.Minute, Rules: []RuleConfig{}}
 }

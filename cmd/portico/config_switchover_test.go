@@ -77,6 +77,12 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			[]string{"c.yaml:4:20: canary.isolated: needs a marker that proves it"}},
 		{"isolated and following", withTwo + "canary: {follows: true, isolated: true, marker: x}\n",
 			[]string{"c.yaml:4:35: canary.isolated: and follows exclude each other"}},
+		{"following", withTwo + "canary: {follows: true}\n", nil},
+		{"following by a rule", withTwo + "switchover: {rules: [{name: x, product: A, writes: old}, {name: rest}]}\ncanary: {follows: true}\n", nil},
+		{"following nothing", withTwo + "switchover: {rules: [{name: rest, writes: old}]}\ncanary: {follows: true}\n",
+			[]string{"c.yaml:5:19: warning: canary.follows: does nothing as long as no rule has writes in the phase old-compare"}},
+		{"isolated from nothing", withTwo + "switchover: {rules: [{name: rest, reads: new, writes: new}]}\ncanary: {isolated: true, marker: x}\n",
+			[]string{"c.yaml:5:20: warning: canary.isolated: does nothing"}},
 		{"shares", withTwo + "canary: {sample: 1.5, operations: {flag_type.get: -1, flag_type: 1}, noise: some, target: .nan}\n", []string{
 			"c.yaml:4:18: canary.sample: 1.5 is more than 1",
 			"c.yaml:4:51: canary.operations.flag_type.get: -1 is less than 0",
@@ -143,7 +149,7 @@ canary:
 	if len(problems) > 0 {
 		t.Fatal(texts(problems))
 	}
-	if got := cfg.Switchover.Rules[1]; !slices.Equal(got.Product, []string{"One, Two"}) || len(got.Bugs) != 3 || got.Percent != 12.5 || got.Writes != "old" {
+	if got := cfg.Switchover.Rules[1]; !slices.Equal(got.Product, []string{"One, Two"}) || len(got.Bugs) != 3 || got.Percent != 12.5 || got.Writes != "old-compare" {
 		t.Errorf("the second rule is %+v", got)
 	}
 	var printed bytes.Buffer

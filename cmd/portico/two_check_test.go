@@ -66,10 +66,10 @@ switchover:
 		want []string
 	}{
 		{[]string{"GET", "/rest/flag_type/WebShop"}, []string{
-			"rule         shop (reads new-compare, writes old): b answers", "compared     a,", "gets GET http://b.example/rest/flag_type/WebShop",
+			"rule         shop (reads new-compare, writes old-compare): b answers", "compared     a,", "gets GET http://b.example/rest/flag_type/WebShop",
 		}},
-		{[]string{"GET", "/rest/flag_type/Else?api_key=SECRET"}, []string{"rule         robots (reads new, writes old): b answers"}},
-		{[]string{"GET", "/rest/flag_type/Else"}, []string{"rule         rest (reads old-compare, writes old): a answers"}},
+		{[]string{"GET", "/rest/flag_type/Else?api_key=SECRET"}, []string{"rule         robots (reads new, writes old-compare): b answers"}},
+		{[]string{"GET", "/rest/flag_type/Else"}, []string{"rule         rest (reads old-compare, writes old-compare): a answers"}},
 		{[]string{"GET", "/rest/bug/7/attachment"}, []string{"need what nothing is sent for here: the product and component of bug 7, asked of", "the tracker  is not asked"}},
 		{[]string{"GET", "/rest/bug/attachment/7"}, []string{"the bug of attachment 7, asked of"}},
 		{[]string{"GET", "/rest/version"}, []string{"rule         of the passthrough: b answers", "gets GET http://b.example/rest/version"}},

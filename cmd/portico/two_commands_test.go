@@ -109,7 +109,7 @@ func TestMigrateCommand(t *testing.T) {
 	moved := rules("rules:\n  - {name: shop, product: WebShop, reads: new}\n  - {name: rest}\n")
 	signed := []string{"--actor", "tester", "--reason", "a test"}
 	p.commandWants(t, exitOK, "version 1, from the configuration", "migrate", "status")
-	p.commandWants(t, exitOK, "+ shop: reads new, writes old, product WebShop", "migrate", "plan", moved)
+	p.commandWants(t, exitOK, "+ shop: reads new, writes old-compare, product WebShop", "migrate", "plan", moved)
 	p.commandWants(t, exitOK, "--version 1", "migrate", "plan", moved)
 	p.commandWants(t, exitUsage, "needs --version", append([]string{"migrate", "apply", moved}, signed...)...)
 	p.commandWants(t, exitUsage, "needs --actor", "migrate", "apply", moved, "--version", "1")

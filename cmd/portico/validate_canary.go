@@ -1,5 +1,11 @@
 package main
 
+import (
+	"slices"
+
+	"portico/upstream/switchover"
+)
+
 // validateCanary checks the comparison: that the credentials which it is to show
 // are there.
 func validateCanary(c *Config, l *problemList, lookup func(string) (string, bool)) {
@@ -19,7 +25,24 @@ func validateCanary(c *Config, l *problemList, lookup func(string) (string, bool
 	case settings.Isolated && settings.Marker == "":
 		l.errorf("canary.isolated", "needs a marker that proves it")
 	}
+	validateWritesCompared(c, l)
 	validateEquivalences(c, l)
+}
+
+// validateWritesCompared finds settings for the comparison of writes that no rule has
+// compared. Operators may set other rules, so that this is no mistake.
+func validateWritesCompared(c *Config, l *problemList) {
+	compares := func(rule switchover.Rule) bool { return rule.Writes == switchover.PhaseOldCompare }
+	if c.Candidate == "" || slices.ContainsFunc(c.table().Rules, compares) {
+		return
+	}
+	const nothing = "does nothing as long as no rule has writes in the phase old-compare"
+	if c.Canary.Follows {
+		l.warnf("canary.follows", nothing)
+	}
+	if c.Canary.Isolated {
+		l.warnf("canary.isolated", nothing)
+	}
 }
 
 // anyShadowKey reports whether any caller has a key for the other tracker.
