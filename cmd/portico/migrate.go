@@ -112,6 +112,9 @@ func printSwitchover(w io.Writer, status switchover.Status) error {
 		fmt.Fprintf(w, "KILLED by %s at %s (%s): everything goes to %s.\n",
 			status.Killed.Actor, status.Killed.At.Format("2006-01-02 15:04:05Z07:00"), status.Killed.Reason, status.Old)
 	}
+	if status.Undelivered != "" {
+		fmt.Fprintf(w, "Only this process knows of the kill yet; the store has not been told: %s\n", status.Undelivered)
+	}
 	if status.Stale != "" {
 		fmt.Fprintf(w, "The store does not answer, so changes made elsewhere are not known: %s\n", status.Stale)
 	}

@@ -27,111 +27,94 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, acto
 	if wrong := faults(next.Problems(s.options.CallerNames)); len(wrong) > 0 {
 		return &InvalidError{Problems: wrong}
 	}
-	return s.change(ctx, actionChange, actor, reason, func(present *table) (int64, Table) {
+	if unsigned(actor, reason) {
+		return &UnsignedError{}
+	}
+	return s.inTurn(ctx, func(ctx context.Context) error {
+		// Another process may have made the version a moment ago.
+		if version != s.table.Load().revision.Version {
+			if err := s.refresh(ctx); err != nil {
+				return fmt.Errorf("read the rules that count: %w", err)
+			}
+		}
+		present := s.table.Load()
+		if version != present.revision.Version {
+			return conflict(version, present.revision, nil)
+		}
 		next.Killed = present.source.Killed
-		return version, next
+		return s.put(ctx, actionChange, version, next, actor, reason)
 	})
 }
 
-// Kill takes everything back to the old tracker at once. It does so here even when
-// the store cannot be told; the error says that other replicas do not know yet,
-// and the store is told as soon as it can be.
-func (s *Switchover) Kill(ctx context.Context, actor, reason string) error {
-	if unsigned(actor, reason) {
-		return &UnsignedError{}
-	}
-	kill := &Kill{Actor: actor, Reason: reason, At: s.now().UTC()}
-	s.changing.Lock()
-	s.pending = kill
-	present := s.table.Load()
-	killed := present.source
-	killed.Killed = kill
-	s.install(newTable(killed, present.revision))
-	s.changing.Unlock()
-	return s.deliverKill(ctx)
+func conflict(expected int64, present state.Revision, cause error) *ConflictError {
+	return &ConflictError{Expected: expected, Present: present.Version, Actor: present.Actor, At: present.At, Err: cause}
 }
 
-// deliverKill tells the ledger of a kill that it does not know.
-func (s *Switchover) deliverKill(ctx context.Context) error {
-	s.changing.Lock()
-	kill := s.pending
-	s.changing.Unlock()
-	if kill == nil {
+// turn is a lock that is waited for no longer than a context lasts. Make it with
+// room for one.
+type turn chan struct{}
+
+func (t turn) enter(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
 		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for another change of the rules: %w", ctx.Err())
 	}
-	err := s.retried(ctx, actionKill, kill.Actor, kill.Reason, func(present *table) (int64, Table) {
-		next := present.source
-		next.Killed = kill
-		return present.revision.Version, next
-	})
-	if err != nil {
-		return fmt.Errorf("all goes to the old tracker, but only here: %w", err)
-	}
-	return nil
 }
 
-// Revive ends a kill; the rules count again. Without one it does nothing.
-func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
-	if unsigned(actor, reason) {
-		return &UnsignedError{}
-	}
-	if err := s.refresh(ctx); err != nil {
+func (t turn) leave() { <-t }
+
+// inTurn makes one change at a time, and none that the store makes wait for ever.
+// What counts here does not depend on it: a kill waits for nobody.
+func (s *Switchover) inTurn(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.StoreTimeout)
+	defer cancel()
+	if err := s.memory.storing.enter(ctx); err != nil {
 		return err
 	}
-	if s.table.Load().killed == nil {
-		return nil
-	}
-	return s.retried(ctx, actionRevive, actor, reason, func(present *table) (int64, Table) {
-		next := present.source
-		next.Killed = nil
-		return present.revision.Version, next
-	})
+	defer s.memory.storing.leave()
+	return change(ctx)
 }
 
 // mostRetries bounds how often a change is tried again while others change too.
 const mostRetries = 20
 
 // retried makes a change that does not depend on what others change.
-func (s *Switchover) retried(ctx context.Context, action, actor, reason string, make func(*table) (int64, Table)) error {
+func (s *Switchover) retried(ctx context.Context, change func(context.Context) error) error {
 	for left := mostRetries; ; left-- {
-		err := s.change(ctx, action, actor, reason, make)
+		err := change(ctx)
 		if _, faster := errors.AsType[*ConflictError](err); !faster || left == 0 {
 			return err
 		}
 	}
 }
 
-// change makes a revision of what make gives, and takes it over. When somebody was
-// faster it takes over what that one made.
-func (s *Switchover) change(ctx context.Context, action, actor, reason string, make func(*table) (int64, Table)) error {
-	if unsigned(actor, reason) {
-		return &UnsignedError{}
-	}
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	version, next := make(s.table.Load())
-	made, err := s.revise(ctx, version, state.SourceAdmin, next, actor, reason)
-	if conflict, ok := errors.AsType[*state.ConflictError](err); ok {
-		s.takeLogged(conflict.Present)
-		return &ConflictError{
-			Expected: version, Present: conflict.Present.Version,
-			Actor: conflict.Present.Actor, At: conflict.Present.At, Err: err,
-		}
+// put makes the revision after a version and takes it over. When somebody was
+// faster it takes over what that one made. The configuration that it counts for
+// is that of the rules it changes, which need not be the one of this process.
+func (s *Switchover) put(ctx context.Context, action string, version int64, next Table, actor, reason string) error {
+	made, err := s.revise(ctx, version, state.Revision{
+		Base: s.table.Load().revision.Base, Source: state.SourceAdmin, Actor: actor, Reason: reason,
+	}, next)
+	if faster, ok := errors.AsType[*state.ConflictError](err); ok {
+		s.takeLogged(faster.Present)
+		return conflict(version, faster.Present, err)
 	}
 	if err != nil {
 		return fmt.Errorf("store the changed rules: %w", err)
 	}
-	if action == actionKill || action == actionRevive {
-		s.pending = nil
-	}
+	err = s.take(made)
 	s.audit(ctx, action, made)
-	return s.take(made)
+	return err
 }
 
 // audit adds a change to the audit trail. The revision itself has it too, so that
 // a failure here is no reason to say that the change failed.
 func (s *Switchover) audit(ctx context.Context, action string, made state.Revision) {
-	err := s.ledger.Append(context.WithoutCancel(ctx), state.Record{
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.StoreTimeout)
+	defer cancel()
+	err := s.ledger.Append(ctx, state.Record{
 		At: made.At, Actor: made.Actor, Action: action, Reason: made.Reason,
 		Subject: fmt.Sprintf("version %d", made.Version), Detail: made.Table,
 	})
@@ -157,8 +140,6 @@ func (s *Switchover) refresh(ctx context.Context) error {
 	if err != nil || !known {
 		return err
 	}
-	s.changing.Lock()
-	defer s.changing.Unlock()
 	if present.Version > s.table.Load().revision.Version {
 		s.takeLogged(present)
 	}
@@ -176,18 +157,19 @@ func (s *Switchover) noteStale(err error) {
 }
 
 // watch asks for changes made elsewhere, and forgets what nobody needs.
-func (s *Switchover) watch(life context.Context) {
+func (s *Switchover) watch() {
 	tick := time.NewTicker(s.options.Poll)
 	defer tick.Stop()
 	for {
 		select {
-		case <-life.Done():
+		case <-s.life.Done():
 			return
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(life, max(s.options.Poll, 5*time.Second))
+		s.heed()
+		ctx, cancel := context.WithTimeout(s.life, max(s.options.Poll, 5*time.Second))
 		if err := s.refresh(ctx); err == nil {
-			if err := s.deliverKill(ctx); err != nil {
+			if err := s.deliver(ctx); err != nil {
 				s.options.Logger.Warn("the store could not be told of the kill switch", "cause", err)
 			}
 		}
@@ -212,6 +194,9 @@ func (s *Switchover) Status(context.Context) Status {
 			hits[name] = t.rules[i].hits[side].Load()
 		}
 		status.Rules[i] = RuleStatus{Rule: t.rules[i].Rule, Hits: hits}
+	}
+	if t.pending != nil {
+		status.Undelivered = t.pending.reason()
 	}
 	if stale := s.stale.Load(); stale != nil {
 		status.Stale = *stale

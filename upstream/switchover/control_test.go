@@ -172,6 +172,25 @@ func checkAudit(t *testing.T, store *state.Store, actions ...string) {
 	}
 }
 
+// TestAChangeThroughAReplicaWithAnotherConfiguration lets operators reach the one
+// that has not read today's configuration yet.
+func TestAChangeThroughAReplicaWithAnotherConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	yesterday := replica(t, file, always(PhaseOld, PhaseOld))
+	today := replica(t, file, always(PhaseOldCompare, PhaseOld))
+	next := Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
+	if err := yesterday.Change(t.Context(), today.Status(t.Context()).Version, next, "ann", "to move"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(yesterday.Kill(t.Context(), "ann", "it burns"), yesterday.Revive(t.Context(), "ann", "it is out")); err != nil {
+		t.Fatal(err)
+	}
+	again := replica(t, file, always(PhaseOldCompare, PhaseOld))
+	if status := again.Status(t.Context()); status.Source != state.SourceAdmin || status.Version != 5 || status.Table.Rules[0].Reads != PhaseNew {
+		t.Errorf("what an operator changed is gone though the configuration is the same: %+v", status)
+	}
+}
+
 func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.db")
 	one := replica(t, file, always(PhaseOld, PhaseOld))
@@ -241,7 +260,7 @@ func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.down.Store(false)
-	if err := errors.Join(b.refresh(t.Context()), b.deliverKill(t.Context())); err != nil {
+	if err := errors.Join(b.refresh(t.Context()), b.deliver(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	stored, _, err := store.CurrentRevision(t.Context())

@@ -39,6 +39,18 @@ func (e *InvalidError) Error() string {
 	return "the rules cannot be used: " + strings.Join(lines, "; ")
 }
 
+// UndeliveredError says that a kill counts in this process, and that others do not
+// know of it yet.
+type UndeliveredError struct{ Err error }
+
+// Error implements error.
+func (e *UndeliveredError) Error() string {
+	return "everything goes to the old tracker, but only in this process: the store could not be told yet: " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *UndeliveredError) Unwrap() error { return e.Err }
+
 // UnsignedError says that a change came without who makes it or why.
 type UnsignedError struct{}
 

@@ -91,15 +91,14 @@ func base(options *Options) (string, error) {
 	return hex.EncodeToString(sum[:12]), nil
 }
 
-// revise makes a revision of a table.
-func (s *Switchover) revise(ctx context.Context, expected int64, source string, t Table, actor, reason string) (state.Revision, error) {
+// revise makes the revision of a table that comes after the expected one.
+func (s *Switchover) revise(ctx context.Context, expected int64, next state.Revision, t Table) (state.Revision, error) {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return state.Revision{}, fmt.Errorf("write the rules as JSON: %w", err)
 	}
-	return s.ledger.Revise(ctx, expected, state.Revision{
-		Base: s.base, Source: source, Table: text, Actor: actor, Reason: reason, At: s.now().UTC(),
-	})
+	next.Table, next.At = text, s.now().UTC()
+	return s.ledger.Revise(ctx, expected, next)
 }
 
 // tableOf reads the table of a revision.

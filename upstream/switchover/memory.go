@@ -19,8 +19,9 @@ const (
 )
 
 // Memory is what a switchover remembers of callers for a short while: where each
-// wrote what, what was looked up for it, and which writes are under way. It outlives a reload of the
-// configuration, is kept in this process only and holds no credentials.
+// wrote what, what was looked up for it, which writes are under way, and a kill
+// that no store knows of yet. It outlives a reload of the configuration, is kept in
+// this process only and holds no credentials.
 type Memory struct {
 	secret [32]byte
 	// written is the number of writes that are remembered; most of the time none.
@@ -31,6 +32,14 @@ type Memory struct {
 	places  *bounded[placeKey, placeEntry]
 
 	flights flights
+
+	// storing is held while the ledger is told of a change.
+	storing turn
+	// rules is held while a table is made the one that counts, and never while
+	// anybody waits for the ledger.
+	rules sync.Mutex
+	// pending is a kill that the ledger may not know of.
+	pending *undelivered
 	// local keeps the revisions where there is no store.
 	local localLedger
 }
@@ -51,9 +60,17 @@ func NewMemory() *Memory {
 		writers: newBounded[digest, *writer](mostCallers),
 		places:  newBounded[placeKey, placeEntry](mostPlaces),
 		flights: flights{running: map[object][]*flight{}},
+		storing: make(turn, 1),
 	}
 	_, _ = rand.Read(m.secret[:]) // it never fails
 	return m
+}
+
+// undelivered gives a kill that the ledger may not know of, or nil.
+func (m *Memory) undelivered() *undelivered {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	return m.pending
 }
 
 func (m *Memory) digest(caller *upstream.Caller) digest { return digestOf(m.secret[:], caller) }

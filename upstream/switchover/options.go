@@ -68,6 +68,9 @@ type Options struct {
 	// Poll is how often the store is asked for changes made elsewhere; default is
 	// a second.
 	Poll time.Duration
+	// StoreTimeout bounds how long the store may take with a change, and at the start;
+	// default is ten seconds.
+	StoreTimeout time.Duration
 	// Split bounds what merging two answers may cost in memory.
 	Split mapping.SplitOptions
 	// Logger defaults to discarding.
@@ -84,6 +87,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Poll <= 0 {
 		o.Poll = time.Second
+	}
+	if o.StoreTimeout <= 0 {
+		o.StoreTimeout = 10 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -21,6 +21,9 @@ type Status struct {
 	Reason  string    `json:"reason,omitempty"`
 	Changed time.Time `json:"changed,omitzero"`
 	Killed  *Kill     `json:"killed,omitempty"`
+	// Undelivered, when not empty, says that only this process knows of the kill, and
+	// why.
+	Undelivered string `json:"undelivered,omitempty"`
 	// Rules are in their order, with their hits since this process took them.
 	Rules []RuleStatus `json:"rules"`
 	// Passthrough is what counts for paths outside the seven operations.

@@ -26,16 +26,13 @@ type Switchover struct {
 	now  func() time.Time
 
 	table atomic.Pointer[table]
-	// changing is held while a change is made or taken over.
-	changing sync.Mutex
-	// pending is a kill that the ledger could not be told of yet.
-	pending *Kill
 	// stale is why the ledger could not be asked of late, empty when it could.
 	stale atomic.Pointer[string]
 
 	followed, split, refusals, lookups atomic.Int64
 
-	// life ends when the switchover is closed.
+	// life ends when the switchover is closed, and work with it.
+	life context.Context
 	end  context.CancelFunc
 	work sync.WaitGroup
 }
@@ -43,8 +40,9 @@ type Switchover struct {
 var _ upstream.Tracker = (*Switchover)(nil)
 
 // New makes a switchover. The stored rules count when they were made on the
-// configured ones; else the configured ones count from now on. Errors are
-// *InvalidError, or those of the store. Close ends what it started.
+// configured ones; else the configured ones count from now on. A kill that the
+// memory has and the store has not counts on. Errors are *InvalidError, or those of
+// the store, which may take as long as a change. Close ends what it started.
 func New(ctx context.Context, options Options) (*Switchover, error) {
 	return open(ctx, options, time.Now)
 }
@@ -67,12 +65,13 @@ func open(ctx context.Context, options Options, now func() time.Time) (*Switchov
 	if s.base, err = base(&options); err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx); err != nil {
+	starting, cancel := context.WithTimeout(ctx, options.StoreTimeout)
+	defer cancel()
+	if err := s.start(starting); err != nil {
 		return nil, err
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	s.end = end
-	s.work.Go(func() { s.watch(life) })
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.work.Go(s.watch)
 	return s, nil
 }
 
@@ -84,19 +83,23 @@ func (s *Switchover) start(ctx context.Context) error {
 			return fmt.Errorf("read the rules that count: %w", err)
 		}
 		if known && present.Base == s.base {
+			s.adopt(present.Version)
 			return s.take(present)
 		}
 		next := s.options.Table
 		if known {
 			next.Killed = killedIn(present)
 		}
-		made, err := s.revise(ctx, present.Version, state.SourceConfig, next, "configuration", "the configured rules")
+		made, err := s.revise(ctx, present.Version, state.Revision{
+			Base: s.base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
+		}, next)
 		if _, faster := errors.AsType[*state.ConflictError](err); faster {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("store the configured rules: %w", err)
 		}
+		s.adopt(made.Version)
 		return s.take(made)
 	}
 }
@@ -119,8 +122,13 @@ func (s *Switchover) take(revision state.Revision) error {
 	if wrong := faults(source.Problems(callersIn(source))); len(wrong) > 0 {
 		return fmt.Errorf("take over version %d of the rules: %w", revision.Version, &InvalidError{Problems: wrong})
 	}
-	if s.pending != nil {
-		source.Killed = s.pending
+	s.memory.rules.Lock()
+	defer s.memory.rules.Unlock()
+	if former := s.table.Load(); former != nil && former.revision.Version > revision.Version {
+		return nil
+	}
+	if pending := s.memory.pending; pending != nil && pending.known(s.ledger, source.Killed) {
+		s.memory.pending = nil
 	}
 	s.install(newTable(source, revision))
 	return nil
@@ -136,13 +144,14 @@ func callersIn(t Table) []string {
 	return names
 }
 
+// install makes a table the one that counts, with the kill that the ledger may not
+// know of. Whoever calls has the lock of the rules.
 func (s *Switchover) install(next *table) {
-	s.memory.flights.mu.Lock()
-	former := s.table.Load()
-	if former != nil && former.revision.Version > next.revision.Version {
-		s.memory.flights.mu.Unlock()
-		return
+	if pending := s.memory.pending; pending != nil {
+		next.pending = pending
+		next.killedBy(pending.kill)
 	}
+	s.memory.flights.mu.Lock()
 	s.table.Store(next)
 	s.memory.flights.mu.Unlock()
 	s.options.Logger.Info("rules taken over", "version", next.revision.Version, "source", next.revision.Source,

@@ -14,9 +14,13 @@ import (
 // counts.
 type table struct {
 	revision state.Revision
-	source   Table
-	killed   *Kill
-	rules    []rule
+	// source is what the revision says.
+	source Table
+	// killed is the kill that counts: the stored one, or pending, which is one that
+	// the ledger may not know of.
+	killed  *Kill
+	pending *undelivered
+	rules   []rule
 	// everywhere is what rules could tell apart in all products.
 	everywhere  []object
 	passthrough PhasePair
@@ -42,7 +46,7 @@ type agent struct {
 }
 
 func newTable(source Table, revision state.Revision) *table {
-	t := &table{revision: revision, source: source, killed: source.Killed, rules: make([]rule, len(source.Rules))}
+	t := &table{revision: revision, source: source, rules: make([]rule, len(source.Rules))}
 	for i, given := range source.Rules {
 		t.rules[i].prepare(given)
 	}
@@ -53,8 +57,13 @@ func newTable(source Table, revision state.Revision) *table {
 	if source.Passthrough != nil {
 		t.passthrough = *source.Passthrough
 	}
-	if t.killed != nil {
-		t.home, t.passthrough = oldSide, PhasePair{PhaseOld, PhaseOld}
+	return t.killedBy(source.Killed)
+}
+
+// killedBy throws the kill switch of a table that nobody uses yet.
+func (t *table) killedBy(kill *Kill) *table {
+	if kill != nil {
+		t.killed, t.home, t.passthrough = kill, oldSide, PhasePair{PhaseOld, PhaseOld}
 	}
 	return t
 }

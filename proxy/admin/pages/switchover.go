@@ -20,7 +20,8 @@ type SwitchoverDesk interface {
 	// Change replaces the table that has the given version. Errors: *switchover.ConflictError, *switchover.InvalidError,
 	// *switchover.UnsignedError.
 	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
-	// Kill takes everything back to the old tracker, and Revive lets the rules count again. Errors: as of Change.
+	// Kill takes everything back to the old tracker, and Revive lets the rules count again. Errors: as of Change, and
+	// *switchover.UndeliveredError of a kill that counts in this process only.
 	Kill(ctx context.Context, actor, reason string) error
 	// Revive ends what Kill began.
 	Revive(ctx context.Context, actor, reason string) error
@@ -147,6 +148,9 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) fault {
 	}
 	if unsigned, ok := errors.AsType[*switchover.UnsignedError](err); ok {
 		return fault{Status: http.StatusUnprocessableEntity, Error: "Nothing was changed: " + unsigned.Error() + "."}
+	}
+	if only, ok := errors.AsType[*switchover.UndeliveredError](err); ok {
+		return fault{Status: http.StatusServiceUnavailable, Error: "The kill switch is thrown: " + only.Error() + ". It is told as soon as it can be."}
 	}
 	return fault{Status: http.StatusServiceUnavailable, Error: "The change cannot be stored now: " + err.Error() + "."}
 }
