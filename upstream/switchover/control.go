@@ -174,7 +174,8 @@ func (s *Switchover) watch() {
 			}
 		}
 		cancel()
-		s.memory.sweep(s.now().Add(-s.options.Follow))
+		now := s.now()
+		s.memory.sweep(now.Add(-s.options.Follow), now)
 	}
 }
 

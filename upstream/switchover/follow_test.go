@@ -149,7 +149,7 @@ func TestMemoryIsBoundedAndHoldsNoCredential(t *testing.T) {
 	if strings.Contains(fmt.Sprintf("%+v", *m.writers), "SECRET") {
 		t.Error("a credential is remembered")
 	}
-	m.sweep(now)
+	m.sweep(now, now)
 	if m.written.Load() != 0 || len(m.writers.entries) != 0 {
 		t.Errorf("%d writes are left when all are old", m.written.Load())
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func (s *Switchover) lookAt(ctx context.Context, q *question, tracker string, l 
 	if locator == nil {
 		return found{outcome: hidden}, nil
 	}
-	key := placeKey{who: s.who(q), tracker: tracker, what: l.what, ref: l.key()}
+	key := placeKey{who: s.who(q), tracker: tracker, what: l.what, ref: l.digest()}
 	if q.looked != nil {
 		*q.looked = append(*q.looked, fmt.Sprintf("%s in %s", l.words(), tracker))
 	}
@@ -90,7 +91,7 @@ func (s *Switchover) lookAt(ctx context.Context, q *question, tracker string, l 
 	}
 	s.observeLookup(l.what, answer.outcome.String())
 	// What is not there may be made, or come into sight, at any moment.
-	if answer.outcome == present {
+	if answer.outcome == present && (l.what != lookFlagType || answer.anywhere()) {
 		s.memory.keep(key, answer, now.Add(rememberPlaces))
 	}
 	return answer, nil
@@ -130,12 +131,9 @@ func (s *Switchover) ask(ctx context.Context, q *question, locator Locator, l lo
 // codeNoBug says that there is no such bug (wire-facts.md section 11).
 const codeNoBug = 101
 
-// key tells one lookup from another.
-func (l *lookup) key() string {
-	if l.what != lookFlagType {
-		return l.object.String()
-	}
-	return fmt.Sprintf("%d %q", l.ids, l.names)
+// anywhere tells whether any of the flag types applies anywhere.
+func (f *found) anywhere() bool {
+	return slices.ContainsFunc(f.scopes, func(scopes mapping.Scopes) bool { return scopes != nil })
 }
 
 // words name the lookup for people.
@@ -157,7 +155,7 @@ func (l *lookup) types() []string {
 		all = append(all, fmt.Sprintf("flag type %d", id))
 	}
 	for _, name := range l.names {
-		all = append(all, fmt.Sprintf("flag type %q", strings.TrimSpace(name)))
+		all = append(all, fmt.Sprintf("flag type %q", short(strings.TrimSpace(name))))
 	}
 	return all
 }

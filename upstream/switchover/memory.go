@@ -14,8 +14,7 @@ const (
 	mostCallers = 4096
 	mostWrites  = 1 << 16 // of all callers
 	mostByOne   = 1024    // writes of one caller
-	mostPlaces  = 1 << 14
-	mostHistory = 64 // revisions, where there is no store
+	mostHistory = 64      // revisions, where there is no store
 )
 
 // Memory is what a switchover remembers of callers for a short while: where each
@@ -58,7 +57,7 @@ type written struct {
 func NewMemory() *Memory {
 	m := &Memory{
 		writers: newBounded[digest, *writer](mostCallers),
-		places:  newBounded[placeKey, placeEntry](mostPlaces),
+		places:  newPlaces(),
 		flights: flights{running: map[object][]*flight{}},
 		storing: make(turn, 1),
 	}
@@ -143,8 +142,9 @@ func (m *Memory) since(who digest, after time.Time) []written {
 	return append([]written(nil), w.writes...)
 }
 
-// sweep forgets all that was written up to a time.
-func (m *Memory) sweep(until time.Time) {
+// sweep forgets all that was written up to a time, and what is no longer believed now.
+func (m *Memory) sweep(until, now time.Time) {
+	m.sweepPlaces(now)
 	if m.written.Load() == 0 {
 		return
 	}
@@ -157,35 +157,4 @@ func (m *Memory) sweep(until time.Time) {
 	for _, who := range all {
 		m.since(who, until)
 	}
-}
-
-// placeKey is one question that was asked for a caller.
-type placeKey struct {
-	who     digest
-	tracker string
-	what    string
-	ref     string
-}
-
-// placeEntry is its answer.
-type placeEntry struct {
-	found found
-	until time.Time
-}
-
-func (m *Memory) place(key placeKey, now time.Time) (found, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	entry, ok := m.places.get(key)
-	if ok && !now.Before(entry.until) {
-		m.places.drop(key)
-		return found{}, false
-	}
-	return entry.found, ok
-}
-
-func (m *Memory) keep(key placeKey, answer found, until time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.places.put(key, placeEntry{answer, until})
 }

@@ -57,6 +57,7 @@ func (o *object) ref() string {
 
 // String names the object in errors.
 func (o object) String() string {
+	o.alias, o.product, o.component = short(o.alias), short(o.product), short(o.component)
 	switch {
 	case o.kind == bugObject && o.alias != "":
 		return fmt.Sprintf("bug %q", o.alias)
@@ -76,6 +77,22 @@ func (o object) String() string {
 		return fmt.Sprintf("flag types of component %q of product %q", o.component, o.product)
 	}
 }
+
+// short cuts a name that somebody made up, for an error to hold.
+func short(name string) string {
+	const most = 100
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}
+
+// longestName is longer than any name that a tracker takes.
+const longestName = 1 << 10
+
+// plausible tells whether there can be such an object: nothing else is worth being
+// remembered.
+func (o object) plausible() bool { return len(o.alias)+len(o.product) <= longestName }
 
 // remembered is the form in which a written object is kept: of flag types only
 // the product, as every read of it shows them.

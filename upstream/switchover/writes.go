@@ -100,7 +100,9 @@ func (s *Switchover) remember(q *question, made []choice, tracker string, create
 	}
 	objects := make([]object, 0, len(made))
 	for i := range made {
-		objects = append(objects, made[i].object.remembered())
+		if o := made[i].object.remembered(); o.plausible() {
+			objects = append(objects, o)
+		}
 	}
 	if created != nil && document != nil {
 		objects = append(objects, created(document)...)
