@@ -65,7 +65,7 @@ func BenchmarkFlagTypeRead(b *testing.B) {
 	b.Run("while others write", func(b *testing.B) {
 		s, memory := openStill(b, always(PhaseNew, PhaseOld))
 		other := caller("another")
-		memory.note(memory.digest(&other), []object{{kind: allTypes}}, "old", s.now())
+		memory.note(memory.digest(&other), written{object: object{kind: allTypes}, tracker: "old", at: s.now()})
 		ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 		b.ReportAllocs()
 		for b.Loop() {

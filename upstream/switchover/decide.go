@@ -2,7 +2,6 @@ package switchover
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"portico/mapping"
@@ -17,6 +16,17 @@ type choice struct {
 	followed bool
 	// absent says that no tracker has the object.
 	absent bool
+	// bug is what was looked up: the id of a bug that is named by an alias, or of the
+	// one that an attachment hangs on; 0 when nothing was.
+	bug int64
+}
+
+// bugID is the id of the bug that the object is or hangs on, 0 when it is not known.
+func (c *choice) bugID() int64 {
+	if c.object.kind == bugObject && c.object.alias == "" {
+		return c.object.id
+	}
+	return c.bug
 }
 
 // facts is what is known of an object that its request does not say.
@@ -27,6 +37,12 @@ type facts struct {
 	// outcome and said are those of the last lookup that found nothing.
 	outcome outcome
 	said    error
+	// agreed says that all rules that may match choose one side, which alone is asked.
+	agreed bool
+	side   side
+	// doubt is why the tracker that is asked first could not answer, where the other
+	// one did.
+	doubt error
 }
 
 // decide finds the first rule that matches an object. It looks up what the rules
@@ -78,9 +94,10 @@ func (s *Switchover) first(t *table, q *question, o *object) (int, openRules) {
 }
 
 // decideOpen decides where a lookup is needed. With sameSide it is needed only to
-// know what is compared, which is no reason to fail.
+// know what is compared, which is no reason to fail, nor to ask the tracker that
+// does not answer.
 func (s *Switchover) decideOpen(ctx context.Context, t *table, q *question, o object, first int, sameSide bool) (choice, error) {
-	var f facts
+	f := facts{agreed: sameSide, side: q.phase(&t.rules[first]).side()}
 	chosen := first
 	for i := range first {
 		r := &t.rules[i]
@@ -97,7 +114,10 @@ func (s *Switchover) decideOpen(ctx context.Context, t *table, q *question, o ob
 		}
 	}
 	made := t.choose(chosen, q, o)
-	made.absent = f.outcome == absent
+	made.absent, made.bug = f.outcome == absent && !sameSide, f.place.Bug
+	if f.doubt != nil && made.side == t.home {
+		return choice{}, f.doubt
+	}
 	if q.write && s.doubtful(t, q, made, &f) {
 		return choice{}, unplaced(o, &f)
 	}
@@ -146,7 +166,7 @@ func (s *Switchover) findBug(ctx context.Context, t *table, q *question, o *obje
 	if o.kind != attachmentObject {
 		return nil
 	}
-	answer, err := s.lookBoth(ctx, t, q, lookup{what: lookAttachment, object: *o})
+	answer, err := s.look(ctx, t, q, f, lookup{what: lookAttachment, object: *o})
 	f.outcome, f.said, f.place.Bug = answer.outcome, answer.said, answer.place.Bug
 	f.placeTried = f.place.Bug == 0
 	return err
@@ -158,91 +178,12 @@ func (s *Switchover) findPlace(ctx context.Context, t *table, q *question, o *ob
 	if o.kind == attachmentObject {
 		bug = object{kind: bugObject, id: f.place.Bug}
 	}
-	answer, err := s.lookBoth(ctx, t, q, lookup{what: lookBug, object: bug})
+	answer, err := s.look(ctx, t, q, f, lookup{what: lookBug, object: bug})
 	f.outcome, f.said = answer.outcome, answer.said
 	if answer.outcome == present {
 		f.place = answer.place
 	}
 	return err
-}
-
-// follow has a read go where the caller wrote the object last, if that was not
-// long ago.
-func (s *Switchover) follow(ctx context.Context, t *table, q *question, made choice) (choice, error) {
-	if s.memory.written.Load() == 0 || t.killed != nil || s.options.Follow < 0 || q.caller.Anonymous() {
-		return made, nil
-	}
-	writes := s.memory.since(s.who(q), s.now().Add(-s.options.Follow))
-	elsewhere := s.names[made.side.other()]
-	least := slices.IndexFunc(writes, func(w written) bool { return w.tracker == elsewhere })
-	if least < 0 {
-		return made, nil
-	}
-	// The last write of the object counts; those before the first one elsewhere
-	// change nothing.
-	for i := len(writes) - 1; i >= least; i-- {
-		is, err := s.concerns(ctx, q, &writes[i], &made.object)
-		if err != nil {
-			return made, err
-		}
-		if is && writes[i].tracker == elsewhere {
-			made.side, made.followed, made.phase = made.side.other(), true, plainPhase(made.side.other())
-		}
-		if is {
-			break
-		}
-	}
-	return made, nil
-}
-
-// plainPhase is the phase in which a side answers and nothing is compared, as
-// what was just written on one side is not on the other.
-func plainPhase(s side) Phase {
-	if s == newSide {
-		return PhaseNew
-	}
-	return PhaseOld
-}
-
-// concerns tells whether a write shows in a read of an object.
-func (s *Switchover) concerns(ctx context.Context, q *question, w *written, o *object) (bool, error) {
-	switch {
-	case o.kind == typesObject:
-		return w.object.kind == allTypes || w.object.kind == typesObject && sameName(w.object.product, o.product), nil
-	case o.kind == attachmentObject:
-		return w.object.kind == attachmentObject && w.object.id == o.id, nil
-	case w.object.kind == attachmentObject:
-		hangsOn, err := s.lookAt(ctx, q, w.tracker, lookup{what: lookAttachment, object: w.object})
-		if err != nil || hangsOn.place.Bug == 0 {
-			return false, err
-		}
-		return s.sameBug(ctx, q, w.tracker, &object{kind: bugObject, id: hangsOn.place.Bug}, o)
-	case w.object.kind == bugObject:
-		return s.sameBug(ctx, q, w.tracker, &w.object, o)
-	default:
-		return false, nil
-	}
-}
-
-// sameBug compares two bugs of which each may be named by an alias.
-func (s *Switchover) sameBug(ctx context.Context, q *question, tracker string, a, b *object) (bool, error) {
-	if a.alias == "" && b.alias == "" || a.alias == b.alias {
-		return a.id == b.id, nil
-	}
-	left, err := s.bugID(ctx, q, tracker, a)
-	if err != nil || left == 0 {
-		return false, err
-	}
-	right, err := s.bugID(ctx, q, tracker, b)
-	return left == right, err
-}
-
-func (s *Switchover) bugID(ctx context.Context, q *question, tracker string, o *object) (int64, error) {
-	if o.alias == "" {
-		return o.id, nil
-	}
-	answer, err := s.lookAt(ctx, q, tracker, lookup{what: lookBug, object: *o})
-	return answer.place.Bug, err
 }
 
 // who digests the caller's credential once.

@@ -12,6 +12,8 @@ import (
 type flights struct {
 	mu      sync.Mutex
 	running map[object][]*flight
+	// aliases counts those of bugs whose ids nobody looked up.
+	aliases int
 }
 
 // flight is one write.
@@ -33,18 +35,38 @@ func (s *Switchover) enter(t *table, to side, objects []object) (leave func(), w
 	}
 	if t.killed == nil {
 		for _, o := range objects {
-			for _, other := range f.running[o] {
-				if other.tracker != tracker && other.table != t {
-					return nil, other.ended, o
-				}
+			if other := f.inTheWay(t, tracker, o); other != nil {
+				return nil, other.ended, o
 			}
 		}
 	}
 	mine := &flight{table: t, tracker: tracker, ended: make(chan struct{})}
 	for _, o := range objects {
 		f.running[o] = append(f.running[o], mine)
+		f.aliases += o.aliases()
 	}
 	return func() { f.leave(mine, objects) }, nil, object{}
+}
+
+// inTheWay gives a write of an object that began under other rules at another
+// tracker, or nil. An alias that nobody looked up may be that of any bug.
+func (f *flights) inTheWay(t *table, tracker string, o object) *flight {
+	formerly := func(other *flight) bool { return other.tracker != tracker && other.table != t }
+	if i := slices.IndexFunc(f.running[o], formerly); i >= 0 {
+		return f.running[o][i]
+	}
+	if o.kind != bugObject || o.alias == "" && f.aliases == 0 {
+		return nil
+	}
+	for other, running := range f.running {
+		if other.kind != bugObject || o.alias == "" && other.alias == "" {
+			continue
+		}
+		if i := slices.IndexFunc(running, formerly); i >= 0 {
+			return running[i]
+		}
+	}
+	return nil
 }
 
 func (f *flights) leave(mine *flight, objects []object) {
@@ -57,8 +79,17 @@ func (f *flights) leave(mine *flight, objects []object) {
 		} else {
 			f.running[o] = left
 		}
+		f.aliases -= o.aliases()
 	}
 	close(mine.ended)
+}
+
+// aliases is 1 for a bug that is named by an alias.
+func (o object) aliases() int {
+	if o.alias != "" {
+		return 1
+	}
+	return 0
 }
 
 // begin decides a write and waits until it may begin. Whoever calls calls leave
@@ -85,8 +116,8 @@ func (s *Switchover) begin(ctx context.Context, q *question, what func(*table) (
 	}
 }
 
-// flying names the objects of a write for flights. Flag types are one object, as
-// each may be in any product.
+// flying names the objects of a write for flights, bugs by their ids where these
+// are known. Flag types are one object, as each may be in any product.
 func flying(made []choice) []object {
 	if made[0].object.kind == typesObject || made[0].object.kind == allTypes {
 		return []object{{kind: allTypes}}
@@ -94,6 +125,9 @@ func flying(made []choice) []object {
 	objects := make([]object, len(made))
 	for i := range made {
 		objects[i] = made[i].object
+		if id := made[i].bugID(); id != 0 && objects[i].kind == bugObject {
+			objects[i] = object{kind: bugObject, id: id}
+		}
 	}
 	return objects
 }

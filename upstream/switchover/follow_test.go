@@ -128,12 +128,12 @@ func TestMemoryIsBoundedAndHoldsNoCredential(t *testing.T) {
 	for i := range 3 * mostCallers {
 		who := caller(fmt.Sprint("SECRET", i))
 		for j := range 40 {
-			m.note(m.digest(&who), []object{{id: int64(j)}}, "old", now)
+			m.note(m.digest(&who), written{object: object{id: int64(j)}, tracker: "old", at: now})
 		}
 	}
 	one := caller("SECRET")
 	for j := range 2 * mostByOne {
-		m.note(m.digest(&one), []object{{id: int64(j)}}, "old", now)
+		m.note(m.digest(&one), written{object: object{id: int64(j)}, tracker: "old", at: now})
 	}
 	writes := m.since(m.digest(&one), now.Add(-time.Second))
 	if len(writes) != mostByOne || writes[len(writes)-1].object.id != 2*mostByOne-1 {

@@ -56,7 +56,8 @@ func share(rule string, caller *upstream.Caller) float64 {
 // digest stands for a caller's whole credential. Who shows none has the zero one.
 type digest [16]byte
 
-// digestOf makes the digest of a credential under a secret that nobody else has.
+// digestOf makes the digest of a credential under a secret that nobody else has. A
+// key is the same one as a bearer token, which is in both places.
 func digestOf(secret []byte, caller *upstream.Caller) digest {
 	if caller.Anonymous() {
 		return digest{}
@@ -64,7 +65,11 @@ func digestOf(secret []byte, caller *upstream.Caller) digest {
 	var buffer [512]byte
 	have := &caller.Credentials
 	in := append(buffer[:0], secret...)
-	for _, part := range [...]string{have.Login, have.Password, have.Token, have.APIKey, have.Authorization} {
+	header := have.Authorization
+	if token := have.Bearer(); token != "" && token == have.APIKey {
+		header = ""
+	}
+	for _, part := range [...]string{have.Login, have.Password, have.Token, have.APIKey, header} {
 		in = appendPart(in, part)
 	}
 	if have.LoginCookies() {

@@ -54,6 +54,44 @@ type found struct {
 	said error
 }
 
+// look asks who may know.
+func (s *Switchover) look(ctx context.Context, t *table, q *question, f *facts, l lookup) (found, error) {
+	switch {
+	case f.agreed:
+		return s.lookAt(ctx, q, s.names[f.side], l)
+	case q.write:
+		return s.lookBoth(ctx, t, q, l)
+	}
+	answer, err := found{}, f.doubt
+	if err == nil {
+		first, cancel := halfOf(ctx)
+		defer cancel()
+		answer, err = s.lookAt(first, q, s.names[t.home], l)
+	}
+	switch {
+	case err == nil && answer.outcome == present:
+		return answer, nil
+	case err == nil:
+		return s.lookBeyond(ctx, t, q, l, answer)
+	}
+	// What the other one has may be answered by it, whatever became of the first.
+	second, failed := s.lookAt(ctx, q, s.names[t.home.other()], l)
+	if failed != nil || second.outcome != present {
+		return answer, err
+	}
+	f.doubt = err
+	return second, nil
+}
+
+// halfOf leaves half of the time for asking somebody else.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
+}
+
 // lookBoth asks the side that has whatever no rule speaks of, and the other one
 // for what that one does not know.
 func (s *Switchover) lookBoth(ctx context.Context, t *table, q *question, l lookup) (found, error) {
@@ -61,6 +99,11 @@ func (s *Switchover) lookBoth(ctx context.Context, t *table, q *question, l look
 	if err != nil || answer.outcome == present {
 		return answer, err
 	}
+	return s.lookBeyond(ctx, t, q, l, answer)
+}
+
+// lookBeyond asks the other side for what the first one did not tell.
+func (s *Switchover) lookBeyond(ctx context.Context, t *table, q *question, l lookup, answer found) (found, error) {
 	second, err := s.lookAt(ctx, q, s.names[t.home.other()], l)
 	if err != nil || second.outcome == present || answer.outcome == absent {
 		return second, err

@@ -11,10 +11,11 @@ import (
 
 // Bounds of a Memory. What is beyond them gives way, the longest unused first.
 const (
-	mostCallers = 4096
-	mostWrites  = 1 << 16 // of all callers
-	mostByOne   = 1024    // writes of one caller
-	mostHistory = 64      // revisions, where there is no store
+	mostCallers  = 4096
+	mostWrites   = 1 << 16 // of all callers
+	mostByOne    = 1024    // writes of one caller
+	mostSilences = 16
+	mostHistory  = 64 // revisions, where there is no store
 )
 
 // Memory is what a switchover remembers of callers for a short while: where each
@@ -29,6 +30,8 @@ type Memory struct {
 	mu      sync.Mutex
 	writers *bounded[digest, *writer]
 	places  *bounded[placeKey, placeEntry]
+	// silences are until when trackers are not asked for what can be done without.
+	silences *bounded[string, time.Time]
 
 	flights flights
 
@@ -51,15 +54,23 @@ type written struct {
 	object  object
 	tracker string
 	at      time.Time
+	// made says that it is an attachment that this write has made. The bugs that got
+	// it are writes of their own.
+	made bool
+	// bug is the id of the bug that the object is or hangs on, 0 when it is not known.
+	bug int64
+	// looked says that there is no more to find out about the bug.
+	looked bool
 }
 
 // NewMemory makes one that knows nothing.
 func NewMemory() *Memory {
 	m := &Memory{
-		writers: newBounded[digest, *writer](mostCallers),
-		places:  newPlaces(),
-		flights: flights{running: map[object][]*flight{}},
-		storing: make(turn, 1),
+		writers:  newBounded[digest, *writer](mostCallers),
+		places:   newPlaces(),
+		silences: newBounded[string, time.Time](mostSilences),
+		flights:  flights{running: map[object][]*flight{}},
+		storing:  make(turn, 1),
 	}
 	_, _ = rand.Read(m.secret[:]) // it never fails
 	return m
@@ -74,8 +85,8 @@ func (m *Memory) undelivered() *undelivered {
 
 func (m *Memory) digest(caller *upstream.Caller) digest { return digestOf(m.secret[:], caller) }
 
-// note remembers that a caller wrote objects at a tracker.
-func (m *Memory) note(who digest, objects []object, tracker string, now time.Time) {
+// note remembers what a caller wrote.
+func (m *Memory) note(who digest, writes ...written) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, known := m.writers.get(who)
@@ -86,8 +97,8 @@ func (m *Memory) note(who digest, objects []object, tracker string, now time.Tim
 		w = &writer{}
 		m.writers.put(who, w)
 	}
-	for _, o := range objects {
-		m.written.Add(w.note(written{o, tracker, now}))
+	for _, one := range writes {
+		m.written.Add(w.note(one))
 	}
 	for m.written.Load() > mostWrites {
 		m.forgetOne()
@@ -101,6 +112,9 @@ func (w *writer) note(one written) int64 {
 	for _, other := range w.writes {
 		if other.object == one.object {
 			grown--
+			if one.bug == 0 {
+				one.bug = other.bug // it stays where it hangs
+			}
 			continue
 		}
 		kept = append(kept, other)
@@ -111,6 +125,37 @@ func (w *writer) note(one written) int64 {
 	}
 	w.writes = append(kept, one)
 	return grown
+}
+
+// learn remembers the bug of a write, 0 when there is none.
+func (m *Memory) learn(who digest, what *written, bug int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, known := m.writers.get(who)
+	if !known {
+		return
+	}
+	for i := range w.writes {
+		if one := &w.writes[i]; one.object == what.object && one.tracker == what.tracker {
+			one.bug, one.looked = bug, true
+		}
+	}
+}
+
+// silence has a tracker that did not answer not be asked for a while for what can
+// be done without.
+func (m *Memory) silence(tracker string, until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.silences.put(tracker, until)
+}
+
+// silent tells whether a tracker is not to be asked.
+func (m *Memory) silent(tracker string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	until, known := m.silences.get(tracker)
+	return known && now.Before(until)
 }
 
 // forgetOne drops the caller who was not heard of for the longest time.

@@ -64,7 +64,7 @@ func (s *Switchover) read(ctx context.Context, t *table, q *question, o object) 
 	if err != nil {
 		return choice{}, err
 	}
-	return s.follow(ctx, t, q, made)
+	return s.follow(ctx, t, q, made), nil
 }
 
 // BugAttachments implements upstream.Tracker. What both trackers answer is merged.

@@ -19,9 +19,9 @@ func refuse(format string, args ...any) *mapping.Error {
 
 // unplaced is the error of a write whose place stays unknown. A tracker that told
 // why it does not tell the place of a bug is the one to answer: it would have said
-// the same of the write.
+// the same of the write. So it would of anything with a key that it does not take.
 func unplaced(o object, f *facts) error {
-	if f.said != nil && o.kind == bugObject {
+	if f.said != nil && (o.kind == bugObject || loginError(f.said)) {
 		return f.said
 	}
 	err := refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+

@@ -110,6 +110,10 @@ type question struct {
 	// who is the digest of the caller's credential, once digested.
 	who      digest
 	digested bool
+	// followLooks counts the lookups for following, which end at followUntil, in
+	// nanoseconds since 1970: a time.Time would put each question on the heap.
+	followLooks int
+	followUntil int64
 	// looked lists the lookups; nil when nobody wants to know.
 	looked *[]string
 }

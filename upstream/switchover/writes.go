@@ -98,16 +98,27 @@ func (s *Switchover) remember(q *question, made []choice, tracker string, create
 	if s.options.Follow < 0 || q.caller.Anonymous() {
 		return
 	}
-	objects := make([]object, 0, len(made))
+	now := s.now()
+	writes := make([]written, 0, len(made))
 	for i := range made {
 		if o := made[i].object.remembered(); o.plausible() {
-			objects = append(objects, o)
+			writes = append(writes, written{object: o, tracker: tracker, at: now, bug: made[i].bugID()})
 		}
 	}
 	if created != nil && document != nil {
-		objects = append(objects, created(document)...)
+		for _, o := range created(document) {
+			writes = append(writes, written{object: o, tracker: tracker, at: now, made: true, bug: onlyBug(made)})
+		}
 	}
-	s.memory.note(s.who(q), objects, tracker, s.now())
+	s.memory.note(s.who(q), writes...)
+}
+
+// onlyBug is the bug that new attachments hang on where it is one that is known.
+func onlyBug(made []choice) int64 {
+	if len(made) > 1 {
+		return 0
+	}
+	return made[0].bugID()
 }
 
 // allCompared tells whether all objects are in a phase that compares: of another

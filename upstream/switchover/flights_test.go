@@ -1,0 +1,67 @@
+package switchover
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// TestABugIsTheSameByItsAlias begins a write under former rules and another one of
+// the same bug, named otherwise, under the next.
+func TestABugIsTheSameByItsAlias(t *testing.T) {
+	product := moved(Rule{Products: []string{"P1"}})
+	for name, c := range map[string]struct {
+		before, after []Rule
+		first, second string
+		waits         bool
+	}{
+		"by alias and then by id":      {[]Rule{always(PhaseOld, PhaseOld)}, []Rule{always(PhaseNew, PhaseNew)}, "bug-1", "1", true},
+		"by id and then by alias":      {[]Rule{always(PhaseOld, PhaseOld)}, []Rule{always(PhaseNew, PhaseNew)}, "1", "bug-1", true},
+		"where the alias is looked up": {[]Rule{always(PhaseOld, PhaseOld)}, []Rule{product, always(PhaseOld, PhaseOld)}, "1", "bug-1", true},
+		"another bug, by ids":          {[]Rule{always(PhaseOld, PhaseOld)}, []Rule{always(PhaseNew, PhaseNew)}, "1", "2", false},
+		"another bug, looked up":       {[]Rule{always(PhaseOld, PhaseOld)}, []Rule{product, always(PhaseOld, PhaseOld)}, "2", "bug-1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openBench(t, c.before...)
+			b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
+			first := make(chan error, 1)
+			go func() {
+				first <- attachTo(c.first).Make(context.WithoutCancel(t.Context()), b.Switchover, caller("a")).Err
+			}()
+			<-b.old.begun
+			b.change(t, c.after...)
+			short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			err := attachTo(c.second).Make(short, b.Switchover, caller("b")).Err
+			if said, ok := err.(*mapping.Error); c.waits && (!ok || said.Reason != mapping.ReasonSwitchover) || !c.waits && err != nil {
+				t.Errorf("got %v", err)
+			}
+			close(b.old.hold)
+			if err := <-first; err != nil {
+				t.Error(err)
+			}
+			b.do(t, "b", attachTo(c.second))
+			if f := &b.memory.flights; len(f.running) != 0 || f.aliases != 0 {
+				t.Errorf("%d objects and %d aliases are still being written", len(f.running), f.aliases)
+			}
+		})
+	}
+}
+
+func TestAKeyIsTheSameCallerAsABearerToken(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	bearer := upstream.Caller{Credentials: upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}}
+	text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
+	b.change(t, always(PhaseNew, PhaseNew))
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("what was written with a bearer token is read with the key in the %s tracker", got)
+	}
+	other := caller("k")
+	other.Credentials.Authorization = "Bearer another"
+	if m := b.memory; m.digest(&bearer) == m.digest(&other) {
+		t.Error("two credentials are one caller")
+	}
+}
