@@ -19,6 +19,8 @@ type choice struct {
 	// bug is what was looked up: the id of a bug that is named by an alias, or of the
 	// one that an attachment hangs on; 0 when nothing was.
 	bug int64
+	// tried says of which sides a bug's id was asked in vain to follow a write.
+	tried [2]bool
 }
 
 // bugID is the id of the bug that the object is or hangs on, 0 when it is not known.

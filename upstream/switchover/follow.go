@@ -96,7 +96,12 @@ func (s *Switchover) bugOf(ctx context.Context, q *question, w *written) int64 {
 
 // bugRead is the id of the bug that is read, as the tracker of a write has it.
 func (s *Switchover) bugRead(ctx context.Context, q *question, tracker string, read *choice) int64 {
-	if read.bugID() == 0 {
+	at := oldSide
+	if tracker == s.names[newSide] {
+		at = newSide
+	}
+	if read.bugID() == 0 && !read.tried[at] {
+		read.tried[at] = true
 		read.bug, _ = s.followLook(ctx, q, tracker, lookup{what: lookBug, object: read.object})
 	}
 	return read.bugID()

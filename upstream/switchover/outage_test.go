@@ -1,0 +1,151 @@
+package switchover
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+)
+
+// ofAttachment changes attachments without any lookup, as a rule names them.
+func ofAttachment(first int64) Rule {
+	return moved(Rule{Attachments: []Range{{From: first}}})
+}
+
+func devOf(t *testing.T) upstream.Caller {
+	return upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
+}
+
+// patient gives a call as much time as clients have.
+func patient(t *testing.T, patience time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// wantBug reads the attachments of a bug.
+func wantBug(t *testing.T, ctx context.Context, s *Switchover, who upstream.Caller, bug string) {
+	t.Helper()
+	reply, err := s.BugAttachments(ctx, who, mapping.AttachmentsRequest{Bugs: []string{bug}, Include: []string{"id"}})
+	if got := text(t, reply.Document, err); got == "" {
+		t.Errorf("nothing is said of bug %s", bug)
+	}
+}
+
+// TestAWriteToACandidateThatHangsFailsNoOtherRead writes at the candidate, which
+// then answers nobody.
+func TestAWriteToACandidateThatHangsFailsNoOtherRead(t *testing.T) {
+	s, _, candidate := over(t, true, ofAttachment(1), always(PhaseOld, PhaseOld))
+	dev := devOf(t)
+	if reply, err := s.UpdateAttachments(t.Context(), dev, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}); err != nil || reply.Close() != nil {
+		t.Fatal(err)
+	}
+	candidate.SetFaults([]tracker.Fault{{Kind: tracker.FaultHangBefore}})
+	wantBug(t, patient(t, time.Minute), s, dev, "2")
+	before := s.lookups.Load()
+	wantBug(t, patient(t, time.Minute), s, dev, "3")
+	if asked := s.lookups.Load() - before; asked != 0 {
+		t.Errorf("a moment later the candidate is asked %d times again", asked)
+	}
+}
+
+func TestWhatACallerWroteIsLookedUpOnce(t *testing.T) {
+	const writes = 300
+	b := openBench(t, ofAttachment(10), always(PhaseOld, PhaseOld))
+	for i := range writes {
+		b.do(t, "k", changing(int64(10+i)))
+	}
+	asked := map[string]int{}
+	for rounds := 0; len(asked) < writes+1; rounds++ {
+		b.by(t, "k", ofBugs("none of both"))
+		now := b.beyond.taken()
+		if len(now) > mostFollowLooks || rounds > writes {
+			t.Fatalf("read %d asks %d times, %d of %d are known", rounds, len(now), len(asked), writes)
+		}
+		for _, what := range now {
+			if asked[what]++; asked[what] > 1 && what != "bug none of both" {
+				t.Fatalf("asked again for %s", what)
+			}
+		}
+	}
+}
+
+func TestNewAttachmentsAreNotLookedUp(t *testing.T) {
+	b := openBench(t, moved(Rule{Bugs: []Range{{From: 5, To: 6}}}), always(PhaseOld, PhaseOld))
+	for range 30 {
+		b.do(t, "k", attachTo("5", "6"))
+		b.do(t, "k", attachTo("5"))
+	}
+	b.do(t, "k", changing(51))
+	b.beyond.taken()
+	for bug, want := range map[string]string{"1": "old", "5": "new", "6": "new"} {
+		if got := b.by(t, "k", ofBugs(bug)); got != want {
+			t.Errorf("bug %s is read in the %s tracker, want %s", bug, got, want)
+		}
+	}
+	if asked := b.beyond.taken(); len(asked) != 0 {
+		t.Errorf("asked for %q", asked)
+	}
+}
+
+// TestComparingAsksOnlyWhoAnswers has a candidate hang that is only compared.
+func TestComparingAsksOnlyWhoAnswers(t *testing.T) {
+	compared := Rule{Name: "compared", Products: []string{"TestProduct"}, Reads: PhaseOldCompare, Writes: PhaseOld}
+	s, _, candidate := over(t, true, compared, always(PhaseOld, PhaseOld))
+	candidate.SetFaults([]tracker.Fault{{Kind: tracker.FaultHangBefore}})
+	short := patient(t, 10*time.Second)
+	wantBug(t, short, s, devOf(t), "1")
+	_, err := s.BugAttachments(short, devOf(t), mapping.AttachmentsRequest{Bugs: []string{"99999"}})
+	if said, ok := err.(*mapping.Error); !ok || said.Code != 101 {
+		t.Errorf("a bug that does not exist: %v", err)
+	}
+	if asked := len(candidate.Requests()); asked != 0 {
+		t.Errorf("the candidate was asked %v", candidate.Requests())
+	}
+}
+
+// TestReadsOfAMovedProductWithoutTheOldTracker looks up in the old tracker first,
+// which does not answer.
+func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
+	for _, kind := range []tracker.FaultKind{tracker.FaultResetBefore, tracker.FaultHangBefore} {
+		t.Run(string(kind), func(t *testing.T) {
+			s, old, candidate := over(t, true, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
+			old.SetFaults([]tracker.Fault{{Kind: kind}})
+			dev := devOf(t)
+			wantBug(t, patient(t, 4*time.Second), s, dev, "1")
+			reply, err := s.Attachment(patient(t, 4*time.Second), dev, mapping.AttachmentsRequest{Attachments: []string{"1"}, Include: []string{"id"}})
+			text(t, reply.Document, err)
+			// Bug 6 is in a product that has not moved: what the candidate has of it is not
+			// the answer.
+			_, err = s.BugAttachments(patient(t, time.Second), dev, mapping.AttachmentsRequest{Bugs: []string{"6"}})
+			if said, ok := err.(*mapping.Error); !ok || said.Status < 500 {
+				t.Errorf("a bug of the old tracker: %v", err)
+			}
+			_, err = s.UpdateAttachments(patient(t, time.Second), dev, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")})
+			if err == nil || len(candidate.Journal()) != 0 {
+				t.Errorf("a write was sent on a guess: %v", err)
+			}
+		})
+	}
+}
+
+// TestAKeyThatIsNotTakenIsTheTrackersToRefuse changes attachments with a wrong key.
+func TestAKeyThatIsNotTakenIsTheTrackersToRefuse(t *testing.T) {
+	s, old, candidate := over(t, true, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
+	wrong := caller(fmt.Sprintf("%040d", 7))
+	_, want := s.trackers[oldSide].UpdateAttachments(t.Context(), wrong, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")})
+	_, got := s.UpdateAttachments(t.Context(), wrong, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")})
+	if want == nil || got == nil || want.Error() != got.Error() {
+		t.Errorf("got %v, want what the tracker says: %v", got, want)
+	}
+	if said, ok := got.(*mapping.Error); !ok || said.Code != 306 {
+		t.Errorf("got %+v", said)
+	}
+	if len(old.Journal())+len(candidate.Journal()) != 0 {
+		t.Error("it was carried out")
+	}
+}
