@@ -1,7 +1,7 @@
 package main
 
 import (
-	"database/sql"
+	"database/sql" //nolint:depguard // only to be in the way of the store, as another process may be
 	"strings"
 	"testing"
 

@@ -2,7 +2,7 @@ package switchover
 
 import (
 	"context"
-	"database/sql"
+	"database/sql" //nolint:depguard // only to be in the way of the store, as another process may be
 	"errors"
 	"path/filepath"
 	"sync"
