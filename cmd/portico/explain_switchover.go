@@ -161,8 +161,8 @@ func (n notLooked) AttachmentBug(_ context.Context, _ upstream.Caller, id int64)
 }
 
 // FlagTypePlaces implements switchover.Locator.
-func (n notLooked) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]mapping.Scopes, error) {
-	return nil, n.need(fmt.Sprintf("the products of the flag types %s", strings.TrimSpace(strings.Trim(fmt.Sprint(ids), "[]")+" "+strings.Join(names, " "))))
+func (n notLooked) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
+	return nil, nil, n.need(fmt.Sprintf("the products of the flag types %s", strings.TrimSpace(strings.Trim(fmt.Sprint(ids), "[]")+" "+strings.Join(names, " "))))
 }
 
 // print tells what the rules say of the request.

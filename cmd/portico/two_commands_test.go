@@ -146,7 +146,7 @@ func TestRulesOfAFileAreChecked(t *testing.T) {
 		"follow: 1m\nrules: [{name: x}]\n":                                `rules.yaml:1:1: unknown key "follow"`,
 		"rules: [{name: x, caller: nobody}, {name: y}]\n":                 `no caller is named "nobody"`,
 		"passthrough: {reads: new, writes: old}\nrules: [{name: x, reads": "not valid YAML",
-		"passthrough: {reads: new}\nrules: [{name: x}]\n":               "passthrough: needs both reads and writes, or neither",
+		"passthrough: {reads: new}\nrules: [{name: x}]\n":                 "passthrough: needs both reads and writes, or neither",
 	} {
 		file := writeFile(t, "rules.yaml", text)
 		code, output := p.command(t, append([]string{"migrate", "apply", file}, signed...)...)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,14 +100,14 @@ func TestWhereFlagTypesApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := client.FlagTypePlaces(t.Context(), as("editor"), []int64{made.ID(), 99999}, []string{" OWN", "slashonly", "none"})
+	products, got, err := client.FlagTypePlaces(t.Context(), as("editor"), []int64{made.ID(), 99999}, []string{" OWN", "slashonly", "none"})
 	here := mapping.Scopes{{Product: "TestProduct", Components: []string{"Component A", "Comp B"}}}
 	want := []mapping.Scopes{here, nil, here, {{Product: "Product/With/Slash"}}, nil}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	if err != nil || !reflect.DeepEqual(got, want) || !slices.Contains(products, "TestProduct") || slices.Contains(products, "SecretProduct") {
+		t.Errorf("got %+v in %q (%v), want %+v", got, products, err, want)
 	}
 	secret := func(user string) int {
-		places, err := client.FlagTypePlaces(t.Context(), as(user), nil, []string{"secretonly"})
+		_, places, err := client.FlagTypePlaces(t.Context(), as(user), nil, []string{"secretonly"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +129,7 @@ func TestLookupsGoWithTheCallersCredentialOnly(t *testing.T) {
 	if err != nil || place.Bug != 5 {
 		t.Errorf("got %+v (%v)", place, err)
 	}
-	if _, err := client.FlagTypePlaces(t.Context(), who, nil, nil); err != nil {
+	if _, _, err := client.FlagTypePlaces(t.Context(), who, nil, nil); err != nil {
 		t.Error(err)
 	}
 	want := []string{"GET /rest/bug/a%2F..%2Fb K", "GET /rest/product K"}

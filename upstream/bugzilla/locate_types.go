@@ -30,14 +30,16 @@ type typeRef struct {
 	Name string `json:"name"`
 }
 
-// FlagTypePlaces tells where flag types apply, with the caller's own credential:
-// one list of products and components for each of ids and then for each of names,
-// nil for what applies nowhere that the caller sees. A flag type read does not
+// FlagTypePlaces tells which products the caller sees and where in them flag types
+// apply, with the caller's own credential: one list of products and components for
+// each of ids and then for each of names, nil for what applies nowhere there. A flag type read does not
 // tell this (wire-facts.md section 2), so all products that the caller sees are read.
-func (c *Client) FlagTypePlaces(ctx context.Context, caller upstream.Caller, ids []int64, names []string) ([]mapping.Scopes, error) {
+func (c *Client) FlagTypePlaces(
+	ctx context.Context, caller upstream.Caller, ids []int64, names []string,
+) (products []string, places []mapping.Scopes, err error) {
 	path, err := resource(c.Dialect(ctx), "product")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var answer struct {
 		Products []product `json:"products"`
@@ -47,9 +49,12 @@ func (c *Client) FlagTypePlaces(ctx context.Context, caller upstream.Caller, ids
 		Query: url.Values{"type": {"accessible"}, "include_fields": {"name,components"}},
 	}
 	if err := c.lookUp(ctx, caller, call, &answer); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	places := make([]mapping.Scopes, 0, len(ids)+len(names))
+	for _, product := range answer.Products {
+		products = append(products, product.Name)
+	}
+	places = make([]mapping.Scopes, 0, len(ids)+len(names))
 	for _, id := range ids {
 		places = append(places, placesOf(answer.Products, func(t typeRef) bool { return t.ID == id }))
 	}
@@ -57,7 +62,7 @@ func (c *Client) FlagTypePlaces(ctx context.Context, caller upstream.Caller, ids
 		wanted := strings.TrimSpace(name)
 		places = append(places, placesOf(answer.Products, func(t typeRef) bool { return strings.EqualFold(t.Name, wanted) }))
 	}
-	return places, nil
+	return products, places, nil
 }
 
 // placesOf lists where the flag types apply that match.

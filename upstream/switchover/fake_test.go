@@ -124,6 +124,7 @@ type atlas struct {
 	mu    sync.Mutex
 	asked []string
 	types map[int64]mapping.Scopes
+	sees  []string // the products that the callers see
 	// extra are bugs that only this one knows.
 	extra map[string]mapping.Place
 }
@@ -178,7 +179,7 @@ func (a *atlas) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) (i
 	}
 }
 
-func (a *atlas) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]mapping.Scopes, error) {
+func (a *atlas) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
 	a.ask("types %v %v", ids, names)
 	var all []mapping.Scopes
 	for _, id := range ids {
@@ -187,7 +188,7 @@ func (a *atlas) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64
 	for range names {
 		all = append(all, nil)
 	}
-	return all, nil
+	return a.sees, all, nil
 }
 
 // bench is a switchover over two fakes, whose time a test moves.
@@ -222,12 +223,12 @@ func openBench(t testing.TB, rules ...Rule) *bench {
 	b := &bench{
 		old: &fake{name: "old"}, new: &fake{name: "new"}, memory: NewMemory(),
 		clock: &clock{at: time.Unix(1_800_000_000, 0)},
-		atlas: &atlas{types: map[int64]mapping.Scopes{
+		atlas: &atlas{sees: []string{"P1", "P2", "Elsewhere"}, types: map[int64]mapping.Scopes{
 			1: {{Product: "P1"}}, 2: {{Product: "P2"}}, 3: {{Product: "P1"}, {Product: "P2"}}, 4: {{Product: "__Any__"}},
 			5: {{Product: "P1", Components: []string{"C"}}}, 6: {{Product: "P1", Components: []string{"Other"}}}, 7: {{Product: "Elsewhere"}},
 		}},
 	}
-	b.beyond = &atlas{types: maps.Clone(b.atlas.types)}
+	b.beyond = &atlas{types: maps.Clone(b.atlas.types), sees: b.atlas.sees}
 	b.reopen(t, Options{Table: Table{Rules: rules}})
 	return b
 }

@@ -49,7 +49,9 @@ func (o outcome) String() string { return [...]string{"found", "absent", "hidden
 type found struct {
 	outcome outcome
 	place   mapping.Place
-	scopes  []mapping.Scopes
+	// products are those that the caller sees, scopes where in them flag types apply.
+	products []string
+	scopes   []mapping.Scopes
 	// said is the tracker's own error where nothing was found.
 	said error
 }
@@ -154,7 +156,7 @@ func (s *Switchover) ask(ctx context.Context, q *question, locator Locator, l lo
 			answer.outcome = absent
 		}
 	case lookFlagType:
-		answer.scopes, err = locator.FlagTypePlaces(ctx, *q.caller, l.ids, l.names)
+		answer.products, answer.scopes, err = locator.FlagTypePlaces(ctx, *q.caller, l.ids, l.names)
 	default:
 		answer.place, err = locator.Bug(ctx, *q.caller, l.object.ref())
 	}

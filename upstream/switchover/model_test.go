@@ -109,8 +109,8 @@ func (b *book) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) (in
 	return b.bugs[id], nil
 }
 
-func (b *book) FlagTypePlaces(context.Context, upstream.Caller, []int64, []string) ([]mapping.Scopes, error) {
-	return nil, nil
+func (b *book) FlagTypePlaces(context.Context, upstream.Caller, []int64, []string) ([]string, []mapping.Scopes, error) {
+	return nil, nil, nil
 }
 
 // model is what a test knows: of each caller and attachment the last write.

@@ -20,10 +20,10 @@ type Locator interface {
 	// AttachmentBug tells which bug an attachment hangs on, 0 when there is no such
 	// attachment. Codes: 102, 304.
 	AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error)
-	// FlagTypePlaces tells where flag types apply, as far as the caller sees the
-	// products: one list for each of ids and then for each of names, nil for what is
-	// not seen anywhere.
-	FlagTypePlaces(ctx context.Context, caller upstream.Caller, ids []int64, names []string) ([]mapping.Scopes, error)
+	// FlagTypePlaces tells which products the caller sees, and where in them flag
+	// types apply: one list for each of ids and then for each of names, nil for what
+	// is not seen anywhere.
+	FlagTypePlaces(ctx context.Context, caller upstream.Caller, ids []int64, names []string) (products []string, places []mapping.Scopes, err error)
 }
 
 // Observer is told what the switchover does. Every text it gets is from a small

@@ -32,6 +32,9 @@ type placeEntry struct {
 func (e placeEntry) size() int {
 	const fixed, scope = 400, 40
 	n := fixed + len(e.found.place.Product) + len(e.found.place.Component)
+	for _, product := range e.found.products {
+		n += scope + len(product)
+	}
 	for _, scopes := range e.found.scopes {
 		n += scope
 		for _, one := range scopes {

@@ -163,6 +163,8 @@ func TestFlagTypeWrites(t *testing.T) {
 		{"update in another component", component, changingTypes(6), "old"},
 		{"update of the product of the component", component, changingTypes(1), ""},
 		{"update that moves the type", product, narrowed, ""},
+		{"update beside a product not seen", moved(Rule{Products: []string{"Secret"}}), changingTypes(1), ""},
+		{"update in a product beside one not seen", moved(Rule{Products: []string{"P1", "Secret"}}), changingTypes(1), "new"},
 		{"every caller's", moved(Rule{Callers: []string{"ci"}}), changingTypes(4), "new"},
 		{"by operation", moved(Rule{Operations: []mapping.Operation{mapping.OpUpdateFlagTypes}}), changingTypes(99), "new"},
 	} {

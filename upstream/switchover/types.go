@@ -51,14 +51,32 @@ func (s *Switchover) decideUpdate(ctx context.Context, t *table, q *question, re
 		everywhere[0].object = object{kind: allTypes}
 		return everywhere[:1], nil
 	}
-	places, err := s.typePlaces(ctx, t, q, request)
+	places, products, err := s.typePlaces(ctx, t, q, request)
 	if err != nil {
 		return nil, err
 	}
 	if request.Inclusions != nil {
 		places = append(places, t.places(*request.Inclusions)...)
 	}
-	return s.decideTypes(ctx, t, q, places)
+	made, err := s.decideTypes(ctx, t, q, places)
+	if err != nil {
+		return nil, err
+	}
+	return made, unseenElsewhere(everywhere, made[0].side, products)
+}
+
+// unseenElsewhere refuses a change of flag types that may apply in a product that
+// the caller does not see, where a rule has it written at the other tracker: half
+// of the change would be a guess. Of products that no rule names nothing can be
+// told, and they go with what the caller sees.
+func unseenElsewhere(everywhere []choice, to side, products []string) error {
+	for i := range everywhere {
+		if name := everywhere[i].object.product; name != "" && everywhere[i].side != to && !hasName(products, name) {
+			return refuse("It cannot be told to which of two trackers these flag types belong, so nothing was changed. "+
+				"They may apply in product %q, which is written at the other tracker and which the caller does not see.", name)
+		}
+	}
+	return nil
 }
 
 // allAlike tells whether all choices have one phase.
@@ -71,20 +89,23 @@ func oneSide(made []choice) bool {
 }
 
 // typePlaces looks up where flag types apply, in both trackers: an id that both
-// have may be of two different types, and then it belongs to neither alone.
-func (s *Switchover) typePlaces(ctx context.Context, t *table, q *question, request *mapping.FlagTypeUpdate) ([]object, error) {
+// have may be of two different types, and then it belongs to neither alone. It
+// gives the products that the caller sees, too.
+func (s *Switchover) typePlaces(
+	ctx context.Context, t *table, q *question, request *mapping.FlagTypeUpdate,
+) (places []object, products []string, err error) {
 	l := lookup{what: lookFlagType, ids: request.IDs, names: request.Names}
 	selected := l.types()
 	seen := make([]bool, len(selected))
-	var places []object
 	for _, side := range []side{t.home, t.home.other()} {
 		answer, err := s.lookAt(ctx, q, s.names[side], l)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if answer.said != nil && loginError(answer.said) {
-			return nil, answer.said
+			return nil, nil, answer.said
 		}
+		products = append(products, answer.products...)
 		for i, scopes := range answer.scopes {
 			if scopes != nil && i < len(seen) {
 				seen[i] = true
@@ -94,9 +115,9 @@ func (s *Switchover) typePlaces(ctx context.Context, t *table, q *question, requ
 	}
 	for i, known := range seen {
 		if !known {
-			return nil, refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+
+			return nil, nil, refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+
 				"It is in no product that the caller sees.", selected[i])
 		}
 	}
-	return places, nil
+	return places, products, nil
 }
