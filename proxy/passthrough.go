@@ -61,7 +61,7 @@ func (p Passthrough) allows(path string) bool {
 	return false
 }
 
-// passthrough makes the handler that streams requests to the tracker and answers back. It never follows a redirect.
+// passthrough makes the handler that sends requests to the tracker, whole, and streams answers back. It never follows a redirect.
 func (s *Server) passthrough() http.Handler {
 	if s.options.Passthrough.Base == nil {
 		return http.NotFoundHandler()
@@ -119,10 +119,6 @@ func (s *Server) modifyResponse(response *http.Response) error {
 func (s *Server) passingFailed(w http.ResponseWriter, r *http.Request, err error) {
 	s.changing(r)
 	x := s.exchange(w.(*recorder), r, OpPassthrough)
-	if failed := passingOf(r).failed.Load(); failed != nil {
-		x.fail(x.bodyError(*failed))
-		return
-	}
 	x.fail(s.passError(r, err))
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -111,35 +112,68 @@ func TestClientOfPassthroughHangsUp(t *testing.T) {
 	}
 }
 
-func TestPassthroughUploadStreams(t *testing.T) {
-	arrived := make(chan string, 1)
+// While a client is still sending, no tracker is asked: it would hold one of the tracker's few slots. The interim answer tells
+// that Portico has begun to read.
+func TestPassthroughUploadIsReadBeforeTheTrackerIsAsked(t *testing.T) {
+	const size = 3 * spoolMemory
+	asked, arrived := make(chan struct{}, 1), make(chan string, 1)
 	_, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir = t.TempDir()
 		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			head := make([]byte, 5)
-			_, err := io.ReadFull(r.Body, head)
-			arrived <- string(head)
-			if err == nil {
-				_, err = io.Copy(io.Discard, r.Body)
-			}
+			asked <- struct{}{}
+			text, err := io.ReadAll(r.Body)
+			arrived <- string(text)
 			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
 		})
 	})
-	body, w := io.Pipe()
-	request, err := http.NewRequest("POST", base+"/attachment.cgi", body)
+	client := dial(t, base)
+	fmt.Fprintf(client, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", size)
+	if line, err := client.reader.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q %v", line, err)
+	}
+	if _, err := client.reader.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 0 {
+		t.Error("the tracker was asked before the body was here")
+	}
+	body := strings.Repeat("b", size)
+	_, _ = io.WriteString(client, body)
+	client.answer(t).wantStatus(t, 200)
+	if got := <-arrived; got != body {
+		t.Errorf("%d bytes arrived", len(got))
+	}
+}
+
+// A large body lies in a file that has lost its name, so that nothing of it stays when the process is killed.
+func TestStoredBodyHasNoName(t *testing.T) {
+	dir, seen := t.TempDir(), -1
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir = dir
+		o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			files, err := filesIn(dir)
+			seen = len(files)
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
+		})
+	})
+	request, err := http.NewRequest("POST", base+"/attachment.cgi", struct{ io.Reader }{strings.NewReader(strings.Repeat("b", 8*spoolMemory))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.ContentLength = 10
-	go func() {
-		_, _ = io.WriteString(w, "first")
-		if got := <-arrived; got != "first" {
-			t.Errorf("arrived %q", got)
-		}
-		_, _ = io.WriteString(w, "later")
-		w.Close()
-	}()
 	send(t, request).wantStatus(t, 200)
+	if seen != 0 {
+		t.Errorf("%d files while the tracker was asked", seen)
+	}
 }
+
+// Where a body cannot be stored, its client is not to blame.
+func TestBodyThatCannotBeStored(t *testing.T) {
+	_, base := behind(t, "", func(o *proxy.Options) { o.BlobDir = filepath.Join(t.TempDir(), "none") })
+	ask(t, "POST", base+"/attachment.cgi", strings.Repeat("b", 3*spoolMemory)).wantError(t, 500, "200500")
+}
+
+// spoolMemory is above the size from which bodies lie in files.
+const spoolMemory = 64 << 10
 
 func TestBinaryBodiesPassUnchanged(t *testing.T) {
 	tracker, base := behind(t, "", nil)

@@ -28,7 +28,7 @@ func (s *Server) rewrite(pass *httputil.ProxyRequest) {
 	// Servers that heed these would take another path than the one that was allowed to pass.
 	out.Header.Del("X-Original-Url")
 	out.Header.Del("X-Rewrite-Url")
-	out.Header.Del("Expect") // the body is here already, or on its way
+	out.Header.Del("Expect") // the body is here already
 	out.Header.Set(headerRequestID, RequestID(in.Context()))
 	s.setForwarded(in, out)
 	target.setCredentials(in, out)
