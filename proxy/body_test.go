@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/proxy"
@@ -233,4 +234,13 @@ func TestRefusedUploadIsHeardOut(t *testing.T) {
 	if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
 		t.Errorf("got %s, close %v", answer.Status, answer.Close)
 	}
+}
+
+// An answer that is longer than net/http keeps back is sent while the handler runs, and net/http wants the rest of the body first.
+func TestLongRefusalOfAPendingBody(t *testing.T) {
+	options := proxy.Options{}
+	options.ClientPause.Sending = 50 * time.Millisecond
+	client := dial(t, serve(t, options))
+	got := client.exchange(t, "POST /"+strings.Repeat("%01", 1000)+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na")
+	got.wantError(t, 404, "32614")
 }

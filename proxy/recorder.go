@@ -16,6 +16,8 @@ type recorder struct {
 	// desk is set on the short way, where deadlines are not the handler's business.
 	desk   *desk
 	pause  time.Duration
+	// body is what the client sends, nil where that is nothing.
+	body   *pausedBody
 	status int
 	bytes  int64
 	// extended is when the client last got another pause.
@@ -33,6 +35,7 @@ func newRecorder(w http.ResponseWriter, pause time.Duration) *recorder {
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
+		w.body.leave()
 	}
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)
@@ -42,6 +45,7 @@ func (w *recorder) WriteHeader(status int) {
 func (w *recorder) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
+		w.body.leave()
 	}
 	w.extend()
 	n, err := w.ResponseWriter.Write(p)
@@ -94,11 +98,18 @@ func (b *pausedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leave is for when nobody reads on. What little is left of the body, net/http reads and throws away.
+// leave is for when nobody reads on: before an answer, and at the end. What little is left of the body, net/http reads and
+// throws away, and without a deadline it would wait for that without end.
 func (b *pausedBody) leave() {
-	if !b.ended.Load() {
+	if b != nil && !b.ended.Load() {
 		b.extend()
 	}
+}
+
+// Close implements io.Closer. It throws away what is left, as net/http does.
+func (b *pausedBody) Close() error {
+	b.leave()
+	return b.ReadCloser.Close()
 }
 
 // hearOut reads on, up to a limit, after a request was refused for its size: many clients look at an answer only when they

@@ -58,7 +58,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			body.leave()
 		}()
-		r.Body = body
+		r.Body, recorder.body = body, body
 	}
 	defer s.finish(recorder, r, record, time.Now())
 	s.route(recorder, r)
