@@ -25,6 +25,8 @@ type exchange struct {
 	blobs     []*mapping.Blob
 	call      *callContext
 	admitted  bool
+	// unproved is who asks, where no tracker was seen to accept the credential yet.
+	unproved *upstream.Caller
 }
 
 // exchange begins with what every answer needs, whatever becomes of the request.
@@ -66,6 +68,7 @@ func (x *exchange) answer(op operation) error {
 	if err != nil {
 		return err
 	}
+	x.proved()
 	err = x.succeed(op.name.SuccessStatus(), got)
 	return errors.Join(err, got.Close())
 }

@@ -2,20 +2,18 @@ package proxy
 
 import (
 	"container/list"
-	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"portico/mapping"
 	"portico/upstream"
 )
 
 // RateLimits bound how often one caller may ask. The zero value bounds nobody.
 type RateLimits struct {
-	// Anonymous is for each address that asks without a credential; Keyed is for each credential. A credential that was not
-	// seen lately costs its address a call too, or whoever makes up keys could ask without end.
+	// Anonymous is for each address that asks without a credential; Keyed is for each credential. A credential that no
+	// tracker was seen to accept lately costs its address a call too, or whoever makes up keys could ask without end.
 	Anonymous, Keyed Rate
 }
 
@@ -32,8 +30,11 @@ const mostBuckets = 16384
 
 // callerRates counts the calls of each caller; nil counts nobody's.
 type callerRates struct {
-	prints           fingerprints
-	anonymous, keyed *buckets
+	prints    fingerprints
+	anonymous *buckets
+	// keyed are the credentials that a tracker has accepted, claimed those of which nobody knows yet. They are kept apart, so
+	// that made-up ones drive no other out.
+	keyed, claimed *buckets
 }
 
 func newCallerRates(limits RateLimits) *callerRates {
@@ -41,22 +42,30 @@ func newCallerRates(limits RateLimits) *callerRates {
 		return nil
 	}
 	return &callerRates{
-		prints: newFingerprints(), anonymous: newBuckets(limits.Anonymous, mostBuckets), keyed: newBuckets(limits.Keyed, mostBuckets),
+		prints: newFingerprints(), anonymous: newBuckets(limits.Anonymous, mostBuckets),
+		keyed: newBuckets(limits.Keyed, mostBuckets), claimed: newBuckets(limits.Keyed, mostBuckets),
 	}
 }
 
-// take counts a call and tells how long to wait when it is one too many.
-func (c *callerRates) take(now time.Time, caller upstream.Caller) time.Duration {
+// take counts a call and tells how long to wait when it is one too many, and whether the caller's credential is still to be
+// proved.
+func (c *callerRates) take(now time.Time, caller upstream.Caller) (wait time.Duration, unproved bool) {
 	if caller.Anonymous() {
-		return c.anonymous.take(now, c.prints.address(caller.Address))
+		return c.anonymous.take(now, c.prints.address(caller.Address)), false
 	}
 	credential := c.prints.credential(caller)
-	if !c.keyed.holds(credential) {
-		if wait := c.anonymous.take(now, c.prints.address(caller.Address)); wait > 0 {
-			return wait
-		}
+	if c.keyed.holds(credential) {
+		return c.keyed.take(now, credential), false
 	}
-	return c.keyed.take(now, credential)
+	if wait := c.anonymous.take(now, c.prints.address(caller.Address)); wait > 0 {
+		return wait, true
+	}
+	return c.claimed.take(now, credential), true
+}
+
+// accept remembers a credential that a tracker has accepted.
+func (c *callerRates) accept(caller upstream.Caller) {
+	c.claimed.hand(c.prints.credential(caller), c.keyed)
 }
 
 // buckets are the callers of one kind, each with what is left of its calls.
@@ -91,6 +100,24 @@ func (b *buckets) holds(key fingerprint) bool {
 	return b.byKey[key] != nil
 }
 
+// hand gives a caller over to other buckets, with what is left of its calls.
+func (b *buckets) hand(key fingerprint, to *buckets) {
+	b.mu.Lock()
+	held := b.byKey[key]
+	if held != nil {
+		delete(b.byKey, b.order.Remove(held).(*bucket).key)
+	}
+	b.mu.Unlock()
+	if held == nil {
+		return
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if to.byKey[key] == nil {
+		to.put(held.Value.(*bucket))
+	}
+}
+
 // take counts a call and tells how long to wait when it is one too many.
 func (b *buckets) take(now time.Time, key fingerprint) time.Duration {
 	calls := b.of(key)
@@ -102,7 +129,7 @@ func (b *buckets) take(now time.Time, key fingerprint) time.Duration {
 	return wait
 }
 
-// of finds the calls of one caller, and forgets the one that has not asked for the longest time where there are too many.
+// of finds the calls of one caller.
 func (b *buckets) of(key fingerprint) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,53 +137,16 @@ func (b *buckets) of(key fingerprint) *rate.Limiter {
 		b.order.MoveToFront(known)
 		return known.Value.(*bucket).calls
 	}
+	fresh := &bucket{key: key, calls: rate.NewLimiter(b.limit, b.burst)}
+	b.put(fresh)
+	return fresh.calls
+}
+
+// put takes a caller in, and forgets the one that has not asked for the longest time where there are too many.
+func (b *buckets) put(fresh *bucket) {
 	if len(b.byKey) >= b.most {
 		oldest := b.order.Back()
 		delete(b.byKey, b.order.Remove(oldest).(*bucket).key)
 	}
-	fresh := &bucket{key: key, calls: rate.NewLimiter(b.limit, b.burst)}
-	b.byKey[key] = b.order.PushFront(fresh)
-	return fresh.calls
-}
-
-// admitEarly counts a call before its body is read, if it is known by then who asks.
-func (x *exchange) admitEarly() error {
-	if x.server.rates == nil {
-		return nil
-	}
-	caller := x.caller
-	if x.operation.IsWrite() {
-		var err error
-		// A mistake in them is told when the body is read.
-		if caller.Credentials, err = credentials(x.r.Header, x.query, &mapping.Members{}); err != nil || caller.Anonymous() {
-			return nil
-		}
-	}
-	return x.admit(caller)
-}
-
-// admit counts a call, once, and refuses it when it is one too many.
-func (x *exchange) admit(caller upstream.Caller) error {
-	if x.server.rates == nil || x.admitted {
-		return nil
-	}
-	x.admitted = true
-	return tooOften(x.server.rates.take(time.Now(), caller))
-}
-
-// admitPassing counts a call that is no operation. Its body is not looked at, so a credential there counts as none.
-func (s *Server) admitPassing(r *http.Request) error {
-	if s.rates == nil {
-		return nil
-	}
-	return tooOften(s.rates.take(time.Now(), s.passingCaller(r)))
-}
-
-func tooOften(wait time.Duration) error {
-	if wait <= 0 {
-		return nil
-	}
-	failed := failure(mapping.CodeRateLimited, mapping.ReasonRateLimited, "There were too many calls of this caller. Ask again later.", nil)
-	failed.RetryAfter = wait
-	return failed
+	b.byKey[fresh.key] = b.order.PushFront(fresh)
 }

@@ -43,8 +43,12 @@ func TestRatesPerCaller(t *testing.T) {
 		{0, caller("2001:db8:0:1::3", upstream.Credentials{}), 0},
 	} {
 		now = now.Add(c.later)
-		if got := rates.take(now, c.caller).Round(time.Millisecond); got != c.wait {
+		got, unproved := rates.take(now, c.caller)
+		if got.Round(time.Millisecond) != c.wait {
 			t.Errorf("call %d waits %v, want %v", i, got, c.wait)
+		}
+		if unproved {
+			rates.accept(c.caller)
 		}
 	}
 }
@@ -55,12 +59,37 @@ func TestMadeUpKeysAreNoWayAround(t *testing.T) {
 		rates := newCallerRates(RateLimits{Anonymous: Rate{PerSecond: 1, Burst: 4}, Keyed: keyed})
 		now, through := time.Now(), 0
 		for i := range 100 {
-			if rates.take(now, caller("192.0.2.1", upstream.Credentials{APIKey: fmt.Sprint(i)})) == 0 {
+			if wait, _ := rates.take(now, caller("192.0.2.1", upstream.Credentials{APIKey: fmt.Sprint(i / 10)})); wait == 0 {
 				through++
 			}
 		}
 		if through != 4 {
 			t.Errorf("keyed %v: %d of 100 came through", keyed, through)
+		}
+	}
+}
+
+func TestWhatASuccessProves(t *testing.T) {
+	cookies := "Bugzilla_login=1; Bugzilla_logincookie=x"
+	for name, c := range map[string]struct {
+		shown       upstream.Credentials
+		read, write bool
+	}{
+		"key":                    {upstream.Credentials{APIKey: "k"}, true, true},
+		"bearer":                 {upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}, true, true},
+		"key and other cookies":  {upstream.Credentials{APIKey: "k", Cookies: "theme=dark"}, true, true},
+		"login":                  {upstream.Credentials{Login: "l", Password: "p"}, true, true},
+		"token":                  {upstream.Credentials{Token: "1-t"}, true, true},
+		"token that is none":     {upstream.Credentials{Token: "t-1"}, false, true},
+		"cookies":                {upstream.Credentials{Cookies: cookies}, false, true},
+		"basic":                  {upstream.Credentials{Authorization: "Basic x"}, false, true},
+		"key beside a login":     {upstream.Credentials{APIKey: "k", Login: "l", Password: "p"}, false, false},
+		"key beside half of one": {upstream.Credentials{APIKey: "k", Login: "l"}, false, false},
+		"key beside cookies":     {upstream.Credentials{APIKey: "k", Cookies: cookies}, false, false},
+		"key beside basic":       {upstream.Credentials{APIKey: "k", Authorization: "Basic x"}, false, false},
+	} {
+		if read, write := proves(c.shown, false), proves(c.shown, true); read != c.read || write != c.write {
+			t.Errorf("%s: read %v, write %v", name, read, write)
 		}
 	}
 }

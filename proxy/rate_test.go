@@ -1,11 +1,14 @@
 package proxy_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/proxy"
+	"portico/upstream"
 )
 
 // Every kind of request is counted, whichever way its credential comes, and a refused one does not reach the tracker.
@@ -66,4 +69,59 @@ func TestRateLimitKeepsCallersApart(t *testing.T) {
 	ask(t, "GET", path, "").wantStatus(t, 200)
 	ask(t, "GET", path, "", "Authorization", "Bearer two").wantStatus(t, 200)
 	ask(t, "OPTIONS", path, "").wantStatus(t, 200)
+}
+
+// A credential has calls of its own only once the tracker has accepted it; until then it counts against its address.
+func TestCredentialsAreProvedByTheTracker(t *testing.T) {
+	const create = `{"name":"n","description":"d"}`
+	for name, c := range map[string]struct {
+		method, path, body, name, value string
+		proved                          bool
+	}{
+		"accepted read":       {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "good", true},
+		"refused read":        {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "bad", false},
+		"ignored cookies":     {"GET", "/rest/flag_type/P", "", "Cookie", "Bugzilla_login=1; Bugzilla_logincookie=good", false},
+		"accepted write":      {"POST", "/rest/flag_type", create, "X-Bugzilla-Api-Key", "good", true},
+		"write of another":    {"POST", "/rest/flag_type", `{"api_key":"good",` + create[1:], "X-Bugzilla-Api-Key", "bad", false},
+		"accepted passing":    {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "good", true},
+		"refused passing":     {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "bad", false},
+		"passing for anybody": {"GET", "/rest/version", "", "X-Bugzilla-Api-Key", "good", false},
+		"page":                {"GET", "/show_bug.cgi", "", "X-Bugzilla-Api-Key", "good", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pass := passTo(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Bugzilla-Api-Key") == "bad" {
+					w.WriteHeader(http.StatusBadRequest)
+				}
+			})
+			base := serve(t, proxy.Options{Tracker: pickyTracker(), Passthrough: pass, Rates: proxy.RateLimits{Anonymous: proxy.Rate{PerSecond: 1, Burst: 1}}})
+			start, through := time.Now(), 0
+			for range 20 {
+				if ask(t, c.method, base+c.path, c.body, c.name, c.value).status != http.StatusTooManyRequests {
+					through++
+				}
+			}
+			if most := 1 + int(time.Since(start)/time.Second); c.proved && through != 20 || !c.proved && through > most {
+				t.Errorf("%d of 20 came through", through)
+			}
+		})
+	}
+}
+
+// pickyTracker refuses the key "bad".
+func pickyTracker() *fakeTracker {
+	check := func(caller upstream.Caller) error {
+		if caller.Credentials.APIKey == "bad" {
+			return mapping.Refuse(mapping.CodeBadKey, "no such key")
+		}
+		return nil
+	}
+	return &fakeTracker{
+		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+			return mapping.FlagTypes{Document: document(noFlagTypes)}, check(caller)
+		},
+		createFlagType: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+			return mapping.FlagTypeCreated{Document: document(`{"id":1,"flag_id":1}`)}, check(caller)
+		},
+	}
 }

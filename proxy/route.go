@@ -133,11 +133,13 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, noResource(r))
 		return
 	}
-	if err := s.admitPassing(r); err != nil {
+	unproved, err := s.admitPassing(r)
+	if err != nil {
 		s.exchange(w.(*recorder), r, OpPassthrough).fail(err)
 		return
 	}
 	s.through.ServeHTTP(w, r)
+	s.passed(unproved, r, w.(*recorder).status)
 }
 
 // answerOptions tells the methods of a resource, to anybody (wire-facts.md, section 1).
