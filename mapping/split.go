@@ -22,7 +22,13 @@ type SplitOptions struct {
 	// Otherwise white space is taken out of payloads (MIME breaks lines), missing padding is added and bits beyond the
 	// last byte are cleared, and what is not base64 then is an error.
 	Tolerant bool
+	// Hold is asked for memory, in bytes, before the document takes up more of it than was granted so far; payloads do not
+	// count. Its error ends Split. Nil grants everything.
+	Hold func(more int) error
 }
+
+// splitStep is how much memory is asked for at a time.
+const splitStep = 64 << 10
 
 // splitInline is the length up to which a value that is not base64 returns to the skeleton in tolerant mode.
 const splitInline = 4 << 10
@@ -34,7 +40,7 @@ const splitInline = 4 << 10
 // Split accepts what RFC 8259 does, except duplicate member names, invalid UTF-8, half surrogate pairs, a byte order mark
 // and what goes beyond the limits. Its errors are *SyntaxError, *LimitError, *BlobError when a payload could not be stored,
 // and otherwise what src returned, wrapped. A payload that is not base64 is only reported when the rest of the document
-// is sound, because a tracker parses first (wire-facts.md, section 1). With an error there are no blobs to close.
+// is sound, because a tracker parses first (wire-facts.md, section 1). An error of Hold is given as it is. With an error there are no blobs to close.
 func Split(dst []byte, src io.Reader, opts SplitOptions) (skeleton []byte, blobs []*Blob, err error) {
 	s := splitters.Get().(*splitter)
 	defer s.recycle()
@@ -78,6 +84,7 @@ type splitter struct {
 	start   int // of the skeleton in out
 	want    splitWant
 	members int
+	granted int  // by opts.Hold
 	payload bool // the value that comes belongs to a member `data` at a depth asked for
 
 	spool *blobSpool
@@ -89,7 +96,7 @@ func (s *splitter) reset(dst []byte, src io.Reader, opts SplitOptions) {
 	s.limits, s.opts = opts.Limits.WithDefaults(), opts
 	s.in.reset(src, s.limits.Body)
 	s.names.reset()
-	s.out, s.start, s.want, s.members, s.payload = dst, len(dst), wantValue, 0, false
+	s.out, s.start, s.want, s.members, s.granted, s.payload = dst, len(dst), wantValue, 0, 0, false
 	s.spool, s.blobs, s.bad = newBlobSpool(opts.Dir, s.limits.BlobMemory), nil, nil
 }
 
@@ -112,11 +119,25 @@ func (s *splitter) run() error {
 		if len(s.out)-s.start > s.limits.Skeleton {
 			return s.exceeds(LimitSkeleton, s.limits.Skeleton)
 		}
+		if err := s.hold(0); err != nil {
+			return err
+		}
 	}
 	if err := s.in.failure(); s.want != wantNothing || !s.in.done() {
 		return err
 	}
 	return s.bad
+}
+
+// hold asks for the memory of the skeleton and of what is to be added to it.
+func (s *splitter) hold(more int) error {
+	lacking := len(s.out) - s.start + more - s.granted
+	if s.opts.Hold == nil || lacking <= 0 {
+		return nil
+	}
+	steps := (lacking + splitStep - 1) / splitStep * splitStep
+	s.granted += steps
+	return s.opts.Hold(steps)
 }
 
 // mark refuses a byte order mark by its name.

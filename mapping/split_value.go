@@ -62,6 +62,9 @@ func (s *splitter) text() error {
 		if len(s.out)-from+len(run) > s.limits.String {
 			return s.exceeds(LimitString, s.limits.String)
 		}
+		if err := s.hold(len(run)); err != nil {
+			return err
+		}
 		s.out = append(s.out, run...)
 		if last {
 			s.out = append(s.out, '"')

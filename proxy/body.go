@@ -113,7 +113,9 @@ func (x *exchange) splitOptions() mapping.SplitOptions {
 	if x.operation == mapping.OpCreateAttachment {
 		depth = 1
 	}
-	return mapping.SplitOptions{Limits: x.server.options.Limits.Limits, Dir: x.server.options.BlobDir, Depths: []int{depth}}
+	return mapping.SplitOptions{
+		Limits: x.server.options.Limits.Limits, Dir: x.server.options.BlobDir, Depths: []int{depth}, Hold: x.share.take,
+	}
 }
 
 // bodyError makes the error for a body that could not be read.

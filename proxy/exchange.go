@@ -23,6 +23,7 @@ type exchange struct {
 	query     parameters
 	caller    upstream.Caller
 	blobs     []*mapping.Blob
+	share     share
 	call      *callContext
 	admitted  bool
 	// unproved is who asks, where no tracker was seen to accept the credential yet.
@@ -34,7 +35,7 @@ func (s *Server) exchange(w *recorder, r *http.Request, name mapping.Operation) 
 	record := recordOf(r.Context())
 	record.Operation = name
 	setCommonHeaders(w.Header())
-	return &exchange{server: s, w: w, r: r, record: record, operation: name, as: negotiate(r.Header)}
+	return &exchange{server: s, w: w, r: r, record: record, operation: name, as: negotiate(r.Header), share: share{of: s.memory}}
 }
 
 // perform carries out one of the seven operations.
@@ -112,6 +113,7 @@ func (x *exchange) begin() context.Context {
 
 // close gives back what the exchange holds.
 func (x *exchange) close() {
+	x.share.end()
 	if x.call != nil {
 		x.call.end()
 	}

@@ -87,7 +87,11 @@ func (f *formBody) add(name string, value io.Reader) error {
 		f.x.blobs = append(f.x.blobs, blob)
 		return nil
 	}
-	text, err := f.x.shortText(value)
+	kept := taking{value, &f.x.share, f.x.server.options.Limits.Skeleton}
+	if err := kept.share.take(len(name)); err != nil {
+		return err
+	}
+	text, err := f.x.shortText(kept)
 	f.list = append(f.list, parameter{name, text})
 	return err
 }

@@ -74,11 +74,15 @@ type Limits struct {
 	IDs int
 	// URI is the largest request target in bytes; 0 is 8190, as for a tracker behind Apache (wire-facts.md, section 1).
 	URI int
+	// Memory is what the bodies of all requests together may take up in memory while they are looked at, payloads and the
+	// first 64 KiB of each not counted; 0 is 64 MiB.
+	Memory int64
 }
 
 const (
 	defaultIDs     = 1000
 	defaultURI     = 8190
+	defaultMemory  = 64 << 20
 	defaultTimeout = time.Minute
 	defaultPause   = 30 * time.Second
 )
@@ -94,6 +98,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	setDefault(&o.Limits.IDs, defaultIDs)
 	setDefault(&o.Limits.URI, defaultURI)
+	setDefault(&o.Limits.Memory, defaultMemory)
 	o.Limits.Limits = o.Limits.Limits.WithDefaults()
 	setDefault(&o.ReadTimeout, defaultTimeout)
 	setDefault(&o.WriteTimeout, defaultTimeout)

@@ -14,8 +14,8 @@ type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	// desk is set on the short way, where deadlines are not the handler's business.
-	desk   *desk
-	pause  time.Duration
+	desk  *desk
+	pause time.Duration
 	// body is what the client sends, nil where that is nothing.
 	body   *pausedBody
 	status int
@@ -112,8 +112,8 @@ func (b *pausedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// hearOut reads on, up to a limit, after a request was refused for its size: many clients look at an answer only when they
-// have sent everything, and would otherwise see a broken connection instead of it.
+// hearOut reads on, up to a limit, after a request was refused for its size or for those of others: many clients look at an
+// answer only when they have sent everything, and would otherwise see a broken connection instead of it.
 func (b *pausedBody) hearOut(limit int64) {
 	if b.ended.Load() || b.control.Flush() != nil {
 		return

@@ -23,6 +23,7 @@ type Server struct {
 	through http.Handler
 	usual   *Target
 	rates   *callerRates
+	memory  *memory
 	// creating carries out the two creates.
 	creating creating
 }
@@ -34,6 +35,8 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("set up the proxy: %w", err)
 	}
 	s := &Server{options: options, trusted: options.TrustedProxies, rates: newCallerRates(options.Rates)}
+	s.memory = &memory{}
+	s.memory.left.Store(options.Limits.Memory)
 	s.creating = creating{next: options.Tracker, replays: options.Replays}
 	s.router = s.routes()
 	s.usual = options.Passthrough.usual()
@@ -53,7 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
 		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
 		defer func() {
-			if record.Reason == mapping.ReasonTooLarge && r.Header.Get("Expect") == "" {
+			if (record.Reason == mapping.ReasonTooLarge || record.Reason == mapping.ReasonOverload) && r.Header.Get("Expect") == "" {
 				body.hearOut(s.options.Limits.Body)
 			}
 			body.leave()

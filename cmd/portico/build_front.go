@@ -16,7 +16,7 @@ func (b *builder) facade() error {
 	usual := b.house.trackers[b.cfg.Primary].target()
 	options := proxy.Options{
 		Tracker: b.front(), Responses: proxy.Responses(b.cfg.Responses),
-		Limits:           proxy.Limits{Limits: b.bodyLimits(), IDs: b.cfg.Limits.IDs},
+		Limits:           proxy.Limits{Limits: b.bodyLimits(), IDs: b.cfg.Limits.IDs, Memory: int64(b.cfg.Limits.BodyMemory)},
 		Rates:            b.rates(),
 		Replays:          b.replays(),
 		BlobDir:          b.cfg.Blobs.Dir,

@@ -194,6 +194,9 @@ type LimitsConfig struct {
 	// Body is the largest request body. An attachment travels as base64, a
 	// third larger than itself.
 	Body Size `key:"body" min:"1KiB"`
+	// BodyMemory is what the bodies of all requests together may take up in
+	// memory, attachment content not counted. One alone may take 16 MiB.
+	BodyMemory Size `key:"body_memory" min:"16MiB"`
 	// Depth is the deepest nesting of a JSON body.
 	Depth int `key:"depth" min:"4" max:"10000"`
 	// IDs is the largest number of ids or names in one request.
@@ -309,6 +312,7 @@ func defaultLimits() LimitsConfig {
 	return LimitsConfig{
 		Header:      64 * KiB,
 		Body:        128 * MiB,
+		BodyMemory:  64 * MiB,
 		Depth:       512,
 		IDs:         1000,
 		Concurrency: 64,
