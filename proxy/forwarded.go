@@ -61,6 +61,27 @@ func (t trustedProxies) origin(r *http.Request) (scheme, host string) {
 	return scheme, firstOf(lastItem(r.Header.Get("X-Forwarded-Host")), host)
 }
 
+// clean takes out of a header what only a trusted proxy may say of a client. Names that a web server with CGI would take for
+// others, in capitals and with underscores, go whoever sends them.
+func (t trustedProxies) clean(from *http.Request, header http.Header) {
+	trusted := t.peerTrusted(from)
+	for name := range header {
+		if strings.Contains(name, "_") || name == "Proxy" || !trusted && isHearsay(name) {
+			delete(header, name)
+		}
+	}
+}
+
+// isHearsay tells headers by which proxies tell who asks and how.
+func isHearsay(name string) bool {
+	switch name {
+	case "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-For", "X-Original-Host", "X-Original-Proto",
+		"Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Front-End-Https", "X-Url-Scheme", "X-Host":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded-")
+}
+
 // lastItem gives the last item of a list, which the nearest proxy added.
 func lastItem(list string) string {
 	items := strings.Split(list, ",")

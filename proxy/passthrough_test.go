@@ -210,6 +210,44 @@ func TestForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
+// What else tells a tracker who asks, only a trusted proxy may say; and what CGI would take for another header, nobody.
+func TestHearsayOfClientsIsDropped(t *testing.T) {
+	hearsay := []string{
+		"X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Ssl", "X-Forwarded-User",
+		"X-Real-IP", "X-Client-IP", "True-Client-IP",
+	}
+	never := []string{"Proxy", "X_Forwarded_For", "X-Real_ip"}
+	for _, trusted := range []bool{false, true} {
+		tracker, base := behind(t, "", func(o *proxy.Options) {
+			if trusted {
+				o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+			}
+		})
+		request, err := http.NewRequest("GET", base+"/x.cgi", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Custom", "said")
+		for _, name := range slices.Concat(hearsay, never) {
+			request.Header.Set(name, "said")
+		}
+		send(t, request).wantStatus(t, 200)
+		if tracker.last.Header.Get("X-Custom") == "" {
+			t.Error("a header that means nothing was dropped")
+		}
+		for _, name := range hearsay {
+			if got := tracker.last.Header.Get(name) != ""; got != trusted {
+				t.Errorf("trusted %v: %s arrived: %v", trusted, name, got)
+			}
+		}
+		for _, name := range never {
+			if tracker.last.Header.Get(name) != "" {
+				t.Errorf("trusted %v: %s arrived", trusted, name)
+			}
+		}
+	}
+}
+
 func TestHeaderCredentialsBecomeParameters(t *testing.T) {
 	reads := false
 	tracker, base := behind(t, "", func(o *proxy.Options) {

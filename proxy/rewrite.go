@@ -45,6 +45,7 @@ func setEscapedPath(address *url.URL, escaped string) {
 
 // setForwarded tells the tracker who asks. What the client says of that counts only if it is a trusted proxy.
 func (s *Server) setForwarded(in, out *http.Request) {
+	s.trusted.clean(in, out.Header)
 	peer, _, err := net.SplitHostPort(in.RemoteAddr)
 	if err != nil {
 		peer = in.RemoteAddr
