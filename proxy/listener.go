@@ -16,11 +16,31 @@ import (
 // Listener wraps a listener so that what net/http itself says of requests that it cannot read, in plain text and before
 // any handler runs, comes out as every other error does (clients.md, section 4, row 4). The server must have ConnState
 // as its hook, or only the first request of a connection is looked after.
-func Listener(inner net.Listener) net.Listener { return listener{inner, newDesks()} }
+func Listener(inner net.Listener) net.Listener { return listener{inner, newDesks(), &parting{}} }
 
 type listener struct {
 	net.Listener
-	desks *sync.Pool
+	desks   *sync.Pool
+	parting *parting
+}
+
+// parting is until when answers on the short way may be sent once a server has begun to close connections: one moment for all
+// of them, since a server closes them one after the other.
+type parting struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// parted is how long that may take.
+const parted = time.Second
+
+func (p *parting) moment() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.last) > parted { // nobody has been closing for a while
+		p.last = now.Add(parted)
+	}
+	return p.last
 }
 
 // Accept implements net.Listener.
@@ -29,7 +49,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: accepted, desks: l.desks}, nil
+	return &conn{Conn: accepted, desks: l.desks, parting: l.parting}, nil
 }
 
 // ConnState is the hook of an http.Server that is served by Listener.
@@ -53,8 +73,10 @@ type conn struct {
 	// idle is how long net/http waits for the next request, extended when the short way last moved the deadlines.
 	idle     atomic.Int64
 	extended time.Time
-	// answering is held while an answer is on the short way.
+	// answering is held while an answer is on the short way; closing says that somebody waits for that to end.
 	answering sync.Mutex
+	closing   atomic.Bool
+	parting   *parting
 }
 
 // localAddress is the address of a connection, by which a handler finds the connection.
@@ -112,7 +134,8 @@ func (c *conn) SetReadDeadline(deadline time.Time) error {
 // Close implements net.Conn. An answer on the short way is sent first: net/http takes the connection for idle.
 func (c *conn) Close() error {
 	if !c.answering.TryLock() {
-		_ = c.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+		c.closing.Store(true)
+		_ = c.Conn.SetWriteDeadline(c.parting.moment())
 		c.answering.Lock()
 	}
 	defer c.answering.Unlock()

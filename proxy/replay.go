@@ -126,14 +126,32 @@ func (c creating) once(ctx context.Context, caller upstream.Caller, keyed *keyed
 	return mapping.NewDocument(before.Body), nil
 }
 
+type lastingKey struct{}
+
+// Lasting makes the context that the requests of an http.Server begin with, as its BaseContext. What goes on after its client
+// has hung up ends with ctx.
+func Lasting(ctx context.Context) context.Context { return context.WithValue(ctx, lastingKey{}, ctx) }
+
+// outliving gives a context that a client's hanging up does not end.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := func() bool { return true }
+	if server, ok := ctx.Value(lastingKey{}).(context.Context); ok {
+		stop = context.AfterFunc(server, cancel)
+	}
+	end := func() { stop(); cancel() }
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return lasting, end
+	}
+	lasting, late := context.WithDeadline(lasting, deadline)
+	return lasting, func() { late(); end() }
+}
+
 // first carries a create out and remembers what became of it. The client may hang up meanwhile: the answer waits for it.
 func (c creating) first(ctx context.Context, key, content [sha256.Size]byte, create func(context.Context) (*mapping.Document, error)) (*mapping.Document, error) {
-	lasting := context.WithoutCancel(ctx)
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		lasting, cancel = context.WithDeadline(lasting, deadline)
-		defer cancel()
-	}
+	lasting, end := outliving(ctx)
+	defer end()
 	// Whatever is not found out below, a panic too, leaves the outcome unknown.
 	outcome := &Replay{Content: content, Failed: unknownOutcome(nil)}
 	defer func() { c.replays.store.End(context.WithoutCancel(ctx), key, outcome) }()

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -262,5 +264,37 @@ func TestReplaysAreSharedUnderOneSecret(t *testing.T) {
 		if n := tracker.created.Load(); n != c.created {
 			t.Errorf("with the secret %s there are %d, want %d", c.secret, n, c.created)
 		}
+	}
+}
+
+// A create that outlives its client does not outlive the server. What became of it is then unknown, and stays so.
+func TestKeyedCreateEndsWithTheServer(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	tracker := &fakeTracker{createFlagType: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return mapping.FlagTypeCreated{}, ctx.Err()
+	}}
+	options := proxy.Options{Tracker: tracker, Replays: proxy.NewReplays(nil, nil)}
+	handler, err := proxy.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lasting, cut := context.WithCancel(t.Context())
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.BaseContext = func(net.Listener) context.Context { return proxy.Lasting(lasting) }
+	server.Start()
+	defer server.Close()
+	client := dial(t, server.URL)
+	fmt.Fprintf(client, "POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: %d\r\n\r\n%s", len(createType), createType)
+	<-begun
+	cut()
+	if got := client.answer(t); got.status < 400 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	again := ask(t, "POST", serve(t, options)+"/rest/flag_type", createType, "Idempotency-Key", "k")
+	again.wantError(t, 504, "200504")
+	if !strings.Contains(again.header.Get("Portico-Error"), "outcome=unknown") {
+		t.Errorf("headers %v", again.header)
 	}
 }

@@ -13,13 +13,14 @@ import (
 // TLS cannot be left to net/http. A handshake may take as long as patience says. HTTP/2 needs a server that is told to speak
 // it, and config must not offer it.
 func SecureListener(inner net.Listener, config *tls.Config, patience time.Duration) net.Listener {
-	return secureListener{Listener: inner, config: config, patience: patience}
+	return secureListener{Listener: inner, config: config, patience: patience, parting: &parting{}}
 }
 
 type secureListener struct {
 	net.Listener
 	config   *tls.Config
 	patience time.Duration
+	parting  *parting
 }
 
 // Accept implements net.Listener.
@@ -29,7 +30,7 @@ func (l secureListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	secure := tls.Server(accepted, l.config)
-	return &secureConn{conn: conn{Conn: secure}, secure: secure, patience: l.patience}, nil
+	return &secureConn{conn: conn{Conn: secure, parting: l.parting}, secure: secure, patience: l.patience}, nil
 }
 
 // secureConn is a conn that net/http asks for its TLS state.

@@ -75,6 +75,9 @@ func (c *conn) reply(answer []byte, pause time.Duration) {
 			_ = c.Conn.SetReadDeadline(now.Add(idle))
 		}
 	}
+	if c.closing.Load() { // whoever closes may have set its deadline before this one
+		_ = c.Conn.SetWriteDeadline(c.parting.moment())
+	}
 	if _, err := c.Conn.Write(answer); err != nil {
 		_ = c.Conn.Close()
 	}

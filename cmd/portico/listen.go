@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"portico/proxy"
 )
 
 // listener is one HTTP server with its socket.
@@ -21,6 +23,10 @@ type listener struct {
 	socket net.Listener
 	server *http.Server
 	logger *slog.Logger
+	// silent are connections on which no request has come yet.
+	silent *silent
+	// cut ends what still runs.
+	cut context.CancelFunc
 }
 
 // listen opens the socket, so that a taken address is an error at start.
@@ -31,11 +37,17 @@ func listen(name, address string, handler http.Handler, cfg Config, logger *slog
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
+	lasting, cut := context.WithCancel(context.Background())
+	quiet := &silent{open: map[net.Conn]struct{}{}}
 	return &listener{
 		name:   name,
 		socket: socket,
 		logger: logger,
+		silent: quiet,
+		cut:    cut,
 		server: &http.Server{
+			BaseContext:       func(net.Listener) context.Context { return proxy.Lasting(lasting) },
+			ConnState:         quiet.connState,
 			Handler:           handler,
 			Protocols:         &protocols,
 			ReadHeaderTimeout: cfg.Timeouts.Header,
@@ -60,6 +72,9 @@ func (l *listener) run() error {
 // close waits for running requests as long as ctx lasts and then cuts them off,
 // which is what the limit is for and no failure.
 func (l *listener) close(ctx context.Context) error {
+	defer l.cut()
+	closing := time.AfterFunc(silence, l.silent.close)
+	defer closing.Stop()
 	err := l.server.Shutdown(ctx)
 	if err == nil {
 		return nil
@@ -68,10 +83,46 @@ func (l *listener) close(ctx context.Context) error {
 		l.logger.Warn("requests that ran too long were cut off", "listener", l.name)
 		err = nil
 	}
+	l.cut()
 	if err = errors.Join(err, l.server.Close()); err != nil {
 		return fmt.Errorf("drain %s: %w", l.name, err)
 	}
 	return nil
+}
+
+// silence is how long a connection may be without a request once the program stops.
+// Shutdown itself would wait five seconds for it.
+const silence = 500 * time.Millisecond
+
+// silent are connections whose first request has not come yet.
+type silent struct {
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+}
+
+// connState is the hook of an http.Server.
+func (s *silent) connState(c net.Conn, state http.ConnState) {
+	proxy.ConnState(c, state)
+	if state == http.StateIdle {
+		_ = c.SetWriteDeadline(time.Time{}) // the last answer's must not outlive it
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == http.StateNew {
+		s.open[c] = struct{}{}
+		return
+	}
+	delete(s.open, c)
+}
+
+// close closes those that are silent now.
+func (s *silent) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		_ = c.Close() // nobody is left to tell
+	}
 }
 
 // untilSignal gives a context that ends at the first SIGTERM or interrupt. At

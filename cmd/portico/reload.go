@@ -5,9 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 )
 
 // stage serves the house that is current, and lets each house finish what it
@@ -82,10 +80,7 @@ func (s *stage) close() {
 
 // reloadOnHangup swaps the house at each SIGHUP for one of the configuration as
 // it reads now, and keeps the present one when that is not good. It ends with ctx.
-func reloadOnHangup(ctx context.Context, s *stage, again func() (*house, error), logger *slog.Logger) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+func reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, s *stage, again func() (*house, error), logger *slog.Logger) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
+	"time"
 
 	"portico/proxy"
 )
@@ -79,8 +83,11 @@ func (f *facade) serve(ctx context.Context) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	if f.reload != nil {
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups) // not before the end: while it stops, one more would kill the process
 		p.background.Go(func() {
-			reloadOnHangup(ctx, scene, func() (*house, error) { return f.rebuild(logger) }, logger)
+			reloadOnHangup(ctx, hangups, scene, func() (*house, error) { return f.rebuild(logger) }, logger)
 		})
 	}
 	logger.Info("listening", "clients", p.listeners[0].address(), "operators", p.listeners[1].address(),
@@ -127,8 +134,7 @@ func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
 		return nil, err
 	}
 	clients.socket = clientSocket(clients.socket, cfg, scene)
-	clients.server.ConnState = proxy.ConnState
-	operators, err := listen("operators", cfg.Admin.Listen, scene.back(), cfg, logger)
+	operators, err := listen("operators", cfg.Admin.Listen, proxy.Patient(scene.back(), operatorsPause(cfg)), cfg, logger)
 	if err != nil {
 		_ = clients.socket.Close()
 		return nil, err
@@ -141,6 +147,11 @@ func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
 		delay:     cfg.Timeouts.ShutdownDelay,
 		closers:   []func(){scene.close},
 	}, nil
+}
+
+// operatorsPause bounds the pauses of operators, who send little.
+func operatorsPause(cfg Config) proxy.ClientPause {
+	return proxy.ClientPause{Sending: min(cfg.Timeouts.Read, 5*time.Second), Taking: cfg.Timeouts.Write}
 }
 
 // address makes a URL of a listener for a person to click or type.

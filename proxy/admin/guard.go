@@ -9,20 +9,26 @@ import (
 	"strings"
 )
 
-// guard lets those in who show the token or a certificate, if they are asked for, and lets nobody change anything from a page of somebody else.
+// guard lets those in who show the token or a certificate, if they are asked for, and lets nobody change anything, or look
+// where nothing is asked for, from a page of somebody else.
 func (s *Server) guard(next http.Handler) http.Handler {
 	sameOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !s.knows(r):
 			w.Header().Set("Www-Authenticate", `Basic realm="Portico", charset="UTF-8"`)
+			if r.ContentLength != 0 {
+				w.Header().Set("Connection", "close") // or net/http would wait for the body
+			}
 			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener, or a client certificate where it takes them")
+		case s.open() && !localName(r.Host):
+			plain(w, http.StatusForbidden, "without a token this listener answers under an address or a name without dots only")
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			next.ServeHTTP(w, r)
 		case r.Method != http.MethodPost:
 			w.Header().Set("Allow", "GET, HEAD, POST")
 			plain(w, http.StatusMethodNotAllowed, "changes are made by POST")
-		case sameOrigin.Check(r) != nil || s.open() && !localName(r.Host):
+		case sameOrigin.Check(r) != nil:
 			plain(w, http.StatusForbidden, "changes are made from the pages of this listener, or by no browser at all")
 		default:
 			next.ServeHTTP(w, r)

@@ -1,9 +1,11 @@
 package admin_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -161,6 +163,9 @@ func TestChanges(t *testing.T) {
 		{base, "PUT", nil, 405},
 		{base, "DELETE", nil, 405},
 		{base, "GET", []string{"Sec-Fetch-Site", "cross-site"}, 200},
+		{base, "GET", []string{"Host", "evil.example:9080"}, 403},
+		{base, "HEAD", []string{"Host", "evil.example:9080"}, 403},
+		{guarded, "GET", []string{"Authorization", "Bearer secret", "Host", "portico.example.com"}, 200},
 		{guarded, "POST", nil, 401},
 		{guarded, "POST", []string{"Authorization", "Bearer secret", "Host", "portico.example.com"}, 200},
 		{guarded, "POST", []string{"Authorization", "Bearer secret", "Origin", "http://evil.example"}, 403},
@@ -170,6 +175,28 @@ func TestChanges(t *testing.T) {
 		if got != c.want || (changes > before) != (c.want == 200) {
 			t.Errorf("%s %v: %d, want %d", c.method, c.header, got, c.want)
 		}
+	}
+}
+
+// Who does not show the token is answered whether the body comes or not.
+func TestStrangersBodyIsNotWaitedFor(t *testing.T) {
+	_, base := open(t, admin.Options{Token: "secret"})
+	client, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(client, "POST /status HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized || !response.Close {
+		t.Errorf("%d, close %v", response.StatusCode, response.Close)
 	}
 }
 

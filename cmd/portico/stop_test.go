@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// While the program turns clients away, a SIGHUP that comes late changes nothing, least of all ends it at once.
+func TestHangupWhileTurningAway(t *testing.T) {
+	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
+		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: 2s}\n")
+	command := exec.Command(buildPortico(t), "serve", "--config", file)
+	output, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, hung := bufio.NewScanner(output), false
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), `"listening"`) {
+			if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+		if strings.Contains(lines.Text(), `"turning away"`) {
+			hung = true
+			if err := command.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := command.Wait(); err != nil || !hung {
+		t.Errorf("turned away: %v, ended with %v", hung, err)
+	}
+}
+
+// A connection on which nobody has asked anything is nothing to wait for.
+func TestSilentConnectionsAreClosed(t *testing.T) {
+	var log bytes.Buffer
+	l, err := listen("clients", "127.0.0.1:0", http.NotFoundHandler(), Default(), slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- l.run() }()
+	client, err := net.Dial("tcp", l.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if text := get404(t, "http://"+l.address()); text == "" { // connections are accepted in their order
+		t.Fatal("no answer")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the five seconds of Shutdown
+	defer cancel()
+	if err := l.close(ctx); err != nil || log.Len() != 0 {
+		t.Errorf("%v %s", err, &log)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// get404 asks for what is not there, on a connection of its own.
+func get404(t *testing.T, address string) string {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
