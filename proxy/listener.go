@@ -49,6 +49,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	boundUnsent(accepted)
 	return &conn{Conn: accepted, desks: l.desks, parting: l.parting}, nil
 }
 

@@ -41,16 +41,32 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
-func (w *recorder) Write(p []byte) (int, error) {
+const (
+	// mostUnsent is about how much of an answer may wait inside the system for a client to take it.
+	mostUnsent = 64 << 10
+	// onePiece is how much of an answer is written at a time.
+	onePiece = 32 << 10
+)
+
+// Write implements http.ResponseWriter. A long text goes in pieces, so that a client that takes them slowly gets the pause for
+// each.
+func (w *recorder) Write(p []byte) (done int, err error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 		w.body.leave()
 	}
-	w.extend()
-	n, err := w.ResponseWriter.Write(p)
-	w.bytes += int64(n)
-	return n, err
+	for {
+		w.extend()
+		piece := p[done:min(done+onePiece, len(p))]
+		if w.desk != nil {
+			piece = p
+		}
+		n, err := w.ResponseWriter.Write(piece)
+		w.bytes += int64(n)
+		if done += n; err != nil || done == len(p) {
+			return done, err
+		}
+	}
 }
 
 // extend gives the client another pause, or leaves it at the last one if that is hardly over. A writer without deadlines, as in a test, has no slow clients.

@@ -29,6 +29,7 @@ func (l secureListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	boundUnsent(accepted)
 	secure := tls.Server(accepted, l.config)
 	return &secureConn{conn: conn{Conn: secure, parting: l.parting}, secure: secure, patience: l.patience}, nil
 }

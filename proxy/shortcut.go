@@ -65,10 +65,25 @@ func (s *shortcut) answer(c *conn, text []byte) bool {
 	return done
 }
 
-// reply sends an answer of the short way. How it fails, the next read finds out.
+// reply sends an answer of the short way, a long one in pieces as recorder.Write does. How it fails, the next read finds out.
 func (c *conn) reply(answer []byte, pause time.Duration) {
+	late := min(extension, pause/4)
+	for len(answer) > largestPiece {
+		if !c.send(answer[:largestPiece], pause, late) {
+			return
+		}
+		answer = answer[largestPiece:]
+	}
+	c.send(answer, pause, late)
+}
+
+// largestPiece is more than nearly all answers of the short way, which go out in one write.
+const largestPiece = 2 * mostUnsent
+
+// send sends one piece, after moving the deadlines if that was longer ago than late.
+func (c *conn) send(piece []byte, pause, late time.Duration) bool {
 	now, idle := time.Now(), time.Duration(c.idle.Load())
-	if past := now.Sub(c.extended); past > extension || past > pause/4 || idle > 0 && past > idle/4 {
+	if past := now.Sub(c.extended); past > late || idle > 0 && past > idle/4 {
 		c.extended = now
 		_ = c.SetWriteDeadline(now.Add(pause))
 		if idle > 0 {
@@ -78,9 +93,11 @@ func (c *conn) reply(answer []byte, pause time.Duration) {
 	if c.closing.Load() { // whoever closes may have set its deadline before this one
 		_ = c.Conn.SetWriteDeadline(c.parting.moment())
 	}
-	if _, err := c.Conn.Write(answer); err != nil {
+	_, err := c.Conn.Write(piece)
+	if err != nil {
 		_ = c.Conn.Close()
 	}
+	return err == nil
 }
 
 // extension is how late a deadline may be moved: moving it for every answer costs more than the routing.
