@@ -244,3 +244,11 @@ func TestLongRefusalOfAPendingBody(t *testing.T) {
 	got := client.exchange(t, "POST /"+strings.Repeat("%01", 1000)+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na")
 	got.wantError(t, 404, "32614")
 }
+
+// What a refusal has waited for the body is no part of the time that the client has to take it.
+func TestRefusalOutlastsThePauseForItsBody(t *testing.T) {
+	options := proxy.Options{ClientPause: proxy.ClientPause{Sending: 500 * time.Millisecond, Taking: 500 * time.Millisecond}}
+	client := dial(t, serve(t, options))
+	got := client.exchange(t, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na")
+	got.wantError(t, 404, "32614")
+}

@@ -8,7 +8,7 @@ func Patient(next http.Handler, pause ClientPause) http.Handler {
 		watched := newRecorder(w, pause.Taking)
 		if r.Body != nil && r.Body != http.NoBody {
 			watched.body = &pausedBody{ReadCloser: r.Body, control: watched.control, pause: pause.Sending}
-			defer watched.body.leave()
+			defer watched.leave()
 			r.Body = watched.body
 		}
 		next.ServeHTTP(watched, r)

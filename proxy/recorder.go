@@ -35,7 +35,7 @@ func newRecorder(w http.ResponseWriter, pause time.Duration) *recorder {
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
-		w.body.leave()
+		w.leave()
 	}
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)
@@ -53,7 +53,7 @@ const (
 func (w *recorder) Write(p []byte) (done int, err error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
-		w.body.leave()
+		w.leave()
 	}
 	for {
 		w.extend()
@@ -67,6 +67,16 @@ func (w *recorder) Write(p []byte) (done int, err error) {
 			return done, err
 		}
 	}
+}
+
+// leave is for when nobody reads the body on. The answer waits for it, and its own pause begins thereafter.
+func (w *recorder) leave() {
+	if w.body == nil || w.body.ended.Load() {
+		return
+	}
+	w.body.leave()
+	w.extended = time.Now().Add(w.body.pause)
+	_ = w.control.SetWriteDeadline(w.extended.Add(w.pause))
 }
 
 // extend gives the client another pause, or leaves it at the last one if that is hardly over. A writer without deadlines, as in a test, has no slow clients.
@@ -117,7 +127,7 @@ func (b *pausedBody) Read(p []byte) (int, error) {
 // leave is for when nobody reads on: before an answer, and at the end. What little is left of the body, net/http reads and
 // throws away, and without a deadline it would wait for that without end.
 func (b *pausedBody) leave() {
-	if b != nil && !b.ended.Load() {
+	if !b.ended.Load() {
 		b.extend()
 	}
 }

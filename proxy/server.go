@@ -59,7 +59,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if (record.Reason == mapping.ReasonTooLarge || record.Reason == mapping.ReasonOverload) && r.Header.Get("Expect") == "" {
 				body.hearOut(s.options.Limits.Body)
 			}
-			body.leave()
+			recorder.leave()
 		}()
 		r.Body, recorder.body = body, body
 	}
