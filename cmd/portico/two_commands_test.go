@@ -117,7 +117,7 @@ func TestMigrateCommand(t *testing.T) {
 	p.commandWants(t, exitFailed, "says 409", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitOK, "Nothing would change", "migrate", "plan", moved)
 	one := rules("rules:\n  - {name: shop, product: 'WebShop, Inc', reads: new}\n  - {name: rest}\n")
-	p.commandWants(t, exitOK, `+ shop: reads new, writes old, product "WebShop, Inc"`, "migrate", "plan", one)
+	p.commandWants(t, exitOK, `+ shop: reads new, writes old-compare, product "WebShop, Inc"`, "migrate", "plan", one)
 	before := p.old.Requests()["flag_type.get"]
 	get(t, p.clients+webShop)
 	if p.new.Requests()["flag_type.get"] == 0 || p.old.Requests()["flag_type.get"] != before {
