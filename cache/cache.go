@@ -83,9 +83,9 @@ func open(
 	}
 	c.revalidate = newPacer(c.options.RevalidateEvery)
 	c.slots = make(chan struct{}, c.options.MaxFills)
-	c.keys = newKeys(c.options.Tracker)
+	c.keys = newKeys(c.options.Tracker, c.options.Address)
 	c.connect()
-	c.generation = newGenerations(c.remote, c.keys.generation(), c.keys.channel(), now)
+	c.generation = newGenerations(c.remote, c.keys.generation(), c.keys.channel(c.options.Redis.DB), now)
 	c.start()
 	return c, nil
 }

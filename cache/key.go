@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -39,15 +40,27 @@ type keys struct {
 	prefix  string
 }
 
-// newKeys makes keys for a tracker. The number is the version of the format.
-func newKeys(tracker string) keys {
-	return keys{tracker: tracker, prefix: "portico:1:{" + url.QueryEscape(tracker) + "}:"}
+// newKeys makes keys for a tracker. Who gives the name to another address never
+// meets the answers of the former one. The number is the version of the format.
+func newKeys(tracker, address string) keys {
+	name := url.QueryEscape(tracker)
+	if address != "" {
+		name += ":" + digest(address)[:addressDigits]
+	}
+	return keys{tracker: name, prefix: "portico:1:{" + name + "}:"}
 }
+
+// addressDigits is how much of the digest of an address stands in keys: enough to
+// tell the addresses apart that one name ever had.
+const addressDigits = 12
 
 func (k keys) generation() string { return k.prefix + "generation" }
 func (k keys) writes() string     { return k.prefix + "writes" }
 func (k keys) secret() string     { return k.prefix + "secret" }
-func (k keys) channel() string    { return k.prefix + "changes" }
+
+// channel is where changes are published. Keys belong to a database of the server,
+// channels to the whole server, so the number of the database is part of the name.
+func (k keys) channel(db int) string { return k.prefix + "changes:" + strconv.Itoa(db) }
 
 // plain is what the name of an answer in Redis is the digest of. It is kept
 // with the answer and compared on a hit.

@@ -28,6 +28,9 @@ const (
 type Options struct {
 	// Tracker is the name that keys carry, so that trackers can share a Redis.
 	Tracker string
+	// Address is where that tracker is and how it is spoken to. Keys carry a digest
+	// of it, so that answers stay with the tracker that gave them.
+	Address string
 	// Redis is where the shared level is.
 	Redis Redis
 	// Scope says who shares; see the constants.

@@ -184,14 +184,14 @@ func TestLongNamesAreNotKept(t *testing.T) {
 }
 
 func TestNamesDoNotRunIntoEachOther(t *testing.T) {
-	k, seen := newKeys("main"), map[string]bool{}
+	k, seen := newKeys("main", ""), map[string]bool{}
 	for _, pair := range [][2]string{{"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {"a|b", "c"}, {"\x02ab", "c"}} {
 		seen[k.plain(key{scope: scope{kind: kindAnonymous}, product: pair[0], component: pair[1]})] = true
 	}
 	if len(seen) != 6 {
 		t.Errorf("six pairs of names make %d keys", len(seen))
 	}
-	if a, b := newKeys("a}{b"), newKeys("a"); a.prefix == b.prefix || strings.Count(a.prefix, "{") != 1 {
+	if a, b := newKeys("a}{b", ""), newKeys("a", ""); a.prefix == b.prefix || strings.Count(a.prefix, "{") != 1 {
 		t.Errorf("prefixes %q and %q", a.prefix, b.prefix)
 	}
 }

@@ -121,7 +121,7 @@ func (s *subscription) open() *redis.PubSub {
 	if s.closed {
 		return nil
 	}
-	s.pubsub = s.cache.remote.client.Subscribe(s.cache.life, s.cache.keys.channel())
+	s.pubsub = s.cache.remote.client.Subscribe(s.cache.life, s.cache.generation.channel)
 	s.heard.Store(time.Now().UnixNano())
 	return s.pubsub
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
+	"strings"
 
 	"portico/cache"
 )
@@ -23,7 +26,7 @@ func (b *builder) cached(name string, t *trackerRooms) error {
 		return fmt.Errorf("cache: %w", err)
 	}
 	t.cache, err = cache.New(t.client, cache.Options{
-		Tracker: name, Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
+		Tracker: name, Address: cachedAddress(t.settings, t.base), Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
 		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
 		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
 		Logger: b.logger, Observer: cacheObserver(b.house.metrics),
@@ -33,6 +36,17 @@ func (b *builder) cached(name string, t *trackerRooms) error {
 	}
 	b.house.closing(func() { _ = t.cache.Close() })
 	return nil
+}
+
+// cachedAddress says which tracker answers are of, in one form for all replicas that
+// are given the same address. Credentials in it say nothing about that.
+func cachedAddress(settings TrackerConfig, base *url.URL) string {
+	port := base.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[base.Scheme]
+	}
+	at := net.JoinHostPort(strings.ToLower(base.Hostname()), port)
+	return base.Scheme + "://" + at + strings.TrimRight(base.Path, "/") + " " + settings.Dialect
 }
 
 // redisOptions turns the configuration of Redis into the cache's.
