@@ -59,7 +59,7 @@ func TestMessagesAreNoAuthority(t *testing.T) {
 	if a := mustAsk(t, c, withKey("k")); a.cache.Detail != detailRedis {
 		t.Errorf("after a message of nobody the answer says %+v", a.cache)
 	}
-	must(t, c.check(ctx))
+	must(t, c.common.check(ctx))
 	if after := s.client.Get(ctx, c.keys.generation()).Val(); after != before {
 		t.Errorf("generation %s followed %s without a change", after, before)
 	}

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -28,18 +27,23 @@ type Cache struct {
 	// nothing tells whether a failed write surely changed nothing; tests break it, too.
 	nothing func(err error) bool
 
+	// common is what a cache that follows this one goes on with; ends is whether it
+	// ends with this one. What is used of it often stands here as well.
+	common     *Common
+	ends       bool
 	keys       keys
 	remote     *remote
 	server     *embedded
 	generation *generations
-	local      *local
 	groups     *groupMemory
+	news       *subscription
+	// hasher has the secret; shared says that it is the one that all processes have.
+	hasher *atomic.Pointer[hasher]
+	shared *atomic.Bool
+
+	local      *local
 	revalidate *pacer
 	sick       sickness
-
-	hasher atomic.Pointer[hasher]
-	// shared says that the secret is the one that all processes have.
-	shared atomic.Bool
 
 	looks, fills singleflight.Group
 	slots        chan struct{}
@@ -51,13 +55,13 @@ type Cache struct {
 	mu     sync.Mutex
 	closed bool
 	work   sync.WaitGroup
-	news   *subscription
 }
 
 var _ upstream.Tracker = (*Cache)(nil)
 
 // New makes a cache before next. It does not fail because Redis is away: reads go
-// to the tracker until it is there. Close ends what it started.
+// to the tracker until it is there. Close ends what it started, and leaves
+// Options.Common alone.
 func New(next upstream.Tracker, options Options) (*Cache, error) {
 	return open(next, options, time.Now, func(stored, present string) bool { return stored == present })
 }
@@ -78,51 +82,33 @@ func open(
 	if c.local, err = newLocal(c.options.LocalTTL, c.options.LocalBytes); err != nil {
 		return nil, fmt.Errorf("making the local level: %w", err)
 	}
-	if c.groups, err = newGroupMemory(&c.options); err != nil {
-		return nil, fmt.Errorf("making the memory of groups: %w", err)
-	}
 	c.revalidate = newPacer(c.options.RevalidateEvery)
 	c.slots = make(chan struct{}, c.options.MaxFills)
-	c.keys = newKeys(c.options.Tracker, c.options.Address)
-	c.connect()
-	c.generation = newGenerations(c.remote, c.keys.generation(), c.keys.channel(c.options.Redis.DB), now)
-	c.start()
+	if c.common = c.options.Common; c.common == nil {
+		c.ends = true
+		if c.common, err = openCommon(c.options, now); err != nil {
+			return nil, err
+		}
+	}
+	c.use(c.common)
 	return c, nil
 }
 
-// connect makes the way to Redis, and the server itself when it is embedded.
-func (c *Cache) connect() {
-	o := &c.options
-	c.remote = &remote{timeout: o.Redis.Timeout, observe: o.Observer.Redis}
-	c.remote.breaker.changed = c.redisChanged
-	if o.Redis.Embedded() {
-		c.server = startEmbedded(o.Redis.EmbeddedBytes)
-		c.remote.client = o.Redis.client(c.server.dial)
-		return
+// use begins to use what caches have in common, and the operator's secret if there
+// is one.
+func (c *Cache) use(common *Common) {
+	c.keys, c.remote, c.server, c.generation = common.keys, common.remote, common.server, common.generation
+	c.groups, c.news, c.hasher, c.shared = common.groups, common.news, &common.hasher, &common.shared
+	if secret := c.options.Secret; len(secret) > 0 {
+		c.hasher, c.shared = &atomic.Pointer[hasher]{}, &atomic.Bool{}
+		c.hasher.Store(newHasher(secret))
+		c.shared.Store(true)
 	}
-	c.remote.client = o.Redis.client(nil)
-}
-
-// start begins what runs beside the requests, with a secret that is this
-// process's own until Redis has told the common one.
-func (c *Cache) start() {
-	secret := c.options.Secret
-	if len(secret) == 0 {
-		secret = make([]byte, 32)
-		rand.Read(secret)
-	}
-	c.hasher.Store(newHasher(secret))
-	c.shared.Store(len(c.options.Secret) > 0)
-	c.news = newSubscription(c)
-	if err := c.check(c.life); err != nil {
-		c.options.Logger.Warn("redis is not there; flag types come from the tracker until it is", "cause", err)
-	}
-	c.work.Go(c.watch)
-	c.work.Go(c.news.run)
+	common.join(&c.options)
 }
 
 // Close ends everything that the cache started. Afterwards it passes every call
-// on and remembers nothing.
+// on and remembers nothing. Changes still count for those who use the same Common.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	already := c.closed
@@ -135,17 +121,12 @@ func (c *Cache) Close() error {
 	if c.off() {
 		return nil
 	}
-	c.news.close()
 	c.work.Wait()
-	err := c.remote.client.Close()
-	if c.server != nil {
-		c.server.close()
-	}
-	c.groups.close()
 	c.revalidate.close()
 	c.local.close()
-	if err != nil {
-		return fmt.Errorf("closing the connections to redis: %w", err)
+	c.common.leave(&c.options)
+	if c.ends {
+		return c.common.Close()
 	}
 	return nil
 }
@@ -161,15 +142,6 @@ func (c *Cache) enter() bool {
 }
 
 func (c *Cache) off() bool { return c.options.Scope == ScopeOff }
-
-func (c *Cache) redisChanged(available bool) {
-	if available {
-		c.options.Logger.Info("redis is back")
-	} else {
-		c.options.Logger.Warn("redis does not answer; flag types come from the tracker")
-	}
-	c.options.Observer.RedisState(available)
-}
 
 // CreateFlagType implements upstream.Tracker.
 func (c *Cache) CreateFlagType(
@@ -251,7 +223,7 @@ func (c *Cache) Changed(ctx context.Context) error {
 	if c.off() {
 		return nil
 	}
-	err := c.generation.change(context.WithoutCancel(ctx))
+	err := c.common.change(context.WithoutCancel(ctx))
 	c.local.clear()
 	c.options.Observer.Change(err == nil)
 	if err != nil && !errors.Is(err, errAway) {

@@ -40,8 +40,8 @@ type generations struct {
 	changes, delivered uint64
 }
 
-func newGenerations(r *remote, key, channel string, now func() time.Time) *generations {
-	g := &generations{remote: r, key: key, channel: channel, now: now}
+func newGenerations(r *remote, k keys, db int, now func() time.Time) *generations {
+	g := &generations{remote: r, key: k.generation(), channel: k.channel(db), now: now}
 	g.current.Store(&token{})
 	return g
 }

@@ -18,9 +18,8 @@ const failedGroupsMemory = 5 * time.Second
 
 // groupMemory knows for a while which groups a credential is in.
 type groupMemory struct {
-	options *Options
-	cache   *otter.Cache[scope, remembered]
-	asking  singleflight.Group
+	cache  *otter.Cache[scope, remembered]
+	asking singleflight.Group
 }
 
 // remembered is the scope that a credential shares in, until a certain time.
@@ -29,33 +28,33 @@ type remembered struct {
 	until time.Time
 }
 
-func newGroupMemory(options *Options) (*groupMemory, error) {
+func newGroupMemory() (*groupMemory, error) {
 	cache, err := otter.New(&otter.Options[scope, remembered]{MaximumSize: 10_000})
-	return &groupMemory{options: options, cache: cache}, err
+	return &groupMemory{cache: cache}, err
 }
 
 // scope gives what the caller shares in. Whose groups are not known shares with
 // nobody: the tracker will say what it thinks of the credential.
-func (m *groupMemory) scope(ctx context.Context, h *hasher, caller *upstream.Caller, own scope) scope {
+func (m *groupMemory) scope(ctx context.Context, o *Options, h *hasher, caller *upstream.Caller, own scope) scope {
 	if known, ok := m.cache.GetIfPresent(own); ok && time.Now().Before(known.until) {
 		return known.scope
 	}
-	return m.learn(ctx, h, *caller, own)
+	return m.learn(ctx, o, h, *caller, own)
 }
 
 // learn asks for the groups of a caller, once for all who wait for them.
-func (m *groupMemory) learn(ctx context.Context, h *hasher, caller upstream.Caller, own scope) scope {
+func (m *groupMemory) learn(ctx context.Context, o *Options, h *hasher, caller upstream.Caller, own scope) scope {
 	now := time.Now()
 	results := m.asking.DoChan(own.String(), func() (any, error) {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.FillTimeout)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.FillTimeout)
 		defer cancel()
-		names, err := m.options.Groups(limited, caller)
+		names, err := o.Groups(limited, caller)
 		if err != nil {
 			m.cache.Set(own, remembered{own, time.Now().Add(failedGroupsMemory)})
 			return own, nil
 		}
 		shared := h.groups(distinct(names))
-		m.cache.Set(own, remembered{shared, now.Add(m.options.GroupsTTL)})
+		m.cache.Set(own, remembered{shared, now.Add(o.GroupsTTL)})
 		return shared, nil
 	})
 	select {

@@ -33,6 +33,9 @@ type Options struct {
 	Address string
 	// Redis is where the shared level is.
 	Redis Redis
+	// Common is what the cache before this one went on with, and must fit; nil
+	// means something of its own.
+	Common *Common
 	// Scope says who shares; see the constants.
 	Scope Scope
 	// Groups tells which groups a caller is in, asked with the caller's own

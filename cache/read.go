@@ -106,7 +106,7 @@ func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope)
 	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
 		return own
 	}
-	return c.groups.scope(ctx, c.hasher.Load(), caller, own)
+	return c.groups.scope(ctx, &c.options, c.hasher.Load(), caller, own)
 }
 
 // consult goes on where the local level has no answer.

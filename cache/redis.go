@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,21 @@ func (r Redis) GoString() string { return r.String() }
 
 // Embedded tells whether the server runs inside this process.
 func (r Redis) Embedded() bool { return len(r.Addrs) == 0 }
+
+// same tells whether two of them lead to the same server in the same way.
+func (r Redis) same(other Redis) bool {
+	secured := sameTLS(r.TLS, other.TLS)
+	r.TLS, other.TLS = nil, nil
+	return secured && reflect.DeepEqual(r, other)
+}
+
+func sameTLS(a, b *tls.Config) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.ServerName == b.ServerName && a.MinVersion == b.MinVersion && a.InsecureSkipVerify == b.InsecureSkipVerify &&
+		a.RootCAs.Equal(b.RootCAs) && reflect.DeepEqual(a.Certificates, b.Certificates)
+}
 
 func (r Redis) withDefaults() Redis {
 	setDefault(&r.Timeout, 50*time.Millisecond)

@@ -19,36 +19,36 @@ const (
 
 // watch keeps an eye on Redis beside the requests: it notices that Redis is back,
 // delivers changes, and finds out when Redis lost or forgot something.
-func (c *Cache) watch() {
+func (k *Common) watch() {
 	beat := calmBeat
-	for pause(c.life, beat) {
+	for pause(k.life, beat) {
 		beat = calmBeat
-		if err := c.check(c.life); err != nil || c.generation.undelivered() {
+		if err := k.check(k.life); err != nil || k.generation.undelivered() {
 			beat = alarmBeat
 		}
-		c.news.ping(c.life)
+		k.news.ping(k.life)
 	}
 }
 
 // check looks whether Redis works and is as it was left.
-func (c *Cache) check(ctx context.Context) error {
+func (k *Common) check(ctx context.Context) error {
 	var values []any
-	err := c.remote.probe(ctx, "check", func(ctx context.Context) (err error) {
-		values, err = c.remote.client.MGet(ctx, c.keys.generation(), c.keys.secret()).Result()
+	err := k.remote.probe(ctx, "check", func(ctx context.Context) (err error) {
+		values, err = k.remote.client.MGet(ctx, k.keys.generation(), k.keys.secret()).Result()
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := c.agree(ctx, values[1]); err != nil {
+	if err := k.agree(ctx, values[1]); err != nil {
 		return err
 	}
-	if err := c.generation.deliver(ctx); err != nil {
+	if err := k.generation.deliver(ctx); err != nil {
 		return err
 	}
 	if text, there := values[0].(string); there {
-		if _, err := c.generation.accept(text); errors.Is(err, errRolledBack) {
-			return c.generation.repair(ctx)
+		if _, err := k.generation.accept(text); errors.Is(err, errRolledBack) {
+			return k.generation.repair(ctx)
 		}
 	}
 	return nil
@@ -56,15 +56,15 @@ func (c *Cache) check(ctx context.Context) error {
 
 // agree finds the secret that all processes share, and makes it known if none is.
 // Without one nothing is stored, as nobody else could read it.
-func (c *Cache) agree(ctx context.Context, value any) error {
-	if len(c.options.Secret) > 0 {
+func (k *Common) agree(ctx context.Context, value any) error {
+	if !k.wanted.Load() {
 		return nil
 	}
 	text, there := value.(string)
 	if !there {
 		var err error
-		own := hex.EncodeToString([]byte(c.hasher.Load().secret))
-		if text, err = c.remote.settle(ctx, c.keys.secret(), own, 0); err != nil {
+		own := hex.EncodeToString([]byte(k.hasher.Load().secret))
+		if text, err = k.remote.settle(ctx, k.keys.secret(), own, 0); err != nil {
 			return err
 		}
 	}
@@ -72,17 +72,17 @@ func (c *Cache) agree(ctx context.Context, value any) error {
 	if err != nil || len(secret) < 16 {
 		return errors.New("what redis holds as the common secret is none")
 	}
-	if c.hasher.Load().secret != string(secret) {
-		c.hasher.Store(newHasher(secret))
+	if k.hasher.Load().secret != string(secret) {
+		k.hasher.Store(newHasher(secret))
 	}
-	c.shared.Store(true)
+	k.shared.Store(true)
 	return nil
 }
 
 // subscription hears of the changes that other processes make.
 type subscription struct {
-	cache *Cache
-	up    atomic.Bool
+	common *Common
+	up     atomic.Bool
 	// heard is when the server last said anything.
 	heard atomic.Int64
 
@@ -95,9 +95,9 @@ type subscription struct {
 // its pings, before it is made anew.
 const silence = 5 * time.Second
 
-func newSubscription(c *Cache) *subscription { return &subscription{cache: c} }
+func newSubscription(k *Common) *subscription { return &subscription{common: k} }
 
-// run listens until the cache is closed. Whenever it begins to listen again, what
+// run listens until it is closed. Whenever it begins to listen again, what
 // is in the local level may be out of date.
 func (s *subscription) run() {
 	for {
@@ -107,21 +107,21 @@ func (s *subscription) run() {
 		}
 		s.listen(pubsub)
 		if s.up.Swap(false) {
-			s.cache.generation.forget()
+			s.common.generation.forget()
 		}
 		s.hangUp()
-		pause(s.cache.life, alarmBeat)
+		pause(s.common.life, alarmBeat)
 	}
 }
 
-// open gives nil when the cache is closed.
+// open gives nil when it is closed.
 func (s *subscription) open() *redis.PubSub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil
 	}
-	s.pubsub = s.cache.remote.client.Subscribe(s.cache.life, s.cache.generation.channel)
+	s.pubsub = s.common.remote.client.Subscribe(s.common.life, s.common.generation.channel)
 	s.heard.Store(time.Now().UnixNano())
 	return s.pubsub
 }
@@ -129,17 +129,17 @@ func (s *subscription) open() *redis.PubSub {
 // listen ends with the connection.
 func (s *subscription) listen(pubsub *redis.PubSub) {
 	for {
-		message, err := pubsub.Receive(s.cache.life)
+		message, err := pubsub.Receive(s.common.life)
 		if err != nil {
 			return
 		}
 		s.heard.Store(time.Now().UnixNano())
 		switch m := message.(type) {
 		case *redis.Subscription:
-			s.cache.generation.forget()
+			s.common.generation.forget()
 			s.up.Store(true)
 		case *redis.Message:
-			s.cache.generation.heard(m.Payload)
+			s.common.generation.heard(m.Payload)
 		}
 	}
 }

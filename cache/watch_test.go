@@ -107,7 +107,7 @@ func TestSlowClockComesAfterAFastOne(t *testing.T) {
 // does not make up for a change that Redis was not told of.
 func TestForeignGenerationDuringAnUndeliveredChange(t *testing.T) {
 	s := startServer(t)
-	g := newGenerations(openCache(t, &fakeTracker{}, on(s)).remote, "unused", "unused", time.Now)
+	g := newGenerations(openCache(t, &fakeTracker{}, on(s)).remote, newKeys("unused", ""), 0, time.Now)
 	g.raise()
 	foreign := newToken(g.present().at, time.Now().Add(time.Hour))
 	if _, err := g.accept(foreign.text); err == nil {
@@ -130,7 +130,7 @@ func TestLostSecretIsPutBack(t *testing.T) {
 		return c.hasher.Load().secret == strings.Repeat("\xab", 32)
 	})
 	must(t, s.client.Set(ctx, c.keys.secret(), "short", 0).Err())
-	if err := c.check(ctx); err == nil {
+	if err := c.common.check(ctx); err == nil {
 		t.Error("a bad secret is taken")
 	}
 }

@@ -25,13 +25,19 @@ func (b *builder) cached(name string, t *trackerRooms) error {
 	if err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
-	t.cache, err = cache.New(t.client, cache.Options{
+	options := cache.Options{
 		Tracker: name, Address: cachedAddress(t.settings, t.base), Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
 		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
 		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
 		Logger: b.logger, Observer: cacheObserver(b.house.metrics),
-	})
+	}
+	use, err := b.lasting.common(options)
 	if err != nil {
+		return err
+	}
+	b.house.closing(func() { b.lasting.leave(use, b.logger) })
+	options.Common = use.Common
+	if t.cache, err = cache.New(t.client, options); err != nil {
 		return err
 	}
 	b.house.closing(func() { _ = t.cache.Close() })

@@ -23,6 +23,9 @@ type lasting struct {
 	mu sync.Mutex
 	// stores are those in use, by where they are.
 	stores map[string]*openStore
+	// commons are what caches have in common, once for each that uses it, the
+	// latest last.
+	commons []*commonUse
 }
 
 // openStore is a store with the number of houses that use it.
