@@ -203,14 +203,14 @@ func (c *Cache) UpdateAttachments(
 // Who showed no credential cannot write. Only when such a write was not plainly
 // refused does it count, or anybody could empty the cache at will.
 func (c *Cache) write(ctx context.Context, caller upstream.Caller, call func() error) (err error) {
-	mark, changed := int64(0), true
-	defer func() { c.ended(ctx, mark, changed) }()
+	mark, did := int64(0), inDoubt
+	defer func() { c.ended(ctx, mark, did) }()
 	anonymous := caller.Anonymous()
 	if !anonymous {
 		mark = c.announce(ctx)
 	}
 	err = call()
-	changed = err == nil || !c.nothing(err) && !(anonymous && isRefusal(err))
+	did = c.effect(err, anonymous)
 	return err
 }
 
@@ -219,11 +219,15 @@ func (c *Cache) write(ctx context.Context, caller upstream.Caller, call func() e
 // after a flag type write that does not come through this Tracker. An error says
 // that Redis could not be told yet; the cache keeps trying, and until then this
 // process believes nothing in Redis.
-func (c *Cache) Changed(ctx context.Context) error {
+func (c *Cache) Changed(ctx context.Context) error { return c.change(ctx, 0) }
+
+// change does what Changed says. What is read for as long as doubt lasts is not
+// kept for long.
+func (c *Cache) change(ctx context.Context, doubt time.Duration) error {
 	if c.off() {
 		return nil
 	}
-	err := c.common.change(context.WithoutCancel(ctx))
+	err := c.common.change(context.WithoutCancel(ctx), doubt)
 	c.local.clear()
 	c.options.Observer.Change(err == nil)
 	if err != nil && !errors.Is(err, errAway) {

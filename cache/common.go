@@ -92,18 +92,19 @@ func (k *Common) Hand(to *Common) {
 	k.heir = to
 	k.mu.Unlock()
 	if to != nil && k.generation.undelivered() {
-		to.generation.raise()
+		to.generation.raise(k.generation.doubtful())
 	}
 }
 
-// change begins a new generation, here and for whoever takes over.
-func (k *Common) change(ctx context.Context) error {
-	err := k.generation.change(ctx)
+// change begins a new generation, here and for whoever takes over. The tracker may
+// still carry the change out for as long as doubt lasts.
+func (k *Common) change(ctx context.Context, doubt time.Duration) error {
+	err := k.generation.change(ctx, doubt)
 	k.mu.Lock()
 	heir := k.heir
 	k.mu.Unlock()
 	if heir != nil {
-		_ = heir.generation.change(ctx) // which delivers it later when it could not now
+		_ = heir.generation.change(ctx, doubt) // which delivers it later when it could not now
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func TestPendingChangeIsHandedOn(t *testing.T) {
 		return strings.Contains(mustAsk(t, other, withKey("k")).text, f.now())
 	})
 	f.version.Add(1)
-	_ = former.change(context.Background()) // which cannot say so itself
+	_ = former.change(context.Background(), 0) // which cannot say so itself
 	if a := mustAsk(t, other, withKey("k")); !strings.Contains(a.text, f.now()) {
 		t.Errorf("after a change in the former one the read gives %s, %+v", a.text, a.cache)
 	}

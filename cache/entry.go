@@ -22,6 +22,9 @@ type entry struct {
 	filled time.Time
 	// soft is how long after filled the answer is fresh.
 	soft time.Duration
+	// brief says that a write may have been carried out since, whose outcome was
+	// unknown when the tracker was asked.
+	brief bool
 	// took is how long the tracker needed.
 	took time.Duration
 	etag string
@@ -29,6 +32,10 @@ type entry struct {
 	// refusal is "no such component", which has no text.
 	refusal *mapping.Error
 }
+
+// briefLife is how long an answer is fresh while a write may still be carried out:
+// long enough to keep a crowd from the tracker.
+const briefLife = time.Second
 
 // freshness is what an answer is good for.
 type freshness int
@@ -50,7 +57,7 @@ func (e *entry) state(now time.Time, o *Options) freshness {
 		return fresh
 	case e.refusal != nil:
 		return dead
-	case over < o.StaleWhileRevalidate:
+	case over < o.StaleWhileRevalidate && !e.brief:
 		return revalidating
 	case over < o.StaleIfError:
 		return emergency
@@ -87,7 +94,7 @@ func (e *entry) refreshTimeout(longest time.Duration) time.Duration {
 }
 
 // formatMark begins every value in Redis.
-const formatMark = "PF1"
+const formatMark = "PF2"
 
 var errFormat = errors.New("a value in redis is not in the format of this version")
 
@@ -99,13 +106,17 @@ func (e *entry) encode() []byte {
 	if refusal == nil {
 		refusal = &mapping.Error{}
 	}
+	brief := int64(0)
+	if e.brief {
+		brief = 1
+	}
 	out := make([]byte, 0, len(e.text)+len(e.plain)+256)
 	out = append(out, formatMark...)
 	for _, text := range []string{e.stamp, e.plain, e.etag, refusal.Message, refusal.Documentation} {
 		out = appendPart(out, text)
 	}
 	for _, n := range []int64{
-		e.filled.UnixMilli(), int64(e.soft), int64(e.took), int64(refusal.Code), int64(refusal.Status),
+		e.filled.UnixMilli(), int64(e.soft), int64(e.took), brief, int64(refusal.Code), int64(refusal.Status),
 	} {
 		out = binary.AppendUvarint(out, uint64(n))
 	}
@@ -131,6 +142,7 @@ func decodeEntry(value string) (*entry, error) {
 	}
 	e.filled = time.UnixMilli(int64(in.number()))
 	e.soft, e.took = time.Duration(in.number()), time.Duration(in.number())
+	e.brief = in.number() == 1
 	refusal.Code, refusal.Status = int(in.number()), int(in.number())
 	e.text = in.part()
 	if in.bad || len(in.left) > 0 {

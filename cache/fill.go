@@ -244,6 +244,9 @@ func badAnswer() error {
 
 // keep stores an entry, which nobody else has seen yet, in both levels.
 func (c *Cache) keep(ctx context.Context, r *read, found look, out *filled) *filled {
+	if found.doubt {
+		out.entry.brief, out.entry.soft = true, min(out.entry.soft, briefLife)
+	}
 	// What became old meanwhile would only take the place of something newer.
 	ctx, cancel := c.remote.brief(ctx, 2)
 	defer cancel()

@@ -26,9 +26,10 @@ var (
 // hears of it. While Redis has not heard of a change of this process, nothing in
 // Redis is believed.
 type generations struct {
-	remote  *remote
-	key     string
-	channel string
+	remote   *remote
+	key      string
+	doubtKey string
+	channel  string
 	now     func() time.Time
 
 	current atomic.Pointer[token]
@@ -38,10 +39,12 @@ type generations struct {
 	mu                 sync.Mutex // guards what follows and writing current
 	turns              uint64
 	changes, delivered uint64
+	// doubt is until when a write through this process may still be carried out.
+	doubt time.Time
 }
 
 func newGenerations(r *remote, k keys, db int, now func() time.Time) *generations {
-	g := &generations{remote: r, key: k.generation(), channel: k.channel(db), now: now}
+	g := &generations{remote: r, key: k.generation(), doubtKey: k.doubt(), channel: k.channel(db), now: now}
 	g.current.Store(&token{})
 	return g
 }
@@ -64,12 +67,24 @@ func (g *generations) forget() {
 	g.set(*g.present())
 }
 
-// raise begins a new generation because of a change by this process.
-func (g *generations) raise() {
+// raise begins a new generation because of a change by this process. The tracker may
+// still carry it out for as long as doubt lasts; who sees the new generation knows.
+func (g *generations) raise(doubt time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if end := g.now().Add(doubt); doubt > 0 && end.After(g.doubt) {
+		g.doubt = end
+	}
 	g.changes++
 	g.set(newToken(g.present().at, g.now()))
+}
+
+// doubtful is how long a write through this process may still be carried out; it is
+// not positive when none may.
+func (g *generations) doubtful() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.doubt.Sub(g.now())
 }
 
 // undelivered tells whether Redis has not heard of a change of this process.
@@ -81,8 +96,8 @@ func (g *generations) undelivered() bool {
 
 // change begins a new generation and tells Redis. When that fails, deliver has
 // to be called again until it succeeds.
-func (g *generations) change(ctx context.Context) error {
-	g.raise()
+func (g *generations) change(ctx context.Context, doubt time.Duration) error {
+	g.raise(doubt)
 	return g.deliver(ctx)
 }
 
@@ -135,10 +150,28 @@ func (g *generations) prepare() (upTo uint64, fresh *token, needed bool) {
 	return g.changes, g.set(newToken(g.present().at, g.now())), true
 }
 
+// warn tells all processes of a write that may still be carried out.
+func (g *generations) warn(ctx context.Context) error {
+	left := g.doubtful()
+	if left < time.Millisecond {
+		return nil
+	}
+	err := g.remote.do(ctx, "doubt", func(ctx context.Context) error {
+		return g.remote.client.Set(ctx, g.doubtKey, "1", left).Err()
+	})
+	if redis.IsOOMError(err) {
+		return nil // what has no room for that has none for answers
+	}
+	return err
+}
+
 // send replaces the generation in Redis and gives the one from before. GETSET is
 // understood by every version. A Redis without memory still deletes, and without
 // a generation nobody believes anything.
 func (g *generations) send(ctx context.Context, text string) (before string, err error) {
+	if err := g.warn(ctx); err != nil {
+		return "", err
+	}
 	err = g.remote.do(ctx, "change", func(ctx context.Context) (err error) {
 		before, err = g.remote.client.GetSet(ctx, g.key, text).Result()
 		return err

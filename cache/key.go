@@ -58,6 +58,9 @@ func (k keys) generation() string { return k.prefix + "generation" }
 func (k keys) writes() string     { return k.prefix + "writes" }
 func (k keys) secret() string     { return k.prefix + "secret" }
 
+// doubt is there while a write may still be carried out whose outcome is unknown.
+func (k keys) doubt() string { return k.prefix + "doubt" }
+
 // channel is where changes are published. Keys belong to a database of the server,
 // channels to the whole server, so the number of the database is part of the name.
 func (k keys) channel(db int) string { return k.prefix + "changes:" + strconv.Itoa(db) }

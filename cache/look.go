@@ -28,6 +28,8 @@ type look struct {
 	seen    *token
 	checked time.Time
 	plain   string
+	// doubt says that a write may still be carried out whose outcome is unknown.
+	doubt bool
 	// why says why there is no entry.
 	why string
 }
@@ -53,6 +55,7 @@ func (c *Cache) lookNow(ctx context.Context, plain, product string) look {
 	ctx, cancel := c.remote.brief(ctx, 2)
 	defer cancel()
 	l := look{plain: plain, checked: c.now(), seen: c.generation.present()}
+	l.doubt = c.generation.doubtful() > 0 // after looking which generation it is
 	if !c.shared.Load() || !c.remote.breaker.allows() || !c.enter() {
 		l.why = detailAway
 		return l
@@ -97,7 +100,8 @@ func (c *Cache) believe(ctx context.Context, l *look, product string) (value str
 	if err := c.generation.tryDeliver(ctx); err != nil {
 		return "", err
 	}
-	values, err := c.remote.texts(ctx, c.keys.value(l.plain), c.keys.generation(), c.keys.product(product), c.keys.writes())
+	values, err := c.remote.texts(ctx,
+		c.keys.value(l.plain), c.keys.generation(), c.keys.product(product), c.keys.writes(), c.keys.doubt())
 	if err != nil {
 		return "", err
 	}
@@ -107,6 +111,7 @@ func (c *Cache) believe(ctx context.Context, l *look, product string) (value str
 	}
 	value, _ = values[0].(string)
 	lot, _ := values[2].(string)
+	l.doubt = l.doubt || values[4] != nil || c.generation.doubtful() > 0
 	l.seen, l.stamp = seen, stamp{seen.text, lot, marks(values[3])}
 	return value, nil
 }

@@ -70,6 +70,9 @@ type Options struct {
 
 	// FillTimeout bounds one call of the tracker for the cache; 0 means 30s.
 	FillTimeout time.Duration
+	// Doubt is how long after a write whose outcome is unknown the tracker may still
+	// carry it out; 0 means four times FillTimeout, at least 1m.
+	Doubt time.Duration
 	// MaxFills bounds how many such calls are under way; 0 means 256.
 	MaxFills int
 	// Lease is how long other processes leave a fill to one; 0 means 1s.
@@ -118,6 +121,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.NegativeTTL, 5*time.Second)
 	setDefault(&o.LocalBytes, 64<<20)
 	setDefault(&o.FillTimeout, 30*time.Second)
+	setDefault(&o.Doubt, max(time.Minute, 4*o.FillTimeout))
 	setDefault(&o.MaxFills, 256)
 	setDefault(&o.Lease, time.Second)
 	setDefault(&o.RevalidateEvery, time.Second)

@@ -122,7 +122,7 @@ func (*holdReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func (h *holdReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		err := next(ctx, command)
-		if command.Name() == "mget" && len(command.Args()) == 5 {
+		if command.Name() == "mget" && len(command.Args()) == 6 {
 			if h.taken.CompareAndSwap(false, true) {
 				close(h.held)
 				<-h.give

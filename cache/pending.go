@@ -43,13 +43,44 @@ func (c *Cache) announce(ctx context.Context) (mark int64) {
 	return mark
 }
 
+// effect is what a write did to the tracker's flag types.
+type effect int
+
+const (
+	// inDoubt: nobody knows what it did, or whether it is still going to.
+	inDoubt effect = iota
+	// perhaps: it may have changed something, and is over.
+	perhaps
+	// none: it surely did nothing.
+	none
+)
+
+// effect judges a write by its error. One that the tracker answered is over. One
+// whose answer was lost may be carried out later.
+func (c *Cache) effect(err error, anonymous bool) effect {
+	var e *mapping.Error
+	switch {
+	case err == nil:
+		return perhaps
+	case c.nothing(err) || anonymous && isRefusal(err):
+		return none
+	case isRefusal(err) || errors.As(err, &e) && e.FromTracker() && !e.Unknown:
+		return perhaps
+	}
+	return inDoubt
+}
+
 // ended follows a write. The mark goes when the write surely did nothing, or when
 // Redis knows of the new generation, which says all that the mark did.
-func (c *Cache) ended(ctx context.Context, mark int64, changed bool) {
-	if changed && c.Changed(ctx) != nil {
-		return
+func (c *Cache) ended(ctx context.Context, mark int64, did effect) {
+	var err error
+	switch did {
+	case inDoubt:
+		err = c.change(ctx, c.options.Doubt)
+	case perhaps:
+		err = c.change(ctx, 0)
 	}
-	if mark != 0 {
+	if err == nil && mark != 0 {
 		_ = c.add(ctx, -mark)
 	}
 }

@@ -108,7 +108,7 @@ func TestSlowClockComesAfterAFastOne(t *testing.T) {
 func TestForeignGenerationDuringAnUndeliveredChange(t *testing.T) {
 	s := startServer(t)
 	g := newGenerations(openCache(t, &fakeTracker{}, on(s)).remote, newKeys("unused", ""), 0, time.Now)
-	g.raise()
+	g.raise(0)
 	foreign := newToken(g.present().at, time.Now().Add(time.Hour))
 	if _, err := g.accept(foreign.text); err == nil {
 		t.Error("it is believed")

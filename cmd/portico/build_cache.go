@@ -29,7 +29,8 @@ func (b *builder) cached(name string, t *trackerRooms) error {
 		Tracker: name, Address: cachedAddress(t.settings, t.base), Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
 		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
 		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
-		Logger: b.logger, Observer: cacheObserver(b.house.metrics),
+		FillTimeout: t.settings.Timeout + b.cfg.Limits.QueueWait,
+		Logger:      b.logger, Observer: cacheObserver(b.house.metrics),
 	}
 	use, err := b.lasting.common(options)
 	if err != nil {

@@ -1,0 +1,83 @@
+package cache
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lasting makes answers live long, in all ways that there are.
+func lasting(o Options) Options {
+	o.TTL, o.LocalTTL, o.StaleWhileRevalidate, o.StaleIfError = time.Hour, time.Hour, time.Hour, time.Hour
+	return patient(o)
+}
+
+// TestWriteThatIsCarriedOutLater: its answer was lost, and the tracker shows the old
+// text for a while. That is not kept for longer than a moment, in no process.
+func TestWriteThatIsCarriedOutLater(t *testing.T) {
+	s, f, clock := startServer(t), &fakeTracker{}, &clock{}
+	options := lasting(on(s))
+	c, other := settled(t, openAt(t, f, options, clock.now)), settled(t, openAt(t, f, options, clock.now))
+	f.write = func() error { return errLost }
+	if failing(c, "k") == nil {
+		t.Fatal("the write did not fail")
+	}
+	for _, each := range []*Cache{c, other} {
+		mustAsk(t, each, withKey("k"))
+		if a := mustAsk(t, each, withKey("k")); !a.cache.Hit {
+			t.Errorf("nothing is kept for a moment: %+v", a.cache)
+		}
+	}
+	f.version.Add(1)
+	clock.forward(briefLife + time.Millisecond)
+	for _, each := range []*Cache{c, other} {
+		if a := mustAsk(t, each, withKey("k")); !strings.Contains(a.text, f.now()) {
+			t.Errorf("after the write was carried out the read gives %s, %+v", a.text, a.cache)
+		}
+	}
+	f.scripted(always(errRefused))
+	clock.forward(time.Minute / 2)
+	if a := mustAsk(t, other, withKey("k")); !a.cache.Stale || a.cache.Detail != detailIfError {
+		t.Errorf("while the tracker is away the answer says %+v", a.cache)
+	}
+}
+
+// TestDoubtEnds: when the write cannot be carried out any more, answers live as
+// long as ever.
+func TestDoubtEnds(t *testing.T) {
+	s, f, clock := startServer(t), &fakeTracker{}, &clock{}
+	options := lasting(on(s))
+	options.FillTimeout = time.Minute
+	c := openAt(t, f, options, clock.now)
+	f.write = func() error { return errLost }
+	_ = failing(c, "k")
+	left := s.client.PTTL(context.Background(), c.keys.doubt()).Val()
+	if left <= 3*time.Minute || left > 4*time.Minute {
+		t.Errorf("the doubt is known for %s", left)
+	}
+	clock.forward(4 * time.Minute)
+	must(t, s.client.Del(context.Background(), c.keys.doubt()).Err())
+	if a := mustAsk(t, c, withKey("k")); a.cache.TTL < time.Minute {
+		t.Errorf("the answer says %+v", a.cache)
+	}
+}
+
+// TestDoubtWithoutRedis: the process that wrote knows by itself, and Redis hears of
+// it with the change.
+func TestDoubtWithoutRedis(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	options := lasting(on(s))
+	options.Redis.Timeout = 0
+	c := settled(t, openCache(t, f, options))
+	s.kill()
+	f.write = func() error { return errLost }
+	_ = failing(c, "k")
+	if a := mustAsk(t, c, withKey("k")); a.cache.TTL > briefLife {
+		t.Errorf("the answer says %+v", a.cache)
+	}
+	s.start()
+	eventually(t, "redis knows", func() bool {
+		return s.client.PTTL(context.Background(), c.keys.doubt()).Val() > 0
+	})
+}
