@@ -30,7 +30,7 @@ type generations struct {
 	key      string
 	doubtKey string
 	channel  string
-	now     func() time.Time
+	now      func() time.Time
 
 	current atomic.Pointer[token]
 	// sending is held while a change is on its way to Redis.

@@ -119,6 +119,20 @@ func TestEverythingInRedisEnds(t *testing.T) {
 	}
 }
 
+// TestAProductThatIsReadStaysTogether: what its answers hang on lives on with each
+// that is stored, and not until a fixed time.
+func TestAProductThatIsReadStaysTogether(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	c := openCache(t, f, patient(on(s)))
+	mustAsk(t, c, withKey("k"))
+	lot := c.keys.product("P")
+	must(t, s.client.PExpire(ctx, lot, time.Minute).Err())
+	mustAsk(t, c, withKey("another"))
+	if left := s.client.PTTL(ctx, lot).Val(); left < c.lotLife()-time.Minute {
+		t.Errorf("after an answer was stored the product ends in %s", left)
+	}
+}
+
 func TestEmbeddedServerMakesRoom(t *testing.T) {
 	f := &fakeTracker{}
 	options := Options{}

@@ -171,6 +171,7 @@ func (c *Cache) store(ctx context.Context, r *read, found look, e *entry) bool {
 			pipe.ZRemRangeByScore(ctx, index, "-inf", strconv.FormatInt(c.now().UnixMilli(), 10))
 			pipe.ZRemRangeByRank(ctx, index, 0, -maxIndexed-1)
 			pipe.PExpire(ctx, index, c.lotLife())
+			pipe.PExpire(ctx, c.keys.product(r.request.Product), c.lotLife())
 		}
 		if _, err := pipe.Exec(ctx); set.Err() != nil {
 			return err

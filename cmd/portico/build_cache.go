@@ -13,24 +13,12 @@ import (
 // cached puts a cache before a tracker's client, unless it is off. Each tracker
 // has its own, so that no answer of one is ever given for the other's.
 func (b *builder) cached(name string, t *trackerRooms) error {
-	settings := b.cfg.Cache
-	if settings.Scope == string(cache.ScopeOff) {
+	if b.cfg.Cache.Scope == string(cache.ScopeOff) {
 		return nil
 	}
-	secret, err := settings.Secret(b.lookup)
+	options, err := b.cacheOptions(name, t)
 	if err != nil {
-		return fmt.Errorf("cache secret: %w", err)
-	}
-	redis, err := redisOptions(&settings.Redis, b.lookup)
-	if err != nil {
-		return fmt.Errorf("cache: %w", err)
-	}
-	options := cache.Options{
-		Tracker: name, Address: cachedAddress(t.settings, t.base), Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
-		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
-		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
-		FillTimeout: t.settings.Timeout + b.cfg.Limits.QueueWait,
-		Logger:      b.logger, Observer: cacheObserver(b.house.metrics),
+		return err
 	}
 	use, err := b.lasting.common(options)
 	if err != nil {
@@ -45,6 +33,28 @@ func (b *builder) cached(name string, t *trackerRooms) error {
 	return nil
 }
 
+// cacheOptions turns the configuration into that of a tracker's cache. A call for
+// it may last as long as any other, waiting for its turn included.
+func (b *builder) cacheOptions(name string, t *trackerRooms) (cache.Options, error) {
+	settings := b.cfg.Cache
+	secret, err := settings.Secret(b.lookup)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("cache secret: %w", err)
+	}
+	redis, err := redisOptions(&b.cfg, b.lookup)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("cache: %w", err)
+	}
+	return cache.Options{
+		Tracker: name, Address: cachedAddress(t.settings, t.base),
+		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
+		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
+		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
+		FillTimeout: t.settings.Timeout + b.cfg.Limits.QueueWait,
+		Logger:      b.logger, Observer: cacheObserver(b.house.metrics),
+	}, nil
+}
+
 // cachedAddress says which tracker answers are of, in one form for all replicas that
 // are given the same address. Credentials in it say nothing about that.
 func cachedAddress(settings TrackerConfig, base *url.URL) string {
@@ -57,7 +67,8 @@ func cachedAddress(settings TrackerConfig, base *url.URL) string {
 }
 
 // redisOptions turns the configuration of Redis into the cache's.
-func redisOptions(c *RedisConfig, lookup func(string) (string, bool)) (cache.Redis, error) {
+func redisOptions(cfg *Config, lookup func(string) (string, bool)) (cache.Redis, error) {
+	c := &cfg.Cache.Redis
 	options := cache.Redis{Addrs: c.Addrs}
 	if c.URL != "" {
 		parsed, err := cache.ParseRedis(c.URL)
@@ -74,7 +85,7 @@ func redisOptions(c *RedisConfig, lookup func(string) (string, bool)) (cache.Red
 	if err != nil {
 		return options, fmt.Errorf("redis: %w", err)
 	}
-	options.MasterName = c.MasterName
+	options.MasterName, options.DialTimeout = c.MasterName, cfg.Timeouts.Connect
 	if c.Username != "" {
 		options.Username = c.Username
 	}

@@ -1,8 +1,35 @@
 package main
 
 import (
+	"io"
 	"testing"
+	"time"
+
+	"portico/proxy/admin"
 )
+
+// TestTimesReachTheCache: what the configuration says of times holds for the cache's
+// calls of the tracker and for its way to Redis.
+func TestTimesReachTheCache(t *testing.T) {
+	cfg := Default()
+	tracker := cfg.Trackers["main"]
+	tracker.URL, tracker.Timeout = "http://tracker.example/", 2*time.Minute
+	cfg.Timeouts.Connect, cfg.Limits.QueueWait = 7*time.Second, 3*time.Second
+	cfg.Cache.Redis = RedisConfig{URL: "redis://redis.example/2"}
+	base, err := trackerBase("main", tracker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := builder{cfg: cfg, lookup: noVariables, logger: newLogger(io.Discard, cfg.Log)}
+	b.house.metrics = admin.NewMetrics()
+	options, err := b.cacheOptions("main", &trackerRooms{settings: tracker, base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.FillTimeout != 2*time.Minute+3*time.Second || options.Redis.DialTimeout != 7*time.Second || options.Redis.DB != 2 {
+		t.Errorf("the cache waits %s for the tracker and %s for a connection to %s", options.FillTimeout, options.Redis.DialTimeout, options.Redis)
+	}
+}
 
 // TestCachedAddress: replicas that are given the same tracker share, others do not.
 func TestCachedAddress(t *testing.T) {

@@ -34,6 +34,8 @@ func cacheCommand() command {
 				if err != nil {
 					return exitUsage, err
 				}
+				// An empty variable in a script must not purge everything.
+				fs.Visit(func(f *flag.Flag) { desk.blank = desk.blank || f.Name == "product" && desk.product == "" })
 				return desk.run(ctx, env.stdout, args[0], rest)
 			}
 		},
@@ -45,15 +47,20 @@ type cacheCaller struct {
 	operatorsCaller
 
 	product, component string
-	json               bool
+	// blank says that a product was named and has no name.
+	blank, json bool
 }
 
 func (c cacheCaller) run(ctx context.Context, w io.Writer, word string, args []string) (int, error) {
 	switch {
+	case c.blank:
+		return exitUsage, usageError{"--product is empty"}
 	case word == "show" && len(args) == 1 && c.product == "":
 		return c.show(ctx, w, url.Values{"key": args})
 	case word == "show" && len(args) == 0 && c.product != "":
 		return c.show(ctx, w, url.Values{"product": {c.product}, "component": {c.component}})
+	case word == "purge" && c.component != "":
+		return exitUsage, usageError{"purge forgets a whole product: --component is for show"}
 	case word == "purge" && len(args) == 0:
 		return c.purge(ctx, w)
 	default:
@@ -89,16 +96,20 @@ func printItems(w io.Writer, items []admin.CacheItem) error {
 	if items[0].Tracker != "" {
 		tracker = func(text string) string { return "\t" + text }
 	}
-	fmt.Fprintf(table, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY%s\tWHY\n", tracker("TRACKER"))
+	fmt.Fprintf(table, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY%s\tWHY\tKEY\n", tracker("TRACKER"))
 	for _, item := range items {
-		fmt.Fprintf(table, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
-			item.Bytes, item.Product, item.Component, item.Scope, tracker(item.Tracker), item.Why)
+		fmt.Fprintf(table, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s%s\t%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
+			item.Bytes, item.Product, item.Component, item.Scope, tracker(item.Tracker), item.Why, item.Key)
 	}
 	return table.Flush()
 }
 
 func (c cacheCaller) purge(ctx context.Context, w io.Writer) (int, error) {
-	text, err := c.post(ctx, "/cache/purge", url.Values{"product": {c.product}})
+	form := url.Values{}
+	if c.product != "" {
+		form.Set("product", c.product)
+	}
+	text, err := c.post(ctx, "/cache/purge", form)
 	if err != nil {
 		return exitFailed, err
 	}

@@ -22,7 +22,7 @@ func TestCacheCommand(t *testing.T) {
 	}
 	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop")
 	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop/Accounts")
-	if text, code := command("show", "--product", "WebShop"); code != exitOK || strings.Count(text, "fresh ") != 2 {
+	if text, code := command("show", "--product", "WebShop"); code != exitOK || strings.Count(text, "fresh ") != 2 || strings.Count(text, "portico:1:") != 2 {
 		t.Errorf("show --product exits with %d and prints\n%s", code, text)
 	}
 	text, _ := command("show", "--json", "--product", "webshop", "--component", "accounts")
@@ -39,7 +39,7 @@ func TestCacheCommand(t *testing.T) {
 	if text, _ := command("show", "--product", "WebShop"); strings.Contains(text, "fresh ") {
 		t.Errorf("after a purge show prints\n%s", text)
 	}
-	for _, args := range [][]string{{}, {"show"}, {"show", "K", "--product", "P"}, {"wipe"}, {"purge", "K"}} {
+	for _, args := range [][]string{{}, {"show"}, {"show", "K", "--product", "P"}, {"wipe"}, {"purge", "K"}, {"purge", "--product", "P", "--component", "C"}, {"purge", "--product", ""}} {
 		if text, code := command(args...); code != exitUsage {
 			t.Errorf("cache %q exits with %d: %s", args, code, text)
 		}

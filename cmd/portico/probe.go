@@ -30,7 +30,7 @@ func probes(cfg Config, lookup func(string) (string, bool)) []probe {
 	if cfg.Cache.Scope != "off" && !cfg.Cache.Redis.Embedded() {
 		all = append(all, probe{
 			name: "redis",
-			try:  func(ctx context.Context) (string, error) { return probeRedis(ctx, &cfg.Cache.Redis, lookup) },
+			try:  func(ctx context.Context) (string, error) { return probeRedis(ctx, &cfg, lookup) },
 		})
 	}
 	return append(all, probesOfTwo(cfg)...)
@@ -38,8 +38,8 @@ func probes(cfg Config, lookup func(string) (string, bool)) []probe {
 
 // probeRedis reads from Redis as the cache does, under a name of its own, so that
 // nothing of a running Portico is touched.
-func probeRedis(ctx context.Context, c *RedisConfig, lookup func(string) (string, bool)) (string, error) {
-	options, err := redisOptions(c, lookup)
+func probeRedis(ctx context.Context, cfg *Config, lookup func(string) (string, bool)) (string, error) {
+	options, err := redisOptions(cfg, lookup)
 	if err != nil {
 		return "", err
 	}

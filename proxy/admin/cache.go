@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 )
@@ -43,8 +44,8 @@ type CacheDesk struct {
 // deskTime bounds a question to the cache.
 const deskTime = 5 * time.Second
 
-// Page is the desk at /cache: GET ?product=P&component=C or ?key=K lists, POST to /cache/purge with product=P, or without,
-// forgets. Answers are JSON.
+// Page is the desk at /cache: GET ?product=P&component=C or ?key=K lists, POST to /cache/purge with product=P in the
+// query or a form, or with nothing, forgets. Answers are JSON.
 func (d CacheDesk) Page() Page {
 	return Page{Path: "/cache", Handler: http.HandlerFunc(d.serve)}
 }
@@ -57,8 +58,11 @@ func (d CacheDesk) serve(w http.ResponseWriter, r *http.Request) {
 		items, err := d.list(ctx, r)
 		tell(w, map[string]any{"items": items}, err)
 	case r.URL.Path == "/cache/purge" && r.Method == http.MethodPost:
-		product := r.PostFormValue("product")
-		tell(w, map[string]any{"purged": firstOf(product, "everything")}, d.Purge(ctx, product))
+		product, err := purged(w, r)
+		if err == nil {
+			err = d.Purge(ctx, product)
+		}
+		tell(w, map[string]any{"purged": firstOf(product, "everything")}, err)
 	default:
 		plain(w, http.StatusNotFound, "the cache has GET /cache and POST /cache/purge")
 	}
@@ -71,7 +75,33 @@ func firstOf(text, otherwise string) string {
 	return otherwise
 }
 
-var errNothingAsked = errors.New("ask for a product or for a key")
+// Why a question or a wish is refused.
+var (
+	errNothingAsked = errors.New("ask for a product or for a key")
+	errUnclear      = errors.New("name one product in the query or in a form, or nothing at all to purge everything; nothing was purged")
+)
+
+// purgeForm is the most that a wish may have to say.
+const purgeForm = 64 << 10
+
+// purged reads what is to be forgotten, empty for everything. As that costs most, it
+// takes a request that says nothing, and not one that says something else.
+func purged(w http.ResponseWriter, r *http.Request) (product string, err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, purgeForm)
+	if r.ParseForm() != nil {
+		return "", errUnclear
+	}
+	if n, _ := io.Copy(io.Discard, r.Body); n > 0 { // no form: a form was read already
+		return "", errUnclear
+	}
+	for name, values := range r.Form {
+		if name != "product" || len(values) != 1 || values[0] == "" {
+			return "", errUnclear
+		}
+		product = values[0]
+	}
+	return product, nil
+}
 
 func (d CacheDesk) list(ctx context.Context, r *http.Request) ([]CacheItem, error) {
 	query := r.URL.Query()
@@ -98,7 +128,7 @@ func tell(w http.ResponseWriter, value any, err error) {
 	if err != nil {
 		value, status = map[string]any{"error": err.Error()}, http.StatusBadGateway
 	}
-	if errors.Is(err, errNothingAsked) {
+	if errors.Is(err, errNothingAsked) || errors.Is(err, errUnclear) {
 		status = http.StatusBadRequest
 	}
 	text, err := json.MarshalIndent(value, "", "  ")
