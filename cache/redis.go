@@ -157,11 +157,21 @@ func databaseNumber(text string) (int, error) {
 	return int(db), nil
 }
 
+// secured makes an encrypted connection. The library's own way does not end with
+// the context, and whoever closes the cache would wait for it.
+func (r Redis) secured(ctx context.Context, network, address string) (net.Conn, error) {
+	plain := &net.Dialer{Timeout: r.DialTimeout}
+	return (&tls.Dialer{NetDialer: plain, Config: r.TLS}).DialContext(ctx, network, address)
+}
+
 // client makes the client. Its own retries are off, because whoever waits for
 // Redis is better served by the tracker; its own log lines too, because they
 // would go to standard error past the log of the program.
 func (r Redis) client(dial func(context.Context, string, string) (net.Conn, error)) redis.UniversalClient {
 	logging.Disable()
+	if dial == nil && r.TLS != nil {
+		dial = r.secured
+	}
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: r.Addrs, MasterName: r.MasterName, IsClusterMode: r.Cluster,
 		Username: r.Username, Password: r.Password, DB: r.DB, TLSConfig: r.TLS,
