@@ -18,7 +18,8 @@ type breaker struct {
 	mu       sync.Mutex
 	failures int
 	open     bool
-	changed  func(available bool)
+	// changed is told why Redis counts as away.
+	changed func(available bool, cause error)
 }
 
 func (b *breaker) allows() bool {
@@ -27,14 +28,14 @@ func (b *breaker) allows() bool {
 	return !b.open
 }
 
-func (b *breaker) failed() {
+func (b *breaker) failed(cause error) {
 	b.mu.Lock()
 	b.failures++
 	trips := !b.open && b.failures >= breakerLimit
 	b.open = b.open || trips
 	b.mu.Unlock()
 	if trips {
-		b.changed(false)
+		b.changed(false, cause)
 	}
 }
 
@@ -48,6 +49,6 @@ func (b *breaker) succeeded(probe bool) {
 	}
 	b.mu.Unlock()
 	if closes {
-		b.changed(true)
+		b.changed(true, nil)
 	}
 }

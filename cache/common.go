@@ -160,7 +160,7 @@ func (k *Common) observe(operation string, took time.Duration, err error) {
 	}
 }
 
-func (k *Common) redisChanged(available bool) {
+func (k *Common) redisChanged(available bool, cause error) {
 	told := k.newest.Load()
 	if told == nil {
 		return
@@ -168,7 +168,7 @@ func (k *Common) redisChanged(available bool) {
 	if available {
 		told.Logger.Info("redis is back")
 	} else {
-		told.Logger.Warn("redis does not answer; flag types come from the tracker")
+		told.Logger.Warn("redis does not answer; flag types come from the tracker", "cause", cause)
 	}
 	told.Observer.RedisState(available)
 }

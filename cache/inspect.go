@@ -65,6 +65,25 @@ func (c *Cache) Status() Status {
 	return s
 }
 
+// Probe tells whether Redis lets this process do what the cache needs: read, and
+// listen for changes. Nothing in Redis is changed.
+func (c *Cache) Probe(ctx context.Context) error {
+	if c.off() {
+		return nil
+	}
+	if _, err := c.remote.texts(ctx, c.keys.generation(), c.keys.writes()); err != nil {
+		return fmt.Errorf("reading: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.remote.timeout)
+	defer cancel()
+	listening := c.remote.client.Subscribe(ctx, c.generation.channel)
+	defer listening.Close()
+	if _, err := listening.Receive(ctx); err != nil {
+		return fmt.Errorf("listening for changes on the channel %s: %w", c.generation.channel, err)
+	}
+	return nil
+}
+
 // Lookup lists what Redis holds for a product, or for one of its components when
 // component is not empty. Spelling of the product does not matter.
 func (c *Cache) Lookup(ctx context.Context, product, component string) ([]Item, error) {

@@ -50,7 +50,7 @@ func (r *remote) run(ctx context.Context, operation string, probe bool, command 
 		r.breaker.succeeded(probe)
 	case ctx.Err() == nil || !hurried && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		// Who left Redis less time than it should have blames nobody.
-		r.breaker.failed()
+		r.breaker.failed(err)
 	}
 	return err
 }

@@ -85,6 +85,8 @@ type subscription struct {
 	up     atomic.Bool
 	// heard is when the server last said anything.
 	heard atomic.Int64
+	// refused says that it was logged that Redis refuses; run alone uses it.
+	refused bool
 
 	mu     sync.Mutex
 	pubsub *redis.PubSub
@@ -105,10 +107,11 @@ func (s *subscription) run() {
 		if pubsub == nil {
 			return
 		}
-		s.listen(pubsub)
+		err := s.listen(pubsub)
 		if s.up.Swap(false) {
 			s.common.generation.forget()
 		}
+		s.complain(err)
 		s.hangUp()
 		pause(s.common.life, alarmBeat)
 	}
@@ -126,18 +129,30 @@ func (s *subscription) open() *redis.PubSub {
 	return s.pubsub
 }
 
+// complain logs once that Redis refuses to let this process listen, such as to an ACL
+// user without a right to the channel. That Redis is away is said elsewhere.
+func (s *subscription) complain(err error) {
+	said, refused := errors.AsType[redis.Error](err)
+	if told := s.common.newest.Load(); refused && told != nil && !s.refused {
+		told.Logger.Warn("redis lets nobody listen here for changes by other processes; they are noticed after local_ttl",
+			"channel", s.common.generation.channel, "cause", said)
+	}
+	s.refused = s.refused || refused
+}
+
 // listen ends with the connection.
-func (s *subscription) listen(pubsub *redis.PubSub) {
+func (s *subscription) listen(pubsub *redis.PubSub) error {
 	for {
 		message, err := pubsub.Receive(s.common.life)
 		if err != nil {
-			return
+			return err
 		}
 		s.heard.Store(time.Now().UnixNano())
 		switch m := message.(type) {
 		case *redis.Subscription:
 			s.common.generation.forget()
 			s.up.Store(true)
+			s.refused = false
 		case *redis.Message:
 			s.common.generation.heard(m.Payload)
 		}

@@ -53,7 +53,7 @@ func probeRedis(ctx context.Context, cfg *Config, lookup func(string) (string, b
 	if err != nil {
 		return "", err
 	}
-	_, err = tried.Lookup(ctx, "portico-check", "")
+	err = tried.Probe(ctx)
 	if err = errors.Join(err, tried.Close()); err != nil {
 		return "", fmt.Errorf("asking Redis: %w", err)
 	}

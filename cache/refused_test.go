@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// lockedLog is a log that several goroutines write and a test reads.
+type lockedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lockedLog) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+func (l *lockedLog) options(o Options) Options {
+	o.Logger = slog.New(slog.NewTextHandler(l, nil))
+	return patient(o)
+}
+
+// TestNoRightToListen: it is said once that changes by others are not heard of, and
+// who looks beforehand is told.
+func TestNoRightToListen(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	must(t, s.client.Do(ctx, "ACL", "SETUSER", "deaf", "on", ">pass word", "~portico:*", "resetchannels", "+@all").Err())
+	log, options := &lockedLog{}, on(s)
+	options.Redis.Username, options.Redis.Password = "deaf", "pass word"
+	c := openCache(t, f, log.options(options))
+	if err := c.Probe(ctx); err == nil || !strings.Contains(err.Error(), c.generation.channel) {
+		t.Errorf("who looks beforehand is told %v", err)
+	}
+	eventually(t, "it is said", func() bool { return log.count("lets nobody listen") == 1 })
+	mustAsk(t, c, withKey("k"))
+	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit || c.Status().Subscribed {
+		t.Errorf("the answer says %+v", a.cache)
+	}
+	must(t, s.client.Do(ctx, "ACL", "SETUSER", "deaf", "&portico:*").Err())
+	settled(t, c)
+	must(t, c.Probe(ctx))
+	if log.count("lets nobody listen") != 1 || log.count("pass word") > 0 {
+		t.Errorf("the log says\n%s", &log.text)
+	}
+}
+
+// TestWhyRedisIsAway: what keeps Redis from answering is in the log, and no secret.
+func TestWhyRedisIsAway(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	log, options := &lockedLog{}, on(s)
+	options.Redis.Password = "former pass word"
+	must(t, s.client.Do(ctx, "ACL", "SETUSER", "default", "resetpass", ">former pass word").Err())
+	c := openCache(t, f, log.options(options))
+	mustAsk(t, c, withKey("k"))
+	must(t, s.client.Do(ctx, "ACL", "SETUSER", "default", "resetpass", ">other pass word").Err())
+	must(t, s.client.Do(ctx, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+	eventually(t, "the log says why", func() bool {
+		mustAsk(t, c, withKey("k"))
+		return log.count("redis does not answer") == 1 && log.count("WRONGPASS") > 0
+	})
+	if log.count("pass word") > 0 {
+		t.Errorf("the log says\n%s", &log.text)
+	}
+}
