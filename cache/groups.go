@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
+	"portico/mapping"
 	"portico/upstream"
 )
 
@@ -16,16 +18,21 @@ import (
 // credential after that failed.
 const failedGroupsMemory = 5 * time.Second
 
+// groupsPatience is how long a read waits for groups that were known before.
+const groupsPatience = time.Second
+
 // groupMemory knows for a while which groups a credential is in.
 type groupMemory struct {
 	cache  *otter.Cache[scope, remembered]
 	asking singleflight.Group
 }
 
-// remembered is the scope that a credential shares in, until a certain time.
+// remembered is the scope that a credential shares in, until a certain time. After
+// that it is asked for anew; while the tracker cannot answer, what was known holds
+// on until another time.
 type remembered struct {
-	scope scope
-	until time.Time
+	scope       scope
+	until, last time.Time
 }
 
 func newGroupMemory() (*groupMemory, error) {
@@ -33,36 +40,82 @@ func newGroupMemory() (*groupMemory, error) {
 	return &groupMemory{cache: cache}, err
 }
 
-// scope gives what the caller shares in. Whose groups are not known shares with
-// nobody: the tracker will say what it thinks of the credential.
-func (m *groupMemory) scope(ctx context.Context, o *Options, h *hasher, caller *upstream.Caller, own scope) scope {
-	if known, ok := m.cache.GetIfPresent(own); ok && time.Now().Before(known.until) {
+// sharing is who shares answers with the caller. Whose groups are not known shares
+// with nobody: the tracker will say what it thinks of the credential. Who was known
+// goes on with that while the tracker is sick, for as long as with old answers.
+func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope) scope {
+	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
+		return own
+	}
+	now := c.now()
+	known, there := c.groups.cache.GetIfPresent(own)
+	if there && now.Before(known.until) {
 		return known.scope
 	}
-	return m.learn(ctx, o, h, *caller, own)
-}
-
-// learn asks for the groups of a caller, once for all who wait for them.
-func (m *groupMemory) learn(ctx context.Context, o *Options, h *hasher, caller upstream.Caller, own scope) scope {
-	now := time.Now()
-	results := m.asking.DoChan(own.String(), func() (any, error) {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.FillTimeout)
-		defer cancel()
-		names, err := o.Groups(limited, caller)
-		if err != nil {
-			m.cache.Set(own, remembered{own, time.Now().Add(failedGroupsMemory)})
-			return own, nil
-		}
-		shared := h.groups(distinct(names))
-		m.cache.Set(own, remembered{shared, now.Add(o.GroupsTTL)})
-		return shared, nil
-	})
+	answers := c.learn(ctx, *caller, own)
+	if there && now.Before(known.last) {
+		return c.meanwhile(ctx, answers, own, known)
+	}
 	select {
-	case result := <-results:
+	case result := <-answers:
 		return result.Val.(scope)
 	case <-ctx.Done():
 		return own
 	}
+}
+
+// meanwhile gives what was known when the tracker does not say at once, and not even
+// that long is waited for one that is sick. The question goes on.
+func (c *Cache) meanwhile(ctx context.Context, answers <-chan singleflight.Result, own scope, known remembered) scope {
+	patience := groupsPatience
+	if c.sick.is(c.now()) {
+		patience = 0
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case result := <-answers:
+		return result.Val.(scope)
+	case <-ctx.Done():
+	case <-timer.C:
+		known.until = c.now().Add(failedGroupsMemory)
+		c.groups.cache.ComputeIfPresent(own, func(present remembered) (remembered, otter.ComputeOp) {
+			if present.until.After(known.until) {
+				return present, otter.CancelOp
+			}
+			return known, otter.WriteOp
+		})
+	}
+	return known.scope
+}
+
+// learn asks for the groups of a caller, once for all who wait for them.
+func (c *Cache) learn(ctx context.Context, caller upstream.Caller, own scope) <-chan singleflight.Result {
+	h := c.hasher.Load()
+	return c.groups.asking.DoChan(own.String(), func() (any, error) {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.FillTimeout)
+		defer cancel()
+		start := c.now()
+		names, err := c.options.Groups(limited, caller)
+		learned := remembered{scope: own, until: c.now().Add(failedGroupsMemory)}
+		known, there := c.groups.cache.GetIfPresent(own)
+		switch {
+		case err == nil:
+			learned.scope, learned.until = h.groups(distinct(names)), start.Add(c.options.GroupsTTL)
+			learned.last = learned.until.Add(c.options.StaleIfError)
+		case there && c.now().Before(known.last) && couldNotSay(err):
+			learned.scope, learned.last = known.scope, known.last
+		}
+		c.groups.cache.Set(own, learned)
+		return learned.scope, nil
+	})
+}
+
+// couldNotSay tells whether the tracker was too sick to say which groups a caller is
+// in. All else that goes wrong may mean that the credential is not what it was.
+func couldNotSay(err error) bool {
+	_, told := errors.AsType[*mapping.Error](err)
+	return told && isSickness(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func distinct(names []string) []string {

@@ -101,14 +101,6 @@ func (c *Cache) credentialScope(caller *upstream.Caller) scope {
 	return c.hasher.Load().credential(caller.Credentials)
 }
 
-// sharing is who shares answers with the caller.
-func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope) scope {
-	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
-		return own
-	}
-	return c.groups.scope(ctx, &c.options, c.hasher.Load(), caller, own)
-}
-
 // consult goes on where the local level has no answer.
 func (c *Cache) consult(ctx context.Context, r *read) (mapping.FlagTypes, error) {
 	found, err := c.look(ctx, r)
