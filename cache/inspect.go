@@ -162,6 +162,9 @@ func (c *Cache) explain(e *entry, values []any) (state, why string) {
 	}
 	switch e.state(c.now(), &c.options) {
 	case fresh:
+		if e.refusal != nil {
+			return "fresh", "it is given as it is: the tracker has no such component"
+		}
 		return "fresh", "it is given as it is"
 	case revalidating:
 		return "stale", "it is given while a new one is fetched"

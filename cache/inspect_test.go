@@ -3,9 +3,12 @@ package cache
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"portico/mapping"
 )
@@ -116,6 +119,45 @@ func TestEverythingInRedisEnds(t *testing.T) {
 		if !strings.Contains(key, "{main}") {
 			t.Errorf("%s has no hash tag", key)
 		}
+	}
+}
+
+// TestNegativeAnswersAreShown: who asks why gets to know of them, too.
+func TestNegativeAnswersAreShown(t *testing.T) {
+	f, ctx := &fakeTracker{}, context.Background()
+	f.scripted(always(errNoComponent))
+	c := openCache(t, f, patient(Options{NegativeTTL: time.Minute}))
+	askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: "None"})
+	items, err := c.Lookup(ctx, "P", "None")
+	if err != nil || len(items) != 1 || !items[0].Negative || items[0].State != "fresh" || !strings.Contains(items[0].Why, "no such component") {
+		t.Errorf("shown is %+v (%v)", items, err)
+	}
+}
+
+// TestOneProductHasABound: ever new spellings and credentials push out what would
+// end first, and leave nothing behind.
+func TestOneProductHasABound(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	options := patient(on(s))
+	options.StaleIfError = time.Hour
+	c := openCache(t, f, options)
+	soon, pipe := float64(time.Now().Add(10*time.Minute).UnixMilli()), s.client.Pipeline()
+	for i := range maxIndexed {
+		member := digest(strconv.Itoa(i))
+		pipe.Set(ctx, c.keys.prefix+"v:"+member, "x", time.Hour)
+		pipe.ZAdd(ctx, c.keys.index("P"), redis.Z{Score: soon + float64(i), Member: member})
+	}
+	_, err := pipe.Exec(ctx)
+	must(t, err)
+	mustAsk(t, c, withKey("k"))
+	askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "p "})
+	first := s.client.Exists(ctx, c.keys.prefix+"v:"+digest("0"), c.keys.prefix+"v:"+digest("1")).Val()
+	third := s.client.Exists(ctx, c.keys.prefix+"v:"+digest("2")).Val()
+	if listed := s.client.ZCard(ctx, c.keys.index("P")).Val(); listed != maxIndexed || first != 0 || third != 1 {
+		t.Errorf("%d are listed, %d of the first two are there and %d of the third", listed, first, third)
+	}
+	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit {
+		t.Errorf("what was stored last says %+v", a.cache)
 	}
 }
 

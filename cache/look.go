@@ -13,8 +13,9 @@ const (
 	// maxRemoteValue is the largest answer that is kept in Redis. Real ones are a
 	// few kilobytes.
 	maxRemoteValue = 4 << 20
-	// maxIndexed is how many answers are listed for one product.
-	maxIndexed = 1000
+	// maxIndexed is how many answers are listed, and kept, for one product: more than
+	// callers read it with credentials of their own within a day, on most sites.
+	maxIndexed = 4000
 )
 
 // look is what Redis said about a key.
@@ -160,23 +161,38 @@ func (c *Cache) store(ctx context.Context, r *read, found look, e *entry) bool {
 	if e.refusal == nil {
 		keep = c.options.keep(e.soft)
 	}
-	listed := e.refusal == nil
 	index, end := c.keys.index(r.request.Product), e.filled.Add(keep).UnixMilli()
+	var surplus *redis.StringSliceCmd
 	err := c.remote.do(ctx, "store", func(ctx context.Context) error {
 		pipe := c.remote.client.Pipeline()
 		set := pipe.Set(ctx, c.keys.value(e.plain), value, keep)
 		pipe.PExpire(ctx, c.keys.lease(found.plain, found.stamp), leaseRest)
-		if listed {
-			pipe.ZAdd(ctx, index, redis.Z{Score: float64(end), Member: digest(e.plain)})
-			pipe.ZRemRangeByScore(ctx, index, "-inf", strconv.FormatInt(c.now().UnixMilli(), 10))
-			pipe.ZRemRangeByRank(ctx, index, 0, -maxIndexed-1)
-			pipe.PExpire(ctx, index, c.lotLife())
-			pipe.PExpire(ctx, c.keys.product(r.request.Product), c.lotLife())
-		}
+		pipe.ZAdd(ctx, index, redis.Z{Score: float64(end), Member: digest(e.plain)})
+		pipe.ZRemRangeByScore(ctx, index, "-inf", strconv.FormatInt(c.now().UnixMilli(), 10))
+		surplus = pipe.ZRange(ctx, index, 0, -maxIndexed-1)
+		pipe.PExpire(ctx, index, c.lotLife())
+		pipe.PExpire(ctx, c.keys.product(r.request.Product), c.lotLife())
 		if _, err := pipe.Exec(ctx); set.Err() != nil {
 			return err
 		}
 		return nil
 	})
+	if err == nil && len(surplus.Val()) > 0 {
+		c.drop(ctx, index, surplus.Val())
+	}
 	return err == nil
+}
+
+// drop removes answers that are too many for one product, those first that would end
+// first, as whoever spells a name in ever new ways would fill Redis otherwise.
+func (c *Cache) drop(ctx context.Context, index string, members []string) {
+	_ = c.remote.do(ctx, "drop", func(ctx context.Context) error {
+		pipe := c.remote.client.Pipeline()
+		for _, member := range members {
+			pipe.Del(ctx, c.keys.prefix+"v:"+member)
+			pipe.ZRem(ctx, index, member)
+		}
+		_, err := pipe.Exec(ctx)
+		return err
+	})
 }

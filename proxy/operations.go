@@ -21,6 +21,7 @@ func (x *exchange) flagTypes() (answer, error) {
 	}
 	request := mapping.FlagTypesRequest{Product: product, Component: component}
 	got, err := x.server.options.Tracker.FlagTypes(x.begin(), x.caller, request)
+	x.record.Cache = got.Cache // which is there beside an error, too
 	return x.got(answer{Document: got.Document, cache: got.Cache, ownTag: true}, err)
 }
 

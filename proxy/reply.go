@@ -86,6 +86,9 @@ func (x *exchange) fail(err error) {
 		header.Del(name)
 	}
 	setErrorHeaders(header, failed)
+	if failed.FromTracker() {
+		setCacheHeaders(header, x.record.Cache)
+	}
 	text := errorBody(failed, x.server.options.DocumentationURL)
 	if x.as.page {
 		text = indented(text)

@@ -155,6 +155,27 @@ func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 	}
 }
 
+// TestRefusalsFromTheCacheSaySo: "no such component" is remembered, too. An error of
+// Portico's own is no answer that anybody had.
+func TestRefusalsFromTheCacheSaySo(t *testing.T) {
+	for _, c := range []struct {
+		err       *mapping.Error
+		want, age string
+	}{
+		{&mapping.Error{Code: 51, Status: 404, Message: "none"}, "Portico; hit; ttl=3", "2"},
+		{&mapping.Error{Code: mapping.CodeBadGateway, Status: 502, Reason: mapping.ReasonBadAnswer, Message: "broken"}, "", ""},
+	} {
+		reply := func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+			return mapping.FlagTypes{Cache: &mapping.CacheInfo{Hit: true, Age: 2 * time.Second, TTL: 3 * time.Second}}, c.err
+		}
+		base := serve(t, proxy.Options{Tracker: &fakeTracker{flagTypes: reply}})
+		answer := ask(t, "GET", base+"/rest/flag_type/P/C", "")
+		if answer.status != c.err.Status || answer.header.Get("Cache-Status") != c.want || answer.header.Get("Age") != c.age {
+			t.Errorf("%v: %d, %q, age %q", c.err, answer.status, answer.header.Get("Cache-Status"), answer.header.Get("Age"))
+		}
+	}
+}
+
 func TestAttachmentTagsAreTheTrackers(t *testing.T) {
 	var asked string
 	reply := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
