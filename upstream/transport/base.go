@@ -15,7 +15,7 @@ import (
 type BaseOptions struct {
 	DialTimeout            time.Duration // for one connection [3s]
 	TLSHandshakeTimeout    time.Duration // [5s]
-	ResponseHeaderTimeout  time.Duration // from the last byte of the request to the end of the header [30s]
+	ResponseHeaderTimeout  time.Duration // from the last byte of the request to the end of the header, and the longest pause in taking it [30s]
 	BodyIdleTimeout        time.Duration // longest silence inside an answer, counted only while somebody reads [ResponseHeaderTimeout, at most 30s]
 	IdleConnTimeout        time.Duration // how long reads keep a connection; under Apache's KeepAliveTimeout of 5s [4s]
 	MaxIdleConns           int           // kept connections, for reads only [32]
@@ -108,7 +108,7 @@ func tappedDial(o BaseOptions) func(context.Context, string, string) (net.Conn, 
 		if err != nil {
 			return nil, err
 		}
-		return &tap{Conn: conn}, nil
+		return &tap{Conn: conn, pause: o.ResponseHeaderTimeout}, nil
 	}
 }
 
@@ -126,8 +126,7 @@ func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		f.cancel(nil)
 		return nil, e
 	}
-	if f.foreign.Load() {
-		e := f.strange(resp)
+	if e := f.strange(resp); e != nil {
 		f.cancel(nil)
 		return nil, e
 	}

@@ -62,12 +62,15 @@ func (d *download) release() {
 }
 
 func (d *download) explain(err error) *Error {
-	e := &Error{Reason: CutShort, Op: Operation(d.f.ctx), Err: err}
+	e := &Error{Reason: CutShort, Op: Operation(d.f.ctx)}
 	var netErr net.Error
-	if d.f.ctx.Err() != nil {
+	switch {
+	case d.f.ctx.Err() != nil:
 		e = contextError(d.f.ctx)
-	} else if errors.As(err, &netErr) && netErr.Timeout() {
-		e.Reason = Timeout
+	case errors.As(err, &netErr) && netErr.Timeout():
+		e.Reason, e.Err = Timeout, err
+	default:
+		e.Err = discreet(CutShort, err)
 	}
 	e.Unknown = d.f.write
 	return e

@@ -13,40 +13,6 @@ import (
 	"time"
 )
 
-// tap counts what goes over a connection. httptrace alone tells when a header was buffered, not when it left;
-// whether a write may have reached the tracker must not be guessed.
-type tap struct {
-	net.Conn
-	sent, received atomic.Int64
-	// silent: nothing of the present request has been sent; before is what had come when its first bytes were.
-	silent atomic.Bool
-	before atomic.Int64
-}
-
-// Write counts what the socket has taken.
-func (t *tap) Write(p []byte) (int, error) {
-	if t.silent.CompareAndSwap(true, false) {
-		t.before.Store(t.received.Load())
-	}
-	n, err := t.Conn.Write(p)
-	t.sent.Add(int64(n))
-	return n, err
-}
-
-// Read counts what has come.
-func (t *tap) Read(p []byte) (int, error) {
-	n, err := t.Conn.Read(p)
-	t.received.Add(int64(n))
-	return n, err
-}
-
-// foreign tells whether the answer that begins now came before its request was sent: a second answer to the request
-// before, or a farewell to an idle connection. net/http takes it for the answer to this request if it comes in the
-// moment between two checks of its own, and the caller would get what was meant for another.
-func (t *tap) foreign() bool {
-	return t.silent.Load() || t.received.Load() == t.before.Load()
-}
-
 // mileage is a tapped connection with its counters as they stood when the request got it (after the TLS handshake).
 type mileage struct {
 	conn           *tap
@@ -110,23 +76,39 @@ func (f *flight) gotFirstByte() {
 
 var errForeign = errors.New("the tracker answered before it was asked")
 
-// strange ends a connection whose answers no longer fit the requests.
+var errNoStatus = errors.New("the status of the answer is none that was asked for")
+
+// strange tells what is wrong with an answer that nobody can use: it does not fit the request, or its status is not
+// between 200 and 599. That of a switch to another protocol, which nobody asks for here, makes net/http hand out the
+// bare connection, and no context ends reading that.
 func (f *flight) strange(resp *http.Response) *Error {
-	_ = f.conn.Load().conn.Close()
+	e := &Error{Reason: Reset, Op: Operation(f.ctx), Err: errForeign}
+	if !f.foreign.Load() {
+		if resp.StatusCode >= 200 && resp.StatusCode <= 599 {
+			return nil
+		}
+		e.Reason, e.Err = BadAnswer, errNoStatus
+	}
+	if m := f.conn.Load(); m != nil {
+		_ = m.conn.Close()
+	}
 	_ = resp.Body.Close()
-	return &Error{Reason: Reset, Op: Operation(f.ctx), Unknown: f.write && f.sentAny(), Err: errForeign}
+	e.Unknown = f.write && f.sentAny()
+	return e
 }
 
-// failed explains an error that came instead of an answer.
+// failed explains an error that came instead of an answer. The clock of the caller may have run out because of the
+// caller's own bytes; the limits of this package run only while the tracker has to do something.
 func (f *flight) failed(err error) *Error {
-	e := &Error{Op: Operation(f.ctx), Err: err}
+	e := &Error{Op: Operation(f.ctx)}
 	if f.ctx.Err() != nil {
 		e = contextError(f.ctx)
+		if e.Reason == Timeout && f.upload.slow(f.begun) {
+			e.Reason = RequestBody
+		}
 	} else {
 		e.Reason = f.reason(err)
-	}
-	if e.Reason == Timeout && f.upload.slow(f.begun) {
-		e.Reason = RequestBody
+		e.Err = discreet(e.Reason, err)
 	}
 	e.Unknown = f.write && f.sentAny()
 	return e
@@ -155,6 +137,21 @@ func (f *flight) reason(err error) Reason {
 func lostConnection(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
+}
+
+var errUnreadable = errors.New("what the tracker sent is not HTTP")
+
+// discreet keeps the tracker's own text out of the logs: net/http quotes what it cannot read, and that may be a cookie
+// or a token.
+func discreet(reason Reason, err error) error {
+	switch reason {
+	case Connect, RequestBody, Timeout, Other:
+		return err
+	}
+	if lostConnection(err) || errors.Is(err, http.ErrBodyReadAfterClose) {
+		return err
+	}
+	return errUnreadable
 }
 
 // headerOverflow: net/http stops reading at its limit and says so in words only, so the bytes are counted.
