@@ -103,6 +103,7 @@ func (x *exchange) begin() context.Context {
 	limit := x.server.options.ReadTimeout
 	if x.operation.IsWrite() {
 		limit = x.server.options.WriteTimeout
+		x.record.handed = true
 	}
 	x.call = newCallContext(x.r.Context(), limit)
 	if fresh := x.server.options.Revalidate; fresh != nil && x.operation == mapping.OpFlagTypes && wantsFresh(x.r.Header) {

@@ -16,8 +16,9 @@ const (
 	codeSlowClient = 200000 + http.StatusRequestTimeout
 )
 
-// asError makes the error that a client sees of any error. What is not meant for clients is told in general words.
-func asError(err error, write bool) *mapping.Error {
+// asError makes the error that a client sees of any error. What is not meant for clients is told in general words. handed
+// says that a write was on its way to the tracker.
+func asError(err error, handed bool) *mapping.Error {
 	var known *mapping.Error
 	var stream *mapping.StreamError
 	switch {
@@ -25,15 +26,26 @@ func asError(err error, write bool) *mapping.Error {
 		return known
 	case errors.Is(err, context.DeadlineExceeded):
 		failed := failure(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not answer in time.", err)
-		failed.Unknown = write
+		failed.Unknown = handed
 		return failed
 	case errors.Is(err, context.Canceled):
 		return failure(codeClientGone, mapping.ReasonCanceled, "The client did not wait for the answer.", err)
 	case errors.As(err, &stream):
 		return failure(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer broke off.", err)
 	default:
-		return failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", err)
+		return internal(handed, err)
 	}
+}
+
+// internal is the failure of Portico itself.
+func internal(handed bool, cause error) *mapping.Error {
+	if !handed {
+		return failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", cause)
+	}
+	failed := failure(mapping.CodeTimeout, mapping.ReasonInternal, "Something went wrong inside Portico while the tracker may have had this "+
+		"request: it may have been carried out or not.", cause)
+	failed.Unknown = true
+	return failed
 }
 
 // reasonSlowClient is a reason that only this package has.

@@ -90,6 +90,7 @@ func (s *Server) passthrough() http.Handler {
 		}
 		passingOf(outgoing).target = s.choose(outgoing)
 		s.changing(outgoing)
+		recordOf(r.Context()).handed = !isReading(r.Method)
 		reverse.ServeHTTP(w, outgoing)
 	})
 }

@@ -56,6 +56,8 @@ type Record struct {
 
 	client string
 	cause  error
+	// handed says that the tracker may have got a write: whatever goes wrong from here on, its outcome is not known.
+	handed bool
 	span   Span // nil where nobody follows the request
 }
 

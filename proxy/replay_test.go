@@ -161,7 +161,7 @@ func TestIdempotencyKeyAfterFailures(t *testing.T) {
 func TestIdempotencyKeyAfterAPanic(t *testing.T) {
 	tracker := newCounting(func(int64) error { panic("broken") })
 	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/flag_type"
-	ask(t, "POST", base, createType, "Idempotency-Key", "one").wantError(t, 500, "200500")
+	ask(t, "POST", base, createType, "Idempotency-Key", "one").wantError(t, 504, "200504")
 	again := ask(t, "POST", base, createType, "Idempotency-Key", "one")
 	again.wantError(t, 504, "200504")
 	if !strings.HasSuffix(again.header.Get("Portico-Error"), "; outcome=unknown") || tracker.created.Load() != 1 {

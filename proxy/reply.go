@@ -79,7 +79,7 @@ func indented(text jsontext.Value) jsontext.Value {
 
 // fail writes an error. It is the only place where a client gets one.
 func (x *exchange) fail(err error) {
-	failed := asError(err, x.operation.IsWrite())
+	failed := asError(err, x.record.handed)
 	x.record.Reason, x.record.cause = failed.Reason, failed.Err
 	header := x.w.Header()
 	for _, name := range []string{"Etag", "Set-Cookie", "Age", "Cache-Status"} {

@@ -92,7 +92,7 @@ func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time
 		abort = w.status != 0
 		if !abort {
 			x := s.exchange(w, r, OpNone)
-			x.fail(failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", nil))
+			x.fail(internal(record.handed, nil))
 		}
 	}
 	record.Status, record.Bytes, record.Duration = w.status, w.bytes, time.Since(start)

@@ -23,14 +23,16 @@ func failure(call *Call, err error) error {
 }
 
 // Failure gives the error that a client may see of a request that was sent to
-// the tracker by other means over the same transport; nil for no failure.
+// the tracker by other means over the same transport; nil for no failure. Where
+// the transport does not say so itself, nobody knows whether a write took place.
 func Failure(err error, write bool) *mapping.Error {
 	if err == nil {
 		return nil
 	}
 	failed := classify(err)
 	failed.Err = withoutURL(err)
-	if write && transport.OutcomeUnknown(err) {
+	_, known := errors.AsType[*transport.Error](err)
+	if write && (!known || transport.OutcomeUnknown(err)) {
 		markUnknown(failed, "Look whether it took effect before sending it again.")
 	}
 	return failed

@@ -22,10 +22,7 @@ type payloadKey struct{}
 // one caller, follows no redirects, since credentials would go along, and leaves
 // retries to upstream/transport.
 func newREST(next http.RoundTripper) *resty.Client {
-	client := resty.NewWithClient(&http.Client{
-		Transport:     next,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	})
+	client := resty.NewWithClient(&http.Client{Transport: unredirected{next}})
 	client.SetLogger(quiet{})
 	client.SetDoNotParseResponse(true)
 	client.SetDisableWarn(true)
@@ -37,6 +34,27 @@ func newREST(next http.RoundTripper) *resty.Client {
 		return nil
 	})
 	return client
+}
+
+// unredirected takes the address of a redirect out of an answer, so that http.Client neither
+// follows it nor fails at reading it: its error would show the address, and hide
+// that a write has reached the tracker.
+type unredirected struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (u unredirected) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := u.next.RoundTrip(request)
+	if err == nil {
+		response.Header.Del("Location")
+	}
+	return response, err
+}
+
+// CloseIdleConnections passes http.Client's own call on.
+func (u unredirected) CloseIdleConnections() {
+	if next, ok := u.next.(interface{ CloseIdleConnections() }); ok {
+		next.CloseIdleConnections()
+	}
 }
 
 // send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
