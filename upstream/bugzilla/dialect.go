@@ -2,6 +2,7 @@ package bugzilla
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +28,7 @@ type dialects struct {
 	dialect mapping.Dialect
 	version string
 	again   time.Time
+	asking  chan struct{} // closed when the question under way is over; nil when there is none
 }
 
 func newDialects(name string, ask func(context.Context) (version, root string, err error)) (*dialects, error) {
@@ -41,23 +43,79 @@ func newDialects(name string, ask func(context.Context) (version, root string, e
 }
 
 // Dialect gives the tracker's dialect, asking for it when it is not known yet.
-// While the tracker does not answer it is taken for a stock one.
+// While the tracker does not answer it is taken for a stock one. One caller asks,
+// and the others wait for that only as long as their own contexts last.
 func (c *Client) Dialect(ctx context.Context) mapping.Dialect {
 	d := c.dialect
+	for {
+		settled, asking, mine := d.begin()
+		switch {
+		case settled:
+			return d.known()
+		case mine:
+			c.askDialect(ctx)
+			return d.known()
+		}
+		select {
+		case <-asking: // by an answer, by none, or because the one who asked went away
+		case <-ctx.Done():
+			return d.known()
+		}
+	}
+}
+
+// begin tells that there is nothing to ask at present, who is asking, or that it
+// is the caller's turn to ask, who then must end the question.
+func (d *dialects) begin() (settled bool, asking <-chan struct{}, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.pinned || time.Now().Before(d.again) {
-		return d.dialect
+		return true, nil, false
 	}
-	version, root, err := d.ask(ctx)
-	if err != nil {
-		d.again = time.Now().Add(retryVersion)
-		return d.dialect
+	if d.asking == nil {
+		d.asking = make(chan struct{})
+		mine = true
 	}
-	d.version, d.dialect, d.pinned = version, mapping.DialectOfVersion(version), true
-	d.dialect.Root = root
-	c.logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name, "root", root)
+	return false, d.asking, mine
+}
+
+func (d *dialects) known() mapping.Dialect {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.dialect
+}
+
+// askDialect asks without holding the lock, because a tracker that hangs would
+// hold up everybody who only wants to know what is known.
+func (c *Client) askDialect(ctx context.Context) {
+	d := c.dialect
+	var version, root string
+	err := errNotAsked // should asking panic
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.end(ctx, version, root, err)
+	}()
+	version, root, err = d.ask(ctx)
+	if err == nil {
+		c.logger.Info("dialect pinned", "version", version, "dialect", mapping.DialectOfVersion(version).Name, "root", root)
+	}
+}
+
+var errNotAsked = errors.New("the question for the version was not asked to its end")
+
+// end takes the answer; d.mu is held. That a caller went away says nothing about
+// the tracker, so another one asks at once.
+func (d *dialects) end(ctx context.Context, version, root string, err error) {
+	close(d.asking)
+	d.asking = nil
+	switch {
+	case err == nil:
+		d.version, d.dialect, d.pinned = version, mapping.DialectOfVersion(version), true
+		d.dialect.Root = root
+	case !errors.Is(ctx.Err(), context.Canceled):
+		d.again = time.Now().Add(retryVersion)
+	}
 }
 
 // Pinned tells the dialect for a status page without asking the tracker: its
