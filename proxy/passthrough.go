@@ -72,6 +72,7 @@ func (s *Server) passthrough() http.Handler {
 		ModifyResponse: s.modifyResponse,
 		ErrorHandler:   s.passingFailed,
 		BufferPool:     &copyBuffers{},
+		FlushInterval:  -1, // every piece goes out as it comes
 		ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

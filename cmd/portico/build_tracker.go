@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"portico/cache"
 	"portico/proxy"
@@ -37,7 +38,7 @@ func (t *trackerRooms) front() upstream.Tracker {
 // target is the tracker for paths outside the interface.
 func (t *trackerRooms) target() *proxy.Target {
 	return &proxy.Target{
-		Base: t.base, Transport: t.stack,
+		Base: t.base, Transport: transport.Streaming(t.stack),
 		HeaderCredentials: func(ctx context.Context) bool { return t.client.Dialect(ctx).HeaderCredentials },
 	}
 }
@@ -50,7 +51,7 @@ func (b *builder) tracker(name string) (*trackerRooms, error) {
 	limits := b.cfg.Limits
 	options := transport.Options{
 		Base:  transport.BaseOptions{MaxIdleConns: limits.Concurrency},
-		Limit: transport.LimitOptions{Slots: limits.Concurrency, Queue: orOff(limits.Queue), QueueWait: limits.QueueWait},
+		Limit: transport.LimitOptions{Slots: limits.Concurrency, Queue: orOff(limits.Queue), QueueWait: orOff(limits.QueueWait)},
 	}
 	var err error
 	if t.stack, err = b.stack(name, t.settings, name, options); err != nil {
@@ -121,7 +122,7 @@ func (b *builder) watchTransport(label string, stack *transport.Stack) error {
 }
 
 // orOff turns the configuration's zero, which means none, into transport's.
-func orOff(n int) int {
+func orOff[T int | time.Duration](n T) T {
 	if n == 0 {
 		return -1
 	}

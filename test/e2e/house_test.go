@@ -84,7 +84,7 @@ func (h *house) front(t testing.TB, p plan, next upstream.Tracker, remote *bugzi
 		Tracker: next, BlobDir: t.TempDir(), Responses: p.responses, Limits: p.limits,
 		ReadTimeout: p.timeout, WriteTimeout: p.timeout,
 		Passthrough: proxy.Passthrough{
-			Base: h.behind, Transport: stack, Prefixes: p.pass, Failure: bugzilla.Failure,
+			Base: h.behind, Transport: transport.Streaming(stack), Prefixes: p.pass, Failure: bugzilla.Failure,
 			HeaderCredentials: func(ctx context.Context) bool { return remote.Dialect(ctx).HeaderCredentials },
 		},
 	}

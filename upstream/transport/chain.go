@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,6 +45,7 @@ func Chain(base http.RoundTripper, o Options) (*Stack, error) {
 	}
 	s := &Stack{base: base, Breakers: Break(base, o.Break)}
 	s.Limiter = Limit(s.Breakers, o.Limit)
+	o.Retry.Within = cmp.Or(o.Retry.Within, o.Base.withDefaults().ResponseHeaderTimeout)
 	s.top = Retry(s.Limiter, o.Retry)
 	switch {
 	case o.Trace != nil:

@@ -85,9 +85,20 @@ func WithMost(ctx context.Context, n int64) context.Context {
 	return mark(ctx, func(m *marks) { m.most = n })
 }
 
-// WithStream says that the answer must go out as it comes: no prefetch, so a body cut short is not asked for again.
+// WithStream says that the answer must go out as it comes: no more than its first bytes are read ahead, so a body that is
+// cut short after them is not asked for again.
 func WithStream(ctx context.Context) context.Context {
 	return mark(ctx, func(m *marks) { m.stream = true })
+}
+
+// Streaming makes every call through next with WithStream.
+func Streaming(next http.RoundTripper) http.RoundTripper { return streaming{next} }
+
+type streaming struct{ next http.RoundTripper }
+
+// RoundTrip makes one call.
+func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
+	return s.next.RoundTrip(req.WithContext(WithStream(req.Context())))
 }
 
 // isRead tells whether a request may be sent more than once: GET, HEAD and what is marked so (DESIGN.md section 7).

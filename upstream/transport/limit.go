@@ -16,7 +16,7 @@ type LimitOptions struct {
 	ReserveWrites int           // slots that only writes may take; -1 = none [Slots/8]
 	ReserveReads  int           // slots that shadows may not take, beside those for writes; -1 = none [Slots/4]
 	Queue         int           // calls that may wait for a slot; -1 = none [64]
-	QueueWait     time.Duration // how long one waits at most [1s]
+	QueueWait     time.Duration // how long one waits at most; negative = not at all [1s]
 	RetryAfter    time.Duration // what a refused caller is told [1s]
 }
 
@@ -25,7 +25,7 @@ func (o LimitOptions) withDefaults() LimitOptions {
 	o.ReserveWrites = max(0, cmp.Or(o.ReserveWrites, o.Slots/8))
 	o.ReserveReads = max(0, cmp.Or(o.ReserveReads, o.Slots/4))
 	o.Queue = max(0, cmp.Or(o.Queue, 64))
-	o.QueueWait = cmp.Or(o.QueueWait, time.Second)
+	o.QueueWait = max(0, cmp.Or(o.QueueWait, time.Second))
 	o.RetryAfter = cmp.Or(o.RetryAfter, time.Second)
 	return o
 }
@@ -38,7 +38,6 @@ func (o LimitOptions) Validate() error {
 	}
 	return errors.Join(reserve,
 		notNegative("limit slots", o.Slots),
-		notNegative("limit queue wait", o.QueueWait),
 		notNegative("limit Retry-After", o.RetryAfter),
 		atLeast("limit reserve for writes", o.ReserveWrites, -1),
 		atLeast("limit reserve for reads", o.ReserveReads, -1),

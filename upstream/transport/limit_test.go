@@ -113,6 +113,20 @@ func TestLimitSheds(t *testing.T) {
 	}
 }
 
+// TestNoTimeToWait: there is room in the queue, but nobody is let wait in it.
+func TestNoTimeToWait(t *testing.T) {
+	g := newGate(t)
+	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, QueueWait: -1})
+	running, begun := g.start(t, l, Read, "running"), time.Now()
+	if _, _, err := do(l, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull || time.Since(begun) > 900*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+	close(g.open)
+	if err := <-running; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLimitReserves(t *testing.T) {
 	g := newGate(t)
 	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 3, ReserveWrites: 1, ReserveReads: 1, Queue: -1})

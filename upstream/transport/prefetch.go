@@ -21,6 +21,27 @@ func prefetch(resp *http.Response, limit int) error {
 		return nil
 	}
 	head, end := readHead(resp.Body, resp.ContentLength, limit)
+	return putBack(resp, head, end)
+}
+
+// prefetchFirst is prefetch for an answer that goes out as it comes: it waits for the first bytes only.
+func prefetchFirst(resp *http.Response) error {
+	if resp.Body == http.NoBody {
+		return nil
+	}
+	head := make([]byte, firstBytes)
+	n, end := 0, error(nil)
+	for n == 0 && end == nil {
+		n, end = resp.Body.Read(head)
+	}
+	return putBack(resp, head[:n], end)
+}
+
+// firstBytes are read ahead of a streamed answer: what has come with its header, most of the time.
+const firstBytes = 1 << 10
+
+// putBack puts what was read in front of the rest, and tells whether the answer was cut short there.
+func putBack(resp *http.Response, head []byte, end error) error {
 	r := &replay{tail: resp.Body, end: end}
 	r.head.Reset(head)
 	resp.Body = r

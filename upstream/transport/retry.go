@@ -19,6 +19,7 @@ type RetryOptions struct {
 	Burst         int           // retries that may be saved up [10]
 	RetryAfterMax time.Duration // the longest Retry-After that is waited for; a longer one is the caller's to see [2s]
 	Prefetch      int           // bytes of an answer read before it is passed on [65536]
+	Within        time.Duration // the time to the header of an answer, all tries together, of a call without a deadline [no limit]
 }
 
 func (o RetryOptions) withDefaults() RetryOptions {
@@ -45,6 +46,7 @@ func (o RetryOptions) Validate() error {
 		notNegative("saved retries", o.Burst),
 		notNegative("longest Retry-After", o.RetryAfterMax),
 		notNegative("prefetched bytes", o.Prefetch),
+		notNegative("time for all tries", o.Within),
 	)
 }
 
@@ -68,9 +70,10 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(req)
 	}
 	r.budget.earn()
+	until := r.until(req.Context())
 	for try := 1; ; try++ {
-		a := r.attempt(req)
-		pause, again := r.again(req, a, try)
+		a := r.attempt(req, try, until)
+		pause, again := r.again(req, a, try, until)
 		if !again {
 			return a.resp, a.err
 		}
@@ -87,19 +90,36 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// until is when the time for all tries is over, zero for never.
+func (r *retry) until(ctx context.Context) time.Time {
+	deadline, given := ctx.Deadline()
+	if !given && r.o.Within > 0 {
+		return time.Now().Add(r.o.Within)
+	}
+	return deadline
+}
+
 // attempt is one request and as much of its answer as is read ahead.
-func (r *retry) attempt(req *http.Request) attempt {
+func (r *retry) attempt(req *http.Request, try int, until time.Time) attempt {
 	countTry(req.Context())
-	resp, err := r.next.RoundTrip(req) //nolint:bodyclose // the caller of RoundTrip closes it, or the next attempt does
+	next := r.next
+	if _, given := req.Context().Deadline(); try > 1 && !given && !until.IsZero() {
+		next = &timed{next, until}
+	}
+	resp, err := next.RoundTrip(req) //nolint:bodyclose // the caller of RoundTrip closes it, or the next attempt does
 	a := attempt{resp: resp, err: err}
-	if err == nil && !transient(resp.StatusCode) && !marksOf(req.Context()).stream {
+	switch {
+	case err != nil || transient(resp.StatusCode):
+	case marksOf(req.Context()).stream:
+		a.cut = prefetchFirst(resp)
+	default:
 		a.cut = prefetch(resp, r.o.Prefetch)
 	}
 	return a
 }
 
 // again decides whether to repeat, and after which pause.
-func (r *retry) again(req *http.Request, a attempt, try int) (time.Duration, bool) {
+func (r *retry) again(req *http.Request, a attempt, try int, until time.Time) (time.Duration, bool) {
 	if try >= r.o.Tries || !a.mayPass() || req.Context().Err() != nil || (hasBody(req) && req.GetBody == nil) {
 		return 0, false
 	}
@@ -111,7 +131,7 @@ func (r *retry) again(req *http.Request, a attempt, try int) (time.Duration, boo
 		}
 		pause = max(pause, asked)
 	}
-	if deadline, ok := req.Context().Deadline(); ok && time.Until(deadline) <= pause {
+	if !until.IsZero() && time.Until(until) <= pause {
 		return 0, false
 	}
 	return pause, r.budget.spend()

@@ -226,6 +226,14 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 	}
 }
 
+// TestStreamThatBreaksOffBeforeItsFirstByte: nobody has seen anything of it.
+func TestStreamThatBreaksOffBeforeItsFirstByte(t *testing.T) {
+	tr := flaky(t, 1, say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"))
+	if _, body, err := do(Streaming(quickRetry(t)), get(t, tr.url)); body != "fine" || err != nil || tr.hits.Load() != 2 {
+		t.Errorf("%q %v after %d requests", body, err, tr.hits.Load())
+	}
+}
+
 func TestPauseHasFullJitter(t *testing.T) {
 	r := &retry{o: RetryOptions{Base: 10 * time.Millisecond, Max: 30 * time.Millisecond}}
 	for try, ceiling := range map[int]time.Duration{1: 10 * time.Millisecond, 2: 20 * time.Millisecond, 3: 30 * time.Millisecond, 99: 30 * time.Millisecond} {

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// startPassing serves a tracker that answers as handler says, by a configuration with more.
+func startPassing(t *testing.T, more string, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	clients, _, _ := serveConfig(t, writeFile(t, "c.yaml", fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
+		"trackers: {main: {url: %q, dialect: bugzilla-5}}\ncache: {scope: off}\n%s", server.URL, more)))
+	return "http://" + clients
+}
+
+// beginCall makes a request; the answer's body is the caller's to read. Nothing takes longer than 10 s.
+func beginCall(t *testing.T, method, address string) *http.Response {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+// What passes through goes out as it comes, whether its length is known or not.
+func TestPassingAnswersStream(t *testing.T) {
+	client := make(chan struct{})
+	address := startPassing(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("length") {
+			w.Header().Set("Content-Length", "8")
+		}
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-client: // has it
+		case <-r.Context().Done():
+		}
+		_, _ = io.WriteString(w, "end")
+	})
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for _, query := range []string{"", "?length"} {
+			response, first := beginCall(t, method, address+"/buglist.cgi"+query), make([]byte, 5)
+			if _, err := io.ReadFull(response.Body, first); err != nil || string(first) != "first" {
+				t.Fatalf("%s %q: %q, %v", method, query, first, err)
+			}
+			client <- struct{}{}
+			if rest, err := io.ReadAll(response.Body); err != nil || string(rest) != "end" {
+				t.Errorf("%s %q: then %q, %v", method, query, rest, err)
+			}
+		}
+	}
+}
+
+// No time to wait is none, and not the time that transport has for want of a word.
+func TestNobodyWaitsForAnyTime(t *testing.T) {
+	arrived, let := make(chan struct{}, 9), make(chan struct{})
+	address := startPassing(t, "limits: {concurrency: 1, queue: 5, queue_wait: 0s}\n", func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-let
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if first, err := http.Post(address+"/x.cgi", "text/plain", http.NoBody); err == nil {
+			_ = first.Body.Close()
+		}
+	}()
+	<-arrived
+	begun := time.Now()
+	second := beginCall(t, http.MethodPost, address+"/x.cgi")
+	if took := time.Since(begun); second.StatusCode != http.StatusServiceUnavailable || took > 900*time.Millisecond {
+		t.Errorf("%s after %v", second.Status, took)
+	}
+	close(let)
+	<-done
+}
