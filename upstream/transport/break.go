@@ -40,6 +40,9 @@ func (b *Breakers) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, &Error{Reason: BreakerOpen, Op: Operation(ctx), RetryAfter: wait}
 	}
+	if c.client != nil {
+		ctx = mark(ctx, func(m *marks) { m.client = c.client })
+	}
 	resp, err := b.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		breaker.finish(c, judge(ending{err: err}))

@@ -66,6 +66,7 @@ type call struct {
 	begun   time.Time
 	cancel  context.CancelCauseFunc
 	trial   *time.Timer // nil but for trials
+	client  *stopwatch  // nil but for trials: how long the caller's own bytes were waited for
 	over    bool
 }
 
@@ -93,6 +94,7 @@ func (b *Breaker) admit(cancel context.CancelCauseFunc, read bool) (*call, time.
 	}
 	c := &call{done: done, episode: b.episode, begun: now, cancel: cancel}
 	if b.state == HalfOpen {
+		c.client = &stopwatch{}
 		c.trial = time.AfterFunc(b.trialTime(), func() { b.expire(c) })
 	}
 	if read {
@@ -120,7 +122,14 @@ func (b *Breaker) answered(c *call) {
 }
 
 // expire ends a trial that got no answer in time, so that one that is never reported cannot hold the breaker half-open.
-func (b *Breaker) expire(c *call) { b.finish(c, verdict{reason: Timeout}) }
+// A tracker that was not even given the whole question has not failed: then another call may try.
+func (b *Breaker) expire(c *call) {
+	if c.client.elapsed() > time.Since(c.begun)/2 {
+		b.finish(c, verdict{neutral: true})
+		return
+	}
+	b.finish(c, verdict{reason: Timeout})
+}
 
 // finish takes the verdict of a call. Only the first one counts.
 func (b *Breaker) finish(c *call, v verdict) {

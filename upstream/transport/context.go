@@ -37,6 +37,7 @@ type marks struct {
 	read, write, shadow, stream bool
 	most                        int64
 	tally                       *tally
+	client                      *stopwatch // for a breaker's trial: runs while the caller's own bytes are waited for
 }
 
 // tally collects what only the inner layers see, for Measure.

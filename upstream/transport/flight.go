@@ -37,7 +37,11 @@ func newFlight(req *http.Request, o BaseOptions) *flight {
 	f := &flight{o: o, write: !isRead(req), begun: time.Now()}
 	f.ctx, f.cancel = context.WithCancelCause(req.Context())
 	if hasBody(req) {
-		f.upload = &upload{inner: req.Body, declared: req.ContentLength, tally: marksOf(f.ctx).tally}
+		m := marksOf(f.ctx)
+		f.upload = &upload{inner: req.Body, declared: req.ContentLength, tally: m.tally, waited: m.client}
+		if f.upload.waited == nil {
+			f.upload.waited = &stopwatch{}
+		}
 	}
 	return f
 }
@@ -172,7 +176,7 @@ type upload struct {
 	declared int64
 	tally    *tally
 	read     atomic.Int64
-	waited   stopwatch
+	waited   *stopwatch
 	failed   atomic.Bool
 	closed   atomic.Bool
 }
