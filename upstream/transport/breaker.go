@@ -124,7 +124,7 @@ func (b *Breaker) answered(c *call) {
 // expire ends a trial that got no answer in time, so that one that is never reported cannot hold the breaker half-open.
 // A tracker that was not even given the whole question has not failed: then another call may try.
 func (b *Breaker) expire(c *call) {
-	if c.client.elapsed() > time.Since(c.begun)/2 {
+	if c.client.running() || c.client.elapsed() > time.Since(c.begun)/2 {
 		b.finish(c, verdict{neutral: true})
 		return
 	}

@@ -26,6 +26,12 @@ func (s *stopwatch) stop() {
 	s.begun = time.Time{}
 }
 
+func (s *stopwatch) running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.begun.IsZero()
+}
+
 func (s *stopwatch) elapsed() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

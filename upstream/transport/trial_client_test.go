@@ -11,7 +11,7 @@ import (
 // try instead.
 func TestTrialOfASlowClient(t *testing.T) {
 	m, o := newMoody(t, "500"), isolated()
-	o.TrialTimeout = 200 * time.Millisecond
+	o.TrialTimeout = time.Second
 	b := newBreakers(t, o)
 	for range 10 {
 		_, _, _ = do(b, post(t, m.url))
