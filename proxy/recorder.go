@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -77,6 +78,18 @@ func (w *recorder) leave() {
 	w.body.leave()
 	w.extended = time.Now().Add(w.body.pause)
 	_ = w.control.SetWriteDeadline(w.extended.Add(w.pause))
+}
+
+// deliver sends what is left of an answer before its record is closed, and lets others go first: where a crowd waits for one
+// answer, nobody's log line comes before somebody's answer. Answers without a length are left to net/http, which may yet find it,
+// and so is what has a body that may not have been read.
+func (w *recorder) deliver() {
+	if w.desk != nil || w.body != nil || w.Header().Get("Content-Length") == "" {
+		return
+	}
+	if w.control.Flush() == nil {
+		runtime.Gosched()
+	}
 }
 
 // extend gives the client another pause, or leaves it at the last one if that is hardly over. A writer without deadlines, as in a test, has no slow clients.

@@ -96,6 +96,9 @@ func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time
 		}
 	}
 	record.Status, record.Bytes, record.Duration = w.status, w.bytes, time.Since(start)
+	if !abort {
+		w.deliver()
+	}
 	if record.Reason == mapping.ReasonCanceled && r.Context().Err() != nil {
 		record.Status = StatusClientGone
 	}
