@@ -32,9 +32,11 @@ type Passthrough struct {
 	// Choose gives the target of one request, by who asks and whether it may change something; nil, or a nil result, is the
 	// one that the fields above describe. It must not wait for a tracker.
 	Choose func(caller upstream.Caller, write bool) *Target
-	// FlagTypesChanging is called before and after every request that may change flag types behind Portico's back, in
-	// time for the client that gets the answer; nil is nobody.
-	FlagTypesChanging func(context.Context)
+	// FlagTypesChanging is called with every request that may change flag types behind Portico's back; nil is nobody. It
+	// must make the call, which sends the request and says by its error what became of it, as the operations of a Tracker
+	// do: nil for what was carried out, or may have been. The client gets the answer when both have returned. A request
+	// without any credential comes here only after it was carried out, with a call that does nothing.
+	FlagTypesChanging func(ctx context.Context, call func() error) error
 	// Failure gives the error that a client sees of an error of Transport, where that knows more than net/http does; nil,
 	// or a nil result, leaves it to this package.
 	Failure func(err error, write bool) *mapping.Error
@@ -68,7 +70,7 @@ func (s *Server) passthrough() http.Handler {
 	}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:        s.rewrite,
-		Transport:      chosen{},
+		Transport:      changing{s, chosen{}},
 		ModifyResponse: s.modifyResponse,
 		ErrorHandler:   s.passingFailed,
 		BufferPool:     &copyBuffers{},
@@ -84,29 +86,27 @@ func (s *Server) passthrough() http.Handler {
 			return
 		}
 		defer outgoing.Body.Close()
-		if err := withBodyCredentials(outgoing); err != nil {
+		if err := s.lookInto(outgoing); err != nil {
 			x := s.exchange(w.(*recorder), r, OpPassthrough)
 			x.fail(x.bodyError(err))
 			return
 		}
 		passingOf(outgoing).target = s.choose(outgoing)
-		s.changing(outgoing)
 		recordOf(r.Context()).handed = !isReading(r.Method)
 		reverse.ServeHTTP(w, outgoing)
 	})
 }
 
-// changing announces a request that may change flag types. Whoever answers its client announces it again.
-func (s *Server) changing(r *http.Request) {
-	announce := s.options.Passthrough.FlagTypesChanging
-	if announce != nil && passingOf(r).changesFlagTypes {
-		announce(context.WithoutCancel(r.Context()))
+// lookInto notes what the body of a request says beside what it is for.
+func (s *Server) lookInto(r *http.Request) error {
+	if err := withBodyCredentials(r); err != nil {
+		return err
 	}
+	return s.lookAtChange(r)
 }
 
 // modifyResponse takes out of an answer what would lead the client past Portico.
 func (s *Server) modifyResponse(response *http.Response) error {
-	s.changing(response.Request)
 	response.Header.Del(headerRequestID) // Portico has set its own
 	target := passingOf(response.Request).target
 	target.redirect(response)
@@ -119,7 +119,6 @@ func (s *Server) modifyResponse(response *http.Response) error {
 
 // passingFailed answers for a request that could not be passed on, or not be answered.
 func (s *Server) passingFailed(w http.ResponseWriter, r *http.Request, err error) {
-	s.changing(r)
 	x := s.exchange(w.(*recorder), r, OpPassthrough)
 	x.fail(s.passError(r, err))
 }

@@ -30,6 +30,9 @@ func (s *Server) rewrite(pass *httputil.ProxyRequest) {
 	out.Header.Del("X-Rewrite-Url")
 	out.Header.Del("Expect") // the body is here already
 	out.Header.Set(headerRequestID, RequestID(in.Context()))
+	if passingOf(in).changesFlagTypes {
+		out.Header.Set("Accept-Encoding", "identity") // since its answer is read here, too
+	}
 	s.setForwarded(in, out)
 	target.setCredentials(in, out)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,7 +57,7 @@ func callChangesFlagTypes(script string, body []byte, whole bool) bool {
 			return true
 		}
 	}
-	return slices.Contains(methods, "FlagType.create") || slices.Contains(methods, "FlagType.update")
+	return namesFlagTypeWrite(methods)
 }
 
 // jsonMethods gives the methods of a JSON-RPC call, or of a list of calls.

@@ -51,6 +51,8 @@ func looksIntoCall(script string, stored io.ReadSeeker) (bool, error) {
 // passing is what is known of a request on its way to the tracker.
 type passing struct {
 	changesFlagTypes bool
+	// change is known of those that may change flag types.
+	change changingCall
 	// target is the tracker that it goes to.
 	target *Target
 	// credentials are those in the body of a REST request.

@@ -117,10 +117,12 @@ func (b *builder) caches() []namedCache {
 
 // flagTypesChanging tells every cache of a change behind its back: what passes
 // through to one tracker may reach the other by ways of its own.
-func flagTypesChanging(caches []namedCache) func(context.Context) {
-	return func(ctx context.Context) {
+func flagTypesChanging(caches []namedCache) func(context.Context, func() error) error {
+	return func(ctx context.Context, call func() error) error {
 		for _, each := range caches {
-			_ = each.Changed(ctx)
+			within := call
+			call = func() error { return each.WriteAround(ctx, within) }
 		}
+		return call()
 	}
 }

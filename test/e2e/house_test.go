@@ -89,7 +89,7 @@ func (h *house) front(t testing.TB, p plan, next upstream.Tracker, remote *bugzi
 		},
 	}
 	if h.cache != nil {
-		options.Passthrough.FlagTypesChanging = func(ctx context.Context) { _ = h.cache.Changed(ctx) }
+		options.Passthrough.FlagTypesChanging = h.cache.WriteAround
 	}
 	handler, err := proxy.New(options)
 	if err != nil {
