@@ -150,10 +150,16 @@ func (c changing) send(r *http.Request) (response *http.Response, sent bool, err
 	return response, connected.Load(), err
 }
 
-// lost says what became of a request that got no answer. That of one whose method only reads is known if it was not sent: for
-// everybody else its loss would be of no consequence, but the page of flag types takes links for forms.
+// lost says what became of a request that got no answer. One whose client hung up before there was a connection was not sent. One
+// whose method only reads is known if it was not sent: for everybody else its loss would be of no consequence, but the page of
+// flag types takes links for forms.
 func (c changing) lost(r *http.Request, err error, sent bool) error {
 	failed := *asError(c.server.passError(r, err), true)
-	failed.Unknown = failed.Unknown || sent && isReading(r.Method)
+	switch {
+	case sent && isReading(r.Method):
+		failed.Unknown = true
+	case !sent && r.Context().Err() != nil && !failed.Unknown:
+		failed.Reason = mapping.ReasonUnreachable
+	}
 	return &failed
 }

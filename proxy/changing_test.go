@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -229,6 +230,26 @@ func TestFlagTypeChangesOfWhoHangsUp(t *testing.T) {
 	})
 	if got := ask(t, "POST", base+"/xmlrpc.cgi", xmlUpdate, "Authorization", "x"); got.status < 500 || broken.take() != "panic" {
 		t.Errorf("a panic gives %d", got.status)
+	}
+}
+
+// TestFlagTypeChangesOfWhoHangsUpWithoutAConnection were not sent.
+func TestFlagTypeChangesOfWhoHangsUpWithoutAConnection(t *testing.T) {
+	ctx, hangUp := context.WithCancel(t.Context())
+	_, told, base := watched(t, func(o *proxy.Options) {
+		o.Passthrough.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			hangUp()
+			<-t.Context().Done()
+			return nil, t.Context().Err()
+		}}
+	})
+	request, _ := http.NewRequestWithContext(ctx, http.MethodPost, base+"/xmlrpc.cgi", strings.NewReader(xmlUpdate))
+	request.Header.Set("Authorization", "x")
+	if _, err := http.DefaultClient.Do(request); err == nil {
+		t.Fatal("the client did not hang up")
+	}
+	if got := <-told.over; got != "tracker-unreachable" {
+		t.Errorf("it became %q", got)
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 type Passthrough struct {
 	// Base is the address of the tracker's front page. Nil lets nothing through.
 	Base *url.URL
-	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself.
+	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself, and it
+	// tells httptrace of its connections.
 	Transport http.RoundTripper
 	// Prefixes are the paths that pass, "/" for all of them. A prefix ends where a segment does.
 	Prefixes []string

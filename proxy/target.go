@@ -14,7 +14,8 @@ import (
 type Target struct {
 	// Base is the address of the tracker's front page.
 	Base *url.URL
-	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself.
+	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself, and it
+	// tells httptrace of its connections.
 	Transport http.RoundTripper
 	// Names are hosts, with a port where it is unusual, that the tracker calls itself besides that of Base. Redirects to
 	// them are turned to the name that the client used.
