@@ -256,7 +256,10 @@ func TestFlagTypeChangesOfWhoHangsUpWithoutAConnection(t *testing.T) {
 // TestAnswersToFlagTypeChangesAreNotEncoded, since they are read on their way.
 func TestAnswersToFlagTypeChangesAreNotEncoded(t *testing.T) {
 	tracker, told, base := watched(t, nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br"); _, _ = io.WriteString(w, "x") }
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		_, _ = io.WriteString(w, "x")
+	}
 	ask(t, "POST", base+"/editflagtypes.cgi", "x=1", "Accept-Encoding", "br")
 	if got := tracker.last.Header.Get("Accept-Encoding"); got != "identity" || told.take() != "" {
 		t.Errorf("an answer in %q was asked for, and one in br was taken for a success", got)
