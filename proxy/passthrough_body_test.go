@@ -32,8 +32,9 @@ func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
 			}
 		}
 	}
-	for _, length := range []int64{-1, 200000} {
-		request, err := http.NewRequest("POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 200000)))
+	// Who sends more than twice what is allowed may be cut off before the answer is there.
+	for _, length := range []int64{-1, 150000} {
+		request, err := http.NewRequest("POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 150000)))
 		if err != nil {
 			t.Fatal(err)
 		}
