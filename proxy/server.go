@@ -57,7 +57,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
 		defer func() {
 			if (record.Reason == mapping.ReasonTooLarge || record.Reason == mapping.ReasonOverload) && r.Header.Get("Expect") == "" {
-				body.hearOut(s.options.Limits.Body)
+				body.hearOut(2 * s.options.Limits.Body)
 			}
 			recorder.leave()
 		}()
