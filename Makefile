@@ -19,7 +19,7 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo "$(WATCH)")
 TIMEOUT := 10m
 
 # How long all fuzz targets together may take, in seconds.
-FUZZ_SECONDS ?= 90
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
 
