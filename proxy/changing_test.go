@@ -212,16 +212,25 @@ func TestAnswersToFlagTypeChangesThatBreakOff(t *testing.T) {
 	}
 }
 
+// updateUntil sends a write whose client hangs up when ctx ends, before there is an answer.
+func updateUntil(ctx context.Context, t *testing.T, base, header, value string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/xmlrpc.cgi", strings.NewReader(xmlUpdate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set(header, value)
+	if _, err := http.DefaultClient.Do(request); err == nil {
+		t.Fatal("the client did not hang up")
+	}
+}
+
 // TestFlagTypeChangesOfWhoHangsUp end, too, and so do those in which something panics.
 func TestFlagTypeChangesOfWhoHangsUp(t *testing.T) {
 	tracker, told, base := watched(t, nil)
 	ctx, hangUp := context.WithCancel(t.Context())
 	tracker.answer = func(_ http.ResponseWriter, r *http.Request) { hangUp(); <-r.Context().Done() }
-	request, _ := http.NewRequestWithContext(ctx, http.MethodPost, base+"/xmlrpc.cgi", strings.NewReader(xmlUpdate))
-	request.Header.Set("Cookie", "Bugzilla_logincookie=x")
-	if _, err := http.DefaultClient.Do(request); err == nil {
-		t.Fatal("the client did not hang up")
-	}
+	updateUntil(ctx, t, base, "Cookie", "Bugzilla_logincookie=x")
 	if got := <-told.over; got != "canceled" {
 		t.Errorf("it became %q", got)
 	}
@@ -243,11 +252,7 @@ func TestFlagTypeChangesOfWhoHangsUpWithoutAConnection(t *testing.T) {
 			return nil, t.Context().Err()
 		}}
 	})
-	request, _ := http.NewRequestWithContext(ctx, http.MethodPost, base+"/xmlrpc.cgi", strings.NewReader(xmlUpdate))
-	request.Header.Set("Authorization", "x")
-	if _, err := http.DefaultClient.Do(request); err == nil {
-		t.Fatal("the client did not hang up")
-	}
+	updateUntil(ctx, t, base, "Authorization", "x")
 	if got := <-told.over; got != "tracker-unreachable" {
 		t.Errorf("it became %q", got)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -60,7 +59,7 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if text := get404(t, "http://"+l.address()); text == "" { // connections are accepted in their order
+	if _, text := send(t, http.MethodGet, "http://"+l.address(), ""); text == "" { // connections are accepted in their order
 		t.Fatal("no answer")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the five seconds of Shutdown
@@ -71,24 +70,4 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-}
-
-// get404 asks for what is not there, on a connection of its own.
-func get404(t *testing.T, address string) string {
-	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -3,8 +3,6 @@ package bugzilla
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"testing"
 	"time"
 
@@ -12,27 +10,6 @@ import (
 	"portico/upstream"
 	"portico/upstream/transport"
 )
-
-// dialBreaker is dial with the breakers in sight.
-func dialBreaker(t *testing.T, handler http.HandlerFunc) (*Client, *transport.Breakers) {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stack, err := transport.Chain(nil, transport.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stack.Close)
-	client, err := New(Options{URL: base, Dialect: "bugzilla-5", Transport: stack})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client, stack.Breakers
-}
 
 // TestWhatOpensTheBreaker: pages that a client can bring about shut nobody else out, and bad answers to fair questions do.
 func TestWhatOpensTheBreaker(t *testing.T) {
@@ -53,7 +30,7 @@ func TestWhatOpensTheBreaker(t *testing.T) {
 		{"redirect", 302, "", transport.Open},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			client, breakers := dialBreaker(t, answering(c.status, "text/html", c.body))
+			client, breakers := dialBreakers(t, "bugzilla-5", answering(c.status, "text/html", c.body))
 			for range 30 {
 				_, read := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
 				_, write := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})

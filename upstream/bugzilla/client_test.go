@@ -23,6 +23,13 @@ import (
 // dial makes a client of a server that answers as handler says.
 func dial(t *testing.T, dialect string, handler http.HandlerFunc) *Client {
 	t.Helper()
+	client, _ := dialBreakers(t, dialect, handler)
+	return client
+}
+
+// dialBreakers is dial with the breakers in sight.
+func dialBreakers(t *testing.T, dialect string, handler http.HandlerFunc) (*Client, *transport.Breakers) {
+	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL)
@@ -38,7 +45,7 @@ func dial(t *testing.T, dialect string, handler http.HandlerFunc) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return client, stack.Breakers
 }
 
 func answering(status int, contentType, body string) http.HandlerFunc {

@@ -51,7 +51,10 @@ func significant(diff []string) []string {
 }
 
 // Accounts lists every exchange whose answer differs, with the reason.
-func Accounts() []Account {
+func Accounts() []Account { return slices.Concat(accountsOfForms(), accountsOfBodies(), unplayable()) }
+
+// accountsOfForms are of paths and of the forms of single members.
+func accountsOfForms() []Account {
 	return []Account{
 		{"Names that a path of the raw tracker cannot carry are reached by query or JSON-RPC.", Better, []string{
 			"ft.get.slash.encoded", "ft.get.slash.double_encoded", "ft.get.reserved.component", "ft.get.html",
@@ -88,6 +91,12 @@ func Accounts() []Account {
 		{"Components are an array; the tracker takes null for an empty one, so that the flag type applies nowhere in the product.", Better, []string{
 			"ft.create.inclusions.component_null", "ft.update.inclusions.component_null",
 		}},
+	}
+}
+
+// accountsOfBodies are of bodies as a whole, and of what their members mean together.
+func accountsOfBodies() []Account {
+	return []Account{
 		{"Portico's checks come before those that need the tracker's data.", Better, []string{
 			"ft.create.order.fields", "ft.create.order.without_inclusions", "ft.create.auth.plain_missing",
 		}},
@@ -105,6 +114,12 @@ func Accounts() []Account {
 			"att.update.ids.other", "att.update.ids.string", "att.update.ids.number", "att.update.ids.empty", "att.update.ids.query",
 		}},
 		{"Writes to the collection of attachments never reach the tracker, which would edit bugs.", Better, []string{"att.update.collection"}},
+	}
+}
+
+// unplayable are exchanges whose recorded answer cannot be given again.
+func unplayable() []Account {
+	return []Account{
 		{"The recorded answer is shortened and cannot be given again.", Unplayable, []string{
 			"att.list.bug1.full", "att.get.4.anon", "att.create.comments.read",
 		}},
