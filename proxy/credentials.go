@@ -109,7 +109,7 @@ func badCredential(name string) *mapping.Error {
 
 // addHeaders adds what came in headers where neither query nor body said anything of the kind.
 func addHeaders(found *upstream.Credentials, header http.Header) {
-	found.Authorization = strings.TrimSpace(header.Get("Authorization"))
+	found.Authorization = headerText(header, "Authorization")
 	found.Cookies = strings.Join(header.Values("Cookie"), "; ")
 	found.APIKey = firstOf(found.APIKey, headerText(header, "X-Bugzilla-Api-Key"), found.Bearer())
 	found.Token = firstOf(found.Token, headerText(header, "X-Bugzilla-Token"))
@@ -119,7 +119,7 @@ func addHeaders(found *upstream.Credentials, header http.Header) {
 	}
 }
 
-func headerText(header http.Header, name string) string { return strings.TrimSpace(header.Get(name)) }
+func headerText(header http.Header, name string) string { return strings.TrimSpace(get(header, name)) }
 
 // firstOf gives the first text that is not empty.
 func firstOf(texts ...string) string {

@@ -25,6 +25,9 @@ type desk struct {
 	out      bytes.Buffer
 	status   int
 	declined bool
+	// date is the text of its second, which most answers share with the one before.
+	date   []byte
+	second int64
 }
 
 // largestDesk is the size above which a desk's buffers are not kept.
@@ -142,7 +145,7 @@ func (d *desk) Write(p []byte) (int, error) {
 // sealed gives the whole answer, as net/http would send it.
 func (d *desk) sealed() []byte {
 	if d.header["Content-Length"] == nil && d.status != http.StatusNotModified {
-		d.header.Set("Content-Length", strconv.Itoa(len(d.body)))
+		set(d.header, "Content-Length", strconv.Itoa(len(d.body)))
 	}
 	d.out.Reset()
 	d.out.WriteString("HTTP/1.1 ")
@@ -152,10 +155,18 @@ func (d *desk) sealed() []byte {
 	d.out.WriteString("\r\n")
 	d.writeHeader()
 	d.out.WriteString("Date: ")
-	d.out.Write(time.Now().UTC().AppendFormat(d.out.AvailableBuffer(), http.TimeFormat))
+	d.out.Write(d.now())
 	d.out.WriteString("\r\n\r\n")
 	d.out.Write(d.body)
 	return d.out.Bytes()
+}
+
+// now gives the time as a Date has it.
+func (d *desk) now() []byte {
+	if now := time.Now(); now.Unix() != d.second {
+		d.date, d.second = now.UTC().AppendFormat(d.date[:0], http.TimeFormat), now.Unix()
+	}
+	return d.date
 }
 
 // usualFields are the fields of nearly every answer, in the order of net/http.
@@ -169,7 +180,7 @@ func (d *desk) writeHeader() {
 	before, written := d.out.Len(), 0
 	for _, name := range usualFields {
 		values := d.header[name]
-		if len(values) != 1 || strings.ContainsAny(values[0], "\r\n") {
+		if len(values) != 1 || !oneLine(values[0]) {
 			continue
 		}
 		d.out.WriteString(name)
@@ -182,6 +193,11 @@ func (d *desk) writeHeader() {
 		d.out.Truncate(before)
 		_ = d.header.Write(&d.out) // a buffer takes everything
 	}
+}
+
+// oneLine tells whether a value cannot end its line.
+func oneLine(value string) bool {
+	return strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0
 }
 
 // isWholeGet tells whether text is one GET request without anything behind it, as far as can be told from the outside.

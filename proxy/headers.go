@@ -47,6 +47,17 @@ func setCommonHeaders(header http.Header) {
 	}
 }
 
+// set sets a header whose name is written as net/http keeps it, which Header.Set would find out letter by letter each time.
+func set(header http.Header, name, value string) { header[name] = []string{value} }
+
+// get gives the first value of a header, its name written likewise.
+func get(header http.Header, name string) string {
+	if values := header[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
 // setErrorHeaders tells Portico's own errors apart and when to come back.
 func setErrorHeaders(header http.Header, failed *mapping.Error) {
 	if failed.Reason != "" {
@@ -69,7 +80,7 @@ func setCacheHeaders(header http.Header, info *mapping.CacheInfo) {
 	status := append(make([]byte, 0, 96), "Portico"...)
 	if info.Hit {
 		status = append(status, "; hit"...)
-		header.Set("Age", wholeSeconds(info.Age))
+		set(header, "Age", wholeSeconds(info.Age))
 	} else {
 		status = append(append(status, "; fwd="...), firstOf(info.Forward, "miss")...)
 	}
@@ -85,7 +96,7 @@ func setCacheHeaders(header http.Header, info *mapping.CacheInfo) {
 	if info.Detail != "" {
 		status = append(append(status, "; detail="...), info.Detail...)
 	}
-	header.Set("Cache-Status", string(status))
+	set(header, "Cache-Status", string(status))
 }
 
 // wantsFresh tells whether a client asks for an answer that is not from a cache (RFC 9111, sections 5.2.1.4 and 5.4).

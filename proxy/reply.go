@@ -28,7 +28,7 @@ func (x *exchange) succeed(status int, got answer) error {
 		header.Add("Set-Cookie", cookie)
 	}
 	if x.as.plain() && got.ETag != "" {
-		header.Set("Etag", got.ETag)
+		set(header, "Etag", got.ETag)
 	}
 	if got.NotModified || got.ownTag && x.as.plain() && matches(x.r.Header, got.ETag) {
 		x.w.WriteHeader(http.StatusNotModified)
@@ -118,13 +118,13 @@ const (
 // write sends a document in the representation that was agreed on.
 func (x *exchange) write(status int, document *mapping.Document) error {
 	header := x.w.Header()
-	header.Set("Content-Type", x.as.contentType)
+	set(header, "Content-Type", x.as.contentType)
 	before, after := "", ""
 	if x.as.callback != "" {
 		before, after = "/**/"+x.as.callback+"(", ")"
 	}
 	if size := document.Len(); size >= 0 && !x.as.page {
-		header.Set("Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
+		set(header, "Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
 	}
 	x.w.WriteHeader(status)
 	if x.r.Method == http.MethodHead {

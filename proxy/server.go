@@ -52,7 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, record := s.begin(r)
 	recorder := newRecorder(w, s.options.ClientPause.Taking)
-	recorder.Header().Set(headerRequestID, record.ID)
+	set(recorder.Header(), headerRequestID, record.ID)
 	if r.Body != nil && r.Body != http.NoBody {
 		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
 		defer func() {
@@ -75,7 +75,7 @@ func (s *Server) begin(r *http.Request) (*http.Request, *Record) {
 		s.offer(r)
 		r = r.WithContext(context.WithValue(s.follow(r, record), recordKey{}, record))
 	}
-	*record = Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone, client: s.trusted.client(r), span: record.span}
+	*record = Record{ID: requestID(get(r.Header, headerRequestID)), Operation: OpNone, client: s.trusted.client(r), span: record.span}
 	return r, record
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"portico/mapping"
 	"portico/proxy"
 )
 
@@ -22,6 +23,7 @@ type Metrics struct {
 	seconds   *prometheus.HistogramVec
 	bytes     *prometheus.CounterVec
 	conflicts prometheus.Counter
+	finished  series[finishedKind, finishedFigures]
 
 	calls       *prometheus.CounterVec
 	callSeconds *prometheus.HistogramVec
@@ -32,6 +34,7 @@ type Metrics struct {
 	changes     *prometheus.CounterVec
 
 	reads        *prometheus.CounterVec
+	readsKnown   series[string, prometheus.Counter]
 	fills        *prometheus.HistogramVec
 	redis        *prometheus.HistogramVec
 	redisUp      prometheus.Gauge
@@ -89,13 +92,35 @@ var _ proxy.Observer = (*Metrics)(nil)
 
 // Finished implements proxy.Observer.
 func (m *Metrics) Finished(record proxy.Record) {
-	operation := m.words.bounded("operation", string(record.Operation))
-	reason := m.words.bounded("reason", string(record.Reason))
-	m.requests.WithLabelValues(operation, statusClass(record.Status), reason).Inc()
-	m.seconds.WithLabelValues(operation).Observe(record.Duration.Seconds())
-	m.bytes.WithLabelValues(operation).Add(float64(record.Bytes))
+	figures := m.finished.of(finishedKind{record.Operation, record.Status, record.Reason}, m.findFinished)
+	figures.requests.Inc()
+	figures.seconds.Observe(record.Duration.Seconds())
+	figures.bytes.Add(float64(record.Bytes))
 	if record.Conflict {
 		m.conflicts.Inc()
+	}
+}
+
+// finishedKind is what tells finished requests apart, and finishedFigures is what they are counted in.
+type (
+	finishedKind struct {
+		operation mapping.Operation
+		status    int
+		reason    mapping.Reason
+	}
+	finishedFigures struct {
+		requests, bytes prometheus.Counter
+		seconds         prometheus.Observer
+	}
+)
+
+func (m *Metrics) findFinished(kind finishedKind) finishedFigures {
+	operation := m.words.bounded("operation", string(kind.operation))
+	reason := m.words.bounded("reason", string(kind.reason))
+	return finishedFigures{
+		requests: m.requests.WithLabelValues(operation, statusClass(kind.status), reason),
+		seconds:  m.seconds.WithLabelValues(operation),
+		bytes:    m.bytes.WithLabelValues(operation),
 	}
 }
 

@@ -1,6 +1,10 @@
 package admin
 
-import "time"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 func (m *Metrics) addCache() {
 	m.reads = m.counter("cache_total", "Flag type reads by how the cache came by the answer.", "outcome")
@@ -12,7 +16,11 @@ func (m *Metrics) addCache() {
 
 // CacheRead counts a read of flag types by its outcome, such as local, redis, stale, miss or bypass.
 func (m *Metrics) CacheRead(outcome string) {
-	m.reads.WithLabelValues(m.words.bounded("read", outcome)).Inc()
+	m.readsKnown.of(outcome, m.findReads).Inc()
+}
+
+func (m *Metrics) findReads(outcome string) prometheus.Counter {
+	return m.reads.WithLabelValues(m.words.bounded("read", outcome))
 }
 
 // CacheFill counts a call of the tracker for the cache.

@@ -59,17 +59,19 @@ func (b *bench) hotPeers(ctx context.Context, tracker string, redis *server, log
 	return nil
 }
 
-// hotRounds loads the servers in turn and compares them with the first one.
+// hotRounds loads the servers in short turns, so that a machine that changes meanwhile changes for all, and compares them with the
+// first one.
 func (b *bench) hotRounds(ctx context.Context, connections int, redis *server, servers []*server) error {
 	cost := make([][]float64, len(servers))
 	var calls, reads int
-	for range b.rounds {
+	length := max(b.length/turns, time.Second)
+	for range b.rounds * turns {
 		for i, each := range servers {
 			before, err := commands(ctx, redis)
 			if err != nil {
 				return err
 			}
-			figure, count, err := b.hotRound(ctx, connections, each)
+			figure, count, err := hotTurn(ctx, connections, length, each)
 			if err != nil {
 				return err
 			}
@@ -83,8 +85,8 @@ func (b *bench) hotRounds(ctx context.Context, connections int, redis *server, s
 			}
 		}
 	}
-	b.report.say("%-28s %8s %8s %8s  microseconds of CPU per read: least, median, most of %d rounds of %s", "",
-		"least", "median", "most", b.rounds, b.length)
+	b.report.say("%-28s %8s %8s %8s  microseconds of CPU per read: least, median, most of %d turns of %s", "",
+		"least", "median", "most", b.rounds*turns, length)
 	for i, each := range servers {
 		b.report.say("%-28s %s", each.name, spreadOf(cost[i]))
 	}
@@ -95,8 +97,8 @@ func (b *bench) hotRounds(ctx context.Context, connections int, redis *server, s
 	return nil
 }
 
-// hotRound loads one server and gives the microseconds of CPU per read.
-func (b *bench) hotRound(ctx context.Context, connections int, of *server) (cost float64, count int, err error) {
+// hotTurn loads one server and gives the microseconds of CPU per read.
+func hotTurn(ctx context.Context, connections int, length time.Duration, of *server) (cost float64, count int, err error) {
 	address := of.url(hotPath)
 	if err := warm(ctx, address); err != nil {
 		return 0, 0, fmt.Errorf("%s: %w", of.name, err)
@@ -105,7 +107,7 @@ func (b *bench) hotRound(ctx context.Context, connections int, of *server) (cost
 	if err != nil {
 		return 0, 0, err
 	}
-	count, err = wrk(ctx, connections, b.length, withKey(address, key))
+	count, err = wrk(ctx, connections, length, withKey(address, key))
 	if err != nil {
 		return 0, 0, err
 	}

@@ -27,6 +27,9 @@ var otherKeys = []string{
 	"PeditorKey000000000000000000000000000000", "ExinsiderKey0000000000000000000000000000",
 }
 
+// turns is into how many pieces a round is cut where peers are loaded one after the other.
+const turns = 4
+
 var wrkRequests = regexp.MustCompile(`(\d+) requests in`)
 
 // wrk loads an address and gives the number of answers. A status that is no success is an error.

@@ -17,8 +17,6 @@ const (
 	// two programs that share the cores can do.
 	shadowPause = 80 * time.Millisecond
 	shadowPath  = "/rest/bug/10/attachment"
-	// turns is into how many pieces a round is cut.
-	turns = 4
 	// shadowMemory is how much more memory the comparison may take, in MB.
 	shadowMemory = 64
 )
