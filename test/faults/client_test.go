@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -130,6 +131,14 @@ const (
 
 func (v verdict) String() string {
 	return [...]string{"pending", "acknowledged", "refused", "unknown", "lost"}[v]
+}
+
+// streams tells whether an answer is one of those that pass on to the client while the tracker still sends them. It may break
+// off, since nothing else can be said once it has begun, and a client sees that: there is less than announced, or no last chunk.
+func (t told) streams() bool {
+	const head = 64 << 10 // what is waited for before anything is said
+	length, err := strconv.Atoi(t.header.Get("Content-Length"))
+	return t.status == http.StatusOK && (err != nil || length >= head)
 }
 
 // judge reads an answer. problem says what no answer may be.

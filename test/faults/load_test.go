@@ -116,7 +116,7 @@ func (w *worker) ask(a ask) (verdict, []byte) {
 		// What the tracker says outside of the interface passes through as it is.
 	case problem != "":
 		w.load.book.violation("%s (%s %s, %s)", problem, a.method, a.path, a.id)
-	case v == lost && !w.load.kind.lost && !passed && !strings.HasSuffix(a.path, "/4"):
+	case v == lost && !w.load.kind.lost && !passed && !t.streams():
 		w.load.book.violation("lost: %s %s %s: no answer: %v", a.method, a.path, a.id, t.err)
 	case v == unknown && a.method == "GET":
 		w.load.book.violation("shape: a read with an unknown outcome: %s", a.path)
