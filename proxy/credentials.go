@@ -111,7 +111,9 @@ func badCredential(name string) *mapping.Error {
 func addHeaders(found *upstream.Credentials, header http.Header) {
 	found.Authorization = headerText(header, "Authorization")
 	found.Cookies = strings.Join(header.Values("Cookie"), "; ")
-	found.APIKey = firstOf(found.APIKey, headerText(header, "X-Bugzilla-Api-Key"), found.Bearer())
+	found.APIKey = firstOf(found.APIKey, headerText(header, "X-Bugzilla-Api-Key"))
+	found.KeyTwice = found.APIKey != "" && found.APIKey == found.Bearer()
+	found.APIKey = firstOf(found.APIKey, found.Bearer())
 	found.Token = firstOf(found.Token, headerText(header, "X-Bugzilla-Token"))
 	if found.Login == "" && found.Password == "" {
 		found.Login = headerText(header, "X-Bugzilla-Login")

@@ -11,6 +11,9 @@ import (
 type Credentials struct {
 	// APIKey came as Bugzilla_api_key, api_key, X-BUGZILLA-API-KEY or a bearer token.
 	APIKey string
+	// KeyTwice says that APIKey came as a bearer token and in another form besides,
+	// as one client sends it. Some trackers know bearer tokens that are no keys.
+	KeyTwice bool
 	// Login and Password came as Bugzilla_login and Bugzilla_password, login and
 	// password, or X-BUGZILLA-LOGIN and X-BUGZILLA-PASSWORD.
 	Login, Password string

@@ -31,14 +31,14 @@ func forms(have upstream.Credentials) []credential {
 }
 
 // authorize puts the caller's credentials where the dialect looks for them:
-// headers if it can, else the body of requests that have one, so that they stay
+// headers if it can and they can hold them, else the body of requests that have one, so that they stay
 // out of the tracker's access log, else the query (wire-facts.md section 1,
 // Credentials).
 func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, query url.Values, header http.Header) mapping.Members {
 	have := caller.Credentials
 	setIf(header, "Cookie", cookiesFor(call, have))
 	setIf(header, "Authorization", have.Authorization)
-	if dialect.HeaderCredentials && have.Bearer() == have.APIKey {
+	if dialect.HeaderCredentials && have.Bearer() == have.APIKey && !have.KeyTwice {
 		have.APIKey = "" // it goes as it came; the other forms still count before it
 	}
 	if !dialect.HeaderCredentials && have.Bearer() != "" {
@@ -47,7 +47,7 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 	var body mapping.Members
 	for _, form := range forms(have) {
 		switch {
-		case dialect.HeaderCredentials:
+		case dialect.HeaderCredentials && fitsHeader(form.value):
 			header.Set(form.header, form.value)
 		case call.Body != nil:
 			body.SetText(form.parameter, form.value)
@@ -56,6 +56,12 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 		}
 	}
 	return body
+}
+
+// fitsHeader tells whether a text can be sent as the value of a header. What cannot,
+// such as a password with a line break, is still the tracker's to judge.
+func fitsHeader(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // cookiesFor gives the cookies that go along. Flag type answers are shared by

@@ -147,6 +147,33 @@ func TestBearerBesideOtherForms(t *testing.T) {
 	}
 }
 
+// TestKeyInBothHeaders sends a key as it came: not every tracker takes a bearer token for a key (clients.md, section 2.2).
+func TestKeyInBothHeaders(t *testing.T) {
+	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}}
+	header := http.Header{}
+	authorize(mapping.BMO(), &Call{}, caller, url.Values{}, header)
+	if header.Get("Authorization") != "Bearer K" || header.Get("X-BUGZILLA-API-KEY") != "K" {
+		t.Errorf("for bmo the headers are %v", header)
+	}
+}
+
+// TestCredentialsThatNoHeaderHolds lets the tracker judge what net/http would refuse to send.
+func TestCredentialsThatNoHeaderHolds(t *testing.T) {
+	seen := &http.Request{URL: &url.URL{}}
+	client := dial(t, "bmo", func(w http.ResponseWriter, r *http.Request) {
+		seen = r
+		answering(400, "application/json", `{"error":true,"code":306,"message":"m"}`)(w, r)
+	})
+	for _, secret := range []string{"a\nb", "a\x00b", "a\x7f", "a\r\nHost: x"} {
+		caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: secret}}
+		_, err := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "P"})
+		checkError(t, err, 306, 400, "", false)
+		if got := seen.URL.Query().Get("Bugzilla_api_key"); got != secret {
+			t.Errorf("the key %q goes as %q", secret, got)
+		}
+	}
+}
+
 // TestAccountThatCounts asks for the groups of nobody but the one whose proof the tracker looks at.
 func TestAccountThatCounts(t *testing.T) {
 	for name, test := range map[string]struct {
