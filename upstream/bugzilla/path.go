@@ -38,7 +38,8 @@ func resource(dialect mapping.Dialect, segments ...string) (string, error) {
 // fitsPath tells whether a name can be one segment of a path. A stock tracker
 // behind Apache refuses an encoded slash and an encoded percent sign, and with
 // one database driver misreads non-ASCII names (wire-facts.md section 1, Encoded
-// characters).
+// characters). The rewrite from /rest to /rest.cgi reads a path once more after its
+// escapes were taken off, so that a name would end at a ? or #.
 func fitsPath(dialect mapping.Dialect, segment string) bool {
 	trimmed := strings.TrimSpace(segment)
 	if trimmed == "" || trimmed == "." || trimmed == ".." {
@@ -48,7 +49,7 @@ func fitsPath(dialect mapping.Dialect, segment string) bool {
 		if r < ' ' || r == 0x7f {
 			return false
 		}
-		if !dialect.EncodedSlash && (r == '/' || r == '%' || r == '\\' || r > 0x7e) {
+		if !dialect.EncodedSlash && (strings.ContainsRune(`/%\?#`, r) || r > 0x7e) {
 			return false
 		}
 	}

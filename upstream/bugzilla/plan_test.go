@@ -35,6 +35,11 @@ func TestPlanFlagTypes(t *testing.T) {
 		{mapping.Bugzilla5(), "TestProduct", "comp/slash", "GET /rest/flag_type/TestProduct?component=comp%2Fslash"},
 		{mapping.BMO(), "TestProduct", "comp/slash", "GET /rest/flag_types/TestProduct?component=comp%2Fslash"},
 		{mapping.Bugzilla5(), "TestProduct", "100% c", "GET /rest/flag_type/TestProduct?component=100%25+c"},
+		{mapping.Bugzilla5(), "TestProduct", "C#", "GET /rest/flag_type/TestProduct?component=C%23"},
+		{mapping.Bugzilla5(), "TestProduct", "Why?", "GET /rest/flag_type/TestProduct?component=Why%3F"},
+		{mapping.Bugzilla5(), "C#", "", `POST /jsonrpc.cgi {"product":"C#"}`},
+		{mapping.Bugzilla5(), "Why?", "C", `POST /jsonrpc.cgi {"product":"Why?","component":"C"}`},
+		{mapping.BMO(), "C#", "Why?", "GET /rest/flag_types/C%23/Why%3F"},
 		{mapping.Bugzilla5(), "TestProduct", "..", "GET /rest/flag_type/TestProduct?component=.."},
 		{mapping.Bugzilla5(), "A+B & C", "", "GET /rest/flag_type/A+B%20&%20C"},
 		{mapping.Bugzilla5(), "a/b", "", `POST /jsonrpc.cgi {"product":"a/b"}`},
@@ -60,6 +65,7 @@ func TestPlanUpdateFlagTypes(t *testing.T) {
 		{mapping.FlagTypeUpdate{Names: []string{"u2"}}, `PUT /rest/flag_type/u2 {"names":["u2"]}`},
 		{mapping.FlagTypeUpdate{Names: []string{"31337"}}, `PUT /rest/flag_type/names {"names":["31337"]}`},
 		{mapping.FlagTypeUpdate{Names: []string{"a/b"}, IDs: []int64{3}}, `PUT /rest/flag_type/3 {"ids":[3],"names":["a/b"]}`},
+		{mapping.FlagTypeUpdate{Names: []string{"what?"}}, `PUT /rest/flag_type/names {"names":["what?"]}`},
 		{mapping.FlagTypeUpdate{Names: []string{".."}}, `PUT /rest/flag_type/names {"names":[".."]}`},
 	} {
 		call, err := PlanUpdateFlagTypes(mapping.Bugzilla5(), c.request)
