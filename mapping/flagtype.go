@@ -134,7 +134,7 @@ func (r *FlagTypeFields) check(found problems) {
 	if r.Sortkey != nil && (*r.Sortkey < 1 || *r.Sortkey > 32767) {
 		found.add("sortkey", badSortkey())
 	}
-	if r.CCList != nil && utf8.RuneCountInString(*r.CCList) > 200 {
+	if r.CCList != nil && utf8.RuneCountInString(*r.CCList) > longestCCList {
 		found.add("cc_list", Refuse(CodeCCList, "The cc_list is longer than 200 characters."))
 	}
 }

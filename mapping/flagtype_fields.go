@@ -3,9 +3,13 @@ package mapping
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// longestCCList is how many characters a tracker takes (wire-facts.md section 3).
+const longestCCList = 200
 
 // nullable takes a text that a create may lack but an update may not blank:
 // there null is refused with the field's own code.
@@ -84,6 +88,9 @@ func (f *fields) joinAddresses(array jsontext.Value) *string {
 		}
 	}
 	joined := strings.Join(addresses, ", ")
+	if utf8.RuneCountInString(joined) > longestCCList {
+		joined = strings.Join(addresses, ",") // the blanks mean nothing, and a tracker counts them
+	}
 	return &joined
 }
 

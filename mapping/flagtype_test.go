@@ -32,6 +32,12 @@ func members(t *testing.T, text string) Members {
 	return m
 }
 
+// tenAddresses is a list of ten addresses of a length.
+func tenAddresses(length int) string {
+	address := `"` + strings.Repeat("a", length-len("@x.example")) + `@x.example"`
+	return strings.Repeat(address+",", 9) + address
+}
+
 func TestDecodeFlagTypeCreate(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -82,6 +88,8 @@ func TestDecodeFlagTypeCreate(t *testing.T) {
 		{"inclusions component blank", `{"name":"n","description":"d","inclusions":{"P":["c"," "]}}`, CodeRequired},
 		{"inclusions component null in the list", `{"name":"n","description":"d","inclusions":{"P":[null]}}`, CodeRequired},
 		{"inclusions true", `{"name":"n","description":"d","inclusions":[true]}`, CodeBadParameter},
+		{"cc_list array that fits", `{"name":"n","description":"d","cc_list":[` + tenAddresses(19) + `]}`, 0},
+		{"cc_list array too long", `{"name":"n","description":"d","cc_list":[` + tenAddresses(20) + `]}`, CodeCCList},
 		{"cc_list true", `{"name":"n","description":"d","cc_list":[true]}`, CodeBadParameter},
 		{"inclusions nested", `{"name":"n","description":"d","inclusions":[["P"]]}`, CodeBadParameter},
 		{"inclusions empty name", `{"name":"n","description":"d","inclusions":[""]}`, CodeRequired},
