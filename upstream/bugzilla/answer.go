@@ -190,12 +190,17 @@ func trackerError(members mapping.Members, status int) error {
 	if status < 400 {
 		status = mapping.StatusOf(int(code))
 	}
+	return toldError(members, int(code), status, message)
+}
+
+// toldError makes the tracker's own error, which keeps the members that nobody here knows.
+func toldError(members mapping.Members, code, status int, message string) *mapping.Error {
 	documentation, _ := mapping.Text(members.Get("documentation"))
 	extra := members.Clone()
 	for _, name := range []string{"error", "code", "message", "documentation"} {
 		extra.Take(name)
 	}
-	return &mapping.Error{Code: int(code), Status: status, Message: message, Documentation: documentation, Extra: extra}
+	return &mapping.Error{Code: code, Status: status, Message: message, Documentation: documentation, Extra: extra}
 }
 
 // unwrap takes the result out of a JSON-RPC answer; it is the same object that
@@ -225,7 +230,7 @@ func (c *Client) unwrap(call *Call, head []byte, response *http.Response) (*mapp
 }
 
 // rpcError translates an error of the JSON-RPC endpoint, whose codes are those
-// of REST.
+// of REST. The name that the protocol gives every error says nothing.
 func rpcError(object jsontext.Value) error {
 	members, err := mapping.ParseMembers(object)
 	if err != nil {
@@ -233,5 +238,6 @@ func rpcError(object jsontext.Value) error {
 	}
 	code, _ := mapping.Int(members.Get("code"))
 	message, _ := mapping.Text(members.Get("message"))
-	return &mapping.Error{Code: int(code), Status: mapping.StatusOf(int(code)), Message: message}
+	members.Take("name")
+	return toldError(members, int(code), mapping.StatusOf(int(code)), message)
 }

@@ -28,6 +28,18 @@ func TestErrorsKeepTheirMembers(t *testing.T) {
 	}
 }
 
+// An error is the same whichever way the tracker was asked.
+func TestErrorsOfJSONRPCKeepTheirMembers(t *testing.T) {
+	answer := `{"error":{"name":"JSONRPCError","code":51,"message":"m","documentation":"d","details":{"field":["name"]}},"id":1,"result":null}`
+	client := dial(t, "bugzilla-5", answering(200, "application/json", answer))
+	_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "a/b"})
+	checkError(t, err, 51, 404, "", false)
+	said, _ := errors.AsType[*mapping.Error](err)
+	if got := string(said.Extra.AppendJSON(nil)); got != `{"details":{"field":["name"]}}` || said.Documentation != "d" {
+		t.Errorf("kept %s and the documentation %q", got, said.Documentation)
+	}
+}
+
 // Clients format the ids of what they made as numbers.
 func TestCreatedIDsAreIntegers(t *testing.T) {
 	data, err := mapping.BlobFromEncoded("YQ==")
