@@ -236,8 +236,11 @@ func rpcError(object jsontext.Value) error {
 	if err != nil {
 		return bad("the tracker's JSON-RPC error is not an object")
 	}
-	code, _ := mapping.Int(members.Get("code"))
-	message, _ := mapping.Text(members.Get("message"))
+	code, haveCode := mapping.Int(members.Get("code"))
+	message, haveMessage := mapping.Text(members.Get("message"))
+	if !haveCode && !haveMessage {
+		return bad("the tracker's JSON-RPC error says nothing")
+	}
 	members.Take("name")
 	return toldError(members, int(code), mapping.StatusOf(int(code)), message)
 }

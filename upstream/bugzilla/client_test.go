@@ -210,6 +210,7 @@ func TestJSONRPCAnswers(t *testing.T) {
 		`{"error":{"code":106,"message":"m"},"id":1,"result":null}`:      106,
 		`{"error":null,"id":1,"result":null}`:                            mapping.CodeBadGateway,
 		`{"error":{"code":51,"message":"m"},"id":1,"result":{"bug":[]}}`: 51,
+		`{"error":{},"id":1,"result":null}`:                              mapping.CodeBadGateway,
 	} {
 		client := dial(t, "bugzilla-5", answering(200, "application/json", answer))
 		_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "a/b"})
