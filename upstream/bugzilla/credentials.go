@@ -66,15 +66,19 @@ func fitsHeader(text string) bool {
 
 // cookiesFor gives the cookies that go along. Flag type answers are shared by
 // those who show the same credential, so nothing else that could change the
-// answer may go with their question.
+// answer may go with their question. A tracker ignores the cookies of a login on a
+// GET, so they do not go with a read that is sent by POST for another reason, where
+// they would count (wire-facts.md section 1, Credentials).
 func cookiesFor(call *Call, have upstream.Credentials) string {
-	if call.Operation != mapping.OpFlagTypes {
+	withLogin, withOthers := call.RPC == "", call.Operation != mapping.OpFlagTypes
+	if withLogin && withOthers {
 		return have.Cookies
 	}
 	var kept []string
 	for cookie := range strings.SplitSeq(have.Cookies, ";") {
 		cookie = strings.TrimSpace(cookie)
-		if strings.HasPrefix(cookie, "Bugzilla_login=") || strings.HasPrefix(cookie, "Bugzilla_logincookie=") {
+		isLogin := strings.HasPrefix(cookie, "Bugzilla_login=") || strings.HasPrefix(cookie, "Bugzilla_logincookie=")
+		if isLogin && withLogin || !isLogin && withOthers && cookie != "" {
 			kept = append(kept, cookie)
 		}
 	}

@@ -217,6 +217,25 @@ func TestOnlyLoginCookiesGoWithSharedReads(t *testing.T) {
 	}
 }
 
+// TestNoLoginByCookieOverJSONRPC keeps a read what it would be by GET, where such cookies mean nothing.
+func TestNoLoginByCookieOverJSONRPC(t *testing.T) {
+	var seen http.Header
+	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
+		seen = r.Header
+		answering(200, "application/json", `{"result":{"bugs":{},"attachments":{},"bug":[],"attachment":[]},"error":null,"id":1}`)(w, r)
+	})
+	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8;Bugzilla_logincookie=x; b=2"}}
+	_, err := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "a/b"})
+	if got := seen.Get("Cookie"); err != nil || got != "" {
+		t.Errorf("flag types are asked for with the cookies %q (%v)", got, err)
+	}
+	reply, err := client.BugAttachments(t.Context(), caller, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
+	if got := seen.Get("Cookie"); err != nil || got != "a=1; b=2" {
+		t.Fatalf("attachments are asked for with the cookies %q (%v)", got, err)
+	}
+	_ = reply.Close()
+}
+
 // FuzzResource proves that no name makes a path that means another resource.
 func FuzzResource(f *testing.F) {
 	for _, seed := range []string{"a", "..", ".", "a/b", "../../x", "%2e%2e", "a?b#c", "ü", "\x00", " ", "a;b", "\\..\\", "%"} {
