@@ -111,6 +111,7 @@ func (s *Server) modifyResponse(response *http.Response) error {
 	response.Header.Del(headerRequestID) // Portico has set its own
 	target := passingOf(response.Request).target
 	target.redirect(response)
+	target.cookies(response)
 	path, _ := target.belowBase(response.Request.URL.EscapedPath())
 	if isPreflight(response.Request) && isREST(path) && response.Header.Get("Access-Control-Allow-Headers") != "" {
 		response.Header.Set("Access-Control-Allow-Headers", preflightHeaders)

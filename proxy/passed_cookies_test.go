@@ -1,0 +1,61 @@
+package proxy_test
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"strings"
+	"testing"
+
+	"portico/proxy"
+)
+
+// A tracker's cookies say where they belong, and must come back through Portico, which is somewhere else.
+func TestCookiesStayWithPortico(t *testing.T) {
+	tracker, base := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com:8080"} })
+	for cookie, want := range map[string]string{
+		"a=1; path=/bz/; HttpOnly":                       "a=1; path=/; HttpOnly",
+		"a=1;Path=/bz":                                   "a=1;Path=/",
+		"a=1; path=/bz/admin; Secure":                    "a=1; path=/admin; Secure",
+		"a=1; path=/bzip; path":                          "a=1; path=/bzip; path",
+		"a=1; path=/":                                    "a=1; path=/",
+		"a=/bz/; domain=bugs.example.com; path=/bz/":     "a=/bz/; path=/",
+		"a=1; Domain=.example.com; SameSite=Lax":         "a=1; SameSite=Lax",
+		"a=1; domain=other.example":                      "a=1; domain=other.example",
+		"a=1; domain=127.0.0.1":                          "a=1; domain=127.0.0.1",
+		"a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT": "a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT",
+	} {
+		tracker.mu.Lock()
+		tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Add("Set-Cookie", "first=1")
+			w.Header().Add("Set-Cookie", cookie)
+		}
+		tracker.mu.Unlock()
+		got := ask(t, "GET", base+"/index.cgi", "").header["Set-Cookie"]
+		if len(got) != 2 || got[0] != "first=1" || got[1] != want {
+			t.Errorf("%s became %q, want %s", cookie, got, want)
+		}
+	}
+}
+
+// Who logs in by cookies is known at the next request, as without Portico.
+func TestALoginByCookieLasts(t *testing.T) {
+	tracker, base := behind(t, "/bz/", nil)
+	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Set-Cookie", "Bugzilla_logincookie=x; path=/bz/; HttpOnly")
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	for range 2 {
+		answer, err := client.Get(base + "/index.cgi")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+	}
+	if got := tracker.last.Header.Get("Cookie"); !strings.Contains(got, "Bugzilla_logincookie=x") {
+		t.Errorf("the second request has the cookies %q", got)
+	}
+}
