@@ -32,11 +32,33 @@ func (s *Switchover) decideWrite(ctx context.Context, t *table, q *question, obj
 	if err != nil {
 		return nil, err
 	}
+	return s.undivided(made)
+}
+
+// undivided refuses what was decided for a write where it needs both trackers.
+func (s *Switchover) undivided(made []choice) ([]choice, error) {
 	withAbsent(made)
 	if !oneSide(made) {
 		return nil, divided(made, s.names)
 	}
 	return made, nil
+}
+
+// decideAttach decides for a new attachment. Where the bug of the path is none of the others, it wins and they are not
+// written, so they do not count. The call is settled then, or the tracker might find otherwise a moment later.
+func (s *Switchover) decideAttach(ctx context.Context, t *table, q *question, call *upstream.Call) ([]choice, error) {
+	create := *call.CreateAttachment
+	made, err := s.decideAll(ctx, t, q, bugsNamed(create.Named()))
+	if err != nil {
+		return nil, err
+	}
+	path := made[0].bugID()
+	mayBePath := func(c choice) bool { return c.bugID() == 0 || c.bugID() == path }
+	if create.PathBug != "" && path != 0 && !slices.ContainsFunc(made[1:], mayBePath) {
+		create.Settle(false)
+		call.CreateAttachment, made = &create, made[:1]
+	}
+	return s.undivided(made)
 }
 
 // withAbsent sends what no tracker has where the first of the other objects goes,
@@ -61,7 +83,7 @@ func (s *Switchover) decideCall(ctx context.Context, t *table, q *question, call
 	case call.UpdateFlagTypes != nil:
 		return s.decideUpdate(ctx, t, q, call.UpdateFlagTypes)
 	case call.CreateAttachment != nil:
-		return s.decideWrite(ctx, t, q, bugsNamed(call.CreateAttachment.Named()))
+		return s.decideAttach(ctx, t, q, call)
 	case call.UpdateAttachments != nil:
 		return s.decideWrite(ctx, t, q, attachmentsNumbered(call.UpdateAttachments.IDs))
 	default:
