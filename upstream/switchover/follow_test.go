@@ -108,6 +108,10 @@ func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
 	}{
 		{&mapping.Error{Code: 50, Status: 400}, "new"},
 		{&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonBreakerOpen}, "new"},
+		{&mapping.Error{Code: 200502, Status: 502, Reason: mapping.ReasonUnreachable}, "new"},
+		{&mapping.Error{Code: 200501, Status: 501, Reason: mapping.ReasonInexpressive}, "new"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonBreakerOpen, Unknown: true}, "old"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonUnreachable, Unknown: true}, "old"},
 		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, "old"},
 		{fmt.Errorf("who knows"), "old"},
 	} {

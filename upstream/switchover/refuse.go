@@ -74,14 +74,21 @@ func unmerged(err error) error {
 	return failed
 }
 
-// refused tells whether an error says for certain that nothing was written.
+// refused tells whether an error says for certain that nothing was written. What
+// may have been sent is in doubt, whatever the reason why nobody waits any longer.
 func refused(err error) bool {
 	said, ok := errors.AsType[*mapping.Error](err)
-	return ok && !said.Unknown && said.Status < 500 || ok && notSent(said.Reason)
+	return ok && !said.Unknown && (said.Status < 500 || notSent(said.Reason))
 }
 
 func notSent(reason mapping.Reason) bool {
-	return reason == mapping.ReasonBreakerOpen || reason == mapping.ReasonOverload || reason == mapping.ReasonSwitchover
+	switch reason {
+	case mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive,
+		mapping.ReasonSwitchover:
+		return true
+	default:
+		return false
+	}
 }
 
 // loginError tells whether a tracker does not accept the caller's credential, so
