@@ -31,11 +31,13 @@ type canaryStatus struct {
 
 // switchoverStatus is who answers, in brief.
 type switchoverStatus struct {
-	Version int64        `json:"version"`
-	Source  string       `json:"source"`
-	Killed  bool         `json:"killed"`
-	Stale   string       `json:"stale,omitempty"`
-	Rules   []ruleStatus `json:"rules"`
+	Version int64  `json:"version"`
+	Source  string `json:"source"`
+	Killed  bool   `json:"killed"`
+	// Undelivered, when not empty, says that only this process knows of the kill.
+	Undelivered string       `json:"undelivered,omitempty"`
+	Stale       string       `json:"stale,omitempty"`
+	Rules       []ruleStatus `json:"rules"`
 }
 
 type ruleStatus struct {
@@ -149,7 +151,9 @@ func (h *house) switchoverStatus() *switchoverStatus {
 		return nil
 	}
 	held := h.switchover.Status(context.Background())
-	shown := &switchoverStatus{Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Stale: held.Stale}
+	shown := &switchoverStatus{
+		Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
+	}
 	for _, each := range held.Rules {
 		shown.Rules = append(shown.Rules, ruleStatus{each.Rule.Name, string(each.Rule.Reads), string(each.Rule.Writes)})
 	}

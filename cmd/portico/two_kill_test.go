@@ -34,6 +34,9 @@ func TestAKillThatTheStoreDoesNotKnow(t *testing.T) {
 	if text := get(t, p.operators+"/switchover"); !strings.Contains(text, "Only this process knows yet") {
 		t.Errorf("the page does not say that only this process knows:\n%s", text)
 	}
+	if text := get(t, p.operators+"/status"); !strings.Contains(text, `"undelivered": "`) {
+		t.Errorf("/status does not say that only this process knows:\n%s", text)
+	}
 	if get(t, p.clients+"/rest/bug/1/attachment"); p.new.Requests()["attachment.list"] > 0 {
 		t.Error("after the kill switch the read went to the new tracker")
 	}
