@@ -1,6 +1,9 @@
 package cache
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // WriteAround carries out a flag type write that goes to the tracker by another way
 // than this Tracker. call says by its error what became of it, as the operations of
@@ -15,4 +18,18 @@ func (c *Cache) WriteAround(ctx context.Context, call func() error) (err error) 
 	err = call()
 	did = c.effect(err, false)
 	return err
+}
+
+// CopiedTo says that other trackers get what is written to this one by ways of their
+// own, each within lag. So a write makes the answers of their caches count no more
+// either, and for as long as lag what they say may be from before it. Call it before
+// the cache is used.
+func (c *Cache) CopiedTo(lag time.Duration, others ...*Cache) { c.lag, c.copies = lag, others }
+
+// copied follows a write at the trackers that get it by ways of their own. An error
+// is the affair of the cache that has it: it believes nothing until Redis was told.
+func (c *Cache) copied(ctx context.Context, doubt time.Duration) {
+	for _, other := range c.copies {
+		_ = other.change(ctx, doubt+c.lag)
+	}
 }

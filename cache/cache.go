@@ -45,6 +45,10 @@ type Cache struct {
 	revalidate *pacer
 	sick       sickness
 
+	// copies are the caches of trackers that have what is written to this one within lag.
+	copies []*Cache
+	lag    time.Duration
+
 	looks, fills singleflight.Group
 	slots        chan struct{}
 	forced       atomic.Uint64

@@ -157,6 +157,11 @@ func (g *generations) warn(ctx context.Context) error {
 		return nil
 	}
 	err := g.remote.do(ctx, "doubt", func(ctx context.Context) error {
+		// Another process may know of a write that lasts longer.
+		known, err := g.remote.client.PTTL(ctx, g.doubtKey).Result()
+		if err != nil || known >= left {
+			return err
+		}
 		return g.remote.client.Set(ctx, g.doubtKey, "1", left).Err()
 	})
 	if redis.IsOOMError(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -74,11 +75,13 @@ func (c *Cache) effect(err error, anonymous bool) effect {
 // Redis knows of the new generation, which says all that the mark did.
 func (c *Cache) ended(ctx context.Context, mark int64, did effect) {
 	var err error
-	switch did {
-	case inDoubt:
-		err = c.change(ctx, c.options.Doubt)
-	case perhaps:
-		err = c.change(ctx, 0)
+	if did != none {
+		doubt := time.Duration(0)
+		if did == inDoubt {
+			doubt = c.options.Doubt
+		}
+		err = c.change(ctx, doubt)
+		c.copied(ctx, doubt)
 	}
 	if err == nil && mark != 0 {
 		_ = c.add(ctx, -mark)

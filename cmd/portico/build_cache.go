@@ -115,6 +115,22 @@ func (b *builder) caches() []namedCache {
 	return all
 }
 
+// copied has a write to one tracker count for the cache of the other, which gets it by
+// ways of its own: so long a caller's reads follow its own writes, so long nobody knows
+// whether it is there.
+func (b *builder) copied() {
+	caches := b.caches()
+	for i, each := range caches {
+		var others []*cache.Cache
+		for k, other := range caches {
+			if k != i {
+				others = append(others, other.Cache)
+			}
+		}
+		each.CopiedTo(b.cfg.Switchover.Follow, others...)
+	}
+}
+
 // flagTypesChanging tells every cache of a change behind its back: what passes
 // through to one tracker may reach the other by ways of its own.
 func flagTypesChanging(caches []namedCache) func(context.Context, func() error) error {

@@ -28,6 +28,7 @@ func (b *builder) twoTrackers() error {
 	if _, err := b.tracker(b.cfg.Candidate); err != nil {
 		return err
 	}
+	b.copied()
 	if err := b.compared(); err != nil {
 		return err
 	}
