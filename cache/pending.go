@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -111,14 +112,17 @@ func marks(value any) string {
 }
 
 // didNothing tells whether a write that failed surely changed nothing: it was
-// never sent, or the tracker or a web server before it did not let the caller in.
+// never sent, or the tracker or a web server before it did not let the caller in. A
+// bad token has no code of its own. What shares its code is refused before anything
+// is done (wire-facts.md section 11), and else whoever makes up tokens could empty
+// the cache at will.
 func didNothing(err error) bool {
 	var e *mapping.Error
 	if !errors.As(err, &e) || e.Unknown {
 		return false
 	}
 	if e.FromTracker() {
-		return isCredentialCode(e.Code)
+		return isCredentialCode(e.Code) || e.Code == mapping.CodeJSON && e.Status == http.StatusBadRequest
 	}
 	switch e.Reason {
 	case mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive,

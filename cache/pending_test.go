@@ -105,6 +105,7 @@ func surelyNothing() map[string]error {
 		"too large":       &mapping.Error{Code: mapping.CodeURILong, Status: 414, Reason: mapping.ReasonTooLarge},
 		"not expressible": &mapping.Error{Code: mapping.CodeUnsupported, Status: 501, Reason: mapping.ReasonInexpressive},
 		"made-up key":     errBadKey,
+		"made-up token":   &mapping.Error{Code: mapping.CodeJSON, Status: http.StatusBadRequest},
 		"wrapped":         fmt.Errorf("writing: %w", errRefused),
 	}
 }
@@ -114,12 +115,13 @@ func surelyNothing() map[string]error {
 func TestWhatAWriteMayHaveDoneCounts(t *testing.T) {
 	for name, err := range map[string]error{
 		"lost answer": errLost, "unknown to be reached": &mapping.Error{Status: 504, Reason: mapping.ReasonUnreachable, Unknown: true},
-		"timeout":    &mapping.Error{Status: 504, Reason: mapping.ReasonTimeout},
-		"bad answer": &mapping.Error{Status: 502, Reason: mapping.ReasonBadAnswer},
-		"internal":   &mapping.Error{Status: 500, Reason: mapping.ReasonInternal},
-		"canceled":   &mapping.Error{Status: 503, Reason: mapping.ReasonCanceled},
-		"trouble":    &mapping.Error{Code: mapping.CodeTrackerFailure, Status: http.StatusInternalServerError},
-		"no product": errNoProduct, "foreign": context.Canceled,
+		"timeout":                &mapping.Error{Status: 504, Reason: mapping.ReasonTimeout},
+		"bad answer":             &mapping.Error{Status: 502, Reason: mapping.ReasonBadAnswer},
+		"internal":               &mapping.Error{Status: 500, Reason: mapping.ReasonInternal},
+		"canceled":               &mapping.Error{Status: 503, Reason: mapping.ReasonCanceled},
+		"trouble":                &mapping.Error{Code: mapping.CodeTrackerFailure, Status: http.StatusInternalServerError},
+		"trouble without a code": &mapping.Error{Code: mapping.CodeJSON, Status: http.StatusInternalServerError},
+		"no product":             errNoProduct, "foreign": context.Canceled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeTracker{}
