@@ -57,7 +57,7 @@ type RuleConfig struct {
 	// any rest.
 	UserAgent Texts `key:"user_agent"`
 	// Percent is the share of the callers, who stay on their side of it.
-	Percent float64 `key:"percent" min:"0" max:"100"`
+	Percent Share `key:"percent"`
 	// Reads is the phase of reads.
 	Reads string `key:"reads" oneof:"old|old-compare|new-compare|new"`
 	// Writes is the phase of writes.
@@ -66,12 +66,8 @@ type RuleConfig struct {
 
 // SetDefaults compares and moves nothing.
 func (r *RuleConfig) SetDefaults() {
-	r.Percent = everybody
 	r.Reads, r.Writes = "old-compare", "old-compare"
 }
-
-// everybody is the percentage that is no condition.
-const everybody = 100
 
 // defaultSwitchover compares everything and moves nothing.
 func defaultSwitchover() SwitchoverConfig {

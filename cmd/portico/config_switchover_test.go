@@ -140,6 +140,7 @@ switchover:
   rules:
     - {name: ci, caller: robot, user_agent: ['ci/*', x], operation: flag_type.get, reads: new}
     - {name: some, product: 'One, Two', component: [a, b], bugs: [1-100, '7', 500-], attachments: 3-4, percent: 12.5}
+    - {name: all, percent: 100, reads: new}
     - name: rest
 canary:
   operations: {flag_type.get: 0.1}
@@ -149,7 +150,7 @@ canary:
 	if len(problems) > 0 {
 		t.Fatal(texts(problems))
 	}
-	if got := cfg.Switchover.Rules[1]; !slices.Equal(got.Product, []string{"One, Two"}) || len(got.Bugs) != 3 || got.Percent != 12.5 || got.Writes != "old-compare" {
+	if got := cfg.Switchover.Rules[1]; !slices.Equal(got.Product, []string{"One, Two"}) || len(got.Bugs) != 3 || got.Percent != (Share{12.5, true}) || got.Writes != "old-compare" {
 		t.Errorf("the second rule is %+v", got)
 	}
 	var printed bytes.Buffer
@@ -163,7 +164,22 @@ canary:
 	if diffTables(cfg.table(), again.table()) != "" || !reflect.DeepEqual(cfg.Canary, again.Canary) || !reflect.DeepEqual(cfg.Callers, again.Callers) {
 		t.Errorf("read again it is another one, printed as\n%s", &printed)
 	}
-	if rest := cfg.table().Rules[2]; rest.Conditional() {
+	if rest := cfg.table().Rules[3]; rest.Conditional() {
 		t.Errorf("the last rule has conditions: %+v", rest)
+	}
+}
+
+// TestEverybodyIsAShare: a share that has grown to all callers hides no rule behind it,
+// and the last rule may say that it is for all.
+func TestEverybodyIsAShare(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTwo+"switchover:\n  rules:\n    - {name: grown, percent: 100, reads: new, writes: old}\n"+
+		"    - {name: rest, percent: 100.0, reads: old, writes: old}\n")
+	cfg, problems := Load(nil, nil, file)
+	if len(problems) > 0 {
+		t.Fatal(texts(problems))
+	}
+	table := cfg.table()
+	if share := table.Rules[0].Percent; share == nil || *share != 100 || table.Rules[1].Percent != nil {
+		t.Errorf("the rules are %+v", table.Rules)
 	}
 }

@@ -177,6 +177,43 @@ func (r IDRange) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d-%d", r.From, r.To), nil
 }
 
+// Share is a percentage of the callers; empty is no condition. All of them is one, as
+// it is on its way up or down, and hides no rule behind it.
+type Share struct {
+	Percent float64
+	Given   bool
+}
+
+// everybody is the largest share.
+const everybody = 100
+
+// UnmarshalText reads a percentage.
+func (s *Share) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*s = Share{}
+		return nil
+	}
+	percent, err := strconv.ParseFloat(string(text), 64)
+	switch {
+	case err != nil || math.IsNaN(percent) || math.IsInf(percent, 0):
+		return fmt.Errorf("%q is not a number", text)
+	case percent < 0:
+		return fmt.Errorf("%s is less than 0", text)
+	case percent > everybody:
+		return fmt.Errorf("%s is more than %d", text, everybody)
+	}
+	*s = Share{percent, true}
+	return nil
+}
+
+// MarshalText writes a percentage.
+func (s Share) MarshalText() ([]byte, error) {
+	if !s.Given {
+		return nil, nil
+	}
+	return strconv.AppendFloat(nil, s.Percent, 'g', -1, 64), nil
+}
+
 // Date is a day, or a moment, at which something ends; empty is never.
 type Date struct{ time.Time }
 

@@ -17,7 +17,10 @@ func (c *Config) table() switchover.Table {
 
 func tableOf(rules []RuleConfig, passthrough PhasesConfig) switchover.Table {
 	var table switchover.Table
-	for _, rule := range rules {
+	for i, rule := range rules {
+		if i == len(rules)-1 && rule.Percent.Percent == everybody {
+			rule.Percent = Share{} // the last one is for everybody anyway
+		}
 		table.Rules = append(table.Rules, rule.rule())
 	}
 	if len(rules) == 0 {
@@ -42,8 +45,8 @@ func (r RuleConfig) rule() switchover.Rule {
 	for _, operation := range r.Operation {
 		rule.Operations = append(rule.Operations, mapping.Operation(operation))
 	}
-	if r.Percent != everybody {
-		rule.Percent = &r.Percent
+	if r.Percent.Given {
+		rule.Percent = &r.Percent.Percent
 	}
 	return rule
 }
