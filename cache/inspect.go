@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -115,9 +116,10 @@ func (c *Cache) Lookup(ctx context.Context, product, component string) ([]Item, 
 // ErrNoItem says that Redis holds nothing under a key.
 var ErrNoItem = errors.New("redis holds nothing under this key")
 
-// LookupKey tells what Redis holds under a key.
+// LookupKey tells what Redis holds under a key. What the answers of another tracker are
+// good for, the cache of that one knows.
 func (c *Cache) LookupKey(ctx context.Context, key string) (Item, error) {
-	if c.off() {
+	if c.off() || !strings.HasPrefix(key, c.keys.prefix+"v:") {
 		return Item{}, ErrNoItem
 	}
 	values, err := c.remote.texts(ctx, key)

@@ -67,6 +67,27 @@ func TestLookup(t *testing.T) {
 	})
 }
 
+// TestLookupOfAnotherTracker: trackers may share a Redis, and each cache knows of its own
+// answers only.
+func TestLookupOfAnotherTracker(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	options := patient(on(s))
+	c := openCache(t, f, options)
+	options.Tracker = "other"
+	other := openCache(t, f, options)
+	mustAsk(t, other, withKey("k"))
+	items, err := other.Lookup(t.Context(), "P", "")
+	if err != nil || len(items) != 1 {
+		t.Fatalf("%+v, %v", items, err)
+	}
+	if item, err := c.LookupKey(t.Context(), items[0].Key); !errors.Is(err, ErrNoItem) {
+		t.Errorf("the first cache says %+v, %v", item, err)
+	}
+	if item, err := c.LookupKey(t.Context(), c.keys.secret()); !errors.Is(err, ErrNoItem) {
+		t.Errorf("what is no answer is shown as %+v, %v", item, err)
+	}
+}
+
 func TestLookupWithoutRedis(t *testing.T) {
 	c := openCache(t, &fakeTracker{}, Options{Redis: Redis{Addrs: []string{freeAddr(t)}}})
 	if _, err := c.Lookup(context.Background(), "P", ""); err == nil {
