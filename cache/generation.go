@@ -158,9 +158,8 @@ func (g *generations) warn(ctx context.Context) error {
 	}
 	err := g.remote.do(ctx, "doubt", func(ctx context.Context) error {
 		// Another process may know of a write that lasts longer.
-		known, err := g.remote.client.PTTL(ctx, g.doubtKey).Result()
-		if err != nil || known >= left {
-			return err
+		if known, err := g.remote.client.PTTL(ctx, g.doubtKey).Result(); err == nil && known >= left {
+			return nil
 		}
 		return g.remote.client.Set(ctx, g.doubtKey, "1", left).Err()
 	})
