@@ -110,6 +110,12 @@ func variations(varied []Difference) map[varies]bool {
 // variesAs is how the reference would vary, if it gave the candidate's answer too.
 func (d Difference) variesAs() varies { return varies{d.Pointer, familyOf(d.Class, d.Have)} }
 
+// Steady gives those of a candidate's differences that are no noise. contradictions are what differs between answers of
+// the reference to the same call; a place is excused there only, and only as it varies.
+func Steady(differences, contradictions []Difference) []Difference {
+	return sift(differences, variations(contradictions), nil).confirmed
+}
+
 func newNoise(most int) *noise {
 	return &noise{
 		seed: maphash.MakeSeed(), most: most, places: map[noisePlace]*list.Element{}, latest: list.New(),

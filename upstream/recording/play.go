@@ -34,6 +34,8 @@ type PlayOptions struct {
 	Rules canary.Rules
 	// Target is the share of mismatches that is allowed, from 0 to 1; default 0.001.
 	Target float64
+	// Latency is how much slower than the tracker that is right the other one may be; the zero value is that of canary.
+	Latency canary.LatencyTarget
 	// Timeout is for each request; default 30 s.
 	Timeout time.Duration
 	// ConfirmAfter is how long after a difference both are asked again; default 500 ms.
@@ -213,6 +215,7 @@ func (p *player) reset(ctx context.Context) bool {
 
 // result puts together what was found.
 func (p *player) result() Result {
+	p.time()
 	input := canary.JudgeInput{At: time.Now().UTC(), Target: p.options.Target, Rules: p.options.Rules}
 	input.Pair = upstream.Sides{Answered: cmp.Or(p.options.Against, recordedSide), Other: p.options.Tracker}
 	for _, tally := range p.tallies {

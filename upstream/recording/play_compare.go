@@ -14,9 +14,6 @@ import (
 	"portico/upstream/state"
 )
 
-// enough is how often a difference is confirmed by asking again; after that it is believed.
-const enough = 3
-
 // sides are the two answers to one request.
 type sides struct {
 	want, have           canary.Reply
@@ -129,42 +126,6 @@ func dateOf(recorded Response) time.Time {
 	return at
 }
 
-// believed tells differences that were confirmed often enough.
-func (p *player) believed(operation mapping.Operation, found []canary.Difference) bool {
-	return !slices.ContainsFunc(found, func(d canary.Difference) bool {
-		known := p.findings[d.Signature(operation)]
-		return known == nil || known.Count < enough
-	})
-}
-
-// confirm asks again. What differs between two answers of one side is noise, and what has gone was in passing.
-func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []canary.Difference) (confirmed []canary.Difference, noisy bool) {
-	select {
-	case <-ctx.Done():
-		return nil, false
-	case <-time.After(p.options.ConfirmAfter):
-	}
-	second := p.ask(ctx, e, first.operation)
-	if second.reason != "" {
-		return found, false
-	}
-	varied := p.differences(sides{want: first.have, have: second.have, operation: first.operation})
-	if !first.againstTheRecordings {
-		varied = append(varied, p.differences(sides{want: first.want, have: second.want, operation: first.operation})...)
-	}
-	for _, d := range p.differences(second) {
-		same := func(other canary.Difference) bool { return other.Path == d.Path }
-		switch {
-		case !slices.ContainsFunc(found, same):
-		case slices.ContainsFunc(varied, same):
-			noisy = true
-		default:
-			confirmed = append(confirmed, d)
-		}
-	}
-	return confirmed, noisy
-}
-
 func (p *player) tally(operation mapping.Operation) *state.Tally {
 	t := p.tallies[operation]
 	if t == nil {
@@ -206,6 +167,22 @@ func (p *player) record(e Exchange, operation mapping.Operation, confirmed []can
 		f.Last = now
 	}
 	return slices.Collect(maps.Keys(counted))
+}
+
+// time judges how long the trackers took.
+func (p *player) time() {
+	now := time.Now().UTC()
+	for operation, tally := range p.tallies {
+		d, slower := p.options.Latency.Slower(tally.AnsweredLatency, tally.OtherLatency)
+		if !slower {
+			continue
+		}
+		signature := d.Signature(operation)
+		p.findings[signature] = &state.Finding{
+			Signature: signature, Operation: operation, Class: string(d.Class), Path: d.Path, Kind: "latency", Count: 1,
+			Status: state.StatusOpen, First: now, Last: now, Changed: now, Note: fmt.Sprintf("%s ms became %s ms", d.Want, d.Have),
+		}
+	}
 }
 
 // note says where a difference was first seen, and what it was as far as that may be shown.

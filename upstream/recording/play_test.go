@@ -2,11 +2,16 @@ package recording_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,6 +156,58 @@ func TestPlayNoise(t *testing.T) {
 	result := play(t, list, recording.PlayOptions{Tracker: second, Against: first, Values: keys(list)})
 	if r := result.Report; len(r.Findings) > 0 || r.Overall.Noisy == 0 {
 		t.Errorf("%d noisy, found\n%s", r.Overall.Noisy, describe(r))
+	}
+}
+
+// flagTypesOf is a tracker that gives two flag types, and each time other descriptions of those that are empty.
+func flagTypesOf(t *testing.T, first, second string) string {
+	t.Helper()
+	var asked atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		random := fmt.Sprint("no. ", asked.Add(1))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"bug":[{"id":1,"description":%q},{"id":2,"description":%q}],"attachment":[]}`, cmp.Or(first, random), cmp.Or(second, random))
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// TestPlayNoiseIsOfOnePlace: where the tracker that is right varies excuses neither the same field of another object, nor a
+// tracker that varies by itself.
+func TestPlayNoiseIsOfOnePlace(t *testing.T) {
+	list := []recording.Exchange{asked(http.MethodGet, "/rest/flag_type/A", "", http.StatusOK)}
+	for name, test := range map[string]struct {
+		right, judged [2]string
+		found         bool
+	}{
+		"beside noise":    {[2]string{"", "right"}, [2]string{"", "wrong"}, true},
+		"only one varies": {[2]string{"a", "b"}, [2]string{"", "b"}, true},
+		"the right one":   {[2]string{"", "b"}, [2]string{"a", "b"}, false},
+	} {
+		o := recording.PlayOptions{Tracker: flagTypesOf(t, test.judged[0], test.judged[1]), Against: flagTypesOf(t, test.right[0], test.right[1])}
+		if found := describe(play(t, list, o).Report); strings.Contains(found, "value $.bug[id].description") != test.found {
+			t.Errorf("%s: found %q", name, found)
+		}
+	}
+}
+
+// TestPlaySlowness: a tracker that takes longer than it may is a finding, as it is of the comparison of clients' calls.
+func TestPlaySlowness(t *testing.T) {
+	fast := flagTypesOf(t, "a", "b")
+	to, _ := url.Parse(fast)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(20 * time.Millisecond)
+		httputil.NewSingleHostReverseProxy(to).ServeHTTP(w, r)
+	}))
+	defer slow.Close()
+	list := slices.Repeat([]recording.Exchange{asked(http.MethodGet, "/rest/flag_type/A", "", http.StatusOK)}, 5)
+	o := recording.PlayOptions{Tracker: slow.URL, Against: fast, Target: 0.9, Latency: canary.LatencyTarget{Ratio: 2, Slack: time.Millisecond, Least: 5}}
+	if r := play(t, list, o).Report; r.Verdict != canary.Fail || !strings.Contains(describe(r), "latency latency.p50: 1 times") {
+		t.Errorf("the slow one: %s, found %q", r.Verdict, describe(r))
+	}
+	o.Tracker = fast
+	if r := play(t, list, o).Report; r.Verdict != canary.Pass {
+		t.Errorf("the fast one: %s, found %q", r.Verdict, describe(r))
 	}
 }
 
