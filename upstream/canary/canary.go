@@ -94,7 +94,7 @@ func New(options Options) (*Canary, error) {
 		queue:    make(chan *job, o.Queue), due: make(chan *job),
 		waiting: newWaiting(o.Queue), replays: newLane(o.Queue), noise: newNoise(mostNoise),
 	}
-	c.ledger = newLedger(o)
+	c.ledger = newLedger(o, c.forget)
 	c.memory.give(mostMemory)
 	c.disk.give(4 * o.MaxBody)
 	c.SetSampling(o.Sampling)

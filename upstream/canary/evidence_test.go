@@ -3,14 +3,17 @@ package canary_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/state"
+	"portico/upstream/transport"
 )
 
 // moody is a candidate that refuses everything while bad is set, and waits then
@@ -109,6 +112,65 @@ func TestFixedLeavesOutWhatIsUnderWay(t *testing.T) {
 	close(candidate.release)
 	if report := w.report(); report.Overall.Compared != 0 || len(report.Findings) != 1 || report.Findings[0].Status != "fixed" {
 		t.Errorf("%+v with %+v", report.Overall, report.Findings)
+	}
+}
+
+// another is a second process that compares the same trackers.
+func (w *world) another() *canary.Canary {
+	w.t.Helper()
+	o := canary.Options{Trackers: map[string]upstream.Tracker{
+		oldName: dial(w.t, w.old.url, transport.Options{}), newName: dial(w.t, w.fresh.url, transport.Options{}),
+	}, Store: w.store, Candidate: newName}
+	other, err := canary.New(o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = other.Close() })
+	return other
+}
+
+// differ makes a call whose answers differ, and waits until as many as given still wait for being asked again.
+func (m *moody) differ(w *world, waiting int) {
+	w.t.Helper()
+	m.bad.Store(true)
+	w.make(attachment("1"))
+	waitFor(w.t, func() bool { load := w.canary.Load(); return load.Waiting == waiting && load.Pending == waiting })
+}
+
+// TestAnotherBeginsAnew: what this process has counted and not yet written, or still asks about, is of the time before, also
+// when another one is told to begin anew.
+func TestAnotherBeginsAnew(t *testing.T) {
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around, tune: func(o *canary.Options) { o.ConfirmAfter = 300 * time.Millisecond }})
+	other := w.another()
+	for _, waiting := range []int{1, 0} {
+		w.report() // the books are written now
+		candidate.differ(w, waiting)
+		if err := other.Reset(t.Context(), "somebody", "a better candidate"); err != nil {
+			t.Fatal(err)
+		}
+		if report := w.report(); report.Overall.Compared != 0 || len(report.Findings) != 0 {
+			t.Errorf("with %d under way: %+v with %+v", waiting, report.Overall, report.Findings)
+		}
+	}
+}
+
+// TestAnotherCallsItFixed while this process still asks the candidate that was there before.
+func TestAnotherCallsItFixed(t *testing.T) {
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around, tune: func(o *canary.Options) { o.ConfirmAfter = 300 * time.Millisecond }})
+	other := w.another()
+	candidate.differ(w, 0)
+	known := w.report().Findings
+	candidate.differ(w, 1)
+	for _, f := range known {
+		if err := other.Fixed(t.Context(), f.Signature, "ada", "a new build"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := w.report()
+	if open := func(f canary.FindingView) bool { return f.Status != "fixed" }; len(known) == 0 || slices.ContainsFunc(report.Findings, open) {
+		t.Errorf("found %+v, and then %+v", known, report.Findings)
 	}
 }
 

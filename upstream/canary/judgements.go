@@ -56,10 +56,16 @@ func (c *Canary) Reset(ctx context.Context, actor, reason string) error {
 	if err := c.options.Store.StartCampaign(ctx, actor, reason); err != nil {
 		return err
 	}
+	c.ledger.started = time.Time{}
+	c.forget()
+	return nil
+}
+
+// forget drops everything of the campaign before.
+func (c *Canary) forget() {
 	c.noise.forget()
 	c.replays.gap.Store(false)
 	c.ledger.forget()
-	return nil
 }
 
 // Report says what was found until now. Errors are those of the store.

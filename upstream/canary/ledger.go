@@ -44,6 +44,10 @@ type ledger struct {
 	observer Observer
 
 	writing sync.Mutex // held while something is written
+	// started is when the campaign began in the store, the zero time when that is not
+	// known. begunAnew is called when it is another one.
+	started   time.Time
+	begunAnew func()
 
 	// campaign grows with each reset. What began before one does not count after it.
 	campaign atomic.Int64
@@ -81,9 +85,10 @@ func newBook() book {
 	return book{tallies: map[tallyKey]*state.Tally{}, findings: map[string]*found{}, uses: map[string]*state.RuleUse{}}
 }
 
-func newLedger(o Options) *ledger {
+func newLedger(o Options, begunAnew func()) *ledger {
 	return &ledger{
-		store: o.Store, keep: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
+		begunAnew: begunAnew,
+		store:     o.Store, keep: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
 		book: newBook(), accepted: map[string]time.Time{}, anew: map[mapping.Operation]time.Time{}, speeds: map[subject]*speeds{},
 	}
 }
@@ -233,6 +238,9 @@ func (l *ledger) report(err error) {
 func (l *ledger) flush(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	if err := l.follow(ctx); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	now := l.book
 	l.book = newBook()
@@ -243,6 +251,20 @@ func (l *ledger) flush(ctx context.Context) error {
 		l.giveBack(now)
 	}
 	return err
+}
+
+// follow finds out whether another process has begun anew. What was counted here until
+// then is of the time before.
+func (l *ledger) follow(ctx context.Context) error {
+	campaign, err := l.store.CurrentCampaign(ctx)
+	if err != nil {
+		return err
+	}
+	if !l.started.IsZero() && !l.started.Equal(campaign.Started) {
+		l.begunAnew()
+	}
+	l.started = campaign.Started
+	return nil
 }
 
 // observe tells the observer of what has been written.

@@ -169,7 +169,7 @@ func TestBudget(t *testing.T) {
 
 // TestLedgerIsBounded: what waits to be written is bounded, and nothing of it is lost but findings.
 func TestLedgerIsBounded(t *testing.T) {
-	l := newLedger(Options{})
+	l := newLedger(Options{}, nil)
 	for i := range 3 * mostFindings {
 		l.record(&found{})
 		f := &found{}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -55,14 +54,14 @@ func (c *Canary) found(j *job, confirmed []Difference, kind string) []*found {
 		}
 		bySignature[signature] = append(bySignature[signature], d)
 	}
-	now := time.Now().UTC()
+	at := j.began.UTC() // what somebody judges meanwhile, or in another process, was asked before
 	list := make([]*found, 0, len(order))
 	for _, signature := range order {
 		same := bySignature[signature]
 		list = append(list, &found{
 			Finding: state.Finding{
 				Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
-				Kind: kind, Count: 1, First: now, Last: now, Note: c.note(j, same[0]),
+				Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]),
 			},
 			sample: c.sample(j, same),
 		})
