@@ -22,6 +22,9 @@ type Document struct {
 	// onClose is told once that nobody reads on.
 	onClose func()
 
+	// Status is the HTTP status that the tracker sent, 0 when that is not known. Clients
+	// get that of the operation.
+	Status int
 	// ETag is the tracker's own tag, empty when there is none.
 	ETag string
 	// NotModified says that the tracker answered 304 and there is no body.

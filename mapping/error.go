@@ -20,6 +20,9 @@ type Error struct {
 	Code int
 	// Status is the HTTP status, 400 to 599.
 	Status int
+	// Received is the status that the tracker sent with it, which may be that of a
+	// success; 0 when that is not known.
+	Received int
 	// Message is plain text; it never contains a credential.
 	Message string
 	// Documentation is a URL; empty means DocumentationURL.

@@ -30,11 +30,12 @@ func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document,
 		err = misunderstood(response, page)
 	}
 	if said, ok := errors.AsType[*mapping.Error](err); ok {
-		said.RetryAfter = retryAfter(response.Header)
+		said.RetryAfter, said.Received = retryAfter(response.Header), response.StatusCode
 	}
 	if err != nil {
 		return nil, errors.Join(doubted(call, response, err), response.Body.Close())
 	}
+	document.Status = response.StatusCode
 	document.ETag = response.Header.Get("Etag")
 	document.Cookies = response.Header.Values("Set-Cookie")
 	return document, nil

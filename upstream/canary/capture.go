@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -43,7 +44,7 @@ func ReplyOf(ctx context.Context, answer upstream.Answer, o CaptureOptions) (Rep
 	}
 	document := answer.Document
 	defer document.Close() // its failure is that of the reading
-	reply := Reply{Status: o.Operation.SuccessStatus(), Header: headersOf(o.Operation, document)}
+	reply := Reply{Status: statusOf(o.Operation, document), Header: headersOf(o.Operation, document)}
 	if document.NotModified {
 		reply.Status = 304
 		return reply, nil
@@ -138,6 +139,11 @@ func payloadsOf(blobs []*mapping.Blob) []Payload {
 	return list
 }
 
+// statusOf gives what the tracker sent, or should have sent where that is not known.
+func statusOf(operation mapping.Operation, document *mapping.Document) int {
+	return cmp.Or(document.Status, operation.SuccessStatus())
+}
+
 // headersOf gives the headers that are compared. Of a tag only that there is one
 // means anything from one tracker to the other: clients ask with it later.
 func headersOf(operation mapping.Operation, document *mapping.Document) map[string]string {
@@ -181,7 +187,7 @@ func failedReply(err error) (Reply, error) {
 	case !ok:
 		return Reply{}, err
 	case said.FromTracker():
-		return Reply{Status: said.Status, Code: said.Code, Message: said.Message}, nil
+		return Reply{Status: cmp.Or(said.Received, said.Status), Code: said.Code, Message: said.Message}, nil
 	case said.Reason == mapping.ReasonCanceled:
 		return Reply{}, err
 	default:

@@ -20,7 +20,7 @@ func (c *Canary) capture(j *job, answer upstream.Answer) {
 		j.clientReply = &reply
 		c.enqueue(j)
 	case len(document.Blobs()) > 0:
-		reply, err := loadedReply(Reply{Status: j.operation.SuccessStatus(), Header: headersOf(j.operation, document)}, document)
+		reply, err := loadedReply(Reply{Status: statusOf(j.operation, document), Header: headersOf(j.operation, document)}, document)
 		if err != nil || !c.hold(j, int64(len(reply.Body))) {
 			c.abandon(j, DropMemory)
 			return
@@ -28,7 +28,7 @@ func (c *Canary) capture(j *job, answer upstream.Answer) {
 		j.clientReply = &reply
 		c.enqueue(j)
 	default:
-		j.clientHeader = headersOf(j.operation, document)
+		j.clientHeader, j.clientStatus = headersOf(j.operation, document), document.Status
 		o := &overheard{canary: c, job: j, opening: true, wake: make(chan struct{}, 1)}
 		document.Tee(o, o.done)
 		o.opening = false

@@ -26,6 +26,7 @@ type job struct {
 	said                *spool
 	clientReply         *Reply
 	clientHeader        map[string]string
+	clientStatus        int // 0 when the answer came from a cache
 	answeredByCandidate bool
 	held                int64 // of Canary.memory
 	took                took

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -155,12 +156,17 @@ func (j *job) other() string {
 	return j.candidate
 }
 
-// clientSaw reads what the client got.
-func (c *Canary) clientSaw(j *job, digest bool) (Reply, DropReason) {
+// clientSaw reads what the client got. A cache keeps no status: until both are asked
+// again, it was the one that the other tracker sends with a success.
+func (c *Canary) clientSaw(j *job, other Reply, digest bool) (Reply, DropReason) {
 	if j.clientReply != nil {
 		return *j.clientReply, ""
 	}
-	reply := Reply{Status: j.operation.SuccessStatus(), Header: j.clientHeader}
+	reply := Reply{Status: j.clientStatus, Header: j.clientHeader}
+	if reply.Status == 0 && other.Status/100 == 2 {
+		reply.Status = other.Status
+	}
+	reply.Status = cmp.Or(reply.Status, j.operation.SuccessStatus())
 	reply, err := c.captureOptions(j.operation, digest).fill(reply, j.said)
 	switch {
 	case err != nil:
@@ -180,7 +186,7 @@ func (c *Canary) compare(ctx context.Context, j *job) bool {
 		c.drop(j.subject, other.reason)
 		return false
 	}
-	own, reason := c.clientSaw(j, other.reply.Digest != nil)
+	own, reason := c.clientSaw(j, other.reply, other.reply.Digest != nil)
 	if reason == "" && own.Digest != nil && other.reply.Body != nil {
 		other = c.ask(ctx, j, j.other(), true) // one of them was only just beyond a limit
 		reason = other.reason

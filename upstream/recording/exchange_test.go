@@ -74,3 +74,13 @@ func TestManyCallers(t *testing.T) {
 		t.Errorf("%d callers are remembered", len(names))
 	}
 }
+
+// TestNoRequest: a line without a request is of another file, and no exchange that cannot be made.
+func TestNoRequest(t *testing.T) {
+	for _, line := range []string{"{}", "null", `{"msg":"a line of a log"}`, `{"name":"1","request":{"method":"GET"}}`} {
+		_, err := recording.NewReader(strings.NewReader("\n" + line + "\n")).Next()
+		if err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}

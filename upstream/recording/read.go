@@ -76,6 +76,9 @@ func (r *Reader) Next() (Exchange, error) {
 func (r *record) exchange() (Exchange, error) {
 	e := Exchange{Name: r.Name, Operation: r.Op, Note: r.Note, Reset: r.Reset, Callers: r.Callers, Unsendable: r.Unsendable}
 	e.Request = Request{Method: r.Request.Method, Path: r.Request.Path, Headers: r.Request.Headers}
+	if e.Request.Method == "" || e.Request.Path == "" {
+		return e, errors.New("there is no request in it")
+	}
 	body, missing, err := r.Request.text()
 	if err != nil {
 		return e, err
