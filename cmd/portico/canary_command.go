@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -119,28 +120,49 @@ func (c *canaryCaller) show(ctx context.Context, w io.Writer, path string) error
 	return err
 }
 
-// verdict prints the verdict and gives it as exit code.
+// verdict prints the verdict and gives it as exit code. It asks once: the next answer may be another.
 func (c *canaryCaller) verdict(ctx context.Context, w io.Writer) (int, error) {
-	var report canary.Report
-	if err := c.getJSON(ctx, "/canary/report.json", &report); err != nil {
+	path := reportPaths["json"]
+	if c.format == "json" {
+		path = "/canary/verdict.json"
+	}
+	text, err := c.get(ctx, path)
+	if err != nil {
 		return exitNotAsked, err
 	}
-	if !slices.Contains([]canary.Verdict{canary.Pass, canary.Fail, canary.Inconclusive}, report.Verdict) {
-		return exitNotAsked, fmt.Errorf("the operators' listener gives no verdict, but %q", report.Verdict)
+	var said struct {
+		Verdict canary.Verdict `json:"verdict"`
 	}
-	if c.format != "text" {
-		path := map[string]string{"json": "/canary/verdict.json", "junit": reportPaths["junit"]}[c.format]
-		if err := c.show(ctx, w, path); err != nil {
-			return exitNotAsked, err
-		}
-		return report.Verdict.ExitCode(), nil
+	known := []canary.Verdict{canary.Pass, canary.Fail, canary.Inconclusive}
+	if err := json.Unmarshal(text, &said); err != nil || !slices.Contains(known, said.Verdict) {
+		return exitNotAsked, fmt.Errorf("the operators' listener gives no verdict, but %q", said.Verdict)
+	}
+	if c.format == "json" {
+		_, err = w.Write(text)
+	} else {
+		err = c.tellVerdict(w, text)
+	}
+	if err != nil {
+		return exitNotAsked, err
+	}
+	return said.Verdict.ExitCode(), nil
+}
+
+// tellVerdict prints the verdict of a report.
+func (c *canaryCaller) tellVerdict(w io.Writer, text []byte) error {
+	var report canary.Report
+	if err := json.Unmarshal(text, &report); err != nil {
+		return fmt.Errorf("read the report of the operators' listener: %w", err)
+	}
+	if c.format == "junit" {
+		return report.JUnit(w)
 	}
 	fmt.Fprintf(w, "%s: %d compared, %d mismatches, the rate is below %.3g %% at 95 %% confidence (target %.3g %%)\n",
 		report.Verdict, report.Overall.Compared, report.Overall.Confirmed, 100*report.Overall.UpperBound, 100*report.Target)
 	for _, reason := range report.Overall.Reasons {
 		fmt.Fprintf(w, "  %s\n", reason)
 	}
-	return report.Verdict.ExitCode(), nil
+	return nil
 }
 
 // judge says what somebody thinks of a finding.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -38,6 +41,20 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 	p.commandWants(t, exitNotAsked, "says 404", "canary", "verdict")
 	p.commandWants(t, exitFailed, "says 404", "canary", "report")
 	p.commandWants(t, exitUsage, "none of the formats", "canary", "verdict", "--format", "xml")
+}
+
+// TestVerdictIsAskedOnce: the exit code is that of what is printed, however soon the verdict changes.
+func TestVerdictIsAskedOnce(t *testing.T) {
+	for format, want := range map[string]string{"json": `"verdict": "FAIL"`, "junit": "FAIL: 0 compared", "text": "FAIL: 0 compared"} {
+		verdict := "FAIL"
+		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"verdict": %q}`, verdict)
+			verdict = "PASS"
+		}))
+		p := pair{operators: listener.URL}
+		p.commandWants(t, 1, want, "canary", "verdict", "--format", format)
+		listener.Close()
+	}
 }
 
 // TestFindingsAreJudgedOnTheCommandLine accepts a finding, so that it no longer
