@@ -65,6 +65,7 @@ func (c *Canary) Reset(ctx context.Context, actor, reason string) error {
 func (c *Canary) forget() {
 	c.noise.forget()
 	c.replays.gap.Store(false)
+	c.replays.overlap.Store(false)
 	c.ledger.forget()
 }
 

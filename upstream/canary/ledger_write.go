@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -95,6 +96,7 @@ func addTally(sum, more *state.Tally) {
 // merge adds another sighting of the same finding.
 func (f *found) merge(more *found) {
 	f.Count += more.Count
+	f.Note = cmp.Or(more.Note, f.Note)
 	if more.Last.After(f.Last) {
 		f.Last = more.Last
 	}

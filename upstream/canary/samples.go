@@ -96,13 +96,16 @@ func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
 	return jsontext.Value(`{"text":{"length":` + fmt.Sprint(len(value)) + `}}`)
 }
 
-// note is one sentence on a finding, or two where writes are missing on the candidate.
+// note is one sentence on a finding, and others where the candidate may hold something else.
 func (c *Canary) note(j *job, d Difference) string {
 	note := c.noteOf(j, d)
-	if !c.replays.gap.Load() {
-		return note
+	if c.replays.gap.Load() {
+		note += " " + noteOfGap
 	}
-	return strings.TrimSpace(note + " " + noteOfGap)
+	if c.replays.overlap.Load() {
+		note += " " + noteOfOverlap
+	}
+	return strings.TrimSpace(note)
 }
 
 func (c *Canary) noteOf(j *job, d Difference) string {

@@ -70,7 +70,7 @@ func isNoProduct(err error) bool {
 func (c *Canary) takeReplay(j *job, answer upstream.Answer) {
 	reason := DropReason("")
 	switch {
-	case !c.replays.join(j):
+	case !c.replays.join(j, answer.Took):
 		reason = DropQueueFull
 	case !c.marker.proved.Load():
 		reason = DropNotIsolated

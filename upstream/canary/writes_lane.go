@@ -4,12 +4,17 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"portico/mapping"
 )
 
-// noteOfGap is said of findings when the candidate lacks a write.
-const noteOfGap = "The candidate did not get every write, so that it may hold something else."
+const (
+	// noteOfGap is said of findings when the candidate lacks a write.
+	noteOfGap = "The candidate did not get every write, so that it may hold something else."
+	// noteOfOverlap is said of them when nobody knows in which order the writes were carried out.
+	noteOfOverlap = "Some writes were made at the same time, so that the candidate may have got them in another order."
+)
 
 // lane holds the writes that are made once more, in the order in which they were
 // answered. One after the other they leave the candidate in the state in which they
@@ -19,9 +24,12 @@ type lane struct {
 	wake chan struct{}
 	// gap says that a write was not made once more since the campaign began.
 	gap atomic.Bool
+	// overlap says that a write had begun when another one was answered.
+	overlap atomic.Bool
 
 	mu   sync.Mutex
 	jobs []*job
+	last time.Time // when the last write was answered
 }
 
 // turn is a place in a lane. ready says that the client has its answer.
@@ -30,10 +38,14 @@ type turn struct{ ready bool }
 func newLane(most int) *lane { return &lane{most: most, wake: make(chan struct{}, 1)} }
 
 // join gives a job its place at the end, also when there is none: then it has to
-// leave at once.
-func (l *lane) join(j *job) bool {
+// leave at once. took is how long the answer took.
+func (l *lane) join(j *job, took time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if j.began.Add(-took).Before(l.last) {
+		l.overlap.Store(true)
+	}
+	l.last = j.began
 	j.turn = &turn{}
 	fits := len(l.jobs) < l.most
 	if fits {

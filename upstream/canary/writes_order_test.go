@@ -216,6 +216,30 @@ func TestDroppedReplayIsTold(t *testing.T) {
 	}
 }
 
+// TestOverlapIsTold: which of two writes at the same time came first is not known.
+func TestOverlapIsTold(t *testing.T) {
+	for name, together := range map[string]bool{"one after the other": false, "at the same time": true} {
+		w := replayWorld(t, &writeLog{}, nil)
+		answer := upstream.Answer{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
+		for range 2 {
+			w.canary.Answered(t.Context(), w.caller, updateSummary(1, "a"), sides, answer)
+			if together {
+				answer.Took = time.Minute
+			}
+		}
+		w.settle()
+		list, err := w.store.Findings(t.Context())
+		if err != nil || len(list) == 0 {
+			t.Fatalf("found %v (%v), want what was refused", list, err)
+		}
+		for _, f := range list {
+			if strings.Contains(f.Note, "at the same time") != together {
+				t.Errorf("%s: the note of %s %s is %q", name, f.Class, f.Path, f.Note)
+			}
+		}
+	}
+}
+
 // TestWriteIsOneComparison, though its plans and its result are compared.
 func TestWriteIsOneComparison(t *testing.T) {
 	now := time.Now()
