@@ -149,7 +149,9 @@ func TestAnotherBeginsAnew(t *testing.T) {
 		if err := other.Reset(t.Context(), "somebody", "a better candidate"); err != nil {
 			t.Fatal(err)
 		}
-		if report := w.report(); report.Overall.Compared != 0 || len(report.Findings) != 0 {
+		candidate.bad.Store(false)
+		w.make(attachment("1")) // and this is of the time after
+		if report := w.report(); report.Overall.Compared != 1 || len(report.Findings) != 0 {
 			t.Errorf("with %d under way: %+v with %+v", waiting, report.Overall, report.Findings)
 		}
 	}

@@ -57,16 +57,16 @@ func (c *Canary) Reset(ctx context.Context, actor, reason string) error {
 		return err
 	}
 	c.ledger.started = time.Time{}
-	c.forget()
+	c.forget(time.Now())
 	return nil
 }
 
 // forget drops everything of the campaign before.
-func (c *Canary) forget() {
+func (c *Canary) forget(since time.Time) {
 	c.noise.forget()
 	c.replays.gap.Store(false)
 	c.replays.overlap.Store(false)
-	c.ledger.forget()
+	c.ledger.forget(since)
 }
 
 // Report says what was found until now. Errors are those of the store.
@@ -104,12 +104,15 @@ func (c *Canary) referenceName() string {
 	return ""
 }
 
-// forget drops what was counted and not yet written, and what is still under way.
-func (l *ledger) forget() {
+// forget drops what was counted and not yet written, and what is still under way, but
+// for comparisons that began since then.
+func (l *ledger) forget(since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.campaign.Add(1)
+	l.since = since
+	fresh := slices.DeleteFunc(l.book.fresh, func(c concluded) bool { return c.began.Before(since) })
 	l.book = newBook()
+	l.book.fresh = fresh
 	clear(l.accepted)
 	clear(l.anew)
 	clear(l.speeds)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"portico/mapping"
@@ -47,12 +46,12 @@ type ledger struct {
 	// started is when the campaign began in the store, the zero time when that is not
 	// known. begunAnew is called when it is another one.
 	started   time.Time
-	begunAnew func()
+	begunAnew func(since time.Time)
 
-	// campaign grows with each reset. What began before one does not count after it.
-	campaign atomic.Int64
-
-	mu       sync.Mutex
+	mu sync.Mutex
+	// since is when the campaign began as far as is known here. What began before does
+	// not count.
+	since    time.Time
 	book     book
 	accepted map[string]time.Time // until when; the zero time has no end
 	// anew is since when the evidence of an operation counts. What began before does not.
@@ -63,10 +62,25 @@ type ledger struct {
 
 // book is what was counted since the last time it was written.
 type book struct {
+	// fresh are comparisons that are counted when the book is written: until then
+	// another process may have begun anew.
+	fresh    []concluded
 	tallies  map[tallyKey]*state.Tally
 	findings map[string]*found
 	uses     map[string]*state.RuleUse
 }
+
+// concluded is a comparison that was made.
+type concluded struct {
+	subject
+	began     time.Time
+	confirmed []*found
+	otherwise Outcome
+	took      took
+}
+
+// mostFresh bounds the comparisons that are not counted yet, each with its samples.
+const mostFresh = 100
 
 type tallyKey struct {
 	subject
@@ -85,7 +99,7 @@ func newBook() book {
 	return book{tallies: map[tallyKey]*state.Tally{}, findings: map[string]*found{}, uses: map[string]*state.RuleUse{}}
 }
 
-func newLedger(o Options, begunAnew func()) *ledger {
+func newLedger(o Options, begunAnew func(since time.Time)) *ledger {
 	return &ledger{
 		begunAnew: begunAnew,
 		store:     o.Store, keep: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
@@ -137,16 +151,32 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if j.campaign != l.campaign.Load() || j.began.Before(l.anew[j.operation]) {
+	if j.began.Before(l.since) || j.began.Before(l.anew[j.operation]) {
 		return
 	}
-	t := l.tally(j.subject, now)
-	outcome := otherwise
-	if len(confirmed) > 0 {
-		outcome = OutcomeAccepted
-		t.Mismatch(signaturesOf(confirmed), 1)
+	if len(l.book.fresh) >= mostFresh {
+		l.countFresh(now)
 	}
-	for _, f := range confirmed {
+	l.book.fresh = append(l.book.fresh, concluded{j.subject, j.began, confirmed, otherwise, j.took})
+	l.timed(j, now)
+}
+
+// countFresh counts what is fresh; the lock is held.
+func (l *ledger) countFresh(now time.Time) {
+	for _, c := range l.book.fresh {
+		l.count(c, now)
+	}
+	l.book.fresh = nil
+}
+
+func (l *ledger) count(c concluded, now time.Time) {
+	t := l.tally(c.subject, now)
+	outcome := c.otherwise
+	if len(c.confirmed) > 0 {
+		outcome = OutcomeAccepted
+		t.Mismatch(signaturesOf(c.confirmed), 1)
+	}
+	for _, f := range c.confirmed {
 		if !l.isAccepted(f.Signature, now) {
 			outcome = OutcomeConfirmed
 		}
@@ -154,8 +184,7 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 	}
 	t.Compared++
 	*counterOf(t, outcome)++
-	t.AnsweredLatency, t.OtherLatency = j.took.addTo(t.AnsweredLatency, t.OtherLatency)
-	l.timed(j, now)
+	t.AnsweredLatency, t.OtherLatency = c.took.addTo(t.AnsweredLatency, t.OtherLatency)
 }
 
 func signaturesOf(list []*found) []string {
@@ -242,6 +271,7 @@ func (l *ledger) flush(ctx context.Context) error {
 		return err
 	}
 	l.mu.Lock()
+	l.countFresh(time.Now())
 	now := l.book
 	l.book = newBook()
 	l.mu.Unlock()
@@ -253,15 +283,15 @@ func (l *ledger) flush(ctx context.Context) error {
 	return err
 }
 
-// follow finds out whether another process has begun anew. What was counted here until
-// then is of the time before.
+// follow finds out whether another process has begun anew. What began here before that
+// is of the time before.
 func (l *ledger) follow(ctx context.Context) error {
 	campaign, err := l.store.CurrentCampaign(ctx)
 	if err != nil {
 		return err
 	}
 	if !l.started.IsZero() && !l.started.Equal(campaign.Started) {
-		l.begunAnew()
+		l.begunAnew(campaign.Started)
 	}
 	l.started = campaign.Started
 	return nil

@@ -15,11 +15,9 @@ type job struct {
 	caller upstream.Caller
 	call   upstream.Call
 	// step is what a worker does next. It gives false when the job is over.
-	step func(*Canary, context.Context, *job) bool
-	at   time.Time // when it is due again
-	// campaign is the one that it began in, began when that was.
-	campaign int64
-	began    time.Time
+	step  func(*Canary, context.Context, *job) bool
+	at    time.Time // when it is due again
+	began time.Time // when the client was answered
 
 	// said is what the client got, as bytes until a worker reads it; clientReply is
 	// set instead where there are none.
@@ -60,7 +58,7 @@ func (c *Canary) newJob(about subject, caller upstream.Caller, call upstream.Cal
 		request.IfNoneMatch = ""
 		call.Attachments = &request
 	}
-	return &job{subject: about, caller: caller, call: call, step: step, campaign: c.ledger.campaign.Load(), began: time.Now()}
+	return &job{subject: about, caller: caller, call: call, step: step, began: time.Now()}
 }
 
 // hold takes memory for a job until it ends.
