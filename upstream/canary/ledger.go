@@ -70,18 +70,6 @@ type book struct {
 	uses     map[string]*state.RuleUse
 }
 
-// concluded is a comparison that was made.
-type concluded struct {
-	subject
-	began     time.Time
-	confirmed []*found
-	otherwise Outcome
-	took      took
-}
-
-// mostFresh bounds the comparisons that are not counted yet, each with its samples.
-const mostFresh = 100
-
 type tallyKey struct {
 	subject
 	minute int64
@@ -144,70 +132,6 @@ func (l *ledger) used(rule string) {
 	}
 	use.Hits++
 	use.Last = time.Now().UTC()
-}
-
-// compared counts a comparison that was made, with what was confirmed.
-func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
-	now := time.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if j.began.Before(l.since) || j.began.Before(l.anew[j.operation]) {
-		return
-	}
-	if len(l.book.fresh) >= mostFresh {
-		l.countFresh(now)
-	}
-	l.book.fresh = append(l.book.fresh, concluded{j.subject, j.began, confirmed, otherwise, j.took})
-	l.timed(j, now)
-}
-
-// countFresh counts what is fresh; the lock is held.
-func (l *ledger) countFresh(now time.Time) {
-	for _, c := range l.book.fresh {
-		l.count(c, now)
-	}
-	l.book.fresh = nil
-}
-
-func (l *ledger) count(c concluded, now time.Time) {
-	t := l.tally(c.subject, now)
-	outcome := c.otherwise
-	if len(c.confirmed) > 0 {
-		outcome = OutcomeAccepted
-		t.Mismatch(signaturesOf(c.confirmed), 1)
-	}
-	for _, f := range c.confirmed {
-		if !l.isAccepted(f.Signature, now) {
-			outcome = OutcomeConfirmed
-		}
-		l.record(f)
-	}
-	t.Compared++
-	*counterOf(t, outcome)++
-	t.AnsweredLatency, t.OtherLatency = c.took.addTo(t.AnsweredLatency, t.OtherLatency)
-}
-
-func signaturesOf(list []*found) []string {
-	signatures := make([]string, len(list))
-	for i, f := range list {
-		signatures[i] = f.Signature
-	}
-	return signatures
-}
-
-func counterOf(t *state.Tally, outcome Outcome) *int64 {
-	switch outcome {
-	case OutcomeNoisy:
-		return &t.Noisy
-	case OutcomeTransient:
-		return &t.Transient
-	case OutcomeAccepted:
-		return &t.Accepted
-	case OutcomeConfirmed:
-		return &t.Confirmed
-	default:
-		return &t.Same
-	}
 }
 
 // record takes a finding; the lock is held. Of the samples offered between two
@@ -291,7 +215,11 @@ func (l *ledger) follow(ctx context.Context) error {
 		return err
 	}
 	if !l.started.IsZero() && !l.started.Equal(campaign.Started) {
-		l.begunAnew(campaign.Started)
+		since := campaign.Started
+		if now := time.Now(); now.Before(since) { // by the clock of another machine
+			since = now
+		}
+		l.begunAnew(since)
 	}
 	l.started = campaign.Started
 	return nil
