@@ -196,12 +196,12 @@ func TestPlaySlowness(t *testing.T) {
 	fast := flagTypesOf(t, "a", "b")
 	to, _ := url.Parse(fast)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(80 * time.Millisecond)
 		httputil.NewSingleHostReverseProxy(to).ServeHTTP(w, r)
 	}))
 	defer slow.Close()
 	list := slices.Repeat([]recording.Exchange{asked(http.MethodGet, "/rest/flag_type/A", "", http.StatusOK)}, 5)
-	o := recording.PlayOptions{Tracker: slow.URL, Against: fast, Target: 0.9, Latency: canary.LatencyTarget{Ratio: 2, Slack: time.Millisecond, Least: 5}}
+	o := recording.PlayOptions{Tracker: slow.URL, Against: fast, Target: 0.9, Latency: canary.LatencyTarget{Ratio: 2, Slack: 40 * time.Millisecond, Least: 5}}
 	if r := play(t, list, o).Report; r.Verdict != canary.Fail || !strings.Contains(describe(r), "latency latency.p50: 1 times") {
 		t.Errorf("the slow one: %s, found %q", r.Verdict, describe(r))
 	}
