@@ -149,9 +149,11 @@ func cacheWord(info *mapping.CacheInfo) string {
 	}
 }
 
-// shortPath cuts long segments, so that what does not belong in a path does not fill the log.
+// shortPath cuts long segments, so that what does not belong in a path does not fill the log, and ends where a credential
+// begins.
 func shortPath(escaped string) string {
 	const segment, whole = 48, 256
+	escaped = withoutCredential(escaped)
 	if len(escaped) <= segment {
 		return escaped
 	}
@@ -160,6 +162,26 @@ func shortPath(escaped string) string {
 		segments[i] = cut(segments[i], segment)
 	}
 	return cut(strings.Join(segments, "/"), whole)
+}
+
+// withoutCredential ends a path behind the name of a credential. A query whose question mark was escaped, or written as
+// something else, is a part of the path.
+func withoutCredential(escaped string) string {
+	if !strings.ContainsAny(escaped, "=%") {
+		return escaped
+	}
+	end, lower := len(escaped), strings.ToLower(escaped)
+	for _, kind := range credentialNames {
+		for _, sign := range []string{"=", "%3d"} {
+			if at := strings.Index(lower, kind.names[0]+sign); at >= 0 { // the longer name ends with the shorter one
+				end = min(end, at+len(kind.names[0])+len(sign))
+			}
+		}
+	}
+	if end == len(escaped) {
+		return escaped
+	}
+	return escaped[:end] + "…"
 }
 
 func cut(text string, limit int) string {

@@ -259,3 +259,19 @@ func TestSteadyUploadSurvives(t *testing.T) {
 		t.Fatalf("the upload took %v only", took)
 	}
 }
+
+// A client that escapes the whole of an address, or joins its query with something else, shows its credential in the path.
+func TestCredentialsInPathsAreNotLogged(t *testing.T) {
+	var log logBuffer
+	base := serve(t, proxy.Options{Logger: log.logger()})
+	for _, path := range []string{
+		"/rest/version%3Fapi_key=Topsecret", "/rest/flag_type/P%3FBugzilla_api_key%3DTopsecret", "/rest/flag_type/P;Bugzilla_password=Topsecret",
+		"/rest/bug/1%23TOKEN%3dTopsecret", "/rest/bug/1/attachment&login=Topsecret&password=Topsecret",
+	} {
+		ask(t, http.MethodGet, base+path, "")
+	}
+	ask(t, http.MethodGet, base+"/rest/flag_type/a%3Db", "")
+	if text := log.String(); strings.Contains(text, "Topsecret") || !strings.Contains(text, "/rest/version%3Fapi_key=…") || !strings.Contains(text, "a%3Db") {
+		t.Errorf("the log has %s", text)
+	}
+}
