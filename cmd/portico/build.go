@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"net/http"
 	"slices"
 
 	"portico/mapping"
@@ -24,7 +25,9 @@ type house struct {
 	// tracing is nil where nothing is traced.
 	tracing *tracing
 	admin   *admin.Server
-	doors   doors
+	// operators is admin with patience for its clients.
+	operators http.Handler
+	doors     doors
 	// closers end what the rooms own, last opened first.
 	closers []func()
 }

@@ -89,5 +89,9 @@ func (b *builder) operators() error {
 	}
 	options.Pages = append(options.Pages, b.pages()...)
 	b.house.admin, err = admin.New(options)
-	return err
+	if err != nil {
+		return err
+	}
+	b.house.operators = proxy.Patient(b.house.admin, operatorsPause(b.cfg))
+	return nil
 }

@@ -28,6 +28,10 @@ func checkCommand() command {
 				if err != nil || !ok {
 					return exitFailed, err
 				}
+				if more := stateProblems(&cfg); len(more) > 0 {
+					fmt.Fprintln(env.stderr, more[0])
+					return exitFailed, nil
+				}
 				if *show {
 					if err := printConfig(env.stdout, cfg); err != nil {
 						return exitFailed, err

@@ -110,7 +110,7 @@ type TrackerConfig struct {
 	Dialect string `key:"dialect" oneof:"auto|bugzilla-5|bmo"`
 	// Timeout is the longest wait for an answer to begin once the request has
 	// been sent.
-	Timeout time.Duration `key:"timeout" min:"10ms"`
+	Timeout time.Duration `key:"timeout" min:"10ms" max:"24h"`
 	// CAFile holds the PEM certificates that its server certificate is checked
 	// against, in place of the system's.
 	CAFile string `key:"ca_file"`
@@ -138,13 +138,13 @@ type CacheConfig struct {
 	LocalTTL time.Duration `key:"local_ttl" min:"0s"`
 	// TTL is how long an answer counts as fresh. A credential that was revoked
 	// is noticed when its answer is fetched again.
-	TTL time.Duration `key:"ttl" min:"1s"`
+	TTL time.Duration `key:"ttl" min:"1s" max:"87600h"`
 	// StaleWhileRevalidate is how long after TTL an answer may still be given
 	// while a new one is fetched.
-	StaleWhileRevalidate time.Duration `key:"stale_while_revalidate" min:"0s"`
+	StaleWhileRevalidate time.Duration `key:"stale_while_revalidate" min:"0s" max:"87600h"`
 	// StaleIfError is how long after TTL an answer may still be given while
 	// the tracker is sick.
-	StaleIfError time.Duration `key:"stale_if_error" min:"0s"`
+	StaleIfError time.Duration `key:"stale_if_error" min:"0s" max:"87600h"`
 	// SecretFile holds the key under which credentials are hashed into cache
 	// keys; replicas that share a Redis share it. Without one a key is made at
 	// start and shared through Redis.
@@ -206,7 +206,7 @@ type LimitsConfig struct {
 	// Queue is how many calls may wait for their turn; the next is refused.
 	Queue int `key:"queue" min:"0"`
 	// QueueWait is how long a call may wait for its turn.
-	QueueWait time.Duration `key:"queue_wait" min:"0s"`
+	QueueWait time.Duration `key:"queue_wait" min:"0s" max:"1h"`
 	// Rate is how often one caller may ask.
 	Rate RateConfig `key:"rate"`
 }

@@ -62,6 +62,14 @@ func readSecret(file, env string, lookup func(string) (string, bool)) ([]byte, e
 	return nil, nil
 }
 
+// secretKey is the key that a problem with a secret is about.
+func secretKey(path, file, env string) string {
+	if file == "" && env != "" {
+		return path + "_env"
+	}
+	return path + "_file"
+}
+
 // notEmpty refuses the empty secret, which would be none at all.
 func notEmpty(secret, source string) ([]byte, error) {
 	if secret == "" {

@@ -57,7 +57,7 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"callers", withTwo + "callers:\n  a: {}\n  b: {key_env: KEY}\n  c: {key_env: KEY}\n  d: {key_env: NOT_SET}\n", []string{
 			"c.yaml:5:6: callers.a: has no key: set key_file or key_env",
 			"c.yaml:7:6: callers.c: has the same key as b",
-			"c.yaml:8:6: callers.d: NOT_SET holds nothing",
+			"c.yaml:8:16: callers.d.key_env: NOT_SET holds nothing",
 		}},
 		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
 			"c.yaml:5:6: callers.a: has a shadow key that is a key of b",

@@ -119,8 +119,16 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{`c.yaml:2:8: state: has "0" for a port, which is none from 1 to 65535`}},
 		{"password of the state", withTracker + "state: postgres://me:pw@db/portico\n",
 			[]string{"c.yaml:2:8: warning: state: holds a password in clear: better set PORTICO_STATE in the environment"}},
+		{"no room for the payloads kept in memory", withTracker + "limits: {body: 4KiB}\n", nil},
+		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n", []string{
+			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
+			"c.yaml:3:25: cache.stale_if_error: 2562047h47m is more than 87600h",
+		}},
+		{"same port by its name", withTracker + "listen: localhost:9080\n",
+			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen (localhost:9080) takes already"}},
+		{"secret that is not there", withTracker + "cache: {secret_env: NOT_SET}\n", []string{"c.yaml:2:21: cache.secret_env: NOT_SET holds nothing"}},
 		{"blobs", withTracker + "blobs: {memory: 1GiB, dir: /does/not/exist}\n", []string{
-			"c.yaml:2:17: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",
+			"c.yaml:2:17: warning: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",
 			"c.yaml:2:28: blobs.dir: /does/not/exist is not a folder that can be read",
 		}},
 	} {
@@ -191,6 +199,9 @@ func TestRedis(t *testing.T) {
 		"redis: {addrs: ['a:1'], password_env: NOT_SET}":               "NOT_SET holds nothing",
 		"redis: {addrs: ['a:1'], password_env: A, password_file: b}":   "exclude each other",
 		"redis: {addrs: ['a:1'], tls: {cert_file: x}}":                 "need each other",
+		"redis: {addrs: ['a:1'], tls: {server_name: x}}":               "warning: cache.redis.tls: does nothing",
+		"redis: {url: 'redis://cache', tls: {server_name: x}}":         "warning: cache.redis.tls: does nothing",
+		"redis: {addrs: ['a:1'], username: me}":                        "warning: cache.redis.username: does nothing",
 		"redis: {addrs: ['a:1'], tls: {enabled: 1}}":                   "neither true nor false",
 		"redis: {addrs: ['a:1'], tls: {ca_file: /does/not/exist.pem}}": "reading certificates",
 	} {

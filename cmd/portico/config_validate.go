@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"portico/cache"
 )
 
 // validate checks what no single value can tell: that values fit together and
@@ -67,7 +65,8 @@ func overlap(a, b hostPort) bool {
 	if a.port != b.port || a.port == 0 {
 		return false
 	}
-	return a.host == b.host || everyHost(a.host) || everyHost(b.host)
+	return a.host == b.host || everyHost(a.host) || everyHost(b.host) ||
+		(a.host == "localhost" || b.host == "localhost") && loopback(a.host) && loopback(b.host)
 }
 
 // everyHost reports whether an address means all interfaces of the machine.
@@ -193,71 +192,9 @@ func validateCache(c *Config, l *problemList, lookup func(string) (string, bool)
 		l.errorf("cache.local_ttl", "%s is longer than ttl (%s)", settings.LocalTTL, settings.TTL)
 	}
 	if _, err := settings.Secret(lookup); err != nil {
-		l.errorf("cache.secret_file", "%s", err)
+		l.errorf(secretKey("cache.secret", settings.SecretFile, settings.SecretEnv), "%s", err)
 	}
 	validateRedis(&settings.Redis, l, lookup)
-}
-
-// validateRedis checks that there is exactly one way to reach Redis.
-func validateRedis(r *RedisConfig, l *problemList, lookup func(string) (string, bool)) {
-	const path = "cache.redis"
-	switch {
-	case r.URL == "" && len(r.Addrs) == 0:
-		l.errorf(path, "names no server: write embedded, a URL, or addrs")
-	case r.URL != "" && len(r.Addrs) > 0:
-		l.errorf(path+".addrs", "and url exclude each other")
-	case r.Embedded() && (r.Username != "" || r.PasswordFile != "" || r.PasswordEnv != "" || r.TLS != TLSConfig{}):
-		l.errorf(path, "is embedded, which has no password and no TLS")
-	case r.URL != "" && !r.Embedded():
-		validateRedisURL(r.URL, l)
-	}
-	for i, addr := range r.Addrs {
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" || checkPort(port) != nil {
-			l.errorf(fmt.Sprintf("%s.addrs[%d]", path, i), "%q is not host:port", addr)
-		}
-	}
-	if r.MasterName != "" && len(r.Addrs) == 0 {
-		l.errorf(path+".master_name", "needs addrs, the addresses of the Sentinels")
-	}
-	if _, err := r.Password(lookup); err != nil {
-		l.errorf(path+".password_file", "%s", err)
-	}
-	validateTLS(r.TLS, path+".tls", l)
-}
-
-// validateRedisURL checks the URL of a Redis server outside the process, with the
-// reader that start-up uses.
-func validateRedisURL(text string, l *problemList) {
-	const path = "cache.redis"
-	if _, err := cache.ParseRedis(text); err != nil {
-		l.errorf(path, "%s: %s", redactURL(text), err)
-		return
-	}
-	if u, err := url.Parse(text); err == nil {
-		if err := checkPort(u.Port()); err != nil {
-			l.errorf(path, "%s: %s", redactURL(text), err)
-		}
-		warnPassword(u, path, l)
-	}
-}
-
-// validateState checks where durable state is kept.
-func validateState(c *Config, l *problemList) {
-	if file, ok := strings.CutPrefix(c.State, "sqlite:"); ok {
-		if file == "" {
-			l.errorf("state", "names no file: write sqlite:portico.db")
-		}
-		return
-	}
-	u, err := url.Parse(c.State)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Hostname() == "" && u.Query().Get("host") == "" {
-		l.errorf("state", "is neither sqlite:FILE nor a postgres://HOST/DATABASE URL")
-		return
-	}
-	if err := checkPort(u.Port()); err != nil {
-		l.errorf("state", "%s", err)
-	}
-	warnPassword(u, "state", l)
 }
 
 // warnPassword points out a password where many can read it. The environment
@@ -271,8 +208,9 @@ func warnPassword(u *url.URL, path string, l *problemList) {
 
 // validateBounds checks limits against each other.
 func validateBounds(c *Config, l *problemList) {
-	if c.Blobs.Memory > c.Limits.Body {
-		l.errorf("blobs.memory", "%s is more than limits.body (%s) lets in", c.Blobs.Memory, c.Limits.Body)
+	// Whoever lets in little need not know of this threshold.
+	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
+		l.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", c.Blobs.Memory, c.Limits.Body)
 	}
 	if c.Blobs.Dir != "" {
 		if info, err := os.Stat(c.Blobs.Dir); err != nil || !info.IsDir() {

@@ -158,18 +158,19 @@ type program struct {
 	logger    *slog.Logger
 	listeners []*listener
 	// draining is told first, so that load balancers turn away in time; they
-	// have delay for it.
+	// have delay for it, where nil is none.
 	draining func()
-	delay    time.Duration
+	delay    func() time.Duration
 	// background are goroutines that end with the context of run.
 	background sync.WaitGroup
 	// closers end what the handlers use, last opened first.
 	closers []func()
 }
 
-// run serves on all listeners until ctx, which stop ends, is over or one fails.
+// run serves on all listeners until ctx, which stop ends, is over or one fails. What runs
+// then has limit to end.
 // The first listener is drained first; the operators' own stays up meanwhile.
-func (p *program) run(ctx context.Context, drain time.Duration, stop func()) error {
+func (p *program) run(ctx context.Context, limit func() time.Duration, stop func()) error {
 	failed := make(chan error, len(p.listeners))
 	var running sync.WaitGroup
 	for _, l := range p.listeners {
@@ -179,10 +180,11 @@ func (p *program) run(ctx context.Context, drain time.Duration, stop func()) err
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
-		p.delay = 0 // there is nobody to wait for
+		p.delay = nil // there is nobody to wait for
 	}
 	stop() // from here on a second signal has its usual effect
 	err = errors.Join(err, p.turnAway(failed))
+	drain := limit()
 	p.logger.Info("draining", "limit", drain)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
@@ -201,12 +203,13 @@ func (p *program) turnAway(failed <-chan error) error {
 	p.draining()
 	p.background.Wait()
 	p.draining() // a reload that was under way may have made another house ready
-	if p.delay == 0 {
+	if p.delay == nil || p.delay() == 0 {
 		return nil
 	}
-	p.logger.Info("turning away", "delay", p.delay)
+	delay := p.delay()
+	p.logger.Info("turning away", "delay", delay)
 	select {
-	case <-time.After(p.delay):
+	case <-time.After(delay):
 		return nil
 	case err := <-failed:
 		return err

@@ -122,7 +122,7 @@ func validateServing(c *Config, l *problemList, lookup func(string) (string, boo
 	}
 	token, err := admin.Token(lookup)
 	if err != nil {
-		l.errorf(tokenKey(admin), "%s", err)
+		l.errorf(secretKey("admin.token", admin.TokenFile, admin.TokenEnv), "%s", err)
 	}
 	// What is wrong with the address itself was said already.
 	at, good := validateListen(admin.Listen, "admin.listen", new(problemList))
@@ -134,12 +134,4 @@ func validateServing(c *Config, l *problemList, lookup func(string) (string, boo
 	case token != nil && !admin.TLS.on():
 		l.warnf("admin.listen", "%s is open to other machines, and the token goes there in clear: set admin.tls", admin.Listen)
 	}
-}
-
-// tokenKey is the key that a problem with the token is about.
-func tokenKey(a AdminConfig) string {
-	if a.TokenFile == "" && a.TokenEnv != "" {
-		return "admin.token_env"
-	}
-	return "admin.token_file"
 }

@@ -12,7 +12,12 @@ import (
 // that no secret is in it is decided where the lines are made, for which
 // redactURL and upstream.Caller are the tools.
 func newLogger(w io.Writer, cfg LogConfig) *slog.Logger {
-	options := &slog.HandlerOptions{Level: logLevel(cfg.Level)}
+	return newLoggerAt(w, cfg, logLevel(cfg.Level))
+}
+
+// newLoggerAt is newLogger with a level that may change.
+func newLoggerAt(w io.Writer, cfg LogConfig, level slog.Leveler) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
 	if cfg.Format == "text" {
 		return slog.New(slog.NewTextHandler(w, options))
 	}

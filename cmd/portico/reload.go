@@ -46,7 +46,7 @@ func (s *stage) back() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rooms, leave := s.enter()
 		defer leave()
-		rooms.admin.ServeHTTP(w, r)
+		rooms.operators.ServeHTTP(w, r)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,6 +52,10 @@ type facade struct {
 	cfg Config
 	// reload reads the configuration again at SIGHUP; nil means never.
 	reload *configFlags
+	// level is that of the log, which a reload may change.
+	level slog.LevelVar
+	// stopping is the part of the present configuration that is about the end.
+	stopping atomic.Pointer[TimeoutsConfig]
 	// lasting is handed from house to house.
 	lasting *lasting
 	// started is called once the sockets are open.
@@ -64,7 +69,8 @@ type facade struct {
 // serve runs until ctx ends or a signal comes.
 func (f *facade) serve(ctx context.Context) error {
 	defer runtime.KeepAlive(heapFloor())
-	logger := newLogger(f.env.stderr, f.cfg.Log)
+	f.level.Set(logLevel(f.cfg.Log.Level))
+	logger := newLoggerAt(f.env.stderr, f.cfg.Log, &f.level)
 	quietLibraries(logger)
 	f.lasting = newLasting()
 	rooms, err := build(f.cfg, f.env.variable, logger, f.lasting)
@@ -80,6 +86,7 @@ func (f *facade) serve(ctx context.Context) error {
 	if f.scene = scene; f.over != nil {
 		p.listeners[0].server.Handler = f.over(p.listeners[0].server.Handler)
 	}
+	f.stopping.Store(&f.cfg.Timeouts)
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	if f.reload != nil {
@@ -94,7 +101,8 @@ func (f *facade) serve(ctx context.Context) error {
 		"tracker", redactURL(f.cfg.PrimaryTracker().URL))
 	scene.setReady(true)
 	f.started(p)
-	return p.run(ctx, f.cfg.Timeouts.Drain, stop)
+	p.delay = func() time.Duration { return f.stopping.Load().ShutdownDelay }
+	return p.run(ctx, func() time.Duration { return f.stopping.Load().Drain }, stop)
 }
 
 var (
@@ -102,8 +110,8 @@ var (
 	errTLSTurned = errors.New("TLS of a listener is turned on and off by a new start only")
 )
 
-// rebuild reads the configuration again and makes a house of it. Addresses to
-// listen on stay as they are until the next start.
+// rebuild reads the configuration again and makes a house of it. What belongs to the
+// listeners stays as it is until the next start.
 func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	cfg, good, err := f.reload.loadOrReport(f.env)
 	if err != nil {
@@ -115,10 +123,38 @@ func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	if cfg.TLS.on() != f.cfg.TLS.on() || cfg.Admin.TLS.on() != f.cfg.Admin.TLS.on() {
 		return nil, errTLSTurned
 	}
-	if cfg.Listen != f.cfg.Listen || cfg.Admin.Listen != f.cfg.Admin.Listen {
-		logger.Warn("the addresses to listen on change with the next start only")
+	rooms, err := build(cfg, f.env.variable, logger, f.lasting)
+	if err != nil {
+		return nil, err
 	}
-	return build(cfg, f.env.variable, logger, f.lasting)
+	if keys := fixed(f.cfg, cfg); len(keys) > 0 {
+		logger.Warn("some keys change with the next start only", "keys", keys)
+	}
+	f.level.Set(logLevel(cfg.Log.Level))
+	f.stopping.Store(&cfg.Timeouts)
+	return rooms, nil
+}
+
+// fixed are the keys that have another value now and belong to what a reload does not
+// replace: the listeners, and the form of the log.
+func fixed(began, now Config) []string {
+	var keys []string
+	for _, key := range []struct {
+		name  string
+		other bool
+	}{
+		{"listen", began.Listen != now.Listen},
+		{"admin.listen", began.Admin.Listen != now.Admin.Listen},
+		{"limits.header", began.Limits.Header != now.Limits.Header},
+		{"timeouts.header", began.Timeouts.Header != now.Timeouts.Header},
+		{"timeouts.idle", began.Timeouts.Idle != now.Timeouts.Idle},
+		{"log.format", began.Log.Format != now.Log.Format},
+	} {
+		if key.other {
+			keys = append(keys, key.name)
+		}
+	}
+	return keys
 }
 
 // variable looks into the environment of the command.
@@ -134,7 +170,7 @@ func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
 		return nil, err
 	}
 	clients.socket = clientSocket(clients.socket, cfg, scene)
-	operators, err := listen("operators", cfg.Admin.Listen, proxy.Patient(scene.back(), operatorsPause(cfg)), cfg, logger)
+	operators, err := listen("operators", cfg.Admin.Listen, scene.back(), cfg, logger)
 	if err != nil {
 		_ = clients.socket.Close()
 		return nil, err
@@ -144,7 +180,6 @@ func open(cfg Config, scene *stage, logger *slog.Logger) (*program, error) {
 		logger:    logger,
 		listeners: []*listener{clients, operators},
 		draining:  func() { scene.setReady(false) },
-		delay:     cfg.Timeouts.ShutdownDelay,
 		closers:   []func(){scene.close},
 	}, nil
 }

@@ -38,7 +38,13 @@ func registerTrackerFlags(fs *flag.FlagSet, options *tracker.Options) {
 		options.Seed = seed
 		return err
 	})
-	fs.StringVar(&options.Dialect, "dialect", tracker.DialectBugzilla5, "be a tracker of the dialect `NAME`: bugzilla-5 or bmo")
+	fs.Func("dialect", "be a tracker of the dialect `NAME`: bugzilla-5 or bmo (default bugzilla-5)", func(text string) error {
+		if text != tracker.DialectBugzilla5 && text != tracker.DialectBMO {
+			return fmt.Errorf("unknown dialect %q: known are %s and %s", text, tracker.DialectBugzilla5, tracker.DialectBMO)
+		}
+		options.Dialect = text
+		return nil
+	})
 	fs.IntVar(&options.Params.MaxAttachmentSize, "max-attachment", 0, "take attachments of up to `KB` (0 means 1000)")
 	fs.Func("quirk", "behave oddly in the way called `NAME`; may be given often", func(text string) error {
 		quirk, err := tracker.ParseQuirk(text)
@@ -66,7 +72,7 @@ func runTracker(ctx context.Context, env environment, address string, options tr
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	p := program{logger: logger, listeners: []*listener{front}, draining: func() {}, closers: []func(){func() { _ = server.Close() }}}
-	if err := p.run(ctx, time.Second, stop); err != nil {
+	if err := p.run(ctx, func() time.Duration { return time.Second }, stop); err != nil {
 		return exitFailed, err
 	}
 	return exitOK, nil

@@ -24,7 +24,8 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		want                        string
 	}{
 		"state":              {plain, marked, "a.db", "", exitOK, "probe      state: opens, and is empty\n"},
-		"no folder":          {plain, marked, "no/b.db", "", exitFailed, "probe      state: FAILED: "},
+		"folder for a file":  {plain, marked, ".", "", exitFailed, ":6:8: state: "},
+		"no folder":          {plain, marked, "no/b.db", "", exitFailed, "/no is not there"},
 		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe      marker: the candidate has it, the primary tracker has not\n"},
 		"no marker":          {marked, plain, "d.db", isolated, exitFailed, `marker: FAILED: the candidate has no product "isolated-here"`},
 		"marker on both":     {marked, marked, "e.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product"},
@@ -33,7 +34,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := writeFile(t, "c.yaml", pairConfig(tt.old, tt.candidate, filepath.Join(folder, tt.state), tt.more))
 			code, stdout, stderr := portico(t, nil, "check", "--probe", "--config", file)
-			if code != tt.code || !strings.Contains(stdout, tt.want) {
+			if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
 				t.Errorf("exit %d, want %q in\n%s%s", code, tt.want, stdout, stderr)
 			}
 		})

@@ -13,7 +13,7 @@ func validateCanary(c *Config, l *problemList, lookup func(string) (string, bool
 	key, err := settings.ServiceKey(lookup)
 	switch {
 	case err != nil:
-		l.errorf("canary.service_key_file", "%s", err)
+		l.errorf(secretKey("canary.service_key", settings.ServiceKeyFile, settings.ServiceKeyEnv), "%s", err)
 	case settings.Credentials == credentialsService && key == nil:
 		l.errorf("canary.credentials", "service needs service_key_file or service_key_env")
 	case settings.Credentials == credentialsMapped && !c.anyShadowKey():

@@ -22,7 +22,7 @@ func validateCallers(c *Config, l *problemList, lookup func(string) (string, boo
 		key, err := caller.Key(lookup)
 		switch digest := sha256.Sum256(key); {
 		case err != nil:
-			l.errorf(path, "%s", err)
+			l.errorf(secretKey(path+".key", caller.KeyFile, caller.KeyEnv), "%s", err)
 		case key == nil:
 			l.errorf(path, "has no key: set key_file or key_env")
 		case named[digest] != "":
@@ -36,7 +36,7 @@ func validateCallers(c *Config, l *problemList, lookup func(string) (string, boo
 		key, err := caller.ShadowKey(lookup)
 		switch owner := named[sha256.Sum256(key)]; {
 		case err != nil:
-			l.errorf(path+".shadow_key_file", "%s", err)
+			l.errorf(secretKey(path+".shadow_key", caller.ShadowKeyFile, caller.ShadowKeyEnv), "%s", err)
 		case key != nil && owner != "" && owner != name:
 			l.errorf(path, "has a shadow key that is a key of %s", owner)
 		case key != nil:

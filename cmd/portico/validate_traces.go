@@ -10,7 +10,7 @@ import (
 func validateTraces(c *Config, l *problemList, lookup func(string) (string, bool)) {
 	settings := &c.Traces
 	if _, err := settings.Headers(lookup); err != nil {
-		l.errorf("traces.headers_file", "%s", err)
+		l.errorf(secretKey("traces.headers", settings.HeadersFile, settings.HeadersEnv), "%s", err)
 	}
 	validateTLS(settings.TLS(), "traces", l)
 	if settings.Endpoint == "" {

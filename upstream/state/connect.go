@@ -42,6 +42,33 @@ func connect(dsn string) (*Store, error) {
 	return nil, errScheme
 }
 
+// Check tells what is wrong with an address as far as that can be known without touching the database.
+func Check(dsn string) error {
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		return checkSQLite(path)
+	}
+	if _, err := pgx.ParseConfig(dsn); err != nil {
+		return postgresProblem(dsn, err)
+	}
+	return nil
+}
+
+// checkSQLite finds a folder that is not there, and one in the place of the file.
+func checkSQLite(path string) error {
+	if path == ":memory:" {
+		return nil
+	}
+	path = filepath.Clean(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder", path)
+	}
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("the folder %s is not there", folder)
+	}
+	return nil
+}
+
 // connectPostgres opens no connection yet.
 func (s *Store) connectPostgres(dsn string) error {
 	config, err := pgx.ParseConfig(dsn)
