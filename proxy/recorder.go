@@ -18,7 +18,9 @@ type recorder struct {
 	desk  *desk
 	pause time.Duration
 	// body is what the client sends, nil where that is nothing.
-	body   *pausedBody
+	body *pausedBody
+	// final says that the client speaks HTTP/1.0, which has no interim answers: it would take the first for the answer.
+	final  bool
 	status int
 	bytes  int64
 	// extended is when the client last got another pause.
@@ -34,6 +36,9 @@ func newRecorder(w http.ResponseWriter, pause time.Duration) *recorder {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *recorder) WriteHeader(status int) {
+	if w.final && status < http.StatusOK {
+		return
+	}
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 		w.leave()

@@ -193,7 +193,7 @@ type LimitsConfig struct {
 	Header Size `key:"header" min:"4KiB" max:"16MiB"`
 	// Body is the largest request body. An attachment travels as base64, a
 	// third larger than itself.
-	Body Size `key:"body" min:"1KiB"`
+	Body Size `key:"body" min:"1KiB" max:"1024GiB"`
 	// BodyMemory is what the bodies of all requests together may take up in
 	// memory, attachment content not counted. One alone may take 16 MiB.
 	BodyMemory Size `key:"body_memory" min:"16MiB"`
