@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -87,7 +88,8 @@ func (q *question) explain(ctx context.Context, env environment, cfg Config) err
 	usual, record := rooms.bases[cfg.Primary], &lastRecord{}
 	front, err := proxy.New(proxy.Options{
 		Tracker: rooms.tracker(cfg), Responses: proxy.Responses(cfg.Responses), Observer: record, Logger: slog.New(slog.DiscardHandler),
-		Limits: proxy.Limits{Limits: (&builder{cfg: cfg}).bodyLimits(), IDs: cfg.Limits.IDs},
+		Limits:  proxy.Limits{Limits: (&builder{cfg: cfg}).bodyLimits(), IDs: cfg.Limits.IDs},
+		BlobDir: cfg.Blobs.Dir, TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
 		Passthrough: proxy.Passthrough{
 			Base: usual.Base, Transport: usual.Transport, HeaderCredentials: usual.HeaderCredentials,
 			Prefixes: cfg.Passthrough, Choose: rooms.choose, Failure: bugzilla.Failure,
@@ -107,7 +109,14 @@ func (q *question) explain(ctx context.Context, env environment, cfg Config) err
 }
 
 func (q *question) request(ctx context.Context) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, q.method, "http://portico.example"+q.path, strings.NewReader(q.data))
+	address := q.path // as it is said to a proxy
+	switch {
+	case strings.HasPrefix(q.path, "/"):
+		address = "http://portico.example" + q.path
+	case !strings.HasPrefix(q.path, "http://") && !strings.HasPrefix(q.path, "https://"):
+		return nil, errors.New("it must begin with /")
+	}
+	request, err := http.NewRequestWithContext(ctx, q.method, address, strings.NewReader(q.data))
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ func TestExplain(t *testing.T) {
 		{"a passthrough", []string{"GET", "/rest/version?token=SECRET"}, []string{
 			"operation    passthrough", "GET http://tracker.example/rest/version?token=REDACTED",
 		}},
+		{"a path as proxies are asked", []string{"GET", "http://bugs.example/rest/flag_type/P?api_key=SECRET"}, []string{
+			"operation    flag_type.get", "GET http://tracker.example/rest/flag_type/P?Bugzilla_api_key=REDACTED",
+		}},
 		{"a dangerous path", []string{"PUT", "/rest//bug/x/../attachment"}, []string{"the tracker  is not asked", `"code":32614`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -43,5 +46,26 @@ func TestExplain(t *testing.T) {
 				t.Errorf("shows a credential:\n%s", stdout.String())
 			}
 		})
+	}
+}
+
+// TestExplainKnowsWhatServeKnows: what the configuration says of replies and proxies counts here too, and what no client can
+// ask for is a mistake of the command line.
+func TestExplainKnowsWhatServeKnows(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"api: {documentation: 'http://docs.example/'}\ntrusted_proxies: [127.0.0.1]\n")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"POST", "/rest/flag_type", "--data", "{}"}, exitOK, `"documentation":"http://docs.example/"`},
+		{[]string{"GET", "/rest/version", "--header", "X-Forwarded-For: 192.0.2.7"}, exitOK, "X-Forwarded-For: 192.0.2.7, 127.0.0.1"},
+		{[]string{"GET", "rest/version"}, exitUsage, "must begin with /"},
+		{[]string{"GET", ""}, exitUsage, "must begin with /"},
+	} {
+		code, stdout, stderr := portico(t, nil, append([]string{"explain", "--config", file}, c.args...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%q: exit %d, want %q in\n%s%s", c.args, code, c.want, stdout, stderr)
+		}
 	}
 }
