@@ -141,3 +141,20 @@ func TestTheLongerKeyIsMeant(t *testing.T) {
 		t.Errorf("got %+v, %v", cfg.Callers, texts(problems))
 	}
 }
+
+// TestTheWaysToRedisBeatEachOther: one way in the environment beats the other in the file.
+func TestTheWaysToRedisBeatEachOther(t *testing.T) {
+	for _, tt := range []struct{ file, environ, url, addr string }{
+		{"redis://a:1", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
+		{"embedded", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
+		{"{url: 'redis://a:1'}", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS_URL=redis://a:1", "redis://a:1", ""},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS=redis://a:1", "redis://a:1", ""},
+	} {
+		cfg, problems := Load(nil, []string{tt.environ}, writeFile(t, "c.yaml", withTracker+"cache: {redis: "+tt.file+"}\n"))
+		redis := cfg.Cache.Redis
+		if len(problems) > 0 || redis.URL != tt.url || strings.Join(redis.Addrs, ",") != tt.addr {
+			t.Errorf("%s and %s: %q, %q, %v", tt.file, tt.environ, redis.URL, redis.Addrs, texts(problems))
+		}
+	}
+}

@@ -67,11 +67,26 @@ func (c *Config) resolve() {
 			c.Primary = name
 		}
 	}
-	// The embedded server is only a default: whoever sets addrs in the
-	// environment means those.
-	_, chosen := c.origins["cache.redis"]
-	if redis := &c.Cache.Redis; len(redis.Addrs) > 0 && redis.Embedded() && !chosen {
+	c.resolveRedis()
+}
+
+// resolveRedis leaves one of the two ways to Redis, where each was said by somebody else.
+// The embedded server is only a default, and the environment beats the file.
+func (c *Config) resolveRedis() {
+	redis := &c.Cache.Redis
+	if redis.URL == "" || len(redis.Addrs) == 0 {
+		return
+	}
+	url, chosen := c.origins["cache.redis.url"]
+	if !chosen {
+		url, chosen = c.origins["cache.redis"]
+	}
+	addrs := c.origins["cache.redis.addrs"]
+	switch inFile := func(o origin) bool { return o.line > 0 }; {
+	case !chosen, inFile(url) && !inFile(addrs):
 		redis.URL = ""
+	case !inFile(url) && inFile(addrs):
+		redis.Addrs = nil
 	}
 }
 
