@@ -158,3 +158,16 @@ func TestTheWaysToRedisBeatEachOther(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsEndWithTheirLine: a line end behind a secret is no part of it, in a variable as in a file.
+func TestSecretsEndWithTheirLine(t *testing.T) {
+	const token = "0123456789abcdef"
+	variable := func(string) (string, bool) { return token + "\r\n", true }
+	for name, admin := range map[string]AdminConfig{
+		"variable": {TokenEnv: "TOKEN"}, "file": {TokenFile: writeFile(t, "token", token+"\n")},
+	} {
+		if got, err := admin.Token(variable); err != nil || string(got) != token {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (c *CanaryConfig) ServiceKey(lookup func(string) (string, bool)) ([]byte, e
 
 // readSecret reads a secret from a file or from a variable of the environment.
 // Secrets themselves never stand in the configuration. The line end that
-// editors put behind the last line is no part of it.
+// editors put behind the last line is no part of them.
 func readSecret(file, env string, lookup func(string) (string, bool)) ([]byte, error) {
 	switch {
 	case file != "" && env != "":
@@ -54,7 +54,7 @@ func readSecret(file, env string, lookup func(string) (string, bool)) ([]byte, e
 		if err != nil {
 			return nil, fmt.Errorf("reading the secret: %w", err)
 		}
-		return notEmpty(strings.TrimRight(string(content), "\r\n"), file)
+		return notEmpty(string(content), file)
 	case env != "":
 		value, _ := lookup(env)
 		return notEmpty(value, env)
@@ -70,8 +70,10 @@ func secretKey(path, file, env string) string {
 	return path + "_file"
 }
 
-// notEmpty refuses the empty secret, which would be none at all.
+// notEmpty refuses the empty secret, which would be none at all. What fills variables from files
+// keeps the line end, too.
 func notEmpty(secret, source string) ([]byte, error) {
+	secret = strings.TrimRight(secret, "\r\n")
 	if secret == "" {
 		return nil, fmt.Errorf("%s holds nothing", source)
 	}
