@@ -177,8 +177,12 @@ func TestRefusalInTheBackgroundEndsTheAnswer(t *testing.T) {
 // TestEarlyRefresh: of many reads near the end of an answer's life one refreshes.
 func TestEarlyRefresh(t *testing.T) {
 	ageing(t, Options{TTL: time.Minute}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+		asked := make(chan struct{}) // until then the second fill lasts, however slow the questions are
 		f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
 			time.Sleep(20 * time.Millisecond)
+			if f.calls.Load() > 1 {
+				<-asked
+			}
 			return nil
 		})
 		first := mustAsk(t, c, withKey("k"))
@@ -189,6 +193,7 @@ func TestEarlyRefresh(t *testing.T) {
 				t.Fatalf("the answer says %+v", a.cache)
 			}
 		}
+		close(asked)
 		if f.calls.Load() != 2 {
 			t.Errorf("there were %d fills", f.calls.Load())
 		}
