@@ -12,9 +12,10 @@ VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 # takes minutes.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$(strip $(shell go env GOFLAGS) -trimpath)"
 
-# SQLite is C that was turned into Go. The race detector makes it many times slower
-# and has nothing to say about it; it watches all that is around it.
-WATCH := -race -gcflags=modernc.org/...=-race=false
+# SQLite is C that was turned into Go, and go/... reads this tree in test/arch. The
+# race detector makes both many times slower and has nothing to say about them; it
+# watches all that is around them.
+WATCH := -race -gcflags=modernc.org/...=-race=false -gcflags=go/...=-race=false
 
 # The race detector needs a C compiler. Asked when the tests begin, since prepare
 # may have installed one.
