@@ -18,13 +18,13 @@ import (
 // their own.
 func (b *builder) compared() error {
 	settings := b.cfg.Canary
-	clients, trackers := map[string]*bugzilla.Client{}, map[string]upstream.Tracker{}
+	clients, trackers, reads := map[string]*bugzilla.Client{}, map[string]upstream.Tracker{}, map[string]*transport.Breaker{}
 	for _, name := range []string{b.cfg.Primary, b.cfg.Candidate} {
-		client, err := b.shadowClient(name)
+		client, breakers, err := b.shadowClient(name)
 		if err != nil {
 			return err
 		}
-		clients[name], trackers[name] = client, client
+		clients[name], trackers[name], reads[name] = client, client, breakers.Reads
 	}
 	policy, err := b.shadowCallers()
 	if err != nil {
@@ -37,6 +37,7 @@ func (b *builder) compared() error {
 		Workers:  settings.Workers, Queue: settings.Queue, PerSecond: settings.PerSecond, Timeout: settings.Timeout,
 		MaxBody: int64(settings.MaxBody), Split: b.answerSplit(), ConfirmAfter: settings.ConfirmAfter, NoiseShare: settings.Noise,
 		Samples: settings.KeepSamples, Caller: policy, Rules: rules, Plan: planner(clients),
+		Refuses: func(tracker string) bool { return reads[tracker].Refuses() },
 		Follows: settings.Follows, ReadBack: settings.ReadBack, Isolated: settings.Isolated, Marker: settings.Marker,
 		Target: settings.Target / 100, Latency: canary.LatencyTarget{Ratio: settings.Latency.Ratio, Slack: settings.Latency.Slack},
 		Logger: b.logger, Observer: canaryObserver{b.house.metrics},
@@ -58,19 +59,20 @@ func (b *builder) closeCanary() {
 func shadowLabel(name string) string { return "shadow:" + name }
 
 // shadowClient builds the second client of a tracker.
-func (b *builder) shadowClient(name string) (*bugzilla.Client, error) {
+func (b *builder) shadowClient(name string) (*bugzilla.Client, *transport.Breakers, error) {
 	settings, most := b.cfg.Trackers[name], b.cfg.Canary.Workers
 	stack, err := b.stack(name, settings, shadowLabel(name), transport.Options{
 		Base:  transport.BaseOptions{MaxIdleConns: most, ResponseHeaderTimeout: b.cfg.Canary.Timeout},
 		Limit: transport.LimitOptions{Slots: 2 * most, ReserveWrites: -1, ReserveReads: -1, Queue: 2 * most},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := b.watchTransport(shadowLabel(name), stack); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return b.client(shadowLabel(name), settings, shadowed{stack})
+	client, err := b.client(shadowLabel(name), settings, shadowed{stack})
+	return client, stack.Breakers, err
 }
 
 // shadowed gives calls the lowest priority, and ends answers that nobody reads to

@@ -91,11 +91,11 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	options.Base.DialTimeout, options.Base.TLSHandshakeTimeout = b.cfg.Timeouts.Connect, b.cfg.Timeouts.Connect
 	options.Base.ResponseHeaderTimeout = cmp.Or(options.Base.ResponseHeaderTimeout, settings.Timeout)
 	options.Base.TLS = secured
-	options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String())
 	options.Break.OnChange = func(change transport.Change) { b.breakerChanged(label, change) }
 	options.Observer = trackerObserver{b.house.metrics, label}
-	if label == name { // calls for comparison belong to no request
+	if label == name { // calls for comparison belong to no request, and nobody waits for the tracker to be well again
 		options.Trace = b.house.tracing.calls(name)
+		options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String())
 	}
 	stack, err := transport.Chain(nil, options)
 	if err != nil {

@@ -3,8 +3,11 @@ package main
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"portico/test/tracker"
 )
@@ -139,5 +142,29 @@ func TestEveryReadCountsOnce(t *testing.T) {
 	if !strings.Contains(metrics, `portico_switchover_calls_total{operation="flag_type.get",rule="default",tracker="main"} 5`) ||
 		strings.Contains(metrics, "portico_canary_dropped_total{") {
 		t.Errorf("five reads are counted otherwise:\n%s", metrics[strings.Index(metrics, "portico_canary"):])
+	}
+}
+
+// TestSickCandidateIsLeftAlone while its breaker is open: nobody waits for it to be
+// well again, so it gets no signs of life to give either.
+func TestSickCandidateIsLeftAlone(t *testing.T) {
+	_, old := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	var probes atomic.Int64
+	sick := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/rest/version" {
+			probes.Add(1)
+		}
+		http.Error(w, "sick", http.StatusInternalServerError)
+	}))
+	defer sick.Close()
+	config := strings.Replace(pairConfig(old, sick.URL, t.TempDir()+"/p.db", ""), sick.URL+`"`, sick.URL+`", dialect: bugzilla-5`, 1)
+	clients, operators, _ := serveConfig(t, writeFile(t, "c.yaml", config))
+	eventually(t, "the candidate's breaker opens", func() bool {
+		get(t, "http://"+clients+"/rest/bug/1/attachment")
+		return strings.Contains(get(t, "http://"+operators+"/metrics"), `portico_breaker_state{breaker="read",state="open",tracker="shadow:new"} 1`)
+	})
+	time.Sleep(350 * time.Millisecond) // that of a tracker which clients wait for gets three in this time
+	if n := probes.Load(); n > 0 {
+		t.Errorf("it was asked %d times for a sign of life", n)
 	}
 }

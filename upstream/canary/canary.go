@@ -163,15 +163,7 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 		return
 	}
 	byCandidate := sides.Answered == c.options.Candidate
-	reason := refusal(ctx, answer)
-	switch {
-	case call.Operation.IsWrite() && isInexpressible(answer.Err):
-		reason = ""
-	case reason == "" && !c.replaysAll(call.Operation) && !c.samples.Allow():
-		reason = DropRateLimit
-	case reason == DropAnsweredFailed && byCandidate:
-		reason = DropCandidateFailed
-	}
+	reason := c.dismissal(ctx, call.Operation, sides, answer)
 	if reason != "" {
 		c.drop(about, reason)
 		if c.replaysAll(call.Operation) && (reason == DropAnsweredFailed || reason == DropUnread) {
@@ -189,6 +181,28 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 		j.took.answered = answer.Took
 	}
 	c.capture(j, answer)
+}
+
+// dismissal says why an answer is not even kept for a comparison, empty when it is.
+func (c *Canary) dismissal(ctx context.Context, operation mapping.Operation, sides upstream.Sides, answer upstream.Answer) DropReason {
+	byCandidate := sides.Answered == c.options.Candidate
+	switch reason := refusal(ctx, answer); {
+	case operation.IsWrite() && isInexpressible(answer.Err):
+		return ""
+	case reason == DropAnsweredFailed && byCandidate:
+		return DropCandidateFailed
+	case reason != "":
+		return reason
+	case operation.IsWrite() || !c.options.Refuses(sides.Other):
+	case byCandidate:
+		return DropOtherFailed
+	default:
+		return DropBreaker
+	}
+	if !c.replaysAll(operation) && !c.samples.Allow() {
+		return DropRateLimit
+	}
+	return ""
 }
 
 // subjectOf tells who is the reference.

@@ -1,6 +1,7 @@
 package canary_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -125,4 +126,18 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 		t.Errorf("it took %v to close", took)
 	}
 	w.dropped(canary.DropClosed, 20)
+}
+
+// TestSickTrackerIsNotAsked whichever of the two it is.
+func TestSickTrackerIsNotAsked(t *testing.T) {
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == newName } }})
+	w.make(attachment("1"))
+	w.dropped(canary.DropBreaker, 1)
+	w = newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == oldName } }})
+	before := w.old.Requests()
+	w.makeAs(attachment("1"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.dropped(canary.DropOtherFailed, 1)
+	if now := w.old.Requests(); !maps.Equal(now, before) {
+		t.Errorf("the old tracker was asked for %v, before for %v", now, before)
+	}
 }

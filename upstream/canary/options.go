@@ -41,6 +41,9 @@ type Options struct {
 	// none. nil forwards what the client showed, without cookies.
 	Caller func(caller upstream.Caller, tracker string) (upstream.Caller, bool)
 	Rules  Rules
+	// Refuses tells of a tracker that it would not be asked now, since it is known to
+	// be sick; then a read is not even kept. nil never knows.
+	Refuses func(tracker string) bool
 
 	// Plan renders the request that a tracker would be sent for a write, as a JSON
 	// object; a *mapping.Error says that it has no form for it. nil compares no plans.
@@ -129,6 +132,9 @@ func (o Options) withDefaults() Options {
 	o.Sampling = o.Sampling.clone()
 	if o.Caller == nil {
 		o.Caller = func(caller upstream.Caller, _ string) (upstream.Caller, bool) { return caller, true }
+	}
+	if o.Refuses == nil {
+		o.Refuses = func(string) bool { return false }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -51,6 +51,13 @@ type Status struct {
 	History    []Change
 }
 
+// Refuses tells whether a call would be refused now without a try. It changes nothing, and costs next to nothing.
+func (b *Breaker) Refuses() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == Open && time.Now().Before(b.until)
+}
+
 // State is the present state.
 func (b *Breaker) State() State { return b.Status().State }
 
