@@ -161,6 +161,9 @@ func errTooLong(limit int64) error {
 
 // boundedBody ends with a *mapping.LimitError where a body is longer than it may be.
 func boundedBody(body io.Reader, limit int64) io.Reader {
+	if body == http.NoBody {
+		return body
+	}
 	return &boundedReader{src: http.MaxBytesReader(nil, io.NopCloser(body), limit), limit: limit}
 }
 

@@ -74,6 +74,9 @@ const spoolMemory = 64 << 10
 
 // spool reads a body to its end, into memory or, where it is large, into a file without a name.
 func (s *Server) spool(body io.Reader) (io.ReadSeekCloser, int64, error) {
+	if body == http.NoBody { // most requests that wait have none, and no room is made for it
+		return inMemory{bytes.NewReader(nil)}, 0, nil
+	}
 	memory := min(max(s.options.Limits.BlobMemory, 0), spoolMemory)
 	head, err := io.ReadAll(io.LimitReader(body, memory+1))
 	if err != nil {
