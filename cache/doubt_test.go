@@ -81,3 +81,39 @@ func TestDoubtWithoutRedis(t *testing.T) {
 		return s.client.PTTL(context.Background(), c.keys.doubt()).Val() > 0
 	})
 }
+
+// TestDoubtOfWhoMayNotAsk: an account that may not ask how long a key lives warns of its
+// writes all the same.
+func TestDoubtOfWhoMayNotAsk(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	must(t, s.client.Do(ctx, "ACL", "SETUSER", "curt", "on", ">pass word", "~portico:*", "&portico:*", "+@all", "-pttl").Err())
+	options := lasting(on(s))
+	options.Redis.Username, options.Redis.Password = "curt", "pass word"
+	c := settled(t, openCache(t, f, options))
+	f.write = func() error { return errLost }
+	_ = failing(c, "k")
+	if left := s.client.PTTL(ctx, c.keys.doubt()).Val(); left <= 0 || c.Status().Undelivered {
+		t.Errorf("the doubt is known for %s, %+v", left, c.Status())
+	}
+	mustAsk(t, c, withKey("k"))
+	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit {
+		t.Errorf("nothing is kept any more: %+v", a.cache)
+	}
+}
+
+// TestDoubtInAFullRedis: where there is no room for a doubt there is none for answers
+// either, and the change itself gets through.
+func TestDoubtInAFullRedis(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	c := settled(t, openCache(t, f, lasting(on(s))))
+	mustAsk(t, c, withKey("k"))
+	must(t, s.client.ConfigSet(ctx, "maxmemory", "1").Err())
+	f.write = func() error { f.version.Add(1); return errLost }
+	_ = failing(c, "k")
+	if c.Status().Undelivered || s.client.Exists(ctx, c.keys.generation()).Val() != 0 {
+		t.Errorf("a full redis keeps a change from being delivered: %+v", c.Status())
+	}
+	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) || a.cache.TTL > briefLife {
+		t.Errorf("the answer is %s, %+v", a.text, a.cache)
+	}
+}
