@@ -95,7 +95,27 @@ func TestShorterDoubtEndsNoLongerOne(t *testing.T) {
 		}
 		copied, elsewhere = elsewhere, copied
 	}
+	for _, c := range []*Cache{copied, elsewhere} { // the first has had the hour, too
+		if err := c.change(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if left := copied.remote.client.PTTL(t.Context(), copied.keys.doubt()).Val(); left < 59*time.Minute {
 		t.Errorf("the doubt of an hour is known for %s", left)
+	}
+	if left := copied.generation.doubtful(); left < 59*time.Minute {
+		t.Errorf("the process itself goes by a doubt of %s", left)
+	}
+}
+
+// TestDoubtOfCopies: a write that may still be carried out is with the copy later than that.
+func TestDoubtOfCopies(t *testing.T) {
+	f, clock := &fakeTracker{}, &clock{}
+	written, copied, _ := twoTrackers(t, f, clock.now)
+	f.write = func() error { return errLost }
+	_ = failing(written, "k")
+	most := written.options.Doubt + time.Minute
+	if left := copied.generation.doubtful(); left <= most-10*time.Second || left > most {
+		t.Errorf("for the copy the doubt lasts %s of %s", left, most)
 	}
 }
