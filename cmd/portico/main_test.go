@@ -44,6 +44,7 @@ func TestUsage(t *testing.T) {
 		{"check --tracker http://a/ more", exitUsage, "", `does not know what to do with "more"`},
 		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
 		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
+		{"tracker --listen nowhere --dialect bugzila", exitUsage, "", `unknown dialect "bugzila": known are bugzilla-5 and bmo`},
 		{"demo --admin-listen :9080", exitUsage, "", ":9080 is open to other machines"},
 		{"version", exitOK, "portico ", ""},
 		{"--version", exitOK, "portico ", ""},
