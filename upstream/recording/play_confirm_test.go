@@ -1,0 +1,104 @@
+package recording_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"portico/upstream/recording"
+)
+
+// scripted is a tracker with one flag type, whose members are those that say gives for the first time that it is asked, for the
+// second and so on.
+func scripted(t *testing.T, say func(n int64) string) (base string, asked *atomic.Int64) {
+	t.Helper()
+	asked = new(atomic.Int64)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasPrefix(r.URL.Path, "/rest/flag_type") {
+			fmt.Fprint(w, `{"version":"5.2"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"bug":[{"id":1,%s}],"attachment":[]}`, say(asked.Add(1)))
+	}))
+	t.Cleanup(front.Close)
+	return front.URL, asked
+}
+
+func always(text string) func(int64) string { return func(int64) string { return text } }
+
+func flagTypeReads(n int) []recording.Exchange {
+	list := make([]recording.Exchange, n)
+	for i := range list {
+		list[i] = asked(http.MethodGet, "/rest/flag_type/A", "", http.StatusOK)
+	}
+	return list
+}
+
+// TestPlayAsksTheRightOneAgain: what the right one says seldom is noise all the same.
+func TestPlayAsksTheRightOneAgain(t *testing.T) {
+	right, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n >= 5) })
+	judged, _ := scripted(t, always(`"name":"true"`))
+	r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: judged, Against: right}).Report
+	if len(r.Findings) > 0 || r.Overall.Noisy != 1 {
+		t.Errorf("%d noisy, found\n%s", r.Overall.Noisy, describe(r))
+	}
+}
+
+// TestPlayBelieves: what was confirmed three times is not asked about any more.
+func TestPlayBelieves(t *testing.T) {
+	right, _ := scripted(t, always(`"name":"a"`))
+	judged, asked := scripted(t, always(`"name":"b"`))
+	r := play(t, flagTypeReads(5), recording.PlayOptions{Tracker: judged, Against: right}).Report
+	if asked.Load() != 3*2+2 || r.Overall.Confirmed != 5 {
+		t.Errorf("asked %d times, %d confirmed", asked.Load(), r.Overall.Confirmed)
+	}
+}
+
+// TestPlayInPassing: a difference that is gone is not confirmed by another one elsewhere.
+func TestPlayInPassing(t *testing.T) {
+	right, _ := scripted(t, always(`"name":"a","description":"d"`))
+	judged, _ := scripted(t, func(n int64) string {
+		if n == 1 {
+			return `"name":"b","description":"d"`
+		}
+		return `"name":"a","description":"e"`
+	})
+	r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: judged, Against: right}).Report
+	if len(r.Findings) > 0 || r.Overall.Transient != 1 {
+		t.Errorf("%d in passing, found\n%s", r.Overall.Transient, describe(r))
+	}
+}
+
+// TestPlayWritesOnce: a write is not made again to find out whether its answer differs once more, and one whose answer is not
+// recorded is no comparison.
+func TestPlayWritesOnce(t *testing.T) {
+	judged, sent := scripted(t, always(`"name":"b"`))
+	list := []recording.Exchange{asked(http.MethodPost, "/rest/flag_type", "{}", http.StatusOK)}
+	r := play(t, list, recording.PlayOptions{Tracker: judged, Writes: true}).Report
+	if sent.Load() != 1 || r.Overall.Confirmed != 1 {
+		t.Errorf("sent %d times, %d confirmed", sent.Load(), r.Overall.Confirmed)
+	}
+	list = []recording.Exchange{asked(http.MethodPost, "/rest/flag_type", "{}", 0)}
+	r = play(t, list, recording.PlayOptions{Tracker: judged, Writes: true}).Report
+	if sent.Load() != 2 || len(r.Operations) > 0 {
+		t.Errorf("sent %d times, got %+v", sent.Load(), r.Operations)
+	}
+}
+
+// TestPlayTimesOfTheRecording: what happened while the recording was made cannot happen then once more. Older times are the
+// tracker's data.
+func TestPlayTimesOfTheRecording(t *testing.T) {
+	judged, _ := scripted(t, always(`"last_change_time":"2026-05-05T10:00:00Z"`))
+	for recorded, found := range map[string]bool{"2020-02-02T08:00:00Z": false, "2019-02-02T08:00:00Z": true} {
+		list := flagTypeReads(1)
+		list[0].Response.Headers["date"] = "Sun, 02 Feb 2020 10:00:00 GMT"
+		list[0].Response.Body = []byte(`{"bug":[{"id":1,"last_change_time":"` + recorded + `"}],"attachment":[]}`)
+		if r := play(t, list, recording.PlayOptions{Tracker: judged}).Report; len(r.Findings) > 0 != found {
+			t.Errorf("%s: found\n%s", recorded, describe(r))
+		}
+	}
+}
