@@ -169,16 +169,22 @@ func TestRetryEndsWithItsCaller(t *testing.T) {
 	}
 }
 
+// TestRetryBudget: retries are a share of the calls, however many went well before.
 func TestRetryBudget(t *testing.T) {
-	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-	const calls, burst = 100, 5
+	const good, calls, burst = 200, 100, 5
+	var asked atomic.Int64
+	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) > good {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
 	rt := Retry(newBase(t, BaseOptions{}), RetryOptions{Base: 1, Tries: 3, Share: 0.2, Burst: burst})
-	for range calls {
-		if status, _, err := do(rt, get(t, tr.url)); status != 503 || err != nil {
+	for i := range good + calls {
+		if status, _, err := do(rt, get(t, tr.url)); (status == 503) != (i >= good) || err != nil {
 			t.Fatalf("%d %v", status, err)
 		}
 	}
-	if extra := tr.hits.Load() - calls; extra > calls/5+burst || extra < calls/5-1 {
+	if extra := tr.hits.Load() - good - calls; extra > calls/5+burst || extra < calls/5-1 {
 		t.Errorf("%d retries for %d calls", extra, calls)
 	}
 }
