@@ -207,3 +207,23 @@ func TestWhatIsGoneIsInPassing(t *testing.T) {
 		t.Errorf("got %+v and %q, want it in passing", got, w.findings())
 	}
 }
+
+// TestNoiseLearntMeanwhile: what another comparison has found to be noise while a
+// difference waited is not asked about once more.
+func TestNoiseLearntMeanwhile(t *testing.T) {
+	volatile := tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkVolatile}}
+	w := newWorld(t, worldOptions{old: volatile, fresh: volatile, tune: func(o *canary.Options) {
+		o.Workers, o.ConfirmAfter = 1, 500*time.Millisecond
+	}})
+	const calls = 6
+	for range calls {
+		w.make(attachment("1"))
+	}
+	if got := w.sum(""); got.Noisy != calls || got.Compared != calls {
+		t.Errorf("got %+v, want %d noisy", got, calls)
+	}
+	// At most for the client, to confirm, and of two comparisons once more.
+	if n := w.old.Requests()["attachment.get"]; n > calls+calls+2 {
+		t.Errorf("the old tracker was asked %d times for %d calls", n, calls)
+	}
+}
