@@ -1,6 +1,7 @@
 package canary_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -86,6 +87,7 @@ type worldOptions struct {
 	aroundOld  func(http.Handler) http.Handler
 	around     func(http.Handler) http.Handler // of the candidate
 	transport  transport.Options               // of the candidate's client
+	state      string                          // where what is found is kept; empty is in memory
 	tune       func(*canary.Options)
 }
 
@@ -95,7 +97,7 @@ func newWorld(t *testing.T, special worldOptions) *world {
 	w := &world{t: t, old: newSite(t, special.old, special.aroundOld), fresh: newSite(t, special.fresh, special.around)}
 	w.client = dial(t, w.old.url, transport.Options{})
 	w.caller = upstream.Caller{Credentials: upstream.Credentials{APIKey: tracker.Keys(tracker.SeedFixture)["dev@example.com"]}, Address: "192.0.2.7"}
-	store, err := state.Open(t.Context(), "sqlite::memory:")
+	store, err := state.Open(t.Context(), cmp.Or(special.state, "sqlite::memory:"))
 	if err != nil {
 		t.Fatal(err)
 	}
