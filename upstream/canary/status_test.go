@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
 )
 
 // withStatus sends all answers with another status.
@@ -43,5 +46,24 @@ func TestOtherStatus(t *testing.T) {
 				t.Errorf("%d were in passing", sum.Transient)
 			}
 		})
+	}
+}
+
+// TestStatusOfACachedAnswer: a cache does not know it, and that is no difference, not even in passing.
+func TestStatusOfACachedAnswer(t *testing.T) {
+	w := newWorld(t, worldOptions{around: withStatus(203), aroundOld: withStatus(203)})
+	call := flagTypes("TestProduct")
+	said := call.Make(t.Context(), w.client, w.caller)
+	if said.Err != nil {
+		t.Fatal(said.Err)
+	}
+	text, err := said.Document.Load(mapping.SplitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := upstream.Answer{Document: mapping.NewDocument(text), FromCache: true}
+	_ = w.canary.Answered(t.Context(), w.caller, call, sides, kept).Close()
+	if sum := w.sum(""); sum.Same != 1 || sum.Compared != 1 {
+		t.Errorf("got %+v, want one that is the same", sum)
 	}
 }

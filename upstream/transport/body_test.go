@@ -25,6 +25,22 @@ func TestCloseAfterTheContext(t *testing.T) {
 	}
 }
 
+// TestContextAfterTheEnd: what was read whole is whole, also when its reader's time is over before it closes.
+func TestContextAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ends := make(chan ending, 2)
+	resp := &http.Response{Body: io.NopCloser(strings.NewReader("abc"))}
+	watch(ctx, resp, true, func(e ending) { ends <- e })
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if e := <-ends; e.err != nil || !e.whole || e.bytes != 3 {
+		t.Errorf("%+v", e)
+	}
+	_ = resp.Body.Close()
+}
+
 // TestOneEndUnderRace: end of data, error, Fail, Close and the context at the same time are one end.
 func TestOneEndUnderRace(t *testing.T) {
 	for range 300 {

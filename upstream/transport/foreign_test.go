@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // counted tells how many bytes have come.
@@ -84,5 +85,30 @@ func TestAnAnswerToNobody(t *testing.T) {
 	text, err := get(ctx)
 	if !errors.Is(err, errForeign) || ReasonOf(err) != Reset {
 		t.Errorf("the second request got %q, %v", text, err)
+	}
+}
+
+// TestWhatCameBeforeIsForeign: also when net/http looks at it only after the request was sent.
+func TestWhatCameBeforeIsForeign(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	conn := &tap{Conn: here, pause: time.Minute}
+	defer conn.Close()
+	say := func(text string) {
+		go func() { _, _ = io.WriteString(there, text) }()
+		_, _ = io.ReadFull(conn, make([]byte, len(text)))
+	}
+	say("the answer to the request before")
+	conn.silent.Store(true) // as for a request that gets the connection
+	say("and another one")
+	if !conn.foreign() {
+		t.Error("an answer to nothing is believed")
+	}
+	go func() { _, _ = io.ReadFull(there, make([]byte, len("asked"))) }()
+	if _, err := io.WriteString(conn, "asked"); err != nil || !conn.foreign() {
+		t.Errorf("what came before the request is believed, %v", err)
+	}
+	if say("the right one"); conn.foreign() {
+		t.Error("the right answer is not believed")
 	}
 }
