@@ -65,3 +65,43 @@ func TestAKeyIsTheSameCallerAsABearerToken(t *testing.T) {
 		t.Error("two credentials are one caller")
 	}
 }
+
+// holding has a write of bug 1 be under way at a tracker, and gives what ends it.
+func (b *bench) holding(t *testing.T, at *fake, key string) (end func()) {
+	t.Helper()
+	at.hold, at.begun = make(chan struct{}), make(chan struct{}, 1)
+	first := make(chan error, 1)
+	go func() { first <- attachTo("1").Make(context.WithoutCancel(t.Context()), b.Switchover, caller(key)).Err }()
+	<-at.begun
+	return func() {
+		close(at.hold)
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAfterAKillNoWriteWaits for one that is still under way at the tracker that burns.
+func TestAfterAKillNoWriteWaits(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseNew))
+	end := b.holding(t, b.new, "a")
+	defer end()
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	b.do(t, "b", attachTo("1"))
+	if calls := b.old.taken(); len(calls) != 1 {
+		t.Errorf("the old tracker got %d writes, want 1", len(calls))
+	}
+}
+
+// TestUnderTheSameRulesNoWriteWaits: callers may write one bug in two trackers, if that is what the rules say.
+func TestUnderTheSameRulesNoWriteWaits(t *testing.T) {
+	b := openBench(t, moved(Rule{Callers: []string{"ci"}}), always(PhaseOld, PhaseOld))
+	end := b.holding(t, b.old, "a")
+	defer end()
+	b.do(t, "key-ci", attachTo("1"))
+	if calls := b.new.taken(); len(calls) != 1 {
+		t.Errorf("the new tracker got %d writes, want 1", len(calls))
+	}
+}

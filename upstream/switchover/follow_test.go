@@ -113,6 +113,9 @@ func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
 		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonBreakerOpen, Unknown: true}, "old"},
 		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonUnreachable, Unknown: true}, "old"},
 		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, "old"},
+		{&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonOverload}, "new"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout}, "old"},
+		{&mapping.Error{Code: 100500, Status: 500}, "old"},
 		{fmt.Errorf("who knows"), "old"},
 	} {
 		b := openBench(t, always(PhaseNew, PhaseOld))
