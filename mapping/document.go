@@ -25,6 +25,9 @@ type Document struct {
 	// Status is the HTTP status that the tracker sent, 0 when that is not known. Clients
 	// get that of the operation.
 	Status int
+	// ContentType is the header of that name, empty when that is not known. Clients get
+	// their own.
+	ContentType string
 	// ETag is the tracker's own tag, empty when there is none.
 	ETag string
 	// NotModified says that the tracker answered 304 and there is no body.

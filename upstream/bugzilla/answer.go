@@ -36,6 +36,7 @@ func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document,
 		return nil, errors.Join(doubted(call, response, err), response.Body.Close())
 	}
 	document.Status = response.StatusCode
+	document.ContentType = response.Header.Get("Content-Type")
 	document.ETag = response.Header.Get("Etag")
 	document.Cookies = response.Header.Values("Set-Cookie")
 	return document, nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -144,14 +145,24 @@ func statusOf(operation mapping.Operation, document *mapping.Document) int {
 	return cmp.Or(document.Status, operation.SuccessStatus())
 }
 
-// headersOf gives the headers that are compared. Of a tag only that there is one
-// means anything from one tracker to the other: clients ask with it later.
+// headersOf gives the headers that are compared. Of the type the parameters mean
+// nothing, as JSON has one charset only; what comes from a cache had the type of all
+// answers. Of a tag only that there is one means anything from one tracker to the
+// other: clients ask with it later.
 func headersOf(operation mapping.Operation, document *mapping.Document) map[string]string {
+	headers := map[string]string{}
+	kind, _, _ := strings.Cut(document.ContentType, ";")
+	if document.Status == 0 {
+		kind = "application/json"
+	}
+	if kind = strings.ToLower(strings.TrimSpace(kind)); kind != "" {
+		headers["content-type"] = kind
+	}
 	isAttachment := operation == mapping.OpAttachment || operation == mapping.OpBugAttachments
 	if isAttachment && document.ETag != "" {
-		return map[string]string{"etag": "sent"}
+		headers["etag"] = "sent"
 	}
-	return nil
+	return headers
 }
 
 // unreadable tells an answer that is no JSON from one that could not be kept.
@@ -187,7 +198,7 @@ func failedReply(err error) (Reply, error) {
 	case !ok:
 		return Reply{}, err
 	case said.FromTracker():
-		return Reply{Status: cmp.Or(said.Received, said.Status), Code: said.Code, Message: said.Message}, nil
+		return errorReply(said), nil
 	case said.Reason == mapping.ReasonCanceled:
 		return Reply{}, err
 	default:

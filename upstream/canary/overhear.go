@@ -17,6 +17,10 @@ func (c *Canary) capture(j *job, answer upstream.Answer) {
 	switch document := answer.Document; {
 	case answer.Err != nil:
 		reply, _ := failedReply(answer.Err) // refusal has judged the error
+		if !c.hold(j, int64(len(reply.Body))) {
+			c.abandon(j, DropMemory)
+			return
+		}
 		j.clientReply = &reply
 		c.enqueue(j)
 	case len(document.Blobs()) > 0:

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -42,13 +43,25 @@ type Reply struct {
 	// as a mapping.Reason. The other fields then mean nothing.
 	Failure string `json:"failure,omitempty"`
 	// Body is the JSON text of a successful answer, nil when there is none or Digest
-	// is set. Content of attachments may be in it as it is, or set aside: then a
+	// is set. Of an error it has the members that are not said elsewhere. Content of attachments may be in it as it is, or set aside: then a
 	// placeholder of mapping.Split stands for it, and Payloads has it.
 	Body jsontext.Value `json:"body,omitempty"`
 	// Payloads are in the order of mapping.Document.Blobs.
 	Payloads []Payload `json:"payloads,omitempty"`
 	// Digest is set instead of Body for an answer beyond the cap.
 	Digest *Payload `json:"digest,omitempty"`
+}
+
+// errorReply is that of an error of the tracker's. Clients get its other members as
+// they are, so that they are compared as a body is.
+func errorReply(said *mapping.Error) Reply {
+	others := said.Extra.Clone()
+	if said.Documentation != "" {
+		others.SetText("documentation", said.Documentation)
+	}
+	return Reply{
+		Status: cmp.Or(said.Received, said.Status), Code: said.Code, Message: said.Message, Body: others.AppendJSON(nil),
+	}
 }
 
 // payloadOfText gives what mapping would have kept of a JSON string, had it set it

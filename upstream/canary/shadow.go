@@ -141,8 +141,8 @@ func (j *job) longest() int64 {
 		return 0
 	case j.said != nil:
 		return times*j.said.size + slack
-	case j.clientReply != nil && j.clientReply.Body == nil && j.clientReply.Digest == nil:
-		return slack // an error
+	case j.clientReply != nil && len(j.clientReply.Payloads) == 0:
+		return times*int64(len(j.clientReply.Body)) + slack // an error
 	default:
 		return 0
 	}
@@ -157,16 +157,12 @@ func (j *job) other() string {
 }
 
 // clientSaw reads what the client got. A cache keeps no status: until both are asked
-// again, it was the one that the other tracker sends with a success.
-func (c *Canary) clientSaw(j *job, other Reply, digest bool) (Reply, DropReason) {
+// again, it was the one that all trackers send with a success.
+func (c *Canary) clientSaw(j *job, digest bool) (Reply, DropReason) {
 	if j.clientReply != nil {
 		return *j.clientReply, ""
 	}
-	reply := Reply{Status: j.clientStatus, Header: j.clientHeader}
-	if reply.Status == 0 && other.Status/100 == 2 {
-		reply.Status = other.Status
-	}
-	reply.Status = cmp.Or(reply.Status, j.operation.SuccessStatus())
+	reply := Reply{Status: cmp.Or(j.clientStatus, j.operation.SuccessStatus()), Header: j.clientHeader}
 	reply, err := c.captureOptions(j.operation, digest).fill(reply, j.said)
 	switch {
 	case err != nil:
@@ -186,7 +182,7 @@ func (c *Canary) compare(ctx context.Context, j *job) bool {
 		c.drop(j.subject, other.reason)
 		return false
 	}
-	own, reason := c.clientSaw(j, other.reply, other.reply.Digest != nil)
+	own, reason := c.clientSaw(j, other.reply.Digest != nil)
 	if reason == "" && own.Digest != nil && other.reply.Body != nil {
 		other = c.ask(ctx, j, j.other(), true) // one of them was only just beyond a limit
 		reason = other.reason

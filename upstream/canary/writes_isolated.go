@@ -117,7 +117,7 @@ func (c *Canary) replay(ctx context.Context, j *job) bool {
 		_ = request.Data.Close() // it is in memory
 	}
 	if reason == "" {
-		j.first, reason = c.clientSaw(j, j.second, false)
+		j.first, reason = c.clientSaw(j, false)
 	}
 	if reason != "" {
 		c.giveUp(j, reason)

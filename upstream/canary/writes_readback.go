@@ -32,7 +32,7 @@ func (c *Canary) beginReadBack(ctx context.Context, j *job) bool {
 		c.drop(j.subject, DropPlanFailed)
 		return false
 	}
-	reply, reason := c.clientSaw(j, Reply{}, false)
+	reply, reason := c.clientSaw(j, false)
 	if reason == "" {
 		call, ok := touched(j.call, reply.Body)
 		if !ok {

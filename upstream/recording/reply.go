@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"portico/mapping"
 	"portico/upstream/canary"
 )
 
@@ -59,7 +60,14 @@ func isErrorOf(body []byte, reply *canary.Reply) bool {
 	if err != nil {
 		return false
 	}
-	reply.Code, reply.Message = code, said.Message
+	others, err := mapping.ParseMembers(body)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{"error", "code", "message"} {
+		others.Take(name)
+	}
+	reply.Code, reply.Message, reply.Body = code, said.Message, others.AppendJSON(nil)
 	return true
 }
 

@@ -1,0 +1,50 @@
+package recording_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"portico/upstream/recording"
+)
+
+// refusing is a tracker that refuses everything, with some members of the error's besides.
+func refusing(t *testing.T, others string) string {
+	t.Helper()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"error":true,"code":101,"message":"Bug #99 does not exist."%s}`, others)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// TestPlayErrorsWhole: the other members of errors are compared too, as far as the recording has them.
+func TestPlayErrorsWhole(t *testing.T) {
+	recorded := asked(http.MethodGet, "/rest/bug/99/attachment", "", http.StatusNotFound)
+	recorded.Response.Body = []byte(`{"error":true,"code":101,"message":"(text)","documentation":"(url)"}`)
+	recorded.Response.Headers = map[string]string{"content-type": "application/json"}
+	docs := `,"documentation":"https://a.example/"`
+	for name, test := range map[string]struct{ judged, against, want string }{
+		"equal":              {docs, docs, ""},
+		"another address":    {`,"documentation":"https://b.example/"`, docs, "attachment.list value $.documentation"},
+		"a member more":      {docs + `,"stack":[]`, docs, "attachment.list extra $.stack"},
+		"address unrecorded": {docs, "", ""},
+		"none at all":        {"", "", "attachment.list missing $.documentation"},
+	} {
+		o := recording.PlayOptions{Tracker: refusing(t, test.judged)}
+		if test.against != "" {
+			o.Against = refusing(t, test.against)
+		}
+		report := play(t, []recording.Exchange{recorded}, o).Report
+		found := ""
+		for _, f := range report.Findings {
+			found += fmt.Sprintf("%s %s %s", f.Operation, f.Class, f.Path)
+		}
+		if found != test.want {
+			t.Errorf("%s: found %q, want %q", name, found, test.want)
+		}
+	}
+}
