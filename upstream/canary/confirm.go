@@ -62,8 +62,8 @@ func (c *Canary) askBoth(ctx context.Context, j *job) (reference, candidate Repl
 	if second.reason != "" {
 		return Reply{}, Reply{}, second.reason
 	}
-	if !j.took.known() {
-		j.took = took{first.took, second.took}
+	if j.paired = (took{first.took, second.took}); !j.took.known() {
+		j.took = j.paired
 	}
 	return first.reply, second.reply, ""
 }

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -44,11 +45,53 @@ func sumHistograms(sum, more []int64) []int64 {
 // anew.
 const speedsLife = 10 * time.Minute
 
-// speeds are the latest latencies of an operation.
+// speeds are the latest latencies of an operation: those of all calls, of which
+// clients made one of each pair, and those of pairs that the comparison made itself.
+// On a busy machine it waits where clients do not, so that only pairs prove anything.
 type speeds struct {
-	began             time.Time
-	reference, others []int64
-	told              time.Time
+	began                         time.Time
+	reference, others             []int64
+	pairedReference, pairedOthers []int64
+	told                          time.Time
+}
+
+// pair is how long both took when the comparison asked them, one right after the other.
+func (c *Canary) pair(ctx context.Context, j *job, reference time.Duration) took {
+	if !j.answeredByCandidate {
+		return took{reference, j.took.other}
+	}
+	second := c.ask(ctx, j, j.candidate, j.second.Digest != nil)
+	return took{reference, second.took}
+}
+
+// slower judges the latencies. At the median a fifth of the answers is enough of
+// pairs, since slowness was seen in the others already.
+func (s *speeds) slower(t LatencyTarget) (Difference, bool) {
+	t = t.withDefaults()
+	if _, seems := t.Slower(s.reference, s.others); !seems {
+		return Difference{}, false
+	}
+	few := t
+	few.Least = max(1, t.Least/5)
+	d, slower := few.Slower(s.pairedReference, s.pairedOthers)
+	if slower && d.Path != pathMedian {
+		return t.Slower(s.pairedReference, s.pairedOthers)
+	}
+	return d, slower
+}
+
+// seemsSlow tells whether the candidate may be slower than it may be, so that pairs
+// have to prove it. They are made before there is enough to tell.
+func (l *ledger) seemsSlow(about subject) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, t := l.speeds[about], l.latency.withDefaults()
+	if s == nil || total(s.pairedOthers) >= int64(10*t.Least) {
+		return false
+	}
+	t.Least = max(1, t.Least*2/5)
+	_, seems := t.Slower(s.reference, s.others)
+	return seems
 }
 
 // timed looks whether the candidate is slower than it may be; the lock is held. A
@@ -67,10 +110,11 @@ func (l *ledger) timed(j *job, now time.Time) {
 		l.speeds[j.subject] = s
 	}
 	s.reference, s.others = j.took.addTo(s.reference, s.others)
+	s.pairedReference, s.pairedOthers = j.paired.addTo(s.pairedReference, s.pairedOthers)
 	if now.Sub(s.told) < time.Minute {
 		return
 	}
-	if d, slower := l.latency.Slower(s.reference, s.others); slower {
+	if d, slower := s.slower(l.latency); slower {
 		s.told = now
 		l.record(slowness(j, d, now))
 	}

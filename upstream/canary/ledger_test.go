@@ -2,6 +2,7 @@ package canary_test
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -185,5 +186,30 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			t.Errorf("%+v was taken", o)
 			_ = c.Close()
 		}
+	}
+}
+
+// TestBusyMachineIsNoSlowCandidate: where both trackers keep the comparison waiting and clients not, the candidate is as
+// fast as the reference.
+func TestBusyMachineIsNoSlowCandidate(t *testing.T) {
+	waiting := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Portico-Role") != "" {
+				time.Sleep(80 * time.Millisecond)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	w := newWorld(t, worldOptions{aroundOld: waiting, around: waiting, tune: func(o *canary.Options) {
+		o.Latency, o.Workers = canary.LatencyTarget{Ratio: 2, Slack: 50 * time.Millisecond, Least: 20}, 8
+	}})
+	for range 60 {
+		w.make(attachment("1"))
+	}
+	if got := w.findings(); len(got) != 0 {
+		t.Errorf("found %q, want nothing", got)
+	}
+	if n := w.old.Requests()["attachment.get"]; n < 70 {
+		t.Errorf("the old tracker was asked %d times: nothing was made sure of", n)
 	}
 }

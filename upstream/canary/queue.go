@@ -27,7 +27,7 @@ type job struct {
 	clientStatus        int // 0 when the answer came from a cache
 	answeredByCandidate bool
 	held                int64 // of Canary.memory
-	took                took
+	took, paired        took  // paired are of calls that the comparison made itself
 	// most is how long the candidate's answer may be, 0 when that is not known.
 	most int64
 

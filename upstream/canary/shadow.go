@@ -253,9 +253,10 @@ func (c *Canary) isNoise(j *job) func(Difference) bool {
 func (c *Canary) rules() Rules { return c.options.Rules.At(time.Now()) }
 
 // listen asks the reference twice for some of the calls, to learn early where it
-// contradicts itself.
+// contradicts itself, and once for all of them while the candidate seems to be slower.
 func (c *Canary) listen(ctx context.Context, j *job) {
-	if rand.Float64() >= c.options.NoiseShare || !c.confirms.Allow() {
+	twice := rand.Float64() < c.options.NoiseShare
+	if !twice && !c.ledger.seemsSlow(j.subject) || !c.confirms.Allow() {
 		return
 	}
 	first := c.ask(ctx, j, j.reference, j.first.Digest != nil)
@@ -265,7 +266,9 @@ func (c *Canary) listen(ctx context.Context, j *job) {
 	if j.took.answered == 0 {
 		j.took.answered = first.took
 	}
-	_, _, _ = c.askAgain(ctx, j, first.reply) // when it fails, nothing is learnt
+	if j.paired = c.pair(ctx, j, first.took); twice {
+		_, _, _ = c.askAgain(ctx, j, first.reply) // when it fails, nothing is learnt
+	}
 }
 
 // askAgain asks the reference once more, right after it said something, and learns

@@ -126,7 +126,7 @@ func (t LatencyTarget) Slower(answered, other []int64) (Difference, bool) {
 	one, two := QuantilesOf(answered), QuantilesOf(other)
 	switch {
 	case t.exceeded(one.P50, two.P50):
-		return slower("latency.p50", one.P50, two.P50), true
+		return slower(pathMedian, one.P50, two.P50), true
 	case t.exceeded(one.P95, two.P95):
 		return slower("latency.p95", one.P95, two.P95), true
 	}
@@ -136,6 +136,9 @@ func (t LatencyTarget) Slower(answered, other []int64) (Difference, bool) {
 func (t LatencyTarget) exceeded(answered, other time.Duration) bool {
 	return float64(other) > t.Ratio*float64(answered) && other > answered+t.Slack
 }
+
+// pathMedian is the path of a difference at the median.
+const pathMedian = "latency.p50"
 
 // slower is the difference, in milliseconds.
 func slower(path string, answered, other time.Duration) Difference {

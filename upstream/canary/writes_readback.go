@@ -115,7 +115,7 @@ func (c *Canary) readBack(ctx context.Context, j *job) bool {
 		c.giveUp(j, reason)
 		return false
 	}
-	j.took = took{} // of a read that no client made
+	j.took, j.paired = took{}, took{} // of a read that no client made
 	before := j.first
 	j.first, j.second, j.noisy = reference, candidate, false
 	j.suspects = c.suspects(j, c.differences(j, reference, candidate))
