@@ -88,7 +88,7 @@ func Play(ctx context.Context, next func() (Exchange, error), o PlayOptions) (Re
 // player plays one file.
 type player struct {
 	options  PlayOptions
-	mask     masker
+	mask     *masker
 	redactor *canary.Redactor
 	sent     int
 	skipped  map[string]int

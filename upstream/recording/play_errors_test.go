@@ -48,3 +48,20 @@ func TestPlayErrorsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestPlayMessagesLeftOut: a recording that leaves the texts of messages out does so everywhere, also where one was overlooked.
+func TestPlayMessagesLeftOut(t *testing.T) {
+	said := func(message string) recording.Exchange {
+		e := asked(http.MethodGet, "/rest/bug/99/attachment", "", http.StatusNotFound)
+		e.Response.Body = []byte(`{"error":true,"code":101,"message":"` + message + `"}`)
+		e.Response.Headers = map[string]string{"content-type": "application/json"}
+		return e
+	}
+	base := refusing(t, "")
+	if r := play(t, []recording.Exchange{said("(text)"), said("another")}, recording.PlayOptions{Tracker: base}).Report; len(r.Findings) > 0 {
+		t.Errorf("found %s", describe(r))
+	}
+	if r := play(t, []recording.Exchange{said("another")}, recording.PlayOptions{Tracker: base}).Report; len(r.Findings) != 1 {
+		t.Errorf("in a recording with texts found %q", describe(r))
+	}
+}
