@@ -63,8 +63,9 @@ type ledger struct {
 // book is what was counted since the last time it was written.
 type book struct {
 	// fresh are comparisons that are counted when the book is written: until then
-	// another process may have begun anew.
+	// another process may have begun anew. held is how many findings they have.
 	fresh    []concluded
+	held     int
 	tallies  map[tallyKey]*state.Tally
 	findings map[string]*found
 	uses     map[string]*state.RuleUse

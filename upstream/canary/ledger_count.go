@@ -30,6 +30,9 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 		l.countFresh(now)
 	}
 	l.book.fresh = append(l.book.fresh, concluded{j.subject, j.began, confirmed, otherwise, j.took})
+	if l.book.held += len(confirmed); l.book.held > mostFindings {
+		l.countFresh(now)
+	}
 	l.timed(j, now)
 }
 
@@ -38,7 +41,7 @@ func (l *ledger) countFresh(now time.Time) {
 	for _, c := range l.book.fresh {
 		l.count(c, now)
 	}
-	l.book.fresh = nil
+	l.book.fresh, l.book.held = nil, 0
 }
 
 func (l *ledger) count(c concluded, now time.Time) {

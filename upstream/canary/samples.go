@@ -3,6 +3,7 @@ package canary
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,8 +13,10 @@ import (
 
 const (
 	// mostShown bounds the differences in one sample, longestExcerpt the bytes of an
-	// object around them.
+	// object around them. mostSampled is about how many of the findings of one
+	// comparison get a sample.
 	mostShown      = 8
+	mostSampled    = 32
 	longestExcerpt = 16 << 10
 	longestTarget  = 1 << 10
 )
@@ -56,27 +59,32 @@ func (c *Canary) found(j *job, confirmed []Difference, kind string) []*found {
 	}
 	at := j.began.UTC() // what somebody judges meanwhile, or in another process, was asked before
 	list := make([]*found, 0, len(order))
+	around := &surroundings{canary: c}
 	for _, signature := range order {
 		same := bySignature[signature]
+		var sample []byte
+		if rand.IntN(len(order)) < mostSampled {
+			sample = c.sample(j, same, around)
+		}
 		list = append(list, &found{
 			Finding: state.Finding{
 				Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
 				Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]),
 			},
-			sample: c.sample(j, same),
+			sample: sample,
 		})
 	}
 	return list
 }
 
 // sample redacts what one finding is about. nil is no sample.
-func (c *Canary) sample(j *job, same []Difference) []byte {
+func (c *Canary) sample(j *job, same []Difference, around *surroundings) []byte {
 	method, target := j.call.Line()
 	text := SampleText{
 		Method: method, Target: target[:min(len(target), longestTarget)],
 		AnsweredStatus: j.first.Status, OtherStatus: j.second.Status,
-		Answered: c.excerpt(same[0].WantIn, same[0].Place), Other: c.excerpt(same[0].HaveIn, same[0].Place),
 	}
+	text.Answered, text.Other = around.of(same[0])
 	for _, d := range same[:min(len(same), mostShown)] {
 		text.Differences = append(text.Differences, SampleDifference{
 			Class: d.Class, Path: d.Path, Pointer: d.Pointer, Want: c.excerpt(d.Want, d.Path), Have: c.excerpt(d.Have, d.Path),
@@ -87,6 +95,27 @@ func (c *Canary) sample(j *job, same []Difference) []byte {
 		return nil // a value that is no JSON cannot be shown
 	}
 	return made
+}
+
+// surroundings are the redacted objects around the differences of one comparison.
+// Those of one object stand together, so that none is redacted for each of them.
+type surroundings struct {
+	canary          *Canary
+	last            Difference
+	answered, other jsontext.Value
+}
+
+func (s *surroundings) of(d Difference) (answered, other jsontext.Value) {
+	if d.Place != s.last.Place || !sameText(d.WantIn, s.last.WantIn) || !sameText(d.HaveIn, s.last.HaveIn) {
+		s.last = d
+		s.answered, s.other = s.canary.excerpt(d.WantIn, d.Place), s.canary.excerpt(d.HaveIn, d.Place)
+	}
+	return s.answered, s.other
+}
+
+// sameText tells whether two values are the same piece of the same text.
+func sameText(a, b jsontext.Value) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
@@ -111,7 +140,7 @@ func (c *Canary) note(j *job, d Difference) string {
 func (c *Canary) noteOf(j *job, d Difference) string {
 	switch {
 	case d.Class == ClassDigest && (j.first.Digest != nil || j.second.Digest != nil):
-		return fmt.Sprintf("The answers differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody)
+		return fmt.Sprintf("The answers differ; longer than %d bytes, or nested too deeply, they were compared by their digests only.", c.options.MaxBody)
 	case d.Class == ClassFailure:
 		return "The candidate gave no sound answer: " + j.second.Failure + "."
 	case d.Class == ClassLatency:
