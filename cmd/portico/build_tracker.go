@@ -95,7 +95,7 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	options.Observer = trackerObserver{b.house.metrics, label}
 	if label == name { // calls for comparison belong to no request, and nobody waits for the tracker to be well again
 		options.Trace = b.house.tracing.calls(name)
-		options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String())
+		options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String(), bugzilla.SoundsWell)
 	}
 	stack, err := transport.Chain(nil, options)
 	if err != nil {

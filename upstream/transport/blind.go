@@ -39,7 +39,7 @@ func (b *Breaker) vouch(begun time.Time) {
 // although it is well again. They go on for as long as they were given. b.mu is held.
 func (b *Breaker) stepAside(now time.Time) {
 	for c := range b.waiting {
-		if c.trial == nil || c.over || c.episode != b.episode || !c.trial.Stop() {
+		if c.trial == nil || c.scout || c.over || c.episode != b.episode || !c.trial.Stop() {
 			continue
 		}
 		c.over = true

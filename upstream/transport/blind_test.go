@@ -138,13 +138,15 @@ func TestAProbeEndsTheWaitForABlindTrial(t *testing.T) {
 	}
 }
 
-// TestABlindTrialIsShort: while probes get no answer either, a trial gives up soon; once one was good, it has its time.
+// TestABlindTrialIsShort: while probes get no answer either, a trial gives up soon; once one was good, it has three times as
+// long as that took.
 func TestABlindTrialIsShort(t *testing.T) {
 	var alive atomic.Bool
 	m, o := newMoody(t, ""), isolated()
 	o.TrialTimeout, o.BlindTimeout, o.ProbeEvery = time.Minute, 30*time.Millisecond, 5*time.Millisecond
 	o.Probe = func(context.Context, http.RoundTripper) error {
 		if alive.Load() {
+			time.Sleep(150 * time.Millisecond)
 			return nil
 		}
 		return errors.New("no sign of life")
@@ -155,6 +157,7 @@ func TestABlindTrialIsShort(t *testing.T) {
 		t.Fatalf("a trial of a hung tracker: %v", err)
 	}
 	alive.Store(true)
+	eventually(t, "a good probe", func() bool { return !b.Reads.blind() })
 	due(t, b)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -166,14 +169,14 @@ func TestABlindTrialIsShort(t *testing.T) {
 // TestGetProbeTellsUnwellFromSilent: a failure is an answer, too.
 func TestGetProbeTellsUnwellFromSilent(t *testing.T) {
 	m, rt := newMoody(t, "500"), newBase(t, BaseOptions{})
-	if err := GetProbe(m.url)(t.Context(), rt); !errors.Is(err, ErrUnwell) {
+	if err := GetProbe(m.url, nil)(t.Context(), rt); !errors.Is(err, ErrUnwell) {
 		t.Errorf("status 500: %v", err)
 	}
-	if err := GetProbe(deadURL(t))(t.Context(), rt); err == nil || errors.Is(err, ErrUnwell) {
+	if err := GetProbe(deadURL(t), nil)(t.Context(), rt); err == nil || errors.Is(err, ErrUnwell) {
 		t.Errorf("no answer: %v", err)
 	}
 	m.mood.Store("ok")
-	if err := GetProbe(m.url)(t.Context(), rt); err != nil {
+	if err := GetProbe(m.url, nil)(t.Context(), rt); err != nil {
 		t.Error(err)
 	}
 }

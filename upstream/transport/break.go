@@ -20,6 +20,7 @@ func Break(next http.RoundTripper, o BreakOptions) *Breakers {
 	b.prober = newProber(next, o)
 	b.Reads = newBreaker("read", o, b.prober.start)
 	b.Writes = newBreaker("write", o, b.prober.start)
+	b.Reads.closed = b.Writes.encourage
 	b.prober.targets = []*Breaker{b.Reads, b.Writes}
 	return b
 }

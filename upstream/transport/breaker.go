@@ -19,20 +19,24 @@ type Breaker struct {
 	name   string
 	o      BreakOptions
 	opened func() // starts the prober
+	closed func() // after it closed; nil = nobody wants to know
 
 	mu         sync.Mutex
 	cb         *gobreaker.TwoStepCircuitBreaker[struct{}]
 	state      State
 	episode    uint64 // grows with every change of state: results of earlier ones no longer count
 	since      time.Time
-	openedAt   time.Time // when it last opened
-	until      time.Time // of the open state
-	reopened   int       // trials failed in a row
-	lifted     bool      // a probe, not time, ended the last open state
-	vouched    bool      // the tracker answered a probe or another call since the breaker opened
-	distrust   bool      // a probe's word has proved wrong since the breaker was last closed
-	unanswered int       // calls in a row
-	reason     Reason    // of the last failure
+	openedAt   time.Time     // when it last opened
+	until      time.Time     // of the open state
+	reopened   int           // trials failed in a row
+	lifted     bool          // a probe, not time, ended the last open state
+	scouts     int           // under way
+	scouted    time.Time     // when the last scout went
+	usual      time.Duration // about the longest that good answers take to begin
+	vouched    bool          // the tracker answered a probe or another call since the breaker opened
+	distrust   bool          // a probe's word has proved wrong since the breaker was last closed
+	unanswered int           // calls in a row
+	reason     Reason        // of the last failure
 	waiting    map[*call]struct{}
 	released   []*call
 	opens      uint64
@@ -65,8 +69,9 @@ type call struct {
 	episode uint64
 	begun   time.Time
 	cancel  context.CancelCauseFunc
-	trial   *time.Timer // nil but for trials
-	client  *stopwatch  // nil but for trials: how long the caller's own bytes were waited for
+	trial   *time.Timer // nil but for trials and scouts
+	client  *stopwatch  // nil but for those: how long the caller's own bytes were waited for
+	scout   bool
 	over    bool
 }
 
@@ -82,15 +87,21 @@ func (b *Breaker) admit(cancel context.CancelCauseFunc, read bool) (*call, time.
 	defer b.deliver()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
+	now, wait := time.Now(), b.o.ProbeEvery
+	var done func(error)
+	err := errClosedDoor
 	if b.state == Open && now.Before(b.until) {
-		b.rejected++
-		return nil, b.until.Sub(now)
+		wait = b.until.Sub(now)
+	} else {
+		done, err = b.cb.Allow() // refuses when half-open and the trials are under way
 	}
-	done, err := b.cb.Allow()
-	if err != nil { // half-open, and the trials are under way
+	switch {
+	case err == nil:
+	case read && b.mayScout(now):
+		return b.scout(cancel, now), 0
+	default:
 		b.rejected++
-		return nil, b.o.ProbeEvery
+		return nil, wait
 	}
 	c := &call{done: done, episode: b.episode, begun: now, cancel: cancel}
 	if b.state == HalfOpen {
@@ -103,19 +114,14 @@ func (b *Breaker) admit(cancel context.CancelCauseFunc, read bool) (*call, time.
 	return c, 0
 }
 
-// trialTime is how long a trial may wait for an answer: not long where no probe has got one either.
-func (b *Breaker) trialTime() time.Duration {
-	if b.o.Probe != nil && !b.vouched {
-		return min(b.o.TrialTimeout, b.o.BlindTimeout)
-	}
-	return b.o.TrialTimeout
-}
+var errClosedDoor = errors.New("open, and its time is not over")
 
 // answered is called when the header of a good answer is there: the call no longer waits, its verdict follows.
 func (b *Breaker) answered(c *call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.waiting, c)
+	b.usual = max(b.usual-b.usual/16, time.Since(c.begun))
 	if c.trial != nil && c.trial.Stop() {
 		c.trial = time.AfterFunc(b.o.TrialTimeout, func() { b.finish(c, verdict{neutral: true}) })
 	}
@@ -143,7 +149,10 @@ func (b *Breaker) finish(c *call, v verdict) {
 	if c.trial != nil {
 		c.trial.Stop()
 	}
-	if c.episode == b.episode {
+	switch {
+	case c.scout:
+		b.returned(c, v)
+	case c.episode == b.episode:
 		b.count(c, v)
 	}
 	delete(b.waiting, c) // after count: a trial that expired is among those to release
@@ -199,7 +208,7 @@ func (b *Breaker) readyToTrip(n gobreaker.Counts) bool {
 
 // lift ends the open time early on the word of a probe. Real calls then decide: a probe that was good while they
 // fail is not believed again before the breaker has closed.
-func (b *Breaker) lift() {
+func (b *Breaker) lift(took time.Duration) {
 	defer b.deliver()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +216,7 @@ func (b *Breaker) lift() {
 	if b.state == HalfOpen && !b.vouched {
 		b.stepAside(now)
 	}
-	b.vouched = true
+	b.vouched, b.usual = true, max(b.usual, took)
 	if b.state != Open || b.distrust && now.Before(b.until) {
 		return
 	}
@@ -280,8 +289,11 @@ func (b *Breaker) deliver() {
 
 func (b *Breaker) tell(changes []Change) {
 	for _, change := range changes {
-		if change.To == Open {
+		switch {
+		case change.To == Open:
 			b.opened()
+		case change.To == Closed && b.closed != nil:
+			b.closed()
 		}
 		if b.o.OnChange != nil {
 			b.o.OnChange(change)

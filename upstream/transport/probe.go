@@ -17,13 +17,15 @@ type Probe func(ctx context.Context, rt http.RoundTripper) error
 // ErrUnwell is the answer of a tracker to a Probe that is no sign of health.
 var ErrUnwell = errors.New("the tracker answers with a failure")
 
-// GetProbe is a Probe that wants an answer to GET url that is not a 5xx.
-func GetProbe(url string) Probe {
+// GetProbe is a Probe that wants an answer to GET url that is not a 5xx. Of what is none, well judges the status and the
+// beginning of the body; a nil one takes everything.
+func GetProbe(url string, well func(status int, head []byte) bool) Probe {
 	return func(ctx context.Context, rt http.RoundTripper) error {
 		req, err := http.NewRequestWithContext(WithOperation(ctx, "probe"), http.MethodGet, url, http.NoBody)
 		if err != nil {
 			return fmt.Errorf("make the probe's request: %w", err)
 		}
+		req.Header.Set("Accept", "application/json") // others may be answered with a page
 		resp, err := rt.RoundTrip(req)
 		if err != nil {
 			return fmt.Errorf("probe the tracker: %w", err)
@@ -32,8 +34,12 @@ func GetProbe(url string) Probe {
 		if resp.StatusCode >= http.StatusInternalServerError {
 			return fmt.Errorf("probe the tracker: status %d: %w", resp.StatusCode, ErrUnwell)
 		}
-		if _, err := io.CopyN(io.Discard, resp.Body, 64<<10); err != nil && err != io.EOF { //nolint:errorlint // exactly io.EOF
+		head, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		if err != nil {
 			return fmt.Errorf("read the answer to the probe: %w", err)
+		}
+		if well != nil && !well(resp.StatusCode, head) {
+			return fmt.Errorf("probe the tracker: not what was due, with status %d: %w", resp.StatusCode, ErrUnwell)
 		}
 		return nil
 	}
@@ -48,15 +54,21 @@ type prober struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	all     sync.WaitGroup
-	tokens  chan struct{}
+	// brief are probes of the usual time. A few patient ones, which nobody waits for, see a tracker that is well but slow:
+	// without them it would be taken for one that hangs, for good.
+	brief, patient chan struct{}
 
 	mu      sync.Mutex
 	running bool
 }
 
+// patientProbes are under way at a time at most.
+const patientProbes = 5
+
 func newProber(rt http.RoundTripper, o BreakOptions) *prober {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &prober{o: o, rt: rt, ctx: ctx, cancel: cancel, tokens: make(chan struct{}, o.Probes)}
+	return &prober{o: o, rt: rt, ctx: ctx, cancel: cancel,
+		brief: make(chan struct{}, o.Probes), patient: make(chan struct{}, patientProbes)}
 }
 
 func (p *prober) start() {
@@ -79,7 +91,8 @@ func (p *prober) close() {
 func (p *prober) run() {
 	tick := time.NewTicker(p.o.ProbeEvery)
 	defer tick.Stop()
-	for {
+	patientEvery := max(1, int(2*p.o.ProbeTimeout/p.o.ProbeEvery))
+	for n := 0; ; n++ {
 		select {
 		case <-tick.C:
 		case <-p.ctx.Done():
@@ -88,11 +101,22 @@ func (p *prober) run() {
 		if p.finished() {
 			return
 		}
-		select {
-		case p.tokens <- struct{}{}:
-			p.all.Go(p.ask)
-		default: // enough of them hang already
+		p.send(p.brief, p.o.ProbeTimeout)
+		if n%patientEvery == 0 {
+			p.send(p.patient, max(p.o.ProbeTimeout, p.o.TrialTimeout))
 		}
+	}
+}
+
+// send begins a probe, unless enough of its kind hang already.
+func (p *prober) send(kind chan struct{}, limit time.Duration) {
+	select {
+	case kind <- struct{}{}:
+		p.all.Go(func() {
+			defer func() { <-kind }()
+			p.ask(limit)
+		})
+	default:
 	}
 }
 
@@ -109,16 +133,15 @@ func (p *prober) finished() bool {
 	return true
 }
 
-func (p *prober) ask() {
-	defer func() { <-p.tokens }()
-	ctx, cancel := context.WithTimeout(p.ctx, p.o.ProbeTimeout)
+func (p *prober) ask(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	begun := time.Now()
 	err := p.o.Probe(ctx, p.rt)
 	for _, b := range p.targets {
 		switch {
 		case err == nil:
-			b.lift()
+			b.lift(time.Since(begun))
 		case errors.Is(err, ErrUnwell):
 			b.vouch(begun)
 		}

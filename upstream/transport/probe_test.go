@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // TestProbeEndsAnOutage measures from the moment the tracker is back to the first good answer.
 func TestProbeEndsAnOutage(t *testing.T) {
 	url := deadURL(t)
-	o := BreakOptions{Probe: GetProbe(url), OpenFor: 20 * time.Second}
+	o := BreakOptions{Probe: GetProbe(url, nil), OpenFor: 20 * time.Second}
 	b := newBreakers(t, o)
 	for range 5 {
 		_, _, _ = do(b, get(t, url))
@@ -63,7 +64,7 @@ func TestProbeIsBelievedOnce(t *testing.T) {
 	}
 }
 
-// TestProbesAreBounded: a hung tracker gets no more than Probes at a time, and Close ends them.
+// TestProbesAreBounded: a hung tracker gets no more than Probes at a time, and a few patient ones; Close ends them.
 func TestProbesAreBounded(t *testing.T) {
 	var now, most, all atomic.Int64
 	o := BreakOptions{Probes: 2, ProbeEvery: time.Millisecond, ProbeTimeout: 20 * time.Millisecond, OpenFor: time.Minute}
@@ -83,7 +84,7 @@ func TestProbesAreBounded(t *testing.T) {
 	}
 	eventually(t, "7 probes", func() bool { return all.Load() >= 7 })
 	b.Close()
-	if most.Load() > 2 || now.Load() != 0 {
+	if most.Load() > 2+patientProbes || now.Load() != 0 {
 		t.Errorf("%d at a time, %d left", most.Load(), now.Load())
 	}
 	n := all.Load()
@@ -98,11 +99,20 @@ func TestGetProbe(t *testing.T) {
 	w := newBase(t, BaseOptions{ResponseHeaderTimeout: 50 * time.Millisecond})
 	for mood, alive := range map[string]bool{"ok": true, "404": true, "500": false, "reset": false, "cut": false, "hang": false} {
 		m.mood.Store(mood)
-		if err := GetProbe(m.url)(t.Context(), w); (err == nil) != alive {
+		if err := GetProbe(m.url, nil)(t.Context(), w); (err == nil) != alive {
 			t.Errorf("%s: %v", mood, err)
 		}
 	}
-	if err := GetProbe("http://%zz/")(t.Context(), w); err == nil {
+	html := func(_ int, head []byte) bool { return string(head) == "<html>" }
+	m.mood.Store("ok")
+	if err := GetProbe(m.url, html)(t.Context(), w); err != nil {
+		t.Error(err)
+	}
+	m.mood.Store("404")
+	if err := GetProbe(m.url, html)(t.Context(), w); !errors.Is(err, ErrUnwell) {
+		t.Errorf("not what was due: %v", err)
+	}
+	if err := GetProbe("http://%zz/", nil)(t.Context(), w); err == nil {
 		t.Error("a bad address is alive")
 	}
 }

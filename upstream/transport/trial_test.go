@@ -259,7 +259,7 @@ func TestRetryFreesItsSlot(t *testing.T) {
 // TestBreakersUnderRace: whatever happens at once, the breaker comes back when the tracker does.
 func TestBreakersUnderRace(t *testing.T) {
 	m, o := newMoody(t, "ok"), isolated()
-	o.Unanswered, o.OpenFor, o.ProbeEvery, o.Probe = 5, 5*time.Millisecond, time.Millisecond, GetProbe(m.url)
+	o.Unanswered, o.OpenFor, o.ProbeEvery, o.Probe = 5, 5*time.Millisecond, time.Millisecond, GetProbe(m.url, nil)
 	b := newBreakers(t, o)
 	var all sync.WaitGroup
 	for g := range 8 {
