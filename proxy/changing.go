@@ -108,6 +108,12 @@ func callMethods(script string, body []byte) []string {
 	return methods
 }
 
+// ChangesByLink tells a transport that a request which passes may change flag types although its method only reads: the page
+// of administrators takes links for forms. It must not be sent twice.
+func ChangesByLink(r *http.Request) bool {
+	return isReading(r.Method) && passingOf(r).changesFlagTypes
+}
+
 func namesFlagTypeWrite(methods []string) bool {
 	return slices.Contains(methods, "FlagType.create") || slices.Contains(methods, "FlagType.update")
 }

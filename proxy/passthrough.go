@@ -129,7 +129,7 @@ func (s *Server) passError(r *http.Request, err error) error {
 	var known *mapping.Error
 	var outOfTime net.Error
 	var dialing *net.OpError
-	write := !isReading(r.Method)
+	write := !isReading(r.Method) || ChangesByLink(r)
 	switch {
 	case errors.As(err, &known):
 		return known

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -64,6 +65,9 @@ func (x *exchange) reshape(document *mapping.Document) error {
 
 // unreadable is the error for an answer of the tracker that is not what it should be.
 func (x *exchange) unreadable(err error) error {
+	if _, store := errors.AsType[*mapping.BlobError](err); store {
+		return internal(x.record.handed, err)
+	}
 	failed := failure(mapping.CodeBadGateway, mapping.ReasonBadAnswer, "The tracker's answer could not be read.", err)
 	failed.Unknown = x.operation.IsWrite()
 	return failed

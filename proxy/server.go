@@ -109,6 +109,7 @@ func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time
 		s.followed(r, record, start)
 	}
 	if abort {
+		w.breakOff()
 		panic(http.ErrAbortHandler)
 	}
 }

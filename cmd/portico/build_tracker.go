@@ -38,9 +38,20 @@ func (t *trackerRooms) front() upstream.Tracker {
 // target is the tracker for paths outside the interface.
 func (t *trackerRooms) target() *proxy.Target {
 	return &proxy.Target{
-		Base: t.base, Transport: transport.Streaming(t.stack),
+		Base: t.base, Transport: linked{transport.Streaming(t.stack)},
 		HeaderCredentials: func(ctx context.Context) bool { return t.client.Dialect(ctx).HeaderCredentials },
 	}
+}
+
+// linked sends links that change something as writes.
+type linked struct{ next http.RoundTripper }
+
+// RoundTrip makes one call.
+func (l linked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if proxy.ChangesByLink(r) {
+		r = r.WithContext(transport.WithWrite(r.Context()))
+	}
+	return l.next.RoundTrip(r)
 }
 
 // tracker builds what asks one tracker for clients: connections, what guards them,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"portico/proxy"
 	"portico/upstream/state"
@@ -59,7 +58,7 @@ func (l *lasting) acquire(ctx context.Context, at string, logger *slog.Logger) (
 		return nil, fmt.Errorf("open the state: %w", err)
 	}
 	held := &openStore{Store: store, at: at, users: 1}
-	held.replays = proxy.NewReplays(storedReplays{store, logger, time.Now}, secret[:])
+	held.replays = proxy.NewReplays(newStoredReplays(store, at, logger), secret[:])
 	l.stores[at] = held
 	return held, nil
 }

@@ -58,7 +58,8 @@ func TestStoredReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	replays := storedReplays{store: held.Store, logger: logger, now: func() time.Time { return now }}
+	replays := newStoredReplays(held.Store, "postgres://", logger)
+	replays.now = func() time.Time { return now }
 	begin := func(name string) (proxy.Replay, bool) {
 		t.Helper()
 		known, claimed, err := replays.Begin(t.Context(), sha256.Sum256([]byte(name)), sha256.Sum256([]byte("content")))
@@ -98,4 +99,57 @@ func TestStoredReplays(t *testing.T) {
 		t.Errorf("without a store a create is answered %v", err)
 	}
 	replays.End(context.Background(), content, nil) // has nothing to tell and does not panic
+}
+
+// TestCreatesOfAProcessThatIsNoMore are of unknown outcome at once where nobody else can have begun them.
+func TestCreatesOfAProcessThatIsNoMore(t *testing.T) {
+	logger, at, key := newLogger(io.Discard, Default().Log), "sqlite:"+filepath.Join(t.TempDir(), "p.db"), sha256.Sum256([]byte("key"))
+	for _, name := range []string{"first", "second"} {
+		kept := newLasting()
+		held, err := kept.acquire(t.Context(), at, logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replays := newStoredReplays(held.Store, at, logger)
+		known, claimed, err := replays.Begin(t.Context(), key, key)
+		again, _, _ := replays.Begin(t.Context(), key, key)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case name == "first" && (!claimed || !again.Running):
+			t.Errorf("the first process: %+v, %+v", known, again)
+		case name == "second" && (claimed || known.Running || known.Failed == nil || !known.Failed.Unknown):
+			t.Errorf("the second process: %+v", known)
+		}
+		kept.release(held, logger)
+	}
+}
+
+// TestOutcomesThatCannotBeWritten are not lost while the process lasts.
+func TestOutcomesThatCannotBeWritten(t *testing.T) {
+	logger, kept := newLogger(io.Discard, Default().Log), newLasting()
+	at := "sqlite:" + filepath.Join(t.TempDir(), "p.db")
+	held, err := kept.acquire(t.Context(), at, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.release(held, logger)
+	replays := newStoredReplays(held.Store, at, logger)
+	unwritable, cancel := context.WithCancel(t.Context())
+	cancel()
+	done, freed := sha256.Sum256([]byte("done")), sha256.Sum256([]byte("freed"))
+	for key, outcome := range map[[sha256.Size]byte]*proxy.Replay{done: {Content: done, Body: []byte(`{"id":1}`)}, freed: nil} {
+		if _, claimed, err := replays.Begin(t.Context(), key, key); !claimed || err != nil {
+			t.Fatal(claimed, err)
+		}
+		replays.End(unwritable, key, outcome)
+	}
+	for range 2 { // the second time from the store
+		if known, claimed, err := replays.Begin(t.Context(), done, done); err != nil || claimed || known.Running || string(known.Body) != `{"id":1}` {
+			t.Errorf("what was done is known as %+v (%v)", known, err)
+		}
+	}
+	if _, claimed, err := replays.Begin(t.Context(), freed, freed); !claimed || err != nil {
+		t.Errorf("what was given free is claimed (%v)", err)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -63,6 +65,27 @@ func TestPassingAnswersStream(t *testing.T) {
 				t.Errorf("%s %q: then %q, %v", method, query, rest, err)
 			}
 		}
+	}
+}
+
+// A link that changes flag types is sent once, and its outcome may be unknown. Other pages are asked for again.
+func TestLinksThatChangeAreSentOnce(t *testing.T) {
+	var sent atomic.Int64
+	address := startPassing(t, "", func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/rest/version" {
+			sent.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+	})
+	response := beginCall(t, http.MethodGet, address+"/editflagtypes.cgi?action=deactivate&id=1")
+	if reason := response.Header.Get("Portico-Error"); response.StatusCode != http.StatusGatewayTimeout || !strings.Contains(reason, "outcome=unknown") {
+		t.Errorf("a link that changes something: %s, %s", response.Status, reason)
+	}
+	if n := sent.Swap(0); n != 1 {
+		t.Errorf("it was sent %d times", n)
+	}
+	if response = beginCall(t, http.MethodGet, address+"/editflagtypes.cgi"); response.StatusCode != http.StatusBadGateway || sent.Load() < 2 {
+		t.Errorf("a page: %s, sent %d times", response.Status, sent.Load())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"portico/mapping"
@@ -22,6 +23,19 @@ type storedReplays struct {
 	store  *state.Store
 	logger *slog.Logger
 	now    func() time.Time
+	// alone is from when on this process has had the store for itself: what began
+	// before runs no more. It is zero where others share the store.
+	alone time.Time
+	late  *lateOutcomes
+}
+
+// newStoredReplays keeps creates in a store that was just opened.
+func newStoredReplays(store *state.Store, at string, logger *slog.Logger) storedReplays {
+	r := storedReplays{store: store, logger: logger, now: time.Now, late: newLateOutcomes()}
+	if strings.HasPrefix(at, "sqlite:") {
+		r.alone = time.Now().Truncate(time.Microsecond) // as the store keeps it
+	}
+	return r
 }
 
 var _ proxy.ReplayStore = storedReplays{}
@@ -40,6 +54,13 @@ func (r storedReplays) Begin(ctx context.Context, key, content [sha256.Size]byte
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
 	known, claimed, err := r.store.BeginCreate(ctx, key, content)
+	if outcome, ended := r.late.take(key); ended && err == nil && !claimed && known.Running {
+		r.end(ctx, key, outcome)
+		if outcome != nil {
+			return *outcome, false, nil
+		}
+		known, claimed, err = r.store.BeginCreate(ctx, key, content)
+	}
 	if err != nil {
 		return proxy.Replay{}, false, &mapping.Error{
 			Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonInternal, RetryAfter: time.Second, Err: err,
@@ -47,22 +68,28 @@ func (r storedReplays) Begin(ctx context.Context, key, content [sha256.Size]byte
 		}
 	}
 	replay := proxy.Replay{Content: known.Content, Running: known.Running, Body: known.Body, Failed: known.Failed}
-	if known.Running && r.now().Sub(known.Since) > abandoned {
+	if known.Running && (known.Since.Before(r.alone) || r.now().Sub(known.Since) > abandoned) {
 		replay.Running, replay.Failed = false, proxy.UnknownCreate()
 	}
 	return replay, claimed, nil
 }
 
-// End implements proxy.ReplayStore. What cannot be written stays a create that
-// runs, and is not carried out again.
+// End implements proxy.ReplayStore. What cannot be written yet is kept until the key
+// is asked for again. If the process ends before, it stays a create that runs, and is
+// not carried out again.
 func (r storedReplays) End(ctx context.Context, key [sha256.Size]byte, outcome *proxy.Replay) {
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
+	r.end(ctx, key, outcome)
+}
+
+func (r storedReplays) end(ctx context.Context, key [sha256.Size]byte, outcome *proxy.Replay) {
 	var kept *state.Create
 	if outcome != nil {
 		kept = &state.Create{Content: outcome.Content, Body: outcome.Body, Failed: outcome.Failed}
 	}
 	if err := r.store.EndCreate(ctx, key, kept); err != nil {
 		r.logger.Warn("the outcome of a create could not be kept", "cause", err)
+		r.late.put(key, outcome)
 	}
 }

@@ -12,8 +12,10 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -273,5 +275,24 @@ func TestSilenceIsBoundedByDefault(t *testing.T) {
 		if got := (BaseOptions{ResponseHeaderTimeout: header}).withDefaults().BodyIdleTimeout; got != want {
 			t.Errorf("with %v for the header, silence may last %v, want %v", header, got, want)
 		}
+	}
+}
+
+// TestOwnShortageIsNotTheTrackersFailure: without files of our own there is no connection, and nothing was sent.
+func TestOwnShortageIsNotTheTrackersFailure(t *testing.T) {
+	none := func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+	}
+	b := Break(newBase(t, BaseOptions{Dial: none}), BreakOptions{})
+	t.Cleanup(b.Close)
+	for range 20 {
+		_, _, err := do(b, post(t, "http://tracker.example/"))
+		var e *Error
+		if !errors.As(err, &e) || e.Reason != LimitFull || e.Unknown || e.RetryAfter == 0 {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if s := b.Writes.State(); s != Closed {
+		t.Errorf("the breaker is %s", s)
 	}
 }

@@ -113,6 +113,9 @@ func (f *flight) failed(err error) *Error {
 	} else {
 		e.Reason = f.reason(err)
 		e.Err = discreet(e.Reason, err)
+		if e.Reason == LimitFull {
+			e.RetryAfter = time.Second
+		}
 	}
 	e.Unknown = f.write && f.sentAny()
 	return e
@@ -125,6 +128,8 @@ func (f *flight) reason(err error) Reason {
 		return RequestBody
 	case !f.asked.Load():
 		return Other // refused by net/http itself: no host, a bad header
+	case f.conn.Load() == nil && ownShortage(err):
+		return LimitFull
 	case f.conn.Load() == nil:
 		return Connect
 	case errors.As(err, &netErr) && netErr.Timeout():
@@ -135,6 +140,17 @@ func (f *flight) reason(err error) Reason {
 		return BadAnswer
 	}
 	return Reset
+}
+
+// ownShortage tells whether there was no connection for want of something on this side, files or memory. That says nothing
+// about the tracker.
+func ownShortage(err error) bool {
+	for _, of := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
 }
 
 // lostConnection tells whether the other side hung up.
@@ -149,7 +165,7 @@ var errUnreadable = errors.New("what the tracker sent is not HTTP")
 // or a token.
 func discreet(reason Reason, err error) error {
 	switch reason {
-	case Connect, RequestBody, Timeout, Other:
+	case Connect, RequestBody, Timeout, Other, LimitFull:
 		return err
 	}
 	if lostConnection(err) || errors.Is(err, http.ErrBodyReadAfterClose) {
