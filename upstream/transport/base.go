@@ -55,7 +55,8 @@ func (o BaseOptions) Validate() error {
 // Wire is the last link: HTTP/1.1 over its own connections, no proxy, no compression, no redirects.
 //
 // Reads share kept-alive connections. Every write has a connection of its own, because real trackers end kept
-// ones without notice (clients.md section 4 row 18): net/http would either lose the write or send it twice.
+// ones without notice (clients.md section 4 row 18): net/http would either lose the write or send it twice. It sends reads
+// again, which counts as a retry, so reads have connections of their own, too, when there is no retry left.
 type Wire struct {
 	o             BaseOptions
 	reads, writes *http.Transport
@@ -117,7 +118,7 @@ func tappedDial(o BaseOptions) func(context.Context, string, string) (net.Conn, 
 func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := newFlight(req, w.o)
 	via := w.reads
-	if f.write {
+	if f.write || !marksOf(f.ctx).retries.left() {
 		via = w.writes
 	}
 	resp, err := via.RoundTrip(f.outgoing(req))

@@ -20,6 +20,26 @@ func (b *budget) earn() {
 	b.stored = min(b.burst, b.stored+b.share)
 }
 
+// left tells whether there is something to spend; nil has no end.
+func (b *budget) left() bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stored >= 1
+}
+
+// owe takes one that was spent without asking.
+func (b *budget) owe() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stored--
+}
+
 func (b *budget) spend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

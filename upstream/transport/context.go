@@ -37,6 +37,7 @@ type marks struct {
 	read, write, shadow, stream bool
 	most                        int64
 	tally                       *tally
+	retries                     *budget    // of the call, which net/http spends too
 	client                      *stopwatch // for a breaker's trial: runs while the caller's own bytes are waited for
 }
 

@@ -65,6 +65,10 @@ func (f *flight) gotConn(info httptrace.GotConnInfo) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
+	if f.sentAny() { // on a connection that was kept and has ended: this is net/http's own second try
+		countTry(f.ctx)
+		marksOf(f.ctx).retries.owe()
+	}
 	if t, ok := conn.(*tap); ok {
 		t.silent.Store(true)
 		f.conn.Store(&mileage{conn: t, sent: t.sent.Load(), received: t.received.Load()})

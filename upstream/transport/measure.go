@@ -13,7 +13,7 @@ type Sample struct {
 	Status    int           // 0 when there was no answer
 	Reason    Reason        // "" when a whole answer came, whatever its status, or its reader closed it by choice
 	Unknown   bool          // the outcome of a write is not known
-	Tries     int           // requests that reached Limit; 0 when Retry is not in the chain
+	Tries     int           // requests that reached Limit, and those that net/http sent again; 0 when Retry is not in the chain
 	Headers   time.Duration // to the answer's header, or to the error
 	Total     time.Duration // to the end of the answer's body
 	BytesIn   int64         // of the answer's body

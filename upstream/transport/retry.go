@@ -70,6 +70,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(req)
 	}
 	r.budget.earn()
+	req = req.WithContext(mark(req.Context(), func(m *marks) { m.retries = r.budget }))
 	until := r.until(req.Context())
 	for try := 1; ; try++ {
 		a := r.attempt(req, try, until)
