@@ -30,6 +30,7 @@ func (b *Breaker) refuse() time.Duration {
 func (b *Breaker) vouch(begun time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.suspect = false
 	if b.state != Closed && begun.After(b.openedAt) {
 		b.vouched = true
 	}

@@ -34,6 +34,7 @@ type Breaker struct {
 	scouted    time.Time     // when the last scout went
 	usual      time.Duration // about the longest that good answers take to begin
 	vouched    bool          // the tracker answered a probe or another call since the breaker opened
+	suspect    bool          // a call waited in vain while closed: probes ask whether the tracker hangs
 	distrust   bool          // a probe's word has proved wrong since the breaker was last closed
 	unanswered int           // calls in a row
 	reason     Reason        // of the last failure
@@ -156,13 +157,13 @@ func (b *Breaker) finish(c *call, v verdict) {
 		b.count(c, v)
 	}
 	delete(b.waiting, c) // after count: a trial that expired is among those to release
-	released, why := b.released, &Error{Reason: BreakerOpen, RetryAfter: time.Until(b.until), Err: errReleased}
-	b.released = nil
+	release, ask := b.release(), b.suspect
 	b.mu.Unlock()
-	for _, waiting := range released {
-		waiting.cancel(why)
-	}
+	release()
 	b.deliver()
+	if ask {
+		b.opened()
+	}
 }
 
 var errReleased = errors.New("the tracker stopped answering while this call waited")
@@ -173,11 +174,12 @@ func (b *Breaker) count(c *call, v verdict) {
 		c.done(errNeutral)
 		return
 	case v.reason == "":
-		b.unanswered = 0
+		b.unanswered, b.suspect = 0, false
 		b.report(c, nil)
 		return
 	case v.reason.noAnswer():
 		b.unanswered++
+		b.suspect = b.suspect || v.reason == Timeout && b.state == Closed && b.o.Probe != nil
 	default:
 		b.unanswered = 0
 	}
@@ -216,7 +218,7 @@ func (b *Breaker) lift(took time.Duration) {
 	if b.state == HalfOpen && !b.vouched {
 		b.stepAside(now)
 	}
-	b.vouched, b.usual = true, max(b.usual, took)
+	b.vouched, b.suspect, b.usual = true, false, max(b.usual, took)
 	if b.state != Open || b.distrust && now.Before(b.until) {
 		return
 	}
@@ -229,13 +231,14 @@ func (b *Breaker) lift(took time.Duration) {
 func (b *Breaker) wondering() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == Open || b.state == HalfOpen && !b.vouched
+	return b.state == Open || b.state == HalfOpen && !b.vouched || b.suspect
 }
 
 // changed is gobreaker's word that the state is another one; b.mu is held.
 func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	now := time.Now()
 	b.episode++
+	b.suspect = false
 	b.state, b.since = stateOf(to), now
 	change := Change{Breaker: b.name, At: now, From: stateOf(from), To: b.state, Reason: b.reason}
 	switch b.state {
@@ -265,38 +268,6 @@ func (b *Breaker) open(from State, now time.Time) {
 	if b.reason.noAnswer() {
 		for c := range b.waiting {
 			b.released = append(b.released, c)
-		}
-	}
-}
-
-// deliver tells OnChange and starts the prober, outside of the lock and in order.
-func (b *Breaker) deliver() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.delivering {
-		return
-	}
-	b.delivering = true
-	for len(b.pending) > 0 {
-		changes := b.pending
-		b.pending = nil
-		b.mu.Unlock()
-		b.tell(changes)
-		b.mu.Lock()
-	}
-	b.delivering = false
-}
-
-func (b *Breaker) tell(changes []Change) {
-	for _, change := range changes {
-		switch {
-		case change.To == Open:
-			b.opened()
-		case change.To == Closed && b.closed != nil:
-			b.closed()
-		}
-		if b.o.OnChange != nil {
-			b.o.OnChange(change)
 		}
 	}
 }

@@ -144,6 +144,8 @@ func (p *prober) ask(limit time.Duration) {
 			b.lift(time.Since(begun))
 		case errors.Is(err, ErrUnwell):
 			b.vouch(begun)
+		case p.ctx.Err() == nil:
+			b.confirm(ReasonOf(err), time.Since(begun))
 		}
 	}
 }
