@@ -27,6 +27,8 @@ func socketOf(c net.Conn) *net.TCPConn {
 			return known
 		case *conn:
 			c = known.Conn
+		case *secureConn:
+			c = known.secure
 		case interface{ NetConn() net.Conn }:
 			c = known.NetConn()
 		default:

@@ -37,13 +37,25 @@ func (t trustedProxies) client(r *http.Request) string {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && t.contains(address); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
+		hop, known := hopAddress(strings.TrimSpace(hops[i]))
+		if !known {
 			break
 		}
-		address = hop.Unmap()
+		address = hop
 	}
 	return address.String()
+}
+
+// hopAddress reads an item of X-Forwarded-For. Some proxies add the port, and brackets around IPv6.
+func hopAddress(item string) (address netip.Addr, known bool) {
+	if withPort, err := netip.ParseAddrPort(item); err == nil {
+		return withPort.Addr().Unmap(), true
+	}
+	if inside, ok := strings.CutPrefix(item, "["); ok {
+		item = strings.TrimSuffix(inside, "]")
+	}
+	plain, err := netip.ParseAddr(item)
+	return plain.Unmap(), err == nil
 }
 
 // origin gives the scheme and host under which the client knows Portico.

@@ -135,6 +135,9 @@ func TestClientBehindTrustedProxies(t *testing.T) {
 		{trusted, "10.2.2.2", "10.2.2.2"},
 		{trusted, "garbage", "127.0.0.1"},
 		{trusted, "2001:db8::1", "2001:db8::1"},
+		{trusted, "[2001:db8::1]", "2001:db8::1"},
+		{trusted, "9.9.9.9, [2001:db8::1]:4711", "2001:db8::1"},
+		{trusted, "1.2.3.4:4711, 10.1.1.1:80", "1.2.3.4"},
 	} {
 		base := serve(t, proxy.Options{Tracker: recordCallers(&got), TrustedProxies: c.trusted})
 		ask(t, "GET", base+"/rest/flag_type/P", "", "X-Forwarded-For", c.forwarded).wantStatus(t, 200)
