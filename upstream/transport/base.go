@@ -118,7 +118,7 @@ func tappedDial(o BaseOptions) func(context.Context, string, string) (net.Conn, 
 func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := newFlight(req, w.o)
 	via := w.reads
-	if f.write || !marksOf(f.ctx).retries.left() {
+	if f.write || !marksOf(f.ctx).budget().left() {
 		via = w.writes
 	}
 	resp, err := via.RoundTrip(f.outgoing(req))

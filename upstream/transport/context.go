@@ -37,14 +37,22 @@ type marks struct {
 	read, write, shadow, stream bool
 	most                        int64
 	tally                       *tally
-	retries                     *budget    // of the call, which net/http spends too
 	client                      *stopwatch // for a breaker's trial: runs while the caller's own bytes are waited for
 }
 
 // tally collects what only the inner layers see, for Measure.
 type tally struct {
-	tries atomic.Int32
-	out   atomic.Int64
+	retries *budget // which net/http spends too; nil where Retry is not in the chain
+	tries   atomic.Int32
+	out     atomic.Int64
+}
+
+// budget is that of the call's retries, nil where there is none.
+func (m marks) budget() *budget {
+	if m.tally == nil {
+		return nil
+	}
+	return m.tally.retries
 }
 
 func marksOf(ctx context.Context) marks {

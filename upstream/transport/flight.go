@@ -67,7 +67,7 @@ func (f *flight) gotConn(info httptrace.GotConnInfo) {
 	}
 	if f.sentAny() { // on a connection that was kept and has ended: this is net/http's own second try
 		countTry(f.ctx)
-		marksOf(f.ctx).retries.owe()
+		marksOf(f.ctx).budget().owe()
 	}
 	if t, ok := conn.(*tap); ok {
 		t.silent.Store(true)

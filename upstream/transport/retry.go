@@ -70,7 +70,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(req)
 	}
 	r.budget.earn()
-	req = req.WithContext(mark(req.Context(), func(m *marks) { m.retries = r.budget }))
+	req = r.lend(req)
 	until := r.until(req.Context())
 	for try := 1; ; try++ {
 		a := r.attempt(req, try, until)
@@ -89,6 +89,15 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		req = next
 	}
+}
+
+// lend lets net/http, which repeats by itself, spend of the same budget.
+func (r *retry) lend(req *http.Request) *http.Request {
+	if t := marksOf(req.Context()).tally; t != nil {
+		t.retries = r.budget
+		return req
+	}
+	return req.WithContext(mark(req.Context(), func(m *marks) { m.tally = &tally{retries: r.budget} }))
 }
 
 // until is when the time for all tries is over, zero for never.
