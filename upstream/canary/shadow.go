@@ -219,7 +219,7 @@ func (c *Canary) suspects(j *job, all []Difference) []Difference {
 		switch {
 		case d.Rule != "":
 			c.ledger.used(d.Rule)
-		case isNoise(d):
+		case isNoise(d) || c.isOfReplay(d):
 			j.noisy = true
 		default:
 			suspects = append(suspects, d)

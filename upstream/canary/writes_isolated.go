@@ -133,6 +133,7 @@ func (c *Canary) again(ctx context.Context, j *job) DropReason {
 	planned := c.plan(ctx, j)
 	other := c.ask(ctx, j, j.candidate, false)
 	j.second, j.replayed = other.reply, other.reason == ""
+	c.lagged(j)
 	if other.reason == "" && !planned {
 		return DropPlanFailed
 	}

@@ -26,6 +26,8 @@ type lane struct {
 	gap atomic.Bool
 	// overlap says that a write had begun when another one was answered.
 	overlap atomic.Bool
+	// lag is how much later the candidate got a write than the reference at most, in nanoseconds.
+	lag atomic.Int64
 
 	mu   sync.Mutex
 	jobs []*job

@@ -200,7 +200,7 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 }
 
 // isolatedWorld has a marker product on the candidate only, if it is proved.
-func isolatedWorld(t *testing.T, proved bool) *world {
+func isolatedWorld(t *testing.T, proved bool, clocks ...time.Time) *world {
 	t.Helper()
 	refuse := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -215,6 +215,9 @@ func isolatedWorld(t *testing.T, proved bool) *world {
 	special := worldOptions{tune: func(o *canary.Options) { o.Isolated, o.Marker = true, "ClosedProduct" }}
 	if proved {
 		special.aroundOld = refuse
+	}
+	if len(clocks) == 2 {
+		special.old.Now, special.fresh.Now = func() time.Time { return clocks[0] }, func() time.Time { return clocks[1] }
 	}
 	return newWorld(t, special)
 }
