@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"portico/mapping"
 )
@@ -86,6 +87,10 @@ func (c *checker) warn(field, format string, args ...any) {
 func (c *checker) name(rule Rule) {
 	if strings.TrimSpace(rule.Name) == "" {
 		c.add("name", "a rule needs a name")
+		return
+	}
+	if strings.ContainsFunc(rule.Name, unicode.IsControl) {
+		c.add("name", "%q has a line end or another control character in it", rule.Name)
 		return
 	}
 	for _, earlier := range c.rules[:c.at] {
