@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"portico/mapping"
 )
 
 // lasting makes answers live long, in all ways that there are.
@@ -115,5 +117,23 @@ func TestDoubtInAFullRedis(t *testing.T) {
 	}
 	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) || a.cache.TTL > briefLife {
 		t.Errorf("the answer is %s, %+v", a.text, a.cache)
+	}
+}
+
+// TestNoDoubtOfWhatIsOver: an error that the tracker gives says that it has ended with the write, whatever it did; and what
+// it refuses to somebody without a credential changed nothing.
+func TestNoDoubtOfWhatIsOver(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	c := settled(t, openCache(t, f, lasting(on(s))))
+	mustAsk(t, c, withKey("k"))
+	f.write = func() error { return &mapping.Error{Code: 51, Status: 404, Message: "no such flag type"} }
+	_ = failing(c, "")
+	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit {
+		t.Errorf("nobody emptied the cache: %+v", a.cache)
+	}
+	f.write = func() error { return &mapping.Error{Code: 100500, Status: 500, Message: "it fails"} }
+	_ = failing(c, "k")
+	if a := mustAsk(t, c, withKey("k")); a.cache.Hit || a.cache.TTL <= briefLife {
+		t.Errorf("after a failure that is over the answer says %+v", a.cache)
 	}
 }

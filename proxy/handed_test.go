@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"portico/mapping"
@@ -46,4 +47,44 @@ func TestOurOwnFailureAfterAWriteWasHandedOver(t *testing.T) {
 	wantUnknown(t, ask(t, "GET", base+"/rest/flag_type/P", ""), false)
 	wantUnknown(t, ask(t, "POST", base+"/xmlrpc.cgi", "x"), true)
 	wantUnknown(t, ask(t, "GET", base+"/index.cgi", ""), false)
+}
+
+// What a tracker said to a write and cannot be given its form any more leaves the client without an answer, not the tracker
+// without the write. Nothing of that answer goes out with the error.
+func TestAnswerToAWriteThatCannotBeRead(t *testing.T) {
+	broken := func() *mapping.Document {
+		d := stream(`{"flagtypes":[`, errors.New("gone"))
+		d.ETag, d.Cookies = `"tag"`, []string{"a=secret"}
+		return d
+	}
+	tracker := answering(broken)
+	tracker.updateFlagTypes = func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+		return mapping.FlagTypesUpdated{Document: broken()}, nil
+	}
+	base := serve(t, proxy.Options{Responses: proxy.ResponsesInterface, Tracker: tracker})
+	for method, c := range map[string]struct{ path, reason string }{
+		"PUT": {"/rest/flag_type/1" + key, "bad-answer; outcome=unknown"},
+		"GET": {"/rest/bug/5/attachment", "bad-answer"},
+	} {
+		got := ask(t, method, base+c.path, map[string]string{"PUT": "{}"}[method])
+		if got.header.Get("Portico-Error") != c.reason || got.header.Get("Etag") != "" || got.header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: status %d, %v", method, got.status, got.header)
+		}
+	}
+}
+
+// What a tracker says at length to a create is not kept for the next time, and so nobody is told what it was.
+func TestLongAnswerToACreateIsNotKept(t *testing.T) {
+	created := 0
+	base := serve(t, proxy.Options{Tracker: &fakeTracker{
+		createFlagType: func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+			created++
+			return mapping.FlagTypeCreated{Document: document(`{"id":1,"more":"` + strings.Repeat("x", 32<<10) + `"}`)}, nil
+		},
+	}})
+	ask(t, "POST", base+"/rest/flag_type", createType, "Idempotency-Key", "a").wantStatus(t, 201)
+	again := ask(t, "POST", base+"/rest/flag_type", createType, "Idempotency-Key", "a")
+	if created != 1 || again.status != 504 || !strings.HasSuffix(again.header.Get("Portico-Error"), "; outcome=unknown") {
+		t.Errorf("created %d times, then status %d and %q", created, again.status, again.header.Get("Portico-Error"))
+	}
 }

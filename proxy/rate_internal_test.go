@@ -111,6 +111,21 @@ func TestBucketsAreBounded(t *testing.T) {
 	}
 }
 
+// TestHandedTwice: two calls of one caller may be proved at the same time.
+func TestHandedTwice(t *testing.T) {
+	from, to, key, now := newBuckets(Rate{PerSecond: 1, Burst: 1}, 100), newBuckets(Rate{PerSecond: 1, Burst: 1}, 100), newFingerprints().of("a"), time.Now()
+	for range 3 {
+		from.take(now, key)
+		from.hand(key, to)
+	}
+	if len(from.byKey)+from.order.Len() != 0 || len(to.byKey) != 1 || to.order.Len() != 1 {
+		t.Errorf("%d and %d are left, %d and %d were taken in", len(from.byKey), from.order.Len(), len(to.byKey), to.order.Len())
+	}
+	if !to.holds(key) || to.take(now, key) == 0 {
+		t.Error("a caller has got its calls anew")
+	}
+}
+
 func TestRatesAreOffByDefault(t *testing.T) {
 	if newCallerRates(RateLimits{Anonymous: Rate{Burst: 5}}) != nil {
 		t.Error("a burst alone turned the limit on")

@@ -38,6 +38,7 @@ func TestRulesExcuseExactlyTheirDifference(t *testing.T) {
 	attachment := `{"attachments":{"6":{"id":6,"time":%s}},"bugs":{}}`
 	within := Equivalence{Type: TimeWithin, Path: "$.attachments[*].time", Within: 5 * time.Second}
 	regex := Equivalence{Type: Regex, Path: "$.attachments[*].*", Pattern: `v(\d+)\.[0-9]+`}
+	words := Equivalence{Type: Regex, Path: "$.attachments[*].*", Pattern: `one|two`}
 	truth := Equivalence{Type: IntAsBool, Path: "$.attachments[*].time"}
 	host := Equivalence{Type: URLHost, Path: "**.time"}
 	offset := Equivalence{Type: IDMap, Path: "$.attachments[*].time", Offset: 1000}
@@ -60,6 +61,8 @@ func TestRulesExcuseExactlyTheirDifference(t *testing.T) {
 		{regex, `"v12.1"`, `" v12.2"`, "value" + path},
 		{regex, `"v12.1"`, `"v12.2x"`, "value" + path},
 		{regex, `"v12.1"`, `12`, "type" + path},
+		{words, `"one"`, `"two"`, "value" + path + " by r0"},
+		{words, `"one"`, `"one more"`, "value" + path},
 		{truth, `0`, `false`, "type" + path + " by r0"},
 		{truth, `true`, `1`, "type" + path + " by r0"},
 		{truth, `0`, `true`, "type" + path},
@@ -77,6 +80,7 @@ func TestRulesExcuseExactlyTheirDifference(t *testing.T) {
 		{offset, `5`, `1006`, "value" + path},
 		{offset, `1005`, `5`, "value" + path},
 		{offset, `5`, `"1005"`, "type" + path},
+		{offset, `9223372036854775807`, `-9223372036854774809`, "value" + path}, // no id is beyond the last
 		{table, `5`, `77`, "value" + path + " by r0"},
 		{table, `5`, `78`, "value" + path},
 		{table, `6`, `78`, "value" + path},

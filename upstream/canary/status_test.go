@@ -31,10 +31,12 @@ func TestOtherStatus(t *testing.T) {
 		product           string
 		found             []string
 	}{
-		"success":      {202, 200, "TestProduct", []string{"flag_type.get status status"}},
-		"error":        {200, 404, "NoSuchProduct", []string{"flag_type.get status status"}},
-		"both success": {203, 203, "TestProduct", nil},
-		"both error":   {200, 200, "NoSuchProduct", nil},
+		"success": {202, 200, "TestProduct", []string{"flag_type.get status status"}},
+		"error":   {200, 404, "NoSuchProduct", []string{"flag_type.get status status"}},
+		// Portico's clients get the status that belongs to the code, from both.
+		"error with a success": {200, 401, "NoSuchProduct", []string{"flag_type.get status status"}},
+		"both success":         {203, 203, "TestProduct", nil},
+		"both error":           {200, 200, "NoSuchProduct", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{around: withStatus(test.status), aroundOld: withStatus(test.oldStatus)})

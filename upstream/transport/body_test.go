@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestCloseAfterTheContext: whoever is first to notice, a reader that had to leave did not leave by choice.
@@ -73,5 +75,31 @@ func TestEmptyBodyNeedsNoClose(t *testing.T) {
 func TestFailOfAForeignBody(t *testing.T) {
 	if Fail(strings.NewReader("abc"), errors.New("not JSON")) {
 		t.Error("a plain reader cannot have heard")
+	}
+}
+
+// TestUploadThatIsLongerThanItSays is its sender's failure.
+func TestUploadThatIsLongerThanItSays(t *testing.T) {
+	tr := rawTracker(t, func(c *net.TCPConn) { hang(c) })
+	req := request(t, t.Context(), http.MethodPost, tr.url, "x")
+	req.Body, req.ContentLength, req.GetBody = io.NopCloser(strings.NewReader("abcdef")), 3, nil
+	if _, _, err := do(newBase(t, BaseOptions{}), req); ReasonOf(err) != RequestBody {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSilenceIsNotTheReaders: while nobody reads, the tracker is not waited for.
+func TestSilenceIsNotTheReaders(t *testing.T) {
+	const size = 8 << 20 // more than the system takes on the way
+	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(zeros{}, size)) })
+	resp, err := newBase(t, BaseOptions{BodyIdleTimeout: 300 * time.Millisecond}).RoundTrip(get(t, tr.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.ReadFull(resp.Body, make([]byte, 1<<10))
+	time.Sleep(600 * time.Millisecond)
+	if n, err := io.Copy(io.Discard, resp.Body); n != size-1<<10 || err != nil {
+		t.Errorf("%d bytes and %v", n, err)
 	}
 }
