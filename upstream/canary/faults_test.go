@@ -1,12 +1,15 @@
 package canary_test
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -139,5 +142,29 @@ func TestSickTrackerIsNotAsked(t *testing.T) {
 	w.dropped(canary.DropOtherFailed, 1)
 	if now := w.old.Requests(); !maps.Equal(now, before) {
 		t.Errorf("the old tracker was asked for %v, before for %v", now, before)
+	}
+}
+
+// noting notes how much of its answer is going to be read.
+type noting struct {
+	upstream.Tracker
+	most *atomic.Int64
+}
+
+func (n noting) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	n.most.Store(upstream.Most(ctx))
+	return n.Tracker.Attachment(ctx, caller, request)
+}
+
+// TestHowMuchIsReadOfACandidate goes by the answer of the reference, so that one that never ends costs little.
+func TestHowMuchIsReadOfACandidate(t *testing.T) {
+	var most atomic.Int64
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
+		o.Trackers[newName] = noting{o.Trackers[newName], &most}
+	}})
+	w.make(attachment("1"))
+	w.settle()
+	if got := most.Load(); got < 1<<20 || got > 2<<20 {
+		t.Errorf("%d bytes are read at most", got)
 	}
 }
