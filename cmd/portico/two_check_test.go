@@ -105,13 +105,13 @@ func TestHouseOfTwoLeavesNothingBehind(t *testing.T) {
 		t.Fatal(texts(problems))
 	}
 	var log bytes.Buffer
-	kept := newLasting()
+	kept, logger := newLasting(), newLogger(&log, cfg.Log)
 	none := func(string) (string, bool) { return "", false }
-	rooms, err := build(cfg, none, newLogger(&log, cfg.Log), kept)
+	rooms, err := build(cfg, none, logger, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := build(cfg, none, newLogger(&log, cfg.Log), kept)
+	again, err := build(cfg, none, logger, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestHouseOfTwoLeavesNothingBehind(t *testing.T) {
 	}
 	goleak.VerifyNone(t, before)
 	cfg.State = "sqlite:" + filepath.Join(t.TempDir(), "no", "folder.db")
-	if _, err := build(cfg, none, newLogger(&log, cfg.Log), kept); err == nil {
+	if _, err := build(cfg, none, logger, kept); err == nil {
 		t.Error("a house without its store was built")
 	}
 	goleak.VerifyNone(t, before)

@@ -156,16 +156,21 @@ func TestRetryWaitsAsLongAsAsked(t *testing.T) {
 func TestRetryEndsWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tr := flaky(t, 9, say(strings.Replace(status503, "Conn", "Retry-After: 2\r\nConn", 1)))
-	done := make(chan error, 1)
+	type end struct {
+		status int
+		err    error
+	}
+	done := make(chan end, 1)
 	go func() {
-		_, _, err := do(quickRetry(t), request(t, ctx, http.MethodGet, tr.url, ""))
-		done <- err
+		status, _, err := do(quickRetry(t), request(t, ctx, http.MethodGet, tr.url, ""))
+		done <- end{status, err}
 	}()
 	eventually(t, "the first request", func() bool { return tr.hits.Load() == 1 })
 	begun := time.Now()
 	cancel()
-	if err := <-done; ReasonOf(err) != Canceled || tr.hits.Load() != 1 || time.Since(begun) > time.Second {
-		t.Errorf("%v after %d requests and %v", err, tr.hits.Load(), time.Since(begun))
+	// The answer may have come in the same moment; then it is given as it is.
+	if got := <-done; ReasonOf(got.err) != Canceled && got.status != http.StatusServiceUnavailable || tr.hits.Load() != 1 || time.Since(begun) > time.Second {
+		t.Errorf("%+v after %d requests and %v", got, tr.hits.Load(), time.Since(begun))
 	}
 }
 
