@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,22 +14,21 @@ type callContext struct {
 	deadline time.Time
 	timer    *time.Timer
 	detach   func() bool
-	// over ends with the call, for whatever reason.
-	over context.Context //nolint:containedctx // it is a part of a context
-	stop context.CancelFunc
+	// over is closed when the call ends, for whatever reason.
+	over chan struct{}
 	// plain is the same for who makes contexts of it: one of package context's own, which saves it a goroutine for each
 	// call that waits.
-	plain   context.Context //nolint:containedctx // likewise
+	plain   context.Context //nolint:containedctx // it is a part of a context
 	release context.CancelFunc
 
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	err   error
+	after []*func()
 }
 
 // newCallContext starts the clock. end must be called when nothing of the call is in use any more.
 func newCallContext(parent context.Context, limit time.Duration) *callContext {
-	c := &callContext{Context: parent, deadline: time.Now().Add(limit)}
-	c.over, c.stop = context.WithCancel(context.Background())
+	c := &callContext{Context: parent, deadline: time.Now().Add(limit), over: make(chan struct{})}
 	c.plain, c.release = context.WithCancel(c)
 	c.detach = context.AfterFunc(parent, func() { c.finish(parent.Err()) })
 	c.timer = time.AfterFunc(limit, func() { c.finish(context.DeadlineExceeded) })
@@ -42,24 +42,29 @@ func (c *callContext) begun() { c.timer.Stop() }
 func (c *callContext) end() {
 	c.timer.Stop()
 	c.detach()
+	c.release() // before the end, which then finds nobody to tell
 	c.finish(context.Canceled)
-	c.release()
 }
 
 func (c *callContext) finish(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-		c.stop()
+	if c.err != nil {
+		return
 	}
+	c.err = err
+	close(c.over)
+	for _, f := range c.after {
+		go (*f)()
+	}
+	c.after = nil
 }
 
 // Deadline implements context.Context.
 func (c *callContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // Done implements context.Context.
-func (c *callContext) Done() <-chan struct{} { return c.over.Done() }
+func (c *callContext) Done() <-chan struct{} { return c.over }
 
 // Err implements context.Context.
 func (c *callContext) Err() error {
@@ -69,4 +74,25 @@ func (c *callContext) Err() error {
 }
 
 // AfterFunc is what package context looks for before it starts a goroutine.
-func (c *callContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.over, f) }
+func (c *callContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	mine := &f
+	c.after = append(c.after, mine)
+	return func() bool { return c.forget(mine) }
+}
+
+// forget gives false when what was to come after the end is called already.
+func (c *callContext) forget(f *func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.Index(c.after, f)
+	if at >= 0 {
+		c.after = slices.Delete(c.after, at, at+1)
+	}
+	return at >= 0
+}

@@ -100,10 +100,14 @@ func (b *bench) pair(ctx context.Context, failure string, off, on facade) error 
 
 // inTurn loads the servers one after the other in short turns, so that a machine that changes meanwhile changes for both.
 func (b *bench) inTurn(ctx context.Context, failure string, servers []*server) error {
-	listed, cached := make([][]float64, len(servers)), make([][]float64, len(servers))
+	listed, cached, worked := make([][]float64, len(servers)), make([][]float64, len(servers)), make([]time.Duration, len(servers))
 	for round := range turns*b.rounds + 1 {
 		for i := range servers {
 			which := (i + round) % len(servers) // nobody is always the first
+			before, err := servers[which].cpu()
+			if err != nil {
+				return err
+			}
 			for path, into := range map[string]*[]float64{shadowPath: &listed[which], hotPath: &cached[which]} {
 				answers, err := paced(ctx, servers[which].url(path), b.length/turns)
 				if err == nil {
@@ -116,11 +120,29 @@ func (b *bench) inTurn(ctx context.Context, failure string, servers []*server) e
 					*into = append(*into, milliseconds(answers)...)
 				}
 			}
+			after, err := servers[which].cpu()
+			if err != nil {
+				return err
+			}
+			if round > 0 {
+				worked[which] += after - before
+			}
 		}
 	}
+	b.report.say("CPU for each read, candidate %s: %.0f microseconds off, %.0f on", failure,
+		perRead(worked[0], listed[0], cached[0]), perRead(worked[1], listed[1], cached[1]))
 	b.waits(failure, "attachments of a bug", listed)
 	b.waits(failure, "cached flag types", cached)
 	return b.held(failure, servers)
+}
+
+// perRead gives microseconds. Unlike the waits it hardly depends on who else uses the machine.
+func perRead(worked time.Duration, reads ...[]float64) float64 {
+	n := 0
+	for _, each := range reads {
+		n += len(each)
+	}
+	return float64(worked.Microseconds()) / float64(n)
 }
 
 // waits prints what clients waited.

@@ -132,7 +132,7 @@ func (c *Client) Pinned() (dialect, version string, certain bool) {
 func (c *Client) version(ctx context.Context) (version, root string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ctx = transport.WithRead(transport.WithOperation(ctx, "version"))
+	ctx = transport.WithReadOperation(ctx, "version")
 	version, missing, err := c.versionBelow(ctx, restRoot)
 	if !missing {
 		return version, restRoot, err

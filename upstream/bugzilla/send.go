@@ -71,10 +71,11 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		ctx = context.WithValue(ctx, payloadKey{}, body)
 		out.header.Set("Content-Type", "application/json")
 	}
-	ctx = transport.WithOperation(ctx, string(call.Operation))
+	named := transport.WithOperation
 	if call.IsRead() {
-		ctx = transport.WithRead(ctx)
+		named = transport.WithReadOperation
 	}
+	ctx = named(ctx, string(call.Operation))
 	request := c.rest.R().SetContext(ctx)
 	request.Header = out.header
 	response, err := request.Execute(call.Method, c.base+out.target)

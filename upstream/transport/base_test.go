@@ -37,7 +37,6 @@ func hangUp(c *net.TCPConn) { hang(c) }
 
 // TestFailures is the truth table of Reason and Unknown over real sockets. Unknown is asked of a POST; a GET is never unknown.
 func TestFailures(t *testing.T) {
-	o := BaseOptions{ResponseHeaderTimeout: 100 * time.Millisecond, BodyIdleTimeout: 100 * time.Millisecond, MaxResponseHeaderBytes: 4096}
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, c := range map[string]struct {
 		serve   func(*net.TCPConn)
@@ -62,6 +61,10 @@ func TestFailures(t *testing.T) {
 		"a whole answer of failure": {respond("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", nil), "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			o := BaseOptions{MaxResponseHeaderBytes: 4096} // with limits of half a minute, that nobody runs into by being slow
+			if c.reason == Timeout {
+				o.ResponseHeaderTimeout, o.BodyIdleTimeout = 100*time.Millisecond, 100*time.Millisecond
+			}
 			tr, w := rawTracker(t, c.serve), newBase(t, o)
 			begun := time.Now()
 			_, _, err := do(w, post(t, tr.url))

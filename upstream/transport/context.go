@@ -40,9 +40,11 @@ type marks struct {
 	client                      *stopwatch // for a breaker's trial: runs while the caller's own bytes are waited for
 }
 
-// tally collects what only the inner layers see, for Measure.
+// tally collects what only the inner layers see, for Measure. The marks of a call bring one along, so that Measure needs no copy
+// of the request for it.
 type tally struct {
-	retries *budget // which net/http spends too; nil where Retry is not in the chain
+	taken   atomic.Bool            // by the call that it belongs to
+	retries atomic.Pointer[budget] // which net/http spends too; nil where Retry is not in the chain
 	tries   atomic.Int32
 	out     atomic.Int64
 }
@@ -52,7 +54,7 @@ func (m marks) budget() *budget {
 	if m.tally == nil {
 		return nil
 	}
-	return m.tally.retries
+	return m.tally.retries.Load()
 }
 
 func marksOf(ctx context.Context) marks {
@@ -68,7 +70,12 @@ func mark(ctx context.Context, change func(*marks)) context.Context {
 
 // WithOperation names the call for errors and measurements. Names must come from a small fixed set.
 func WithOperation(ctx context.Context, name string) context.Context {
-	return mark(ctx, func(m *marks) { m.op = name })
+	return mark(ctx, func(m *marks) { m.op, m.tally = name, &tally{} })
+}
+
+// WithReadOperation is WithOperation and WithRead in one.
+func WithReadOperation(ctx context.Context, name string) context.Context {
+	return mark(ctx, func(m *marks) { m.op, m.read, m.write, m.tally = name, true, false, &tally{} })
 }
 
 // Operation is the name given by WithOperation, or "".
@@ -98,7 +105,7 @@ func WithMost(ctx context.Context, n int64) context.Context {
 // WithStream says that the answer must go out as it comes: no more than its first bytes are read ahead, so a body that is
 // cut short after them is not asked for again.
 func WithStream(ctx context.Context) context.Context {
-	return mark(ctx, func(m *marks) { m.stream = true })
+	return mark(ctx, func(m *marks) { m.stream, m.tally = true, &tally{} })
 }
 
 // Streaming makes every call through next with WithStream.

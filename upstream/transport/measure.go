@@ -39,10 +39,9 @@ type measure struct {
 // RoundTrip measures one call.
 func (m *measure) RoundTrip(req *http.Request) (*http.Response, error) {
 	begun := time.Now()
-	t := &tally{}
+	req, t := tallied(req)
 	s := Sample{Operation: Operation(req.Context()), Method: req.Method, Class: ClassOf(req)}
-	ctx := mark(req.Context(), func(k *marks) { k.tally = t })
-	resp, err := m.next.RoundTrip(req.WithContext(ctx))
+	resp, err := m.next.RoundTrip(req)
 	s.Headers = time.Since(begun)
 	if err != nil {
 		s.Total = s.Headers
@@ -50,11 +49,21 @@ func (m *measure) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.Status = resp.StatusCode
-	watch(ctx, resp, true, func(e ending) {
+	watch(req.Context(), resp, true, func(e ending) {
 		s.Total, s.BytesIn = s.Headers+e.lasted, e.bytes
 		m.report(s, t, e.err)
 	})
 	return resp, nil
+}
+
+// tallied gives the request with a tally of its own: one context may be that of several calls.
+func tallied(req *http.Request) (*http.Request, *tally) {
+	if t := marksOf(req.Context()).tally; t != nil && t.taken.CompareAndSwap(false, true) {
+		return req, t
+	}
+	t := &tally{}
+	t.taken.Store(true)
+	return req.WithContext(mark(req.Context(), func(k *marks) { k.tally = t })), t
 }
 
 func (m *measure) report(s Sample, t *tally, err error) {

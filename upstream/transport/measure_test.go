@@ -70,16 +70,21 @@ func TestMeasureReportsEveryEndOnce(t *testing.T) {
 }
 
 func TestMeasureTimes(t *testing.T) {
+	goOn := make(chan struct{})
 	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(30 * time.Millisecond)
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(30 * time.Millisecond)
+		<-goOn
 		_, _ = io.WriteString(w, "late")
 	})
 	var seen recorder
-	if _, _, err := do(Measure(newBase(t, BaseOptions{}), &seen), get(t, tr.url)); err != nil {
+	resp, err := Measure(newBase(t, BaseOptions{}), &seen).RoundTrip(get(t, tr.url))
+	if err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(30 * time.Millisecond)
+	close(goOn)
+	slurp(t, resp)
 	s := seen.last(t)
 	if s.Headers < 30*time.Millisecond || s.Total < s.Headers+25*time.Millisecond {
 		t.Errorf("header after %v, end after %v", s.Headers, s.Total)

@@ -94,10 +94,12 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 // lend lets net/http, which repeats by itself, spend of the same budget.
 func (r *retry) lend(req *http.Request) *http.Request {
 	if t := marksOf(req.Context()).tally; t != nil {
-		t.retries = r.budget
+		t.retries.Store(r.budget)
 		return req
 	}
-	return req.WithContext(mark(req.Context(), func(m *marks) { m.tally = &tally{retries: r.budget} }))
+	t := &tally{}
+	t.retries.Store(r.budget)
+	return req.WithContext(mark(req.Context(), func(m *marks) { m.tally = t }))
 }
 
 // until is when the time for all tries is over, zero for never.
