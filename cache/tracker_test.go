@@ -147,9 +147,21 @@ func always(err error) func(context.Context, upstream.Caller, mapping.FlagTypesR
 }
 
 // clock is a clock that a test moves.
-type clock struct{ offset atomic.Int64 }
+type clock struct {
+	offset  atomic.Int64
+	stopped atomic.Pointer[time.Time]
+}
 
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *clock) now() time.Time {
+	if at := c.stopped.Load(); at != nil {
+		return *at
+	}
+	return time.Now().Add(time.Duration(c.offset.Load()))
+}
+
+// stop makes time stand still.
+func (c *clock) stop(at time.Time) { c.stopped.Store(&at) }
+
 func (c *clock) forward(d time.Duration) { c.offset.Add(int64(d)) }
 
 func equal(stored, present string) bool { return stored == present }
