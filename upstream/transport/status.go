@@ -55,7 +55,13 @@ type Status struct {
 func (b *Breaker) Refuses() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == Open && time.Now().Before(b.until)
+	switch b.state {
+	case Open:
+		return time.Now().Before(b.until)
+	case HalfOpen: // one that hangs may take seconds
+		return int(b.cb.Counts().Requests) >= b.o.Trials
+	}
+	return false
 }
 
 // State is the present state.

@@ -60,16 +60,22 @@ func TestOneTrialAtATime(t *testing.T) {
 	m := newMoody(t, "")
 	b := opened(t, m, isolated())
 	m.mood.Store("ok")
+	if b.Reads.Refuses() {
+		t.Error("it would refuse the trial")
+	}
 	resp, err := b.RoundTrip(get(t, m.url))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.ReadAll(resp.Body)
+	if !b.Reads.Refuses() {
+		t.Error("it would let others through beside the trial")
+	}
 	if err := m.read(t, b); ReasonOf(err) != BreakerOpen || b.Reads.State() != HalfOpen {
 		t.Errorf("before the trial's body was closed: %v, %s", err, b.Reads.State())
 	}
 	_ = resp.Body.Close()
-	if b.Reads.State() != Closed {
+	if b.Reads.State() != Closed || b.Reads.Refuses() {
 		t.Errorf("after: %s", b.Reads.State())
 	}
 }
