@@ -143,6 +143,9 @@ func TestOutcomesThatCannotBeWritten(t *testing.T) {
 			t.Fatal(claimed, err)
 		}
 		replays.End(unwritable, key, outcome)
+		if _, _, err := replays.Begin(unwritable, key, key); err == nil {
+			t.Error("a store that cannot be asked has answered")
+		}
 	}
 	for range 2 { // the second time from the store
 		if known, claimed, err := replays.Begin(t.Context(), done, done); err != nil || claimed || known.Running || string(known.Body) != `{"id":1}` {

@@ -54,12 +54,14 @@ func (r storedReplays) Begin(ctx context.Context, key, content [sha256.Size]byte
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
 	known, claimed, err := r.store.BeginCreate(ctx, key, content)
-	if outcome, ended := r.late.take(key); ended && err == nil && !claimed && known.Running {
-		r.end(ctx, key, outcome)
-		if outcome != nil {
-			return *outcome, false, nil
+	if err == nil { // else what is kept here waits for a store that can be asked
+		if outcome, ended := r.late.take(key); ended && !claimed && known.Running {
+			r.end(ctx, key, outcome)
+			if outcome != nil {
+				return *outcome, false, nil
+			}
+			known, claimed, err = r.store.BeginCreate(ctx, key, content)
 		}
-		known, claimed, err = r.store.BeginCreate(ctx, key, content)
 	}
 	if err != nil {
 		return proxy.Replay{}, false, &mapping.Error{

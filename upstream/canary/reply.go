@@ -43,8 +43,9 @@ type Reply struct {
 	// as a mapping.Reason. The other fields then mean nothing.
 	Failure string `json:"failure,omitempty"`
 	// Body is the JSON text of a successful answer, nil when there is none or Digest
-	// is set. Of an error it has the members that are not said elsewhere. Content of attachments may be in it as it is, or set aside: then a
-	// placeholder of mapping.Split stands for it, and Payloads has it.
+	// is set. Of an error it has the members that are not said elsewhere. Content of
+	// attachments may be in it as it is, or set aside: then a placeholder of
+	// mapping.Split stands for it, and Payloads has it.
 	Body jsontext.Value `json:"body,omitempty"`
 	// Payloads are in the order of mapping.Document.Blobs.
 	Payloads []Payload `json:"payloads,omitempty"`

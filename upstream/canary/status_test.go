@@ -13,12 +13,18 @@ import (
 
 // withStatus sends all answers with another status.
 func withStatus(status int) func(http.Handler) http.Handler {
+	return changed(func(said *httptest.ResponseRecorder) { said.Code = status })
+}
+
+// changed sends all answers otherwise than the tracker has said them.
+func changed(change func(said *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			said := httptest.NewRecorder()
 			next.ServeHTTP(said, r)
+			change(said)
 			maps.Copy(w.Header(), said.Header())
-			w.WriteHeader(status)
+			w.WriteHeader(said.Code)
 			_, _ = w.Write(said.Body.Bytes())
 		})
 	}

@@ -91,6 +91,21 @@ func TestMeasureTimes(t *testing.T) {
 	}
 }
 
+// TestCallsOfOneContextAreCountedApart: the marks of a context bring a tally along, for one call.
+func TestCallsOfOneContextAreCountedApart(t *testing.T) {
+	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	var seen recorder
+	rt, ctx := Measure(Retry(newBase(t, BaseOptions{}), RetryOptions{}), &seen), WithOperation(t.Context(), "twice")
+	for range 2 {
+		if _, _, err := do(rt, request(t, ctx, http.MethodGet, tr.url, "")); err != nil {
+			t.Fatal(err)
+		}
+		if s := seen.last(t); s.Tries != 1 || s.Operation != "twice" {
+			t.Errorf("sample %+v", s)
+		}
+	}
+}
+
 // TestSampleCountsTries: what a call cost the tracker, not only what its caller saw.
 func TestSampleCountsTries(t *testing.T) {
 	tr := rawTracker(t, func(c *net.TCPConn) { _, _ = readRequest(c); reset(c) })
