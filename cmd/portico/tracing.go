@@ -97,7 +97,7 @@ func (t *tracing) call(tracker string, req *http.Request) (*http.Request, transp
 		return req, nil
 	}
 	operation := cmp.Or(transport.Operation(ctx), string(proxy.OpPassthrough))
-	ctx, span := t.tracer.Start(ctx, "tracker "+operation, trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := t.tracer.Start(ctx, "tracker "+operation, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(transport.Begun(ctx)))
 	req = req.WithContext(ctx)
 	if req.Header = req.Header.Clone(); req.Header == nil {
 		req.Header = http.Header{}

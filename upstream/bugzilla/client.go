@@ -35,9 +35,11 @@ type Client struct {
 	// basePath is the length of the path in base.
 	basePath int
 	rest     *resty.Client
-	split    mapping.SplitOptions
-	dialect  *dialects
-	logger   *slog.Logger
+	// turn waits until the transport has room for a call.
+	turn    func(ctx context.Context, method string) (_ context.Context, done func())
+	split   mapping.SplitOptions
+	dialect *dialects
+	logger  *slog.Logger
 }
 
 // New makes a client. It fails on a URL that no request could be built from.
@@ -53,6 +55,7 @@ func New(options Options) (*Client, error) {
 		base:     strings.TrimRight(options.URL.String(), "/"),
 		basePath: len(strings.TrimRight(options.URL.EscapedPath(), "/")),
 		rest:     newREST(options.Transport),
+		turn:     turnOf(options.Transport),
 		split:    options.Split,
 		logger:   logger,
 	}

@@ -30,13 +30,20 @@ func dial(t *testing.T, dialect string, handler http.HandlerFunc) *Client {
 // dialBreakers is dial with the breakers in sight.
 func dialBreakers(t *testing.T, dialect string, handler http.HandlerFunc) (*Client, *transport.Breakers) {
 	t.Helper()
+	client, stack := dialStack(t, dialect, handler, transport.Options{})
+	return client, stack.Breakers
+}
+
+// dialStack is dial over a transport of its own kind.
+func dialStack(t *testing.T, dialect string, handler http.HandlerFunc, options transport.Options) (*Client, *transport.Stack) {
+	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, err := transport.Chain(nil, transport.Options{})
+	stack, err := transport.Chain(nil, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +52,7 @@ func dialBreakers(t *testing.T, dialect string, handler http.HandlerFunc) (*Clie
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client, stack.Breakers
+	return client, stack
 }
 
 func answering(status int, contentType, body string) http.HandlerFunc {

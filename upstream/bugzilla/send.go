@@ -57,6 +57,14 @@ func (u unredirected) CloseIdleConnections() {
 	}
 }
 
+// turnOf gives the wait for a slot of a transport that has slots.
+func turnOf(next http.RoundTripper) func(ctx context.Context, method string) (_ context.Context, done func()) {
+	if limited, ok := next.(*transport.Stack); ok {
+		return limited.Turn
+	}
+	return func(ctx context.Context, _ string) (context.Context, func()) { return ctx, func() {} }
+}
+
 // send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
 	out, err := c.prepare(c.Dialect(ctx), caller, call)
@@ -76,6 +84,8 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		named = transport.WithReadOperation
 	}
 	ctx = named(ctx, string(call.Operation))
+	ctx, done := c.turn(ctx, call.Method)
+	defer done()
 	request := c.rest.R().SetContext(ctx)
 	request.Header = out.header
 	response, err := request.Execute(call.Method, c.base+out.target)

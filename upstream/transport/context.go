@@ -37,6 +37,7 @@ type marks struct {
 	read, write, shadow, stream bool
 	most                        int64
 	tally                       *tally
+	turn                        *turn      // waited for before the call began
 	client                      *stopwatch // for a breaker's trial: runs while the caller's own bytes are waited for
 }
 
@@ -119,23 +120,26 @@ func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // isRead tells whether a request may be sent more than once: GET, HEAD and what is marked so (DESIGN.md section 7).
-func isRead(req *http.Request) bool {
-	m := marksOf(req.Context())
+func isRead(req *http.Request) bool { return reads(marksOf(req.Context()), req.Method) }
+
+func reads(m marks, method string) bool {
 	switch {
 	case m.read:
 		return true
 	case m.write:
 		return false
 	}
-	return req.Method == "" || req.Method == http.MethodGet || req.Method == http.MethodHead
+	return method == "" || method == http.MethodGet || method == http.MethodHead
 }
 
 // ClassOf is the priority of a request.
-func ClassOf(req *http.Request) Class {
-	switch {
-	case marksOf(req.Context()).shadow:
+func ClassOf(req *http.Request) Class { return classOf(req.Context(), req.Method) }
+
+func classOf(ctx context.Context, method string) Class {
+	switch m := marksOf(ctx); {
+	case m.shadow:
 		return Shadow
-	case isRead(req):
+	case reads(m, method):
 		return Read
 	}
 	return Write

@@ -90,7 +90,7 @@ func (l *Limiter) Load() Load {
 // RoundTrip makes the call when there is a slot for its class.
 func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	if err := l.acquire(ctx, ClassOf(req)); err != nil {
+	if err := l.take(ctx, ClassOf(req)); err != nil {
 		closeBody(req)
 		return nil, l.refusal(ctx, err)
 	}

@@ -38,7 +38,7 @@ type measure struct {
 
 // RoundTrip measures one call.
 func (m *measure) RoundTrip(req *http.Request) (*http.Response, error) {
-	begun := time.Now()
+	begun := Begun(req.Context())
 	req, t := tallied(req)
 	s := Sample{Operation: Operation(req.Context()), Method: req.Method, Class: ClassOf(req)}
 	resp, err := m.next.RoundTrip(req)
