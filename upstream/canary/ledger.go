@@ -14,7 +14,8 @@ import (
 const (
 	// flushEvery is how often what was found is written down.
 	flushEvery = time.Second
-	// judgedEvery is after how many writings the judgements are read again.
+	// judgedEvery is after how many writings the judgements are read again, and what was dropped is written though
+	// nothing was compared: beside a sick candidate a transaction in each second would be most of the work.
 	judgedEvery = 5
 	// longestFlush and longestGoodbye bound one writing, the latter at Close.
 	longestFlush   = 10 * time.Second
@@ -37,7 +38,7 @@ const (
 // lock is held for moments only, never while something is written.
 type ledger struct {
 	store    *state.Store
-	keep     int
+	samples  int
 	latency  LatencyTarget
 	logger   *slog.Logger
 	observer Observer
@@ -91,7 +92,7 @@ func newBook() book {
 func newLedger(o Options, begunAnew func(since time.Time)) *ledger {
 	return &ledger{
 		begunAnew: begunAnew,
-		store:     o.Store, keep: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
+		store:     o.Store, samples: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
 		book: newBook(), accepted: map[string]time.Time{}, anew: map[mapping.Operation]time.Time{}, speeds: map[subject]*speeds{},
 	}
 }
@@ -155,15 +156,16 @@ func (l *ledger) isAccepted(signature string, now time.Time) bool {
 	return ok && (until.IsZero() || until.After(now))
 }
 
-// keepBooks writes what was counted, once in a second, and reads now and then what
+// keepBooks writes what was compared, once in a second, and reads now and then what
 // other processes have judged.
 func (c *Canary) keepBooks() {
 	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()
 	for ticks := 0; ; ticks++ {
 		ctx, cancel := context.WithTimeout(c.ctx, longestFlush)
-		err := c.ledger.flush(ctx)
-		if err == nil && ticks%judgedEvery == 0 {
+		now := ticks%judgedEvery == 0
+		err := c.ledger.keep(ctx, now)
+		if err == nil && now {
 			err = c.ledger.readJudgements(ctx)
 		}
 		cancel()
@@ -186,6 +188,28 @@ func (l *ledger) report(err error) {
 		l.logger.Info("what comparisons found can be written down again")
 	}
 	l.silent = failed
+}
+
+// keep writes what was compared, and what was dropped if that is due.
+func (l *ledger) keep(ctx context.Context, due bool) error {
+	if due || l.compares() {
+		return l.flush(ctx)
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return l.follow(ctx)
+}
+
+// compares tells whether there is more to write than what was dropped.
+func (l *ledger) compares() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.book.tallies {
+		if t.Compared > 0 {
+			return true
+		}
+	}
+	return len(l.book.fresh)+len(l.book.findings)+len(l.book.uses) > 0
 }
 
 // flush writes what was counted, and keeps what could not be written.

@@ -30,7 +30,7 @@ func (l *ledger) writeTallies(ctx context.Context, b *book) error {
 // writeFindings writes one finding after the other and ends with the first failure.
 func (l *ledger) writeFindings(ctx context.Context, b *book) error {
 	for signature, f := range b.findings {
-		err := l.store.RecordFinding(ctx, f.Finding, f.sample, l.keep)
+		err := l.store.RecordFinding(ctx, f.Finding, f.sample, l.samples)
 		if err != nil && !errors.Is(err, state.ErrFull) { // beyond that bound no other one is kept
 			return err
 		}
