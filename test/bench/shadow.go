@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,20 +15,12 @@ const (
 	shadowClients = 8
 	// shadowPause is how long each client waits between two reads: what is measured is the wait of clients, not how much
 	// two programs that share the cores can do.
-	shadowPause = 80 * time.Millisecond
+	shadowPause = 40 * time.Millisecond
 	shadowPath  = "/rest/bug/10/attachment"
+	// shadowTurns is into how many pieces a round is cut. The shorter they are, the less is lost of those that others disturb.
+	shadowTurns = 8
 	// shadowMemory is how much more memory the comparison may take, in MB.
 	shadowMemory = 64
-)
-
-// The ways in which a candidate is sick.
-const (
-	candidateNone  = "none"
-	candidateWell  = "well"
-	candidateHung  = "hung"
-	candidateFlood = "flooding"
-	candidateReset = "resetting"
-	candidateDead  = "dead"
 )
 
 // shadow compares what clients wait while every read is shadowed to a candidate, sick in several ways, with what they wait while
@@ -64,11 +56,13 @@ func (b *bench) shadowed(ctx context.Context, failure string) error {
 		return err
 	}
 	defer stop()
-	off, on := b.besides(tracker, address, failure, "off", 0), b.besides(tracker, address, failure, "on", 1)
+	on := b.besides(tracker, address, failure, "on", 1)
 	if failure == candidateNone {
-		on = b.besides(tracker, address, failure, "off too", 0)
+		on = b.besides(tracker, address, failure, "off as well", 0)
 	}
-	return b.pair(ctx, failure, off, on)
+	return b.alike(ctx, failure, []facade{
+		b.besides(tracker, address, failure, "off", 0), b.besides(tracker, address, failure, "off too", 0), on,
+	})
 }
 
 // besides is a Portico with a candidate, and the share of the reads that are shadowed.
@@ -83,91 +77,126 @@ func (b *bench) besides(tracker *server, candidate, failure, name string, share 
 	}
 }
 
-// pair starts both and loads them.
-func (b *bench) pair(ctx context.Context, failure string, off, on facade) error {
-	without, err := b.facade(ctx, off)
-	if err != nil {
+// alike starts the facades and loads them. All but the last have the shadow off: what differs between them is noise.
+func (b *bench) alike(ctx context.Context, failure string, facades []facade) error {
+	var peers []*shadowPeer
+	defer func() {
+		for _, each := range peers {
+			each.stop()
+		}
+	}()
+	for _, each := range facades {
+		server, err := b.facade(ctx, each)
+		if err != nil {
+			return err
+		}
+		peers = append(peers, &shadowPeer{server: server, name: each.name})
+	}
+	if err := b.inTurn(ctx, peers); err != nil {
 		return err
 	}
-	defer without.stop()
-	with, err := b.facade(ctx, on)
-	if err != nil {
-		return err
-	}
-	defer with.stop()
-	return b.inTurn(ctx, failure, []*server{without, with})
+	b.report.say("CPU for each read, candidate %s: %.0f and %.0f microseconds off, %.0f on", failure,
+		peers[0].perRead(), peers[1].perRead(), peers[2].perRead())
+	b.waits(failure, "attachments of a bug", peers[0].listed, peers[1].listed, peers[2].listed)
+	b.waits(failure, "cached flag types", peers[0].cached, peers[1].cached, peers[2].cached)
+	return b.held(failure, peers)
 }
 
-// inTurn loads the servers one after the other in short turns, so that a machine that changes meanwhile changes for both.
-func (b *bench) inTurn(ctx context.Context, failure string, servers []*server) error {
-	listed, cached, worked := make([][]float64, len(servers)), make([][]float64, len(servers)), make([]time.Duration, len(servers))
-	for round := range turns*b.rounds + 1 {
-		for i := range servers {
-			which := (i + round) % len(servers) // nobody is always the first
-			before, err := servers[which].cpu()
-			if err != nil {
-				return err
+// inTurn loads the peers one after the other in short turns, so that a machine that changes meanwhile changes for all. The first
+// turns warm up, and those that the machine was not there for are done again.
+func (b *bench) inTurn(ctx context.Context, peers []*shadowPeer) error {
+	length := b.length / shadowTurns
+	wanted := shadowTurns * b.rounds
+	for turn := range patience*wanted + 1 {
+		ready := true
+		for i := range peers {
+			p := peers[(i+turn)%len(peers)] // nobody is always the first
+			if err := p.load(ctx, length, turn > 0); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
 			}
-			for path, into := range map[string]*[]float64{shadowPath: &listed[which], hotPath: &cached[which]} {
-				answers, err := paced(ctx, servers[which].url(path), b.length/turns)
-				if err == nil {
-					err = allGood(answers)
-				}
-				if err != nil {
-					return fmt.Errorf("%s: %w", servers[which].name, err)
-				}
-				if round > 0 { // the first one warms up
-					*into = append(*into, milliseconds(answers)...)
-				}
-			}
-			after, err := servers[which].cpu()
-			if err != nil {
-				return err
-			}
-			if round > 0 {
-				worked[which] += after - before
-			}
+			ready = ready && len(p.listed) >= wanted && len(p.cached) >= wanted
+		}
+		if ready {
+			break
 		}
 	}
-	b.report.say("CPU for each read, candidate %s: %.0f microseconds off, %.0f on", failure,
-		perRead(worked[0], listed[0], cached[0]), perRead(worked[1], listed[1], cached[1]))
-	b.waits(failure, "attachments of a bug", listed)
-	b.waits(failure, "cached flag types", cached)
-	return b.held(failure, servers)
-}
-
-// perRead gives microseconds. Unlike the waits it hardly depends on who else uses the machine.
-func perRead(worked time.Duration, reads ...[]float64) float64 {
-	n := 0
-	for _, each := range reads {
-		n += len(each)
+	for _, p := range peers {
+		b.report.say("%s: %d and %d turns of %v count, in %d others the machine was somebody else's", p.name, len(p.listed), len(p.cached),
+			length, p.disturbed)
+		if len(p.listed) == 0 || len(p.cached) == 0 {
+			return errNeverQuiet
+		}
 	}
-	return float64(worked.Microseconds()) / float64(n)
+	return nil
 }
 
-// waits prints what clients waited.
-func (b *bench) waits(failure, what string, took [][]float64) {
+// shadowPeer is one Portico and what its clients waited, in milliseconds, by turn.
+type shadowPeer struct {
+	*server
+	name           string
+	listed, cached [][]float64
+	disturbed      int
+	worked         time.Duration
+	reads          int
+}
+
+// load is one turn.
+func (p *shadowPeer) load(ctx context.Context, length time.Duration, counts bool) error {
+	before, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	reads := 0
+	for path, into := range map[string]*[][]float64{shadowPath: &p.listed, hotPath: &p.cached} {
+		took, quiet, err := pacedTurn(ctx, p.url(path), length)
+		if err != nil {
+			return err
+		}
+		reads += len(took)
+		switch {
+		case counts && quiet:
+			*into = append(*into, took)
+		case counts:
+			p.disturbed++
+		}
+	}
+	after, err := p.cpu()
+	if err == nil && counts {
+		p.worked, p.reads = p.worked+after-before, p.reads+reads
+	}
+	return err
+}
+
+// perRead gives microseconds of CPU, those of disturbed turns too: it hardly depends on who else uses the machine.
+func (p *shadowPeer) perRead() float64 { return float64(p.worked.Microseconds()) / float64(p.reads) }
+
+// waits prints what clients waited, by turn, with the shadow off, off too and on.
+func (b *bench) waits(failure, what string, off, too, on [][]float64) {
+	without := slices.Concat(off, too)
 	for _, share := range []struct {
 		name  string
 		share float64
 		most  float64
 	}{{"p50", .50, 1.05}, {"p99", .99, 1.10}} {
-		without, with := percentile(took[0], share.share), percentile(took[1], share.share)
-		b.report.say("%s, %s of %d and %d reads: %.3f off, %.3f on", what, share.name, len(took[0]), len(took[1]), without, with)
-		b.report.target(fmt.Sprintf("%s, %s on by off, candidate %s", what, share.name, failure), with/without, share.most)
+		b.report.say("%s, %s of %d and %d reads: %.3f off, %.3f on", what, share.name, len(slices.Concat(without...)),
+			len(slices.Concat(on...)), quantile(without, share.share), quantile(on, share.share))
+		b.report.say("  off by off %.3f (at 95 %%: %s), on by off %.3f (at 95 %%: %s)", quantile(too, share.share)/quantile(off, share.share),
+			ratioBetween(too, off, share.share), quantile(on, share.share)/quantile(without, share.share), ratioBetween(on, without, share.share))
+		b.report.target(fmt.Sprintf("%s, %s on by off, candidate %s", what, share.name, failure),
+			quantile(on, share.share)/quantile(without, share.share), share.most)
 	}
 }
 
 // held compares the memory.
-func (b *bench) held(failure string, servers []*server) error {
-	var most [2]int64
-	for i, each := range servers {
+func (b *bench) held(failure string, peers []*shadowPeer) error {
+	most := make([]int64, len(peers))
+	for i, each := range peers {
 		var err error
 		if most[i], err = each.memory("VmHWM"); err != nil {
 			return err
 		}
 	}
-	b.report.target("MB more memory at most on than off, candidate "+failure, float64(most[1]-most[0])/(1<<20), shadowMemory)
+	b.report.target("MB more memory at most on than off, candidate "+failure, float64(most[2]-most[0])/(1<<20), shadowMemory)
 	return nil
 }
 
@@ -207,60 +236,4 @@ func pacedClient(ctx context.Context, address string, length time.Duration, rand
 		answers = append(answers, answer)
 	}
 	return answers, err
-}
-
-// candidate gives the address of a second tracker, well or sick.
-func (b *bench) candidate(ctx context.Context, failure string) (address string, stop func(), err error) {
-	if failure == candidateWell {
-		well, err := b.tracker(ctx)
-		if err != nil {
-			return "", nil, err
-		}
-		return well.address, well.stop, nil
-	}
-	if failure == candidateDead || failure == candidateNone {
-		address, err = freeAddress(ctx)
-		return address, func() {}, err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	ended := make(chan struct{})
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() { misbehave(conn, failure, ended) })
-		}
-	})
-	return listener.Addr().String(), func() { close(ended); _ = listener.Close(); work.Wait() }, nil
-}
-
-// misbehave does to one connection what a sick candidate does.
-func misbehave(conn net.Conn, failure string, ended <-chan struct{}) {
-	defer conn.Close()
-	if _, err := conn.Read(make([]byte, 64<<10)); err != nil {
-		return
-	}
-	switch failure {
-	case candidateHung:
-		<-ended
-	case candidateReset:
-		_ = conn.(*net.TCPConn).SetLinger(0)
-	case candidateFlood:
-		piece := []byte(strings.Repeat(" ", 64<<10))
-		_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{"))
-		for err == nil {
-			_, err = conn.Write(piece)
-			select {
-			case <-ended:
-				return
-			default:
-			}
-		}
-	}
 }

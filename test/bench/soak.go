@@ -112,8 +112,8 @@ func (b *bench) watch(ctx context.Context, portico *server) (samples []sample, e
 	return samples, nil
 }
 
-// look takes one sample. What the collector expects the heap to grow to before its next run is twice what was alive after its
-// last one, and does not go up and down with it.
+// look takes one sample. What the collector expects the heap to grow to before its next run is what was alive after its
+// last one and a share of that, and does not go up and down with it.
 func (s *server) look(ctx context.Context) (sample, error) {
 	memory, err := s.memory("VmRSS")
 	if err != nil {
@@ -123,12 +123,13 @@ func (s *server) look(ctx context.Context) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	for _, name := range []string{"go_memstats_next_gc_bytes", "go_goroutines", "process_open_fds"} {
+	for _, name := range []string{"go_memstats_next_gc_bytes", "go_gc_gogc_percent", "go_goroutines", "process_open_fds"} {
 		if figures[name] == 0 {
 			return sample{}, fmt.Errorf("the metrics do not tell %s", name)
 		}
 	}
+	live := figures["go_memstats_next_gc_bytes"] / (1 + figures["go_gc_gogc_percent"]/100)
 	return sample{figures: [4]float64{
-		float64(memory) / 1000, figures["go_memstats_next_gc_bytes"] / 2000, figures["go_goroutines"], figures["process_open_fds"],
+		float64(memory) / 1000, live / 1000, figures["go_goroutines"], figures["process_open_fds"],
 	}}, nil
 }
