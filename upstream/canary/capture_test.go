@@ -61,6 +61,7 @@ func largeWorld(t *testing.T, spoilt bool, tune func(*canary.Options)) (w *world
 
 // TestLargeAttachmentsAreCompared, byte by byte of their content, and not dropped.
 func TestLargeAttachmentsAreCompared(t *testing.T) {
+	t.Parallel() // it takes long
 	dir := t.TempDir()
 	keep := func(o *canary.Options) { o.Split.Dir = dir }
 	w, id := largeWorld(t, false, keep)

@@ -202,6 +202,7 @@ func TestAcceptingReachesBack(t *testing.T) {
 
 // TestFindingsThatAreNotKeptCount: there may be so many that no other one is kept.
 func TestFindingsThatAreNotKeptCount(t *testing.T) {
+	t.Parallel() // it takes long
 	var candidate moody
 	w := newWorld(t, worldOptions{around: candidate.around})
 	for i := range 10_000 {

@@ -31,6 +31,7 @@ func flood(http.Handler) http.Handler {
 // TestSickCandidateIsNotNoticed: whatever is wrong with the candidate, the client
 // gets its answers, Answered never waits, everything is counted and nothing is held.
 func TestSickCandidateIsNotNoticed(t *testing.T) {
+	t.Parallel() // it takes long, most of it waiting
 	kind := func(kind tracker.FaultKind) worldOptions {
 		return worldOptions{fresh: tracker.Options{Faults: []tracker.Fault{{Kind: kind}}}}
 	}
@@ -41,6 +42,7 @@ func TestSickCandidateIsNotNoticed(t *testing.T) {
 		"endless headers": kind(tracker.FaultEndlessHeaders), "flooding": {around: flood}, "dead": dead,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			special.transport = transport.Options{Break: transport.BreakOptions{OpenFor: time.Minute}}
 			special.tune = func(o *canary.Options) { o.Timeout, o.MaxBody = 300*time.Millisecond, 4<<20 }
 			w := newWorld(t, special)
@@ -116,7 +118,8 @@ func TestFailedReferenceProvesNothing(t *testing.T) {
 func TestCloseEndsWhatHangs(t *testing.T) {
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	defer close(release)
-	w := newWorld(t, worldOptions{around: holding(entered, release)})
+	patient := func(o *canary.Options) { o.Timeout = time.Minute } // a slow machine must not open the breaker meanwhile
+	w := newWorld(t, worldOptions{around: holding(entered, release), tune: patient})
 	for range 20 {
 		w.make(attachment("4"))
 	}

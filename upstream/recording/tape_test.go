@@ -122,20 +122,21 @@ func TestTapeNeverWaits(t *testing.T) {
 	free := sync.OnceFunc(func() { close(file.free) })
 	t.Cleanup(free)
 	tape := taped(t, recording.TapeOptions{To: file, Queue: 2})
-	for range 10 {
+	// The tape takes some before it is stuck, how many depends on who gets the processor.
+	sent := 0
+	for counts, _ := tape.Counts(); counts.Dropped["queue"] < 5; counts, _ = tape.Counts() {
+		if sent++; sent > 2000 {
+			t.Fatalf("got %+v, want at least 5 dropped", counts)
+		}
 		if a := send(t, tape.front.URL, "GET", "/rest/version", "", nil); a.Status != 200 {
 			t.Fatalf("got %+v", a)
 		}
 	}
 	tape.front.Close()
-	counts, _ := tape.Counts()
-	if counts.Dropped["queue"] < 5 {
-		t.Errorf("got %+v, want at least 5 dropped", counts)
-	}
 	free()
-	counts = tape.end(t)
-	if counts.Written+counts.Dropped["queue"] != 10 {
-		t.Errorf("got %+v, want 10 in all", counts)
+	counts := tape.end(t)
+	if counts.Written+counts.Dropped["queue"] != sent {
+		t.Errorf("got %+v, want %d in all", counts, sent)
 	}
 }
 

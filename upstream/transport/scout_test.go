@@ -12,7 +12,8 @@ func lied(t *testing.T, m *moody) *Breakers {
 	t.Helper()
 	o := isolated()
 	o.OpenFor, o.OpenMax, o.ProbeEvery = time.Minute, time.Minute, 10*time.Millisecond
-	o.BlindTimeout, o.TrialTimeout = 30*time.Millisecond, 30*time.Millisecond
+	// A machine that stops for longer than this makes a good trial a failed one, and the open time is a minute.
+	o.BlindTimeout, o.TrialTimeout = 300*time.Millisecond, 300*time.Millisecond
 	o.Probe = func(context.Context, http.RoundTripper) error { return nil }
 	b := newBreakers(t, o)
 	m.mood.Store("500")
@@ -40,7 +41,7 @@ func TestScoutsEndAnOutage(t *testing.T) {
 			m := newMoody(t, "")
 			b := lied(t, m)
 			m.mood.Store(mood)
-			for range 20 {
+			for range 5 {
 				begun := time.Now()
 				_ = m.read(t, b)
 				if took := time.Since(begun); took > time.Second {
