@@ -85,7 +85,7 @@ func redisOptions(cfg *Config, lookup func(string) (string, bool)) (cache.Redis,
 	if err != nil {
 		return options, fmt.Errorf("redis: %w", err)
 	}
-	options.MasterName, options.DialTimeout = c.MasterName, cfg.Timeouts.Connect
+	options.MasterName, options.DialTimeout, options.Timeout = c.MasterName, cfg.Timeouts.Connect, cfg.Timeouts.Redis
 	if c.Username != "" {
 		options.Username = c.Username
 	}

@@ -14,7 +14,7 @@ func TestTimesReachTheCache(t *testing.T) {
 	cfg := Default()
 	tracker := cfg.Trackers["main"]
 	tracker.URL, tracker.Timeout = "http://tracker.example/", 2*time.Minute
-	cfg.Timeouts.Connect, cfg.Limits.QueueWait = 7*time.Second, 3*time.Second
+	cfg.Timeouts.Connect, cfg.Timeouts.Redis, cfg.Limits.QueueWait = 7*time.Second, 70*time.Millisecond, 3*time.Second
 	cfg.Cache.Redis = RedisConfig{URL: "redis://redis.example/2"}
 	base, err := trackerBase("main", tracker)
 	if err != nil {
@@ -26,8 +26,8 @@ func TestTimesReachTheCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if options.FillTimeout != 2*time.Minute+3*time.Second || options.Redis.DialTimeout != 7*time.Second || options.Redis.DB != 2 {
-		t.Errorf("the cache waits %s for the tracker and %s for a connection to %s", options.FillTimeout, options.Redis.DialTimeout, options.Redis)
+	if redis := options.Redis; options.FillTimeout != 2*time.Minute+3*time.Second || redis.DialTimeout != 7*time.Second || redis.Timeout != 70*time.Millisecond || redis.DB != 2 {
+		t.Errorf("the cache waits %s for the tracker, %s for a connection to %s and %s for its answer", options.FillTimeout, redis.DialTimeout, redis, redis.Timeout)
 	}
 }
 

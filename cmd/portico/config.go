@@ -241,6 +241,9 @@ type TimeoutsConfig struct {
 	Idle time.Duration `key:"idle" min:"100ms"`
 	// Connect is how long reaching a tracker or Redis may take.
 	Connect time.Duration `key:"connect" min:"10ms"`
+	// Redis is how long one command of Redis may take. Beyond it the tracker is
+	// asked, so it should be less than an answer of the tracker takes.
+	Redis time.Duration `key:"redis" min:"1ms" max:"10s"`
 	// ShutdownDelay is how long clients are still let in after the program was
 	// told to stop and /readyz has begun to say so. How long it takes until
 	// nobody is sent here any more is known to the load balancer alone, and
@@ -297,6 +300,7 @@ func Default() Config {
 			Write:   30 * time.Second,
 			Idle:    2 * time.Minute,
 			Connect: 5 * time.Second,
+			Redis:   50 * time.Millisecond,
 			Drain:   30 * time.Second,
 		},
 		Blobs:  BlobsConfig{Memory: 256 * KiB},

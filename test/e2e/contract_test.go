@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"testing"
+	"time"
 
 	"portico/cache"
 	"portico/proxy"
@@ -64,7 +65,8 @@ func clientOf(t testing.TB, base *url.URL, via http.RoundTripper, dialect string
 
 func cacheOver(t testing.TB, next upstream.Tracker) *cache.Cache {
 	t.Helper()
-	over, err := cache.New(next, cache.Options{Tracker: "main"})
+	// A busy machine must not turn a hit into a miss.
+	over, err := cache.New(next, cache.Options{Tracker: "main", Redis: cache.Redis{Timeout: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

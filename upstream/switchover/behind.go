@@ -24,13 +24,17 @@ func (c *checker) together() {
 		return
 	}
 	r := newReach(c.rules)
-	said := findings{}
+	said, apart := findings{}, parted{}
 	a.each(func(s *situation) {
 		for _, pair := range writesAndReads(s) {
 			said.behind(r, &pair, s)
 		}
+		for _, two := range writesOfOne(s) {
+			apart.look(r, &two, s)
+		}
 	})
 	c.report(said)
+	c.partedWriters(apart)
 	for i, reached := range r.reached {
 		if c.at = i; !reached {
 			c.add("", "%q is never reached: rules before it take every call that it would match, or no call meets all its conditions", c.rules[i].Name)

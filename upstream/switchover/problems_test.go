@@ -95,7 +95,16 @@ func TestProblems(t *testing.T) {
 			named("reads", Rule{Operations: reading}), always(PhaseNew, PhaseNew),
 		}, []string{`1.reads: by rule 1 ("reads")`}},
 		{"reads of another rule ahead", []Rule{
-			{Name: "writes", Operations: []mapping.Operation{mapping.OpCreateAttachment}, Reads: PhaseNew, Writes: PhaseNew}, always(PhaseNew, PhaseOld),
+			{Name: "writes", Operations: []mapping.Operation{mapping.OpCreateAttachment, mapping.OpUpdateAttachments}, Reads: PhaseNew, Writes: PhaseNew}, always(PhaseNew, PhaseOld),
+		}, nil},
+		{"two writers of attachments", []Rule{
+			{Name: "adds", Operations: []mapping.Operation{mapping.OpCreateAttachment}, Reads: PhaseNew, Writes: PhaseNew}, always(PhaseNew, PhaseOld),
+		}, []string{"0.writes: attachment.create goes to the new tracker (warning)"}},
+		{"two writers of flag types", []Rule{
+			{Name: "adds", Products: []string{"P"}, Operations: []mapping.Operation{mapping.OpCreateFlagType}, Reads: PhaseNew, Writes: PhaseOld}, always(PhaseNew, PhaseNew),
+		}, []string{`1.writes: by rule 1 ("adds"), so one object (warning)`}},
+		{"one writer of each kind of object", []Rule{
+			{Name: "types", Operations: []mapping.Operation{mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes}, Reads: PhaseNew, Writes: PhaseNew}, always(PhaseNew, PhaseOld),
 		}, nil},
 		{"reads of two rules ahead", []Rule{
 			{Name: "a", Products: []string{"A"}, Operations: reading, Reads: PhaseNew, Writes: PhaseOld},
