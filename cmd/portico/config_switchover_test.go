@@ -67,6 +67,7 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		}},
 		{"reads behind another rule's writes", withTwo + "switchover:\n  rules:\n    - {name: w, operation: [attachment.update], reads: new, writes: new}\n    - {name: rest}\n", []string{
 			`c.yaml:6:56: switchover.rules[0].reads: reads are behind writes: what this rule writes at the new tracker is read at the old one, by rule 2 ("rest")`,
+			`c.yaml:6:69: warning: switchover.rules[0].writes: attachment.update goes to the new tracker, and other writes of the same objects to the old one`,
 		}},
 		{"mapped without a key", withTwo + "canary: {credentials: mapped}\n",
 			[]string{"c.yaml:4:23: canary.credentials: mapped needs a caller with shadow_key_file or shadow_key_env"}},
