@@ -117,7 +117,9 @@ func quantile(histogram []int64, share float64) time.Duration {
 }
 
 // Slower gives the difference of ClassLatency when the histogram of the other
-// tracker is beyond the target: at the median, or else at the 95th of a hundred.
+// tracker is beyond the target: at the median, or else at the 95th of a hundred,
+// and there surely: of a hundred answers only five are slower, and whom a busy
+// machine holds up is chance.
 func (t LatencyTarget) Slower(answered, other []int64) (Difference, bool) {
 	t = t.withDefaults()
 	if least := int64(t.Least); total(answered) < least || total(other) < least {
@@ -127,10 +129,20 @@ func (t LatencyTarget) Slower(answered, other []int64) (Difference, bool) {
 	switch {
 	case t.exceeded(one.P50, two.P50):
 		return slower(pathMedian, one.P50, two.P50), true
-	case t.exceeded(one.P95, two.P95):
+	case t.exceeded(one.P95, two.P95) && t.exceeded(quantile(answered, highShare(.95, answered)), quantile(other, lowShare(.95, other))):
 		return slower("latency.p95", one.P95, two.P95), true
 	}
 	return Difference{}, false
+}
+
+// lowShare and highShare are where the quantile of all answers lies that there would ever be, at 95 % confidence, as
+// shares of those that were counted.
+func lowShare(share float64, histogram []int64) float64 {
+	return share - 1.96*math.Sqrt(share*(1-share)/float64(total(histogram)))
+}
+
+func highShare(share float64, histogram []int64) float64 {
+	return min(1, 2*share-lowShare(share, histogram))
 }
 
 func (t LatencyTarget) exceeded(answered, other time.Duration) bool {

@@ -120,6 +120,11 @@ func TestQuantilesAreNearTheTrueOnes(t *testing.T) {
 	}
 }
 
+// tailed are answers of which some took ten times as long as the others.
+func tailed(fast, slow int) []int64 {
+	return histogramOf(append(repeated(100*time.Millisecond, fast), repeated(time.Second, slow)...)...)
+}
+
 func TestSlowerNeedsRatioAndSlackAndEnough(t *testing.T) {
 	target := LatencyTarget{Ratio: 2, Slack: 50 * time.Millisecond, Least: 20}
 	base := histogramOf(repeated(100*time.Millisecond, 20)...)
@@ -132,7 +137,9 @@ func TestSlowerNeedsRatioAndSlackAndEnough(t *testing.T) {
 		"just beyond":      {base, histogramOf(repeated(230*time.Millisecond, 20)...), "latency.p50"},
 		"too few":          {base, histogramOf(repeated(time.Second, 19)...), ""},
 		"within the slack": {histogramOf(repeated(time.Millisecond, 20)...), histogramOf(repeated(40*time.Millisecond, 20)...), ""},
-		"a slow tail":      {base, histogramOf(append(repeated(100*time.Millisecond, 18), repeated(time.Second, 2)...)...), "latency.p95"},
+		"a slow tail":      {tailed(20, 0), tailed(180, 20), "latency.p95"},
+		"one by chance":    {tailed(20, 0), tailed(18, 2), ""},
+		"both have a tail": {tailed(96, 4), tailed(91, 9), ""},
 		"faster":           {histogramOf(repeated(time.Second, 20)...), base, ""},
 	} {
 		if d, _ := target.Slower(test.answered, test.other); d.Path != test.want {
