@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	processes "portico/test/process"
 )
 
 // server is a real redis-server, a process of its own.
@@ -36,16 +38,8 @@ func startServer(t testing.TB, args ...string) *server {
 	return s
 }
 
-// freeAddr gives an address that nobody listens on.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// freeAddr gives an address that nobody listens on, and no other test gets.
+func freeAddr(t testing.TB) string { return processes.FreeAddress(t) }
 
 func (s *server) start(more ...string) {
 	s.t.Helper()

@@ -229,12 +229,19 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 
 // FreeAddress gives an address of this machine that nobody listens on. It is
 // taken from outside the range that the system gives to connections, so that
-// nobody gets it while its owner is started again.
+// nobody gets it while its owner is started again. Other tests do not get it before
+// this one has ended: it holds the UDP port of the same number, whatever process they run in.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
+	var network net.ListenConfig
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(22000))
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+		taken, err := network.ListenPacket(t.Context(), "udp", address)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = taken.Close() })
+		l, err := network.Listen(t.Context(), "tcp", address)
 		if err == nil {
 			_ = l.Close()
 			return address
