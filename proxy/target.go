@@ -41,11 +41,11 @@ func (p *Passthrough) usual() *Target {
 }
 
 // choose finds the target of a request. Every one but those that only read counts as a write, since what a call of the older
-// interfaces does is in its body.
+// interfaces does is in its body; so does a link that changes.
 func (s *Server) choose(r *http.Request) *Target {
 	pass := &s.options.Passthrough
 	if pass.Choose != nil {
-		if chosen := pass.Choose(s.passingCaller(r), !isReading(r.Method)); chosen != nil {
+		if chosen := pass.Choose(s.passingCaller(r), !isReading(r.Method) || ChangesByLink(r)); chosen != nil {
 			return chosen
 		}
 	}

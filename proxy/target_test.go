@@ -49,6 +49,7 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 		_, _ = io.WriteString(w, r.Host)
 	}
 	usual.answer, moved.answer = send, send
+	const link = "/editflagtypes.cgi?action=deactivate&id=3&api_key=moved" // it changes, whatever its method
 	for _, c := range []struct {
 		method, path, body   string
 		header               []string
@@ -57,6 +58,7 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 	}{
 		{"GET", "/rest/version", "", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, moved, usual, "/new/rest/version?Bugzilla_api_key=moved", base + "/x"},
 		{"GET", "/rest/version?api_key=moved", "", []string{"User-Agent", "agent"}, moved, usual, "/new/rest/version?api_key=moved", base + "/x"},
+		{"GET", link, "", []string{"User-Agent", "agent"}, usual, moved, "/old" + link, "http://new.example/new/x"},
 		{"GET", "/rest/version", "", []string{"User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
 		{"POST", "/rest/version", "{}", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
 	} {

@@ -124,14 +124,22 @@ func validateServing(c *Config, l *problemList, lookup func(string) (string, boo
 	if err != nil {
 		l.errorf(secretKey("admin.token", admin.TokenFile, admin.TokenEnv), "%s", err)
 	}
-	// What is wrong with the address itself was said already.
-	at, good := validateListen(admin.Listen, "admin.listen", new(problemList))
 	switch {
-	case !good || loopback(at.host):
-	case admin.TokenFile == "" && admin.TokenEnv == "" && admin.TLS.ClientCAFile == "":
+	case openToAll(admin.Listen, admin):
 		l.errorf("admin.listen", "%s is open to other machines, and nothing asks them who they are: "+
 			"set admin.token_file, admin.token_env or admin.tls.client_ca_file", admin.Listen)
-	case token != nil && !admin.TLS.on():
+	case token != nil && !admin.TLS.on() && toOthers(admin.Listen):
 		l.warnf("admin.listen", "%s is open to other machines, and the token goes there in clear: set admin.tls", admin.Listen)
 	}
+}
+
+// openToAll tells whether other machines reach an address of the operators' listener and nothing asks them who they are.
+func openToAll(address string, admin AdminConfig) bool {
+	return toOthers(address) && admin.TokenFile == "" && admin.TokenEnv == "" && admin.TLS.ClientCAFile == ""
+}
+
+// toOthers tells whether other machines reach an address. What is wrong with the address itself is said elsewhere.
+func toOthers(address string) bool {
+	at, good := validateListen(address, "admin.listen", new(problemList))
+	return good && !loopback(at.host)
 }

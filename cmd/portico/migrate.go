@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"portico/upstream/switchover"
 )
@@ -105,12 +106,12 @@ func (c *migrateCaller) copy(ctx context.Context, w io.Writer, path string) erro
 func printSwitchover(w io.Writer, status switchover.Status) error {
 	fmt.Fprintf(w, "From %s to %s: version %d, from the %s", status.Old, status.New, status.Version, sourceName(status.Source))
 	if status.Actor != "" {
-		fmt.Fprintf(w, ", by %s (%s)", status.Actor, status.Reason)
+		fmt.Fprintf(w, ", by %s (%s)", oneLine(status.Actor), oneLine(status.Reason))
 	}
 	fmt.Fprintln(w)
 	if status.Killed != nil {
 		fmt.Fprintf(w, "KILLED by %s at %s (%s): everything goes to %s.\n",
-			status.Killed.Actor, status.Killed.At.Format("2006-01-02 15:04:05Z07:00"), status.Killed.Reason, status.Old)
+			oneLine(status.Killed.Actor), status.Killed.At.Format("2006-01-02 15:04:05Z07:00"), oneLine(status.Killed.Reason), status.Old)
 	}
 	if status.Undelivered != "" {
 		fmt.Fprintf(w, "Only this process knows of the kill yet; the store has not been told: %s\n", status.Undelivered)
@@ -126,6 +127,16 @@ func printSwitchover(w io.Writer, status switchover.Status) error {
 	}
 	fmt.Fprintf(table, "(other paths)\t%s\t%s\t\t\t\n", status.Passthrough.Reads, status.Passthrough.Writes)
 	return table.Flush()
+}
+
+// oneLine keeps what somebody gave as a text from looking like lines of this program, or moving the cursor.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, text)
 }
 
 // sourceName says where rules come from.
@@ -153,7 +164,7 @@ func (c *migrateCaller) history(ctx context.Context, w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "VERSION\tAT\tFROM\tBY\tWHY")
 	for _, one := range answer.History {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", one.Version, one.At, sourceName(one.Source), one.Actor, one.Reason)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", one.Version, one.At, sourceName(one.Source), oneLine(one.Actor), oneLine(one.Reason))
 	}
 	return table.Flush()
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,5 +46,41 @@ func TestReloadOfKeysOutsideTheRooms(t *testing.T) {
 	reload("log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\n")
 	if want := fmt.Sprintf(`"keys":[%q,%q,%q,%q]`, "limits.header", "timeouts.header", "timeouts.idle", "log.format"); !strings.Contains(log.String(), want) {
 		t.Errorf("the log has no %s:\n%s", want, &log)
+	}
+}
+
+// TestReloadKeepsOperatorsAsked: what the listener is open to does not change before the next start, so what asks for a
+// token does not go before it either.
+func TestReloadKeepsOperatorsAsked(t *testing.T) {
+	file := writeFile(t, "c.yaml", "admin: {listen: 127.0.0.1:9080}\n"+withTracker)
+	cfg, problems := Load(nil, nil, file)
+	if fatal(problems) {
+		t.Fatal(problems)
+	}
+	for address, want := range map[string]error{"0.0.0.0:9080": errOpenToAll, "127.0.0.1:9080": nil} {
+		cfg.Admin.Listen = address
+		f := facade{cfg: cfg, reload: &configFlags{file: file}, lasting: newLasting()}
+		rooms, err := f.rebuild(slog.New(slog.DiscardHandler))
+		if !errors.Is(err, want) {
+			t.Errorf("at %s: %v, want %v", address, err, want)
+		}
+		if err == nil {
+			rooms.close()
+		}
+	}
+}
+
+// TestNothingIsBuiltBeforeTheSocketsAreOpen: a second process in the place of one that runs stores no rules in its state.
+func TestNothingIsBuiltBeforeTheSocketsAreOpen(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	store := filepath.Join(t.TempDir(), "state.db")
+	file := writeFile(t, "c.yaml", "listen: "+taken.Addr().String()+"\nadmin: {listen: 127.0.0.1:0}\nstate: sqlite:"+store+"\n"+withTwo)
+	code, _, stderr := portico(t, nil, "serve", "--config", file)
+	if _, err := os.Stat(store); code != exitFailed || !strings.Contains(stderr, "address already in use") || !os.IsNotExist(err) {
+		t.Errorf("exit %d, the store: %v, said %s", code, err, stderr)
 	}
 }

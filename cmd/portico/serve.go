@@ -72,15 +72,8 @@ func (f *facade) serve(ctx context.Context) error {
 	f.level.Set(logLevel(f.cfg.Log.Level))
 	logger := newLoggerAt(f.env.stderr, f.cfg.Log, &f.level)
 	quietLibraries(logger)
-	f.lasting = newLasting()
-	rooms, err := build(f.cfg, f.env.variable, logger, f.lasting)
+	p, scene, err := f.begin(logger)
 	if err != nil {
-		return err
-	}
-	scene := newStage(rooms)
-	p, err := open(f.cfg, scene, logger)
-	if err != nil {
-		scene.close()
 		return err
 	}
 	if f.scene = scene; f.over != nil {
@@ -105,9 +98,28 @@ func (f *facade) serve(ctx context.Context) error {
 	return p.run(ctx, func() time.Duration { return f.stopping.Load().Drain }, stop)
 }
 
+// begin opens the sockets and builds what answers there. The sockets come first: what is built stores rules that replicas
+// share, and a process that cannot serve must not.
+func (f *facade) begin(logger *slog.Logger) (*program, *stage, error) {
+	f.lasting = newLasting()
+	scene := newStage(nil)
+	p, err := open(f.cfg, scene, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	if scene.current.rooms, err = build(f.cfg, f.env.variable, logger, f.lasting); err != nil {
+		for _, l := range p.listeners {
+			_ = l.socket.Close()
+		}
+		return nil, nil, err
+	}
+	return p, scene, nil
+}
+
 var (
 	errNotGood   = errors.New("it has problems")
 	errTLSTurned = errors.New("TLS of a listener is turned on and off by a new start only")
+	errOpenToAll = errors.New("the operators' listener stays where it is until the next start, open to other machines, and nothing would ask them who they are")
 )
 
 // rebuild reads the configuration again and makes a house of it. What belongs to the
@@ -122,6 +134,9 @@ func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	}
 	if cfg.TLS.on() != f.cfg.TLS.on() || cfg.Admin.TLS.on() != f.cfg.Admin.TLS.on() {
 		return nil, errTLSTurned
+	}
+	if openToAll(f.cfg.Admin.Listen, cfg.Admin) {
+		return nil, errOpenToAll
 	}
 	rooms, err := build(cfg, f.env.variable, logger, f.lasting)
 	if err != nil {

@@ -42,6 +42,22 @@ func (c *checker) together() {
 	}
 }
 
+// besidePassthrough warns where the paths that are no operations are ahead of the rules or behind them: much of what the older
+// interfaces read and write is the same as what the rules are about.
+func (c *checker) besidePassthrough(pass *PhasePair) {
+	c.at = -1
+	for i, rule := range c.rules {
+		switch {
+		case pass.Writes.New() && !rule.Reads.New():
+			c.warn("passthrough.writes", "what other paths write at the new tracker, XML-RPC among them, is read at the old one by rule %d (%q)", i+1, rule.Name)
+			return
+		case rule.Writes.New() && !pass.Reads.New():
+			c.warn("passthrough.reads", "other paths, XML-RPC and pages among them, read at the old tracker what rule %d (%q) writes at the new one", i+1, rule.Name)
+			return
+		}
+	}
+}
+
 // pair is a write, and a read that shows it.
 type pair struct {
 	write, read    mapping.Operation

@@ -11,6 +11,9 @@ import (
 	"portico/mapping"
 )
 
+// longestRuleName bounds the name of a rule, in bytes.
+const longestRuleName = 200
+
 // Problem is one thing that is wrong with a table.
 type Problem struct {
 	// Rule is the place of the rule, -1 for the table itself.
@@ -58,6 +61,9 @@ func (t Table) Problems(callers []string) []Problem {
 		c.add("", "the last rule must have no conditions, or there are calls that no rule is for")
 	}
 	c.together()
+	if t.Passthrough != nil && len(faults(slices.Clone(c.found))) == 0 {
+		c.besidePassthrough(t.Passthrough)
+	}
 	slices.SortStableFunc(c.found, func(a, b Problem) int { return cmp.Compare(a.Rule, b.Rule) })
 	return c.found
 }
@@ -91,6 +97,10 @@ func (c *checker) name(rule Rule) {
 	}
 	if strings.ContainsFunc(rule.Name, unicode.IsControl) {
 		c.add("name", "%q has a line end or another control character in it", rule.Name)
+		return
+	}
+	if len(rule.Name) > longestRuleName {
+		c.add("name", "a name has at most %d bytes, as it is a label of metrics", longestRuleName)
 		return
 	}
 	for _, earlier := range c.rules[:c.at] {

@@ -44,6 +44,7 @@ func TestProblems(t *testing.T) {
 		{"gap", []Rule{named("a", Rule{Products: []string{"P"}})}, []string{"0.: no conditions"}},
 		{"gap by percentage", []Rule{named("a", Rule{Percent: new(100.0)})}, []string{"0.: no conditions"}},
 		{"no name", []Rule{named(" ", Rule{Products: []string{"P"}}), rest}, []string{"0.name: needs a name"}},
+		{"a long name", []Rule{named(strings.Repeat("n", 201), Rule{Products: []string{"P"}}), rest}, []string{"0.name: at most 200 bytes"}},
 		{"one name twice", []Rule{named("rest", Rule{Products: []string{"P"}}), rest}, []string{`1.name: another rule "rest"`}},
 		{"no phase", []Rule{{Name: "rest", Reads: "both"}}, []string{`0.reads: "both" is no phase`, `0.writes: "" is no phase`}},
 		{"reads behind", []Rule{always(PhaseOldCompare, PhaseNewCompare)}, []string{"0.reads: behind writes"}},
@@ -125,6 +126,12 @@ func TestProblems(t *testing.T) {
 	}
 	passthrough := Table{Rules: []Rule{rest}, Passthrough: &PhasePair{PhaseOld, PhaseNew}}
 	checkProblems(t, passthrough.Problems(nil), []string{"-1.passthrough.reads: behind"})
+	passthrough.Passthrough.Reads = PhaseNew
+	checkProblems(t, passthrough.Problems(nil), []string{`-1.passthrough.writes: read at the old one by rule 1 ("rest") (warning)`})
+	back := Table{Rules: []Rule{moved(Rule{Products: []string{"P"}}), rest}, Passthrough: &PhasePair{PhaseOld, PhaseOld}}
+	checkProblems(t, back.Problems(nil), []string{`-1.passthrough.reads: read at the old tracker what rule 1 (warning)`})
+	back.Passthrough.Reads = PhaseNewCompare
+	checkProblems(t, back.Problems(nil), nil)
 }
 
 func checkProblems(t *testing.T, got []Problem, want []string) {

@@ -182,6 +182,7 @@ func TestJudgementsThatCannotBeTaken(t *testing.T) {
 		{accept, "actor=ada", formType, 422, `"field": "reason"`},
 		{accept, "actor=ada&reason=" + strings.Repeat("x", 1001), formType, 422, "at most 1000"},
 		{accept, "actor=ada&reason=%00", formType, 422, "cannot be shown"},
+		{accept, "actor=ada%0A7+bob&reason=x", formType, 422, `"field": "actor"`},
 		{accept, "actor=ada&reason=%ff", formType, 422, "cannot be shown"},
 		{accept, "actor=ada&reason=x&until=yesterday", formType, 422, `"field": "until"`},
 		{accept, "actor=ada&reason=x&until=2001-01-01", formType, 422, "in the past"},

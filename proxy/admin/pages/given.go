@@ -68,6 +68,9 @@ func readJudgement(w http.ResponseWriter, r *http.Request, now time.Time) (judge
 // check trims what was given and notes what is wrong.
 func (j *judgement) check(now time.Time) {
 	j.Actor = j.text("actor", "Say who you are", j.Actor, mostActor)
+	if strings.Contains(j.Actor, "\n") {
+		j.wrong("actor", "This holds characters that cannot be shown.")
+	}
 	j.Reason = j.text("reason", "Say why", j.Reason, mostReason)
 	j.Until = strings.TrimSpace(j.Until)
 	ends, err := parseUntil(j.Until, now)
