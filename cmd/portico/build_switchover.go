@@ -47,7 +47,7 @@ func (b *builder) switched() error {
 		Trackers: map[string]upstream.Tracker{}, Locate: map[string]switchover.Locator{},
 		CallerNames: sortedKeys(b.cfg.Callers), Caller: callers.name,
 		Shadow: b.house.canary, Memory: b.lasting.memory, Store: b.house.store.Store, Follow: negativeIfNone(b.cfg.Switchover.Follow),
-		Split: b.answerSplit(), Logger: b.logger, Observer: board.observer(),
+		Doubt: b.doubt(), Split: b.answerSplit(), Logger: b.logger, Observer: board.observer(),
 	}
 	for name, t := range b.house.trackers {
 		o.Trackers[name], o.Locate[name] = t.front(), t.client
@@ -59,6 +59,15 @@ func (b *builder) switched() error {
 	board.moves.Store(b.house.switchover)
 	board.show()
 	return nil
+}
+
+// doubt is how long a tracker may still carry out a write that nobody waits for: as long as for the cache.
+func (b *builder) doubt() time.Duration {
+	longest := time.Duration(0)
+	for _, settings := range b.cfg.Trackers {
+		longest = max(longest, settings.Timeout+b.cfg.Limits.QueueWait)
+	}
+	return max(time.Minute, 4*longest)
 }
 
 // negativeIfNone turns the configuration's zero, which means none, into the

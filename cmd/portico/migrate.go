@@ -117,7 +117,7 @@ func printSwitchover(w io.Writer, status switchover.Status) error {
 		fmt.Fprintf(w, "Only this process knows of the kill yet; the store has not been told: %s\n", status.Undelivered)
 	}
 	if status.Stale != "" {
-		fmt.Fprintf(w, "The store does not answer, so changes made elsewhere are not known: %s\n", status.Stale)
+		fmt.Fprintf(w, "Changes made elsewhere are not known here: %s\n", status.Stale)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "RULE\tREADS\tWRITES\tTO %s\tTO %s\tWHERE\n", strings.ToUpper(status.Old), strings.ToUpper(status.New))

@@ -136,6 +136,9 @@ func (s *Switchover) takeLogged(revision state.Revision) {
 // refresh takes over what other processes have changed.
 func (s *Switchover) refresh(ctx context.Context) error {
 	present, known, err := s.ledger.CurrentRevision(ctx)
+	if err == nil && known && s.foreign(present) {
+		err = errForeign
+	}
 	s.noteStale(err)
 	if err != nil || !known {
 		return err
@@ -152,7 +155,7 @@ func (s *Switchover) noteStale(err error) {
 		text = err.Error()
 	}
 	if former := s.stale.Swap(&text); err != nil && (former == nil || *former == "") {
-		s.options.Logger.Warn("the store of the rules does not answer; the last ones known count", "cause", err)
+		s.options.Logger.Warn("what others change of the rules is not known here; the last ones known count", "cause", err)
 	}
 }
 

@@ -57,5 +57,22 @@ type UnsignedError struct{}
 // Error implements error.
 func (*UnsignedError) Error() string { return "a change needs an actor and a reason" }
 
+// TurnedError says that a kill is in force that takes everything to another tracker than
+// the one that would be the old one now.
+type TurnedError struct {
+	Kill Kill
+	// Old is the tracker that would be the old one.
+	Old string
+}
+
+// Error implements error.
+func (e *TurnedError) Error() string {
+	return fmt.Sprintf("the kill switch takes everything to %q since %s (%s: %s), and not to %q: revive the rules before the primary tracker becomes another one",
+		e.Kill.Old, e.Kill.At.Format(time.RFC3339), e.Kill.Actor, e.Kill.Reason, e.Old)
+}
+
+// errForeign says that the stored rules are about other trackers.
+var errForeign = errors.New("another process goes by rules between other trackers; each write must have one place, so its configuration and this one have to agree")
+
 // errNoCall says that a Call has no request.
 var errNoCall = errors.New("a call without a request cannot be explained")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // flights are the writes that are under way. They see to it that a write that
@@ -14,6 +15,36 @@ type flights struct {
 	running map[object][]*flight
 	// aliases counts those of bugs whose ids nobody looked up.
 	aliases int
+	// doubtful counts writes whose outcome nobody knows.
+	doubtful int
+}
+
+// mostDoubtful bounds how many writes are waited for that may still be carried out.
+const mostDoubtful = 10_000
+
+// landed takes a write out of the flights. One that the tracker may still carry out, since
+// nobody heard what became of it, stays for as long as that may take.
+func (s *Switchover) landed(leave func(), err error) {
+	f := &s.memory.flights
+	if err == nil || refused(err) || s.options.Doubt < 0 || !f.doubt(1) {
+		leave()
+		return
+	}
+	time.AfterFunc(s.options.Doubt, func() {
+		f.doubt(-1)
+		leave()
+	})
+}
+
+// doubt counts by so many, unless there are too many.
+func (f *flights) doubt(by int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if by > 0 && f.doubtful >= mostDoubtful {
+		return false
+	}
+	f.doubtful += by
+	return true
 }
 
 // flight is one write.
@@ -92,13 +123,19 @@ func (o object) aliases() int {
 	return 0
 }
 
-// begin decides a write and waits until it may begin. Whoever calls calls leave
-// at its end.
-func (s *Switchover) begin(ctx context.Context, q *question, what func(*table) ([]choice, error)) (t *table, made []choice, leave func(), err error) {
+// decider decides a write by a table.
+type decider func(context.Context, *table) ([]choice, error)
+
+// begin decides a write and waits until it may begin. When other rules count
+// meanwhile it decides again, for a kill must not wait for a tracker that hangs.
+// Whoever calls calls leave at its end.
+func (s *Switchover) begin(ctx context.Context, what decider) (t *table, made []choice, leave func(), err error) {
 	for {
 		t = s.table.Load()
-		made, err = what(t)
-		if err != nil {
+		if made, err = t.decides(ctx, what); err != nil {
+			if t.current.Err() != nil && ctx.Err() == nil {
+				continue
+			}
 			return nil, nil, nil, err
 		}
 		leave, wait, of := s.enter(t, made[0].side, flying(made))
@@ -110,10 +147,19 @@ func (s *Switchover) begin(ctx context.Context, q *question, what func(*table) (
 		}
 		select {
 		case <-wait:
+		case <-t.current.Done():
 		case <-ctx.Done():
 			return nil, nil, nil, waiting(of, ctx.Err())
 		}
 	}
+}
+
+// decides asks for no longer than the table counts.
+func (t *table) decides(ctx context.Context, what decider) ([]choice, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.current, cancel)()
+	return what(ctx, t)
 }
 
 // flying names the objects of a write for flights, bugs by their ids where these

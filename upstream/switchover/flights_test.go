@@ -113,3 +113,91 @@ func TestUnderTheSameRulesNoWriteWaits(t *testing.T) {
 		t.Errorf("the new tracker got %d writes, want 1", len(calls))
 	}
 }
+
+// TestAWriteThatMayStillBeCarriedOutIsWaitedFor: that nobody waits for it any longer does not mean that it has ended.
+func TestAWriteThatMayStillBeCarriedOutIsWaitedFor(t *testing.T) {
+	lost := &mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true, Message: "lost"}
+	gone := &mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonCanceled, Message: "given up"}
+	said := &mapping.Error{Code: 100, Status: 400, Message: "no"}
+	for name, c := range map[string]struct {
+		err   error
+		waits bool
+	}{"its answer is lost": {lost, true}, "the client hung up": {gone, true}, "refused": {said, false}, "never sent": {errDown, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := openBench(t, always(PhaseOld, PhaseOld))
+			b.reopen(t, Options{Table: b.Status(t.Context()).Table, Doubt: 300 * time.Millisecond})
+			b.old.failing(c.err)
+			if err := attachTo("1").Make(t.Context(), b.Switchover, caller("a")).Err; err == nil {
+				t.Fatal("the first write did not fail")
+			}
+			b.change(t, always(PhaseNew, PhaseNew))
+			short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			if err := attachTo("1").Make(short, b.Switchover, caller("b")).Err; (err != nil) != c.waits {
+				t.Errorf("the second write at once: %v", err)
+			}
+			b.soon(t, "b", attachTo("1"))
+			if f := &b.memory.flights; len(f.running) != 0 || f.doubtful != 0 {
+				t.Errorf("%d objects are still being written, %d in doubt", len(f.running), f.doubtful)
+			}
+		})
+	}
+}
+
+// TestDoubtsAreBounded: what is beyond the bound is not waited for.
+func TestDoubtsAreBounded(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.memory.flights.doubtful = mostDoubtful
+	left := false
+	if b.landed(func() { left = true }, context.Canceled); !left || b.memory.flights.doubtful != mostDoubtful {
+		t.Errorf("left: %v, %d in doubt", left, b.memory.flights.doubtful)
+	}
+}
+
+// TestAKillReachesWritesThatWait for one that is under way at the tracker that burns.
+func TestAKillReachesWritesThatWait(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseNew))
+	end := b.holding(t, b.new, "a")
+	defer end()
+	b.change(t, always(PhaseOld, PhaseOld))
+	waiting := make(chan error, 1)
+	go func() {
+		waiting <- attachTo("1").Make(patient(t, 20*time.Second), b.Switchover, caller("b")).Err
+	}()
+	time.Sleep(20 * time.Millisecond) // most of the time it waits by then, and otherwise nothing is shown
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+}
+
+// hanging is a locator that answers nothing before its caller gives up.
+type hanging struct {
+	Locator
+	asked chan struct{}
+}
+
+func (h *hanging) Bug(ctx context.Context, _ upstream.Caller, _ string) (mapping.Place, error) {
+	h.asked <- struct{}{}
+	<-ctx.Done()
+	return mapping.Place{}, errDown
+}
+
+// TestAKillReachesWritesThatAreLookedUp at a tracker that hangs.
+func TestAKillReachesWritesThatAreLookedUp(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	locator := &hanging{asked: make(chan struct{}, 1)}
+	b.options.Locate["old"] = locator
+	written := make(chan error, 1)
+	go func() { written <- attachTo("1").Make(patient(t, 20*time.Second), b.Switchover, caller("b")).Err }()
+	<-locator.asked
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-written; err != nil || len(b.old.taken()) != 1 {
+		t.Error("the write did not go to the old tracker: ", err)
+	}
+}

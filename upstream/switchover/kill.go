@@ -21,6 +21,12 @@ type undelivered struct {
 	why atomic.Pointer[string]
 }
 
+// inForce is a kill, or none, as it counts by what one ledger says.
+type inForce struct {
+	kill *Kill
+	at   ledger
+}
+
 // reason tells why the ledger does not know of a kill.
 func (u *undelivered) reason() string {
 	if why := u.why.Load(); why != nil {
@@ -46,7 +52,7 @@ func (s *Switchover) Kill(ctx context.Context, actor, reason string) error {
 	if unsigned(actor, reason) {
 		return &UnsignedError{}
 	}
-	s.throw(&Kill{Actor: actor, Reason: reason, At: s.now().UTC()})
+	s.throw(&Kill{Actor: actor, Reason: reason, At: s.now().UTC(), Old: s.names[oldSide]})
 	// The store is told even when whoever threw the switch hangs up.
 	told := make(chan error, 1)
 	s.work.Go(func() { told <- s.deliver(s.life) })
@@ -88,13 +94,31 @@ func (s *Switchover) heed() {
 	}
 }
 
-// adopt has a kill told to the ledger that a reload of the configuration has chosen.
+// adopt has a kill told to the ledger that a reload of the configuration has chosen, whether the
+// former one knew of it or not.
 func (s *Switchover) adopt(version int64) {
 	s.memory.rules.Lock()
 	defer s.memory.rules.Unlock()
-	if former := s.memory.pending; former != nil && former.at != s.ledger {
-		s.memory.pending = &undelivered{kill: former.kill, at: s.ledger, since: version}
+	kill, at := s.memory.inForce.kill, s.memory.inForce.at
+	if former := s.memory.pending; former != nil {
+		kill, at = former.kill, former.at
 	}
+	if kill != nil && at != s.ledger {
+		s.memory.pending = &undelivered{kill: kill, at: s.ledger, since: version}
+	}
+}
+
+// unturned refuses trackers of which the kill switch would take everything to another one than
+// whoever threw it meant.
+func (s *Switchover) unturned(stored *Kill) error {
+	s.memory.rules.Lock()
+	defer s.memory.rules.Unlock()
+	for _, kill := range []*Kill{stored, s.memory.inForce.kill} {
+		if kill != nil && kill.Old != "" && kill.Old != s.names[oldSide] {
+			return &TurnedError{Kill: *kill, Old: s.names[oldSide]}
+		}
+	}
+	return nil
 }
 
 // settle ends a kill that only this process knows of.

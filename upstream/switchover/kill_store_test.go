@@ -91,3 +91,76 @@ func TestWhenAKillIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestAKillThatIsStoredGoesToTheStoreOfTheNextConfiguration, too: that keeps nobody from being killed.
+func TestAKillThatIsStoredGoesToTheStoreOfTheNextConfiguration(t *testing.T) {
+	folder := t.TempDir()
+	b := replica(t, filepath.Join(folder, "former.db"), always(PhaseNew, PhaseNew))
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	next := Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, Store: openStore(t, filepath.Join(folder, "next.db")), Poll: 5 * time.Millisecond}
+	b.reopen(t, next)
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("a read goes to the %s tracker", got)
+	}
+	b.wantStored(t)
+	if err := b.Revive(t.Context(), "ann", "over"); err != nil || b.Status(t.Context()).Killed != nil {
+		t.Errorf("the kill does not end (%v)", err)
+	}
+	next.Store = openStore(t, filepath.Join(folder, "third.db"))
+	if b.reopen(t, next); b.Status(t.Context()).Killed != nil {
+		t.Error("a kill that has ended is back")
+	}
+}
+
+// TestAKillIsNotTurnedRound by a configuration in which the trackers change places.
+func TestAKillIsNotTurnedRound(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	b := replica(t, file, always(PhaseNew, PhaseNew))
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	turned := b.options
+	turned.Old, turned.New, turned.Table = "new", "old", Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}
+	turned.Memory = NewMemory() // as in a process that starts
+	for _, memory := range []*Memory{b.memory, NewMemory()} {
+		turned.Memory = memory
+		_, err := New(t.Context(), turned)
+		if said, ok := errors.AsType[*TurnedError](err); !ok || said.Kill.Old != "old" || said.Old != "new" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := b.Revive(t.Context(), "ann", "over"); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := New(t.Context(), turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = opened.Close()
+}
+
+// TestRulesOfOtherTrackersAreNotTakenOver: of two processes on one store the one goes from old to new, the other one from new to old.
+func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	b := replica(t, file, always(PhaseNew, PhaseNew))
+	turned := b.options
+	turned.Old, turned.New, turned.Table, turned.Memory = "new", "old", Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}, NewMemory()
+	other, err := New(t.Context(), turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("a read goes to the %s tracker", got)
+	}
+	err = b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, "ann", "back")
+	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
+		t.Errorf("it changed what another process goes by: %v", err)
+	}
+	if err := b.Kill(t.Context(), "ann", "it burns"); err == nil || b.by(t, "k", ofBugs("1")) != "old" {
+		t.Errorf("a kill does not count here, or is told to the other one: %v", err)
+	}
+}

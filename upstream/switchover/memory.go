@@ -42,6 +42,8 @@ type Memory struct {
 	rules sync.Mutex
 	// pending is a kill that the ledger may not know of.
 	pending *undelivered
+	// inForce is the kill that counts, and where.
+	inForce inForce
 	// local keeps the revisions where there is no store.
 	local localLedger
 }

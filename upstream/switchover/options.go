@@ -65,6 +65,10 @@ type Options struct {
 	// Follow is how long a caller's reads follow its own writes; default is a
 	// minute, negative is not at all.
 	Follow time.Duration
+	// Doubt is how long a tracker may still carry out a write that nobody heard of any
+	// more: until then the same object is not written at the other tracker, unless the kill
+	// switch is thrown. Default is a minute, negative is not at all.
+	Doubt time.Duration
 	// Poll is how often the store is asked for changes made elsewhere; default is
 	// a second.
 	Poll time.Duration
@@ -84,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Follow == 0 {
 		o.Follow = time.Minute
+	}
+	if o.Doubt == 0 {
+		o.Doubt = time.Minute
 	}
 	if o.Poll <= 0 {
 		o.Poll = time.Second

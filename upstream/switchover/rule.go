@@ -98,6 +98,8 @@ type Kill struct {
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
+	// Old names the tracker that everything goes to.
+	Old string `json:"old,omitempty"`
 }
 
 // PhasePair is a phase for reads and one for writes.

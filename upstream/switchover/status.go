@@ -14,7 +14,7 @@ type Status struct {
 	// Version is what a change is made on. Source is config or admin.
 	Version int64  `json:"version"`
 	Source  string `json:"source"`
-	// Base is the digest of the configured rules.
+	// Base is the digest of the configured rules, with the trackers that they are about.
 	Base string `json:"base"`
 	// Actor, Reason and Changed are those of the last change.
 	Actor   string    `json:"actor,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +22,7 @@ type Switchover struct {
 	trackers [2]upstream.Tracker
 	memory   *Memory
 	ledger   ledger
-	// base is the digest of the configured rules.
+	// base is the digest of the configured rules, with the trackers that they are about.
 	base string
 	now  func() time.Time
 
@@ -65,6 +66,7 @@ func open(ctx context.Context, options Options, now func() time.Time) (*Switchov
 	if s.base, err = base(&options); err != nil {
 		return nil, err
 	}
+	s.base += " " + s.pair()
 	starting, cancel := context.WithTimeout(ctx, options.StoreTimeout)
 	defer cancel()
 	if err := s.start(starting); err != nil {
@@ -82,14 +84,16 @@ func (s *Switchover) start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read the rules that count: %w", err)
 		}
-		if known && present.Base == s.base {
+		stored := killedIn(present)
+		if err := s.unturned(stored); err != nil {
+			return err
+		}
+		if known && s.mine(present) {
 			s.adopt(present.Version)
 			return s.take(present)
 		}
 		next := s.options.Table
-		if known {
-			next.Killed = killedIn(present)
-		}
+		next.Killed = stored
 		made, err := s.revise(ctx, present.Version, state.Revision{
 			Base: s.base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
 		}, next)
@@ -119,6 +123,9 @@ func (s *Switchover) take(revision state.Revision) error {
 	if err != nil {
 		return err
 	}
+	if s.foreign(revision) {
+		return fmt.Errorf("take over version %d of the rules: %w", revision.Version, errForeign)
+	}
 	if wrong := faults(source.Problems(callersIn(source))); len(wrong) > 0 {
 		return fmt.Errorf("take over version %d of the rules: %w", revision.Version, &InvalidError{Problems: wrong})
 	}
@@ -133,6 +140,22 @@ func (s *Switchover) take(revision state.Revision) error {
 	s.install(newTable(source, revision))
 	return nil
 }
+
+// mine tells whether a revision was made on the configured rules. Bases once were digests only.
+func (s *Switchover) mine(revision state.Revision) bool {
+	digest, _, _ := strings.Cut(s.base, " ")
+	return revision.Base == s.base || revision.Base == digest
+}
+
+// foreign tells whether a revision is about other trackers, or about the same ones the other way
+// round: its phases mean something else.
+func (s *Switchover) foreign(revision state.Revision) bool {
+	_, pair, named := strings.Cut(revision.Base, " ")
+	return named && pair != s.pair()
+}
+
+// pair names both trackers, the old one first.
+func (s *Switchover) pair() string { return s.names[oldSide] + " " + s.names[newSide] }
 
 // callersIn are the names that a table uses. One that this process does not know
 // matches nobody here, which is no reason to go by other rules than the others do.
@@ -152,8 +175,12 @@ func (s *Switchover) install(next *table) {
 		next.killedBy(pending.kill)
 	}
 	s.memory.flights.mu.Lock()
-	s.table.Store(next)
+	former := s.table.Swap(next)
 	s.memory.flights.mu.Unlock()
+	if former != nil {
+		former.replace() // whoever waits or asks by it decides again
+	}
+	s.memory.inForce = inForce{next.killed, s.ledger}
 	s.options.Logger.Info("rules taken over", "version", next.revision.Version, "source", next.revision.Source,
 		"killed", next.killed != nil)
 	if s.options.Observer.Changed != nil {

@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,6 +28,9 @@ type table struct {
 	// home is the side that is asked first where something belongs: the one that
 	// has whatever no rule speaks of.
 	home side
+	// current ends when another table counts.
+	current context.Context
+	replace context.CancelFunc
 }
 
 // rule is a Rule made ready.
@@ -47,6 +51,7 @@ type agent struct {
 
 func newTable(source Table, revision state.Revision) *table {
 	t := &table{revision: revision, source: source, rules: make([]rule, len(source.Rules))}
+	t.current, t.replace = context.WithCancel(context.Background())
 	for i, given := range source.Rules {
 		t.rules[i].prepare(given)
 	}

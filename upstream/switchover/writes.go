@@ -97,15 +97,15 @@ func (s *Switchover) write(
 	ctx context.Context, caller upstream.Caller, call upstream.Call, created func(*mapping.Document) []object,
 ) (*mapping.Document, error) {
 	q := &question{caller: &caller, operation: call.Operation, write: true}
-	t, made, leave, err := s.begin(ctx, q, func(t *table) ([]choice, error) { return s.decideCall(ctx, t, q, &call) })
+	t, made, leave, err := s.begin(ctx, func(ctx context.Context, t *table) ([]choice, error) { return s.decideCall(ctx, t, q, &call) })
 	if err != nil {
 		s.countRefusal(q.operation, err)
 		return nil, err
 	}
-	defer leave()
-	to := made[0].side
+	to, answer := made[0].side, upstream.Answer{Err: context.Canceled} // as long as there is none
+	defer func() { s.landed(leave, answer.Err) }()
 	s.count(t, q.operation, made[0])
-	answer := call.Make(ctx, s.trackers[to], caller)
+	answer = call.Make(ctx, s.trackers[to], caller)
 	if answer.Err == nil || !refused(answer.Err) {
 		s.remember(q, made, s.names[to], created, answer.Document)
 	}
