@@ -101,25 +101,30 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	}
 	options.Base.DialTimeout, options.Base.TLSHandshakeTimeout = b.cfg.Timeouts.Connect, b.cfg.Timeouts.Connect
 	options.Base.ResponseHeaderTimeout = cmp.Or(options.Base.ResponseHeaderTimeout, settings.Timeout)
-	options.Base.TLS = secured
-	options.Break.OnChange = func(change transport.Change) { b.breakerChanged(label, change) }
-	options.Observer = trackerObserver{b.house.metrics, label}
+	who := watchers{
+		observer: trackerObserver{b.house.metrics, label},
+		changed:  func(change transport.Change) { b.breakerChanged(label, change) },
+	}
 	if label == name { // calls for comparison belong to no request, and nobody waits for the tracker to be well again
-		options.Trace = b.house.tracing.calls(name)
+		who.trace = b.house.tracing.calls(name)
+	}
+	key := stackKey(label, base.String(), settings.TLS(), options, who.trace != nil)
+	options.Base.TLS = secured
+	if label == name {
 		options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String(), bugzilla.SoundsWell)
 	}
-	stack, err := transport.Chain(nil, options)
+	held, leave, err := b.lasting.stack(key, options, who)
 	if err != nil {
 		return nil, fmt.Errorf("tracker %s: %w", name, err)
 	}
-	b.house.closing(stack.Close)
-	return stack, nil
+	b.house.closing(leave)
+	return held.Stack, nil
 }
 
 // watchTransport shows the state of breakers and limiter from the start.
 func (b *builder) watchTransport(label string, stack *transport.Stack) error {
-	for _, name := range []string{"read", "write"} {
-		b.house.metrics.Breaker(label, name, string(transport.Closed))
+	for name, breaker := range map[string]*transport.Breaker{"read": stack.Breakers.Reads, "write": stack.Breakers.Writes} {
+		b.house.metrics.Breaker(label, name, string(breaker.State()))
 	}
 	return b.house.metrics.Limiter(label, func() admin.Load {
 		load := stack.Limiter.Load()

@@ -22,6 +22,8 @@ type lasting struct {
 	mu sync.Mutex
 	// stores are those in use, by where they are.
 	stores map[string]*openStore
+	// stacks are connections to trackers, by all that makes them differ.
+	stacks map[string]*lastingStack
 	// commons are what caches have in common, once for each that uses it, the
 	// latest last.
 	commons []*commonUse
@@ -36,7 +38,7 @@ type openStore struct {
 }
 
 func newLasting() *lasting {
-	return &lasting{replays: proxy.NewReplays(nil, nil), memory: switchover.NewMemory(), stores: map[string]*openStore{}}
+	return &lasting{replays: proxy.NewReplays(nil, nil), memory: switchover.NewMemory(), stores: map[string]*openStore{}, stacks: map[string]*lastingStack{}}
 }
 
 // acquire opens a store, or gives the one that another house has open already.
