@@ -128,8 +128,13 @@ func (s *Switchover) lookAt(ctx context.Context, q *question, tracker string, l 
 	if known, ok := s.memory.place(key, now); ok {
 		return known, nil
 	}
+	of, _ := ctx.Value(seenKey{}).(*seen)
+	if known, ok := of.get(key); ok {
+		return known.found, known.err
+	}
 	s.lookups.Add(1)
 	answer, err := s.ask(ctx, q, locator, l)
+	of.put(key, sight{answer, err})
 	if err != nil {
 		s.observeLookup(l.what, "failed")
 		return found{}, err

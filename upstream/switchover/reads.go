@@ -114,7 +114,9 @@ func (s *Switchover) parts(ctx context.Context, t *table, q *question, request m
 	var bySide [2]mapping.AttachmentsRequest
 	var made [2][]choice
 	first := -1
-	for _, o := range asked(q.operation, &request) {
+	all := asked(q.operation, &request)
+	ctx = s.foresee(ctx, t, q, objectsOf(all))
+	for _, o := range all {
 		one, err := s.read(ctx, t, q, o.object)
 		if err != nil {
 			return nil, err
@@ -150,6 +152,18 @@ type askedObject struct {
 	object object
 	ref    string
 	bug    bool
+}
+
+// objectsOf are the objects of a read with several; one alone needs no list.
+func objectsOf(all []askedObject) []object {
+	if len(all) < 2 {
+		return nil
+	}
+	objects := make([]object, len(all))
+	for i := range all {
+		objects[i] = all[i].object
+	}
+	return objects
 }
 
 // asked lists the objects of a read, those of the path's kind first.
@@ -197,11 +211,20 @@ func (s *Switchover) merged(
 	ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest, parts []part,
 ) (mapping.Attachments, error) {
 	answers := make([]upstream.Answer, len(parts))
+	mistakes := make([]any, len(parts))
 	var both sync.WaitGroup
 	for i := range parts {
-		both.Go(func() { answers[i] = s.part(ctx, caller, &parts[i]) })
+		both.Go(func() {
+			defer func() { mistakes[i] = recover() }()
+			answers[i] = s.part(ctx, caller, &parts[i])
+		})
 	}
 	both.Wait()
+	for _, mistake := range mistakes {
+		if mistake != nil {
+			panic(mistake) // where it ends this request and no more
+		}
+	}
 	documents := make([]*mapping.Document, len(answers))
 	var failed error
 	for i, answer := range answers {

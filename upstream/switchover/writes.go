@@ -12,6 +12,7 @@ import (
 
 // decideAll decides for each of several objects.
 func (s *Switchover) decideAll(ctx context.Context, t *table, q *question, objects []object) ([]choice, error) {
+	ctx = s.foresee(ctx, t, q, objects)
 	made := make([]choice, 0, max(1, len(objects)))
 	for _, o := range objects {
 		one, err := s.decide(ctx, t, q, o)
