@@ -134,17 +134,33 @@ func (c *checker) conditions(rule Rule) {
 	c.ranges("attachments", rule.Attachments)
 	for _, operation := range rule.Operations {
 		if !slices.Contains(mapping.Operations(), operation) {
-			c.add("operations", "there is no operation %q", operation)
+			c.add("operations", "there is no operation %q, only %s", operation, named(mapping.Operations()))
 		}
 	}
 	for _, name := range rule.Callers {
 		if !slices.Contains(c.callers, name) {
-			c.add("callers", "no caller is named %q", name)
+			c.add("callers", "no caller is named %q, only %s", name, named(c.callers))
 		}
 	}
 	if p := rule.Percent; p != nil && (math.IsNaN(*p) || *p < 0 || *p > 100) {
 		c.add("percent", "%v is no percentage from 0 to 100", *p)
 	}
+}
+
+// named lists what there is, for whoever has misspelt it.
+func named[T ~string](all []T) string {
+	const most = 10
+	if len(all) == 0 {
+		return "none"
+	}
+	words := make([]string, 0, most+1)
+	for _, one := range all[:min(len(all), most)] {
+		words = append(words, string(one))
+	}
+	if len(all) > most {
+		words = append(words, "others")
+	}
+	return strings.Join(words, ", ")
 }
 
 func (c *checker) texts(field string, list []string) {
