@@ -32,19 +32,31 @@ func (x *exchange) members() (mapping.Members, error) {
 	if x.caller.Anonymous() {
 		return nil, loginRequired()
 	}
+	inBody := members.Take("callback")
 	for _, each := range grouped(x.query) {
 		if !isCredential(each.name) && each.name != "callback" {
 			members.Set(each.name, each.value(false))
 		}
 	}
-	return members, x.refuseCallback()
+	return members, x.writeCallback(inBody)
 }
 
-// refuseCallback answers an update with a callback as a tracker does, for which it is a field that nothing has (recorded as
-// ft.update.callback). Creates ignore it. It is never sent on, since the tracker might frame its answer.
-func (x *exchange) refuseCallback() error {
+// writeCallback heeds the callback of a write, which may stand in its body too; that of the query is heeded already, and beats
+// it. An update with one is answered as by a tracker, for which it is a field that nothing has (recorded as ft.update.callback).
+// It is never sent on, since the tracker frames its answer, and an answer that is not plain JSON cannot be read.
+func (x *exchange) writeCallback(inBody jsontext.Value) (err error) {
+	inQuery := len(x.query.all("callback")) > 0
+	if !inQuery && inBody != nil && inBody.Kind() != 'n' {
+		name, ok := mapping.Text(inBody)
+		if !ok {
+			return badCallback()
+		}
+		if x.as, err = x.as.framed(name); err != nil {
+			return err
+		}
+	}
 	updates := x.operation == mapping.OpUpdateFlagTypes || x.operation == mapping.OpUpdateAttachments
-	if updates && len(x.query.all("callback")) > 0 {
+	if updates && (inQuery || inBody != nil) {
 		return mapping.Refuse(mapping.CodeUnknownField, "There is no field called %q.", "callback")
 	}
 	return nil

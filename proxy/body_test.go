@@ -158,6 +158,49 @@ func TestQueryBeatsBody(t *testing.T) {
 	ask(t, "PUT", base+"&summary=%ff", `{}`).wantError(t, 400, "32000")
 }
 
+// A tracker that gets a callback frames its answer, which then looks like no answer at all.
+func TestCallbackInTheBody(t *testing.T) {
+	var made created
+	var flagType mapping.FlagTypeCreate
+	tracker := recordCreates(&made)
+	tracker.createFlagType = func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+		flagType = request
+		return mapping.FlagTypeCreated{Document: document(`{"id":1}`)}, nil
+	}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	const form = "application/x-www-form-urlencoded"
+	for _, c := range []struct{ path, kind, body, want string }{
+		{"/rest/bug/7/attachment" + key, "", strings.Replace(attachmentBody, "{", `{"callback":"cb",`, 1), "/**/cb({"},
+		{"/rest/bug/7/attachment" + key, form, "data=c29tZQ&file_name=f&summary=s&is_patch=1&callback=cb", "/**/cb({"},
+		{"/rest/bug/7/attachment" + key, "", strings.Replace(attachmentBody, "{", `{"callback":null,`, 1), "{"},
+		{"/rest/bug/7/attachment" + key + "&callback=q", "", strings.Replace(attachmentBody, "{", `{"callback":"cb",`, 1), "/**/q({"},
+		{"/rest/flag_type" + key, "", `{"name":"n","description":"d","inclusions":["P"],"callback":"cb"}`, "/**/cb({"},
+		{"/rest/flag_type" + key, form, "name=n&description=d&inclusions=P&callback=cb", "/**/cb({"},
+	} {
+		answer := ask(t, "POST", base+c.path, c.body, "Content-Type", c.kind)
+		if answer.status/100 != 2 || !strings.HasPrefix(answer.body, c.want) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, answer.status, answer.body)
+		}
+		if len(made.Extra)+len(flagType.Extra) > 0 {
+			t.Fatalf("%s %s: a callback was sent on", c.path, c.body)
+		}
+	}
+	for _, value := range []string{`"a b"`, `["a","b"]`, `{}`} {
+		ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d","callback":`+value+`}`).wantError(t, 400, "32611")
+	}
+	before := len(tracker.asked())
+	for _, path := range []string{"/rest/bug/attachment/5", "/rest/flag_type/5"} {
+		framed := ask(t, "PUT", base+path+key, `{"callback":"cb"}`)
+		if framed.status != 400 || !strings.HasPrefix(framed.body, `/**/cb({"error":true,"code":67399,`) {
+			t.Errorf("a callback on an update: %+v", framed)
+		}
+		ask(t, "PUT", base+path+key, `{"callback":null}`).wantError(t, 400, "67399")
+	}
+	if asked := tracker.asked(); len(asked) != before {
+		t.Errorf("updates with a callback reached the tracker: %v", asked[before:])
+	}
+}
+
 func TestDataInTheQuery(t *testing.T) {
 	var got created
 	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})

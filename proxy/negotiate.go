@@ -56,17 +56,25 @@ func acceptItem(item string) (name string, q float64) {
 	return strings.TrimSpace(name), 1
 }
 
-// withCallback turns a representation into JSONP when the query of a read asks for it. It beats Accept (recorded as
-// proto.jsonp.html); a name that could be more than a name is refused.
+// withCallback turns a representation into JSONP when the query asks for it.
 func (as representation) withCallback(query parameters) (representation, error) {
-	callback := query.first("callback")
+	return as.framed(query.first("callback"))
+}
+
+// framed turns a representation into JSONP; an empty name asks for nothing. It beats Accept (recorded as proto.jsonp.html); a
+// name that could be more than a name is refused.
+func (as representation) framed(callback string) (representation, error) {
 	if callback == "" {
 		return as, nil
 	}
 	if strings.Trim(callback, callbackCharacters) != "" {
-		return as, mapping.Refuse(mapping.CodeCallback, "The callback must be the name of a JavaScript function.")
+		return as, badCallback()
 	}
 	return representation{contentType: "text/javascript; charset=UTF-8", callback: callback}, nil
+}
+
+func badCallback() *mapping.Error {
+	return mapping.Refuse(mapping.CodeCallback, "The callback must be the name of a JavaScript function.")
 }
 
 const callbackCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]"
