@@ -122,8 +122,8 @@ type credentialForm []credentialKind
 func (f credentialForm) shownBy(query parameters, body mapping.Members) bool {
 	for _, kind := range f {
 		rest := body.Clone()
-		inQuery, badQuery := fromQuery(query, kind.names, true)
-		inBody, badBody := fromBody(&rest, kind.names)
+		inQuery, badQuery := kind.fromQuery(query, true)
+		inBody, badBody := kind.fromBody(&rest)
 		if inQuery == "" && inBody == "" && badQuery == nil && badBody == nil {
 			return false
 		}

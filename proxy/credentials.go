@@ -13,17 +13,21 @@ import (
 // credentialNames are the parameters that carry each kind of credential, the stronger name first
 // (wire-facts.md, section 1, Credentials).
 var credentialNames = []credentialKind{
-	{[]string{"api_key", "Bugzilla_api_key"}, func(c *upstream.Credentials) *string { return &c.APIKey }},
-	{[]string{"login", "Bugzilla_login"}, func(c *upstream.Credentials) *string { return &c.Login }},
-	{[]string{"password", "Bugzilla_password"}, func(c *upstream.Credentials) *string { return &c.Password }},
-	{[]string{"token", "Bugzilla_token"}, func(c *upstream.Credentials) *string { return &c.Token }},
+	{[]string{"api_key", "Bugzilla_api_key"}, strings.TrimSpace, func(c *upstream.Credentials) *string { return &c.APIKey }},
+	{[]string{"login", "Bugzilla_login"}, strings.TrimSpace, func(c *upstream.Credentials) *string { return &c.Login }},
+	{[]string{"password", "Bugzilla_password"}, asWritten, func(c *upstream.Credentials) *string { return &c.Password }},
+	{[]string{"token", "Bugzilla_token"}, strings.TrimSpace, func(c *upstream.Credentials) *string { return &c.Token }},
 }
 
-// credentialKind is one kind of credential, and where it is kept.
+// credentialKind is one kind of credential, what of a parameter's text it is, and where it is kept.
 type credentialKind struct {
 	names []string
+	text  func(string) string
 	field func(*upstream.Credentials) *string
 }
+
+// asWritten is the text of a password, to which blanks around it belong.
+func asWritten(text string) string { return text }
 
 // isCredential tells whether a parameter or member of that name is a credential.
 func isCredential(name string) bool {
@@ -40,11 +44,11 @@ func isCredential(name string) bool {
 func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
 	var found upstream.Credentials
 	for _, kind := range credentialNames {
-		value, err := fromQuery(query, kind.names, members != nil)
+		value, err := kind.fromQuery(query, members != nil)
 		if err != nil {
 			return found, err
 		}
-		inBody, err := fromBody(members, kind.names)
+		inBody, err := kind.fromBody(members)
 		if err != nil {
 			return found, err
 		}
@@ -55,32 +59,32 @@ func credentials(header http.Header, query parameters, members *mapping.Members)
 }
 
 // fromQuery finds a credential in the query. Given twice it is refused on reads, and the first counts on writes.
-func fromQuery(query parameters, names []string, write bool) (string, error) {
-	for _, name := range names {
+func (k credentialKind) fromQuery(query parameters, write bool) (string, error) {
+	for _, name := range k.names {
 		values := query.all(name)
 		if len(values) > 1 && !write {
 			return "", badCredential(name)
 		}
-		if len(values) > 0 && strings.TrimSpace(values[0]) != "" {
-			return strings.TrimSpace(values[0]), nil
+		if len(values) > 0 && k.text(values[0]) != "" {
+			return k.text(values[0]), nil
 		}
 	}
 	return "", nil
 }
 
 // fromBody takes a credential out of the body, under each of its names.
-func fromBody(members *mapping.Members, names []string) (string, error) {
+func (k credentialKind) fromBody(members *mapping.Members) (string, error) {
 	if members == nil {
 		return "", nil
 	}
 	found := ""
-	for _, name := range names {
+	for _, name := range k.names {
 		value := members.Take(name)
 		text, ok := scalar(value)
 		if !ok {
 			return "", badCredential(name)
 		}
-		found = firstOf(found, text)
+		found = firstOf(found, k.text(text))
 	}
 	return found, nil
 }
@@ -93,7 +97,7 @@ func scalar(value jsontext.Value) (text string, ok bool) {
 	switch value.Kind() {
 	case '"':
 		plain, err := jsontext.AppendUnquote(nil, value)
-		return strings.TrimSpace(string(plain)), err == nil
+		return string(plain), err == nil
 	case '0':
 		return string(value), true
 	case 'n':
@@ -117,7 +121,7 @@ func addHeaders(found *upstream.Credentials, header http.Header) {
 	found.Token = firstOf(found.Token, headerText(header, "X-Bugzilla-Token"))
 	if found.Login == "" && found.Password == "" {
 		found.Login = headerText(header, "X-Bugzilla-Login")
-		found.Password = headerText(header, "X-Bugzilla-Password")
+		found.Password = get(header, "X-Bugzilla-Password")
 	}
 }
 

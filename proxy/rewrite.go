@@ -84,7 +84,7 @@ func (t *Target) setCredentials(in, out *http.Request) {
 		for _, kind := range form {
 			value := *kind.field(&found)
 			if shown || value != "" {
-				out.URL.RawQuery = withoutBlank(out.URL.RawQuery, kind.names)
+				out.URL.RawQuery = kind.withoutBlank(out.URL.RawQuery)
 			}
 			if !shown && value != "" {
 				out.URL.RawQuery = joinQuery(out.URL.RawQuery, kind.names[form.nameBeside(body)], value)
@@ -93,13 +93,13 @@ func (t *Target) setCredentials(in, out *http.Request) {
 	}
 }
 
-// withoutBlank leaves out parameters of the given names without a value. A tracker would take such a one for the credential,
+// withoutBlank leaves out parameters of that kind without a value. A tracker would take such a one for the credential,
 // and the caller for nobody.
-func withoutBlank(query string, names []string) string {
+func (k credentialKind) withoutBlank(query string) string {
 	var kept []string
 	for piece := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		list, _ := parseQuery(piece)
-		if !slices.Contains(names, list[0].name) || strings.TrimSpace(list[0].value) != "" {
+		if !slices.Contains(k.names, list[0].name) || k.text(list[0].value) != "" {
 			kept = append(kept, piece)
 		}
 	}

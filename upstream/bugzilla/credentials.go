@@ -59,9 +59,10 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 }
 
 // fitsHeader tells whether a text can be sent as the value of a header. What cannot,
-// such as a password with a line break, is still the tracker's to judge.
+// such as a password with a line break or with blanks around it, which headers lose,
+// is still the tracker's to judge.
 func fitsHeader(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+	return text == strings.TrimSpace(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // cookiesFor gives the cookies that go along. Flag type answers are shared by

@@ -170,7 +170,7 @@ func TestCredentialsThatNoHeaderHolds(t *testing.T) {
 		seen = r
 		answering(400, "application/json", `{"error":true,"code":306,"message":"m"}`)(w, r)
 	})
-	for _, secret := range []string{"a\nb", "a\x00b", "a\x7f", "a\r\nHost: x"} {
+	for _, secret := range []string{"a\nb", "a\x00b", "a\x7f", "a\r\nHost: x", " a", "a\t"} {
 		caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: secret}}
 		_, err := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "P"})
 		checkError(t, err, 306, 400, "", false)
