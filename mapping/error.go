@@ -91,6 +91,7 @@ const (
 	CodeBadBug         = 100
 	CodeCommentLong    = 114
 	CodeFlagStatus     = 129
+	CodeBadLogin       = 300
 	CodeBadKey         = 306
 	CodeLoginRequired  = 410
 	CodeBadAddress     = 501

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,6 +44,7 @@ func isCredential(name string) bool {
 // taken out of it. members is nil for reads.
 func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
 	var found upstream.Credentials
+	passwordToo := passwordGiven(query, members)
 	for _, kind := range credentialNames {
 		value, err := kind.fromQuery(query, members != nil)
 		if err != nil {
@@ -54,8 +56,23 @@ func credentials(header http.Header, query parameters, members *mapping.Members)
 		}
 		*kind.field(&found) = firstOf(value, inBody)
 	}
+	if found.Login != "" && found.Password == "" && passwordToo {
+		return found, mapping.Refuse(mapping.CodeBadLogin, "The login name or the password is wrong.")
+	}
 	addHeaders(&found, header)
 	return found, nil
+}
+
+// passwordGiven tells whether there is a password, were it an empty one: a tracker takes that for a wrong password, and a login
+// without any for nobody.
+func passwordGiven(query parameters, members *mapping.Members) bool {
+	isPassword := func(name string) bool { return name == "password" || name == "Bugzilla_password" }
+	if slices.ContainsFunc(query, func(each parameter) bool { return isPassword(each.name) }) {
+		return true
+	}
+	return members != nil && slices.ContainsFunc(*members, func(each mapping.Member) bool {
+		return isPassword(each.Name) && each.Value.Kind() != 'n'
+	})
 }
 
 // fromQuery finds a credential in the query. Given twice it is refused on reads, and the first counts on writes.

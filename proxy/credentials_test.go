@@ -102,6 +102,29 @@ func TestCredentialsOfWrites(t *testing.T) {
 	ask(t, "PUT", base+"?api_key=Q", `{"token":{}}`).wantError(t, 400, "306")
 }
 
+// A password was given, so the caller is not nobody, whatever else is shown: a login is looked at first.
+func TestEmptyPassword(t *testing.T) {
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	read, write := base+"/rest/flag_type/P", base+"/rest/bug/attachment/5"
+	for _, query := range []string{"?login=a&password=", "?password&login=a", "?Bugzilla_login=a&Bugzilla_password=", "?login=a&password=&api_key=K"} {
+		ask(t, "GET", read+query, "").wantError(t, 401, "300")
+		ask(t, "PUT", write+query, "{}").wantError(t, 401, "300")
+	}
+	for _, body := range []string{`{"login":"a","password":""}`, `{"Bugzilla_login":"a","Bugzilla_password":"","api_key":"K"}`} {
+		ask(t, "PUT", write, body).wantError(t, 401, "300")
+	}
+	ask(t, "PUT", write+"?login=a", "password=", "Content-Type", "application/x-www-form-urlencoded").wantError(t, 401, "300")
+	if asked := tracker.asked(); len(asked) > 0 {
+		t.Errorf("the tracker was asked: %v", asked)
+	}
+	for _, query := range []string{"?login=a", "?login=&password=", "?password="} {
+		ask(t, "GET", read+query, "").wantStatus(t, 200)
+	}
+	ask(t, "PUT", write+"?login=a", `{"password":null}`).wantError(t, 401, "410")
+	ask(t, "PUT", write+"?login=a&password=", `{"password":"p"}`).wantStatus(t, 200)
+}
+
 // The order is JSON, credentials, login, fields (wire-facts.md, section 1).
 func TestOrderOfChecks(t *testing.T) {
 	tracker := &fakeTracker{}
