@@ -34,6 +34,9 @@ type Error struct {
 	Reason Reason
 	// RetryAfter, when positive, is sent as Retry-After in whole seconds.
 	RetryAfter time.Duration
+	// Challenge is how a web server before the tracker wants callers to log in, with
+	// status 401 only. It is sent as WWW-Authenticate.
+	Challenge []string
 	// Unknown says that a write may or may not have been carried out.
 	Unknown bool
 	// ConnectionLost says that the tracker took the connection and ended it before it

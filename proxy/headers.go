@@ -58,7 +58,8 @@ func get(header http.Header, name string) string {
 	return ""
 }
 
-// setErrorHeaders tells Portico's own errors apart and when to come back.
+// setErrorHeaders tells Portico's own errors apart, when to come back, and how to log in: without its challenge no client answers
+// a web server that asks for a login.
 func setErrorHeaders(header http.Header, failed *mapping.Error) {
 	if failed.Reason != "" {
 		reason := string(failed.Reason)
@@ -69,6 +70,9 @@ func setErrorHeaders(header http.Header, failed *mapping.Error) {
 	}
 	if failed.RetryAfter > 0 {
 		header.Set("Retry-After", wholeSeconds(failed.RetryAfter+time.Second-1))
+	}
+	for _, challenge := range failed.Challenge {
+		header.Add("Www-Authenticate", challenge)
 	}
 }
 

@@ -118,6 +118,25 @@ func TestDuty_04_InternalErrorsAreNoSuccess(t *testing.T) {
 	}
 }
 
+// Without the challenge no client would ever send the web server what it asks for.
+func TestDuty_04_TheChallengeOfAWebServerGoesOn(t *testing.T) {
+	t.Parallel()
+	const challenge = `Basic realm="staff"`
+	h := open(t, plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", challenge)
+		http.Error(w, "<html>who are you", http.StatusUnauthorized)
+	})})
+	for _, op := range seven() {
+		got := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).refused(t, 401, 200401)
+		if asked := got.header.Get("WWW-Authenticate"); asked != challenge {
+			t.Errorf("%s: WWW-Authenticate is %q", op.name, asked)
+		}
+	}
+	if got := h.get(t, "admin", "/rest/bug/1"); got.header.Get("WWW-Authenticate") != challenge {
+		t.Errorf("any other path: %d %v", got.status, got.header)
+	}
+}
+
 func TestDuty_20_TheTrackersRateLimitGoesOn(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -31,6 +31,9 @@ func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document,
 	}
 	if said, ok := errors.AsType[*mapping.Error](err); ok {
 		said.RetryAfter, said.Received = retryAfter(response.Header), response.StatusCode
+		if response.StatusCode == http.StatusUnauthorized {
+			said.Challenge = response.Header.Values("Www-Authenticate")
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(doubted(call, response, err), response.Body.Close())

@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,24 @@ func TestWhatOpensTheBreaker(t *testing.T) {
 				t.Errorf("the breakers have opened %d and %d times, want %s", reads.Opens, writes.Opens, c.want)
 			}
 		})
+	}
+}
+
+// TestPagesSayHowToLogIn: only a 401 does, whatever else has the header.
+func TestPagesSayHowToLogIn(t *testing.T) {
+	challenges := []string{`Basic realm="staff"`, "Negotiate"}
+	for status, want := range map[int][]string{401: challenges, 403: nil, 500: nil} {
+		client := dial(t, "bugzilla-5", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Www-Authenticate"] = challenges
+			http.Error(w, "who are you", status)
+		})
+		_, read := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+		_, write := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+		for _, err := range []error{read, write} {
+			if said, _ := errors.AsType[*mapping.Error](err); said == nil || !slices.Equal(said.Challenge, want) {
+				t.Errorf("%d: %v has not the challenges %q", status, err, want)
+			}
+		}
 	}
 }
 
