@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/url"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,8 +33,11 @@ type Document struct {
 	ETag string
 	// NotModified says that the tracker answered 304 and there is no body.
 	NotModified bool
-	// Cookies are Set-Cookie values meant for this one caller.
+	// Cookies are Set-Cookie values meant for this one caller, as the tracker wrote them.
 	Cookies []string
+	// Tracker is the address of the tracker that answered, nil when that is not known.
+	// It says what the path and the domain of a cookie mean.
+	Tracker *url.URL
 	// PathWon says of an attachment create that its ids did not name the path's
 	// bug, which alone got the attachment (AttachmentCreate.Conflict).
 	PathWon bool

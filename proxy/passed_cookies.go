@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"portico/mapping"
 )
 
 // cookies gives the cookies of an answer a path and a host that the client's address has. Those of the tracker's own address
@@ -11,12 +13,23 @@ import (
 func (t *Target) cookies(response *http.Response) {
 	lines := response.Header["Set-Cookie"]
 	for i, line := range lines {
-		lines[i] = t.cookie(response.Request, line)
+		lines[i] = t.cookie(response.Request.Header.Get("X-Forwarded-Host"), line)
 	}
 }
 
-// cookie rewrites one cookie. What it says besides stays as it is written.
-func (t *Target) cookie(sent *http.Request, line string) string {
+// setCookies does the same for those of an operation. Only the answer knows which of several trackers it is from.
+func (x *exchange) setCookies(from *mapping.Document) {
+	_, host := x.server.trusted.origin(x.r)
+	for _, line := range from.Cookies {
+		if from.Tracker != nil {
+			line = (&Target{Base: from.Tracker, Names: x.server.usual.Names}).cookie(host, line)
+		}
+		x.w.Header().Add("Set-Cookie", line)
+	}
+}
+
+// cookie rewrites one cookie for a client that names Portico host. What it says besides stays as it is written.
+func (t *Target) cookie(host, line string) string {
 	parts := strings.Split(line, ";")
 	kept := parts[:1]
 	for _, attribute := range parts[1:] {
@@ -28,7 +41,7 @@ func (t *Target) cookie(sent *http.Request, line string) string {
 				attribute = name + "=" + path
 			}
 		case "domain":
-			if t.isForeign(sent, value) {
+			if t.isForeign(host, value) {
 				continue
 			}
 		}
@@ -37,11 +50,10 @@ func (t *Target) cookie(sent *http.Request, line string) string {
 	return strings.Join(kept, ";")
 }
 
-// isForeign tells whether a domain is the tracker's and not that of the name that the client uses. The request is the one
-// that was sent to the tracker: it says how the client names Portico.
-func (t *Target) isForeign(sent *http.Request, domain string) bool {
+// isForeign tells whether a domain is the tracker's and not that of the host by which the client names Portico.
+func (t *Target) isForeign(host, domain string) bool {
 	domain = strings.TrimPrefix(domain, ".")
-	if domain == "" || isWithin((&url.URL{Host: sent.Header.Get("X-Forwarded-Host")}).Hostname(), domain) {
+	if domain == "" || isWithin((&url.URL{Host: host}).Hostname(), domain) {
 		return false
 	}
 	for _, name := range append([]string{t.Base.Host}, t.Names...) {

@@ -3,28 +3,33 @@ package proxy_test
 import (
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"strings"
 	"testing"
 
+	"portico/mapping"
 	"portico/proxy"
 )
+
+// rewrittenCookies are cookies of a tracker below /bz/, and what clients get of them.
+var rewrittenCookies = map[string]string{
+	"a=1; path=/bz/; HttpOnly":                       "a=1; path=/; HttpOnly",
+	"a=1;Path=/bz":                                   "a=1;Path=/",
+	"a=1; path=/bz/admin; Secure":                    "a=1; path=/admin; Secure",
+	"a=1; path=/bzip; path":                          "a=1; path=/bzip; path",
+	"a=1; path=/":                                    "a=1; path=/",
+	"a=/bz/; domain=bugs.example.com; path=/bz/":     "a=/bz/; path=/",
+	"a=1; Domain=.example.com; SameSite=Lax":         "a=1; SameSite=Lax",
+	"a=1; domain=ample.com":                          "a=1; domain=ample.com",
+	"a=1; domain=other.example":                      "a=1; domain=other.example",
+	"a=1; domain=127.0.0.1":                          "a=1; domain=127.0.0.1",
+	"a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT": "a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT",
+}
 
 // A tracker's cookies say where they belong, and must come back through Portico, which is somewhere else.
 func TestCookiesStayWithPortico(t *testing.T) {
 	tracker, base := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com:8080"} })
-	for cookie, want := range map[string]string{
-		"a=1; path=/bz/; HttpOnly":                       "a=1; path=/; HttpOnly",
-		"a=1;Path=/bz":                                   "a=1;Path=/",
-		"a=1; path=/bz/admin; Secure":                    "a=1; path=/admin; Secure",
-		"a=1; path=/bzip; path":                          "a=1; path=/bzip; path",
-		"a=1; path=/":                                    "a=1; path=/",
-		"a=/bz/; domain=bugs.example.com; path=/bz/":     "a=/bz/; path=/",
-		"a=1; Domain=.example.com; SameSite=Lax":         "a=1; SameSite=Lax",
-		"a=1; domain=ample.com":                          "a=1; domain=ample.com",
-		"a=1; domain=other.example":                      "a=1; domain=other.example",
-		"a=1; domain=127.0.0.1":                          "a=1; domain=127.0.0.1",
-		"a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT": "a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT",
-	} {
+	for cookie, want := range rewrittenCookies {
 		tracker.mu.Lock()
 		tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Add("Set-Cookie", "first=1")
@@ -32,6 +37,23 @@ func TestCookiesStayWithPortico(t *testing.T) {
 		}
 		tracker.mu.Unlock()
 		got := ask(t, "GET", base+"/index.cgi", "").header["Set-Cookie"]
+		if len(got) != 2 || got[0] != "first=1" || got[1] != want {
+			t.Errorf("%s became %q, want %s", cookie, got, want)
+		}
+	}
+}
+
+// Those of the operations do so too, for the tracker that answered, which need not be the one that other paths go to.
+func TestCookiesOfOperationsStayWithPortico(t *testing.T) {
+	for cookie, want := range rewrittenCookies {
+		operations := answering(func() *mapping.Document {
+			found := document(oneAttachment)
+			found.Tracker = &url.URL{Scheme: "https", Host: "bugs.example.com:8080", Path: "/bz/"}
+			found.Cookies = []string{"first=1", cookie}
+			return found
+		})
+		_, base := behind(t, "/old", func(o *proxy.Options) { o.Tracker = operations })
+		got := ask(t, "GET", base+"/rest/bug/5/attachment", "").header["Set-Cookie"]
 		if len(got) != 2 || got[0] != "first=1" || got[1] != want {
 			t.Errorf("%s became %q, want %s", cookie, got, want)
 		}

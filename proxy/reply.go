@@ -25,8 +25,8 @@ func (x *exchange) succeed(status int, got answer) error {
 	header := x.w.Header()
 	x.record.Cache = got.cache
 	setCacheHeaders(header, got.cache)
-	for _, cookie := range got.Cookies {
-		header.Add("Set-Cookie", cookie)
+	if len(got.Cookies) > 0 {
+		x.setCookies(got.Document)
 	}
 	if x.as.plain() && got.ETag != "" {
 		set(header, "Etag", got.ETag)

@@ -41,7 +41,7 @@ func (c *Client) answer(call *Call, response *http.Response) (*mapping.Document,
 	document.Status = response.StatusCode
 	document.ContentType = response.Header.Get("Content-Type")
 	document.ETag = response.Header.Get("Etag")
-	document.Cookies = response.Header.Values("Set-Cookie")
+	document.Cookies, document.Tracker = response.Header.Values("Set-Cookie"), c.url
 	return document, nil
 }
 

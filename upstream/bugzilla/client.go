@@ -31,6 +31,7 @@ type Options struct {
 
 // Client is an upstream.Tracker over one tracker.
 type Client struct {
+	url  *url.URL
 	base string
 	// basePath is the length of the path in base.
 	basePath int
@@ -52,6 +53,7 @@ func New(options Options) (*Client, error) {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	client := &Client{
+		url:      options.URL,
 		base:     strings.TrimRight(options.URL.String(), "/"),
 		basePath: len(strings.TrimRight(options.URL.EscapedPath(), "/")),
 		rest:     newREST(options.Transport),

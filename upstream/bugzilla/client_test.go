@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -312,5 +313,27 @@ func TestRetryAfterGoesOn(t *testing.T) {
 	later := http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}
 	if got := retryAfter(later); got < 58*time.Minute || got > time.Hour {
 		t.Errorf("an hour from now means %v", got)
+	}
+}
+
+// TestCookiesComeWithTheirTracker: without its address nobody could tell what their paths mean.
+func TestCookiesComeWithTheirTracker(t *testing.T) {
+	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Set-Cookie", "a=1; path=/bz/")
+		answering(200, "application/json", `{"bugs":{},"attachments":{},"ids":[1]}`)(w, r)
+	})
+	read, err := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	write, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range []*mapping.Document{read.Document, write.Document} {
+		if document.Tracker == nil || document.Tracker.String() != client.base || !slices.Equal(document.Cookies, []string{"a=1; path=/bz/"}) {
+			t.Errorf("the cookies %q are of %v", document.Cookies, document.Tracker)
+		}
 	}
 }
