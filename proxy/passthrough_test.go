@@ -106,6 +106,7 @@ func TestBugsAreNeverEditedByMistake(t *testing.T) {
 	for _, path := range []string{
 		"/rest/bug/attachment", "/rest.cgi/bug/attachment", "/rest/bug/attachment/", "//rest//bug/./attachment", "/rest/bug/x/../attachment",
 		"/rest/bug/%61ttachment", "/rest/bug%2Fattachment", "/rest/%2562ug/attachment", "/x/..%2Frest/bug/attachment", "/rest/bug/attachment%2F",
+		"/rest/bug/attachment%3Fx", "/rest/bug/attachment%23x", "/rest/bug/attachment%00",
 	} {
 		for _, method := range []string{"PUT", "POST", "PATCH", "DELETE", "put"} {
 			ask(t, method, base+path+key, `{"ids":[1]}`).wantError(t, 404, "32614")

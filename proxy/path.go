@@ -134,7 +134,12 @@ func anyReading(path string, found func(string) bool) bool {
 	return true
 }
 
+// isAttachmentCollection looks at a path also up to where a server that takes escapes off before it looks for a query would end
+// it, or one written in C.
 func isAttachmentCollection(path string) bool {
+	if end := strings.IndexAny(path, "?#\x00"); end >= 0 && isAttachmentCollection(path[:end]) {
+		return true
+	}
 	clean, err := resolveDots(strings.ReplaceAll(path, `\`, "/"))
 	if err != nil {
 		return false

@@ -40,12 +40,13 @@ func TestEditsBugs(t *testing.T) {
 		"/rest/bug/attachment", "/rest/bug/attachment/", "/rest.cgi/bug/attachment", "/rest/bug%2Fattachment",
 		"/rest%2Fbug%2fattachment%2F", "/rest/%2562ug/attachment", "/rest/bug/%252561ttachment", "/rest/bug/x%2F..%2Fattachment",
 		"/rest/bug%5Cattachment", "/REST/bug/attachment", "/rest/bug/%252525252525252525252561",
+		"/rest/bug/attachment%3Fx", "/rest/bug/attachment%23x", "/rest/bug/attachment%00", "/rest/bug/attachment%2F%253Fx/5", "/rest/bug/x%3F%2F..%2Fattachment",
 	} {
 		if !editsBugs(normal) {
 			t.Errorf("%s would pass", normal)
 		}
 	}
-	for _, normal := range []string{"/rest/bug/attachments", "/rest/bug/5", "/rest/bug/attachment/1", "/rest/bug", "/bug/attachment", "/100%25"} {
+	for _, normal := range []string{"/rest/bug/attachments", "/rest/bug/5", "/rest/bug/attachment/1", "/rest/bug", "/bug/attachment", "/100%25", "/rest/bug/5%3Fattachment", "/rest/bug/attachments%3F"} {
 		if editsBugs(normal) {
 			t.Errorf("%s would not pass", normal)
 		}
