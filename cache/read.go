@@ -27,6 +27,7 @@ const (
 	detailRequest     = "revalidation"
 	detailOff         = "off"
 	detailName        = "long-name"
+	detailToken       = "token"
 	detailBusy        = "too-many-fills"
 	detailOtherCaller = "refused-for-another"
 )
@@ -70,6 +71,10 @@ func (c *Cache) FlagTypes(
 		return c.direct(ctx, caller, request, detailOff)
 	case !cacheable(request):
 		return c.direct(ctx, caller, request, detailName)
+	case caller.Credentials.Token != "":
+		// A token ends with its session, by a logout that may go through any replica or past all of them, and its holder
+		// must not read on. To empty the cache at each logout instead would let everybody with an account do so at will.
+		return c.direct(ctx, caller, request, detailToken)
 	}
 	// The order matters: an answer counts only if no change came after this.
 	present := c.generation.present()
@@ -174,6 +179,9 @@ func (e *entry) reply(info *mapping.CacheInfo) (mapping.FlagTypes, error) {
 func (c *Cache) direct(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, detail string,
 ) (mapping.FlagTypes, error) {
+	if err := ctx.Err(); err != nil {
+		return mapping.FlagTypes{}, err // who asks so wants what is at hand only, and comes again
+	}
 	c.options.Observer.Read(forwardBypass)
 	reply, err := c.next.FlagTypes(ctx, caller, request)
 	reply.Cache = &mapping.CacheInfo{Forward: forwardBypass, Detail: detail}

@@ -114,6 +114,29 @@ func TestAnonymousCallersShare(t *testing.T) {
 	wantCalls(t, f, 1)
 }
 
+// TestReadsWithATokenAreNotKept: when its session ends nobody says so here. Who asks for what is at hand only gets nothing.
+func TestReadsWithATokenAreNotKept(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, patient(Options{LocalTTL: time.Minute}))
+	session := upstream.Caller{Credentials: upstream.Credentials{Token: "8-session", APIKey: "k"}}
+	for range 2 {
+		if a := mustAsk(t, c, session); a.cache.Hit || a.cache.Stored || a.cache.Detail != detailToken {
+			t.Errorf("an answer to a token says %+v", a.cache)
+		}
+	}
+	wantCalls(t, f, 2)
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if a := askFor(ended, c, session, mapping.FlagTypesRequest{Product: "P"}); a.err == nil {
+		t.Errorf("a call that has ended is answered: %+v", a)
+	}
+	wantCalls(t, f, 2)
+	f.scripted(always(errRefused))
+	if a := ask(c, session); a.err == nil {
+		t.Errorf("after the session an answer says %+v", a.cache)
+	}
+}
+
 func TestNoCredentialIsKept(t *testing.T) {
 	secrets := []string{"hush-key", "hush-login", "hush-password", "hush-token", "hush-basic", "hush-cookie"}
 	callers := []upstream.Credentials{

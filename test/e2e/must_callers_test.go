@@ -31,6 +31,29 @@ func TestMust_SevenOperationsAnonymousAndWithEveryFormOfCredentials(t *testing.T
 	})
 }
 
+// Whichever way a session ends, its token is worth nothing from then on.
+func TestMust_ALogoutEndsReads(t *testing.T) {
+	served(t, func(t *testing.T, f *facade) {
+		for name, logOut := range map[string]func(token string){
+			"REST":     func(token string) { f.get(t, "", "/rest/logout?token="+token).ok(t, 200) },
+			"rest.cgi": func(token string) { f.get(t, "", "/rest.cgi/logout?Bugzilla_token="+token).ok(t, 200) },
+			"JSON-RPC": func(token string) {
+				f.do(t, ask{method: "POST", path: "/jsonrpc.cgi", body: `{"method":"User.logout","params":[{"token":"` + token + `"}],"id":1}`}).ok(t, 200)
+			},
+		} {
+			token := f.login(t)
+			read := "/rest/flag_type/TestProduct?token=" + token
+			for range 3 {
+				f.get(t, "", read).ok(t, 200)
+			}
+			logOut(token)
+			if got := f.get(t, "", read); got.status != 400 {
+				t.Errorf("after a logout by %s a read with the token gives %d, %q", name, got.status, got.header.Get("Cache-Status"))
+			}
+		}
+	})
+}
+
 // valuesOf gives the values of a flag type of TestProduct that a user sees.
 func (c *client) valuesOf(t testing.TB, user, flagType string) string {
 	t.Helper()
