@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"math"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,35 +28,38 @@ const typeJSON = "application/json; charset=UTF-8"
 var offered = []string{"application/json", "application/javascript", "text/javascript", "text/html"}
 
 // negotiate picks the representation by Accept alone. Whatever is not one of the offered types, wildcards too, counts for
-// nothing, and an answer is never refused.
+// nothing, and an answer is never refused. Each item without a weight, whatever its type, weighs a little less than the one before.
 func negotiate(header http.Header) representation {
-	if header["Accept"] == nil {
+	accept := header["Accept"]
+	if len(accept) == 0 || len(accept) == 1 && (accept[0] == "*/*" || accept[0] == offered[0]) {
 		return representation{contentType: typeJSON}
 	}
-	best, weight := offered[0], 0.0
-	for part := range strings.SplitSeq(strings.Join(header.Values("Accept"), ","), ",") {
-		name, q := acceptItem(part)
-		if slices.Contains(offered, name) && q > weight {
-			best, weight = name, q
+	best, most, weight := offered[0], math.Inf(-1), 1.0
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		name := acceptName.FindString(part)
+		if name == "" {
+			continue
+		}
+		q := weight
+		if given := acceptWeight.FindStringSubmatch(part); given != nil {
+			if q, _ = strconv.ParseFloat(given[1], 64); q == 0 {
+				continue // what is refused is not sent
+			}
+		} else {
+			weight -= 0.001
+		}
+		if q > most && slices.Contains(offered, name) {
+			best, most = name, q
 		}
 	}
 	return representation{contentType: best + "; charset=UTF-8", page: best == "text/html"}
 }
 
-// acceptItem reads one item of an Accept header.
-func acceptItem(item string) (name string, q float64) {
-	name, rest, _ := strings.Cut(item, ";")
-	for parameter := range strings.SplitSeq(rest, ";") {
-		key, value, _ := strings.Cut(parameter, "=")
-		if strings.TrimSpace(key) != "q" {
-			continue
-		}
-		if weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
-			return strings.TrimSpace(name), weight
-		}
-	}
-	return strings.TrimSpace(name), 1
-}
+// How a tracker finds the name and the weight in an item of an Accept header.
+var (
+	acceptName   = regexp.MustCompile(`\S+/[^;]+`)
+	acceptWeight = regexp.MustCompile(`q=(\d\.\d+|\d+)`)
+)
 
 // withCallback turns a representation into JSONP when the query asks for it.
 func (as representation) withCallback(query parameters) (representation, error) {

@@ -44,6 +44,7 @@ func TestNegotiation(t *testing.T) {
 		"application/json;q=0.1, text/html;q=0.9": page, "application/*": json, "text/*": json, "garbage": json,
 		"application/vnd.api+json": json, "APPLICATION/JSON": json, "application/json; charset=utf-8": json, "text/html;q=x": page,
 		"text/html, application/json": page, "application/json, text/html": json,
+		"text/html;q=.9,application/json;q=.95": page, "x/y, text/html, application/json;q=1.0": json,
 		"text/html; level=1; q=0.2, text/javascript; q=0.3": "text/javascript; charset=UTF-8",
 	} {
 		answer := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", accept)

@@ -97,3 +97,34 @@ func TestDuty_19_AnswersMayBeReadFromElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// What a client gets for its Accept is what the tracker would have sent, in all forms but one: what is refused with a weight of 0
+// is not sent (docs/divergences.md).
+func TestAcceptMeansWhatItMeansToTheTracker(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	direct := &client{base: h.behind.String(), keys: h.keys}
+	items := []string{"text/html", "application/json", "x/y", "*/*", "TEXT/HTML", "text/html ", "a text/javascript", "garbage"}
+	weights := []string{"", ";q=.9", ";q=.95", ";q=0.5", ";q=1", "; q=1.0", ";level=1;q=0.7", ";q= 0.3", ";Q=0.3", ";q=10.5", ";q=1.", ";xq=0.9995"}
+	accepts := []string{"", ",", "/", "x/y, text/html, application/json;q=1.0", "x/y,x/y,application/json, text/html;q=0.9985, text/javascript;q=0.9975"}
+	for i, first := range items {
+		for k, weight := range weights {
+			second := items[(i+k+1)%len(items)] + weights[(5*i+7*k)%len(weights)]
+			accepts = append(accepts, first+weight, first+weight+", "+second, "application/json,"+second+","+first+weight)
+		}
+	}
+	pages := 0
+	for _, accept := range accepts {
+		call := ask{method: "GET", path: "/rest/bug/attachment/1?include_fields=id", header: http.Header{"Accept": {accept}}}
+		want := direct.do(t, call).header.Get("Content-Type")
+		if got := h.do(t, call).header.Get("Content-Type"); got != want {
+			t.Errorf("Accept %q: the tracker sends %s, Portico %s", accept, want, got)
+		}
+		if strings.HasPrefix(want, "text/html") {
+			pages++
+		}
+	}
+	if pages < 30 || pages > len(accepts)-30 {
+		t.Errorf("%d of %d answers are pages, which tells little", pages, len(accepts))
+	}
+}
