@@ -35,8 +35,11 @@ func wordText(value jsontext.Value) (text string, ok bool) {
 	return scalarText(value)
 }
 
-// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000.
+// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000, -0 is 0.
 func numberText(literal string) string {
+	if literal == "-0" {
+		return "0"
+	}
 	if !strings.ContainsAny(literal, ".eE") {
 		return literal
 	}
