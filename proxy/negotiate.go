@@ -61,8 +61,11 @@ var (
 	acceptWeight = regexp.MustCompile(`q=(\d\.\d+|\d+)`)
 )
 
-// withCallback turns a representation into JSONP when the query asks for it.
+// withCallback turns a representation into JSONP when the query asks for it. Two names are none.
 func (as representation) withCallback(query parameters) (representation, error) {
+	if len(query.all("callback")) > 1 {
+		return as, badCallback()
+	}
 	return as.framed(query.first("callback"))
 }
 

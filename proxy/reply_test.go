@@ -87,6 +87,10 @@ func TestJSONP(t *testing.T) {
 		}
 	}
 	ask(t, "GET", base+"/rest/bug/5/attachment?callback=alert(1)", "").wantError(t, 400, "32611")
+	for _, twice := range []string{"callback=a&callback=b", "callback=a&x=1;callback=", "callback=&callback=a"} {
+		ask(t, "GET", base+"/rest/bug/5/attachment?"+twice, "").wantError(t, 400, "32611")
+		ask(t, "POST", base+"/rest/flag_type"+key+"&"+twice, `{"name":"n","description":"d"}`).wantError(t, 400, "32611")
+	}
 	if got := ask(t, "GET", base+"/rest/bug/5/attachment?callback=", ""); got.body != oneAttachment {
 		t.Errorf("empty callback: %s", got.body)
 	}
