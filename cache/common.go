@@ -68,7 +68,7 @@ func openCommon(options Options, now func() time.Time) (*Common, error) {
 
 // connect makes the way to Redis, and the server itself when it is embedded.
 func (k *Common) connect() {
-	k.remote = &remote{timeout: k.redis.Timeout, observe: k.observe}
+	k.remote = &remote{timeout: k.redis.Timeout, observe: k.observe, panicked: k.panicked}
 	k.remote.breaker.changed = k.redisChanged
 	if k.redis.Embedded() {
 		k.server = startEmbedded(k.redis.EmbeddedBytes)

@@ -79,7 +79,11 @@ func (c *Cache) Probe(ctx context.Context) error {
 	defer cancel()
 	listening := c.remote.client.Subscribe(ctx, c.generation.channel)
 	defer listening.Close()
-	if _, err := listening.Receive(ctx); err != nil {
+	err := c.remote.guarded(ctx, func(ctx context.Context) error {
+		_, err := listening.Receive(ctx)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("listening for changes on the channel %s: %w", c.generation.channel, err)
 	}
 	return nil

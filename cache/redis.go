@@ -157,11 +157,20 @@ func databaseNumber(text string) (int, error) {
 	return int(db), nil
 }
 
-// secured makes an encrypted connection. The library's own way does not end with
-// the context, and whoever closes the cache would wait for it.
-func (r Redis) secured(ctx context.Context, network, address string) (net.Conn, error) {
+// dial makes a connection whose answers have bounds. The library's own way to an
+// encrypted one does not end with the context, and whoever closes the cache would wait
+// for it.
+func (r Redis) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	plain := &net.Dialer{Timeout: r.DialTimeout}
-	return (&tls.Dialer{NetDialer: plain, Config: r.TLS}).DialContext(ctx, network, address)
+	connect := plain.DialContext
+	if r.TLS != nil {
+		connect = (&tls.Dialer{NetDialer: plain, Config: r.TLS}).DialContext
+	}
+	conn, err := connect(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return bounded(conn), nil
 }
 
 // client makes the client. Its own retries are off, because whoever waits for
@@ -169,8 +178,8 @@ func (r Redis) secured(ctx context.Context, network, address string) (net.Conn, 
 // would go to standard error past the log of the program.
 func (r Redis) client(dial func(context.Context, string, string) (net.Conn, error)) redis.UniversalClient {
 	logging.Disable()
-	if dial == nil && r.TLS != nil {
-		dial = r.secured
+	if dial == nil {
+		dial = r.dial
 	}
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: r.Addrs, MasterName: r.MasterName, IsClusterMode: r.Cluster,

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,8 @@ type remote struct {
 	timeout time.Duration
 	breaker breaker
 	observe func(operation string, took time.Duration, err error)
+	// panicked makes an error of a panic.
+	panicked func(cause any) error
 }
 
 // do runs one command, or one pipeline of them.
@@ -39,7 +42,7 @@ func (r *remote) run(ctx context.Context, operation string, probe bool, command 
 	hurried := bounded && end.Sub(start) < r.timeout*9/10
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	err := command(limited)
+	err := r.guarded(limited, command)
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
@@ -55,6 +58,17 @@ func (r *remote) run(ctx context.Context, operation string, probe bool, command 
 	return err
 }
 
+// guarded turns a panic into an error: the client reads what a server sends, and some
+// answers are more than it is ready for.
+func (r *remote) guarded(ctx context.Context, command func(context.Context) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = r.panicked(cause)
+		}
+	}()
+	return command(ctx)
+}
+
 // brief bounds several commands that one read waits for, however many they are.
 func (r *remote) brief(ctx context.Context, commands int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, r.timeout*time.Duration(commands)/2)
@@ -64,9 +78,23 @@ func (r *remote) brief(ctx context.Context, commands int) (context.Context, cont
 func (r *remote) texts(ctx context.Context, keys ...string) ([]any, error) {
 	var values []any
 	err := r.do(ctx, "read", func(ctx context.Context) (err error) {
-		values, err = r.client.MGet(ctx, keys...).Result()
+		values, err = r.values(ctx, keys...)
 		return err
 	})
+	return values, err
+}
+
+// values is the command of texts. The client's own MGet takes whatever comes for a list,
+// and the number in ":9000000000000" for its length.
+func (r *remote) values(ctx context.Context, keys ...string) ([]any, error) {
+	command := []any{"mget"}
+	for _, key := range keys {
+		command = append(command, key)
+	}
+	values, err := r.client.Do(ctx, command...).Slice()
+	if (err == nil || errors.Is(err, redis.Nil)) && len(values) != len(keys) {
+		return nil, fmt.Errorf("redis gave %d values for %d keys", len(values), len(keys))
+	}
 	return values, err
 }
 

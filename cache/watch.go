@@ -34,7 +34,7 @@ func (k *Common) watch() {
 func (k *Common) check(ctx context.Context) error {
 	var values []any
 	err := k.remote.probe(ctx, "check", func(ctx context.Context) (err error) {
-		values, err = k.remote.client.MGet(ctx, k.keys.generation(), k.keys.secret()).Result()
+		values, err = k.remote.values(ctx, k.keys.generation(), k.keys.secret())
 		return err
 	})
 	if err != nil {
@@ -140,8 +140,13 @@ func (s *subscription) complain(err error) {
 	s.refused = s.refused || refused
 }
 
-// listen ends with the connection.
-func (s *subscription) listen(pubsub *redis.PubSub) error {
+// listen ends with the connection, or when the client panics over what it is told.
+func (s *subscription) listen(pubsub *redis.PubSub) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = s.common.panicked(cause)
+		}
+	}()
 	for {
 		message, err := pubsub.Receive(s.common.life)
 		if err != nil {

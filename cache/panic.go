@@ -1,0 +1,21 @@
+package cache
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+)
+
+// panicked makes an error of a panic, and logs where it happened. What happened is told
+// only if the runtime says so: any other value might hold a credential.
+func (k *Common) panicked(cause any) error {
+	what := fmt.Sprintf("%T", cause)
+	if known, ok := cause.(runtime.Error); ok {
+		what = known.Error()
+	}
+	if told := k.newest.Load(); told != nil {
+		told.Logger.Error("the cache panicked", slog.String("panic", what), slog.String("stack", string(debug.Stack())))
+	}
+	return fmt.Errorf("the cache panicked: %s", what)
+}
