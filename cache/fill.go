@@ -40,10 +40,10 @@ type filled struct {
 // old answer instead when the tracker turns out to be sick.
 func (c *Cache) forward(ctx context.Context, r *read, found look) (mapping.FlagTypes, error) {
 	led := false
-	results := c.fills.DoChan(c.flight(r, found), func() (any, error) {
+	results := c.fills.DoChan(c.flight(r, found), c.guarded(func() any {
 		led = true
-		return c.lead(ctx, r, found), nil
-	})
+		return c.lead(ctx, r, found)
+	}))
 	result, err := await(ctx, results, found.entry)
 	if err != nil {
 		return mapping.FlagTypes{}, err
@@ -52,7 +52,10 @@ func (c *Cache) forward(ctx context.Context, r *read, found look) (mapping.FlagT
 		c.sick.mark(c.now())
 		return c.hit(found.entry, c.now(), detailIfError)
 	}
-	out := result.Val.(*filled)
+	out, done := result.Val.(*filled)
+	if !done {
+		out = &filled{err: result.Err}
+	}
 	switch {
 	case errors.Is(out.err, errBusy) || errors.Is(out.err, errClosed):
 		return c.direct(ctx, r.caller, r.request, detailBusy)

@@ -58,7 +58,7 @@ func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope)
 	}
 	select {
 	case result := <-answers:
-		return result.Val.(scope)
+		return scopeOf(result, own)
 	case <-ctx.Done():
 		return own
 	}
@@ -75,7 +75,7 @@ func (c *Cache) meanwhile(ctx context.Context, answers <-chan singleflight.Resul
 	defer timer.Stop()
 	select {
 	case result := <-answers:
-		return result.Val.(scope)
+		return scopeOf(result, known.scope)
 	case <-ctx.Done():
 	case <-timer.C:
 		known.until = c.now().Add(failedGroupsMemory)
@@ -89,10 +89,18 @@ func (c *Cache) meanwhile(ctx context.Context, answers <-chan singleflight.Resul
 	return known.scope
 }
 
+// scopeOf gives the scope that was found out, or another one when nothing was.
+func scopeOf(result singleflight.Result, otherwise scope) scope {
+	if found, done := result.Val.(scope); done {
+		return found
+	}
+	return otherwise
+}
+
 // learn asks for the groups of a caller, once for all who wait for them.
 func (c *Cache) learn(ctx context.Context, caller upstream.Caller, own scope) <-chan singleflight.Result {
 	h := c.hasher.Load()
-	return c.groups.asking.DoChan(own.String(), func() (any, error) {
+	return c.groups.asking.DoChan(own.String(), c.guarded(func() any {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.FillTimeout)
 		defer cancel()
 		start := c.now()
@@ -107,8 +115,8 @@ func (c *Cache) learn(ctx context.Context, caller upstream.Caller, own scope) <-
 			learned.scope, learned.last = known.scope, known.last
 		}
 		c.groups.cache.Set(own, learned)
-		return learned.scope, nil
-	})
+		return learned.scope
+	}))
 }
 
 // couldNotSay tells whether the tracker was too sick to say which groups a caller is

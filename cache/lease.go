@@ -130,9 +130,9 @@ func (c *Cache) refresh(ctx context.Context, r *read, h *held, now time.Time) {
 	own := *r
 	plain := c.keys.plain(r.key)
 	name := "refresh" + plain + strconv.FormatUint(h.seen.turn, 10)
-	c.fills.DoChan(name, func() (any, error) {
-		return c.detached(ctx, func(ctx context.Context) *filled { return c.renew(ctx, &own, h.entry, plain) }), nil
-	})
+	c.fills.DoChan(name, c.guarded(func() any {
+		return c.detached(ctx, func(ctx context.Context) *filled { return c.renew(ctx, &own, h.entry, plain) })
+	}))
 }
 
 // renew asks the tracker again unless another process did or does.

@@ -36,16 +36,17 @@ type look struct {
 }
 
 // look asks Redis, once for all who ask for the same at the same time. The only
-// error is that of ctx.
+// errors are that of ctx and a panic.
 func (c *Cache) look(ctx context.Context, r *read) (look, error) {
 	present := c.generation.present()
 	plain := c.keys.plain(r.key)
 	detached := context.WithoutCancel(ctx)
 	name := plain + strconv.FormatUint(present.turn, 10)
-	results := c.looks.DoChan(name, func() (any, error) { return c.lookNow(detached, plain, r.request.Product), nil })
+	results := c.looks.DoChan(name, c.guarded(func() any { return c.lookNow(detached, plain, r.request.Product) }))
 	select {
 	case result := <-results:
-		return result.Val.(look), nil
+		found, _ := result.Val.(look)
+		return found, result.Err
 	case <-ctx.Done():
 		return look{}, ctx.Err()
 	}

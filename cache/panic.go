@@ -7,6 +7,19 @@ import (
 	"runtime/debug"
 )
 
+// guarded is f for those who share what it gives. Whoever runs f for them raises a panic
+// of it again where nobody can catch it, so it becomes an error for each of them.
+func (c *Cache) guarded(f func() any) func() (any, error) {
+	return func() (value any, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = c.common.panicked(cause)
+			}
+		}()
+		return f(), nil
+	}
+}
+
 // panicked makes an error of a panic, and logs where it happened. What happened is told
 // only if the runtime says so: any other value might hold a credential.
 func (k *Common) panicked(cause any) error {

@@ -22,12 +22,23 @@ const (
 func (k *Common) watch() {
 	beat := calmBeat
 	for pause(k.life, beat) {
-		beat = calmBeat
-		if err := k.check(k.life); err != nil || k.generation.undelivered() {
-			beat = alarmBeat
-		}
-		k.news.ping(k.life)
+		beat = k.beat()
 	}
+}
+
+// beat is one look, and says when the next one is due.
+func (k *Common) beat() (next time.Duration) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			_, next = k.panicked(cause), alarmBeat
+		}
+	}()
+	err := k.check(k.life)
+	k.news.ping(k.life)
+	if err != nil || k.generation.undelivered() {
+		return alarmBeat
+	}
+	return calmBeat
 }
 
 // check looks whether Redis works and is as it was left.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -130,8 +129,8 @@ func TestWrongAnswersOfRedis(t *testing.T) {
 
 // TestPanicInACommandOfRedis: it counts as a failure of Redis, and what it says is kept to itself.
 func TestPanicInACommandOfRedis(t *testing.T) {
-	log := &strings.Builder{}
-	c := openCache(t, &fakeTracker{}, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	o, log := panicking()
+	c := openCache(t, &fakeTracker{}, o)
 	for range breakerLimit {
 		err := c.remote.do(context.Background(), "read", func(context.Context) error { panic("the key is hunter2") })
 		if err == nil || strings.Contains(err.Error(), "hunter2") {

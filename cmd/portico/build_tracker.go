@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"time"
 
 	"portico/cache"
@@ -112,6 +113,9 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	options.Base.TLS = secured
 	if label == name {
 		options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String(), bugzilla.SoundsWell)
+		options.Break.OnPanic = func(cause any) { // what it says may have content in it
+			b.logger.Error("a probe panicked", "tracker", name, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+		}
 	}
 	held, leave, err := b.lasting.stack(key, options, who)
 	if err != nil {

@@ -27,6 +27,9 @@ type BreakOptions struct {
 	ProbeTimeout time.Duration // [1s]
 	Probes       int           // probes under way at a time at most: all that fit in ProbeTimeout, or recovery is seen late [10]
 
+	// OnPanic is told of a panic in Probe, which says nothing about the tracker.
+	OnPanic func(cause any)
+
 	// OnChange is told every change of state, in order, one at a time. It may call Status.
 	OnChange func(Change)
 }

@@ -133,11 +133,29 @@ func (p *prober) finished() bool {
 	return true
 }
 
+// errPanic says nothing about the tracker.
+var errPanic = errors.New("the probe panicked")
+
+// probe keeps a panic from ending the process: nobody else could.
+func (p *prober) probe(ctx context.Context) (err error) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		err = errPanic
+		if p.o.OnPanic != nil {
+			p.o.OnPanic(cause)
+		}
+	}()
+	return p.o.Probe(ctx, p.rt)
+}
+
 func (p *prober) ask(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	begun := time.Now()
-	err := p.o.Probe(ctx, p.rt)
+	err := p.probe(ctx)
 	for _, b := range p.targets {
 		switch {
 		case err == nil:

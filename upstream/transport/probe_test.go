@@ -125,3 +125,30 @@ func listenAgain(t testing.TB, address string) net.Listener {
 	}
 	return l
 }
+
+// TestPanickingProbe: it says nothing about the tracker, and the next ones are made.
+func TestPanickingProbe(t *testing.T) {
+	m, o := newMoody(t, ""), isolated()
+	var probes, told atomic.Int64
+	o.OpenFor, o.OpenMax, o.ProbeEvery = 10*time.Second, 20*time.Second, 5*time.Millisecond
+	o.OnPanic = func(cause any) { told.Add(1) }
+	o.Probe = func(context.Context, http.RoundTripper) error {
+		if probes.Add(1) < 3 {
+			panic("in the probe")
+		}
+		return nil
+	}
+	b := newBreakers(t, o)
+	m.mood.Store("500")
+	for range 10 {
+		_ = m.read(t, b)
+	}
+	eventually(t, "a probe is good", func() bool {
+		m.mood.Store("ok")
+		_ = m.read(t, b)
+		return b.Reads.State() == Closed
+	})
+	if told.Load() != 2 {
+		t.Errorf("%d panics were told of", told.Load())
+	}
+}

@@ -1,0 +1,138 @@
+package cache
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// safeLog is a log that a test reads while others write.
+type safeLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *safeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// wantLogged: where it happened is told, and what is not.
+func (l *safeLog) wantLogged(t *testing.T) {
+	t.Helper()
+	eventually(t, "the panic is logged", func() bool { return strings.Contains(l.String(), "panic_test.go") })
+	if strings.Contains(l.String(), "hunter2") {
+		t.Errorf("the log says %s", l)
+	}
+}
+
+func panics() { panic("the key is hunter2") }
+
+// panicking gives options for a test that wants to see panics in the log.
+func panicking() (Options, *safeLog) {
+	log := &safeLog{}
+	return patient(Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), log
+}
+
+// TestPanicInAFillCostsOneRead: those who wait for it get an error, and the next one is answered.
+func TestPanicInAFillCostsOneRead(t *testing.T) {
+	f := &fakeTracker{}
+	o, log := panicking()
+	c := openCache(t, f, o)
+	f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { panics(); return nil })
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if a := ask(c, withKey("k")); a.err == nil || strings.Contains(a.err.Error(), "hunter2") {
+				t.Errorf("the error is %v", a.err)
+			}
+		})
+	}
+	all.Wait()
+	log.wantLogged(t)
+	f.scripted(nil)
+	mustAsk(t, c, withKey("k"))
+}
+
+func TestPanicInALookCostsOneRead(t *testing.T) {
+	o, log := panicking()
+	var broken atomic.Bool
+	c, err := open(&fakeTracker{}, o, time.Now, func(stored, present string) bool {
+		if broken.Load() {
+			panics()
+		}
+		return stored == present
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	mustAsk(t, c, withKey("k"))
+	broken.Store(true)
+	if a := ask(c, withKey("k")); a.err == nil {
+		t.Error("it is answered")
+	}
+	log.wantLogged(t)
+	broken.Store(false)
+	mustAsk(t, c, withKey("k"))
+}
+
+// TestPanicInARefreshCostsNothing: nobody waits for it.
+func TestPanicInARefreshCostsNothing(t *testing.T) {
+	f, clock := &fakeTracker{}, &clock{}
+	o, log := panicking()
+	o.LocalTTL, o.StaleWhileRevalidate = time.Hour, time.Hour
+	c := openAt(t, f, o, clock.now)
+	mustAsk(t, c, withKey("k"))
+	f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { panics(); return nil })
+	clock.forward(2 * time.Minute)
+	eventually(t, "a refresh panics", func() bool {
+		clock.forward(refreshPace)
+		if a := mustAsk(t, c, withKey("k")); !a.cache.Stale {
+			t.Errorf("the answer says %+v", a.cache)
+		}
+		return f.calls.Load() > 1
+	})
+	log.wantLogged(t)
+	mustAsk(t, c, withKey("k"))
+}
+
+// TestPanicAboutGroups: whose groups are not known shares with nobody.
+func TestPanicAboutGroups(t *testing.T) {
+	o, log := panicking()
+	o.Scope, o.Groups = ScopeGroup, func(context.Context, upstream.Caller) ([]string, error) { panics(); return nil, nil }
+	c := openCache(t, &fakeTracker{}, o)
+	mustAsk(t, c, withKey("k"))
+	log.wantLogged(t)
+	mustAsk(t, c, withKey("k"))
+}
+
+func TestPanicWhileWatchingRedis(t *testing.T) {
+	o, log := panicking()
+	var broken atomic.Bool
+	var checks atomic.Int64
+	o.Observer.Redis = func(operation string, _ time.Duration, _ error) {
+		if operation == "check" && broken.Load() {
+			checks.Add(1)
+			panics()
+		}
+	}
+	c := openCache(t, &fakeTracker{}, o)
+	broken.Store(true)
+	eventually(t, "it goes on watching", func() bool { return checks.Load() > 1 })
+	log.wantLogged(t)
+	mustAsk(t, c, withKey("k"))
+	broken.Store(false)
+}
