@@ -1,6 +1,9 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+	"net/http"
+)
 
 // given is what a connection gave to net/http and net/http may still hold in its buffer: a request is for the short way only if
 // there is nothing before it. Its methods follow each other, whichever goroutine net/http reads in.
@@ -27,6 +30,11 @@ func (g *given) add(text []byte) {
 	g.text = append(g.text, text...)
 }
 
+// mayHold tells whether a word in small letters may be in what net/http holds.
+func (g *given) mayHold(word string) bool {
+	return g.lost || bytes.Contains(bytes.ToLower(g.text), []byte(word))
+}
+
 // over takes one request off, since net/http is through with it. A body is not looked for: what is taken off is never more
 // than what net/http is through with, because every head ends like this, and what is left too much keeps the short way shut
 // until the next request is over. Only net/http takes a bare line feed for the end of a line, too.
@@ -40,4 +48,15 @@ func (g *given) over() {
 		return
 	}
 	g.text = append(g.text[:0], rest...)
+}
+
+// twoLengths tells whether a request may have said its length in both ways. Somebody on the way may have believed the other
+// one, and takes what follows for a part of this request, so that nothing may follow (RFC 9112, section 6.1). net/http takes the
+// one way and drops the header of the other; where the text is not at hand, every request in pieces is suspected.
+func twoLengths(r *http.Request) bool {
+	if len(r.TransferEncoding) == 0 {
+		return false
+	}
+	address, ours := r.Context().Value(http.LocalAddrContextKey).(*localAddress)
+	return !ours || address.conn.mayHold("content-length:")
 }

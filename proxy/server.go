@@ -54,6 +54,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	recorder := newRecorder(w, s.options.ClientPause.Taking)
 	set(recorder.Header(), headerRequestID, record.ID)
 	recorder.final = !r.ProtoAtLeast(1, 1)
+	if twoLengths(r) {
+		set(recorder.Header(), "Connection", "close")
+	}
 	if r.Body != nil && r.Body != http.NoBody {
 		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
 		defer func() {
