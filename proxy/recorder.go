@@ -20,7 +20,9 @@ type recorder struct {
 	// body is what the client sends, nil where that is nothing.
 	body *pausedBody
 	// final says that the client speaks HTTP/1.0, which has no interim answers: it would take the first for the answer.
-	final  bool
+	final bool
+	// broken says that the answer breaks off, and that the client shall see it.
+	broken bool
 	status int
 	bytes  int64
 	// extended is when the client last got another pause.
@@ -127,14 +129,19 @@ type pausedBody struct {
 	control *http.ResponseController
 	pause   time.Duration
 	ended   atomic.Bool
+	// failed says that it broke off, or did not come in time.
+	failed atomic.Bool
 }
 
 // Read implements io.Reader. Between reads no deadline stands: net/http would take it for the client's hanging up.
 func (b *pausedBody) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
+	case err != nil:
+		b.failed.Store(true)
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = b.control.SetReadDeadline(time.Time{})
@@ -156,10 +163,10 @@ func (b *pausedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// hearOut reads on, up to a limit, after a request was refused for its size or for those of others: many clients look at an
+// hearOut reads on, up to a limit, after an answer that did not need the whole body, as refusals do: many clients look at an
 // answer only when they have sent everything, and would otherwise see a broken connection instead of it.
 func (b *pausedBody) hearOut(limit int64) {
-	if b.ended.Load() || b.control.Flush() != nil {
+	if b.ended.Load() || b.failed.Load() || b.control.Flush() != nil {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, b, limit) // the answer is out: nobody is left to tell

@@ -60,7 +60,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
 		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
 		defer func() {
-			if (record.Reason == mapping.ReasonTooLarge || record.Reason == mapping.ReasonOverload) && r.Header.Get("Expect") == "" {
+			if r.Header.Get("Expect") == "" && !recorder.broken {
 				body.hearOut(2 * s.options.Limits.Body)
 			}
 			recorder.leave()
@@ -112,6 +112,7 @@ func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time
 		s.followed(r, record, start)
 	}
 	if abort {
+		w.broken = true
 		w.breakOff()
 		panic(http.ErrAbortHandler)
 	}

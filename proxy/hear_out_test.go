@@ -1,0 +1,43 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/proxy"
+)
+
+// A client that looks at an answer only when it has sent everything gets it.
+func TestRefusalOfALargeBodyArrives(t *testing.T) {
+	const large = 12 << 20
+	for name, c := range map[string]struct {
+		head   string
+		status int
+	}{
+		"too many calls":   {"POST /rest/flag_type HTTP/1.1\r\nContent-Type: application/json\r\nX-Bugzilla-Api-Key: k\r\n", 429},
+		"no such method":   {"DELETE /rest/flag_type/1 HTTP/1.1\r\n", 404},
+		"compressed":       {"POST /rest/flag_type HTTP/1.1\r\nContent-Encoding: gzip\r\nX-Bugzilla-Api-Key: other\r\n", 400},
+		"no JSON":          {"POST /rest/flag_type HTTP/1.1\r\nX-Bugzilla-Api-Key: other\r\n", 400},
+		"a read of it all": {"GET /rest/flag_type/P HTTP/1.1\r\n", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := serve(t, proxy.Options{Rates: proxy.RateLimits{Keyed: proxy.Rate{PerSecond: 1, Burst: 1}}})
+			if c.status == http.StatusTooManyRequests {
+				ask(t, "GET", base+"/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "k")
+			}
+			client := dial(t, base)
+			_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+			text := c.head + fmt.Sprintf("Host: x\r\nContent-Length: %d\r\n\r\n", large) + strings.Repeat("x", large)
+			if _, err := io.WriteString(client, text); err != nil {
+				t.Fatal("sending: ", err)
+			}
+			if got := client.exchange(t, ""); got.status != c.status {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	}
+}
