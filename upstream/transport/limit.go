@@ -13,7 +13,7 @@ import (
 // LimitOptions sets how many calls one tracker gets at a time. Zero fields mean the default in brackets.
 type LimitOptions struct {
 	Slots         int           // calls at a time [64]
-	ReserveWrites int           // slots that only writes may take; -1 = none [Slots/8]
+	ReserveWrites int           // slots that only writes may take; -1 = none [Slots/8, at least 1 of 2]
 	ReserveReads  int           // slots that shadows may not take, beside those for writes; -1 = none [Slots/4]
 	Queue         int           // calls that may wait for a slot; -1 = none [64]
 	QueueWait     time.Duration // how long one waits at most; negative = not at all [1s]
@@ -22,7 +22,7 @@ type LimitOptions struct {
 
 func (o LimitOptions) withDefaults() LimitOptions {
 	o.Slots = cmp.Or(o.Slots, 64)
-	o.ReserveWrites = max(0, cmp.Or(o.ReserveWrites, o.Slots/8))
+	o.ReserveWrites = max(0, cmp.Or(o.ReserveWrites, o.Slots/8, min(1, o.Slots/2)))
 	o.ReserveReads = max(0, cmp.Or(o.ReserveReads, o.Slots/4))
 	o.Queue = max(0, cmp.Or(o.Queue, 64))
 	o.QueueWait = max(0, cmp.Or(o.QueueWait, time.Second))

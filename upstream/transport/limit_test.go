@@ -127,6 +127,19 @@ func TestNoTimeToWait(t *testing.T) {
 	}
 }
 
+// TestWritesHaveASlotOfTheirOwn: wherever there is more than one, unless nobody is to have any.
+func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
+	for slots, want := range map[int]int{1: 0, 2: 1, 3: 1, 7: 1, 8: 1, 16: 2, 64: 8} {
+		o := LimitOptions{Slots: slots}
+		if got := o.withDefaults().ReserveWrites; got != want || o.Validate() != nil {
+			t.Errorf("of %d slots %d are for writes, want %d; %v", slots, got, want, o.Validate())
+		}
+		if got := (LimitOptions{Slots: slots, ReserveWrites: -1}).withDefaults().ReserveWrites; got != 0 {
+			t.Errorf("of %d slots %d are for writes although none shall be", slots, got)
+		}
+	}
+}
+
 func TestLimitReserves(t *testing.T) {
 	g := newGate(t)
 	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 3, ReserveWrites: 1, ReserveReads: 1, Queue: -1})
