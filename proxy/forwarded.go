@@ -74,14 +74,20 @@ func (t trustedProxies) origin(r *http.Request) (scheme, host string) {
 }
 
 // clean takes out of a header what only a trusted proxy may say of a client. Names that a web server with CGI would take for
-// others, in capitals and with underscores, go whoever sends them.
+// others, in capitals and with underscores, go whoever sends them, and so do those that turn a request into one of another
+// method behind the back of who decides by the method.
 func (t trustedProxies) clean(from *http.Request, header http.Header) {
 	trusted := t.peerTrusted(from)
 	for name := range header {
-		if strings.Contains(name, "_") || name == "Proxy" || !trusted && isHearsay(name) {
+		if strings.Contains(name, "_") || name == "Proxy" || isOverride(name) || !trusted && isHearsay(name) {
 			delete(header, name)
 		}
 	}
+}
+
+// isOverride tells headers by which some frameworks take one method for another.
+func isOverride(name string) bool {
+	return name == "X-Http-Method-Override" || name == "X-Http-Method" || name == "X-Method-Override"
 }
 
 // isHearsay tells headers by which proxies tell who asks and how.

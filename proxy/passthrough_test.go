@@ -66,7 +66,8 @@ func TestPassthroughKeepsTheRequest(t *testing.T) {
 	answer := ask(t, "POST", base+"//x/../show%2Fbug.cgi/%41%20b?id=1;x=%zz&y=a+b&api_key=K", "some body",
 		"Content-Type", "text/weird", "Cookie", "c=3", "X-Custom", "kept", "Accept", "text/html", "User-Agent", "agent",
 		"Connection", "X-Hop, Upgrade, close", "X-Hop", "gone", "Te", "trailers", "Keep-Alive", "x", "Proxy-Authorization", "x", "Upgrade", "websocket",
-		"Idempotency-Key", "k", "X-Idempotency-Key", "k", "X-Request-Id", "mine")
+		"Idempotency-Key", "k", "X-Idempotency-Key", "k", "X-Request-Id", "mine",
+		"X-HTTP-Method-Override", "PUT", "X-HTTP-Method", "PUT", "X-Method-Override", "PUT")
 	if answer.status != http.StatusTeapot || answer.body != "short and stout" || len(answer.header["Set-Cookie"]) != 2 ||
 		!slices.Equal(answer.header["X-Request-Id"], []string{"mine"}) {
 		t.Errorf("got %+v", answer)
@@ -78,6 +79,7 @@ func TestPassthroughKeepsTheRequest(t *testing.T) {
 	for name, want := range map[string]string{
 		"Content-Type": "text/weird", "Cookie": "c=3", "X-Custom": "kept", "Accept": "text/html", "User-Agent": "agent", "X-Request-Id": "mine",
 		"X-Hop": "", "Keep-Alive": "", "Proxy-Authorization": "", "Upgrade": "", "Idempotency-Key": "", "X-Idempotency-Key": "",
+		"X-Http-Method-Override": "", "X-Http-Method": "", "X-Method-Override": "",
 		"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": strings.TrimPrefix(base, "http://"),
 	} {
 		if have := got.Header.Get(name); have != want {
