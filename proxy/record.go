@@ -107,7 +107,7 @@ func (record *Record) log(logger *slog.Logger, r *http.Request) {
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	line.AddAttrs(
 		slog.String("id", record.ID), slog.String("client", record.client),
-		slog.String("method", cut(r.Method, 16)), slog.String("path", shortPath(r.URL.EscapedPath())),
+		slog.String("method", methodWord(r.Method)), slog.String("path", shortPath(r.URL.EscapedPath())),
 		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
 		slog.Duration("duration", record.Duration), slog.Int64("bytes", record.Bytes),
 		optional("cache", record.Cache != nil, func() string { return cacheWord(record.Cache) }),
@@ -118,6 +118,16 @@ func (record *Record) log(logger *slog.Logger, r *http.Request) {
 		line.AddAttrs(slog.Bool("ids_conflict", true))
 	}
 	_ = logger.Handler().Handle(ctx, line) // as Logger, which has nobody to tell either
+}
+
+// methodWord is a method as a log says it: any other text than the known ones could be anything.
+func methodWord(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return "OTHER"
 }
 
 // optional is an attribute, or the empty one, which handlers leave out.

@@ -84,6 +84,18 @@ func TestOneLinePerRequestWithoutSecrets(t *testing.T) {
 	}
 }
 
+// What stands for a method may be anything, also what somebody wants to see in a log.
+func TestUnknownMethodsAreNotLogged(t *testing.T) {
+	var log logBuffer
+	watcher, records := finishing()
+	base := serve(t, proxy.Options{Logger: log.logger(), Observer: watcher})
+	ask(t, "PLANTED", base+"/rest/flag_type/P", "")
+	<-records
+	if text := log.String(); strings.Contains(text, "PLANTED") || !strings.Contains(text, "method=OTHER") {
+		t.Errorf("log %s", text)
+	}
+}
+
 func TestConflictIsLoggedAndCounted(t *testing.T) {
 	var log logBuffer
 	watcher, records := finishing()
