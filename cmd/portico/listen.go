@@ -41,7 +41,7 @@ func listen(name, address string, handler http.Handler, cfg Config, logger *slog
 	quiet := &silent{open: map[net.Conn]struct{}{}}
 	return &listener{
 		name:   name,
-		socket: socket,
+		socket: &scarceListener{Listener: socket, name: name, logger: logger},
 		logger: logger,
 		silent: quiet,
 		cut:    cut,
