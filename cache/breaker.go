@@ -1,9 +1,16 @@
 package cache
 
-import "sync"
+import (
+	"math/bits"
+	"sync"
+)
 
-// breakerLimit is how many failures in a row make Redis count as away.
-const breakerLimit = 3
+const (
+	// breakerLimit is how many failures in a row make Redis count as away.
+	breakerLimit = 3
+	// breakerShare is how many of the last 16 commands do so, however they come.
+	breakerShare = 8
+)
 
 // breaker keeps reads away from a Redis that does not answer. It closes again
 // only when the goroutine that watches Redis got through, so no read ever pays
@@ -12,12 +19,13 @@ const breakerLimit = 3
 // It is not the circuit breaker of upstream/transport, whose open time ends with
 // trials by real calls and with a lock around each. Here nothing is tried by a
 // read, and a wrong guess costs little: a read that finds Redis away asks the
-// tracker. Nor is there a rule of rates. Where every second command fails, three
-// in a row come soon enough.
+// tracker.
 type breaker struct {
 	mu       sync.Mutex
 	failures int
-	open     bool
+	// lately has a bit for each of the last commands, set where it failed.
+	lately uint16
+	open   bool
 	// changed is told why Redis counts as away.
 	changed func(available bool, cause error)
 }
@@ -31,7 +39,8 @@ func (b *breaker) allows() bool {
 func (b *breaker) failed(cause error) {
 	b.mu.Lock()
 	b.failures++
-	trips := !b.open && b.failures >= breakerLimit
+	b.lately = b.lately<<1 | 1
+	trips := !b.open && (b.failures >= breakerLimit || bits.OnesCount16(b.lately) >= breakerShare)
 	b.open = b.open || trips
 	b.mu.Unlock()
 	if trips {
@@ -44,8 +53,12 @@ func (b *breaker) failed(cause error) {
 func (b *breaker) succeeded(probe bool) {
 	b.mu.Lock()
 	closes := b.open && probe
+	b.lately <<= 1
 	if closes || !b.open {
 		b.failures, b.open = 0, false
+	}
+	if closes {
+		b.lately = 0
 	}
 	b.mu.Unlock()
 	if closes {
