@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -63,30 +64,56 @@ func (p *player) play(ctx context.Context, e Exchange, operation mapping.Operati
 // ask gets both answers.
 func (p *player) ask(ctx context.Context, e Exchange, operation mapping.Operation) sides {
 	s := sides{operation: operation, againstTheRecordings: p.options.Against == ""}
-	switch {
-	case !s.againstTheRecordings:
-		began := time.Now()
-		answer, err := p.send(ctx, p.options.Against, e.Request)
-		if s.wantTook = time.Since(began); err != nil {
-			s.reason = string(canary.DropOtherFailed)
-			return s
-		}
-		s.want = replyOf(answer)
-	case e.Response == nil:
-		s.reason = skipNoAnswer
-	default:
-		s.want, s.recordedAt = replyOf(*e.Response), dateOf(*e.Response)
+	if operation != "" {
+		e.Request = plainly(e.Request)
+	}
+	if s.reason = p.askRight(ctx, e, &s); s.reason == string(canary.DropOtherFailed) {
+		return s
 	}
 	began := time.Now()
 	answer, err := p.send(ctx, p.options.Tracker, e.Request)
-	s.haveTook = time.Since(began)
-	if s.have = replyOf(answer); err != nil {
+	if s.haveTook = time.Since(began); err != nil {
 		s.have = canary.Reply{Failure: string(mapping.ReasonUnreachable)}
+		return s
 	}
+	if answer, err = decoded(answer); err != nil {
+		s.reason = cmp.Or(s.reason, string(canary.DropCandidateFailed))
+		return s
+	}
+	s.have = replyOf(answer)
 	if s.againstTheRecordings && e.Response != nil && incomparable(*e.Response) {
 		s.want.Body, s.want.Digest, s.have.Body, s.have.Digest = nil, nil, nil, nil
 	}
 	return s
+}
+
+// askRight gets the answer that is right, or says why there is none.
+func (p *player) askRight(ctx context.Context, e Exchange, s *sides) (reason string) {
+	if !s.againstTheRecordings {
+		began := time.Now()
+		answer, err := p.send(ctx, p.options.Against, e.Request)
+		s.wantTook = time.Since(began)
+		if err != nil {
+			return string(canary.DropOtherFailed)
+		}
+		return s.right(answer)
+	}
+	if e.Response == nil {
+		return skipNoAnswer
+	}
+	s.recordedAt = dateOf(*e.Response)
+	return s.right(*e.Response)
+}
+
+// right takes the answer that is right. Where it cannot be read the request is made of the other tracker all the same: it may
+// change something, and what follows is compared.
+func (s *sides) right(answer Response) (reason string) {
+	answer, err := decoded(answer)
+	if err != nil {
+		return string(canary.DropUnreadable)
+	}
+	s.want = replyOf(answer)
+	return ""
 }
 
 // differences compares two answers, and counts the rules that excuse some.

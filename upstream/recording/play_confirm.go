@@ -45,7 +45,10 @@ func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []c
 	}
 	confirmed = canary.Steady(lasting, varied)
 	for n := 1; n < mostAsked && len(confirmed) > 0 && !first.againstTheRecordings; n++ {
-		again, err := p.send(ctx, p.options.Against, e.Request)
+		again, err := p.send(ctx, p.options.Against, plainly(e.Request))
+		if err == nil {
+			again, err = decoded(again)
+		}
 		if err != nil {
 			break
 		}
