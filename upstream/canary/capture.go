@@ -65,7 +65,7 @@ func ReplyOf(ctx context.Context, answer upstream.Answer, o CaptureOptions) (Rep
 }
 
 func (o CaptureOptions) spool(disk *budget) *spool {
-	s := &spool{disk: disk, dir: o.Split.Dir, most: o.MaxBody}
+	s := &spool{disk: disk, dir: o.Split.Dir, most: o.MaxBody, shape: shapes[o.Operation]}
 	if s.most <= 0 {
 		s.most = 64 << 20
 	}

@@ -210,8 +210,12 @@ func (c *comparison) presence(path *stablePath, want, have jsontext.Value) {
 }
 
 // digests compares the whole answers. Two that are the same byte for byte are
-// equal; any others cannot be told apart further.
+// equal, and so are two with one digest, however many bytes white space and escapes
+// take; any others cannot be told apart further.
 func (c *comparison) digests(answered, other Reply) {
+	if a, b := answered.Digest, other.Digest; a != nil && b != nil && a.SHA256 == b.SHA256 {
+		return
+	}
 	d := c.whole(answered, other)
 	if string(d.Want) != string(d.Have) {
 		c.add(d.Class, c.outside(d.Path), d.Want, d.Have)

@@ -73,11 +73,14 @@ func TestAnswersBeyondTheCapAreComparedByDigest(t *testing.T) {
 		sum := sha256.Sum256([]byte(text))
 		return Reply{Status: 200, Digest: &Payload{Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}}
 	}
+	spaced := whole("abc")
+	spaced.Digest.Size += 10
 	for name, test := range map[string]struct {
 		one, two Reply
 		want     string
 	}{
 		"equal":      {whole("abc"), whole("abc"), ""},
+		"spaced":     {whole("abc"), spaced, ""},
 		"different":  {whole("abc"), whole("abd"), "digest $"},
 		"one beyond": {whole("abcd"), ok("{}"), "digest $"},
 		"no body":    {Reply{Status: 200}, ok("{}"), "extra $"},

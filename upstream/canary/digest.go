@@ -10,27 +10,82 @@ import (
 )
 
 // looseDigest is a digest of a JSON text of any length that does not depend on the
-// order of members and elements nor on white space: trackers order members at
-// random, so that a digest of the bytes would never be the same twice
-// (wire-facts.md section 2). It is the sum of the SHA-256 of all scalars, each with
-// the member name before it, and of all brackets.
+// order of members, on white space nor on how characters are escaped: trackers order
+// members at random, so that a digest of the bytes would never be the same twice
+// (wire-facts.md section 2). What belongs to an object stays with it, and elements
+// count in their order, but where the shape says that it means nothing. From where
+// a text is no JSON, or too deep, its bytes count.
+//
+// The digest of an object is made of the sum of those of its members, that of an
+// array of those of its elements in turn: no more is kept than what is open.
 type looseDigest struct {
-	token    hash.Hash
-	begun    bool
-	inString bool
-	escaped  bool
-	sum      [4]uint64
+	// levels[:depth] are open. Those beyond are kept for the next that are opened.
+	levels []level
+	depth  int
+	shape  *shape
+	top    [sha256.Size]byte
+	next   expected
+	in     tokenKind
+	token  hash.Hash
+	escape escapes
 }
 
-func newLooseDigest() *looseDigest { return &looseDigest{token: sha256.New()} }
+// mostDeep is how many levels are told apart. Trackers refuse what is deeper.
+const mostDeep = 512
+
+// tokenKind is what is being read.
+type tokenKind byte
+
+const (
+	inNothing tokenKind = 0
+	inLiteral tokenKind = 'l'
+	inText    tokenKind = 't'
+	inName    tokenKind = 'n'
+	inRest    tokenKind = 'r' // what is no JSON, to the end
+)
+
+// expected is what may come next.
+type expected byte
+
+const (
+	aValue expected = iota
+	aValueOrEnd
+	aName
+	aNameOrEnd
+	aColon
+	aCommaOrEnd
+	noMore
+)
+
+// level is an object or an array that is open.
+type level struct {
+	kind  byte // { or [
+	shape *shape
+	// loose says that the order of what is in it means nothing: then sum is of all
+	// that, and else inTurn.
+	loose  bool
+	sum    [4]uint64
+	inTurn hash.Hash
+	// name is the digest of the name of the member that comes, and short its beginning.
+	name  [sha256.Size]byte
+	short []byte
+}
+
+func newLooseDigest(shape *shape) *looseDigest {
+	return &looseDigest{token: sha256.New(), shape: shape}
+}
 
 // Write implements io.Writer and never fails.
 func (d *looseDigest) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
-		if d.inString {
+		switch d.in {
+		case inRest:
+			d.token.Write(p)
+			return n, nil
+		case inText, inName:
 			p = p[d.inside(p):]
-		} else {
+		default:
 			d.outside(p[0])
 			p = p[1:]
 		}
@@ -41,18 +96,18 @@ func (d *looseDigest) Write(p []byte) (int, error) {
 // inside takes as much of a string as there is without a character that means
 // something, or that character, and gives its length.
 func (d *looseDigest) inside(p []byte) int {
-	n := 1
 	switch {
-	case d.escaped:
-		d.escaped = false
+	case d.escape.open() || p[0] == '\\':
+		d.take(d.escape.add(p[0]))
+		return 1
 	case p[0] == '"':
-		d.inString = false
-	case p[0] == '\\':
-		d.escaped = true
-	default:
-		n = plainLen(p)
+		d.take(d.escape.end())
+		d.endText()
+		return 1
 	}
-	d.token.Write(p[:n])
+	n := plainLen(p)
+	d.take(d.escape.end())
+	d.take(p[:n])
 	return n
 }
 
@@ -67,47 +122,179 @@ func plainLen(p []byte) int {
 	return len(p)
 }
 
+// longestName is up to where names mean something for the shape.
+const longestName = 64
+
+// take takes characters of a string.
+func (d *looseDigest) take(p []byte) {
+	d.token.Write(p)
+	if d.in == inName {
+		l := &d.levels[d.depth-1]
+		l.short = append(l.short, p[:min(len(p), longestName+1-len(l.short))]...)
+	}
+}
+
+// outside takes a character that is in no string.
 func (d *looseDigest) outside(c byte) {
 	switch c {
 	case ' ', '\t', '\r', '\n':
-	case ',':
-		d.end()
-	case '{', '}', '[', ']':
-		d.end()
-		d.take(c)
-		d.end()
+		d.endLiteral()
+	case '"', '{', '}', '[', ']', ':', ',':
+		d.endLiteral()
+		if !d.mark(c) {
+			d.begin(inRest)
+			d.token.Write([]byte{c})
+		}
 	default:
-		d.inString = c == '"'
-		d.take(c)
+		switch {
+		case d.in == inLiteral:
+		case d.takesValue():
+			d.begin(inLiteral)
+		default:
+			d.begin(inRest)
+		}
+		d.token.Write([]byte{c})
 	}
 }
 
-func (d *looseDigest) take(c byte) {
-	d.token.Write([]byte{c})
-	d.begun = true
+func (d *looseDigest) takesValue() bool { return d.next == aValue || d.next == aValueOrEnd }
+
+// mark takes a character that means something, false where it has no place.
+func (d *looseDigest) mark(c byte) bool {
+	kind := byte(0)
+	if d.depth > 0 {
+		kind = d.levels[d.depth-1].kind
+	}
+	switch {
+	case c == '"' && (d.next == aName || d.next == aNameOrEnd):
+		d.levels[d.depth-1].short = d.levels[d.depth-1].short[:0]
+		d.begin(inName)
+	case c == '"' && d.takesValue():
+		d.begin(inText)
+	case (c == '{' || c == '[') && d.takesValue() && d.depth < mostDeep:
+		d.open(c)
+	case c == '}' && kind == '{' && (d.next == aNameOrEnd || d.next == aCommaOrEnd),
+		c == ']' && kind == '[' && (d.next == aValueOrEnd || d.next == aCommaOrEnd):
+		d.close()
+	case c == ':' && d.next == aColon, c == ',' && d.next == aCommaOrEnd && kind == '[':
+		d.next = aValue
+	case c == ',' && d.next == aCommaOrEnd:
+		d.next = aName
+	default:
+		return false
+	}
+	return true
 }
 
-// end adds a token to the sum.
-func (d *looseDigest) end() {
-	if !d.begun {
+// begin begins a token.
+func (d *looseDigest) begin(kind tokenKind) {
+	d.in = kind
+	d.token.Reset()
+	d.token.Write([]byte{byte(kind)})
+}
+
+func (d *looseDigest) endLiteral() {
+	if d.in == inLiteral {
+		d.in = inNothing
+		d.value([sha256.Size]byte(d.token.Sum(nil)))
+	}
+}
+
+func (d *looseDigest) endText() {
+	kind := d.in
+	d.in = inNothing
+	sum := [sha256.Size]byte(d.token.Sum(nil))
+	if kind == inName {
+		d.levels[d.depth-1].name, d.next = sum, aColon
 		return
 	}
-	var one [sha256.Size]byte
-	d.token.Sum(one[:0])
-	d.token.Reset()
-	d.begun = false
+	d.value(sum)
+}
+
+// open begins an object or an array.
+func (d *looseDigest) open(kind byte) {
+	inner := d.shape
+	if d.depth > 0 {
+		switch outer := &d.levels[d.depth-1]; outer.kind {
+		case '{':
+			inner = outer.shape.member(outer.short)
+		default:
+			inner = outer.shape.element()
+		}
+	}
+	if d.depth == len(d.levels) {
+		d.levels = append(d.levels, level{inTurn: sha256.New()})
+	}
+	l := &d.levels[d.depth]
+	d.depth++
+	l.inTurn.Reset()
+	l.kind, l.shape, l.sum, l.loose = kind, inner, [4]uint64{}, kind == '{' || inner.anyOrder()
+	d.next = aValueOrEnd
+	if kind == '{' {
+		d.next = aNameOrEnd
+	}
+}
+
+// anyOrder tells whether the order of an array's elements means nothing.
+func (s *shape) anyOrder() bool {
+	return s != nil && (s.array == inAnyOrder || s.array == withoutOrder)
+}
+
+func (d *looseDigest) close() {
+	d.depth--
+	d.value(d.levels[d.depth].digest())
+}
+
+// digest is that of all that is in a level until now.
+func (l *level) digest() [sha256.Size]byte {
+	of := []byte{l.kind}
+	if l.loose {
+		for _, part := range l.sum {
+			of = binary.LittleEndian.AppendUint64(of, part)
+		}
+	} else {
+		of = l.inTurn.Sum(of)
+	}
+	return sha256.Sum256(of)
+}
+
+// value adds the digest of a value to what it belongs to.
+func (d *looseDigest) value(one [sha256.Size]byte) {
+	if d.depth == 0 {
+		d.top, d.next = one, noMore
+		return
+	}
+	l := &d.levels[d.depth-1]
+	d.next = aCommaOrEnd
+	if l.kind == '{' {
+		one = sha256.Sum256(append(l.name[:len(l.name):len(l.name)], one[:]...))
+	}
+	if !l.loose {
+		l.inTurn.Write(one[:])
+		return
+	}
 	var carry uint64
-	for i := range d.sum {
-		d.sum[i], carry = bits.Add64(d.sum[i], binary.LittleEndian.Uint64(one[8*i:]), carry)
+	for i := range l.sum {
+		l.sum[i], carry = bits.Add64(l.sum[i], binary.LittleEndian.Uint64(one[8*i:]), carry)
 	}
 }
 
 // text gives the digest of all that was written.
 func (d *looseDigest) text() string {
-	d.end()
-	var all [sha256.Size]byte
-	for i, part := range d.sum {
-		binary.LittleEndian.PutUint64(all[8*i:], part)
+	d.endLiteral()
+	if d.depth == 0 && d.next == noMore && d.in == inNothing {
+		return hex.EncodeToString(d.top[:])
 	}
-	return hex.EncodeToString(all[:])
+	all := sha256.New() // it broke off, or is no JSON
+	all.Write(d.top[:])
+	for i := range d.depth {
+		l := &d.levels[i]
+		inside := l.digest()
+		all.Write(inside[:])
+		all.Write(l.name[:])
+	}
+	all.Write([]byte{byte(d.next), byte(d.in)})
+	all.Write(d.token.Sum(nil))
+	all.Write(d.escape.pending)
+	return hex.EncodeToString(all.Sum(nil))
 }

@@ -1,14 +1,23 @@
 package canary
 
 import (
+	"fmt"
+	"math/rand"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"pgregory.net/rapid"
+
+	"portico/mapping"
 )
 
 func digestOf(text string, cuts ...int) string {
-	d := newLooseDigest()
+	return digestIn(nil, text, cuts...)
+}
+
+func digestIn(shape *shape, text string, cuts ...int) string {
+	d := newLooseDigest(shape)
 	for _, cut := range cuts {
 		cut = min(cut, len(text))
 		_, _ = d.Write([]byte(text[:cut]))
@@ -18,33 +27,188 @@ func digestOf(text string, cuts ...int) string {
 	return d.text()
 }
 
-func TestLooseDigestKnowsNoOrder(t *testing.T) {
-	const text = `{"a":"x\"y","b":[1,2,{"c":null}]}`
-	for same, others := range map[string][]string{text: {`{"b":[{"c":null},2,1],"a":"x\"y"}`, "{ \"a\" : \"x\\\"y\",\n\"b\":[1,2,{\"c\":null}]}"}} {
-		for _, other := range others {
-			if digestOf(same) != digestOf(other) {
-				t.Errorf("%s and %s have different digests", same, other)
-			}
+// TestLooseDigest: the order of members and the spelling mean nothing, everything else does.
+func TestLooseDigest(t *testing.T) {
+	const text = `{"a":"x\"/\u00e9😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`
+	for _, other := range []string{
+		`{"b":[1,2,{"d":true,"c":null},{"d":2,"c":1}],"a":"x\"/é😀"}`,
+		" { \"\\u0061\" : \"x\\u0022\\/é\\ud83d\\uDE00\",\n\"b\":[1,\t2 ,{\"c\":null,\"d\":true},{\"c\":1,\"d\":2 }]}\r\n",
+	} {
+		if digestOf(text) != digestOf(other) {
+			t.Errorf("%s and %s have different digests", text, other)
 		}
 	}
+	seen := map[string]string{digestOf(text): text}
 	for _, other := range []string{
-		`{"a":"x\"y","b":[1,2,{"c":false}]}`, `{"a":"x\"z","b":[1,2,{"c":null}]}`, `{"b":"x\"y","a":[1,2,{"c":null}]}`,
-		`{"a":"x\"y","b":[12,{"c":null}]}`, `{"a":"x\" y","b":[1,2,{"c":null}]}`, `{"a":"x\"y","b":[1,2,["c",null]]}`,
-		`{"a":"x\"y","b":[1,2,2,{"c":null}]}`, `{"a":"x\"y","b":["1",2,{"c":null}]}`,
+		// Swapped between objects, reordered, and moved in or out.
+		`{"a":"x\"/é😀","b":[1,2,{"c":1,"d":true},{"c":null,"d":2}]}`, `{"a":"x\"/é😀","b":[2,1,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,2,{"c":1,"d":2},{"c":null,"d":true}]}`, `{"b":"x\"/é😀","a":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,[2,{"c":null,"d":true},{"c":1,"d":2}]]}`, `{"a":"x\"/é😀","b":[1,2,{"c":null,"d":true,"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,2,{"c":null},{"c":1,"d":2}]}`, `[{"a":"x\"/é😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}]`,
+		// Other scalars.
+		`{"a":"x\"/é😀","b":["1",2,{"c":null,"d":true},{"c":1,"d":2}]}`, `{"a":"x\"/é😀","b":[12,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\" /é😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`, `{"a":"x\"/e😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,2,{"c":"null","d":true},{"c":1,"d":2}]}`,
+		// No JSON, or not to its end.
+		text[:len(text)-1], text[:len(text)-2], text + text, text + "]", text + `"`, `"`, `"\`, `"\u12`, ``, `{`, `[`, `[1 2]`, `[1,2]`, `[12]`, `[1,,2]`, `[1,]`, `{"a"}`, `{"a":}`,
+		`{"a":1]`, `[1}`, `{]`, `"\ud83d"`, `"\ude00"`, `"\ufffd"`, `"\ud83d\ud83d"`, `"\x"`, `"\u12g4"`, `"x"`, `<html>`,
 	} {
-		if digestOf(text) == digestOf(other) {
-			t.Errorf("%s and %s have the same digest", text, other)
+		if before, known := seen[digestOf(other)]; known {
+			t.Errorf("%s and %s have the same digest", before, other)
 		}
+		seen[digestOf(other)] = other
+	}
+}
+
+// TestLooseDigestOfSets: where the order of a list means nothing for the comparison, it means nothing for the digest.
+func TestLooseDigestOfSets(t *testing.T) {
+	shape := shapes[mapping.OpFlagTypes]
+	text := func(bug, inclusions string) string {
+		return fmt.Sprintf(`{"bug":[%s],"attachment":[{"inclusions":[%s]}]}`, bug, inclusions)
+	}
+	if digestIn(shape, text("1,2", `"a","b"`)) != digestIn(shape, text("1,2", `"b","a"`)) {
+		t.Error("components count in their order")
+	}
+	for _, other := range []string{text("2,1", `"a","b"`), text("1,2", `"a","b","b"`), text("1,2", `"a",["b"]`)} {
+		if digestIn(shape, text("1,2", `"a","b"`)) == digestIn(shape, other) {
+			t.Errorf("%s is the same", other)
+		}
+	}
+}
+
+// TestLooseDigestIsBounded: what is deeper than any answer takes no more memory, and is not the same.
+func TestLooseDigestIsBounded(t *testing.T) {
+	d := newLooseDigest(nil)
+	_, _ = d.Write([]byte(strings.Repeat("[", 1<<20)))
+	if len(d.levels) != mostDeep {
+		t.Errorf("%d levels are kept", len(d.levels))
+	}
+	deep := func(inside string) string {
+		return strings.Repeat("[", mostDeep+1) + inside + strings.Repeat("]", mostDeep+1)
+	}
+	if digestOf(deep("1")) == digestOf(deep("2")) || digestOf(deep("1")) != digestOf(deep("1")) {
+		t.Error("what is too deep does not count")
 	}
 }
 
 // TestLooseDigestComesInPieces: where a text is cut means nothing.
 func TestLooseDigestComesInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{`{`, `"a"`, `:`, `"b\\"`, `"\""`, `,`, ` `, `12`, `}`, `[`, `]`, `"` + strings.Repeat("Q", 40) + `"`})).Draw(t, "text"), "")
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{
+			`{`, `"a"`, `:`, `"b\\"`, `"\""`, `"\u00e9\ud83d\ude00\ud83d"`, `,`, ` `, `12`, `}`, `[`, `]`, `"` + strings.Repeat("Q", 40) + `"`, `{"a":1}`, `[1,2]`,
+		})).Draw(t, "text"), "")
 		cuts := rapid.SliceOf(rapid.IntRange(0, 20)).Draw(t, "cuts")
 		if digestOf(text) != digestOf(text, cuts...) {
 			t.Errorf("%s cut at %v has another digest", text, cuts)
+		}
+	})
+}
+
+// spellable is a JSON value of which a test writes several spellings.
+type spellable struct {
+	scalar  string
+	names   []string // of the members of an object, without which it is an array
+	inside  []spellable
+	isArray bool
+}
+
+func drawNode(t *rapid.T, depth int) spellable {
+	kind := rapid.IntRange(0, 3).Draw(t, "kind")
+	if depth == 0 || kind < 2 {
+		return spellable{scalar: rapid.SampledFrom([]string{"1", "2", "true", "null", `"a/b"`, `"é😀"`, `"c\td"`, `""`}).Draw(t, "scalar")}
+	}
+	n := spellable{isArray: kind == 2}
+	for i := range rapid.IntRange(0, 4).Draw(t, "length") {
+		n.inside = append(n.inside, drawNode(t, depth-1))
+		n.names = append(n.names, fmt.Sprint("é/", i))
+	}
+	return n
+}
+
+// write writes a value: its members in any order, its characters in any spelling.
+func (n spellable) write(out *strings.Builder, random *rand.Rand) {
+	if n.scalar != "" {
+		out.WriteString(spelt(n.scalar, random))
+		return
+	}
+	order := random.Perm(len(n.inside))
+	brackets := "{}"
+	if n.isArray {
+		brackets = "[]"
+	}
+	out.WriteByte(brackets[0])
+	for i, at := range order {
+		if i > 0 {
+			out.WriteString(",")
+		}
+		if n.isArray {
+			at = i
+		} else {
+			out.WriteString(spelt(`"`+n.names[at]+`"`, random) + " :")
+		}
+		n.inside[at].write(out, random)
+	}
+	out.WriteByte(brackets[1])
+}
+
+func spelt(scalar string, random *rand.Rand) string {
+	if scalar[0] != '"' {
+		return scalar + strings.Repeat(" ", random.Intn(2))
+	}
+	var out strings.Builder
+	for _, r := range strings.ReplaceAll(scalar[1:len(scalar)-1], `\t`, "\t") {
+		switch {
+		case r == '/' && random.Intn(2) == 0:
+			out.WriteString(`\/`)
+		case r < ' ' || random.Intn(2) == 0:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&out, `\u%04x`, unit)
+			}
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return `"` + out.String() + `"`
+}
+
+// plain is one text for all that are the same value.
+func (n spellable) plain() string {
+	if n.scalar != "" {
+		return n.scalar
+	}
+	parts := make([]string, len(n.inside))
+	for i, inner := range n.inside {
+		parts[i] = inner.plain()
+		if !n.isArray {
+			parts[i] = n.names[i] + ":" + parts[i]
+		}
+	}
+	return fmt.Sprint(n.isArray, "(", strings.Join(parts, ","), ")")
+}
+
+// TestLooseDigestIsOfTheValue: two texts have one digest exactly when they are the same value.
+func TestLooseDigestIsOfTheValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value, other := drawNode(t, 4), drawNode(t, 4)
+		random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+		spelling := func(n spellable) string {
+			var out strings.Builder
+			n.write(&out, random)
+			return out.String()
+		}
+		first := spelling(value)
+		if second := spelling(value); digestOf(first) != digestOf(second) {
+			t.Errorf("%s and %s have different digests", first, second)
+		}
+		if second := spelling(other); (digestOf(first) == digestOf(second)) != (value.plain() == other.plain()) {
+			t.Errorf("%s and %s: the digests say otherwise", first, second)
+		}
+		// Two elements or members that change places.
+		if n := len(value.inside); n >= 2 && value.inside[0].plain() != value.inside[n-1].plain() {
+			value.inside[0], value.inside[n-1] = value.inside[n-1], value.inside[0]
+			if second := spelling(value); digestOf(first) == digestOf(second) {
+				t.Errorf("%s and %s have the same digest", first, second)
+			}
 		}
 	})
 }

@@ -20,6 +20,8 @@ type spool struct {
 	disk *budget
 	dir  string
 	most int64
+	// shape is that of the answer, for its digest.
+	shape *shape
 	// end is where an answer is given up on, 0 when it never is.
 	end int64
 
@@ -115,7 +117,7 @@ func (s *spool) overflow(p []byte) error {
 
 // sum hashes what is kept.
 func (s *spool) sum() (*looseDigest, error) {
-	digest := newLooseDigest()
+	digest := newLooseDigest(s.shape)
 	_, err := io.Copy(digest, s.reader())
 	return digest, err
 }
