@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type sides struct {
 	reason               string
 	operation            mapping.Operation
 	againstTheRecordings bool
+	// unmade says that the tracker that is right could not be asked.
+	unmade bool
 }
 
 // play makes one request and compares.
@@ -67,7 +70,7 @@ func (p *player) ask(ctx context.Context, e Exchange, operation mapping.Operatio
 	if operation != "" {
 		e.Request = plainly(e.Request)
 	}
-	if s.reason = p.askRight(ctx, e, &s); s.reason == string(canary.DropOtherFailed) {
+	if s.reason = p.askRight(ctx, e, &s); s.unmade {
 		return s
 	}
 	began := time.Now()
@@ -80,7 +83,9 @@ func (p *player) ask(ctx context.Context, e Exchange, operation mapping.Operatio
 		s.reason = cmp.Or(s.reason, string(canary.DropCandidateFailed))
 		return s
 	}
-	s.have = replyOf(answer)
+	if s.have = replyOf(answer); !s.againstTheRecordings && !isAnswer(e.Request, s.have) {
+		s.have = canary.Reply{Failure: string(mapping.ReasonBadAnswer)}
+	}
 	if s.againstTheRecordings && e.Response != nil && incomparable(*e.Response) {
 		s.want.Body, s.want.Digest, s.have.Body, s.have.Digest = nil, nil, nil, nil
 	}
@@ -94,14 +99,21 @@ func (p *player) askRight(ctx context.Context, e Exchange, s *sides) (reason str
 		answer, err := p.send(ctx, p.options.Against, e.Request)
 		s.wantTook = time.Since(began)
 		if err != nil {
+			s.unmade = true
 			return string(canary.DropOtherFailed)
 		}
-		return s.right(answer)
+		if reason = s.right(answer); reason == "" && !isAnswer(e.Request, s.want) {
+			reason = string(canary.DropOtherFailed)
+		}
+		return reason
 	}
 	if e.Response == nil {
 		return skipNoAnswer
 	}
 	s.recordedAt = dateOf(*e.Response)
+	if e.Response.HTML && e.Response.Status >= http.StatusInternalServerError {
+		return string(canary.DropUnreadable)
+	}
 	return s.right(*e.Response)
 }
 

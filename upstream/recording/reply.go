@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"portico/mapping"
 	"portico/upstream/canary"
@@ -31,6 +32,13 @@ func replyOf(a Response) canary.Reply {
 		reply.Digest = digestOf(a.Body)
 	}
 	return reply
+}
+
+// isAnswer tells an answer of the tracker's from what a server before it says, such as a page that asks for a login or tells
+// of maintenance: all servers say the same of that. Who asks for pages gets some from the tracker.
+func isAnswer(r Request, reply canary.Reply) bool {
+	page := reply.Header["content-type"] == "text/html" && strings.Contains(headerOf(r.Headers, "Accept"), "text/html")
+	return reply.Body != nil || reply.Status == http.StatusNotModified || page && reply.Status < http.StatusInternalServerError
 }
 
 func digestOf(body []byte) *canary.Payload {
