@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"hash"
 	"math/bits"
+
+	"portico/mapping"
 )
 
 // looseDigest is a digest of a JSON text of any length that does not depend on the
@@ -29,6 +31,27 @@ type looseDigest struct {
 	token  hash.Hash
 	escape escapes
 }
+
+// Digest makes the Reply.Digest of an answer of any length that is written to it.
+type Digest struct {
+	loose *looseDigest
+	size  int64
+}
+
+// NewDigest begins one of an answer to an operation, which says what the order of
+// lists means.
+func NewDigest(operation mapping.Operation) *Digest {
+	return &Digest{loose: newLooseDigest(shapes[operation])}
+}
+
+// Write implements io.Writer and never fails.
+func (d *Digest) Write(p []byte) (int, error) {
+	d.size += int64(len(p))
+	return d.loose.Write(p)
+}
+
+// Payload is what is compared of all that was written.
+func (d *Digest) Payload() Payload { return Payload{Size: d.size, SHA256: d.loose.text()} }
 
 // mostDeep is how many levels are told apart. Trackers refuse what is deeper.
 const mostDeep = 512

@@ -12,15 +12,11 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+
+	"portico/mapping"
 )
 
-// mostDecoded bounds what a compressed answer may grow to.
-const mostDecoded = 64 << 20
-
-var (
-	errUnknownCoding = errors.New("the answer has a content encoding that nobody asked for and that cannot be undone")
-	errTooLong       = errors.New("the answer is longer than what is compared")
-)
+var errUnknownCoding = errors.New("the answer has a content encoding that nobody asked for and that cannot be undone")
 
 // plainly asks for an answer that is not compressed: compressed JSON cannot be compared member by member, and its bytes are
 // others each time, since trackers order members at random.
@@ -35,8 +31,9 @@ func plainly(r Request) Request {
 	return r
 }
 
-// decoded undoes the content encoding of an answer: some servers compress what nobody asked them to.
-func decoded(a Response) (Response, error) {
+// decoded undoes the content encoding of an answer: some servers compress what nobody asked them to. At most so many bytes of
+// what comes out are kept.
+func decoded(a Response, operation mapping.Operation, most int64) (Response, error) {
 	coding := strings.ToLower(strings.TrimSpace(a.Headers["content-encoding"]))
 	if coding == "" || coding == "identity" || len(a.Body) == 0 && a.Size == 0 {
 		return a, nil
@@ -48,14 +45,10 @@ func decoded(a Response) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	body, err := io.ReadAll(io.LimitReader(from, mostDecoded+1))
-	switch {
-	case err != nil:
+	if err := a.keep(from, operation, most); err != nil {
 		return Response{}, fmt.Errorf("undo the content encoding: %w", err)
-	case len(body) > mostDecoded:
-		return Response{}, errTooLong
 	}
-	a.Body, a.Headers = body, maps.Clone(a.Headers)
+	a.Headers = maps.Clone(a.Headers)
 	delete(a.Headers, "content-encoding")
 	return a, nil
 }

@@ -97,23 +97,12 @@ func TestPlayCompressed(t *testing.T) {
 	}
 }
 
-// TestPlayCompressedByOne: what only the candidate compresses in a way that nobody knows counts against it, and so does what
-// grows without end.
+// TestPlayCompressedByOne: what only the candidate compresses in a way that nobody knows counts against it.
 func TestPlayCompressedByOne(t *testing.T) {
 	right := compressing(t, "review", "identity", true, asItIs)
-	bomb := func(w io.Writer) io.WriteCloser {
-		to := gzip.NewWriter(w)
-		zeros := make([]byte, 1<<20)
-		for range 65 {
-			_, _ = to.Write(zeros)
-		}
-		return to
-	}
-	for coding, as := range map[string]func(io.Writer) io.WriteCloser{"br": asItIs, "gzip": bomb} {
-		r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: compressing(t, "review", coding, true, as), Against: right}).Report
-		if r.Overall.Compared != 0 || r.Overall.Prevented != 1 {
-			t.Errorf("%s: %+v, dropped %v", coding, r.Overall, r.Dropped)
-		}
+	r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: compressing(t, "review", "br", true, asItIs), Against: right}).Report
+	if r.Overall.Compared != 0 || r.Overall.Prevented != 1 {
+		t.Errorf("%+v, dropped %v", r.Overall, r.Dropped)
 	}
 }
 

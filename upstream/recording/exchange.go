@@ -1,5 +1,7 @@
 package recording
 
+import "portico/upstream/canary"
+
 // Exchange is one recorded request with its answer.
 type Exchange struct {
 	// Name tells the exchange from the others of its file.
@@ -42,6 +44,8 @@ type Response struct {
 	// where it is not known.
 	Size   int64
 	SHA256 string
+	// long is what is compared of an answer that was got just now and is too long to be kept.
+	long *canary.Payload
 }
 
 // record is one line of a file.

@@ -38,6 +38,8 @@ type PlayOptions struct {
 	Latency canary.LatencyTarget
 	// Timeout is for each request; default 30 s.
 	Timeout time.Duration
+	// MaxBody is how many bytes of an answer are compared member by member, and longer ones by digest; default 64 MiB.
+	MaxBody int64
 	// ConfirmAfter is how long after a difference both are asked again; default 500 ms.
 	ConfirmAfter time.Duration
 	// Progress is told after each exchange how many are done.
@@ -70,6 +72,7 @@ const (
 // end. The result counts as far as it goes, also beside an error: of next, of ctx, or of a tracker that does not answer at all.
 func Play(ctx context.Context, next func() (Exchange, error), o PlayOptions) (Result, error) {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxBody = cmp.Or(o.MaxBody, defaultBody)
 	o.ConfirmAfter = cmp.Or(o.ConfirmAfter, 500*time.Millisecond)
 	if o.Progress == nil {
 		o.Progress = func(int) {}
@@ -123,7 +126,7 @@ func (p *player) reach(ctx context.Context) error {
 func (p *player) send(ctx context.Context, base string, r Request) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	return Send(ctx, base, r)
+	return send(ctx, base, r, p.options.MaxBody)
 }
 
 func (p *player) all(ctx context.Context, next func() (Exchange, error)) error {

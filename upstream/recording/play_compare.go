@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -75,56 +76,59 @@ func (p *player) ask(ctx context.Context, e Exchange, operation mapping.Operatio
 	}
 	began := time.Now()
 	answer, err := p.send(ctx, p.options.Tracker, e.Request)
-	if s.haveTook = time.Since(began); err != nil {
+	s.haveTook = time.Since(began)
+	if err == nil {
+		if answer, err = decoded(answer, operation, p.options.MaxBody); err != nil && !errors.Is(err, errEndless) {
+			s.reason = cmp.Or(s.reason, string(canary.DropCandidateFailed))
+			return s
+		}
+	}
+	s.have = replyOf(answer)
+	switch {
+	case errors.Is(err, errEndless):
+		s.have = canary.Reply{Failure: "endless"}
+	case err != nil:
 		s.have = canary.Reply{Failure: string(mapping.ReasonUnreachable)}
-		return s
-	}
-	if answer, err = decoded(answer); err != nil {
-		s.reason = cmp.Or(s.reason, string(canary.DropCandidateFailed))
-		return s
-	}
-	if s.have = replyOf(answer); !s.againstTheRecordings && !isAnswer(e.Request, s.have) {
+	case !s.againstTheRecordings && !isAnswer(e.Request, answer, s.have):
 		s.have = canary.Reply{Failure: string(mapping.ReasonBadAnswer)}
-	}
-	if s.againstTheRecordings && e.Response != nil && incomparable(*e.Response) {
+	case s.againstTheRecordings && e.Response != nil && incomparable(*e.Response):
 		s.want.Body, s.want.Digest, s.have.Body, s.have.Digest = nil, nil, nil, nil
 	}
 	return s
 }
 
-// askRight gets the answer that is right, or says why there is none.
+// askRight gets the answer that is right, or says why there is none. Where it cannot be read the request is made of the other
+// tracker all the same: it may change something, and what follows is compared.
 func (p *player) askRight(ctx context.Context, e Exchange, s *sides) (reason string) {
 	if !s.againstTheRecordings {
-		began := time.Now()
-		answer, err := p.send(ctx, p.options.Against, e.Request)
-		s.wantTook = time.Since(began)
-		if err != nil {
-			s.unmade = true
-			return string(canary.DropOtherFailed)
-		}
-		if reason = s.right(answer); reason == "" && !isAnswer(e.Request, s.want) {
-			reason = string(canary.DropOtherFailed)
-		}
-		return reason
+		return p.askOther(ctx, e, s)
 	}
 	if e.Response == nil {
 		return skipNoAnswer
 	}
 	s.recordedAt = dateOf(*e.Response)
-	if e.Response.HTML && e.Response.Status >= http.StatusInternalServerError {
-		return string(canary.DropUnreadable)
-	}
-	return s.right(*e.Response)
-}
-
-// right takes the answer that is right. Where it cannot be read the request is made of the other tracker all the same: it may
-// change something, and what follows is compared.
-func (s *sides) right(answer Response) (reason string) {
-	answer, err := decoded(answer)
-	if err != nil {
+	answer, err := decoded(*e.Response, s.operation, p.options.MaxBody)
+	if err != nil || answer.HTML && answer.Status >= http.StatusInternalServerError {
 		return string(canary.DropUnreadable)
 	}
 	s.want = replyOf(answer)
+	return ""
+}
+
+// askOther asks the tracker that is right.
+func (p *player) askOther(ctx context.Context, e Exchange, s *sides) (reason string) {
+	began := time.Now()
+	answer, err := p.send(ctx, p.options.Against, e.Request)
+	s.wantTook = time.Since(began)
+	if s.unmade = err != nil && !errors.Is(err, errEndless); err != nil {
+		return string(canary.DropOtherFailed)
+	}
+	if answer, err = decoded(answer, s.operation, p.options.MaxBody); err != nil {
+		return string(canary.DropUnreadable)
+	}
+	if s.want = replyOf(answer); !isAnswer(e.Request, answer, s.want) {
+		return string(canary.DropOtherFailed)
+	}
 	return ""
 }
 

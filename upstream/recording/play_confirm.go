@@ -47,7 +47,7 @@ func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []c
 	for n := 1; n < mostAsked && len(confirmed) > 0 && !first.againstTheRecordings; n++ {
 		again, err := p.send(ctx, p.options.Against, plainly(e.Request))
 		if err == nil {
-			again, err = decoded(again)
+			again, err = decoded(again, first.operation, p.options.MaxBody)
 		}
 		if err != nil {
 			break

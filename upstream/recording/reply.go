@@ -22,6 +22,8 @@ func replyOf(a Response) canary.Reply {
 	}
 	switch body := unframed(a.Body); {
 	case a.HTML || kind == "text/html" || len(a.Body) == 0 && a.Size == 0:
+	case a.long != nil:
+		reply.Digest = a.long
 	case a.Size > 0 && isText(kind): // it was too long, or could not be read
 	case a.Size > 0:
 		reply.Digest = &canary.Payload{Size: a.Size, SHA256: a.SHA256}
@@ -36,7 +38,10 @@ func replyOf(a Response) canary.Reply {
 
 // isAnswer tells an answer of the tracker's from what a server before it says, such as a page that asks for a login or tells
 // of maintenance: all servers say the same of that. Who asks for pages gets some from the tracker.
-func isAnswer(r Request, reply canary.Reply) bool {
+func isAnswer(r Request, a Response, reply canary.Reply) bool {
+	if a.long != nil {
+		return isText(reply.Header["content-type"])
+	}
 	page := reply.Header["content-type"] == "text/html" && strings.Contains(headerOf(r.Headers, "Accept"), "text/html")
 	return reply.Body != nil || reply.Status == http.StatusNotModified || page && reply.Status < http.StatusInternalServerError
 }

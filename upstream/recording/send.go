@@ -1,15 +1,12 @@
 package recording
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"maps"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,7 +14,13 @@ import (
 
 // Send makes a request over a connection of its own, with method, path, header names and body exactly as recorded: net/http
 // would correct lower-case methods, stray percent signs and the like. A path of the base URL goes before the recorded one.
+// Of a body of more than 64 MiB only the size is given.
 func Send(ctx context.Context, baseURL string, r Request) (Response, error) {
+	return send(ctx, baseURL, r, defaultBody)
+}
+
+// send is Send that keeps bodies up to most bytes.
+func send(ctx context.Context, baseURL string, r Request, most int64) (Response, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
 		return Response{}, fmt.Errorf("sending %s: %w", r.Path, err)
@@ -35,7 +38,7 @@ func Send(ctx context.Context, baseURL string, r Request) (Response, error) {
 		_, err := conn.Write(r.bytes(base))
 		written <- err
 	}()
-	answer, err := receive(conn, r.Method)
+	answer, err := receive(conn, r, most)
 	conn.Close()
 	if sendErr := <-written; err != nil && sendErr != nil {
 		err = fmt.Errorf("%w (and writing: %w)", err, sendErr)
@@ -73,35 +76,4 @@ func (r Request) bytes(base *url.URL) []byte {
 	b.WriteString("Connection: close\r\n\r\n")
 	b.Write(r.Body)
 	return b.Bytes()
-}
-
-// receive reads one answer, after any informational ones.
-func receive(conn net.Conn, method string) (Response, error) {
-	in := bufio.NewReader(conn)
-	for {
-		a, err := http.ReadResponse(in, &http.Request{Method: method})
-		if err != nil {
-			return Response{}, err
-		}
-		if a.StatusCode < http.StatusOK {
-			continue
-		}
-		body, err := io.ReadAll(a.Body)
-		a.Body.Close()
-		if err != nil {
-			return Response{}, err
-		}
-		return response(a, body), nil
-	}
-}
-
-func response(a *http.Response, body []byte) Response {
-	out := Response{Status: a.StatusCode, Headers: map[string]string{}, Body: body}
-	for name, values := range a.Header {
-		out.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
-	}
-	if len(a.TransferEncoding) > 0 {
-		out.Headers["transfer-encoding"] = strings.Join(a.TransferEncoding, ", ")
-	}
-	return out
 }
