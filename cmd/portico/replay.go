@@ -95,7 +95,7 @@ func (r *replayRun) check(files []string) error {
 		return usageError{"needs --tracker URL"}
 	case !slices.Contains([]string{"text", "json", "junit"}, r.format):
 		return usageError{fmt.Sprintf("%q is none of the formats text, json and junit", r.format)}
-	case r.target <= 0 || r.target > 100:
+	case !(r.target > 0 && r.target <= 100): // which NaN is not
 		return usageError{"--target is a percentage, above 0 and up to 100"}
 	}
 	for _, base := range []string{r.options.Tracker, r.options.Against} {

@@ -38,6 +38,8 @@ func TestReplayCommandLine(t *testing.T) {
 		{[]string{file, "--tracker", "http://me:pass@tracker.example"}, exitUsage, "without a password"},
 		{[]string{file, "--tracker", server.URL, "--format", "xml"}, exitUsage, "none of the formats"},
 		{[]string{file, "--tracker", server.URL, "--target", "0"}, exitUsage, "percentage"},
+		{[]string{file, "--tracker", server.URL, "--target", "NaN"}, exitUsage, "percentage"},
+		{[]string{file, "--tracker", server.URL, "--target", "100.1"}, exitUsage, "percentage"},
 		{[]string{file, "--tracker", server.URL, "--key", "caller-1"}, exitUsage, "NAME=VARIABLE"},
 		{[]string{file, "--tracker", server.URL, "--key", "caller-1=NONE"}, exitNotPlayed, "NONE"},
 		{[]string{file, "--tracker", server.URL, "--keys", keys}, exitNotPlayed, "no JSON object"},

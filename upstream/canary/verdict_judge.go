@@ -18,7 +18,7 @@ type JudgeInput struct {
 	Campaign state.Campaign
 	// Pair is the tracker that answers clients, and the one that may take its place.
 	Pair upstream.Sides
-	// Target is the share of mismatches that is allowed, from 0 to 1; 0 means 0.001.
+	// Target is the share of mismatches that is allowed, from 0 to 1; what is none means 0.001.
 	Target float64
 	// Tallies, Findings and Uses are those of the campaign, as the store has them, and
 	// Since is when the comparisons of an operation began to count anew.
@@ -36,7 +36,7 @@ type JudgeInput struct {
 // being compared, for every operation that clients use and for all together. Otherwise
 // it is INCONCLUSIVE, and no comparison at all is that too.
 func Judge(input JudgeInput) Report {
-	if input.Target <= 0 {
+	if !(input.Target > 0 && input.Target <= 1) { // which NaN is not
 		input.Target = defaultTarget
 	}
 	report := Report{

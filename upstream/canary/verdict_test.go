@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,17 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 				t.Errorf("%s for the reasons %q", report.Verdict, report.Overall.Reasons)
 			}
 		})
+	}
+}
+
+// TestTargetThatIsNone: no number at all, or more than everything, allows no more than usual.
+func TestTargetThatIsNone(t *testing.T) {
+	for _, target := range []float64{math.NaN(), math.Inf(1), -1, 1.5} {
+		input := judgeInput([]state.Tally{differing(3000, 100)}, openFinding(100))
+		input.Target = target
+		if report := Judge(input); report.Verdict != Fail || report.Target != defaultTarget {
+			t.Errorf("%v: %s, %v are allowed", target, report.Verdict, report.Target)
+		}
 	}
 }
 
