@@ -142,7 +142,7 @@ func (r *replayRun) readKeys(env environment) error {
 		if err != nil {
 			return fmt.Errorf("read the keys: %w", err)
 		}
-		if err := json.Unmarshal(text, &r.options.Values); err != nil {
+		if err := json.Unmarshal(text, &r.options.Values); err != nil || r.options.Values == nil { // null leaves none
 			return errors.New("read the keys: the file is no JSON object of names and texts") // the error might quote a key
 		}
 	}

@@ -25,6 +25,7 @@ func TestReplayCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	none := writeFile(t, "null.json", "null")
 	server := httptest.NewServer(tracker.New(tracker.Options{}))
 	defer server.Close()
 	for _, c := range []struct {
@@ -43,11 +44,12 @@ func TestReplayCommandLine(t *testing.T) {
 		{[]string{file, "--tracker", server.URL, "--key", "caller-1"}, exitUsage, "NAME=VARIABLE"},
 		{[]string{file, "--tracker", server.URL, "--key", "caller-1=NONE"}, exitNotPlayed, "NONE"},
 		{[]string{file, "--tracker", server.URL, "--keys", keys}, exitNotPlayed, "no JSON object"},
+		{[]string{file, "--tracker", server.URL, "--keys", none, "--key", "caller-1=KEY"}, exitNotPlayed, "no JSON object"},
 		{[]string{broken, "--tracker", server.URL}, exitNotPlayed, "line 1"},
 		{[]string{file, "--tracker", server.URL}, 2, "its answer is not recorded"},
 		{[]string{file, "--tracker", server.URL, "--against", server.URL}, 2, "nothing is known for caller-1"},
 	} {
-		code, stdout, stderr := portico(t, nil, append([]string{"replay"}, c.args...)...)
+		code, stdout, stderr := portico(t, []string{"KEY=key"}, append([]string{"replay"}, c.args...)...)
 		if said := stdout + stderr; code != c.code || !strings.Contains(said, c.says) || strings.Contains(said, "secret-in") || strings.Contains(said, "me:pass") {
 			t.Errorf("replay %q: %d, want %d with %q in\n%s", c.args, code, c.code, c.says, said)
 		}
