@@ -58,12 +58,17 @@ func (b *builder) cacheOptions(name string, t *trackerRooms) (cache.Options, err
 // cachedAddress says which tracker answers are of, in one form for all replicas that
 // are given the same address. Credentials in it say nothing about that.
 func cachedAddress(settings TrackerConfig, base *url.URL) string {
+	return placeOf(base) + " " + settings.Dialect
+}
+
+// placeOf is the same for all ways to write the address of one tracker.
+func placeOf(base *url.URL) string {
 	port := base.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[base.Scheme]
 	}
 	at := net.JoinHostPort(strings.ToLower(base.Hostname()), port)
-	return base.Scheme + "://" + at + strings.TrimRight(base.Path, "/") + " " + settings.Dialect
+	return base.Scheme + "://" + at + strings.TrimRight(base.Path, "/")
 }
 
 // redisOptions turns the configuration of Redis into the cache's.

@@ -115,7 +115,9 @@ func (d *demo) run(ctx context.Context) (code int, err error) {
 
 // serve runs Portico, and drives it if that is asked for.
 func (d *demo) serve(ctx context.Context, behind *demoTrackers) (int, error) {
-	ctx, stop := context.WithCancel(ctx)
+	asked, forget := untilSignal(ctx) // here, too, or requests went on to be made after it
+	defer forget()
+	ctx, stop := context.WithCancel(asked)
 	defer stop()
 	verdict := make(chan demoOutcome, 1)
 	host := facade{env: d.env, cfg: d.cfg}
@@ -136,8 +138,14 @@ func (d *demo) serve(ctx context.Context, behind *demoTrackers) (int, error) {
 		return exitOK, err
 	}
 	outcome := <-verdict
+	if asked.Err() != nil && !d.stay {
+		return exitFailed, errDemoEnded
+	}
 	return outcome.verdict.ExitCode(), outcome.err
 }
+
+// errDemoEnded says that there is no verdict, since somebody did not wait for it.
+var errDemoEnded = errors.New("it was told to end before all was compared")
 
 // demoOutcome is what came of --drive.
 type demoOutcome struct {

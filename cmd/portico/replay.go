@@ -98,10 +98,19 @@ func (r *replayRun) check(files []string) error {
 	case !(r.target > 0 && r.target <= 100): // which NaN is not
 		return usageError{"--target is a percentage, above 0 and up to 100"}
 	}
+	places := map[string]bool{}
 	for _, base := range []string{r.options.Tracker, r.options.Against} {
-		if at, err := url.Parse(base); base != "" && (err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil) {
+		if base == "" {
+			continue
+		}
+		at, err := url.Parse(base)
+		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
 			return usageError{"the URL of a tracker must begin with http:// or https:// and a host, without a password"}
 		}
+		if places[placeOf(at)] {
+			return usageError{"--tracker and --against are one tracker, which is always the same as itself"}
+		}
+		places[placeOf(at)] = true
 	}
 	r.options.Target = r.target / 100
 	return nil

@@ -26,8 +26,10 @@ func TestReplayCommandLine(t *testing.T) {
 		}
 	}
 	none := writeFile(t, "null.json", "null")
-	server := httptest.NewServer(tracker.New(tracker.Options{}))
+	server, other := httptest.NewServer(tracker.New(tracker.Options{})), httptest.NewServer(tracker.New(tracker.Options{}))
 	defer server.Close()
+	defer other.Close()
+	half := writeFile(t, "half.jsonl", `{"name":"v","request":{"method":"GET","path":"/rest/bug/1/attachment","headers":{}},"response":null}`+"\n{\n")
 	for _, c := range []struct {
 		args []string
 		code int
@@ -47,7 +49,9 @@ func TestReplayCommandLine(t *testing.T) {
 		{[]string{file, "--tracker", server.URL, "--keys", none, "--key", "caller-1=KEY"}, exitNotPlayed, "no JSON object"},
 		{[]string{broken, "--tracker", server.URL}, exitNotPlayed, "line 1"},
 		{[]string{file, "--tracker", server.URL}, 2, "its answer is not recorded"},
-		{[]string{file, "--tracker", server.URL, "--against", server.URL}, 2, "nothing is known for caller-1"},
+		{[]string{file, "--tracker", server.URL, "--against", "HTTP" + strings.TrimPrefix(server.URL, "http") + "/"}, exitUsage, "one tracker"},
+		{[]string{half, "--tracker", server.URL, "--against", other.URL, "--format", "junit"}, exitNotPlayed, "not played to its end"},
+		{[]string{file, "--tracker", server.URL, "--against", other.URL}, 2, "nothing is known for caller-1"},
 	} {
 		code, stdout, stderr := portico(t, []string{"KEY=key"}, append([]string{"replay"}, c.args...)...)
 		if said := stdout + stderr; code != c.code || !strings.Contains(said, c.says) || strings.Contains(said, "secret-in") || strings.Contains(said, "me:pass") {

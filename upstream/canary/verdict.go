@@ -140,3 +140,11 @@ type Report struct {
 	Dropped    map[string]int64   `json:"dropped,omitempty"`
 	Timeline   []TimePoint        `json:"timeline,omitempty"`
 }
+
+// Unfinished says that not all was compared that should have been: what there is may fail a candidate, and does not pass it.
+func (r *Report) Unfinished(reason string) {
+	if r.Verdict == Pass {
+		r.Verdict, r.Overall.Verdict = Inconclusive, Inconclusive
+	}
+	r.Overall.Reasons = append(r.Overall.Reasons, reason)
+}

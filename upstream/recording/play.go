@@ -85,7 +85,11 @@ func Play(ctx context.Context, next func() (Exchange, error), o PlayOptions) (Re
 	if err == nil {
 		err = p.all(ctx, next)
 	}
-	return p.result(), err
+	result := p.result()
+	if err != nil {
+		result.Report.Unfinished("the recording was not played to its end")
+	}
+	return result, err
 }
 
 // player plays one file.

@@ -54,6 +54,11 @@ func (p *player) play(ctx context.Context, e Exchange, operation mapping.Operati
 	if isRead(e.Request.Method) && !p.believed(operation, found) {
 		confirmed, noisy = p.confirm(ctx, e, first, found)
 	}
+	if ctx.Err() != nil { // what was asked last has no answer that says anything
+		tally.Compared--
+		tally.Dropped[string(canary.DropClosed)]++
+		return
+	}
 	switch {
 	case len(confirmed) > 0:
 		tally.Confirmed++

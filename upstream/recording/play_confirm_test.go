@@ -1,13 +1,19 @@
 package recording_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"portico/upstream/canary"
 	"portico/upstream/recording"
 )
 
@@ -100,5 +106,35 @@ func TestPlayTimesOfTheRecording(t *testing.T) {
 		if r := play(t, list, recording.PlayOptions{Tracker: judged}).Report; len(r.Findings) > 0 != found {
 			t.Errorf("%s: found\n%s", recorded, describe(r))
 		}
+	}
+}
+
+// TestPlayThatIsBrokenOffPassesNothing, and what was being asked when it ended says nothing.
+func TestPlayThatIsBrokenOffPassesNothing(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	right, _ := scripted(t, always(`"name":"a"`))
+	judged, _ := scripted(t, func(n int64) string {
+		if n == 3 {
+			time.AfterFunc(50*time.Millisecond, end) // while it waits to ask again
+			return `"name":"b"`
+		}
+		return `"name":"a"`
+	})
+	list := slices.Values(flagTypeReads(9))
+	next, stop := iter.Pull(list)
+	defer stop()
+	result, err := recording.Play(ctx, func() (recording.Exchange, error) {
+		e, more := next()
+		if !more {
+			return e, io.EOF
+		}
+		return e, nil
+	}, recording.PlayOptions{Tracker: judged, Against: right, Target: 1})
+	all := result.Report.Overall
+	if err == nil || result.Report.Verdict != canary.Inconclusive || all.Verdict != canary.Inconclusive || len(all.Reasons) == 0 {
+		t.Errorf("%v: %s, %q", err, result.Report.Verdict, all.Reasons)
+	}
+	if all.Compared != 2 || all.Transient != 0 {
+		t.Errorf("%d compared, %d in passing", all.Compared, all.Transient)
 	}
 }
