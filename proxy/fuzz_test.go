@@ -94,8 +94,11 @@ func bare(t *testing.T, operation mapping.Operation, r *http.Request) *exchange 
 	}
 	options := Options{}
 	options.Limits.Limits = options.Limits.Limits.WithDefaults()
-	server := &Server{options: options}
-	return &exchange{server: server, operation: operation, r: r, w: newRecorder(httptest.NewRecorder(), 0), record: &Record{}}
+	server := &Server{options: options, memory: &memory{}}
+	server.memory.left.Store(1 << 30)
+	return &exchange{
+		server: server, operation: operation, r: r, w: newRecorder(httptest.NewRecorder(), 0), record: &Record{}, share: share{of: server.memory},
+	}
 }
 
 // refusal gives the error that a client would see of an error of reading, which must blame the client.
@@ -117,6 +120,7 @@ func FuzzForm(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	f.Add(bytes.Repeat([]byte("k"), freeShare+1))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, ok := parseQuery(string(text))
 		x := bare(t, mapping.OpUpdateFlagTypes, nil)
