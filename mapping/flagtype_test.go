@@ -189,12 +189,15 @@ func TestParseBool(t *testing.T) {
 	for text, want := range map[string]bool{
 		`true`: true, `false`: false, `1`: true, `0`: false, `0.0`: false, `2`: true, `"1"`: true, `"0"`: false,
 		`"true"`: true, `"FALSE"`: false, `"on"`: true, `"off"`: false, `"yes"`: true, `"no"`: false, `""`: false, `null`: false,
+		`"2"`: true, `" -1 "`: true, `"1e3"`: true, `"0.00"`: false,
 	} {
 		if got, ok := ParseBool([]byte(text)); !ok || got != want {
 			t.Errorf("ParseBool(%s) = %v, %v; want %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{`[]`, `{}`, `"maybe"`, `[true]`} {
+	for _, text := range []string{
+		`[]`, `{}`, `"maybe"`, `[true]`, `"nan"`, `"inf"`, `"-Infinity"`, `"0x1p-2"`, `"1_0"`, `"1e999"`,
+	} {
 		if _, ok := ParseBool([]byte(text)); ok {
 			t.Errorf("ParseBool(%s) is accepted", text)
 		}

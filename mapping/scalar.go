@@ -84,9 +84,15 @@ func boolText(text string) (is, ok bool) {
 	case "0", "0.0", "false", "f", "no", "n", "off", "":
 		return false, true
 	default:
-		number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		return number != 0, err == nil
+		return decimalText(strings.TrimSpace(text))
 	}
+}
+
+// decimalText leaves out what else ParseFloat takes: NaN and Infinity by their names, hexadecimal digits, and underscores. To
+// nobody who writes them into a boolean are they one.
+func decimalText(text string) (is, ok bool) {
+	number, err := strconv.ParseFloat(text, 64)
+	return number != 0, err == nil && strings.Trim(text, "0123456789.eE+-") == ""
 }
 
 // isDigits tells whether a text is one or more ASCII digits, which is what the
