@@ -108,6 +108,11 @@ func (s Scopes) appendJSON(dst []byte) []byte {
 	return append(dst, ']')
 }
 
+// Sorted gives the same scopes by their products. The members of an object, from which they may come, have no order.
+func (s Scopes) Sorted() Scopes {
+	return slices.SortedStableFunc(slices.Values(s), func(a, b Scope) int { return strings.Compare(a.Product, b.Product) })
+}
+
 // inexpressible finds a product whose components a 5.x tracker cannot be told:
 // it silently drops members whose name has characters other than letters,
 // digits, and . _ - (wire-facts.md section 1, Request bodies).

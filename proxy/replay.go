@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"portico/mapping"
 	"portico/upstream"
 )
@@ -66,7 +68,9 @@ func (c creating) flagType(ctx context.Context, caller upstream.Caller, request 
 	if keyed == nil {
 		return c.next.CreateFlagType(ctx, caller, request)
 	}
-	members, err := request.Members(mapping.Dialect{}) // no tracker's form, only one that tells requests apart
+	said := request
+	said.Inclusions, said.Exclusions = sorted(request.Inclusions), sorted(request.Exclusions)
+	members, err := said.Members(mapping.Dialect{}) // no tracker's form, only one that tells requests apart
 	if err != nil {
 		return mapping.FlagTypeCreated{}, err
 	}
@@ -90,11 +94,22 @@ func (c creating) attachment(ctx context.Context, caller upstream.Caller, reques
 	return mapping.AttachmentsCreated{Document: document}, err
 }
 
-// contentOf tells what a create says, whatever the order of its members. Credentials are no part of it.
+func sorted(scopes *mapping.Scopes) *mapping.Scopes {
+	if scopes == nil {
+		return nil
+	}
+	inOrder := scopes.Sorted()
+	return &inOrder
+}
+
+// contentOf tells what a create says, whatever the order of its members and of theirs: some clients write an object in another
+// order each time. Credentials are no part of it.
 func contentOf(members mapping.Members, data *mapping.Blob) string {
-	slices.SortStableFunc(members, func(a, b mapping.Member) int { return strings.Compare(a.Name, b.Name) })
+	text := jsontext.Value(members.AppendJSON(nil))
+	// It fails on a member that is there twice, which cannot be; then the order it came in has to do.
+	_ = text.Format(jsontext.ReorderRawObjects(true))
 	digest := data.Digest()
-	return string(members.AppendJSON(nil)) + string(digest[:])
+	return string(text) + string(digest[:])
 }
 
 // once carries a create out, or tells what became of it before.

@@ -100,6 +100,38 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
+// Some clients write the members of an object in another order each time, at every depth.
+func TestIdempotencyKeyWhateverTheOrder(t *testing.T) {
+	const plain = `{"Bugzilla_api_key":"k","data":"YQ==","file_name":"f","summary":"s","is_patch":true,`
+	for _, c := range []struct {
+		path, body, again string
+		same              bool
+	}{
+		{"/rest/flag_type", `{"inclusions":{"P":["c"],"Q":["d"]},`, `{"inclusions":{"Q":["d"],"P":["c"]},`, true},
+		{"/rest/flag_type", `{"exclusions":[{"P":["c"],"Q":["d"]}],`, `{"exclusions":[{"Q":["d"],"P":["c"]}],`, true},
+		{"/rest/flag_type", `{"exclusions":{"P":["c"],"Q":["d"]},`, `{"exclusions":{"P":["d"],"Q":["c"]},`, false},
+		{"/rest/flag_type", `{"inclusions":[],`, `{`, false},
+		{"/rest/flag_type", `{"x_more":[{"a":1,"b":{"c":2,"d":"e"}}],`, `{"x_more":[ {"b":{"d":"\u0065","c":2},"a":1} ],`, true},
+		{"/rest/bug/5/attachment", plain + `"x_more":{"a":1,"b":2}}`, plain + `"x_more":{"b":2,"a":1}}`, true},
+		{"/rest/bug/5/attachment", plain + `"x_more":["a","b"]}`, plain + `"x_more":["b","a"]}`, false},
+		{
+			"/rest/bug/5/attachment", plain + `"flags":[{"name":"n","status":"?","x":{"a":1,"b":2}}]}`,
+			plain + `"flags":[{"x":{"b":2,"a":1},"status":"?","name":"n"}]}`, true,
+		},
+	} {
+		tracker := newCounting(nil)
+		base := serve(t, proxy.Options{Tracker: tracker})
+		if c.path == "/rest/flag_type" {
+			c.body, c.again = c.body+createType[1:], c.again+createType[1:]
+		}
+		ask(t, "POST", base+c.path, c.body, "Idempotency-Key", "one").wantStatus(t, 201)
+		again := ask(t, "POST", base+c.path, c.again, "Idempotency-Key", "one")
+		if want := map[bool]int{true: 201, false: 422}[c.same]; again.status != want || tracker.created.Load() != 1 {
+			t.Errorf("%s and %s: %d, %d were created", c.body, c.again, again.status, tracker.created.Load())
+		}
+	}
+}
+
 func TestIdempotencyKeysThatAreNone(t *testing.T) {
 	tracker := newCounting(nil)
 	base := serve(t, proxy.Options{Tracker: tracker})
