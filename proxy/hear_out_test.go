@@ -41,3 +41,25 @@ func TestRefusalOfALargeBodyArrives(t *testing.T) {
 		})
 	}
 }
+
+// So does one that was told to go on and sends everything then, as the clients of some libraries do.
+func TestRefusalAfterContinueArrives(t *testing.T) {
+	const large = 12 << 20
+	base := serve(t, proxy.Options{})
+	client := dial(t, base)
+	_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+	head := fmt.Sprintf("POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", large)
+	if _, err := io.WriteString(client, head); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := client.reader.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, _ = client.reader.ReadString('\n')
+	if _, err := io.WriteString(client, strings.Repeat("x", large)); err != nil {
+		t.Fatal("sending: ", err)
+	}
+	if got := client.answer(t); got.status != http.StatusBadRequest {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}

@@ -128,7 +128,10 @@ type pausedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	pause   time.Duration
-	ended   atomic.Bool
+	// waits says that the client sends nothing before it is told to go on, which it is when somebody begins to read.
+	waits bool
+	begun atomic.Bool
+	ended atomic.Bool
 	// failed says that it broke off, or did not come in time.
 	failed atomic.Bool
 }
@@ -136,6 +139,7 @@ type pausedBody struct {
 // Read implements io.Reader. Between reads no deadline stands: net/http would take it for the client's hanging up.
 func (b *pausedBody) Read(p []byte) (int, error) {
 	b.extend()
+	b.begun.Store(true)
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -166,7 +170,7 @@ func (b *pausedBody) Close() error {
 // hearOut reads on, up to a limit, after an answer that did not need the whole body, as refusals do: many clients look at an
 // answer only when they have sent everything, and would otherwise see a broken connection instead of it.
 func (b *pausedBody) hearOut(limit int64) {
-	if b.ended.Load() || b.failed.Load() || b.control.Flush() != nil {
+	if b.waits && !b.begun.Load() || b.ended.Load() || b.failed.Load() || b.control.Flush() != nil {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, b, limit) // the answer is out: nobody is left to tell

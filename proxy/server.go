@@ -58,9 +58,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		set(recorder.Header(), "Connection", "close")
 	}
 	if r.Body != nil && r.Body != http.NoBody {
-		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending}
+		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending, waits: r.Header.Get("Expect") != ""}
 		defer func() {
-			if r.Header.Get("Expect") == "" && !recorder.broken {
+			if !recorder.broken {
 				body.hearOut(2 * s.options.Limits.Body)
 			}
 			recorder.leave()
