@@ -123,21 +123,44 @@ const (
 func (x *exchange) write(status int, document *mapping.Document) error {
 	header := x.w.Header()
 	set(header, "Content-Type", x.as.contentType)
+	if x.as.page {
+		return x.writePage(status, document)
+	}
 	before, after := "", ""
 	if x.as.callback != "" {
 		before, after = "/**/"+x.as.callback+"(", ")"
 	}
-	if size := document.Len(); size >= 0 && !x.as.page {
+	if size := document.Len(); size >= 0 {
 		set(header, "Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
 	}
 	x.w.WriteHeader(status)
 	if x.r.Method == http.MethodHead {
 		return nil
 	}
-	if x.as.page {
-		return writeAround(x.w, pageHead, escapedDocument{document}, pageFoot)
-	}
 	return writeAround(x.w, before, document, after)
+}
+
+// wholePage is the size up to which the page of a document is made before it is sent, so that it has a length. Without one, who
+// has sent a part of a body only would not see where a refusal ends until the body is given up.
+const wholePage = 64 << 10
+
+func (x *exchange) writePage(status int, document *mapping.Document) error {
+	page := escapedDocument{document}
+	if size := document.Len(); size < 0 || size > wholePage {
+		x.w.WriteHeader(status)
+		return writeAround(x.w, pageHead, page, pageFoot)
+	}
+	var whole bytes.Buffer
+	if err := writeAround(&whole, pageHead, page, pageFoot); err != nil {
+		return err
+	}
+	set(x.w.Header(), "Content-Length", strconv.Itoa(whole.Len()))
+	x.w.WriteHeader(status)
+	if x.r.Method == http.MethodHead {
+		return nil
+	}
+	_, err := x.w.Write(whole.Bytes())
+	return err
 }
 
 // writeAround writes a document between two pieces of text.
