@@ -36,6 +36,7 @@ func (c *Canary) confirm(ctx context.Context, j *job) bool {
 	}
 	left := c.leftOf(j, reference, candidate)
 	before := j.first
+	j.failed = j.second.isBroken() && !before.isBroken()
 	j.first, j.second, j.noisy = reference, candidate, j.noisy || left.noisy > 0
 	if len(left.lasting) == 0 {
 		c.conclude(j, nil, kindReply, left.outcome())

@@ -100,8 +100,8 @@ func TestFailuresAreConfirmed(t *testing.T) {
 			if c.found && (len(got) != 1 || got[0] != "attachment.get failure failure" || sum.Confirmed != 1) {
 				t.Errorf("found %q and %+v, want a failure", got, sum)
 			}
-			if !c.found && (len(got) != 0 || sum.Transient != 1) {
-				t.Errorf("found %q and %+v, want something transient", got, sum)
+			if !c.found && (len(got) != 0 || sum.Transient != 1 || sum.Failed != 1) {
+				t.Errorf("found %q and %+v, want a failure that is transient", got, sum)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ type concluded struct {
 	began     time.Time
 	confirmed []*found
 	otherwise Outcome
+	failed    bool
 	took      took
 }
 
@@ -29,7 +30,7 @@ func (l *ledger) compared(j *job, confirmed []*found, otherwise Outcome) {
 	if len(l.book.fresh) >= mostFresh {
 		l.countFresh(now)
 	}
-	l.book.fresh = append(l.book.fresh, concluded{j.subject, j.began, confirmed, otherwise, j.took})
+	l.book.fresh = append(l.book.fresh, concluded{j.subject, j.began, confirmed, otherwise, j.failed, j.took})
 	if l.book.held += len(confirmed); l.book.held > mostFindings {
 		l.countFresh(now)
 	}
@@ -59,6 +60,9 @@ func (l *ledger) count(c concluded, now time.Time) {
 	}
 	t.Compared++
 	*counterOf(t, outcome)++
+	if c.failed && outcome == OutcomeTransient {
+		t.Failed++
+	}
 	t.AnsweredLatency, t.OtherLatency = c.took.addTo(t.AnsweredLatency, t.OtherLatency)
 }
 

@@ -35,6 +35,8 @@ type job struct {
 	// what differs between them and is not known to be noise.
 	first, second Reply
 	suspects      []Difference
+	// failed says that the candidate had failed to answer when it was first asked.
+	failed bool
 	// noisy says that something else differed that is known to be noise.
 	noisy bool
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -51,6 +52,11 @@ type Reply struct {
 	Payloads []Payload `json:"payloads,omitempty"`
 	// Digest is set instead of Body for an answer beyond the cap.
 	Digest *Payload `json:"digest,omitempty"`
+}
+
+// isBroken tells a tracker that does not work, for the moment at least, from one that answers, be it with a refusal.
+func (r Reply) isBroken() bool {
+	return r.Failure != "" || r.Status >= http.StatusInternalServerError || r.Code == mapping.CodeTrackerFailure
 }
 
 // errorReply is that of an error of the tracker's. Clients get its other members as

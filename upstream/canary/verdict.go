@@ -48,6 +48,8 @@ type OperationVerdict struct {
 	Noisy     int64 `json:"noisy"`
 	Accepted  int64 `json:"accepted"`
 	Dropped   int64 `json:"dropped"`
+	// Failed are those of Transient where the candidate gave no answer at first, or said that it is broken.
+	Failed int64 `json:"failed"`
 	// Prevented are those of Dropped that are the candidate's fault: it could not be
 	// reached, or had to be left alone.
 	Prevented int64 `json:"prevented"`
@@ -61,7 +63,7 @@ type OperationVerdict struct {
 	Rate       float64 `json:"rate"`
 	UpperBound float64 `json:"upper_bound"`
 	// Needed is how many more comparisons without a mismatch take UpperBound, and the
-	// share of Prevented, to the target.
+	// shares of Prevented and Failed, to the target.
 	Needed int64 `json:"needed"`
 	// Ratio is how many times as long the other tracker took, at the median; 0 when unknown.
 	Answered Quantiles `json:"answered"`

@@ -13,6 +13,7 @@ import (
 // evidence is what is known of one operation, or of several.
 type evidence struct {
 	compared, transient, noisy, accepted int64
+	failed                               int64
 	dropped                              map[string]int64
 	answered, other                      []int64
 	// confirmed are the comparisons that had an open finding, unlisted those of them
@@ -51,6 +52,7 @@ func gather(input JudgeInput, operation mapping.Operation) evidence {
 func (e *evidence) tally(tally state.Tally, swapped bool) {
 	e.compared += tally.Compared
 	e.transient += tally.Transient
+	e.failed += tally.Failed
 	e.noisy += tally.Noisy
 	e.drop(tally.Dropped)
 	answered, other := tally.AnsweredLatency, tally.OtherLatency
@@ -102,6 +104,7 @@ func (e *evidence) finding(finding state.Finding) {
 func (e *evidence) add(more evidence) {
 	e.compared += more.compared
 	e.transient += more.transient
+	e.failed += more.failed
 	e.noisy += more.noisy
 	e.accepted += more.accepted
 	e.drop(more.dropped)
@@ -139,7 +142,7 @@ func (e *evidence) any() bool {
 
 func (e *evidence) verdict(operation mapping.Operation, target float64) OperationVerdict {
 	v := OperationVerdict{
-		Operation: operation, Compared: e.compared, Confirmed: e.confirmed, Transient: e.transient, Noisy: e.noisy,
+		Operation: operation, Compared: e.compared, Confirmed: e.confirmed, Transient: e.transient, Failed: e.failed, Noisy: e.noisy,
 		Accepted: e.accepted, Dropped: e.lost(), Prevented: e.prevented(), Unlisted: e.unlisted, Since: e.since,
 		UpperBound: upperBound(e.confirmed, e.compared), Answered: QuantilesOf(e.answered), Other: QuantilesOf(e.other),
 	}
@@ -149,7 +152,7 @@ func (e *evidence) verdict(operation mapping.Operation, target float64) Operatio
 	}
 	v.Verdict, v.Reasons = e.decide(v, target)
 	if v.Verdict == Inconclusive {
-		v.Needed = max(needed(e.confirmed, e.compared, target), v.neededToOutweigh(target))
+		v.Needed = max(needed(e.confirmed, e.compared, target), v.neededToOutweigh(target), v.neededToExcuse(target))
 	}
 	return v
 }
@@ -167,6 +170,20 @@ func (v OperationVerdict) neededToOutweigh(target float64) int64 {
 	}
 	all := math.Ceil(float64(v.Prevented) / target)
 	return int64(min(all, math.MaxInt64/4)) - v.Prevented - v.Compared
+}
+
+// TooOftenFailed tells whether the candidate failed to answer in a larger share of the comparisons than may differ, and was
+// fine when it was asked again. A client is not.
+func (v OperationVerdict) TooOftenFailed(target float64) bool {
+	return float64(v.Failed) > target*float64(v.Compared)
+}
+
+// neededToExcuse is how many more comparisons make Failed rare enough.
+func (v OperationVerdict) neededToExcuse(target float64) int64 {
+	if target <= 0 || !v.TooOftenFailed(target) {
+		return 0
+	}
+	return int64(min(math.Ceil(float64(v.Failed)/target), math.MaxInt64/4)) - v.Compared
 }
 
 // decide gives the verdict and why it is not PASS.
@@ -198,6 +215,10 @@ func (e *evidence) decide(v OperationVerdict, target float64) (Verdict, []string
 		all := v.Compared + v.Prevented
 		reasons = append(reasons, fmt.Sprintf("the candidate kept %s of %s from being compared (%s), %s are allowed",
 			count(v.Prevented), plural2(all, "call"), percent(float64(v.Prevented)/float64(all)), percent(target)))
+	}
+	if v.TooOftenFailed(target) {
+		reasons = append(reasons, fmt.Sprintf("the candidate failed in %s of %s before it was asked again (%s), %s are allowed",
+			count(v.Failed), plural2(v.Compared, "comparison"), percent(float64(v.Failed)/float64(v.Compared)), percent(target)))
 	}
 	if e.open > 0 {
 		reasons = append(reasons, fmt.Sprintf("somebody has to judge %d open %s", e.open, plural(e.open, "finding")))

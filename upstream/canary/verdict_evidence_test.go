@@ -139,3 +139,20 @@ func TestSickCandidateDoesNotPass(t *testing.T) {
 		t.Errorf("the reasons are %q", got)
 	}
 }
+
+// TestFailingNowAndThenDoesNotPass: whoever asks again is answered, but clients do not ask again.
+func TestFailingNowAndThenDoesNotPass(t *testing.T) {
+	for failed, want := range map[int64]Verdict{0: Pass, 5: Pass, 6: Inconclusive} {
+		tally := tallied(5000)
+		tally.Transient, tally.Failed = failed+20, failed
+		report := Judge(judgeInput([]state.Tally{tally}))
+		v := report.Operations[0]
+		if report.Verdict != want || v.Failed != failed || (want == Pass) != (v.Needed == 0) || v.TooOftenFailed(report.Target) != (want != Pass) {
+			t.Errorf("%s with %d failures: %+v", report.Verdict, failed, v)
+		}
+		if reason := "the candidate failed in 6 of 5,000 comparisons before it was asked again (0.12 %), 0.1 % are allowed"; want != Pass &&
+			(v.Needed != 1000 || len(v.Reasons) != 1 || v.Reasons[0] != reason) {
+			t.Errorf("%d needed, %q", v.Needed, v.Reasons)
+		}
+	}
+}

@@ -179,6 +179,7 @@ func (w *world) sum(operation mapping.Operation) state.Tally {
 		}
 		all.Compared, all.Same, all.Noisy = all.Compared+t.Compared, all.Same+t.Same, all.Noisy+t.Noisy
 		all.Transient, all.Confirmed, all.Accepted = all.Transient+t.Transient, all.Confirmed+t.Confirmed, all.Accepted+t.Accepted
+		all.Failed += t.Failed
 		for reason, n := range t.Dropped {
 			all.Dropped[reason] += n
 		}

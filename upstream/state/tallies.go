@@ -37,6 +37,7 @@ func (t Tally) add(more Tally) Tally {
 	t.Transient += more.Transient
 	t.Confirmed += more.Confirmed
 	t.Accepted += more.Accepted
+	t.Failed += more.Failed
 	t.Mismatches = addMismatches(t.Mismatches, more.Mismatches)
 	t.Dropped = addCounts(t.Dropped, more.Dropped)
 	t.AnsweredLatency = addBuckets(t.AnsweredLatency, more.AnsweredLatency)
@@ -109,17 +110,18 @@ func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 	var present Tally
 	var texts [4][]byte
 	err := s.row(ctx, `INSERT INTO portico_tallies
-		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (minute, answered, other, operation) DO UPDATE SET
 			compared = portico_tallies.compared + excluded.compared,
 			same = portico_tallies.same + excluded.same,
 			noisy = portico_tallies.noisy + excluded.noisy,
 			transient = portico_tallies.transient + excluded.transient,
 			confirmed = portico_tallies.confirmed + excluded.confirmed,
-			accepted = portico_tallies.accepted + excluded.accepted
+			accepted = portico_tallies.accepted + excluded.accepted,
+			failed = portico_tallies.failed + excluded.failed
 		RETURNING mismatches, dropped, answered_latency, other_latency`,
-		key.minute, key.answered, key.other, string(key.operation), t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted,
+		key.minute, key.answered, key.other, string(key.operation), t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed,
 	).Scan(&texts[0], &texts[1], &texts[2], &texts[3])
 	if err != nil {
 		return err
@@ -180,7 +182,7 @@ func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
 		t, err := scanTally(rows.Scan)
 		all = append(all, t)
 		return err
-	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted,
+	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
 			mismatches, dropped, answered_latency, other_latency
 		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
 	return all, s.failed("reading the tallies", err)
@@ -190,7 +192,7 @@ func scanTally(scan func(...any) error) (Tally, error) {
 	var t Tally
 	var minute int64
 	var texts [4][]byte
-	err := scan(&minute, &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted,
+	err := scan(&minute, &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted, &t.Failed,
 		&texts[0], &texts[1], &texts[2], &texts[3])
 	if err != nil {
 		return t, err

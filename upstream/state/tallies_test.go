@@ -14,12 +14,12 @@ func TestTalliesAreSummedUp(t *testing.T) {
 		newClock(s)
 		one := Tally{
 			At: noon.Add(30 * time.Second).In(time.FixedZone("", 3600)), Answered: "main", Other: "next", Operation: mapping.OpFlagTypes,
-			Compared: 10, Same: 4, Noisy: 3, Transient: 2, Confirmed: 1, Accepted: 5, Mismatches: map[string]int64{"a": 1, "a,b": 5},
+			Compared: 10, Same: 4, Noisy: 3, Transient: 2, Confirmed: 1, Accepted: 5, Failed: 3, Mismatches: map[string]int64{"a": 1, "a,b": 5},
 			Dropped: map[string]int64{"queue": 1}, AnsweredLatency: []int64{1, 2, 3}, OtherLatency: []int64{5},
 		}
 		more := Tally{
 			At: noon.Add(59 * time.Second), Answered: "main", Other: "next", Operation: mapping.OpFlagTypes,
-			Compared: 1, Same: 1, Noisy: 1, Transient: 1, Confirmed: 1, Accepted: 1, Mismatches: map[string]int64{"a,b": 1, "c": 1},
+			Compared: 1, Same: 1, Noisy: 1, Transient: 1, Confirmed: 1, Accepted: 1, Failed: 1, Mismatches: map[string]int64{"a,b": 1, "c": 1},
 			Dropped: map[string]int64{"queue": 2, "size": 3}, AnsweredLatency: []int64{1}, OtherLatency: []int64{1, 1, 1, 1},
 		}
 		must(t, s.AddTallies(t.Context(), []Tally{one, more}))
@@ -29,7 +29,7 @@ func TestTalliesAreSummedUp(t *testing.T) {
 		must(t, err)
 		want := []Tally{{
 			At: noon, Answered: "main", Other: "next", Operation: mapping.OpFlagTypes,
-			Compared: 12, Same: 6, Noisy: 5, Transient: 4, Confirmed: 3, Accepted: 7, Mismatches: map[string]int64{"a": 1, "a,b": 7, "c": 2},
+			Compared: 12, Same: 6, Noisy: 5, Transient: 4, Confirmed: 3, Accepted: 7, Failed: 5, Mismatches: map[string]int64{"a": 1, "a,b": 7, "c": 2},
 			Dropped: map[string]int64{"queue": 5, "size": 6}, AnsweredLatency: []int64{3, 2, 3}, OtherLatency: []int64{7, 2, 2, 2},
 		}}
 		if !reflect.DeepEqual(got, want) {

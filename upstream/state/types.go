@@ -90,6 +90,8 @@ type Tally struct {
 	// Confirmed is the number of comparisons with a confirmed difference that
 	// nobody has accepted.
 	Compared, Same, Noisy, Transient, Confirmed, Accepted int64
+	// Failed are those of Transient where the candidate had failed to answer.
+	Failed int64
 	// Mismatches are the comparisons with a confirmed difference, accepted or not, by
 	// the signatures of their findings: sorted, with commas between, or AnyMismatch.
 	Mismatches map[string]int64

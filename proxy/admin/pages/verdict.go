@@ -95,7 +95,7 @@ func reasonOf(report canary.Report) string {
 			plural(int64(len(open)), "open finding", "open findings"), share(report.Target))
 	case overall.Compared == 0 && len(open) == 0:
 		return "Nothing has been compared yet."
-	case report.Verdict == canary.Inconclusive && len(open) == 0 && !prevented(report):
+	case report.Verdict == canary.Inconclusive && len(open) == 0 && !unreliable(report):
 		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure that fewer than %s do%s.", compared, share(report.Target), undecided(report))
 	case len(overall.Reasons) > 0:
 		return sentence(overall.Reasons)
@@ -104,10 +104,12 @@ func reasonOf(report canary.Report) string {
 	}
 }
 
-// prevented tells whether the candidate was too often not to be asked.
-func prevented(report canary.Report) bool {
-	return report.Overall.TooOftenPrevented(report.Target) ||
-		slices.ContainsFunc(report.Operations, func(v canary.OperationVerdict) bool { return v.TooOftenPrevented(report.Target) })
+// unreliable tells whether the candidate was too often not to be asked, or failed too often.
+func unreliable(report canary.Report) bool {
+	is := func(v canary.OperationVerdict) bool {
+		return v.TooOftenPrevented(report.Target) || v.TooOftenFailed(report.Target)
+	}
+	return is(report.Overall) || slices.ContainsFunc(report.Operations, is)
 }
 
 // undecided names the operations that still need comparisons, unless all do.
