@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -104,7 +105,9 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	options.Base.ResponseHeaderTimeout = cmp.Or(options.Base.ResponseHeaderTimeout, settings.Timeout)
 	who := watchers{
 		observer: trackerObserver{b.house.metrics, label},
-		changed:  func(change transport.Change) { b.breakerChanged(label, change) },
+		changed: func(change transport.Change) {
+			b.house.metrics.Breaker(label, change.Breaker, string(change.To))
+		},
 	}
 	if label == name { // calls for comparison belong to no request, and nobody waits for the tracker to be well again
 		who.trace = b.house.tracing.calls(name)
@@ -113,10 +116,8 @@ func (b *builder) stack(name string, settings TrackerConfig, label string, optio
 	options.Base.TLS = secured
 	if label == name {
 		options.Break.Probe = transport.GetProbe(base.JoinPath("rest", "version").String(), bugzilla.SoundsWell)
-		options.Break.OnPanic = func(cause any) { // what it says may have content in it
-			b.logger.Error("a probe panicked", "tracker", name, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
-		}
 	}
+	logged(&options.Break, label, b.logger)
 	held, leave, err := b.lasting.stack(key, options, who)
 	if err != nil {
 		return nil, fmt.Errorf("tracker %s: %w", name, err)
@@ -149,10 +150,15 @@ func orOff[T int | time.Duration](n T) T {
 	return n
 }
 
-func (b *builder) breakerChanged(label string, change transport.Change) {
-	b.house.metrics.Breaker(label, change.Breaker, string(change.To))
-	b.logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
-		"from", change.From, "to", change.To, "reason", change.Reason)
+// logged has the log told of what becomes of breakers. They outlive the house, so nothing of that is held here.
+func logged(options *transport.BreakOptions, label string, logger *slog.Logger) {
+	options.OnChange = func(change transport.Change) {
+		logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
+			"from", change.From, "to", change.To, "reason", change.Reason)
+	}
+	options.OnPanic = func(cause any) { // what it says may have content in it
+		logger.Error("a probe panicked", "tracker", label, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+	}
 }
 
 // client builds the client of a tracker over its connections.

@@ -10,7 +10,8 @@ import (
 	"portico/upstream/transport"
 )
 
-// watchers are those of a house who are told what becomes of calls.
+// watchers are those of a house who are told what becomes of calls. A house that is being built and one that ends are told as well:
+// which of them clients go on with is not decided yet.
 type watchers struct {
 	observer transport.Observer
 	trace    transport.Trace // nil = nobody follows
@@ -27,44 +28,48 @@ type lastingStack struct {
 	users []*watchers // of the houses that use it, the latest last
 }
 
-func (s *lastingStack) present() watchers {
+// all are those of every house, the latest last. Nobody changes what it gives.
+func (s *lastingStack) all() []*watchers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.users) == 0 {
-		return watchers{}
-	}
-	return *s.users[len(s.users)-1]
+	return s.users
 }
 
 // Observe implements transport.Observer.
 func (s *lastingStack) Observe(sample transport.Sample) {
-	if now := s.present(); now.observer != nil {
-		now.observer.Observe(sample)
+	for _, each := range s.all() {
+		if each.observer != nil {
+			each.observer.Observe(sample)
+		}
 	}
 }
 
+// follow asks the latest house alone: a call has one trace.
 func (s *lastingStack) follow(req *http.Request) (*http.Request, transport.Observer) {
-	if now := s.present(); now.trace != nil {
-		return now.trace(req)
+	users := s.all()
+	if len(users) == 0 || users[len(users)-1].trace == nil {
+		return req, nil
 	}
-	return req, nil
+	return users[len(users)-1].trace(req)
 }
 
 func (s *lastingStack) changed(change transport.Change) {
-	if now := s.present(); now.changed != nil {
-		now.changed(change)
+	for _, each := range s.all() {
+		if each.changed != nil {
+			each.changed(change)
+		}
 	}
 }
 
-// stack gives the connections that another house has already, or makes them. Options say nothing of who is told. Whoever gets it
-// calls leave at the end.
+// stack gives the connections that another house has already, or makes them. Options say nothing of who is told, but for changes
+// of a breaker, which each house is told and one log. Whoever gets it calls leave at the end.
 func (l *lasting) stack(key string, options transport.Options, who watchers) (_ *lastingStack, leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := l.stacks[key]
 	if held == nil {
 		held = &lastingStack{key: key}
-		options.Observer, options.Break.OnChange = held, held.changed
+		options.Observer, options.Break.OnChange = held, changing(held.changed, options.Break.OnChange)
 		if who.trace != nil {
 			options.Trace = held.follow
 		}
@@ -78,6 +83,17 @@ func (l *lasting) stack(key string, options transport.Options, who watchers) (_ 
 	defer held.mu.Unlock()
 	held.users = append(held.users, user)
 	return held, func() { l.leaveStack(held, user) }, nil
+}
+
+// changing tells several, of whom the second may be nobody.
+func changing(one, other func(transport.Change)) func(transport.Change) {
+	if other == nil {
+		return one
+	}
+	return func(change transport.Change) {
+		one(change)
+		other(change)
+	}
 }
 
 // leaveStack takes a house out; the last one closes the connections.

@@ -59,7 +59,7 @@ func TestReloadKeepsWhatIsKnownOfATracker(t *testing.T) {
 	}
 }
 
-// TestLastingStacksEnd with the last house that uses them, and tell those of the latest.
+// TestLastingStacksEnd with the last house that uses them, and tell those of all until then.
 func TestLastingStacksEnd(t *testing.T) {
 	kept := newLasting()
 	var told []string
@@ -79,7 +79,7 @@ func TestLastingStacksEnd(t *testing.T) {
 	one.changed(transport.Change{})
 	leaveOne()
 	one.changed(transport.Change{})
-	if strings.Join(told, " ") != "two one" || len(kept.stacks) != 0 {
+	if strings.Join(told, " ") != "one two one" || len(kept.stacks) != 0 {
 		t.Errorf("told %q, %d are left", told, len(kept.stacks))
 	}
 }
