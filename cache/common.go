@@ -160,15 +160,19 @@ func (k *Common) observe(operation string, took time.Duration, err error) {
 	}
 }
 
+// redisChanged tells every user, as which of them will stay is not known here, and one log.
 func (k *Common) redisChanged(available bool, cause error) {
-	told := k.newest.Load()
-	if told == nil {
-		return
+	k.mu.Lock()
+	users := slices.Clone(k.users)
+	k.mu.Unlock()
+	for i, told := range users {
+		told.Observer.RedisState(available)
+		switch {
+		case i < len(users)-1:
+		case available:
+			told.Logger.Info("redis is back")
+		default:
+			told.Logger.Warn("redis does not answer; flag types come from the tracker", "cause", cause)
+		}
 	}
-	if available {
-		told.Logger.Info("redis is back")
-	} else {
-		told.Logger.Warn("redis does not answer; flag types come from the tracker", "cause", cause)
-	}
-	told.Observer.RedisState(available)
 }

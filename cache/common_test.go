@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +80,23 @@ func TestPendingChangeIsHandedOn(t *testing.T) {
 	if a := mustAsk(t, other, withKey("k")); !strings.Contains(a.text, f.now()) {
 		t.Errorf("after a change in the former one the read gives %s, %+v", a.text, a.cache)
 	}
+}
+
+// TestEveryUserHearsOfRedis: also one whose follower comes to nothing in the end.
+func TestEveryUserHearsOfRedis(t *testing.T) {
+	s := startServer(t)
+	options := on(s)
+	common := openedCommon(t, options)
+	var away [2]atomic.Bool
+	for i := range away {
+		own := options
+		own.Common, own.Observer.RedisState = common, func(available bool) { away[i].Store(!available) }
+		defer func(c *Cache) { must(t, c.Close()) }(settled(t, openCache(t, &fakeTracker{}, own)))
+	}
+	s.kill()
+	eventually(t, "both are told that it is away", func() bool { return away[0].Load() && away[1].Load() })
+	s.start()
+	eventually(t, "both are told that it is back", func() bool { return !away[0].Load() && !away[1].Load() })
 }
 
 // TestFits: only what leads to the same answers in the same way is gone on with.
