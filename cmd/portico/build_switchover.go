@@ -19,7 +19,7 @@ func (b *builder) twoTrackers() error {
 	if b.cfg.Candidate == "" {
 		return nil
 	}
-	held, err := b.lasting.acquire(context.Background(), b.cfg.State, b.logger)
+	held, err := b.lasting.acquire(b.lasting.life, b.cfg.State, b.logger)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (b *builder) switched() error {
 	for name, t := range b.house.trackers {
 		o.Trackers[name], o.Locate[name] = t.front(), t.client
 	}
-	if b.house.switchover, err = switchover.New(context.Background(), o); err != nil {
+	if b.house.switchover, err = switchover.New(b.lasting.life, o); err != nil {
 		return fmt.Errorf("set up the switchover: %w", err)
 	}
 	b.house.closing(func() { _ = b.house.switchover.Close() }) // it has no way to fail

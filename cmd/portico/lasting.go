@@ -14,6 +14,8 @@ import (
 // lasting is what outlives a house: it is handed from one to the next when the
 // configuration is read again.
 type lasting struct {
+	// life ends when the program is told to stop. Whoever builds a house then need not wait for a database any more.
+	life context.Context
 	// replays are remembered creates where there is no store for them.
 	replays *proxy.Replays
 	// memory is what callers wrote of late, and where.
@@ -38,7 +40,10 @@ type openStore struct {
 }
 
 func newLasting() *lasting {
-	return &lasting{replays: proxy.NewReplays(nil, nil), memory: switchover.NewMemory(), stores: map[string]*openStore{}, stacks: map[string]*lastingStack{}}
+	return &lasting{
+		life: context.Background(), replays: proxy.NewReplays(nil, nil), memory: switchover.NewMemory(),
+		stores: map[string]*openStore{}, stacks: map[string]*lastingStack{},
+	}
 }
 
 // acquire opens a store, or gives the one that another house has open already.

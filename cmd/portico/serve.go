@@ -82,6 +82,7 @@ func (f *facade) serve(ctx context.Context) error {
 	f.stopping.Store(&f.cfg.Timeouts)
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	f.lasting.life = ctx
 	if f.reload != nil {
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)
