@@ -51,7 +51,15 @@ func (s *Switchover) decideUpdate(ctx context.Context, t *table, q *question, re
 		everywhere[0].object = object{kind: allTypes}
 		return everywhere[:1], nil
 	}
-	places, products, err := s.typePlaces(ctx, t, q, request)
+	ask := []side{t.home, t.home.other()}
+	alike := oneSide(everywhere)
+	if alike {
+		ask = []side{everywhere[0].side}
+	}
+	places, products, err := s.typePlaces(ctx, t, q, request, ask)
+	if err != nil && alike {
+		return everywhere, nil // one tracker writes it anyway, and only what is compared is not known
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -88,16 +96,16 @@ func oneSide(made []choice) bool {
 	return !slices.ContainsFunc(made, func(c choice) bool { return c.side != made[0].side })
 }
 
-// typePlaces looks up where flag types apply, in both trackers: an id that both
-// have may be of two different types, and then it belongs to neither alone. It
-// gives the products that the caller sees, too.
+// typePlaces looks up where flag types apply, in both trackers where both may write
+// them: an id that both have may be of two different types, and then it belongs to
+// neither alone. It gives the products that the caller sees, too.
 func (s *Switchover) typePlaces(
-	ctx context.Context, t *table, q *question, request *mapping.FlagTypeUpdate,
+	ctx context.Context, t *table, q *question, request *mapping.FlagTypeUpdate, ask []side,
 ) (places []object, products []string, err error) {
 	l := lookup{what: lookFlagType, ids: request.IDs, names: request.Names}
 	selected := l.types()
 	seen := make([]bool, len(selected))
-	for _, side := range []side{t.home, t.home.other()} {
+	for _, side := range ask {
 		answer, err := s.lookAt(ctx, q, s.names[side], l)
 		if err != nil {
 			return nil, nil, err
