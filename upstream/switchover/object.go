@@ -47,9 +47,10 @@ func number(text string) (int64, bool) {
 	return int64(id), err == nil
 }
 
-// ref is how a tracker is asked for a bug.
+// ref is how a tracker is asked for a bug. There is no bug 0, which the tracker says
+// itself; it cannot be asked for a bug without any name.
 func (o *object) ref() string {
-	if o.alias != "" || o.id == 0 {
+	if o.alias != "" {
 		return o.alias
 	}
 	return strconv.FormatInt(o.id, 10)

@@ -166,3 +166,14 @@ func TestNothingIsReadOnAGuess(t *testing.T) {
 		}
 	}
 }
+
+// TestBug0IsAskedForByItsNumber: a tracker that cannot be asked for a bug without a name would be no reason to fail.
+func TestBug0IsAskedForByItsNumber(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	for _, ref := range []string{"0", "00", ""} {
+		b.soon(t, "k", ofBugs(ref))
+		if asked := b.atlas.taken(); len(asked) != 1 || asked[0] != "bug 0" {
+			t.Errorf("for bug %q the tracker was asked %q", ref, asked)
+		}
+	}
+}
