@@ -14,10 +14,11 @@ import (
 )
 
 // twoTrackers builds what a second tracker needs: its own rooms, the store, the
-// comparison and the switchover. Without one there is nothing of it.
+// comparison and the switchover. Without one there is nothing of it but a kill that
+// is in force still.
 func (b *builder) twoTrackers() error {
 	if b.cfg.Candidate == "" {
-		return nil
+		return b.lasting.memory.Unturned(b.cfg.Primary)
 	}
 	held, err := b.lasting.acquire(b.lasting.life, b.cfg.State, b.logger)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,5 +155,43 @@ func TestOutcomesThatCannotBeWritten(t *testing.T) {
 	}
 	if _, claimed, err := replays.Begin(t.Context(), freed, freed); !claimed || err != nil {
 		t.Errorf("what was given free is claimed (%v)", err)
+	}
+}
+
+// TestAReloadWithoutACandidateDoesNotTurnAKill: everything goes to the old tracker, and not to the one that it was to be taken
+// away from, only because the configuration names that one alone.
+func TestAReloadWithoutACandidateDoesNotTurnAKill(t *testing.T) {
+	logger, kept := newLogger(io.Discard, Default().Log), newLasting()
+	built := func(primary, candidate string) (*house, error) {
+		cfg := Default()
+		cfg.Trackers = map[string]TrackerConfig{}
+		for _, name := range []string{"main", "new"} {
+			cfg.Trackers[name] = TrackerConfig{URL: "http://127.0.0.1:9/", Dialect: "bugzilla-5", Timeout: time.Minute}
+		}
+		cfg.Primary, cfg.Candidate, cfg.State = primary, candidate, "sqlite:"+filepath.Join(t.TempDir(), "p.db")
+		rooms, err := build(cfg, noVariables, logger, kept)
+		if err == nil {
+			t.Cleanup(rooms.close)
+		}
+		return rooms, err
+	}
+	first, err := built("main", "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.switchover.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := built("new", ""); err == nil || !strings.Contains(err.Error(), "revive the rules") {
+		t.Errorf("the kill is turned round: %v", err)
+	}
+	if _, err := built("main", ""); err != nil {
+		t.Errorf("the old tracker alone is refused: %v", err)
+	}
+	if err := first.switchover.Revive(t.Context(), "ann", "over"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := built("new", ""); err != nil {
+		t.Errorf("without a kill it is refused: %v", err)
 	}
 }

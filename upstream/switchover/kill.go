@@ -108,15 +108,18 @@ func (s *Switchover) adopt(version int64) {
 	}
 }
 
-// unturned refuses trackers of which the kill switch would take everything to another one than
-// whoever threw it meant.
-func (s *Switchover) unturned(stored *Kill) error {
-	s.memory.rules.Lock()
-	defer s.memory.rules.Unlock()
-	for _, kill := range []*Kill{stored, s.memory.inForce.kill} {
-		if kill != nil && kill.Old != "" && kill.Old != s.names[oldSide] {
-			return &TurnedError{Kill: *kill, Old: s.names[oldSide]}
-		}
+// Unturned refuses a primary tracker while a kill is in force that takes everything to another
+// one, as whoever threw it meant. Errors are *TurnedError.
+func (m *Memory) Unturned(primary string) error {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	return m.inForce.kill.unturned(primary)
+}
+
+// unturned is nil where there is no kill.
+func (k *Kill) unturned(primary string) error {
+	if k != nil && k.Old != "" && k.Old != primary {
+		return &TurnedError{Kill: *k, Old: primary}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,8 @@ func (s *Switchover) start(ctx context.Context) error {
 			return fmt.Errorf("read the rules that count: %w", err)
 		}
 		stored := killedIn(present)
-		if err := s.unturned(stored); err != nil {
+		primary := s.names[oldSide]
+		if err := cmp.Or(stored.unturned(primary), s.memory.Unturned(primary)); err != nil {
 			return err
 		}
 		if known && s.mine(present) {
