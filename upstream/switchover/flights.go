@@ -15,23 +15,24 @@ type flights struct {
 	running map[object][]*flight
 	// aliases counts those of bugs whose ids nobody looked up.
 	aliases int
-	// doubtful counts writes whose outcome nobody knows.
+	// doubtful counts the objects of writes whose outcome nobody knows.
 	doubtful int
 }
 
-// mostDoubtful bounds how many writes are waited for that may still be carried out.
-const mostDoubtful = 10_000
+// mostDoubtful bounds for how many objects writes are waited for that may still be carried
+// out. One write may be of many objects, and whoever hangs up leaves them all behind.
+const mostDoubtful = 100_000
 
 // landed takes a write out of the flights. One that the tracker may still carry out, since
 // nobody heard what became of it, stays for as long as that may take.
-func (s *Switchover) landed(leave func(), err error) {
+func (s *Switchover) landed(leave func(), objects int, err error) {
 	f := &s.memory.flights
-	if err == nil || refused(err) || s.options.Doubt < 0 || !f.doubt(1) {
+	if err == nil || refused(err) || s.options.Doubt < 0 || !f.doubt(objects) {
 		leave()
 		return
 	}
 	time.AfterFunc(s.options.Doubt, func() {
-		f.doubt(-1)
+		f.doubt(-objects)
 		leave()
 	})
 }
@@ -40,7 +41,7 @@ func (s *Switchover) landed(leave func(), err error) {
 func (f *flights) doubt(by int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if by > 0 && f.doubtful >= mostDoubtful {
+	if by > 0 && f.doubtful+by > mostDoubtful {
 		return false
 	}
 	f.doubtful += by

@@ -145,13 +145,21 @@ func TestAWriteThatMayStillBeCarriedOutIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestDoubtsAreBounded: what is beyond the bound is not waited for.
+// TestDoubtsAreBounded by how many objects they are about: what is beyond the bound is not waited for.
 func TestDoubtsAreBounded(t *testing.T) {
+	const each, times = 1000, mostDoubtful/1000 + 50
 	b := openBench(t, always(PhaseOld, PhaseOld))
-	b.memory.flights.doubtful = mostDoubtful
-	left := false
-	if b.landed(func() { left = true }, context.Canceled); !left || b.memory.flights.doubtful != mostDoubtful {
-		t.Errorf("left: %v, %d in doubt", left, b.memory.flights.doubtful)
+	b.old.failing(context.Canceled)
+	ids := make([]int64, each)
+	for n := range int64(times) {
+		for i := range ids {
+			ids[i] = 1 + n*each + int64(i)
+		}
+		_ = changing(ids...).Make(t.Context(), b.Switchover, upstream.Caller{})
+		b.old.taken()
+	}
+	if f := &b.memory.flights; len(f.running) != mostDoubtful || f.doubtful != mostDoubtful {
+		t.Errorf("%d objects are waited for, %d in doubt, want %d", len(f.running), f.doubtful, mostDoubtful)
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *Switchover) write(
 		return nil, err
 	}
 	to, answer := made[0].side, upstream.Answer{Err: context.Canceled} // as long as there is none
-	defer func() { s.landed(leave, answer.Err) }()
+	defer func() { s.landed(leave, len(made), answer.Err) }()
 	s.count(t, q.operation, made[0])
 	answer = call.Make(ctx, s.trackers[to], caller)
 	if answer.Err == nil || !refused(answer.Err) {
