@@ -164,16 +164,20 @@ func (t *table) decides(ctx context.Context, what decider) ([]choice, error) {
 }
 
 // flying names the objects of a write for flights, bugs by their ids where these
-// are known. Flag types are one object, as each may be in any product.
+// are known. Flag types are one object, as each may be in any product. What no tracker
+// can have is left out.
 func flying(made []choice) []object {
 	if made[0].object.kind == typesObject || made[0].object.kind == allTypes {
 		return []object{{kind: allTypes}}
 	}
-	objects := make([]object, len(made))
+	objects := make([]object, 0, len(made))
 	for i := range made {
-		objects[i] = made[i].object
-		if id := made[i].bugID(); id != 0 && objects[i].kind == bugObject {
-			objects[i] = object{kind: bugObject, id: id}
+		o := made[i].object
+		if id := made[i].bugID(); id != 0 && o.kind == bugObject {
+			o = object{kind: bugObject, id: id}
+		}
+		if o.plausible() {
+			objects = append(objects, o)
 		}
 	}
 	return objects

@@ -2,6 +2,8 @@ package switchover
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +162,25 @@ func TestDoubtsAreBounded(t *testing.T) {
 	}
 	if f := &b.memory.flights; len(f.running) != mostDoubtful || f.doubtful != mostDoubtful {
 		t.Errorf("%d objects are waited for, %d in doubt, want %d", len(f.running), f.doubtful, mostDoubtful)
+	}
+}
+
+// TestNamesThatNoBugHasAreNotWaitedFor: somebody who hangs up could fill the memory with them.
+func TestNamesThatNoBugHasAreNotWaitedFor(t *testing.T) {
+	const times, length, most = 100, 1 << 20, 16 << 20
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.old.failing(context.Canceled)
+	before := heap()
+	for i := range times {
+		name := strings.Repeat("x", length) + strconv.Itoa(i)
+		_ = attachTo(name, "1").Make(t.Context(), b.Switchover, upstream.Caller{})
+		b.old.taken()
+	}
+	if grown := heap() - before; grown > most {
+		t.Errorf("%d long names took %d bytes", times, grown)
+	}
+	if f := &b.memory.flights; len(f.running) != 1 || f.aliases != 0 {
+		t.Errorf("%d objects are waited for, %d of them by an alias", len(f.running), f.aliases)
 	}
 }
 
