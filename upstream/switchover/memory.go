@@ -176,12 +176,7 @@ func (m *Memory) since(who digest, after time.Time) []written {
 	if !known {
 		return nil
 	}
-	old := 0
-	for old < len(w.writes) && !w.writes[old].at.After(after) {
-		old++
-	}
-	m.written.Add(-int64(old))
-	w.writes = w.writes[old:]
+	m.written.Add(-w.forget(after))
 	if len(w.writes) == 0 {
 		m.writers.drop(who)
 		return nil
@@ -189,19 +184,27 @@ func (m *Memory) since(who digest, after time.Time) []written {
 	return append([]written(nil), w.writes...)
 }
 
+// forget drops what was written up to a time, and gives how much that was.
+func (w *writer) forget(until time.Time) int64 {
+	old := 0
+	for old < len(w.writes) && !w.writes[old].at.After(until) {
+		old++
+	}
+	w.writes = w.writes[old:]
+	return int64(old)
+}
+
 // sweep forgets all that was written up to a time, and what is no longer believed now.
+// It uses nothing, or whoever wrote last would give way as soon as anybody else.
 func (m *Memory) sweep(until, now time.Time) {
 	m.sweepPlaces(now)
 	if m.written.Load() == 0 {
 		return
 	}
 	m.mu.Lock()
-	all := make([]digest, 0, len(m.writers.entries))
-	for who := range m.writers.entries {
-		all = append(all, who)
-	}
-	m.mu.Unlock()
-	for _, who := range all {
-		m.since(who, until)
-	}
+	defer m.mu.Unlock()
+	m.writers.dropWhere(func(w *writer) bool {
+		m.written.Add(-w.forget(until))
+		return len(w.writes) == 0
+	})
 }

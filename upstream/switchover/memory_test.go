@@ -74,3 +74,25 @@ func TestWhatIsFollowedIsNotCompared(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepingUsesNothing: of more callers than are remembered the longest unused give way, however often the sweep was there.
+func TestSweepingUsesNothing(t *testing.T) {
+	const more = 100
+	m, now := NewMemory(), time.Now()
+	ago := now.Add(-time.Minute)
+	who := func(i int) digest { return digest{byte(i), byte(i >> 8)} }
+	for i := range mostCallers + more {
+		if i == mostCallers {
+			m.sweep(ago, now)
+		}
+		m.note(who(i), written{object: object{id: 1}, tracker: "old", at: now})
+	}
+	for i := range more {
+		if m.since(who(i), ago) != nil || m.since(who(mostCallers-1-i), ago) == nil {
+			t.Fatalf("caller %d is remembered, or caller %d is not, who wrote later", i, mostCallers-1-i)
+		}
+	}
+	if m.sweep(now, now); m.written.Load() != 0 || len(m.writers.entries) != 0 {
+		t.Errorf("%d writes of %d callers are left", m.written.Load(), len(m.writers.entries))
+	}
+}
