@@ -84,6 +84,8 @@ func writesAndReads(s *situation) []pair {
 		{write: mapping.OpCreateAttachment, read: mapping.OpBugAttachments, written: bug, shown: bug},
 		{write: mapping.OpCreateAttachment, read: mapping.OpAttachment, written: bug, shown: added},
 		{write: mapping.OpUpdateAttachments, read: mapping.OpAttachment, written: attachment, shown: attachment},
+		{write: mapping.OpUpdateAttachments, read: mapping.OpBugAttachments, written: attachment, shown: attachment, part: "an attachment beside bugs"},
+		{write: mapping.OpCreateAttachment, read: mapping.OpAttachment, written: bug, shown: bug, part: "a bug beside attachments"},
 		{write: mapping.OpUpdateAttachments, read: mapping.OpBugAttachments, written: attachment, shown: bug, part: "the list of a bug's attachments"},
 		{write: mapping.OpCreateFlagType, read: mapping.OpFlagTypes, written: types, shown: product, part: "the flag types of a whole product"},
 		{write: mapping.OpUpdateFlagTypes, read: mapping.OpFlagTypes, written: types, shown: product, part: "the flag types of a whole product"},

@@ -49,6 +49,7 @@ func TestProblems(t *testing.T) {
 		{"no phase", []Rule{{Name: "rest", Reads: "both"}}, []string{`0.reads: "both" is no phase`, `0.writes: "" is no phase`}},
 		{"reads behind", []Rule{always(PhaseOldCompare, PhaseNewCompare)}, []string{"0.reads: behind writes"}},
 		{"reads ahead", []Rule{always(PhaseNew, PhaseOldCompare)}, nil},
+		{"attachments beside bugs", []Rule{named("a", Rule{Operations: []mapping.Operation{mapping.OpBugAttachments}, Attachments: []Range{{1, 9}}}), rest}, nil},
 		{"comparing is not behind", []Rule{always(PhaseNewCompare, PhaseNew)}, nil},
 		{"empty product", []Rule{named("a", Rule{Products: []string{" "}}), rest}, []string{"0.products: empty"}},
 		{"range backwards", []Rule{named("a", Rule{Bugs: []Range{{9, 2}}}), rest}, []string{"0.bugs: no range"}},
