@@ -169,7 +169,6 @@ func (s *Switchover) watch() {
 			return
 		case <-tick.C:
 		}
-		s.heed()
 		ctx, cancel := context.WithTimeout(s.life, max(s.options.Poll, 5*time.Second))
 		if err := s.refresh(ctx); err == nil {
 			if err := s.deliver(ctx); err != nil {

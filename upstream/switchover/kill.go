@@ -84,16 +84,6 @@ func (s *Switchover) throw(kill *Kill) {
 	s.install(newTable(present.source, present.revision))
 }
 
-// heed makes a kill count that another switchover over the same memory was told
-// of, as it is while the configuration is read again.
-func (s *Switchover) heed() {
-	s.memory.rules.Lock()
-	defer s.memory.rules.Unlock()
-	if present := s.table.Load(); s.memory.pending != nil && s.memory.pending != present.pending {
-		s.install(newTable(present.source, present.revision))
-	}
-}
-
 // adopt has a kill told to the ledger that a reload of the configuration has chosen, whether the
 // former one knew of it or not.
 func (s *Switchover) adopt(version int64) {

@@ -111,8 +111,6 @@ func TestAKillDuringAReloadCountsInTheNextSwitchover(t *testing.T) {
 	if err := former.Kill(t.Context(), "ann", "it burns"); err == nil {
 		t.Fatal("the store was told")
 	}
-	// This is what is done every second.
-	b.heed()
 	if b.Status(t.Context()).Killed == nil {
 		t.Error("the kill does not count")
 	}

@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"crypto/rand"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,9 @@ type Memory struct {
 	rules sync.Mutex
 	// pending is a kill that the ledger may not know of.
 	pending *undelivered
+	// switchovers are those that are open, more than one while a former configuration
+	// has requests.
+	switchovers []*Switchover
 	// inForce is the kill that counts, and where.
 	inForce inForce
 	// local keeps the revisions where there is no store.
@@ -76,6 +80,18 @@ func NewMemory() *Memory {
 	}
 	_, _ = rand.Read(m.secret[:]) // it never fails
 	return m
+}
+
+func (m *Memory) enter(s *Switchover) {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	m.switchovers = append(m.switchovers, s)
+}
+
+func (m *Memory) leave(s *Switchover) {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	m.switchovers = slices.DeleteFunc(m.switchovers, func(other *Switchover) bool { return other == s })
 }
 
 // undelivered gives a kill that the ledger may not know of, or nil.

@@ -70,7 +70,9 @@ func open(ctx context.Context, options Options, now func() time.Time) (*Switchov
 	s.base += " " + s.pair()
 	starting, cancel := context.WithTimeout(ctx, options.StoreTimeout)
 	defer cancel()
+	s.memory.enter(s)
 	if err := s.start(starting); err != nil {
+		s.memory.leave(s)
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -169,10 +171,34 @@ func callersIn(t Table) []string {
 	return names
 }
 
-// install makes a table the one that counts, with the kill that the ledger may not
-// know of. Whoever calls has the lock of the rules.
+// install makes a table the one that counts, for the requests that are still in the
+// house of a former configuration too. Whoever calls has the lock of the rules.
 func (s *Switchover) install(next *table) {
-	if pending := s.memory.pending; pending != nil {
+	s.swap(next)
+	for _, other := range s.memory.switchovers {
+		if other != s {
+			other.keepUp(next, s.ledger)
+		}
+	}
+	s.memory.inForce = inForce{next.killed, s.ledger}
+}
+
+// keepUp goes by what another switchover over the same memory has come to know. One that
+// has another ledger, or other trackers, has rules of its own, but heeds a kill that takes
+// everything to where its own would.
+func (s *Switchover) keepUp(next *table, at ledger) {
+	switch present := s.table.Load(); {
+	case present == nil: // it is about to begin
+	case at == s.ledger && !s.foreign(next.revision) && next.revision.Version > present.revision.Version:
+		s.swap(newTable(next.source, next.revision))
+	case next.killed != present.killed && next.killed.unturned(s.names[oldSide]) == nil:
+		s.swap(newTable(present.source, present.revision).killedBy(next.killed))
+	}
+}
+
+// swap puts in a table, with the kill that the ledger may not know of.
+func (s *Switchover) swap(next *table) {
+	if pending := s.memory.pending; pending != nil && pending.kill.unturned(s.names[oldSide]) == nil {
 		next.pending = pending
 		next.killedBy(pending.kill)
 	}
@@ -182,7 +208,6 @@ func (s *Switchover) install(next *table) {
 	if former != nil {
 		former.replace() // whoever waits or asks by it decides again
 	}
-	s.memory.inForce = inForce{next.killed, s.ledger}
 	s.options.Logger.Info("rules taken over", "version", next.revision.Version, "source", next.revision.Source,
 		"killed", next.killed != nil)
 	if s.options.Observer.Changed != nil {
@@ -192,6 +217,7 @@ func (s *Switchover) install(next *table) {
 
 // Close ends what the switchover started. Calls that are under way go on.
 func (s *Switchover) Close() error {
+	s.memory.leave(s)
 	s.end()
 	s.work.Wait()
 	return nil
