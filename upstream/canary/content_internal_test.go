@@ -73,6 +73,19 @@ func TestContentIsWhatSplitMakesOfIt(t *testing.T) {
 	}
 }
 
+// TestContentIsTheSameInAnySpelling, in answers that nobody has taken apart, such as recorded ones.
+func TestContentIsTheSameInAnySpelling(t *testing.T) {
+	form := `{"attachments":{"1":{"id":1,"data":"%s"}},"bugs":{}}`
+	plain := ok(fmt.Sprintf(form, "aa/a"))
+	for spelling, want := range map[string]string{
+		`aa\/a`: "", `aa\u002Fa`: "", `\u0061a/a`: "", `aa\\a`: "digest $.attachments[*].data", `aa\/b`: "digest $.attachments[*].data",
+	} {
+		if got := said(Compare(mapping.OpAttachment, plain, ok(fmt.Sprintf(form, spelling)), Rules{})); got != want {
+			t.Errorf("%s: found %q, want %q", spelling, got, want)
+		}
+	}
+}
+
 // TestAnswersAreKeptAsTheyAre where they have no long content.
 func TestAnswersAreKeptAsTheyAre(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
@@ -72,9 +73,15 @@ func errorReply(said *mapping.Error) Reply {
 }
 
 // payloadOfText gives what mapping would have kept of a JSON string, had it set it
-// aside: canonical base64 is decoded, and any other text is taken as written.
+// aside: canonical base64 is decoded, however its characters are written, and any
+// other text is taken as written.
 func payloadOfText(raw jsontext.Value) Payload {
 	text := raw[1 : len(raw)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		escaped := newContentSum()
+		escaped.write(text)
+		return escaped.payload()
+	}
 	content := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Strict().Decode(content, text)
 	if err != nil || base64.StdEncoding.EncodedLen(n) != len(text) {
