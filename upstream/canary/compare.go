@@ -196,7 +196,7 @@ func (c *comparison) bodies(answered, other Reply) {
 	c.want, c.have = want, have
 	c.values(root, c.shape, 0, 0)
 	if c.full {
-		c.found = append(c.found, c.whole(answered, other))
+		c.found = append(c.found, c.whole(answered.whole(c.shape), other.whole(c.shape)))
 	}
 }
 
@@ -209,42 +209,51 @@ func (c *comparison) presence(path *stablePath, want, have jsontext.Value) {
 	}
 }
 
-// digests compares the whole answers. Two that are the same byte for byte are
-// equal, and so are two with one digest, however many bytes white space and escapes
-// take; any others cannot be told apart further.
+// digests compares the whole answers. Two with one digest are equal, however many
+// bytes white space and escapes take; any others cannot be told apart further.
 func (c *comparison) digests(answered, other Reply) {
-	if a, b := answered.Digest, other.Digest; a != nil && b != nil && a.SHA256 == b.SHA256 {
+	want, have := answered.whole(c.shape), other.whole(c.shape)
+	if want == have || want != nil && have != nil && want.SHA256 == have.SHA256 {
 		return
 	}
-	d := c.whole(answered, other)
-	if string(d.Want) != string(d.Have) {
-		c.add(d.Class, c.outside(d.Path), d.Want, d.Have)
-	}
+	d := c.whole(want, have)
+	c.add(d.Class, c.outside(d.Path), d.Want, d.Have)
 }
 
-func (c *comparison) whole(answered, other Reply) Difference {
-	class := ClassDigest
+func (c *comparison) whole(want, have *Payload) Difference {
+	d := Difference{Class: ClassDigest, Path: "$", Pointer: "$"}
 	if c.plan {
-		class = ClassPlan
+		d.Class = ClassPlan
 	}
-	return Difference{Class: class, Path: "$", Pointer: "$", Want: answered.whole(), Have: other.whole()}
+	if want != nil {
+		d.Want = want.raw()
+	}
+	if have != nil {
+		d.Have = have.raw()
+	}
+	return d
 }
 
-// whole is the digest of the whole body and of what was set aside, nil where there is none.
-func (r Reply) whole() jsontext.Value {
-	if r.Digest != nil {
-		return r.Digest.raw()
+// whole is the digest of the whole body and of what was set aside, nil where there is
+// none. A body that has too many values to be taken apart is as loose about their
+// order and spelling as one beyond the cap.
+func (r Reply) whole(shape *shape) *Payload {
+	if r.Digest != nil || r.Body == nil {
+		return r.Digest
 	}
-	if r.Body == nil {
-		return nil
+	digest := Digest{loose: newLooseDigest(shape)}
+	_, _ = digest.Write(r.Body) // a digest never fails
+	body := digest.Payload()
+	if len(r.Payloads) == 0 {
+		return &body
 	}
-	size, hash := int64(len(r.Body)), sha256.New()
-	_, _ = hash.Write(r.Body)
+	hash := sha256.New()
+	_, _ = hash.Write([]byte(body.SHA256))
 	for _, payload := range r.Payloads {
-		size += payload.Size
+		body.Size += payload.Size
 		_, _ = hash.Write(payload.raw())
 	}
-	return Payload{Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}.raw()
+	return &Payload{Size: body.Size, SHA256: hex.EncodeToString(hash.Sum(nil))}
 }
 
 // add keeps a difference, and says which rule excuses it.

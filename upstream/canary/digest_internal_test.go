@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"portico/mapping"
@@ -72,6 +73,24 @@ func TestLooseDigestOfSets(t *testing.T) {
 	for _, other := range []string{text("2,1", `"a","b"`), text("1,2", `"a","b","b"`), text("1,2", `"a",["b"]`)} {
 		if digestIn(shape, text("1,2", `"a","b"`)) == digestIn(shape, other) {
 			t.Errorf("%s is the same", other)
+		}
+	}
+}
+
+// TestTooManyValuesAreComparedByLooseDigest: order and spelling mean nothing there either, nor which side was too long.
+func TestTooManyValuesAreComparedByLooseDigest(t *testing.T) {
+	body := func(each string) Reply {
+		return Reply{Body: jsontext.Value(`{"bug":[` + strings.Repeat(each+", ", maxNodes/2) + `{}]}`)}
+	}
+	one, two, long := body(`{"id":1,"x":"/"}`), body(`{"x":"\/", "id":1}`), NewDigest(mapping.OpFlagTypes)
+	_, _ = long.Write(one.Body)
+	payload := long.Payload()
+	for name, test := range map[string]struct {
+		other Reply
+		want  int
+	}{"reordered": {two, 0}, "by digest": {Reply{Digest: &payload}, 0}, "another": {body(`{"id":1,"x":"?"}`), 1}, "none": {Reply{}, 1}} {
+		if found := Compare(mapping.OpFlagTypes, one, test.other, Rules{}); len(found) != test.want {
+			t.Errorf("%s: found %v", name, found)
 		}
 	}
 }
