@@ -8,6 +8,8 @@ import (
 	"hash"
 	"math/bits"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"portico/mapping"
 )
 
@@ -29,7 +31,9 @@ type looseDigest struct {
 	next   expected
 	in     tokenKind
 	token  hash.Hash
-	escape escapes
+	// literal is the beginning of a number or a word.
+	literal []byte
+	escape  escapes
 }
 
 // Digest makes the Reply.Digest of an answer of any length that is written to it.
@@ -62,9 +66,11 @@ type tokenKind byte
 const (
 	inNothing tokenKind = 0
 	inLiteral tokenKind = 'l'
-	inText    tokenKind = 't'
-	inName    tokenKind = 'n'
-	inRest    tokenKind = 'r' // what is no JSON, to the end
+	// inFraction is a literal that turned out to be a number with a point or an exponent.
+	inFraction tokenKind = 'f'
+	inText     tokenKind = 't'
+	inName     tokenKind = 'n'
+	inRest     tokenKind = 'r' // what is no JSON, to the end
 )
 
 // expected is what may come next.
@@ -173,10 +179,14 @@ func (d *looseDigest) outside(c byte) {
 		case d.in == inLiteral:
 		case d.takesValue():
 			d.begin(inLiteral)
+			d.literal = d.literal[:0]
 		default:
 			d.begin(inRest)
 		}
 		d.token.Write([]byte{c})
+		if d.in == inLiteral && len(d.literal) <= longestNumber {
+			d.literal = append(d.literal, c)
+		}
 	}
 }
 
@@ -217,10 +227,31 @@ func (d *looseDigest) begin(kind tokenKind) {
 }
 
 func (d *looseDigest) endLiteral() {
-	if d.in == inLiteral {
-		d.in = inNothing
-		d.value([sha256.Size]byte(d.token.Sum(nil)))
+	if d.in != inLiteral {
+		return
 	}
+	if kind, number := plainNumber(d.literal); kind != inNothing {
+		d.begin(kind)
+		d.token.Write(number)
+	}
+	d.in = inNothing
+	d.value([sha256.Size]byte(d.token.Sum(nil)))
+}
+
+// longestNumber is up to where numbers of one value have one digest.
+const longestNumber = 64
+
+// plainNumber gives what all spellings of a number have in common, inNothing for what is
+// no number or has one only. An integer is not the same as a fraction of its value.
+func plainNumber(literal []byte) (kind tokenKind, number []byte) {
+	integer, value := isInteger(literal), jsontext.Value(literal)
+	switch {
+	case integer && string(literal) != "-0", len(literal) > longestNumber, value.Kind() != '0' || !value.IsValid():
+		return inNothing, nil
+	case integer:
+		return inLiteral, []byte("0")
+	}
+	return inFraction, []byte(decimal(string(literal)))
 }
 
 func (d *looseDigest) endText() {

@@ -61,6 +61,26 @@ func TestLooseDigest(t *testing.T) {
 	}
 }
 
+// TestLooseDigestOfNumbers: they are the same where they are the same member by member.
+func TestLooseDigestOfNumbers(t *testing.T) {
+	same := [][]string{
+		{"0", "-0"}, {"1"}, {"-1"}, {"1.0", "1e0", "10E-1", "1.00"}, {"0.0", "-0.0", "0e7"}, {"150"}, {"1.5e2", "150.0", "1.50E+2"}, {"15e-1", "1.5"},
+		{"1" + strings.Repeat("0", 100)}, {"-1.5"}, {"1.5e"}, {"1.5ee1"}, {"01.5"}, {".15e1"}, {"tru"}, {"true"}, {`"1.5"`}, {`".15e-1"`},
+	}
+	seen := map[string]int{}
+	for i, list := range same {
+		for _, number := range list {
+			digest := digestOf(`{"a":[` + number + `,1]}`)
+			if before, known := seen[digest]; known && before != i {
+				t.Errorf("%s is the same as %s", number, same[before])
+			}
+			if seen[digest] = i; digest != digestOf(`{"a":[`+list[0]+`,1]}`) {
+				t.Errorf("%s is another number than %s", number, list[0])
+			}
+		}
+	}
+}
+
 // TestLooseDigestOfSets: where the order of a list means nothing for the comparison, it means nothing for the digest.
 func TestLooseDigestOfSets(t *testing.T) {
 	shape := shapes[mapping.OpFlagTypes]
