@@ -18,6 +18,7 @@ type contentFilter struct {
 	isName   bool   // that string was the name data
 	isMember bool   // and a colon has followed it
 	head     []byte // of content that may be short
+	spelling int    // how much longer escapes make it
 	sum      *contentSum
 	out      []byte
 }
@@ -70,7 +71,7 @@ func (f *contentFilter) outside(p []byte) int {
 	f.out = append(f.out, '"')
 	f.where, f.name = insideString, f.name[:0]
 	if f.isMember {
-		f.where, f.head, f.sum = insideContent, f.head[:0], nil
+		f.where, f.head, f.sum, f.spelling = insideContent, f.head[:0], nil, 0
 	}
 	f.isName, f.isMember = false, false
 	return n + 1
@@ -95,11 +96,15 @@ func (f *contentFilter) stringLen(p []byte) (n int, ended bool) {
 		switch {
 		case f.escaped:
 			f.escaped = false
+			if p[n] == 'u' {
+				f.spelling += len("0000")
+			}
 			n++
 		case p[n] == '"':
 			return n + 1, true
 		case p[n] == '\\':
 			f.escaped = true
+			f.spelling++
 			n++
 		default:
 			n += plainLen(p[n:])
@@ -108,14 +113,15 @@ func (f *contentFilter) stringLen(p []byte) (n int, ended bool) {
 	return n, false
 }
 
-// content takes as much of content as there is.
+// content takes as much of content as there is. Whether it is short says what is
+// written, and not in which spelling, since a digest knows stamps from content.
 func (f *contentFilter) content(p []byte) int {
 	n, ended := f.stringLen(p)
 	text := p[:n]
 	if ended {
 		text = p[:n-1]
 	}
-	if f.sum == nil && len(f.head)+len(text) <= shortContent {
+	if f.sum == nil && len(f.head)+len(text)-f.spelling <= shortContent {
 		f.head = append(f.head, text...)
 	} else {
 		f.add(text)

@@ -3,6 +3,7 @@ package canary
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -111,6 +112,31 @@ func TestTooManyValuesAreComparedByLooseDigest(t *testing.T) {
 	}{"reordered": {two, 0}, "by digest": {Reply{Digest: &payload}, 0}, "another": {body(`{"id":1,"x":"?"}`), 1}, "none": {Reply{}, 1}} {
 		if found := Compare(mapping.OpFlagTypes, one, test.other, Rules{}); len(found) != test.want {
 			t.Errorf("%s: found %v", name, found)
+		}
+	}
+}
+
+// TestContentBeyondTheCapIsTheSameInAnySpelling, also where it is only just short enough to be kept.
+func TestContentBeyondTheCapIsTheSameInAnySpelling(t *testing.T) {
+	digest := func(text string, piece int) string {
+		_, s := roomy(t, 1)
+		for part := range slices.Chunk([]byte(text), piece) {
+			_, _ = s.Write(part) // a digest takes everything
+		}
+		payload, err := s.payload()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payload.SHA256
+	}
+	for length := shortContent - 8; length <= shortContent+8; length += 4 {
+		text := `{"data":"` + strings.Repeat("/", length) + `"}`
+		for _, spelling := range []string{"/", `\/`, `\u002f`} {
+			for _, piece := range []int{1, 5, 1 << 20} {
+				if digest(strings.ReplaceAll(text, "/", spelling), piece) != digest(text, 1<<20) {
+					t.Errorf("%d characters written as %s in pieces of %d have another digest", length, spelling, piece)
+				}
+			}
 		}
 	}
 }
