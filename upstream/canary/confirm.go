@@ -3,6 +3,7 @@ package canary
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -32,6 +33,10 @@ func (c *Canary) confirm(ctx context.Context, j *job) bool {
 	reference, candidate, reason := c.askBoth(ctx, j)
 	if reason != "" {
 		c.drop(j.subject, reason)
+		return false
+	}
+	if candidate.isBroken() && !j.second.isBroken() && !reference.isBroken() {
+		c.drop(j.subject, DropCandidateFailed) // what differed may be gone or not
 		return false
 	}
 	left := c.leftOf(j, reference, candidate)
@@ -98,6 +103,7 @@ func (c *Canary) leftOf(j *job, reference, candidate Reply) remainder {
 	}
 	var left remainder
 	isNoise := c.isNoise(j)
+	hidden := hiding(j.first, reference, slices.DeleteFunc(slices.Collect(maps.Values(now)), isNoise))
 	for _, s := range j.suspects {
 		d, there := now[place{s.Class, s.Pointer}]
 		switch {
@@ -105,12 +111,25 @@ func (c *Canary) leftOf(j *job, reference, candidate Reply) remainder {
 			left.noisy++
 		case there:
 			left.lasting = append(left.lasting, d)
+		case hidden(s):
+			left.lasting = append(left.lasting, s)
 		default:
 			left.gone++
 		}
 	}
 	return left
 }
+
+// hiding tells of which differences nobody can see whether they have gone, since the
+// candidate now refuses where the reference says what it said before: that makes
+// nothing of it better.
+func hiding(before, reference Reply, now []Difference) func(Difference) bool {
+	otherwise := slices.ContainsFunc(now, isOfOutcome)
+	same := before.Status == reference.Status && before.Code == reference.Code && before.Failure == reference.Failure
+	return func(d Difference) bool { return same && otherwise && !isOfOutcome(d) }
+}
+
+func isOfOutcome(d Difference) bool { return d.Class == ClassStatus || d.Class == ClassCode }
 
 // mostAsked is how often the reference is asked about a difference whose signature
 // is new, until it says itself what the candidate says. What it says every other

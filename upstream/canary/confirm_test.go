@@ -2,6 +2,7 @@ package canary_test
 
 import (
 	"bytes"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -246,5 +247,47 @@ func TestWhatBeganBeforeAResetDoesNotCount(t *testing.T) {
 	}
 	if got := w.sum(""); got.Compared != 0 {
 		t.Errorf("got %+v, want nothing", got)
+	}
+}
+
+// wrongEveryOtherTime renames a member in each answer but the second, fourth and so on, which it refuses.
+func wrongEveryOtherTime(status int, refusal string) func(http.Handler) http.Handler {
+	var asked atomic.Int64
+	return func(next http.Handler) http.Handler {
+		wrong := rewriting(func(_ int64, _ *http.Request, body []byte) []byte {
+			return bytes.Replace(body, []byte(`"is_active"`), []byte(`"was_active"`), 1)
+		})(next)
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if asked.Add(1)%2 == 1 {
+				wrong.ServeHTTP(rw, r)
+				return
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(status)
+			_, _ = io.WriteString(rw, refusal)
+		})
+	}
+}
+
+// TestWhatHidesADifferenceDoesNotExcuseIt: a candidate that is wrong first and then refuses was wrong each time.
+func TestWhatHidesADifferenceDoesNotExcuseIt(t *testing.T) {
+	w := newWorld(t, worldOptions{around: wrongEveryOtherTime(http.StatusNotFound, `{"error":true,"code":51,"message":"gone"}`)})
+	w.make(flagTypes("TestProduct"))
+	if got := w.sum(""); got.Transient != 0 || got.Confirmed != 1 || len(w.findings()) == 0 {
+		t.Errorf("got %+v and %q, want a mismatch", got, w.findings())
+	}
+}
+
+// TestFailureConfirmsNothing and excuses nothing: a candidate that is broken when it is asked again is to be asked another time.
+func TestFailureConfirmsNothing(t *testing.T) {
+	for name, refusal := range map[string]string{"a status": `{"error":true,"code":100500,"message":"broken"}`, "a page": "<html>"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{around: wrongEveryOtherTime(http.StatusInternalServerError, refusal)})
+			w.make(flagTypes("TestProduct"))
+			w.dropped(canary.DropCandidateFailed, 1)
+			if got := w.sum(""); got.Compared != 0 || len(w.findings()) != 0 {
+				t.Errorf("got %+v and %q, want nothing", got, w.findings())
+			}
+		})
 	}
 }

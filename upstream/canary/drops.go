@@ -45,7 +45,7 @@ const (
 	// DropOverload: the candidate has as many comparisons as it may.
 	DropOverload DropReason = "other-overload"
 	// DropCandidateFailed: the candidate was to answer the client and did not, or not
-	// soundly.
+	// soundly; or it did not when it was asked again about a difference.
 	DropCandidateFailed DropReason = "candidate-failed"
 	// DropOtherFailed: the tracker that is not the candidate gave no sound answer.
 	DropOtherFailed DropReason = "other-failed"

@@ -142,7 +142,7 @@ func (c *Canary) noteOf(j *job, d Difference) string {
 	case d.Class == ClassDigest && (j.first.Digest != nil || j.second.Digest != nil):
 		return fmt.Sprintf("The answers differ; longer than %d bytes, or nested too deeply, they were compared by their digests only.", c.options.MaxBody)
 	case d.Class == ClassFailure:
-		return "The candidate gave no sound answer: " + j.second.Failure + "."
+		return "The candidate gave no sound answer: " + string(unquoted(d.Have)) + "."
 	case d.Class == ClassLatency:
 		return "The candidate takes longer to answer than it may."
 	case d.Class == ClassPlan && d.Path == PathRefused:

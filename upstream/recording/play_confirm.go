@@ -36,14 +36,12 @@ func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []c
 	if second.reason != "" {
 		return found, false
 	}
-	lasting := slices.DeleteFunc(p.differences(second), func(d canary.Difference) bool {
-		return !slices.ContainsFunc(found, func(other canary.Difference) bool { return other.Path == d.Path })
-	})
+	left := lasting(found, p.differences(second), sameOutcome(first.want, second.want))
 	varied := p.contradictions(first.operation, first.have, second.have)
 	if !first.againstTheRecordings {
 		varied = p.contradictions(first.operation, first.want, second.want)
 	}
-	confirmed = canary.Steady(lasting, varied)
+	confirmed = canary.Steady(left, varied)
 	for n := 1; n < mostAsked && len(confirmed) > 0 && !first.againstTheRecordings; n++ {
 		again, err := p.send(ctx, p.options.Against, plainly(e.Request))
 		if err == nil {
@@ -53,9 +51,29 @@ func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []c
 			break
 		}
 		varied = append(varied, p.contradictions(first.operation, second.want, replyOf(again))...)
-		confirmed = canary.Steady(lasting, varied)
+		confirmed = canary.Steady(left, varied)
 	}
-	return confirmed, len(confirmed) < len(lasting)
+	return confirmed, len(confirmed) < len(left)
+}
+
+// lasting gives what differs a second time at the same path. Where the tracker that is judged fails as a whole now, and the other
+// one does as before, nobody can see the path, which excuses nothing.
+func lasting(found, again []canary.Difference, steady bool) []canary.Difference {
+	if steady && slices.ContainsFunc(again, isOfOutcome) && !slices.ContainsFunc(found, isOfOutcome) {
+		return found
+	}
+	return slices.DeleteFunc(again, func(d canary.Difference) bool {
+		return !slices.ContainsFunc(found, func(other canary.Difference) bool { return other.Path == d.Path })
+	})
+}
+
+// isOfOutcome tells differences beside which nothing else is compared.
+func isOfOutcome(d canary.Difference) bool {
+	return d.Class == canary.ClassStatus || d.Class == canary.ClassCode || d.Class == canary.ClassFailure
+}
+
+func sameOutcome(one, other canary.Reply) bool {
+	return one.Status == other.Status && one.Code == other.Code
 }
 
 // contradictions are the differences between two answers of one tracker.

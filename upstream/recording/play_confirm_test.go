@@ -138,3 +138,31 @@ func TestPlayThatIsBrokenOffPassesNothing(t *testing.T) {
 		t.Errorf("%d compared, %d in passing", all.Compared, all.Transient)
 	}
 }
+
+// TestPlayIsNotDistractedByFailures: whoever is wrong first and then fails altogether was wrong each time, and is not while the one
+// that is right fails as well.
+func TestPlayIsNotDistractedByFailures(t *testing.T) {
+	failing := func(body string) string {
+		var n atomic.Int64
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if strings.HasPrefix(r.URL.Path, "/rest/flag_type") && n.Add(1) > 1 {
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprint(w, `{"error":true,"code":51,"message":"gone"}`)
+				return
+			}
+			fmt.Fprint(w, body)
+		}))
+		t.Cleanup(front.Close)
+		return front.URL
+	}
+	right, _ := scripted(t, always(`"name":"a"`))
+	wrong := `{"bug":[{"id":1,"name":"b"}],"attachment":[]}`
+	if r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: failing(wrong), Against: right}).Report; r.Overall.Confirmed != 1 {
+		t.Errorf("%d transient, found\n%s", r.Overall.Transient, describe(r))
+	}
+	same := `{"bug":[{"id":1,"name":"a"}],"attachment":[]}`
+	if r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: failing(wrong), Against: failing(same)}).Report; r.Overall.Confirmed != 0 {
+		t.Errorf("gone from both is found as\n%s", describe(r))
+	}
+}

@@ -158,7 +158,7 @@ var drops = map[canary.DropReason]string{
 	canary.DropUnreachable:     "no connection to the candidate",
 	canary.DropBreaker:         "the candidate failed so often that it is left alone",
 	canary.DropOverload:        "the candidate had as many comparisons as it may",
-	canary.DropCandidateFailed: "the candidate was to answer a client and did not",
+	canary.DropCandidateFailed: "the candidate was to answer, a client or once more, and did not",
 	canary.DropOtherFailed:     "the tracker that is not the candidate failed",
 	canary.DropConfirmFull:     "too many differences waited to be confirmed",
 	canary.DropConfirmLimit:    "confirming would have asked the trackers too often",
