@@ -3,6 +3,7 @@ package canary_test
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -152,6 +153,28 @@ func TestBeyondTheCapDigestsAreCompared(t *testing.T) {
 	if !strings.Contains(list[0].Note, "digest") {
 		t.Errorf("the finding says %q and nothing of digests", list[0].Note)
 	}
+}
+
+// TestNoiseBeyondTheCapProvesNothing: where each answer of the reference has another digest, a candidate does not pass by it.
+func TestNoiseBeyondTheCapProvesNothing(t *testing.T) {
+	varying := func(next http.Handler) http.Handler {
+		return rewriting(func(n int64, _ *http.Request, body []byte) []byte {
+			return bytes.Replace(body, []byte(`"text":"`), fmt.Appendf(nil, `"text":"%d `, n), 1)
+		})(longText(next))
+	}
+	w := newWorld(t, worldOptions{
+		aroundOld: varying, tune: func(o *canary.Options) { o.MaxBody = 1 << 20 },
+		around: func(next http.Handler) http.Handler {
+			return rewriting(func(_ int64, _ *http.Request, body []byte) []byte {
+				return bytes.Replace(body, []byte(`"summary"`), []byte(`"title"`), 1)
+			})(varying(next))
+		},
+	})
+	for range 4 { // the last of which are known to be noise
+		w.make(attachment("4"))
+		w.settle()
+	}
+	w.dropped(canary.DropDigestNoise, 4)
 }
 
 // TestNoMoreRoomDrops: all files together have a bound.

@@ -199,10 +199,21 @@ func mayMove(class Class) bool {
 	}
 }
 
-// conclude ends a comparison: with confirmed differences, or without.
+// conclude ends a comparison: with confirmed differences, or without. Noise in a whole
+// answer may hide anything, so that one is no comparison.
 func (c *Canary) conclude(j *job, confirmed []Difference, kind string, otherwise Outcome) {
+	if len(j.planned)+len(confirmed) == 0 && j.provesNothing() {
+		c.drop(j.subject, DropDigestNoise)
+		return
+	}
 	if otherwise == OutcomeSame && (j.noisy || j.differentForm) {
 		otherwise = OutcomeNoisy
 	}
 	c.ledger.compared(j, append(j.planned, c.found(j, confirmed, kind)...), otherwise)
+}
+
+// provesNothing tells whether two digests differ, which is all that is known.
+func (j *job) provesNothing() bool {
+	first, second := j.first.Digest, j.second.Digest
+	return first != nil && second != nil && first.SHA256 != second.SHA256
 }

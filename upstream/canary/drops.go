@@ -54,6 +54,9 @@ const (
 	DropConfirmFull DropReason = "confirm-full"
 	// DropConfirmLimit: confirming would have asked the trackers too often.
 	DropConfirmLimit DropReason = "confirm-limit"
+	// DropDigestNoise: the answers were compared by their digests only, and that of the
+	// reference is another one each time, so that nothing can be told of the candidate.
+	DropDigestNoise DropReason = "digest-noise"
 
 	// DropNotIsolated: the marker has not proved that the candidate is isolated.
 	DropNotIsolated DropReason = "not-isolated"
@@ -75,7 +78,7 @@ func DropReasons() []DropReason {
 	return []DropReason{
 		DropQueueFull, DropRateLimit, DropMemory, DropSpool, DropSpoolFailed, DropUnread, DropNotModified, DropAnsweredFailed,
 		DropOwnError, DropUnreadable, DropCredentials, DropUnknown, DropUnreachable, DropBreaker, DropOverload, DropCandidateFailed, DropOtherFailed,
-		DropConfirmFull, DropConfirmLimit, DropNotIsolated, DropPayload, DropNothingToRead, DropPlanFailed, DropClosed, DropInternal,
+		DropConfirmFull, DropConfirmLimit, DropDigestNoise, DropNotIsolated, DropPayload, DropNothingToRead, DropPlanFailed, DropClosed, DropInternal,
 	}
 }
 

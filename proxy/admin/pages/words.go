@@ -162,6 +162,7 @@ var drops = map[canary.DropReason]string{
 	canary.DropOtherFailed:     "the tracker that is not the candidate failed",
 	canary.DropConfirmFull:     "too many differences waited to be confirmed",
 	canary.DropConfirmLimit:    "confirming would have asked the trackers too often",
+	canary.DropDigestNoise:     "the answers were too long, and those of one tracker differ each time",
 	canary.DropNotIsolated:     "the candidate has not proved to be isolated",
 	canary.DropPayload:         "the content of a write was too large to be kept",
 	canary.DropNothingToRead:   "nobody can say what a write has touched",
