@@ -166,3 +166,14 @@ func TestPlayIsNotDistractedByFailures(t *testing.T) {
 		t.Errorf("gone from both is found as\n%s", describe(r))
 	}
 }
+
+// TestPlayCannotSeeBehindNoise: where only digests are known and the right one gives another each time, nothing was compared.
+func TestPlayCannotSeeBehindNoise(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	right, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%d %s"`, n, long) })
+	judged, _ := scripted(t, always(`"other":"`+long+`"`))
+	r := play(t, flagTypeReads(2), recording.PlayOptions{Tracker: judged, Against: right, MaxBody: 1000}).Report
+	if r.Overall.Compared != 0 || r.Dropped[string(canary.DropDigestNoise)] != 2 || r.Verdict == canary.Pass {
+		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
+	}
+}
