@@ -65,3 +65,25 @@ func TestPlayMessagesLeftOut(t *testing.T) {
 		t.Errorf("in a recording with texts found %q", describe(r))
 	}
 }
+
+// TestPlayMessagesThatSayNothing: none, null and an empty one are not the same.
+func TestPlayMessagesThatSayNothing(t *testing.T) {
+	read := []recording.Exchange{asked(http.MethodGet, "/rest/bug/99/attachment", "", http.StatusNotFound)}
+	forms := []string{"", `,"message":null`, `,"message":""`}
+	var bases []string
+	for _, form := range forms {
+		bases = append(bases, answering(t, http.StatusNotFound, "application/json", `{"error":true,"code":101`+form+`}`))
+	}
+	same := answering(t, http.StatusNotFound, "application/json", `{"code":101,"error":true}`)
+	for i, judged := range append(bases, same) {
+		for k, against := range bases {
+			want := int64(1)
+			if i == k || k == 0 && judged == same {
+				want = 0
+			}
+			if r := play(t, read, recording.PlayOptions{Tracker: judged, Against: against}).Report; r.Overall.Confirmed != want || r.Overall.Compared != 1 {
+				t.Errorf("%d against %d: %d of %d, want %d", i, k, r.Overall.Confirmed, r.Overall.Compared, want)
+			}
+		}
+	}
+}

@@ -77,8 +77,10 @@ func isErrorOf(body []byte, reply *canary.Reply) bool {
 	if err != nil {
 		return false
 	}
-	for _, name := range []string{"error", "code", "message"} {
-		others.Take(name)
+	others.Take("error")
+	others.Take("code")
+	if said.Message != "" { // null, an empty one and none are not the same
+		others.Take("message")
 	}
 	reply.Code, reply.Message, reply.Body = code, said.Message, others.AppendJSON(nil)
 	return true
