@@ -50,16 +50,17 @@ func (p *player) play(ctx context.Context, e Exchange, operation mapping.Operati
 		tally.Same++
 		return
 	}
-	confirmed, noisy := found, false
+	confirmed, noisy, reason := found, false, ""
 	if isRead(e.Request.Method) && !p.believed(operation, found) {
-		confirmed, noisy = p.confirm(ctx, e, first, found)
+		confirmed, noisy, reason = p.confirm(ctx, e, first, found)
 	}
 	if ctx.Err() != nil { // what was asked last has no answer that says anything
-		tally.Compared--
-		tally.Dropped[string(canary.DropClosed)]++
-		return
+		reason = string(canary.DropClosed)
 	}
 	switch {
+	case reason != "":
+		tally.Compared--
+		tally.Dropped[reason]++
 	case len(confirmed) > 0:
 		tally.Confirmed++
 		tally.Mismatch(p.record(e, operation, confirmed), 1)

@@ -25,16 +25,16 @@ func (p *player) believed(operation mapping.Operation, found []canary.Difference
 }
 
 // confirm asks again. What has gone was in passing, and where the tracker that is right contradicts itself is noise. Against
-// a recording there is only the other one to be asked, so that it is noise where that one does.
-func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []canary.Difference) (confirmed []canary.Difference, noisy bool) {
+// a recording there is only the other one to be asked, so that it is noise where that one does. reason is why nothing can be said.
+func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []canary.Difference) (confirmed []canary.Difference, noisy bool, reason string) {
 	select {
 	case <-ctx.Done():
-		return nil, false
+		return nil, false, string(canary.DropClosed)
 	case <-time.After(p.options.ConfirmAfter):
 	}
 	second := p.ask(ctx, e, first.operation)
 	if second.reason != "" {
-		return found, false
+		return nil, false, second.reason
 	}
 	left := lasting(found, p.differences(second), sameOutcome(first.want, second.want))
 	varied := p.contradictions(first.operation, first.have, second.have)
@@ -53,7 +53,7 @@ func (p *player) confirm(ctx context.Context, e Exchange, first sides, found []c
 		varied = append(varied, p.contradictions(first.operation, second.want, replyOf(again))...)
 		confirmed = canary.Steady(left, varied)
 	}
-	return confirmed, len(confirmed) < len(left)
+	return confirmed, len(confirmed) < len(left), ""
 }
 
 // lasting gives what differs a second time at the same path. Where the tracker that is judged fails as a whole now, and the other

@@ -177,3 +177,18 @@ func TestPlayCannotSeeBehindNoise(t *testing.T) {
 		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
 	}
 }
+
+// TestPlayConfirmsNothingAlone: while the right one cannot be asked again, nobody knows whether a difference was in passing.
+func TestPlayConfirmsNothingAlone(t *testing.T) {
+	judged, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n > 1) })
+	right, _ := scripted(t, func(n int64) string {
+		if n > 1 {
+			return "broken"
+		}
+		return `"name":"true"`
+	})
+	r := play(t, flagTypeReads(1), recording.PlayOptions{Tracker: judged, Against: right}).Report
+	if r.Overall.Compared != 0 || r.Dropped[string(canary.DropOtherFailed)] != 1 {
+		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
+	}
+}
