@@ -58,6 +58,9 @@ func (k keys) generation() string { return k.prefix + "generation" }
 func (k keys) writes() string     { return k.prefix + "writes" }
 func (k keys) secret() string     { return k.prefix + "secret" }
 
+// nothing is never there.
+func (k keys) nothing() string { return k.prefix + "nothing" }
+
 // doubt is there while a write may still be carried out whose outcome is unknown.
 func (k keys) doubt() string { return k.prefix + "doubt" }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // lockedLog is a log that several goroutines write and a test reads.
@@ -73,4 +74,28 @@ func TestWhyRedisIsAway(t *testing.T) {
 	if log.count("pass word") > 0 {
 		t.Errorf("the log says\n%s", &log.text)
 	}
+}
+
+// TestRedisThatRefusesWrites, as a copy of another one does and one whose disk is full, is away until it takes them, and that is
+// said once. What was written meanwhile counts.
+func TestRedisThatRefusesWrites(t *testing.T) {
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	log := &lockedLog{}
+	c := settled(t, openCache(t, f, log.options(on(s))))
+	mustAsk(t, c, withKey("k"))
+	must(t, s.client.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
+	for range 40 {
+		mustWrite(t, c, withKey("k"))
+		mustAsk(t, c, withKey("k"))
+		time.Sleep(50 * time.Millisecond)
+	}
+	if away, back := log.count("redis does not answer"), log.count("redis is back"); away != 1 || back != 0 {
+		t.Errorf("%d times away, %d times back", away, back)
+	}
+	must(t, s.client.ConfigSet(ctx, "min-replicas-to-write", "0").Err())
+	eventually(t, "redis is back", func() bool { return log.count("redis is back") == 1 })
+	eventually(t, "the present answer is kept again", func() bool {
+		a := mustAsk(t, c, withKey("k"))
+		return a.cache.Hit && strings.Contains(a.text, f.now())
+	})
 }

@@ -45,8 +45,11 @@ func (k *Common) beat() (next time.Duration) {
 func (k *Common) check(ctx context.Context) error {
 	var values []any
 	err := k.remote.probe(ctx, "check", func(ctx context.Context) (err error) {
-		values, err = k.remote.values(ctx, k.keys.generation(), k.keys.secret())
-		return err
+		if values, err = k.remote.values(ctx, k.keys.generation(), k.keys.secret()); err != nil || k.remote.breaker.allows() {
+			return err
+		}
+		// A Redis that lets nobody write would be away again with the next command.
+		return k.remote.client.Del(ctx, k.keys.nothing()).Err()
 	})
 	if err != nil {
 		return err
