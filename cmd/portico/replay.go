@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +28,7 @@ const exitNotPlayed = 3
 func replayCommand() command {
 	return command{
 		name:      "replay",
-		arguments: "FILE --tracker URL [--against URL] [--key NAME=VARIABLE] [--keys FILE] [--writes] [--only PATTERN] [--format FORMAT]",
+		arguments: "FILE --tracker URL [--against URL] [--key NAME=VARIABLE] [--keys FILE] [--writes] [--only PATTERN] [--config FILE] [--format FORMAT]",
 		summary:   "make recorded requests again and compare the answers",
 		details: "Send the requests of a recording to a tracker and compare its answers with the recorded ones, or\n" +
 			"with those of the tracker given by --against. Requests that change something are made with --writes\n" +
@@ -59,6 +61,8 @@ type replayRun struct {
 	target float64
 	format string
 	keys   string
+	// config is the file with the equivalences.
+	config string
 	// variables name the environment variables for placeholders.
 	variables map[string]string
 }
@@ -69,7 +73,8 @@ func (r *replayRun) register(fs *flag.FlagSet) {
 	fs.BoolVar(&r.options.Writes, "writes", false, "make requests that change something too, and put the data of reference trackers back where the recording says so")
 	fs.Func("only", "play only exchanges whose name or operation is like `PATTERN`, in which * is any text; may be given often", func(text string) error {
 		r.options.Only = append(r.options.Only, text)
-		return nil
+		_, err := path.Match(text, "")
+		return err
 	})
 	fs.Func("key", "take what the placeholder NAME stands for from the environment: `NAME=VARIABLE`; may be given often", func(text string) error {
 		name, variable, found := strings.Cut(text, "=")
@@ -80,6 +85,7 @@ func (r *replayRun) register(fs *flag.FlagSet) {
 		return nil
 	})
 	fs.StringVar(&r.keys, "keys", "", "take them from `FILE`, a JSON object of names and values")
+	fs.StringVar(&r.config, "config", "", "excuse what the canary.equivalences of the configuration in `FILE` excuse")
 	fs.Float64Var(&r.target, "target", r.target, "allow so many `PERCENT` of the answers to differ")
 	fs.DurationVar(&r.options.Timeout, "timeout", 30*time.Second, "wait so `LONG` for an answer")
 	fs.DurationVar(&r.options.ConfirmAfter, "confirm-after", 500*time.Millisecond, "ask again about a difference so `LONG` after it was seen")
@@ -118,7 +124,7 @@ func (r *replayRun) check(files []string) error {
 
 // run plays a file.
 func (r *replayRun) run(ctx context.Context, env environment, name string) (int, error) {
-	if err := r.readKeys(env); err != nil {
+	if err := cmp.Or(r.readKeys(env), r.readRules(env)); err != nil {
 		return exitNotPlayed, err
 	}
 	file, err := os.Open(name)
@@ -162,6 +168,22 @@ func (r *replayRun) readKeys(env environment) error {
 		}
 		r.options.Values[name] = value
 	}
+	return nil
+}
+
+// readRules takes the equivalences from a configuration, if one is named.
+func (r *replayRun) readRules(env environment) error {
+	if r.config == "" {
+		return nil
+	}
+	cfg, ok, err := (&configFlags{file: r.config}).loadOrReport(env)
+	if err == nil && !ok {
+		err = errors.New("the configuration is not good")
+	}
+	if err != nil {
+		return fmt.Errorf("read the equivalences: %w", err)
+	}
+	r.options.Rules, _ = canary.NewRules(cfg.equivalences(), time.Now()) // what is wrong was reported
 	return nil
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"portico/test/tracker"
+	"portico/upstream/canary"
 )
 
 // TestReplayCommandLine: what cannot be played is said, and no verdict is given.
@@ -47,6 +50,8 @@ func TestReplayCommandLine(t *testing.T) {
 		{[]string{file, "--tracker", server.URL, "--key", "caller-1=NONE"}, exitNotPlayed, "NONE"},
 		{[]string{file, "--tracker", server.URL, "--keys", keys}, exitNotPlayed, "no JSON object"},
 		{[]string{file, "--tracker", server.URL, "--keys", none, "--key", "caller-1=KEY"}, exitNotPlayed, "no JSON object"},
+		{[]string{file, "--tracker", server.URL, "--only", "["}, exitUsage, "syntax error in pattern"},
+		{[]string{file, "--tracker", server.URL, "--config", keys}, exitNotPlayed, "the configuration is not good"},
 		{[]string{broken, "--tracker", server.URL}, exitNotPlayed, "line 1"},
 		{[]string{file, "--tracker", server.URL}, 2, "its answer is not recorded"},
 		{[]string{file, "--tracker", server.URL, "--against", "HTTP" + strings.TrimPrefix(server.URL, "http") + "/"}, exitUsage, "one tracker"},
@@ -57,6 +62,27 @@ func TestReplayCommandLine(t *testing.T) {
 		if said := stdout + stderr; code != c.code || !strings.Contains(said, c.says) || strings.Contains(said, "secret-in") || strings.Contains(said, "me:pass") {
 			t.Errorf("replay %q: %d, want %d with %q in\n%s", c.args, code, c.code, c.says, said)
 		}
+	}
+}
+
+// TestReplayGoesByEquivalences of a configuration.
+func TestReplayGoesByEquivalences(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+		fmt.Fprint(w, `{"bug":[{"id":1,"name":"1.3"}],"attachment":[]}`)
+	}))
+	defer server.Close()
+	file := writeFile(t, "a.jsonl", `{"name":"v","request":{"method":"GET","path":"/rest/flag_type/P","headers":{}},`+
+		`"response":{"status":200,"headers":{"content-type":"application/json; charset=UTF-8"},"body":"{\"bug\":[{\"id\":1,\"name\":\"1.2\"}],\"attachment\":[]}"}}`)
+	config := writeFile(t, "c.yaml", withTwo+
+		"canary: {equivalences: [{name: releases, type: regex, path: '$.bug[id].name', pattern: '^[0-9.]+$', owner: me, reason: r, expires: 2999-01-01}]}\n")
+	code, stdout, _ := portico(t, nil, "replay", file, "--tracker", server.URL, "--format", "json")
+	if code != canary.Fail.ExitCode() || !strings.Contains(stdout, `"$.bug[id].name"`) {
+		t.Errorf("exit code %d without a rule:\n%s", code, stdout)
+	}
+	code, stdout, stderr := portico(t, nil, "replay", file, "--tracker", server.URL, "--format", "json", "--config", config)
+	if code != canary.Inconclusive.ExitCode() || strings.Contains(stdout, `"class"`) || !strings.Contains(stdout, `"hits": 1`) {
+		t.Errorf("exit code %d with one:\n%s%s", code, stdout, stderr)
 	}
 }
 
