@@ -24,9 +24,6 @@ type Dialect struct {
 	EncodedSlash bool
 	// JSONRPC says that /jsonrpc.cgi reaches names that no path can carry.
 	JSONRPC bool
-	// AttachmentMap says that an attachment create answers
-	// {"attachments": {"id": {…}}} rather than {"ids": […]}.
-	AttachmentMap bool
 }
 
 // Bugzilla5 is the dialect of Bugzilla 5.0 and 5.2, token-identical behind the
@@ -42,7 +39,7 @@ func Bugzilla5() Dialect {
 func BMO() Dialect {
 	return Dialect{
 		Name: "bmo", FlagTypeResource: "flag_types", HeaderCredentials: true,
-		DropsOddMembers: true, EncodedSlash: true, AttachmentMap: true,
+		DropsOddMembers: true, EncodedSlash: true,
 	}
 }
 

@@ -115,7 +115,8 @@ func (r AttachmentsCreated) WithIntegers() error {
 
 // FromAttachmentMap turns the reply {"attachments": {"id": {…}}}, which some
 // dialects give (wire-facts.md section 9), into {"ids": [int…]} in ascending
-// order. Any other reply stays as it is.
+// order. Any other reply stays as it is. It goes by the reply alone, since the
+// dialect of a tracker may not be known yet when it is asked.
 func (r AttachmentsCreated) FromAttachmentMap() error {
 	members := splitObject(r.text)
 	created := members.Get("attachments")

@@ -121,18 +121,14 @@ func (c *Client) CreateAttachment(ctx context.Context, caller upstream.Caller, r
 	if err := c.settle(ctx, caller, &request); err != nil {
 		return mapping.AttachmentsCreated{}, err
 	}
-	dialect := c.Dialect(ctx)
-	call, err := PlanCreateAttachment(dialect, request)
+	call, err := PlanCreateAttachment(c.Dialect(ctx), request)
 	document, err := c.loaded(ctx, caller, call, err)
 	if err != nil {
 		return mapping.AttachmentsCreated{}, err
 	}
 	created := mapping.AttachmentsCreated{Document: document}
 	document.PathWon = request.Conflict
-	if dialect.AttachmentMap {
-		err = created.FromAttachmentMap()
-	}
-	return created, errors.Join(err, created.WithIntegers())
+	return created, errors.Join(created.FromAttachmentMap(), created.WithIntegers())
 }
 
 // UpdateAttachments implements upstream.Tracker.

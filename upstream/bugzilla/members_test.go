@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"bytes"
 	"errors"
+	"net/http"
 	"testing"
 
 	"portico/mapping"
@@ -53,6 +54,24 @@ func TestCreatedIDsAreIntegers(t *testing.T) {
 	client = dial(t, "bugzilla-5", answering(201, "application/json", `{"id":"5"}`))
 	flagType, err := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
 	wantText(t, flagType.Document, err, `{"id":5,"flag_id":5}`)
+}
+
+// A tracker of the dialect bmo that has not told its version yet is taken for a stock one, and answers in its own way.
+func TestCreatedIDsOfAnUnknownDialect(t *testing.T) {
+	data, err := mapping.BlobFromEncoded("YQ==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			http.Error(w, "", http.StatusServiceUnavailable)
+			return
+		}
+		answering(201, "application/json", `{"attachments":{"12":{"id":12},"9":{"id":9}}}`)(w, r)
+	})
+	files, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1", "2"}, Data: data})
+	wantText(t, files.Document, err, `{"ids":[9,12]}`)
 }
 
 func wantText(t *testing.T, document *mapping.Document, err error, want string) {
