@@ -55,7 +55,7 @@ func DialectNamed(name string) (dialect Dialect, ok bool) {
 
 // DialectOfVersion tells the dialect from the answer of GET /rest/version:
 // stock releases are 5.0 and 5.2 with a suffix; Harmony counts from 5.1 or 5.3
-// up in odd numbers, and BMO sends a date such as 20240101.1.
+// up in odd numbers, 5.9 among them, and BMO sends a date such as 20240101.1.
 func DialectOfVersion(version string) Dialect {
 	major, rest, _ := strings.Cut(version, ".")
 	if len(major) == 8 && isDigits(major) {
@@ -63,7 +63,7 @@ func DialectOfVersion(version string) Dialect {
 	}
 	minor, _, _ := strings.Cut(rest, ".")
 	minor = strings.TrimRight(minor, "+")
-	if major == "5" && (minor == "1" || minor == "3") {
+	if n, ok := parseID(minor); ok && major == "5" && n%2 == 1 {
 		return BMO()
 	}
 	if n, ok := parseID(major); ok && n >= 6 {

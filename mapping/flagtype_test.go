@@ -207,7 +207,7 @@ func TestParseBool(t *testing.T) {
 func TestDialectOfVersion(t *testing.T) {
 	for version, want := range map[string]string{
 		"5.2+": "bugzilla-5", "5.2": "bugzilla-5", "5.0.4.1+": "bugzilla-5", "5.0.6": "bugzilla-5", "": "bugzilla-5",
-		"20240101.1": "bmo", "5.1.2": "bmo", "5.3.1": "bmo", "6.0": "bmo", "4.4.13": "bugzilla-5",
+		"20240101.1": "bmo", "5.1.2": "bmo", "5.3.1": "bmo", "5.9+": "bmo", "5.9.1": "bmo", "5.10": "bugzilla-5", "6.0": "bmo", "4.4.13": "bugzilla-5",
 	} {
 		if got := DialectOfVersion(version).Name; got != want {
 			t.Errorf("version %q is %s, want %s", version, got, want)
