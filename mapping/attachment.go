@@ -3,6 +3,7 @@ package mapping
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -153,8 +154,14 @@ func checkContentType(found problems, contentType *string) {
 	}
 }
 
+// checkComment refuses a comment that is too long (wire-facts.md section 6, comment) in the form that a tracker stores:
+// without the white space at its end, and with one character for each end of a line, for which forms send two.
 func checkComment(found problems, comment *string) {
-	if comment != nil && utf8.RuneCountInString(*comment) > 65535 {
+	if comment == nil {
+		return
+	}
+	stored := strings.ReplaceAll(strings.TrimRightFunc(*comment, unicode.IsSpace), "\r\n", "\n")
+	if utf8.RuneCountInString(stored) > 65535 {
 		found.add("comment", Refuse(CodeCommentLong, "A comment has at most 65535 characters."))
 	}
 }

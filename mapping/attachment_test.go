@@ -51,6 +51,9 @@ func TestDecodeAttachmentCreate(t *testing.T) {
 		{"flags are looked up late", `{"data":"YQ==","flags":[{"id":"x","status":"?"}],"file_name":"f","summary":"s"}`, CodeContentType},
 		{"flag fine", `{"data":"YQ==","flags":[{"name":"r","status":"X","new":true}],` + goodUpload + `}`, 0},
 		{"comment long", `{"data":"YQ==","comment":"` + strings.Repeat("é", 65536) + `",` + goodUpload + `}`, CodeCommentLong},
+		{"comment long without its end", `{"data":"YQ==","comment":"` + strings.Repeat("é", 65535) + ` \n\u00a0",` + goodUpload + `}`, 0},
+		{"comment long with two characters a line", `{"data":"YQ==","comment":"` + strings.Repeat(`\r\n`, 65534) + `e",` + goodUpload + `}`, 0},
+		{"comment of too many lines", `{"data":"YQ==","comment":"` + strings.Repeat(`\r\n`, 65535) + `e",` + goodUpload + `}`, CodeCommentLong},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			request, err := DecodeAttachmentCreate("7", members(t, c.body), nil)
