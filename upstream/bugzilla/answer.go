@@ -63,8 +63,7 @@ func retryAfter(header http.Header) time.Duration {
 // Another Portico says whether it knows.
 func doubted(call *Call, response *http.Response, err error) error {
 	var said *mapping.Error
-	lost := response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusGatewayTimeout
-	if !lost || !call.Operation.IsWrite() || !errors.As(err, &said) {
+	if !call.Operation.IsWrite() || !errors.As(err, &said) || !ofGateway(response.StatusCode, said) {
 		return err
 	}
 	if verdict := response.Header.Get("Portico-Error"); verdict != "" && !strings.Contains(verdict, "outcome=unknown") {
@@ -73,6 +72,13 @@ func doubted(call *Call, response *http.Response, err error) error {
 	said.Reason = mapping.ReasonBadAnswer
 	markUnknown(said, howToCheck(call.Operation))
 	return said
+}
+
+// ofGateway tells whether an error is that of a gateway which lost the tracker, by its status or because it has no code:
+// every error of a tracker has one (wire-facts.md section 1, Errors).
+func ofGateway(status int, said *mapping.Error) bool {
+	lost := status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+	return lost || status >= http.StatusInternalServerError && said.Code == 0
 }
 
 func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, error) {

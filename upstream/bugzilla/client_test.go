@@ -92,6 +92,9 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"long page", 413, `<html>` + long, mapping.CodeTooLarge, 413, mapping.ReasonWebServer, false},
 		{"cut error", 404, `{"error":true,"code":51,`, 200404, 404, mapping.ReasonWebServer, false},
 		{"gateway's error", 504, `{"error":true,"code":1,"message":"m"}`, 1, 504, "", true},
+		{"gateway's error without a code", 500, `{"message":"m"}`, 0, 500, "", true},
+		{"gateway without a tracker", 503, `{"message":"m"}`, 0, 503, "", true},
+		{"the tracker's failure", 500, `{"error":true,"code":100500,"message":"m"}`, 100500, 500, "", false},
 		{"no flag types", 200, `{"bug":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
