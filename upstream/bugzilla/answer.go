@@ -102,6 +102,8 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 		return wholeAnswer(call.Operation, head, response)
 	case response.StatusCode >= 400 || startsAsError(head):
 		return nil, longError(head, response)
+	case call.Operation.IsWrite():
+		return c.longWrite(call.Operation, head, response)
 	default:
 		return mapping.NewStream(head, newGuard(head, response.Body), response.ContentLength), nil
 	}
@@ -117,17 +119,39 @@ func readHead(body io.Reader, limit int64) (head []byte, whole bool, err error) 
 // wholeAnswer judges an answer that has arrived completely. A bad one stays open, for the breaker hears nothing of a
 // closed one any more.
 func wholeAnswer(operation mapping.Operation, text []byte, response *http.Response) (*mapping.Document, error) {
-	members, err := mapping.ParseMembers(text)
-	if err != nil {
-		return nil, bad("the tracker's answer is not valid JSON")
-	}
-	if failed := trackerError(members, response.StatusCode); failed != nil {
-		return nil, failed
-	}
-	if !holdsDue(operation, members) {
-		return nil, bad("the tracker's answer does not hold what was asked for")
+	if err := judge(operation, text, response.StatusCode); err != nil {
+		return nil, err
 	}
 	return mapping.NewDocument(text), response.Body.Close()
+}
+
+// judge tells why a text is no success of an operation.
+func judge(operation mapping.Operation, text []byte, status int) error {
+	members, err := mapping.ParseMembers(text)
+	if err != nil {
+		return bad("the tracker's answer is not valid JSON")
+	}
+	if failed := trackerError(members, status); failed != nil {
+		return failed
+	}
+	if !holdsDue(operation, members) {
+		return bad("the tracker's answer does not hold what was asked for")
+	}
+	return nil
+}
+
+// longWrite judges the answer to a write that did not fit the head. Only reads stream: of a write a client must not be told
+// that it succeeded before anybody has seen that.
+func (c *Client) longWrite(operation mapping.Operation, head []byte, response *http.Response) (*mapping.Document, error) {
+	document := mapping.NewStream(head, newGuard(head, response.Body), response.ContentLength)
+	text, err := document.Load(c.split)
+	if err != nil {
+		return nil, err
+	}
+	if err := judge(operation, text, response.StatusCode); err != nil {
+		return nil, errors.Join(err, document.Close())
+	}
+	return document, nil
 }
 
 // holdsDue tells whether a success has the members that its operation is about (wire-facts.md sections 2 to 7). An
