@@ -175,11 +175,13 @@ func TestDecodeAttachmentUpdate(t *testing.T) {
 
 func TestCreatedReplies(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"id":19}`:              `{"id":19,"flag_id":19}`,
-		`{"flag_id":19}`:         `{"flag_id":19,"id":19}`,
-		`{"id":1,"flag_id":1}`:   `{"id":1,"flag_id":1}`,
-		`{"id":"19","other":{}}`: `{"id":19,"other":{},"flag_id":19}`,
-		`{"flag_id":"x"}`:        `{"flag_id":"x","id":"x"}`,
+		`{"id":19}`:               `{"id":19,"flag_id":19}`,
+		`{"flag_id":19}`:          `{"flag_id":19,"id":19}`,
+		`{"id":1,"flag_id":1}`:    `{"id":1,"flag_id":1}`,
+		`{"id":"19","other":{}}`:  `{"id":19,"other":{},"flag_id":19}`,
+		`{"flag_id":"x"}`:         `{"flag_id":"x","id":"x"}`,
+		`{"id":null,"flag_id":5}`: `{"id":5,"flag_id":5}`,
+		`{"id":5,"flag_id":null}`: `{"id":5,"flag_id":5}`,
 	} {
 		reply := FlagTypeCreated{Document: NewDocument([]byte(text))}
 		if err := reply.WithFlagID(); err != nil || string(reply.text) != want {

@@ -77,10 +77,10 @@ func (r FlagTypeCreated) ID() int64 {
 func (r FlagTypeCreated) WithFlagID() error {
 	members := splitObject(r.text)
 	id, flagID := members.Get("id"), members.Get("flag_id")
-	if id == nil {
+	if isNull(id) {
 		id = flagID
 	}
-	if flagID == nil {
+	if isNull(flagID) {
 		flagID = id
 	}
 	if id != nil {
