@@ -94,7 +94,8 @@ func (f *fields) joinAddresses(array jsontext.Value) *string {
 	return &joined
 }
 
-// group takes a group name; null, 0 and an empty text mean no group.
+// group takes a group name; null, 0 and an empty text mean no group. A blank one names none, and without its blanks it would
+// open the flag type to everybody, so the tracker gets it as it came and refuses it (wire-facts.md section 3, grant_group).
 func (f *fields) group(name string) *string {
 	value := f.rest.Get(name)
 	if value == nil {
@@ -105,9 +106,15 @@ func (f *fields) group(name string) *string {
 		f.rest.Take(name)
 		return &none
 	}
-	text := f.trimmed(name, CodeNotFound)
-	if text != nil && isFalsy(*text) {
+	text := f.textOr(name, CodeNotFound)
+	switch {
+	case text == nil:
+		return nil
+	case isFalsy(*text):
 		return &none
+	}
+	if trimmed := strings.TrimSpace(*text); !isFalsy(trimmed) {
+		*text = trimmed
 	}
 	return text
 }
