@@ -15,6 +15,7 @@ func DecodeFlagTypeUpdate(idOrName string, members Members) (FlagTypeUpdate, err
 	f := newFields(members)
 	request := FlagTypeUpdate{}
 	f.selectPath(&request, idOrName)
+	f.dropNull(otherKind(idOrName))
 	f.selectIDs(&request)
 	f.selectNames(&request)
 	request.FlagTypeFields = f.flagType(true)
@@ -56,6 +57,22 @@ func (f *fields) selectPath(request *FlagTypeUpdate, idOrName string) {
 		f.problems.add("path?", noFlagType(idOrName))
 	}
 	request.IDs = []int64{id}
+}
+
+// otherKind is the member that selects in the other way than the path.
+func otherKind(idOrName string) string {
+	if isDigits(idOrName) {
+		return "names"
+	}
+	return "ids"
+}
+
+// dropNull takes a null for a member that was not sent. The tracker wants ids or names to be set, and what the path selects is
+// set unless a null of its own kind takes its place (wire-facts.md section 4, Selection).
+func (f *fields) dropNull(name string) {
+	if f.rest.Get(name).Kind() == 'n' {
+		f.rest.Take(name)
+	}
 }
 
 // selectIDs takes ids one after the other, as the tracker does.
