@@ -142,6 +142,7 @@ func TestDecodeAttachmentUpdate(t *testing.T) {
 		{"summary array", "12", `{"summary":["x"]}`, "", CodeBadParameter},
 		{"summary 0", "12", `{"summary":"0"}`, "", CodeSummary},
 		{"summary -0", "12", `{"summary":-0}`, "", CodeSummary},
+		{"summary -0.0", "12", `{"summary":-0.0}`, "", CodeSummary},
 		{"comment -0", "12", `{"comment":-0}`, `{"ids":[12],"comment":"0"}`, 0},
 		{"unknown before content_type", "12", `{"content_type":"bogus","obsoletes":[]}`, "", CodeUnknownField},
 		{"unknown before summary", "12", `{"summary":"","data":"YQ=="}`, "", CodeUnknownField},

@@ -35,17 +35,17 @@ func wordText(value jsontext.Value) (text string, ok bool) {
 	return scalarText(value)
 }
 
-// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000, -0 is 0.
+// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000, -0 and -0.0 are 0.
 func numberText(literal string) string {
-	if literal == "-0" {
-		return "0"
-	}
-	if !strings.ContainsAny(literal, ".eE") {
+	if literal != "-0" && !strings.ContainsAny(literal, ".eE") {
 		return literal
 	}
 	number, err := strconv.ParseFloat(literal, 64)
-	if err != nil {
+	switch {
+	case err != nil:
 		return literal
+	case number == 0:
+		return "0" // of any sign: the tracker takes it for not set
 	}
 	return strconv.FormatFloat(number, 'g', 15, 64)
 }
