@@ -28,6 +28,12 @@ const (
 	defaultBlobMemory = 256 << 10
 )
 
+// AnswerLimits are those for what trackers answer, which may have as many attachments as a tracker holds, of any size: the limits
+// for what clients send do not bind them. Payloads lie on disk beyond blobMemory, and what remains without them stays bounded.
+func AnswerLimits(blobMemory int64) Limits {
+	return Limits{Body: -1, Members: -1, Blobs: -1, BlobMemory: blobMemory}
+}
+
 // WithDefaults replaces zero by the default and a negative number by the largest one, except that BlobMemory, where
 // less is stricter, becomes the smallest.
 func (l Limits) WithDefaults() Limits {

@@ -47,7 +47,7 @@ func (x *exchange) reshape(document *mapping.Document) error {
 	if !interfaceForm && !x.as.page {
 		return nil
 	}
-	text, err := document.Load(mapping.SplitOptions{Dir: x.server.options.BlobDir})
+	text, err := document.Load(mapping.SplitOptions{Limits: mapping.AnswerLimits(0), Dir: x.server.options.BlobDir})
 	if err != nil {
 		return x.unreadable(err)
 	}

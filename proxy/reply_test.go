@@ -276,6 +276,22 @@ func TestInterfaceForm(t *testing.T) {
 	}
 }
 
+// TestInterfaceFormOfManyAttachments: an answer is not refused for having more in it than a request may have.
+func TestInterfaceFormOfManyAttachments(t *testing.T) {
+	const many = 20000
+	one := `{"is_patch":1,"data":"YQ==","a":[1,2,3,4,5,6,7,8,9,10,11,12]}`
+	text := `{"attachments":{},"bugs":{"5":[` + strings.Repeat(one+",", many-1) + one + `]}}`
+	base := serve(t, proxy.Options{
+		Tracker:   answering(func() *mapping.Document { return stream(text, nil) }),
+		Responses: proxy.ResponsesInterface,
+	})
+	answer := ask(t, "GET", base+"/rest/bug/5/attachment", "")
+	answer.wantStatus(t, 200)
+	if got := strings.Count(answer.body, `{"is_patch":true,"data":"YQ=="`); got != many {
+		t.Errorf("%d attachments have the form of the interface, want %d", got, many)
+	}
+}
+
 func TestPanicCostsOneRequest(t *testing.T) {
 	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
 		panic("key=SECRET")

@@ -78,11 +78,10 @@ func (b *builder) splitOptions() mapping.SplitOptions {
 	return mapping.SplitOptions{Limits: b.bodyLimits(), Dir: b.cfg.Blobs.Dir}
 }
 
-// answerSplit are those for answers, which the limits for what clients send do not
-// bind.
+// answerSplit are those for answers.
 func (b *builder) answerSplit() mapping.SplitOptions {
 	split := b.splitOptions()
-	split.Limits = mapping.Limits{Body: -1, BlobMemory: split.Limits.BlobMemory}
+	split.Limits = mapping.AnswerLimits(split.Limits.BlobMemory)
 	return split
 }
 
