@@ -76,7 +76,7 @@ func (c *Client) FlagTypes(ctx context.Context, caller upstream.Caller, request 
 	call, err := PlanFlagTypes(c.Dialect(ctx), request)
 	document, err := c.document(ctx, caller, call, err)
 	if err != nil {
-		return mapping.FlagTypes{}, err
+		return mapping.FlagTypes{}, c.undecided(err)
 	}
 	if err := c.stabilize(document); err != nil {
 		return mapping.FlagTypes{}, err

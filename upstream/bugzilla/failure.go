@@ -22,6 +22,18 @@ func failure(call *Call, err error) error {
 	return failed
 }
 
+// undecided takes back that a tracker has no flag types where it was asked for them before its dialect was known: each dialect has
+// them elsewhere (wire-facts.md section 9). No client should conclude from that that the product has none.
+func (c *Client) undecided(err error) error {
+	said, ok := errors.AsType[*mapping.Error](err)
+	if _, _, certain := c.Pinned(); certain || !ok || !said.FromTracker() || said.Code != mapping.CodeNoResource {
+		return err
+	}
+	failed := own(mapping.CodeUnavailable, mapping.ReasonBadAnswer, "The tracker has not told yet which dialect it speaks.")
+	failed.RetryAfter, failed.Err = retryVersion, said
+	return failed
+}
+
 // Failure gives the error that a client may see of a request that was sent to
 // the tracker by other means over the same transport; nil for no failure. Where
 // the transport does not say so itself, nobody knows whether a write took place.
