@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -21,10 +22,25 @@ var errWhoIsIt = errors.New("the tracker does not tell whose credential this is"
 
 // account is a user as trackers describe one to that user.
 type account struct {
-	Name   string `json:"name"`
-	Groups []struct {
+	Name   string     `json:"name"`
+	Groups []groupRef `json:"groups"`
+}
+
+// groupRef is the name of a group. A stock tracker gives it as a member of an object, and /rest/whoami of the dialect bmo by
+// itself, as its source says and the reference tracker does.
+type groupRef string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (g *groupRef) UnmarshalJSON(text []byte) error {
+	if jsontext.Value(text).Kind() == '"' {
+		return json.Unmarshal(text, (*string)(g))
+	}
+	var object struct {
 		Name string `json:"name"`
-	} `json:"groups"`
+	}
+	err := json.Unmarshal(text, &object)
+	*g = groupRef(object.Name)
+	return err
 }
 
 // Groups asks the tracker, with the caller's own credential, for the names of
@@ -64,7 +80,7 @@ func (c *Client) Groups(ctx context.Context, caller upstream.Caller) ([]string, 
 func groupNames(of account) []string {
 	names := make([]string, 0, len(of.Groups))
 	for _, group := range of.Groups {
-		names = append(names, group.Name)
+		names = append(names, string(group))
 	}
 	slices.Sort(names)
 	return names
