@@ -27,7 +27,7 @@ type account struct {
 }
 
 // groupRef is the name of a group. A stock tracker gives it as a member of an object, and /rest/whoami of the dialect bmo by
-// itself, as its source says and the reference tracker does.
+// itself, as the reference tracker does.
 type groupRef string
 
 // UnmarshalJSON implements json.Unmarshaler.
