@@ -47,25 +47,29 @@ const deskTime = 5 * time.Second
 // Page is the desk at /cache: GET ?product=P&component=C or ?key=K lists, POST to /cache/purge with product=P in the
 // query or a form, or with nothing, forgets. Answers are JSON.
 func (d CacheDesk) Page() Page {
-	return Page{Path: "/cache", Handler: http.HandlerFunc(d.serve)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /cache", d.listed)
+	mux.HandleFunc("POST /cache/purge", d.purge)
+	return Page{Path: "/cache", Handler: Offer(mux, func(w http.ResponseWriter, _ *http.Request, status int) {
+		plain(w, status, "the cache has GET /cache and POST /cache/purge")
+	})}
 }
 
-func (d CacheDesk) serve(w http.ResponseWriter, r *http.Request) {
+func (d CacheDesk) listed(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), deskTime)
 	defer cancel()
-	switch {
-	case r.URL.Path == "/cache" && r.Method == http.MethodGet:
-		items, err := d.list(ctx, r)
-		tell(w, map[string]any{"items": items}, err)
-	case r.URL.Path == "/cache/purge" && r.Method == http.MethodPost:
-		product, err := purged(w, r)
-		if err == nil {
-			err = d.Purge(ctx, product)
-		}
-		tell(w, map[string]any{"purged": firstOf(product, "everything")}, err)
-	default:
-		plain(w, http.StatusNotFound, "the cache has GET /cache and POST /cache/purge")
+	items, err := d.list(ctx, r)
+	tell(w, map[string]any{"items": items}, err)
+}
+
+func (d CacheDesk) purge(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), deskTime)
+	defer cancel()
+	product, err := purged(w, r)
+	if err == nil {
+		err = d.Purge(ctx, product)
 	}
+	tell(w, map[string]any{"purged": firstOf(product, "everything")}, err)
 }
 
 func firstOf(text, otherwise string) string {

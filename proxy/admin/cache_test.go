@@ -53,3 +53,24 @@ func TestPurge(t *testing.T) {
 		}
 	}
 }
+
+// TestMethodsOfTheCache sees that who only looks may ask without a body, and that what a path takes is said.
+func TestMethodsOfTheCache(t *testing.T) {
+	desk := admin.CacheDesk{Product: func(context.Context, string, string) ([]admin.CacheItem, error) { return nil, nil }}
+	for _, c := range []struct {
+		method, path string
+		status       int
+		takes        string
+	}{
+		{http.MethodHead, "/cache?product=P", http.StatusOK, ""},
+		{http.MethodPost, "/cache", http.StatusMethodNotAllowed, "GET, HEAD"},
+		{http.MethodGet, "/cache/purge", http.StatusMethodNotAllowed, "POST"},
+		{http.MethodGet, "/cache/nothing", http.StatusNotFound, ""},
+	} {
+		answer := httptest.NewRecorder()
+		desk.Page().Handler.ServeHTTP(answer, httptest.NewRequest(c.method, c.path, nil))
+		if answer.Code != c.status || answer.Header().Get("Allow") != c.takes {
+			t.Errorf("%s %s: %d %q", c.method, c.path, answer.Code, answer.Header().Get("Allow"))
+		}
+	}
+}

@@ -62,8 +62,8 @@ func New(options Options) (*Server, error) {
 		guarded.Handle(page.Path+"/", page.Handler)
 	}
 	all := http.NewServeMux()
-	all.HandleFunc("GET /livez", alive)
-	all.HandleFunc("GET /readyz", s.readiness)
+	all.Handle("/livez", looked(alive))
+	all.Handle("/readyz", looked(s.readiness))
 	addLook(all)
 	all.Handle("/", s.guard(s.withLinks(guarded)))
 	s.handler = withHeaders(all)

@@ -75,6 +75,9 @@ func TestHealth(t *testing.T) {
 	want("/readyz", 503)
 	want("/livez", 200)
 	want("/status", 401)
+	if got, header, body := look(t, "POST", base+"/livez"); got != 405 || header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d %q %s", got, header.Get("Allow"), body)
+	}
 }
 
 func TestStatusAndOverview(t *testing.T) {

@@ -66,9 +66,9 @@ func refuse(w http.ResponseWriter, r *http.Request, f fault) {
 	}{f, http.StatusText(f.Status), back}})
 }
 
-// nothingHere answers what is for no page.
-func nothingHere(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, fault{Status: http.StatusNotFound, Error: "There is no page " + r.Method + " " + r.URL.Path + "."})
+// nothingHere answers what is for no page, or for one that takes other methods.
+func nothingHere(w http.ResponseWriter, r *http.Request, status int) {
+	refuse(w, r, fault{Status: status, Error: "There is no page " + r.Method + " " + r.URL.Path + "."})
 }
 
 // see sends a browser to a page after a change, so that loading it again changes nothing.

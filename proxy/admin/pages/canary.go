@@ -77,8 +77,7 @@ func CanaryPages(desk CanaryDesk, shelf FindingShelf, options CanaryOptions) adm
 	mux.HandleFunc("POST /canary/gate", p.reported(gate))
 	mux.HandleFunc("POST /canary/reset", p.reset)
 	mux.HandleFunc("POST /canary/sampling", p.setSampling)
-	mux.HandleFunc("/", nothingHere)
-	return admin.Page{Path: "/canary", Title: "Canary", Handler: mux}
+	return admin.Page{Path: "/canary", Title: "Canary", Handler: admin.Offer(mux, nothingHere)}
 }
 
 // patience bounds what a page waits for. A report is read from the store, never from a tracker.

@@ -257,12 +257,30 @@ func TestSamplingAndReset(t *testing.T) {
 
 func TestPathsThatAreNoPages(t *testing.T) {
 	s := open(t)
-	for _, path := range []string{"/canary/nothing", "/canary/findings/0000", "/canary/findings/0000.json", "/canary/reset", "/switchover/nothing", "/switchover/kill"} {
+	for _, path := range []string{"/canary/nothing", "/canary/findings/0000", "/canary/findings/0000.json", "/switchover/nothing"} {
 		if a := ask(t, "GET", s.base+path, ""); a.status != 404 || a.kind != jsonKind {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 		if a := s.get(path); a.status != 404 || (a.kind != pageKind) != strings.HasSuffix(path, ".json") {
 			t.Errorf("%s as a page: %d %s", path, a.status, a.body)
 		}
+	}
+}
+
+func TestMethodsThatAPageDoesNotTake(t *testing.T) {
+	s := open(t)
+	for _, c := range []struct{ method, path, takes string }{
+		{"GET", "/canary/reset", "POST"},
+		{"GET", "/canary/gate", "POST"},
+		{"HEAD", "/switchover/kill", "POST"},
+		{"POST", "/canary/verdict.json", "GET, HEAD"},
+		{"POST", "/switchover", "GET, HEAD"},
+	} {
+		if a := ask(t, c.method, s.base+c.path, ""); a.status != 405 || a.kind != jsonKind || a.takes != c.takes {
+			t.Errorf("%s %s: %d %q %s", c.method, c.path, a.status, a.takes, a.body)
+		}
+	}
+	if a := s.get("/canary/reset"); a.status != 405 || a.kind != pageKind {
+		t.Errorf("as a page: %d %s", a.status, a.body)
 	}
 }

@@ -60,6 +60,7 @@ type answer struct {
 	status   int
 	kind     string
 	location string
+	takes    string
 	body     string
 }
 
@@ -82,7 +83,7 @@ func ask(t *testing.T, method, url, body string, header ...string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header.Get("Content-Type"), response.Header.Get("Location"), string(text)}
+	return answer{response.StatusCode, response.Header.Get("Content-Type"), response.Header.Get("Location"), response.Header.Get("Allow"), string(text)}
 }
 
 const (

@@ -92,7 +92,7 @@ func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) {
 		"fixed":  func(ctx context.Context, j judgement) error { return p.desk.Fixed(ctx, signature, j.Actor, j.Reason) },
 	}[verb]
 	if act == nil {
-		nothingHere(w, r)
+		nothingHere(w, r, http.StatusNotFound)
 		return
 	}
 	given, wrong := readJudgement(w, r, p.now())

@@ -43,8 +43,7 @@ func SwitchoverPages(desk SwitchoverDesk) admin.Page {
 	mux.HandleFunc("POST /switchover/rules", p.change)
 	mux.HandleFunc("POST /switchover/kill", p.throw("kill", desk.Kill))
 	mux.HandleFunc("POST /switchover/revive", p.throw("revive", desk.Revive))
-	mux.HandleFunc("/", nothingHere)
-	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: mux}
+	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: admin.Offer(mux, nothingHere)}
 }
 
 func (p *switchoverPages) page(w http.ResponseWriter, r *http.Request) {
