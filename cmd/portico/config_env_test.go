@@ -171,3 +171,16 @@ func TestSecretsEndWithTheirLine(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong in a list from a variable is told of the variable, whatever list stands in the file.
+func TestListsFromVariablesAreToldOfThem(t *testing.T) {
+	const tracker = "trackers: {main: {url: http://a/}}\n"
+	for _, content := range []string{tracker, tracker + "passthrough: [/a, /b]\n"} {
+		file := writeFile(t, "portico.yaml", content)
+		_, problems := Load(nil, []string{"PORTICO_PASSTHROUGH=/a,b"}, file)
+		const want = `PORTICO_PASSTHROUGH: passthrough[1]: "b" is not a path`
+		if got := texts(problems); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%q gives %q", content, got)
+		}
+	}
+}

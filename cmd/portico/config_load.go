@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -97,6 +98,8 @@ func (w *walker) apply(root reflect.Value, s Setting) {
 		w.at(o, s.Path, "%s", err)
 		return
 	}
+	// The items of the list that the file had are gone.
+	maps.DeleteFunc(w.origins, func(path string, _ origin) bool { return strings.HasPrefix(path, s.Path+"[") })
 	w.origins[s.Path] = o
 }
 

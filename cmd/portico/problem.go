@@ -112,7 +112,7 @@ func (l *problemList) origin(path string) origin {
 		if o, ok := l.origins[path]; ok {
 			return o
 		}
-		i := strings.LastIndexByte(path, '.')
+		i := strings.LastIndexAny(path, ".[") // a list from a variable has no place for each of its items
 		if i < 0 {
 			return l.origins[""]
 		}
