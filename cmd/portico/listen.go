@@ -125,22 +125,25 @@ func (s *silent) close() {
 	}
 }
 
+// errSignal is why a context ended that untilSignal gave.
+var errSignal = errors.New("a signal came")
+
 // untilSignal gives a context that ends at the first SIGTERM or interrupt. At
 // the second the process ends at once, because somebody is in a hurry.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	var once sync.Once
 	stopped := make(chan struct{})
 	stop := func() {
 		once.Do(func() { signal.Stop(signals); close(stopped) })
-		cancel()
+		cancel(nil)
 	}
 	go func() {
 		select {
 		case <-signals:
-			cancel()
+			cancel(errSignal)
 		case <-stopped:
 			return
 		}
@@ -168,7 +171,8 @@ type program struct {
 }
 
 // run serves on all listeners until ctx, which stop ends, is over or one fails. What runs
-// then has limit to end.
+// then has limit to end. After a signal untilSignal goes on waiting for the second one: what a
+// shell started in the background would ignore an interrupt.
 // The first listener is drained first; the operators' own stays up meanwhile.
 func (p *program) run(ctx context.Context, limit func() time.Duration, stop func()) error {
 	failed := make(chan error, len(p.listeners))
@@ -182,7 +186,9 @@ func (p *program) run(ctx context.Context, limit func() time.Duration, stop func
 	case err = <-failed:
 		p.delay = nil // there is nobody to wait for
 	}
-	stop() // from here on a second signal has its usual effect
+	if !errors.Is(context.Cause(ctx), errSignal) {
+		stop() // from here on the first signal has its usual effect
+	}
 	err = errors.Join(err, p.turnAway(failed))
 	drain := limit()
 	p.logger.Info("draining", "limit", drain)

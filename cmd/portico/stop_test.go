@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -69,5 +70,36 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A second signal ends the program at once, an interrupt too where a shell has it ignored, as for what it runs in the background.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
+		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: 20s}\n")
+	command := exec.Command("sh", "-c", `trap "" INT; exec "$0" serve --config "$1"`, buildPortico(t), file)
+	output, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, told := bufio.NewScanner(output), time.Time{}
+	for lines.Scan() {
+		switch text := lines.Text(); {
+		case strings.Contains(text, `"listening"`):
+			err = command.Process.Signal(syscall.SIGTERM)
+		case strings.Contains(text, `"turning away"`):
+			told = time.Now()
+			err = command.Process.Signal(os.Interrupt)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	_ = command.Wait() // its exit code is looked at
+	if took := time.Since(told); command.ProcessState.ExitCode() != exitFailed || took > 10*time.Second {
+		t.Errorf("ended after %s with %s", took, command.ProcessState)
 	}
 }
