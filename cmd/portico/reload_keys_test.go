@@ -49,6 +49,20 @@ func TestReloadOfKeysOutsideTheRooms(t *testing.T) {
 	}
 }
 
+// TestReloadTellsProblemsInTheLog: a program that reads the log of a running process is not shown lines of another form.
+func TestReloadTellsProblemsInTheLog(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"trackers: {}\n")
+	cfg := Default()
+	var log, stderr bytes.Buffer
+	f := facade{env: environment{stderr: &stderr}, cfg: cfg, reload: &configFlags{file: file}, lasting: newLasting()}
+	if _, err := f.rebuild(newLogger(&log, cfg.Log)); !errors.Is(err, errNotGood) {
+		t.Errorf("the reload gives %v", err)
+	}
+	if want := `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:`; !strings.Contains(log.String(), want) || stderr.Len() > 0 {
+		t.Errorf("besides the log stands %q, and the log has no %s:\n%s", &stderr, want, &log)
+	}
+}
+
 // TestReloadKeepsOperatorsAsked: what the listener is open to does not change before the next start, so what asks for a
 // token does not go before it either.
 func TestReloadKeepsOperatorsAsked(t *testing.T) {

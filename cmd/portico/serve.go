@@ -126,11 +126,11 @@ var (
 // rebuild reads the configuration again and makes a house of it. What belongs to the
 // listeners stays as it is until the next start.
 func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
-	cfg, good, err := f.reload.loadOrReport(f.env)
+	cfg, problems, err := f.reload.load(f.env.environ)
 	if err != nil {
 		return nil, err
 	}
-	if !good {
+	if logProblems(logger, problems); fatal(problems) {
 		return nil, errNotGood
 	}
 	if cfg.TLS.on() != f.cfg.TLS.on() || cfg.Admin.TLS.on() != f.cfg.Admin.TLS.on() {
@@ -149,6 +149,18 @@ func (f *facade) rebuild(logger *slog.Logger) (*house, error) {
 	f.level.Set(logLevel(cfg.Log.Level))
 	f.stopping.Store(&cfg.Timeouts)
 	return rooms, nil
+}
+
+// logProblems tells what is wrong with a configuration in the form that the log has by now,
+// since who reads the lines of a running process may be a machine.
+func logProblems(logger *slog.Logger, problems []Problem) {
+	for _, p := range problems {
+		if p.Warning {
+			logger.Warn("the configuration has a doubtful value", "problem", p.String())
+		} else {
+			logger.Error("the configuration has a problem", "problem", p.String())
+		}
+	}
 }
 
 // fixed are the keys that have another value now and belong to what a reload does not
