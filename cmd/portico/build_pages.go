@@ -7,10 +7,10 @@ import (
 	"portico/proxy/admin/pages"
 )
 
-// pages are those of two trackers; without a second one there are none.
+// pages are those of two trackers; without a second one they say that there is none.
 func (b *builder) pages() []admin.Page {
 	if b.house.canary == nil {
-		return nil
+		return []admin.Page{pages.Absent("/canary"), pages.Absent("/switchover")}
 	}
 	known := pages.CanaryOptions{Facade: b.facadeURL(), Trackers: map[string]string{}, Switchover: true}
 	for name, t := range b.house.trackers {

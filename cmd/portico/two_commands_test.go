@@ -179,3 +179,17 @@ func TestRulesOfAFileAreChecked(t *testing.T) {
 		t.Errorf("the store is not where the configuration says: %v", err)
 	}
 }
+
+// TestCommandsForTwoTrackersWhereThereIsOne: who asks a Portico without a candidate is told that it has none.
+func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
+	_, operators, _ := serveConfig(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+withTracker))
+	p := pair{operators: "http://" + operators}
+	const want = "says 404: There is nothing to see or to change here: this Portico has no second tracker"
+	p.commandWants(t, exitNotAsked, want, "canary", "verdict")
+	p.commandWants(t, exitFailed, want, "canary", "report")
+	p.commandWants(t, exitFailed, want, "migrate", "status")
+	p.commandWants(t, exitFailed, want, "migrate", "kill", "--actor", "tester", "--reason", "a test")
+	if page := get(t, p.operators+"/"); strings.Contains(page, `href="/canary"`) {
+		t.Errorf("a page that shows nothing is listed:\n%s", page)
+	}
+}

@@ -60,6 +60,9 @@ func refuse(w http.ResponseWriter, r *http.Request, f fault) {
 		return
 	}
 	back := "/" + strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")[0]
+	if back == r.URL.Path {
+		back = "/"
+	}
 	admin.Show(w, r, admin.Sheet{Status: f.Status, Title: http.StatusText(f.Status), Body: faultPage, Data: struct {
 		fault
 		Heading, Back string
@@ -69,6 +72,13 @@ func refuse(w http.ResponseWriter, r *http.Request, f fault) {
 // nothingHere answers what is for no page, or for one that takes other methods.
 func nothingHere(w http.ResponseWriter, r *http.Request, status int) {
 	refuse(w, r, fault{Status: status, Error: "There is no page " + r.Method + " " + r.URL.Path + "."})
+}
+
+// Absent stands where the pages of two trackers would be and says that there is one only. It is not listed.
+func Absent(path string) admin.Page {
+	return admin.Page{Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, fault{Status: http.StatusNotFound, Error: "There is nothing to see or to change here: this Portico has no second tracker, which the configuration names as the candidate."})
+	})}
 }
 
 // see sends a browser to a page after a change, so that loading it again changes nothing.
