@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -155,6 +156,9 @@ const redacted = "REDACTED"
 // and password, and the values of the query. What is no URL, but looks as if a
 // name and password were in it, is not printed at all.
 func redactURL(text string) string {
+	if ip, err := netip.ParseAddrPort(text); err == nil {
+		return ip.String() // where a URL should be, which is no secret
+	}
 	u, err := url.Parse(text)
 	if err != nil || (u.Opaque != "" || u.Scheme == "") && strings.Contains(text, "@") {
 		return redacted

@@ -206,6 +206,7 @@ func TestRedactURL(t *testing.T) {
 		"https://host/~me@home/?a=b&c=d":  "https://host/~me@home/?a=REDACTED&c=REDACTED",
 		"https://me:hunter2@host/":        "https://REDACTED@host/",
 		"https://hunter2@host/":           "https://REDACTED@host/",
+		"127.0.0.1:9080":                  "127.0.0.1:9080",
 		"//me:hunter2@host/":              "REDACTED",
 		"hunter2@host":                    "REDACTED",
 		"me:hunter2@host":                 "REDACTED",

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -90,11 +89,14 @@ func (o *operatorsCaller) getJSON(ctx context.Context, path string, into any) er
 
 // ask makes one request. An answer that is no success is a *refusedError.
 func (o *operatorsCaller) ask(ctx context.Context, method, path, kind, body string) ([]byte, error) {
+	if u, err := url.Parse(o.address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("--admin: %s is no address such as http://127.0.0.1:9080", redactURL(o.address))
+	}
 	ctx, cancel := context.WithTimeout(ctx, operatorsTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(o.address, "/")+path, strings.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the address of the operators' listener cannot be used")
+		return nil, fmt.Errorf("ask the operators' listener: %w", err)
 	}
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)

@@ -193,3 +193,11 @@ func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
 		t.Errorf("a page that shows nothing is listed:\n%s", page)
 	}
 }
+
+// TestAddressOfOperatorsThatIsNone: an address without a scheme, as configurations have it, is told from one that works.
+func TestAddressOfOperatorsThatIsNone(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:9080", "localhost:9080", "ftp://host/", "unix:///run/portico"} {
+		p := pair{operators: address}
+		p.commandWants(t, exitNotAsked, address+" is no address such as http://127.0.0.1:9080", "canary", "verdict")
+	}
+}
