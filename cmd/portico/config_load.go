@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -26,19 +27,21 @@ func Load(flags []Setting, environ []string, file string) (Config, []Problem) {
 	if file == "" {
 		return load(flags, environ, "", strings.NewReader(""))
 	}
-	f, err := os.Open(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		unreadable := Problem{Message: fmt.Sprintf("cannot be read: %v", err), origin: origin{source: file}}
 		return Default(), []Problem{unreadable}
 	}
-	defer f.Close()
-	return load(flags, environ, file, f)
+	return load(flags, environ, file, bytes.NewReader(content))
 }
 
 // load is Load with the content of the file.
 func load(flags []Setting, environ []string, file string, content io.Reader) (Config, []Problem) {
 	cfg := Default()
 	cfg.origins = map[string]origin{}
+	if file != "" {
+		cfg.origins[""] = origin{source: file, line: 1, column: 1} // one without content lacks things too
+	}
 	root := reflect.ValueOf(&cfg).Elem()
 	w := &walker{
 		problemList: problemList{origins: cfg.origins},

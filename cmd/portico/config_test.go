@@ -40,8 +40,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		name, yaml string
 		want       []string
 	}{
-		{"nothing at all", "", []string{"trackers: is empty: name at least one, or use --tracker URL"}},
-		{"only comments", "# nothing\n", []string{"trackers: is empty: name at least one, or use --tracker URL"}},
+		{"nothing at all", "", []string{"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL"}},
+		{"only comments", "# nothing\n", []string{"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL"}},
 		{"least", withTracker, nil},
 		{"empty sections mean the defaults", withTracker + "cache:\nlimits: ~\n", nil},
 		{"unknown key", withTracker + "lisen: :80\n",
@@ -251,5 +251,17 @@ func TestMissingFileIsOneProblem(t *testing.T) {
 	_, problems := Load(nil, nil, filepath.Join(t.TempDir(), "none.yaml"))
 	if len(problems) != 1 || !strings.Contains(problems[0].String(), "cannot be read") {
 		t.Errorf("got %v", texts(problems))
+	}
+}
+
+func TestAFileIsNamedWhateverItLacks(t *testing.T) {
+	empty, folder := writeFile(t, "c.yaml", ""), t.TempDir()
+	for file, want := range map[string]string{
+		empty:  empty + ":1:1: trackers: is empty",
+		folder: folder + ": cannot be read: ",
+	} {
+		if _, problems := Load(nil, nil, file); len(problems) != 1 || !strings.HasPrefix(problems[0].String(), want) {
+			t.Errorf("got %v, want %s", problems, want)
+		}
 	}
 }
