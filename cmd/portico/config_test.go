@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -262,6 +263,27 @@ func TestAFileIsNamedWhateverItLacks(t *testing.T) {
 	} {
 		if _, problems := Load(nil, nil, file); len(problems) != 1 || !strings.HasPrefix(problems[0].String(), want) {
 			t.Errorf("got %v, want %s", problems, want)
+		}
+	}
+}
+
+func TestSyntaxIsWrongInItsLine(t *testing.T) {
+	for content, line := range map[string]int{
+		withTracker + "log: {level: info\nstate: a\n":         2, // where it begins
+		withTracker + "passthrough: [/a\nstate: a\n":          2,
+		withTracker + "limits:\n  ids: 5\n depth: 7\n":        4,
+		withTracker + "limits:\n  ids: 5\n    depth: 7\n":     4,
+		withTracker + "limits:\n\tids: 5\n":                   3,
+		withTracker + "...\nlimits: {ids: 5}\n":               3,
+		withTracker + "limits:\n  - 1\n  ids: 5\n":            3,
+		withTracker + "passthrough:\n  - /a\n  ]\n":           3,
+		withTracker + "log: {level: !m!x info}\nlimits: {}\n": 2,
+		"\n\n" + withTracker + "trusted_proxies: [\n":         4,
+		"listen: a: b\n" + withTracker:                        1,
+	} {
+		_, problems := Load(nil, nil, writeFile(t, "c.yaml", content))
+		if got := texts(problems); len(got) != 1 || !strings.HasPrefix(got[0], fmt.Sprintf("c.yaml:%d:1: not valid YAML: ", line)) {
+			t.Errorf("%q gives %q, want line %d", content, got, line)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -33,13 +34,14 @@ var entryName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 // file without content is one where everything is as the defaults say.
 func (w *walker) document(r io.Reader, v reflect.Value) bool {
 	var docs [2]yaml.Node
-	decoder := yaml.NewDecoder(r)
+	var read bytes.Buffer
+	decoder := yaml.NewDecoder(io.TeeReader(r, &read))
 	for i := range docs {
 		switch err := decoder.Decode(&docs[i]); {
 		case errors.Is(err, io.EOF):
 			return true
 		case err != nil:
-			w.syntax(err)
+			w.syntax(err, 1+bytes.Count(bytes.TrimRight(read.Bytes(), " \t\r\n"), []byte{'\n'}))
 			return false
 		case i > 0:
 			w.at(w.place(&docs[i]), "", "a second document begins here: one file is one configuration")
@@ -54,8 +56,13 @@ func (w *walker) document(r io.Reader, v reflect.Value) bool {
 // where the library keeps it.
 var syntaxLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
-// syntax records an error of the YAML parser, which knows the line only.
-func (w *walker) syntax(err error) {
+// grammar matches what the library's parser finds, as opposed to its scanner: only the
+// scanner counts lines from 1.
+var grammar = regexp.MustCompile(`^(did not find expected (node content|'-' indicator|key$|',' or |<)|found (undefined tag|duplicate %|incompatible YAML))`)
+
+// syntax records an error of the YAML parser, which knows the line only. What is missing at
+// the end is missing in the last line.
+func (w *walker) syntax(err error, last int) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	o := origin{source: w.file, line: 1, column: 1}
 	if m := syntaxLine.FindStringSubmatch(message); m != nil {
@@ -63,6 +70,9 @@ func (w *walker) syntax(err error) {
 		// The pattern admits digits only; an absurd number keeps line 1.
 		if line, err := strconv.Atoi(m[1]); err == nil {
 			o.line = line
+		}
+		if grammar.MatchString(message) {
+			o.line = min(o.line+1, last)
 		}
 	}
 	w.at(o, "", "not valid YAML: %s", message)
