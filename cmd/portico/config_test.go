@@ -120,6 +120,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{`c.yaml:2:8: state: has "0" for a port, which is none from 1 to 65535`}},
 		{"password of the state", withTracker + "state: postgres://me:pw@db/portico\n",
 			[]string{"c.yaml:2:8: warning: state: holds a password in clear: better set PORTICO_STATE in the environment"}},
+		{"password of the state in its query", withTracker + "state: postgres://db/portico?user=me&password=pw\n",
+			[]string{"c.yaml:2:8: warning: state: holds a password in clear: better set PORTICO_STATE in the environment"}},
 		{"no room for the payloads kept in memory", withTracker + "limits: {body: 4KiB}\n", nil},
 		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n", []string{
 			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",

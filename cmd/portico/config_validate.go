@@ -201,6 +201,7 @@ func validateCache(c *Config, l *problemList, lookup func(string) (string, bool)
 // is the place for a URL that needs one.
 func warnPassword(u *url.URL, path string, l *problemList) {
 	_, has := u.User.Password()
+	has = has || u.Query().Get("password") != "" // PostgreSQL takes it there, too
 	if has && !strings.HasPrefix(l.origin(path).source, envPrefix) {
 		l.warnf(path, "holds a password in clear: better set %s in the environment", envName(path))
 	}
