@@ -129,6 +129,8 @@ func TestProbe(t *testing.T) {
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "FAILED: HTTP 200 without JSON"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: an answer without a version"},
+		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: a version that is none"},
+		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: a version that is none"},
 		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", http.StatusFound), exitFailed, "redirects to https://REDACTED@else.example/"},
 	} {
 		t.Run(name, func(t *testing.T) {

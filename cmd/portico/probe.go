@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"portico/cache"
 )
@@ -90,6 +91,12 @@ func probeTracker(ctx context.Context, t TrackerConfig) (string, error) {
 // elsewhere is configured by the wrong address.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// longVersion is longer than any version is.
+const longVersion = 100
+
+// unprintable tells what an operator's terminal might obey instead of showing it.
+func unprintable(c rune) bool { return !unicode.IsPrint(c) }
+
 // readVersion reads the answer of /rest/version.
 func readVersion(response *http.Response) (string, error) {
 	if location := response.Header.Get("Location"); location != "" {
@@ -104,6 +111,8 @@ func readVersion(response *http.Response) (string, error) {
 		return "", fmt.Errorf("HTTP %d without JSON where a tracker tells its version: %w", response.StatusCode, err)
 	case answer.Version == "":
 		return "", errors.New("an answer without a version: this may be no tracker")
+	case len(answer.Version) > longVersion || strings.ContainsFunc(answer.Version, unprintable):
+		return "", errors.New("a version that is none: this may be no tracker")
 	}
 	return "version " + answer.Version, nil
 }
