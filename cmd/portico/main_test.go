@@ -142,6 +142,17 @@ func TestProbe(t *testing.T) {
 			}
 		})
 	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/rest.cgi/version", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"version":"5.0.4"}`)) })
+	old := httptest.NewServer(mux)
+	defer old.Close()
+	if code, stdout, _ := portico(t, nil, "check", "--probe", "--tracker", old.URL); code != exitOK || !strings.Contains(stdout, "tracker main: version 5.0.4") {
+		t.Errorf("a tracker without /rest, which serve finds: exit %d\n%s", code, stdout)
+	}
+	named := writeFile(t, "c.yaml", "trackers: {main: {url: '"+old.URL+"', dialect: bugzilla-5}}\n")
+	if code, stdout, _ := portico(t, nil, "check", "--probe", "--config", named); code != exitFailed || !strings.Contains(stdout, "FAILED: HTTP 404") {
+		t.Errorf("one that serve does not find: exit %d\n%s", code, stdout)
+	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	if code, stdout, _ := portico(t, nil, "check", "--probe", "--tracker", server.URL); code != exitFailed || !strings.Contains(stdout, "FAILED: asking for the version") {

@@ -62,7 +62,8 @@ func probeRedis(ctx context.Context, cfg *Config, lookup func(string) (string, b
 }
 
 // probeTracker asks a tracker for its version, as a Bugzilla-style server
-// gives it to everybody (wire-facts, section 1).
+// gives it to everybody (wire-facts, section 1). Where Portico finds out the
+// dialect by itself it looks for /rest.cgi too, and so does this.
 func probeTracker(ctx context.Context, t TrackerConfig) (string, error) {
 	settings, err := t.TLS().Client()
 	if err != nil {
@@ -73,18 +74,30 @@ func probeTracker(ctx context.Context, t TrackerConfig) (string, error) {
 	client := &http.Client{Transport: transport, CheckRedirect: noRedirect}
 	ctx, cancel := context.WithTimeout(ctx, min(t.Timeout, probeTimeout))
 	defer cancel()
-	address := strings.TrimRight(t.URL, "/") + "/rest/version"
+	base := strings.TrimRight(t.URL, "/")
+	answer, missing, err := askVersion(ctx, client, base+"/rest/version")
+	if missing && t.Dialect == "auto" {
+		if other, _, otherErr := askVersion(ctx, client, base+"/rest.cgi/version"); otherErr == nil {
+			return other, nil
+		}
+	}
+	return answer, err
+}
+
+// askVersion asks one address for the version. It tells apart that there is nothing.
+func askVersion(ctx context.Context, client *http.Client, address string) (answer string, missing bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return "", fmt.Errorf("asking for the version: %w", err)
+		return "", false, fmt.Errorf("asking for the version: %w", err)
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("asking for the version: %w", err)
+		return "", false, fmt.Errorf("asking for the version: %w", err)
 	}
 	defer response.Body.Close()
-	return readVersion(response)
+	answer, err = readVersion(response)
+	return answer, err != nil && response.StatusCode == http.StatusNotFound, err
 }
 
 // noRedirect shows a redirect as the answer it is: a tracker that sends
