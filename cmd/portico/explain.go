@@ -100,7 +100,7 @@ func (q *question) explain(ctx context.Context, env environment, cfg Config) err
 	}
 	request, err := q.request(ctx)
 	if err != nil {
-		return usageError{"the path is none: " + err.Error()}
+		return usageError{err.Error()}
 	}
 	answer := &answerBuffer{header: http.Header{}}
 	front.ServeHTTP(answer, request)
@@ -114,11 +114,14 @@ func (q *question) request(ctx context.Context) (*http.Request, error) {
 	case strings.HasPrefix(q.path, "/"):
 		address = "http://portico.example" + q.path
 	case !strings.HasPrefix(q.path, "http://") && !strings.HasPrefix(q.path, "https://"):
-		return nil, errors.New("it must begin with /")
+		return nil, errors.New("the path is none: it must begin with /")
 	}
 	request, err := http.NewRequestWithContext(ctx, q.method, address, strings.NewReader(q.data))
+	if wrong, ok := errors.AsType[*url.Error](err); ok {
+		return nil, fmt.Errorf("the path is none: %w", wrong.Err) // without the address, which may hold a key
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the request is none: %w", err)
 	}
 	request.Header, request.RequestURI, request.RemoteAddr = q.header, q.path, "127.0.0.1:1"
 	return request, nil

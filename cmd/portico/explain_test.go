@@ -69,3 +69,17 @@ func TestExplainKnowsWhatServeKnows(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainWhatIsNoRequest: what is wrong is named, and a key in the query is not.
+func TestExplainWhatIsNoRequest(t *testing.T) {
+	for _, c := range []struct{ method, path, want string }{
+		{"GET", "rest/flag_type", "the path is none: it must begin with /"},
+		{"GET", "/rest/flag_type/%zz?api_key=hunter2", `the path is none: invalid URL escape "%zz"`},
+		{"B AD", "/", `the request is none: net/http: invalid method "B AD"`},
+	} {
+		code, _, stderr := portico(t, nil, "explain", c.method, c.path)
+		if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "hunter2") {
+			t.Errorf("%s %s: exit %d, %s", c.method, c.path, code, stderr)
+		}
+	}
+}
