@@ -167,6 +167,9 @@ func (c *canaryCaller) tellVerdict(w io.Writer, text []byte) error {
 
 // judge says what somebody thinks of a finding.
 func (c *canaryCaller) judge(ctx context.Context, w io.Writer, word, signature string) error {
+	if strings.Trim(signature, ". ") == "" {
+		return usageError{fmt.Sprintf("%q is no signature of a finding, which the report shows", signature)} // nor a part of a path
+	}
 	done := map[string]string{"accept": "Accepted.\n", "reopen": "Reopened.\n", "fixed": "Marked as fixed. The comparisons of its operation count anew.\n"}[word]
 	return c.change(ctx, w, "/canary/findings/"+url.PathEscape(signature)+"/"+word, done)
 }

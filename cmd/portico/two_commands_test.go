@@ -201,3 +201,11 @@ func TestAddressOfOperatorsThatIsNone(t *testing.T) {
 		p.commandWants(t, exitNotAsked, address+" is no address such as http://127.0.0.1:9080", "canary", "verdict")
 	}
 }
+
+// TestSignaturesThatAreNone: what would be a part of the path is no signature.
+func TestSignaturesThatAreNone(t *testing.T) {
+	for _, signature := range []string{"", ".", ".."} {
+		p := pair{operators: "http://127.0.0.1:1"}
+		p.commandWants(t, exitUsage, " is no signature of a finding", "canary", "accept", signature, "--actor", "tester", "--reason", "a test")
+	}
+}
