@@ -289,3 +289,10 @@ func TestSyntaxIsWrongInItsLine(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordSaysWhatHasProblems(t *testing.T) {
+	code, _, stderr := portico(t, nil, "record", "--out", filepath.Join(t.TempDir(), "tape"))
+	if code != exitFailed || !strings.Contains(stderr, "portico record: the configuration has problems\n") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

@@ -118,7 +118,7 @@ func (f *facade) begin(logger *slog.Logger) (*program, *stage, error) {
 }
 
 var (
-	errNotGood   = errors.New("it has problems")
+	errNotGood   = errors.New("the configuration has problems")
 	errTLSTurned = errors.New("TLS of a listener is turned on and off by a new start only")
 	errOpenToAll = errors.New("the operators' listener stays where it is until the next start, open to other machines, and nothing would ask them who they are")
 )
