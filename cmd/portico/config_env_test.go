@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,16 @@ func TestSecretsEndWithTheirLine(t *testing.T) {
 		if got, err := admin.Token(variable); err != nil || string(got) != token {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// What an entry lacks that a variable has made is told of the variable, and not of a file that knows nothing of it.
+func TestEntriesFromVariablesAreToldOfThem(t *testing.T) {
+	file := writeFile(t, "portico.yaml", "trackers: {main: {url: http://a/}}\nprimary: main\n")
+	_, problems := Load(nil, []string{"PORTICO_TRACKERS_OTHER_DIALECT=bmo", "PORTICO_TRACKERS_MAIN_TIMEOUT=1s"}, file)
+	const want = `PORTICO_TRACKERS_OTHER_DIALECT: trackers.other.url: is missing`
+	if got := texts(problems); !slices.Contains(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -104,6 +104,17 @@ func (w *walker) apply(root reflect.Value, s Setting) {
 	// The items of the list that the file had are gone.
 	maps.DeleteFunc(w.origins, func(path string, _ origin) bool { return strings.HasPrefix(path, s.Path+"[") })
 	w.origins[s.Path] = o
+	if entry, named := w.entry(s.Path); named && w.origins[entry].source == "" {
+		w.origins[entry] = o // nothing else made it, so what it lacks is lacking here
+	}
+}
+
+// entry is the part of a path that ends with a name of the operator's choice, if there is one.
+func (w *walker) entry(path string) (string, bool) {
+	section, rest, _ := strings.Cut(path, ".")
+	name, _, nested := strings.Cut(rest, ".")
+	named := nested && slices.ContainsFunc(w.paths, func(p string) bool { return strings.HasPrefix(p, section+".*.") })
+	return join(section, name), named
 }
 
 // setPath walks to the value that a path names and sets it. Entries of maps are
