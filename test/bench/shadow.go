@@ -77,42 +77,70 @@ func (b *bench) besides(tracker *server, candidate, failure, name string, share 
 	}
 }
 
-// alike starts the facades and loads them. All but the last have the shadow off: what differs between them is noise.
+// alike loads the facades. All but the last have the shadow off: what differs between them is noise.
 func (b *bench) alike(ctx context.Context, failure string, facades []facade) error {
-	var peers []*shadowPeer
-	defer func() {
-		for _, each := range peers {
-			each.stop()
-		}
-	}()
-	for _, each := range facades {
-		server, err := b.facade(ctx, each)
-		if err != nil {
+	peers := make([]*shadowPeer, len(facades))
+	for i, each := range facades {
+		peers[i] = &shadowPeer{is: each}
+	}
+	for life := range b.rounds {
+		if err := b.live(ctx, peers, life); err != nil {
 			return err
 		}
-		peers = append(peers, &shadowPeer{server: server, name: each.name})
 	}
-	if err := b.inTurn(ctx, peers); err != nil {
-		return err
+	for _, p := range peers {
+		b.report.say("%s: %d and %d turns of %v count, of %d processes, in %d others the machine was somebody else's", p.is.name, len(p.listed),
+			len(p.cached), b.length/shadowTurns, b.rounds, p.disturbed)
 	}
 	b.report.say("CPU for each read, candidate %s: %.0f and %.0f microseconds off, %.0f on", failure,
 		peers[0].perRead(), peers[1].perRead(), peers[2].perRead())
 	b.waits(failure, "attachments of a bug", peers[0].listed, peers[1].listed, peers[2].listed)
 	b.waits(failure, "cached flag types", peers[0].cached, peers[1].cached, peers[2].cached)
-	return b.held(failure, peers)
+	b.report.target("MB more memory at most on than off, candidate "+failure, float64(peers[2].most-peers[0].most)/(1<<20), shadowMemory)
+	return nil
 }
 
-// inTurn loads the peers one after the other in short turns, so that a machine that changes meanwhile changes for all. The first
-// turns warm up, and those that the machine was not there for are done again.
-func (b *bench) inTurn(ctx context.Context, peers []*shadowPeer) error {
+// live starts a process of each peer for one round. A process keeps for its life how its memory happens to lie, which is worth some
+// percent: only over several does that even out.
+func (b *bench) live(ctx context.Context, peers []*shadowPeer, life int) error {
+	defer func() {
+		for _, each := range peers {
+			if each.server != nil {
+				each.stop()
+				each.server = nil
+			}
+		}
+	}()
+	for i := range peers {
+		p := peers[(i+life)%len(peers)]
+		var err error
+		if p.server, err = b.facade(ctx, p.is); err != nil {
+			return err
+		}
+	}
+	if err := b.inTurn(ctx, peers, shadowTurns*(life+1)); err != nil {
+		return err
+	}
+	for _, each := range peers {
+		most, err := each.memory("VmHWM")
+		if err != nil {
+			return err
+		}
+		each.most = max(each.most, most)
+	}
+	return nil
+}
+
+// inTurn loads the peers one after the other in short turns until each has as many as wanted, so that a machine that changes
+// meanwhile changes for all. The first turns warm up, and those that the machine was not there for are done again.
+func (b *bench) inTurn(ctx context.Context, peers []*shadowPeer, wanted int) error {
 	length := b.length / shadowTurns
-	wanted := shadowTurns * b.rounds
-	for turn := range patience*wanted + 1 {
+	for turn := range patience*shadowTurns + 1 {
 		ready := true
 		for i := range peers {
 			p := peers[(i+turn)%len(peers)] // nobody is always the first
 			if err := p.load(ctx, length, turn > 0); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+				return fmt.Errorf("%s: %w", p.is.name, err)
 			}
 			ready = ready && len(p.listed) >= wanted && len(p.cached) >= wanted
 		}
@@ -121,8 +149,6 @@ func (b *bench) inTurn(ctx context.Context, peers []*shadowPeer) error {
 		}
 	}
 	for _, p := range peers {
-		b.report.say("%s: %d and %d turns of %v count, in %d others the machine was somebody else's", p.name, len(p.listed), len(p.cached),
-			length, p.disturbed)
 		if len(p.listed) == 0 || len(p.cached) == 0 {
 			return errNeverQuiet
 		}
@@ -130,14 +156,15 @@ func (b *bench) inTurn(ctx context.Context, peers []*shadowPeer) error {
 	return nil
 }
 
-// shadowPeer is one Portico and what its clients waited, in milliseconds, by turn.
+// shadowPeer is one Portico, process after process, and what its clients waited, in milliseconds, by turn.
 type shadowPeer struct {
-	*server
-	name           string
+	is             facade
+	*server        // nil when none runs
 	listed, cached [][]float64
 	disturbed      int
 	worked         time.Duration
 	reads          int
+	most           int64 // bytes of memory
 }
 
 // load is one turn.
@@ -185,19 +212,6 @@ func (b *bench) waits(failure, what string, off, too, on [][]float64) {
 		b.report.target(fmt.Sprintf("%s, %s on by off, candidate %s", what, share.name, failure),
 			quantile(on, share.share)/quantile(without, share.share), share.most)
 	}
-}
-
-// held compares the memory.
-func (b *bench) held(failure string, peers []*shadowPeer) error {
-	most := make([]int64, len(peers))
-	for i, each := range peers {
-		var err error
-		if most[i], err = each.memory("VmHWM"); err != nil {
-			return err
-		}
-	}
-	b.report.target("MB more memory at most on than off, candidate "+failure, float64(most[2]-most[0])/(1<<20), shadowMemory)
-	return nil
 }
 
 // paced reads an address for some time, at a pace that leaves the machine room.
