@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,26 +12,8 @@ import (
 	"portico/upstream"
 )
 
-// safeLog is a log that a test reads while others write.
-type safeLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *safeLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *safeLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // wantLogged: where it happened is told, and what is not.
-func (l *safeLog) wantLogged(t *testing.T) {
+func (l *sharedLog) wantLogged(t *testing.T) {
 	t.Helper()
 	eventually(t, "the panic is logged", func() bool { return strings.Contains(l.String(), "panic_test.go") })
 	if strings.Contains(l.String(), "hunter2") {
@@ -43,9 +24,9 @@ func (l *safeLog) wantLogged(t *testing.T) {
 func panics() { panic("the key is hunter2") }
 
 // panicking gives options for a test that wants to see panics in the log.
-func panicking() (Options, *safeLog) {
-	log := &safeLog{}
-	return patient(Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), log
+func panicking() (Options, *sharedLog) {
+	log := &sharedLog{}
+	return log.options(Options{}), log
 }
 
 // TestPanicInAFillCostsOneRead: those who wait for it get an error, and the next one is answered.

@@ -1,34 +1,21 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	processes "portico/test/process"
 )
 
-// lockedLog is a log that several goroutines write and a test reads.
-type lockedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// sharedLog is a log that several goroutines write and a test reads.
+type sharedLog struct{ processes.Output }
 
-func (l *lockedLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
+func (l *sharedLog) count(text string) int { return strings.Count(l.String(), text) }
 
-func (l *lockedLog) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
-
-func (l *lockedLog) options(o Options) Options {
+func (l *sharedLog) options(o Options) Options {
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	return patient(o)
 }
@@ -38,7 +25,7 @@ func (l *lockedLog) options(o Options) Options {
 func TestNoRightToListen(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	must(t, s.client.Do(ctx, "ACL", "SETUSER", "deaf", "on", ">pass word", "~portico:*", "resetchannels", "+@all").Err())
-	log, options := &lockedLog{}, on(s)
+	log, options := &sharedLog{}, on(s)
 	options.Redis.Username, options.Redis.Password = "deaf", "pass word"
 	c := openCache(t, f, log.options(options))
 	if err := c.Probe(ctx); err == nil || !strings.Contains(err.Error(), c.generation.channel) {
@@ -53,14 +40,14 @@ func TestNoRightToListen(t *testing.T) {
 	settled(t, c)
 	must(t, c.Probe(ctx))
 	if log.count("lets nobody listen") != 1 || log.count("pass word") > 0 {
-		t.Errorf("the log says\n%s", &log.text)
+		t.Errorf("the log says\n%s", log)
 	}
 }
 
 // TestWhyRedisIsAway: what keeps Redis from answering is in the log, and no secret.
 func TestWhyRedisIsAway(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	log, options := &lockedLog{}, on(s)
+	log, options := &sharedLog{}, on(s)
 	options.Redis.Password = "former pass word"
 	must(t, s.client.Do(ctx, "ACL", "SETUSER", "default", "resetpass", ">former pass word").Err())
 	c := openCache(t, f, log.options(options))
@@ -72,7 +59,7 @@ func TestWhyRedisIsAway(t *testing.T) {
 		return log.count("redis does not answer") == 1 && log.count("WRONGPASS") > 0
 	})
 	if log.count("pass word") > 0 {
-		t.Errorf("the log says\n%s", &log.text)
+		t.Errorf("the log says\n%s", log)
 	}
 }
 
@@ -80,7 +67,7 @@ func TestWhyRedisIsAway(t *testing.T) {
 // said once. What was written meanwhile counts.
 func TestRedisThatRefusesWrites(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	log := &lockedLog{}
+	log := &sharedLog{}
 	c := settled(t, openCache(t, f, log.options(on(s))))
 	mustAsk(t, c, withKey("k"))
 	must(t, s.client.ConfigSet(ctx, "min-replicas-to-write", "1").Err())

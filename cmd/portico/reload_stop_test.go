@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,35 +18,27 @@ func TestStopWhileReloading(t *testing.T) {
 	defer database.Close()
 	const one = "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\nprimary: main\ntrackers: {main: {url: http://127.0.0.1:1/}"
 	file := writeFile(t, "portico.yaml", one+"}\n")
-	command := exec.Command(buildPortico(t), "serve", "--config", file)
-	output, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
 	var told time.Time
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		if !strings.Contains(lines.Text(), `"listening"`) {
-			continue
+	err = served(t, file, func(line string, program *os.Process) {
+		if !strings.Contains(line, `"listening"`) {
+			return
 		}
 		two := one + ", new: {url: http://127.0.0.1:2/}}\ncandidate: new\nstate: postgres://" + database.Addr().String() + "/portico?sslmode=disable\n"
 		if err := os.WriteFile(file, []byte(two), 0o600); err != nil {
 			t.Error(err)
 		}
-		if err := command.Process.Signal(syscall.SIGHUP); err != nil {
+		if err := program.Signal(syscall.SIGHUP); err != nil {
 			t.Error(err)
 		}
 		if _, err := database.Accept(); err != nil { // and there it stays
 			t.Error(err)
 		}
 		told = time.Now()
-		if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := program.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}
-	}
-	if err := command.Wait(); err != nil || time.Since(told) > 3*time.Second {
+	})
+	if err != nil || time.Since(told) > 3*time.Second {
 		t.Errorf("it ended %s after it was told, with %v", time.Since(told), err)
 	}
 }

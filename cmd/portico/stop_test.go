@@ -15,10 +15,9 @@ import (
 	"time"
 )
 
-// While the program turns clients away, a SIGHUP that comes late changes nothing, least of all ends it at once.
-func TestHangupWhileTurningAway(t *testing.T) {
-	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
-		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: 2s}\n")
+// served runs the program on a configuration to its end, and shows each line of its log to somebody who may signal it.
+func served(t *testing.T, file string, see func(line string, program *os.Process)) error {
+	t.Helper()
 	command := exec.Command(buildPortico(t), "serve", "--config", file)
 	output, err := command.StderrPipe()
 	if err != nil {
@@ -27,21 +26,31 @@ func TestHangupWhileTurningAway(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines, hung := bufio.NewScanner(output), false
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), `"listening"`) {
-			if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Error(err)
-			}
-		}
-		if strings.Contains(lines.Text(), `"turning away"`) {
-			hung = true
-			if err := command.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Error(err)
-			}
-		}
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		see(lines.Text(), command.Process)
 	}
-	if err := command.Wait(); err != nil || !hung {
+	return command.Wait()
+}
+
+// While the program turns clients away, a SIGHUP that comes late changes nothing, least of all ends it at once.
+func TestHangupWhileTurningAway(t *testing.T) {
+	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
+		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: 2s}\n")
+	hung := false
+	err := served(t, file, func(line string, program *os.Process) {
+		if strings.Contains(line, `"listening"`) {
+			if err := program.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+		if strings.Contains(line, `"turning away"`) {
+			hung = true
+			if err := program.Signal(syscall.SIGHUP); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || !hung {
 		t.Errorf("turned away: %v, ended with %v", hung, err)
 	}
 }
