@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -32,7 +33,7 @@ type body struct {
 	waited  stopwatch
 	whole   atomic.Bool
 	lasted  atomic.Int64 // set with whole
-	done    atomic.Bool
+	done    sync.Once
 	stop    func() bool // of context.AfterFunc
 }
 
@@ -102,10 +103,13 @@ func (b *body) settle(err error) {
 	}
 }
 
+// finish returns when the ending has been reported, by whomever: a reader that is told of a failure may act on it at once,
+// and the end of the context is noticed in another goroutine than its Read.
 func (b *body) finish(err error) {
-	if !b.done.CompareAndSwap(false, true) {
-		return
-	}
+	b.done.Do(func() { b.report(err) })
+}
+
+func (b *body) report(err error) {
 	lasted := time.Duration(b.lasted.Load())
 	if lasted == 0 {
 		lasted = time.Since(b.begun)
