@@ -66,8 +66,17 @@ type facade struct {
 	more     []string
 }
 
-// start starts it.
-func (b *bench) facade(ctx context.Context, f facade) (*server, error) {
+// facade starts it. A port that was free may be taken by a connection before it is listened at, so it tries again.
+func (b *bench) facade(ctx context.Context, f facade) (s *server, err error) {
+	for range 3 {
+		if s, err = b.tryFacade(ctx, f); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return s, err
+}
+
+func (b *bench) tryFacade(ctx context.Context, f facade) (*server, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err

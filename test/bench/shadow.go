@@ -19,6 +19,8 @@ const (
 	shadowPath  = "/rest/bug/10/attachment"
 	// shadowTurns is into how many pieces a round is cut. The shorter they are, the less is lost of those that others disturb.
 	shadowTurns = 8
+	// shadowLives is how many processes share the turns of a round.
+	shadowLives = 2
 	// shadowMemory is how much more memory the comparison may take, in MB.
 	shadowMemory = 64
 )
@@ -83,14 +85,15 @@ func (b *bench) alike(ctx context.Context, failure string, facades []facade) err
 	for i, each := range facades {
 		peers[i] = &shadowPeer{is: each}
 	}
-	for life := range b.rounds {
+	lives := shadowLives * b.rounds
+	for life := range lives {
 		if err := b.live(ctx, peers, life); err != nil {
 			return err
 		}
 	}
 	for _, p := range peers {
 		b.report.say("%s: %d and %d turns of %v count, of %d processes, in %d others the machine was somebody else's", p.is.name, len(p.listed),
-			len(p.cached), b.length/shadowTurns, b.rounds, p.disturbed)
+			len(p.cached), b.length/shadowTurns, lives, p.disturbed)
 	}
 	b.report.say("CPU for each read, candidate %s: %.0f and %.0f microseconds off, %.0f on", failure,
 		peers[0].perRead(), peers[1].perRead(), peers[2].perRead())
@@ -100,7 +103,7 @@ func (b *bench) alike(ctx context.Context, failure string, facades []facade) err
 	return nil
 }
 
-// live starts a process of each peer for one round. A process keeps for its life how its memory happens to lie, which is worth some
+// live starts a process of each peer for a part of a round. A process keeps for its life how its memory happens to lie, which is worth some
 // percent: only over several does that even out.
 func (b *bench) live(ctx context.Context, peers []*shadowPeer, life int) error {
 	defer func() {
@@ -113,12 +116,13 @@ func (b *bench) live(ctx context.Context, peers []*shadowPeer, life int) error {
 	}()
 	for i := range peers {
 		p := peers[(i+life)%len(peers)]
-		var err error
-		if p.server, err = b.facade(ctx, p.is); err != nil {
+		server, err := b.facade(ctx, p.is)
+		if err != nil {
 			return err
 		}
+		p.server = server
 	}
-	if err := b.inTurn(ctx, peers, shadowTurns*(life+1)); err != nil {
+	if err := b.inTurn(ctx, peers, shadowTurns/shadowLives*(life+1)); err != nil {
 		return err
 	}
 	for _, each := range peers {
