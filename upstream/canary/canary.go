@@ -148,7 +148,7 @@ func (c *Canary) spawn(run func()) bool {
 func (c *Canary) Answered(
 	ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Answer,
 ) *mapping.Document {
-	if c.sampled(call.Operation, &caller) {
+	if c.sampled(call.Operation, &caller) && !c.ledger.refusals.counted(call.Operation, sides, &answer) {
 		c.take(ctx, caller, call, sides, answer)
 	}
 	return answer.Document
@@ -165,7 +165,7 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 	byCandidate := sides.Answered == c.options.Candidate
 	reason := c.dismissal(ctx, call.Operation, sides, answer)
 	if reason != "" {
-		c.drop(about, reason)
+		c.dismiss(about, reason)
 		if c.replaysAll(call.Operation) && (reason == DropAnsweredFailed || reason == DropUnread) {
 			c.missReplay() // it may have been carried out
 		}
@@ -203,6 +203,15 @@ func (c *Canary) dismissal(ctx context.Context, operation mapping.Operation, sid
 		return DropRateLimit
 	}
 	return ""
+}
+
+// dismiss counts an answer that is not kept. While the candidate is refused, all that are read would be.
+func (c *Canary) dismiss(about subject, reason DropReason) {
+	if reason == DropBreaker {
+		c.ledger.refusals.note(about)
+		return
+	}
+	c.drop(about, reason)
 }
 
 // subjectOf tells who is the reference.

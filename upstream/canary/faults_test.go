@@ -137,8 +137,10 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 // TestSickTrackerIsNotAsked whichever of the two it is.
 func TestSickTrackerIsNotAsked(t *testing.T) {
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == newName } }})
-	w.make(attachment("1"))
-	w.dropped(canary.DropBreaker, 1)
+	for range 3 {
+		w.make(attachment("1"))
+	}
+	w.dropped(canary.DropBreaker, 3)
 	w = newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == oldName } }})
 	before := w.old.Requests()
 	w.makeAs(attachment("1"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))

@@ -113,6 +113,7 @@ func (l *ledger) forget(since time.Time) {
 	fresh := slices.DeleteFunc(l.book.fresh, func(c concluded) bool { return c.began.Before(since) })
 	l.book = newBook()
 	l.book.fresh = fresh
+	l.refusals.take(func(subject, int64) {})
 	clear(l.accepted)
 	clear(l.anew)
 	clear(l.speeds)

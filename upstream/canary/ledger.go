@@ -59,6 +59,8 @@ type ledger struct {
 	anew   map[mapping.Operation]time.Time
 	speeds map[subject]*speeds
 	silent bool // the last writing failed, which was said
+
+	refusals *refusals // those that are not in the book yet
 }
 
 // book is what was counted since the last time it was written.
@@ -94,6 +96,7 @@ func newLedger(o Options, begunAnew func(since time.Time)) *ledger {
 		begunAnew: begunAnew,
 		store:     o.Store, samples: o.Samples, latency: o.Latency, logger: o.Logger, observer: o.Observer,
 		book: newBook(), accepted: map[string]time.Time{}, anew: map[mapping.Operation]time.Time{}, speeds: map[subject]*speeds{},
+		refusals: newRefusals(),
 	}
 }
 
@@ -121,6 +124,13 @@ func (l *ledger) dropped(about subject, reason DropReason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tally(about, time.Now()).Dropped[string(reason)]++
+}
+
+// countRefused counts those that were refused; the lock is held.
+func (l *ledger) countRefused(now time.Time) {
+	l.refusals.take(func(about subject, n int64) {
+		l.tally(about, now).Dropped[string(DropBreaker)] += n
+	})
 }
 
 // used counts a difference that a rule has excused.
@@ -221,6 +231,7 @@ func (l *ledger) flush(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	l.countFresh(time.Now())
+	l.countRefused(time.Now())
 	now := l.book
 	l.book = newBook()
 	l.mu.Unlock()
