@@ -27,6 +27,30 @@ func TestCloseAfterTheContext(t *testing.T) {
 	}
 }
 
+// TestToldIsCounted: a reader that gets an error finds it reported, though the end of the context was noticed elsewhere and first.
+func TestToldIsCounted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	reporting, reported := make(chan struct{}), make(chan struct{})
+	silent, answer := io.Pipe()
+	resp := &http.Response{Body: silent}
+	watch(ctx, resp, true, func(ending) {
+		close(reporting)
+		time.Sleep(20 * time.Millisecond)
+		close(reported)
+	})
+	cancel()
+	<-reporting
+	_ = answer.CloseWithError(context.Canceled)
+	if _, err := resp.Body.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	select {
+	case <-reported:
+	default:
+		t.Error("the reader was told first")
+	}
+}
+
 // TestContextAfterTheEnd: what was read whole is whole, also when its reader's time is over before it closes.
 func TestContextAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
