@@ -91,7 +91,7 @@ faults: prepare ## run the fault suite at full length: some ten minutes
 	go test ./test/faults -count=1 -v -timeout 60m -args -requests=$(FAULT_REQUESTS) -seed=$(FAULT_SEED)
 
 .PHONY: bench
-bench: ## measure the program against nginx; takes minutes, wants a quiet machine
+bench: ## measure the program against nginx, HAProxy and a plain Go proxy; takes half an hour
 	@.ci/bench $(BENCH)
 
 # How long the long run lasts.

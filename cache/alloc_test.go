@@ -13,7 +13,7 @@ import (
 // TestLocalHitHardlyAllocates: the answer, what is said of it, and nothing else.
 func TestLocalHitHardlyAllocates(t *testing.T) {
 	f := &fakeTracker{}
-	c := settled(t, openCache(t, f, Options{LocalTTL: time.Hour}))
+	c := settled(t, openCache(t, f, patient(Options{LocalTTL: time.Hour})))
 	ctx, caller, request := context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"}
 	allocs := testing.AllocsPerRun(1000, func() { _, _ = c.FlagTypes(ctx, caller, request) })
 	if allocs > 2 {

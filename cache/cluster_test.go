@@ -77,7 +77,7 @@ func reshardedUnderReads(t *testing.T, nodes []*server) {
 	c := settled(t, openCache(t, f, options))
 	stop := make(chan struct{})
 	moved := make(chan error, 1)
-	go func() { moved <- reshard(nodes, c.keys.generation(), 6, stop) }()
+	go func() { moved <- reshard(nodes, c.keys.generation, 6, stop) }()
 	defer close(stop)
 	for done := false; !done; {
 		p.ask(c, product)
@@ -155,12 +155,12 @@ func migrate(from, to *server, slot int) error {
 	}
 }
 
-// nodeLostUnderReads kills the node that has all keys. Nobody takes its place.
+// nodeLostUnderReads kills the node that has all keys. No other one takes its place.
 func nodeLostUnderReads(t *testing.T, nodes []*server) {
 	f, p := &fakeTracker{}, newPace(t)
 	c := settled(t, openCache(t, f, Options{Tracker: t.Name(), Redis: Redis{Addrs: addrs(nodes)}}))
 	p.ask(c, product)
-	nodes[owner(nodes, c.keys.generation())].kill()
+	nodes[owner(nodes, c.keys.generation)].kill()
 	for range 50 {
 		mustWrite(t, c, withKey("k"))
 		if a := p.ask(c, product); !strings.Contains(a.text, f.now()) {

@@ -12,7 +12,7 @@ import (
 func twoTrackers(t *testing.T, f *fakeTracker, now func() time.Time) (written, copied, elsewhere *Cache) {
 	t.Helper()
 	s := startServer(t)
-	options := lasting(on(s))
+	options := longLived(on(s))
 	written = openAt(t, f, options, now)
 	options.Tracker = "other"
 	copied, elsewhere = settled(t, openAt(t, f, options, now)), settled(t, openAt(t, f, options, now))
@@ -33,7 +33,7 @@ func TestWriteCountsForCopies(t *testing.T) {
 			_ = failing(written, "k")
 			f.write = nil
 		},
-		"by somebody":  func() { mustWrite(t, written, withKey("another")) },
+		"by another":   func() { mustWrite(t, written, withKey("another")) },
 		"of the other": func() { mustWrite(t, copied, withKey("k")) },
 	} {
 		for _, c := range []*Cache{copied, elsewhere} {
@@ -60,14 +60,14 @@ func TestCopiesComeLater(t *testing.T) {
 		mustAsk(t, c, withKey("k"))
 	}
 	f.version.Add(1)
-	clock.forward(briefLife + time.Millisecond)
+	clock.forward(uncertainTTL + time.Millisecond)
 	for _, c := range []*Cache{copied, elsewhere} {
 		if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
 			t.Errorf("when the copy is there the read gives %s, %+v", a.text, a.cache)
 		}
 	}
 	clock.forward(time.Minute)
-	must(t, copied.remote.client.Del(context.Background(), copied.keys.doubt()).Err())
+	must(t, copied.remote.client.Del(context.Background(), copied.keys.unknown).Err())
 	if a := mustAsk(t, copied, withKey("k")); a.cache.TTL < time.Minute {
 		t.Errorf("after a minute the answer says %+v", a.cache)
 	}
@@ -85,37 +85,37 @@ func TestNothingIsNoNewsForCopies(t *testing.T) {
 	}
 }
 
-// TestShorterDoubtEndsNoLongerOne: processes may know of writes that last differently.
-func TestShorterDoubtEndsNoLongerOne(t *testing.T) {
+// TestShorterUnknownTimeEndsNoLongerOne: processes may know of writes that last differently.
+func TestShorterUnknownTimeEndsNoLongerOne(t *testing.T) {
 	f, clock := &fakeTracker{}, &clock{}
 	_, copied, elsewhere := twoTrackers(t, f, clock.now)
-	for _, doubt := range []time.Duration{time.Hour, time.Minute} {
-		if err := copied.change(t.Context(), doubt); err != nil {
+	for _, unknown := range []time.Duration{time.Hour, time.Minute} {
+		if err := copied.change(t.Context(), unknown, false); err != nil {
 			t.Fatal(err)
 		}
 		copied, elsewhere = elsewhere, copied
 	}
 	for _, c := range []*Cache{copied, elsewhere} { // the first has had the hour, too
-		if err := c.change(t.Context(), time.Minute); err != nil {
+		if err := c.change(t.Context(), time.Minute, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if left := copied.remote.client.PTTL(t.Context(), copied.keys.doubt()).Val(); left < 59*time.Minute {
-		t.Errorf("the doubt of an hour is known for %s", left)
+	if left := copied.remote.client.PTTL(t.Context(), copied.keys.unknown).Val(); left < 59*time.Minute {
+		t.Errorf("the outcome counts as unknown for %s", left)
 	}
-	if left := copied.generation.doubtful(); left < 59*time.Minute {
-		t.Errorf("the process itself goes by a doubt of %s", left)
+	if left := copied.generation.unknownLeft(); left < 59*time.Minute {
+		t.Errorf("in the process itself it counts as unknown for %s", left)
 	}
 }
 
-// TestDoubtOfCopies: a write that may still be carried out is with the copy later than that.
-func TestDoubtOfCopies(t *testing.T) {
+// TestUnknownOutcomeOfCopies: a write that may still be carried out is with the copy later than that.
+func TestUnknownOutcomeOfCopies(t *testing.T) {
 	f, clock := &fakeTracker{}, &clock{}
 	written, copied, _ := twoTrackers(t, f, clock.now)
 	f.write = func() error { return errLost }
 	_ = failing(written, "k")
-	most := written.options.Doubt + time.Minute
-	if left := copied.generation.doubtful(); left <= most-10*time.Second || left > most {
-		t.Errorf("for the copy the doubt lasts %s of %s", left, most)
+	most := written.options.unknownTime() + time.Minute
+	if left := copied.generation.unknownLeft(); left <= most-10*time.Second || left > most {
+		t.Errorf("for the copy the outcome is unknown for %s of %s", left, most)
 	}
 }

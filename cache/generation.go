@@ -2,7 +2,11 @@ package cache
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"math"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,110 +14,104 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Why Redis's generation is not believed.
+// Why the generation in Redis is not used.
 var (
 	// errUndelivered: a change of this process has not reached Redis.
 	errUndelivered = errors.New("a flag type change could not be delivered to redis")
-	// errRolledBack: Redis holds a generation from before one that is known.
-	errRolledBack = errors.New("redis went back to an older generation")
+	// errRolledBack: Redis has no generation, or one from before one that is known.
+	errRolledBack = errors.New("redis lost its generation or went back to an older one")
 )
 
-// generations decides which answers may be believed. Answers carry the generation
-// under which they were asked for; only those of the present one count.
+// token names one generation of the flag types. Redis holds its text: a number that is greater than in all tokens before it,
+// a dash, and a random part. The number shows a Redis that went back in time (restored from a snapshot, or failed over to a
+// replica that lagged); the random part makes any two changes different.
+type token struct {
+	text string
+	at   int64
+	// sequence differs between any two present generations of one process.
+	sequence uint64
+}
+
+func parseToken(text string) (token, bool) {
+	number, random, _ := strings.Cut(text, "-")
+	at, err := strconv.ParseInt(number, 10, 64)
+	return token{text: text, at: at}, err == nil && at >= 0 && random != ""
+}
+
+// generations holds the present generation of a tracker. Its methods are safe for concurrent use.
 //
-// The present generation of this process is a pointer, so that the local level
-// compares one word. Each change makes a new one at once, whether or not Redis
-// hears of it. While Redis has not heard of a change of this process, nothing in
-// Redis is believed.
+// The present generation is a pointer, so that the local level compares one word. Each change replaces it at once, whether or
+// not Redis can be told. While Redis has not been told of a change of this process, nothing in Redis is used.
 type generations struct {
-	remote   *remote
-	key      string
-	doubtKey string
-	channel  string
-	now      func() time.Time
+	remote  *remote
+	keys    keys
+	channel string
+	now     func() time.Time
 
 	current atomic.Pointer[token]
 	// sending is held while a change is on its way to Redis.
 	sending sync.Mutex
 
 	mu                 sync.Mutex // guards what follows and writing current
-	turns              uint64
+	sequence           uint64
 	changes, delivered uint64
-	// doubt is until when a write through this process may still be carried out.
-	doubt time.Time
+	// certain says that a change that is not delivered took place for certain.
+	certain bool
+	// unknownUntil is until when the tracker may still carry out a write through this process.
+	unknownUntil time.Time
 }
 
-func newGenerations(r *remote, k keys, db int, now func() time.Time) *generations {
-	g := &generations{remote: r, key: k.generation(), doubtKey: k.doubt(), channel: k.channel(db), now: now}
-	g.current.Store(&token{})
-	return g
-}
-
-// present is the generation that this process believes in.
+// present is the generation that this process uses.
 func (g *generations) present() *token { return g.current.Load() }
 
 // set makes t the present generation; the caller holds mu.
 func (g *generations) set(t token) *token {
-	g.turns++
-	t.turn = g.turns
+	g.sequence++
+	t.sequence = g.sequence
 	g.current.Store(&t)
 	return &t
 }
 
-// forget makes everything in the local level unbelievable, without a change.
+// forget ends the use of everything in the local level, without a change.
 func (g *generations) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.set(*g.present())
 }
 
-// raise begins a new generation because of a change by this process. The tracker may
-// still carry it out for as long as doubt lasts; who sees the new generation knows.
-func (g *generations) raise(doubt time.Duration) {
+// unknownLeft is how long the tracker may still carry out a write through this process; it is not positive if it may not.
+func (g *generations) unknownLeft() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if end := g.now().Add(doubt); doubt > 0 && end.After(g.doubt) {
-		g.doubt = end
-	}
-	g.changes++
-	g.set(newToken(g.present().at, g.now()))
+	return g.unknownUntil.Sub(g.now())
 }
 
-// doubtful is how long a write through this process may still be carried out; it is
-// not positive when none may.
-func (g *generations) doubtful() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.doubt.Sub(g.now())
-}
-
-// undelivered tells whether Redis has not heard of a change of this process.
+// undelivered tells whether Redis has not been told of a change of this process.
 func (g *generations) undelivered() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.delivered < g.changes
 }
 
-// change begins a new generation and tells Redis. When that fails, deliver has
-// to be called again until it succeeds.
-func (g *generations) change(ctx context.Context, doubt time.Duration) error {
-	g.raise(doubt)
-	return g.deliver(ctx)
-}
-
-// deliver tells Redis of the changes that it has not heard of.
-func (g *generations) deliver(ctx context.Context) error {
+// change begins a new generation and tells Redis. The tracker may still carry the change out for the time unknown; certain
+// says that it took place. After an error deliver has to be called until it succeeds.
+func (g *generations) change(ctx context.Context, unknown time.Duration, certain bool) error {
+	g.mu.Lock()
+	if end := g.now().Add(unknown); unknown > 0 && end.After(g.unknownUntil) {
+		g.unknownUntil = end
+	}
+	g.changes++
+	g.certain = g.certain || certain
+	g.set(*g.present())
+	g.mu.Unlock()
 	g.sending.Lock()
 	defer g.sending.Unlock()
 	return g.push(ctx)
 }
 
-// tryDeliver is deliver for reads. They do not queue behind one that is under way,
-// or each would wait for Redis in turn.
-func (g *generations) tryDeliver(ctx context.Context) error {
-	if !g.undelivered() {
-		return nil
-	}
+// deliver has Redis hold a generation that comes after every change of this process and every generation that it knows. It
+// fails while that is under way already: reads would wait for Redis one after the other otherwise.
+func (g *generations) deliver(ctx context.Context) error {
 	if !g.sending.TryLock() {
 		return errUndelivered
 	}
@@ -121,163 +119,88 @@ func (g *generations) tryDeliver(ctx context.Context) error {
 	return g.push(ctx)
 }
 
+// changeScript replaces the generation KEYS[1] and returns the present one.
+//
+// The new number is at least ARGV[1] and greater than the former one; ARGV[2] is the random part. A generation whose number is
+// at least ARGV[3] stays. KEYS[2] gets the new generation and the former ones whose entries may still be right; if ARGV[4] is
+// 1, the change took place for certain and there are none. KEYS[3] exists for ARGV[5] more milliseconds: for that time the
+// tracker may still carry the change out.
+const changeScript = `
+local old = redis.call('GET', KEYS[1]) or ''
+local at = tonumber(string.match(old, '^(%d+)-') or '')
+if at and at >= tonumber(ARGV[3]) then return old end
+local new = string.format('%.0f-%s', math.max(tonumber(ARGV[1]), (at or 0) + 1), ARGV[2])
+redis.call('SET', KEYS[1], new)
+local previous = redis.call('GET', KEYS[2]) or ''
+if ARGV[4] == '1' or old == '' then
+	redis.call('DEL', KEYS[2])
+else
+	if string.sub(previous, 1, #old) ~= old then previous = old end
+	redis.call('SET', KEYS[2], string.sub(new .. ' ' .. previous, 1, 1000))
+end
+local left = tonumber(ARGV[5])
+if left > 0 and redis.call('PTTL', KEYS[3]) < left then redis.call('SET', KEYS[3], '1', 'PX', left) end
+return new`
+
 // push does what deliver says; the caller holds sending.
 func (g *generations) push(ctx context.Context) error {
-	// Whoever wrote without having seen a token from a faster clock has to
-	// come after it; once is enough unless others keep doing the same.
-	for range 3 {
-		upTo, fresh, needed := g.prepare()
-		if !needed {
-			return nil
-		}
-		before, err := g.send(ctx, fresh.text)
-		if err != nil {
-			return errors.Join(errUndelivered, err)
-		}
-		if g.confirm(upTo, fresh, before) {
-			return nil
-		}
-	}
-	return errUndelivered
-}
-
-func (g *generations) prepare() (upTo uint64, fresh *token, needed bool) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.delivered == g.changes {
-		return 0, nil, false
+	known, changes, certain := g.present().at, g.changes, g.certain
+	below, left := known, max(0, g.unknownUntil.Sub(g.now()).Milliseconds())
+	if g.delivered < changes {
+		below = math.MaxInt64
+	} else {
+		certain = true // what Redis lost is not known
 	}
-	return g.changes, g.set(newToken(g.present().at, g.now())), true
-}
-
-// warn tells all processes of a write that may still be carried out.
-func (g *generations) warn(ctx context.Context) error {
-	left := g.doubtful()
-	if left < time.Millisecond {
-		return nil
-	}
-	err := g.remote.do(ctx, "doubt", func(ctx context.Context) error {
-		// Another process may know of a write that lasts longer.
-		if known, err := g.remote.client.PTTL(ctx, g.doubtKey).Result(); err == nil && known >= left {
-			return nil
-		}
-		return g.remote.client.Set(ctx, g.doubtKey, "1", left).Err()
-	})
-	if redis.IsOOMError(err) {
-		return nil // what has no room for that has none for answers
-	}
-	return err
-}
-
-// send replaces the generation in Redis and gives the one from before. GETSET is
-// understood by every version. A Redis without memory still deletes, and without
-// a generation nobody believes anything.
-func (g *generations) send(ctx context.Context, text string) (before string, err error) {
-	if err := g.warn(ctx); err != nil {
-		return "", err
-	}
-	err = g.remote.do(ctx, "change", func(ctx context.Context) (err error) {
-		before, err = g.remote.client.GetSet(ctx, g.key, text).Result()
+	g.mu.Unlock()
+	at, random, text := max(known+1, g.now().UnixMilli()), rand.Text()[:16], ""
+	err := g.remote.do(ctx, "change", func(ctx context.Context) (err error) {
+		text, err = g.remote.client.Eval(ctx, changeScript, []string{g.keys.generation, g.keys.previousGenerations, g.keys.unknown},
+			at, random, below, certain, left).Text()
 		return err
 	})
-	if redis.IsOOMError(err) {
+	if redis.IsOOMError(err) { // a Redis without memory still deletes, and without a generation no entry is used
+		text = strconv.FormatInt(at, 10) + "-" + random
 		err = g.remote.do(ctx, "change", func(ctx context.Context) error {
-			return g.remote.client.Del(ctx, g.key).Err()
+			return g.remote.client.Del(ctx, g.keys.generation).Err()
 		})
 	}
-	if err == nil {
-		g.publish(ctx, text)
+	if err != nil {
+		return errors.Join(errUndelivered, err)
 	}
-	return before, err
+	g.publish(ctx, text)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delivered = changes
+	g.certain = g.certain && g.changes > changes
+	if t, ok := parseToken(text); ok && t.at >= g.present().at {
+		g.set(t)
+	}
+	return nil
 }
 
-// publish tells the other processes at once. Those that do not hear it find out
-// when their local level asks Redis again, so a failure is of no consequence.
+// publish tells the other processes at once. Those that do not get the message find out when their local level asks Redis again, so a
+// failure has no consequence.
 func (g *generations) publish(ctx context.Context, text string) {
 	_ = g.remote.do(ctx, "publish", func(ctx context.Context) error {
 		return g.remote.client.Publish(ctx, g.channel, text).Err()
 	})
 }
 
-// confirm notes that Redis holds fresh now. It tells whether that token comes
-// after the one that it replaced; if not, another one has to follow.
-func (g *generations) confirm(upTo uint64, fresh *token, before string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	old, ok := parseToken(before)
-	if ok && old.at >= fresh.at {
-		if old.at > g.present().at {
-			g.set(old)
-		}
-		return false
-	}
-	g.delivered = max(g.delivered, upTo)
-	return true
-}
-
-// accept judges the generation that Redis showed. It gives the present one when
-// Redis may be believed.
+// accept judges the generation that Redis holds and gives the present one. The error is errUndelivered or errRolledBack if
+// Redis may not be used.
 func (g *generations) accept(text string) (*token, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	present := g.present()
-	if g.delivered < g.changes {
-		return nil, errUndelivered
-	}
-	if present.text == text {
-		return present, nil
-	}
 	seen, ok := parseToken(text)
-	if !ok || seen.at <= present.at {
-		return nil, errRolledBack
+	switch {
+	case g.delivered < g.changes:
+		return present, errUndelivered
+	case ok && present.text == text:
+		return present, nil
+	case !ok || seen.at <= present.at:
+		return present, errRolledBack
 	}
 	return g.set(seen), nil
-}
-
-// heard takes note that somebody published a change. It only makes this process
-// look again before it believes what it holds: what counts is the generation that
-// Redis shows then. A message may come from anybody who may publish, and to believe
-// a token that never comes up in Redis would end the cache for good.
-func (g *generations) heard(text string) {
-	if g.present().text != text {
-		g.forget()
-	}
-}
-
-// begin makes the first generation in a Redis that has none.
-func (g *generations) begin(ctx context.Context) (*token, error) {
-	if g.undelivered() {
-		return nil, errUndelivered
-	}
-	fresh := newToken(g.present().at, g.now())
-	text, err := g.remote.settle(ctx, g.key, fresh.text, 0)
-	if err != nil {
-		return nil, err
-	}
-	return g.accept(text)
-}
-
-// repair follows errRolledBack: it looks again, as the answer may just have been
-// overtaken by a newer one, and moves Redis on to a generation that comes after
-// all that are known.
-func (g *generations) repair(ctx context.Context) error {
-	if !g.sending.TryLock() {
-		return errRolledBack
-	}
-	defer g.sending.Unlock()
-	var text string
-	err := g.remote.do(ctx, "read", func(ctx context.Context) (err error) {
-		text, err = g.remote.client.Get(ctx, g.key).Result()
-		return err
-	})
-	if err != nil || text == "" {
-		return err
-	}
-	if _, err = g.accept(text); errors.Is(err, errRolledBack) {
-		g.mu.Lock()
-		g.changes++
-		g.mu.Unlock()
-		return g.push(ctx)
-	}
-	return err
 }

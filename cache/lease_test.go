@@ -104,25 +104,6 @@ func TestLeaseThatTimesOut(t *testing.T) {
 	wantCalls(t, f, 1)
 }
 
-// TestLeaseTakenUnheard: Redis gave the lease, and its word was lost. Nobody waits for
-// the lease to end then.
-func TestLeaseTakenUnheard(t *testing.T) {
-	s, f := startServer(t), &fakeTracker{}
-	_, b := leasing(t, f, s, func(n int64, ask func() error) error {
-		err := ask()
-		if n == 1 {
-			return context.DeadlineExceeded
-		}
-		return err
-	})
-	begun := time.Now()
-	mustAsk(t, b, withKey("k"))
-	if took := time.Since(begun); took > 10*time.Second {
-		t.Errorf("the read took %v", took)
-	}
-	wantCalls(t, f, 1)
-}
-
 // TestNoLeaseToBeHad: where Redis never says who has the lease, the tracker is asked.
 func TestNoLeaseToBeHad(t *testing.T) {
 	for name, err := range map[string]error{"late": context.DeadlineExceeded, "no room": redis.ErrPoolExhausted} {

@@ -66,7 +66,7 @@ func (w *world) outageRead(p *process) answer {
 }
 
 func (w *world) observe(operation string, _ time.Duration, err error) {
-	if operation == "mark" && err != nil {
+	if operation == "pending" && err != nil {
 		w.unmarked.Add(1)
 	}
 }

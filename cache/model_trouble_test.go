@@ -41,7 +41,7 @@ func (w *world) trouble() {
 // rollBack puts an old generation back, as a replica that lagged would. What the
 // other process may give is not promised then until each has looked again.
 func (w *world) rollBack(length time.Duration) {
-	ctx, key := context.Background(), w.processes[0].cache.keys.generation()
+	ctx, key := context.Background(), w.processes[0].cache.keys.generation
 	old, err := w.server.client.Get(ctx, key).Result()
 	if err != nil || w.rand(3) > 0 {
 		return

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -10,79 +9,56 @@ import (
 	"portico/upstream"
 )
 
-// Scope says which callers may share an answer.
+// Scope says which callers share entries.
 type Scope string
 
 // Scopes. The zero value means ScopeCredential.
 const (
-	// ScopeCredential shares an answer between requests with the same credential.
+	// ScopeCredential shares entries between requests with the same credential.
 	ScopeCredential Scope = "credential"
-	// ScopeGroup shares it between callers who are in the same groups.
+	// ScopeGroup shares them between callers who are in the same groups.
 	ScopeGroup Scope = "group"
-	// ScopeOff caches nothing.
+	// ScopeOff means that there is no Cache.
 	ScopeOff Scope = "off"
 )
 
-// Options configure a Cache. The zero value is usable: one process, an embedded
-// Redis server, no local level.
+// Options configure a Cache. The zero value is usable: one process, an embedded Redis server, no local level.
 type Options struct {
 	// Tracker is the name that keys carry, so that trackers can share a Redis.
 	Tracker string
-	// Address is where that tracker is and how it is spoken to. Keys carry a digest
-	// of it, so that answers stay with the tracker that gave them.
+	// Address is where that tracker is and how it is spoken to. Keys carry a digest of it, so that a name which moves to
+	// another tracker does not find the entries of the former one.
 	Address string
 	// Redis is where the shared level is.
 	Redis Redis
-	// Common is what the cache before this one went on with, and must fit; nil
-	// means something of its own.
-	Common *Common
-	// Scope says who shares; see the constants.
+	// Shared are the shared resources of the cache before this one, which must fit; nil opens new ones.
+	Shared *Shared
+	// Scope says which callers share entries.
 	Scope Scope
-	// Groups tells which groups a caller is in, asked with the caller's own
-	// credential. ScopeGroup needs it; an error means that the caller shares
-	// with nobody for now.
+	// Groups asks the tracker for the groups of a caller, with the caller's own credential. ScopeGroup needs it. After an
+	// error the caller shares entries with no other one for a while.
 	Groups func(ctx context.Context, caller upstream.Caller) ([]string, error)
-	// GroupsTTL is how long the groups of a caller are remembered; 0 means 1m.
-	GroupsTTL time.Duration
-	// Secret keys the HMAC that stands for a credential. Empty means one that is
-	// made at random and shared through Redis. Whoever can read Redis can read
-	// that one, too, and test guesses of weak passwords against the keys; against
-	// that, set one.
+	// Secret keys the HMAC that stands for a credential. Empty means a random one that processes share through Redis:
+	// whoever can read Redis can read it, and can test guesses of weak passwords against the keys.
 	Secret []byte
 
-	// TTL is how long an answer counts as fresh, less up to a tenth so that
-	// answers do not expire together; 0 means 1m. A credential that was
-	// revoked is noticed when the answer is refreshed, so keep it short.
+	// TTL is how long an entry is fresh, less up to a tenth so that entries do not expire together; 0 means 1m. A credential
+	// that was revoked is noticed when the entry is replaced.
 	TTL time.Duration
-	// LocalTTL is how long this process answers without asking Redis; 0 never.
+	// LocalTTL is how long this process uses an entry without asking Redis; 0 means that it always asks.
 	LocalTTL time.Duration
-	// StaleWhileRevalidate is how long after TTL an answer is still given while a
-	// new one is fetched.
+	// StaleWhileRevalidate is how long after TTL an entry is used while a new one is fetched.
 	StaleWhileRevalidate time.Duration
-	// StaleIfError is how long after TTL an answer is still given while the
-	// tracker is sick.
+	// StaleIfError is how long after TTL an entry is used while the tracker fails.
 	StaleIfError time.Duration
-	// NegativeTTL is how long "no such component" is remembered; 0 means 5s,
-	// negative means not at all.
-	NegativeTTL time.Duration
-	// LocalBytes bounds the local level; 0 means 64 MiB.
-	LocalBytes uint64
-
 	// FillTimeout bounds one call of the tracker for the cache; 0 means 30s.
 	FillTimeout time.Duration
-	// Doubt is how long after a write whose outcome is unknown the tracker may still
-	// carry it out; 0 means four times FillTimeout, at least 1m.
-	Doubt time.Duration
-	// MaxFills bounds how many such calls are under way; 0 means 256.
-	MaxFills int
-	// Lease is how long other processes leave a fill to one; 0 means 1s.
+	// Lease is how long other processes leave a call of the tracker to one of them; 0 means 1s.
 	Lease time.Duration
-	// RevalidateEvery is how often one scope may force a fresh answer; 0 means 1s.
-	RevalidateEvery time.Duration
 
 	// Logger gets changes of state, never a credential; nil means none.
 	Logger *slog.Logger
-	// Observer is told what happens, for metrics.
+	// Observer gets what happens, for metrics.
 	Observer Observer
 }
 
@@ -94,84 +70,50 @@ func (o Options) String() string {
 // GoString shows what String does.
 func (o Options) GoString() string { return o.String() }
 
-// Observer is told what the cache does. Every text it gets is from a small fixed
-// set. Nil functions are not called. They run on the path of requests: be quick.
+// Observer gets what the cache does. Every text is from a small fixed set. Either all functions are set or none is. They run
+// in requests and must be quick.
 type Observer struct {
-	// Read is told of each read: local, redis, stale, negative, miss, request,
-	// bypass or error.
+	// Read gets the outcome of each read: local, redis, stale, miss, request, bypass or error.
 	Read func(outcome string)
-	// Fill is told of each call of the tracker.
+	// Fill gets each call of the tracker.
 	Fill func(took time.Duration, err error)
-	// Redis is told of each call of Redis.
+	// Redis gets each call of Redis.
 	Redis func(operation string, took time.Duration, err error)
-	// RedisState is told when Redis goes away or comes back.
+	// RedisState is called when Redis becomes unreachable or reachable.
 	RedisState func(available bool)
-	// Change is told of each flag type change and whether Redis heard of it.
+	// Change gets each flag type change, and whether Redis was told of it.
 	Change func(delivered bool)
 }
 
-// longestName bounds what becomes part of a key; longer names are asked of the
-// tracker each time. No real product or component has more than 255 characters.
-const longestName = 255
-
 func (o Options) withDefaults() Options {
 	setDefault(&o.Scope, ScopeCredential)
-	setDefault(&o.GroupsTTL, time.Minute)
 	setDefault(&o.TTL, time.Minute)
-	setDefault(&o.NegativeTTL, 5*time.Second)
-	setDefault(&o.LocalBytes, 64<<20)
 	setDefault(&o.FillTimeout, 30*time.Second)
-	setDefault(&o.Doubt, max(time.Minute, 4*o.FillTimeout))
-	setDefault(&o.MaxFills, 256)
 	setDefault(&o.Lease, time.Second)
-	setDefault(&o.RevalidateEvery, time.Second)
+	setDefault(&o.Redis.Timeout, 50*time.Millisecond)
+	setDefault(&o.Redis.DialTimeout, time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Redis = o.Redis.withDefaults()
-	o.Observer = o.Observer.withDefaults()
-	return o
-}
-
-func (o Observer) withDefaults() Observer {
-	if o.Read == nil {
-		o.Read = func(string) {}
-	}
-	if o.Fill == nil {
-		o.Fill = func(time.Duration, error) {}
-	}
-	if o.Redis == nil {
-		o.Redis = func(string, time.Duration, error) {}
-	}
-	if o.RedisState == nil {
-		o.RedisState = func(bool) {}
-	}
-	if o.Change == nil {
-		o.Change = func(bool) {}
-	}
-	return o
-}
-
-func (o Options) validate() error {
-	switch o.Scope {
-	case ScopeCredential, ScopeOff:
-	case ScopeGroup:
-		if o.Groups == nil {
-			return errors.New("cache: scope group needs a way to learn groups")
+	if o.Observer.Read == nil {
+		o.Observer = Observer{
+			Read: func(string) {}, Fill: func(time.Duration, error) {}, Redis: func(string, time.Duration, error) {},
+			RedisState: func(bool) {}, Change: func(bool) {},
 		}
-	default:
-		return fmt.Errorf("cache: unknown scope %q", string(o.Scope))
 	}
-	if o.TTL < 0 || o.LocalTTL < 0 || o.StaleWhileRevalidate < 0 || o.StaleIfError < 0 || o.MaxFills < 0 {
-		return errors.New("cache: times and limits cannot be negative")
-	}
-	return nil
+	return o
 }
 
-// keep is how long Redis keeps an answer whose time to live is soft.
-func (o *Options) keep(soft time.Duration) time.Duration {
-	return soft + max(o.StaleWhileRevalidate, o.StaleIfError)
+// entryLife is how long Redis keeps an entry.
+func (o *Options) entryLife() time.Duration {
+	return o.TTL + max(o.StaleWhileRevalidate, o.StaleIfError)
 }
+
+// productLife is how long Redis keeps what belongs to the entries of a product: longer than any of them.
+func (o *Options) productLife() time.Duration { return 2*o.entryLife() + time.Hour }
+
+// unknownTime is how long after a write of unknown outcome the tracker may still carry it out.
+func (o *Options) unknownTime() time.Duration { return max(time.Minute, 4*o.FillTimeout) }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T

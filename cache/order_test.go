@@ -41,7 +41,7 @@ func TestUndeliveredChangeIsDistrusted(t *testing.T) {
 	}
 }
 
-// TestChangeIsDeliveredWithoutReads: others must not wait until somebody reads here.
+// TestChangeIsDeliveredWithoutReads: others must not wait for a read here.
 func TestChangeIsDeliveredWithoutReads(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
 	c, other := openCache(t, f, on(s)), openCache(t, f, patient(on(s)))
@@ -61,18 +61,18 @@ func TestRedisWentBackInTime(t *testing.T) {
 	c := openCache(t, f, patient(on(s)))
 	mustAsk(t, c, withKey("k"))
 	mustAsk(t, c, withKey("k"))
-	old, err := s.client.Get(ctx, c.keys.generation()).Result()
+	old, err := s.client.Get(ctx, c.keys.generation).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustWrite(t, c, withKey("k")) // the answer itself is still in Redis
-	if err := s.client.Set(ctx, c.keys.generation(), old, 0).Err(); err != nil {
+	if err := s.client.Set(ctx, c.keys.generation, old, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
 		t.Errorf("the read gives %s: %+v", a.text, a.cache)
 	}
-	if now, _ := s.client.Get(ctx, c.keys.generation()).Result(); now == old {
+	if now, _ := s.client.Get(ctx, c.keys.generation).Result(); now == old {
 		t.Error("the old generation was left standing")
 	}
 }
@@ -102,7 +102,7 @@ func TestSlowReadDoesNotRefill(t *testing.T) {
 			if a := mustAsk(t, c, withKey("slow")); !strings.Contains(a.text, f.now()) || !a.cache.Hit {
 				t.Fatalf("after the slow read ended the read gives %s, %+v", a.text, a.cache)
 			}
-			c.local.clear()
+			c.local.InvalidateAll()
 		}
 	})
 }
@@ -122,7 +122,7 @@ func (*holdReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func (h *holdReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		err := next(ctx, command)
-		if command.Name() == "mget" && len(command.Args()) == 6 {
+		if command.Name() == "mget" && len(command.Args()) == 7 {
 			if h.taken.CompareAndSwap(false, true) {
 				close(h.held)
 				<-h.give
@@ -132,9 +132,9 @@ func (h *holdReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestReadDoesNotJoinALookFromBeforeAWrite: Redis was asked before the write, and
+// TestReadDoesNotJoinALookupFromBeforeAWrite: Redis was asked before the write, and
 // its reply arrives after it.
-func TestReadDoesNotJoinALookFromBeforeAWrite(t *testing.T) {
+func TestReadDoesNotJoinALookupFromBeforeAWrite(t *testing.T) {
 	f, h := &fakeTracker{}, &holdReads{held: make(chan struct{}), give: make(chan struct{})}
 	c := settled(t, openCache(t, f, patient(Options{})))
 	mustAsk(t, c, withKey("k"))
@@ -169,7 +169,7 @@ func slowFor(key string, made, give chan struct{}) func(caller upstream.Caller) 
 func TestPurgedProductIsAskedForAgain(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	options := patient(on(s))
-	options.LocalTTL = time.Minute
+	options.LocalTTL, options.StaleIfError = time.Minute, time.Hour
 	c := settled(t, openCache(t, f, options))
 	other := openCache(t, f, patient(on(s)))
 	two := mapping.FlagTypesRequest{Product: "Two"}
@@ -187,4 +187,7 @@ func TestPurgedProductIsAskedForAgain(t *testing.T) {
 	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit || a.cache.Age > time.Second {
 		t.Errorf("the answer says %+v", a.cache)
 	}
+	must(t, c.Purge(ctx, "P"))
+	f.scripted(always(errRefused))
+	wantCode(t, ask(c, withKey("k")).err, errRefused.Code) // not even while the tracker fails
 }

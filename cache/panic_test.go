@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,28 +48,7 @@ func TestPanicInAFillCostsOneRead(t *testing.T) {
 	mustAsk(t, c, withKey("k"))
 }
 
-func TestPanicInALookCostsOneRead(t *testing.T) {
-	o, log := panicking()
-	var broken atomic.Bool
-	c, err := open(&fakeTracker{}, o, time.Now, func(stored, present string) bool {
-		if broken.Load() {
-			panics()
-		}
-		return stored == present
-	})
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
-	mustAsk(t, c, withKey("k"))
-	broken.Store(true)
-	if a := ask(c, withKey("k")); a.err == nil {
-		t.Error("it is answered")
-	}
-	log.wantLogged(t)
-	broken.Store(false)
-	mustAsk(t, c, withKey("k"))
-}
-
-// TestPanicInARefreshCostsNothing: nobody waits for it.
+// TestPanicInARefreshCostsNothing: no read waits for it.
 func TestPanicInARefreshCostsNothing(t *testing.T) {
 	f, clock := &fakeTracker{}, &clock{}
 	o, log := panicking()
@@ -90,7 +68,7 @@ func TestPanicInARefreshCostsNothing(t *testing.T) {
 	mustAsk(t, c, withKey("k"))
 }
 
-// TestPanicAboutGroups: whose groups are not known shares with nobody.
+// TestPanicAboutGroups: a caller whose groups are not known does not share.
 func TestPanicAboutGroups(t *testing.T) {
 	o, log := panicking()
 	o.Scope, o.Groups = ScopeGroup, func(context.Context, upstream.Caller) ([]string, error) { panics(); return nil, nil }
@@ -98,22 +76,4 @@ func TestPanicAboutGroups(t *testing.T) {
 	mustAsk(t, c, withKey("k"))
 	log.wantLogged(t)
 	mustAsk(t, c, withKey("k"))
-}
-
-func TestPanicWhileWatchingRedis(t *testing.T) {
-	o, log := panicking()
-	var broken atomic.Bool
-	var checks atomic.Int64
-	o.Observer.Redis = func(operation string, _ time.Duration, _ error) {
-		if operation == "check" && broken.Load() {
-			checks.Add(1)
-			panics()
-		}
-	}
-	c := openCache(t, &fakeTracker{}, o)
-	broken.Store(true)
-	eventually(t, "it goes on watching", func() bool { return checks.Load() > 1 })
-	log.wantLogged(t)
-	mustAsk(t, c, withKey("k"))
-	broken.Store(false)
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"portico/mapping"
 	"portico/upstream"
 )
 
-// Words about answers, from a fixed set. A hit names its level or why it is stale, a
-// read that was forwarded why there was no hit.
+// Details of Cache-Status, from a fixed set. A hit names its level or why it is stale, a read that was forwarded why there was
+// no hit.
 const (
 	detailLocal       = "local"
 	detailRedis       = "redis"
@@ -23,12 +26,9 @@ const (
 	detailUnreadable  = "unreadable"
 	detailAway        = "redis-away"
 	detailUndelivered = "undelivered-change"
-	detailRolledBack  = "redis-rolled-back"
 	detailRequest     = "revalidation"
 	detailOff         = "off"
-	detailName        = "long-name"
 	detailToken       = "token"
-	detailBusy        = "too-many-fills"
 	detailOtherCaller = "refused-for-another"
 )
 
@@ -43,9 +43,11 @@ const (
 // revalidateKey marks the contexts that Revalidate made.
 type revalidateKey struct{}
 
-// Revalidate marks a context so that a flag type read asks the tracker even when
-// there is an answer, as the client's Cache-Control: no-cache demands. A caller
-// who does so too often is answered as usual.
+// revalidateEvery is how often one scope may force a fresh response.
+const revalidateEvery = time.Second
+
+// Revalidate marks a context so that a flag type read asks the tracker even if there is an entry, as the client's
+// Cache-Control: no-cache demands. It has no effect on a caller who does so too often.
 func Revalidate(ctx context.Context) context.Context {
 	return context.WithValue(ctx, revalidateKey{}, true)
 }
@@ -55,154 +57,225 @@ type read struct {
 	caller  upstream.Caller
 	request mapping.FlagTypesRequest
 	key     key
-	// own is the scope of the caller's credential, which key.scope is not
-	// where groups share.
+	// own is the scope of the caller's credential, which key.scope is not if groups share.
 	own    scope
 	forced bool
 }
 
-// FlagTypes implements upstream.Tracker. The reply's Cache says how it was come by,
-// also beside an error.
+// FlagTypes implements upstream.Tracker. The reply's Cache says where it comes from, also beside an error.
+//
+// Reads with a token are not cached. It ends with its session, by a logout that may go through any replica or past all of them,
+// and its holder must not read on. To empty the cache at each logout instead would let everybody with an account do so at will.
 func (c *Cache) FlagTypes(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
 ) (mapping.FlagTypes, error) {
-	switch {
-	case c.off():
-		return c.direct(ctx, caller, request, detailOff)
-	case !cacheable(request):
-		return c.direct(ctx, caller, request, detailName)
-	case caller.Credentials.Token != "":
-		// A token ends with its session, by a logout that may go through any replica or past all of them, and its holder
-		// must not read on. To empty the cache at each logout instead would let everybody with an account do so at will.
+	if caller.Credentials.Token != "" {
 		return c.direct(ctx, caller, request, detailToken)
 	}
-	// The order matters: an answer counts only if no change came after this.
-	present := c.generation.present()
+	forced := ctx.Value(revalidateKey{}) != nil
+	if forced {
+		_, forced = c.revalidated.SetIfAbsent(c.credentialScope(&caller), struct{}{})
+	}
+	if !forced {
+		if reply, err := c.Peek(ctx, caller, request); err == nil {
+			return reply, nil
+		}
+	}
 	own := c.credentialScope(&caller)
-	k := key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
-	now := c.now()
-	forced := ctx.Value(revalidateKey{}) != nil && c.revalidate.allows(own, now)
-	h := c.local.get(k, present, now)
-	early := false
-	if h != nil && !forced && h.state(now, &c.options) == fresh {
-		if early = h.early(now); !early {
-			return c.hit(h.entry, now, detailLocal)
-		}
-	}
-	r := &read{caller: caller, request: request, key: k, own: own, forced: forced}
-	if h != nil && !forced {
-		if reply, done, err := c.settle(ctx, r, h, detailLocal, early); done {
-			return reply, err
-		}
-	}
-	return c.consult(ctx, r)
-}
-
-// credentialScope is who the caller is.
-func (c *Cache) credentialScope(caller *upstream.Caller) scope {
-	if caller.Anonymous() {
-		return scope{kind: kindAnonymous}
-	}
-	return c.hasher.Load().credential(caller.Credentials)
-}
-
-// consult goes on where the local level has no answer.
-func (c *Cache) consult(ctx context.Context, r *read) (mapping.FlagTypes, error) {
-	found, err := c.look(ctx, r)
-	if err != nil {
-		return mapping.FlagTypes{}, err
-	}
-	if found.entry != nil && !r.forced {
-		h := c.local.put(r.key, found.entry, found.seen, found.checked)
-		if reply, done, err := c.settle(ctx, r, h, detailRedis, h.early(found.checked)); done {
-			return reply, err
+	r := &read{caller: caller, request: request, own: own, forced: forced}
+	r.key = key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
+	found := c.lookup(ctx, r)
+	if found.entry != nil && !forced {
+		h := c.hold(r.key, found.entry, &found)
+		if reply, ok := c.serve(ctx, r, h, detailRedis); ok {
+			return reply, nil
 		}
 	}
 	return c.forward(ctx, r, found)
 }
 
-// settle answers from an entry if it may be given without waiting, and has it
-// replaced in the background if it is stale or chosen to be so early.
-func (c *Cache) settle(
-	ctx context.Context, r *read, h *held, level string, early bool,
-) (mapping.FlagTypes, bool, error) {
-	now := c.now()
-	switch h.state(now, &c.options) {
-	case fresh:
-		if early {
-			c.refresh(ctx, r, h, now)
-		}
-		reply, err := c.hit(h.entry, now, level)
-		return reply, true, err
-	case revalidating:
-		c.refresh(ctx, r, h, now)
-		reply, err := c.hit(h.entry, now, detailRevalidate)
-		return reply, true, err
-	case emergency:
-		if c.sick.is(now) {
-			c.refresh(ctx, r, h, now)
-			reply, err := c.hit(h.entry, now, detailIfError)
-			return reply, true, err
-		}
+// Peek implements upstream.Peeker with the local level. A stale entry is replaced in the background.
+func (c *Cache) Peek(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
+) (mapping.FlagTypes, error) {
+	// The order matters: an entry is used only if no change came after this.
+	present := c.generation.present()
+	own, now := c.credentialScope(&caller), c.now()
+	m, current := c.membership(own, now)
+	if !current || caller.Credentials.Token != "" {
+		return mapping.FlagTypes{}, upstream.ErrNotLocal
 	}
-	return mapping.FlagTypes{}, false, nil
+	k := key{scope: m.scope, product: request.Product, component: request.Component}
+	h, ok := c.local.GetIfPresent(k)
+	if !ok || h.seen != present || !now.Before(h.until) {
+		return mapping.FlagTypes{}, upstream.ErrNotLocal
+	}
+	if h.state(now, &c.options) == fresh {
+		return c.hit(h.entry, now, detailLocal), nil
+	}
+	if reply, ok := c.serve(ctx, &read{caller: caller, request: request, key: k, own: own}, h, detailLocal); ok {
+		return reply, nil
+	}
+	return mapping.FlagTypes{}, upstream.ErrNotLocal
 }
 
-// hit makes the answer from an entry.
-func (c *Cache) hit(e *entry, now time.Time, detail string) (mapping.FlagTypes, error) {
-	age := e.age(now)
-	info := &mapping.CacheInfo{Hit: true, Stale: age >= e.soft, TTL: e.soft - age, Age: age, Detail: detail}
-	outcome := detail
-	if info.Stale {
+func (c *Cache) credentialScope(caller *upstream.Caller) scope {
+	if caller.Anonymous() {
+		return scope{kind: kindAnonymous}
+	}
+	return c.shared.hasher.Load().credential(caller.Credentials)
+}
+
+// serve responds from an entry that may be used at once, and has a stale one replaced in the background.
+func (c *Cache) serve(ctx context.Context, r *read, h *held, detail string) (mapping.FlagTypes, bool) {
+	now := c.now()
+	switch state := h.state(now, &c.options); {
+	case state == fresh:
+		return c.hit(h.entry, now, detail), true
+	case state == staleWhileRevalidate:
+		detail = detailRevalidate
+	case state == staleIfError && c.failing(now):
+		detail = detailIfError
+	default:
+		return mapping.FlagTypes{}, false
+	}
+	c.refresh(ctx, r, h, now)
+	return c.hit(h.entry, now, detail), true
+}
+
+// hit makes a reply of an entry.
+func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.FlagTypes {
+	age, outcome := e.age(now), detail
+	if age >= e.Soft {
 		outcome = "stale"
 	}
-	if e.refusal != nil {
-		outcome = "negative"
-	}
 	c.options.Observer.Read(outcome)
-	return e.reply(info)
+	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
 }
 
-// reply gives the entry's text in a document of its own. The bytes are shared and
-// nobody changes them.
-func (e *entry) reply(info *mapping.CacheInfo) (mapping.FlagTypes, error) {
-	if e.refusal != nil {
-		refusal := *e.refusal
-		return mapping.FlagTypes{Cache: info}, &refusal
-	}
-	document := mapping.NewDocument(e.text)
-	document.ETag = e.etag
-	return mapping.FlagTypes{Document: document, Cache: info}, nil
-}
-
-// direct asks the tracker for this caller alone and remembers nothing.
+// direct asks the tracker for this caller alone and keeps nothing.
 func (c *Cache) direct(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, detail string,
 ) (mapping.FlagTypes, error) {
-	if err := ctx.Err(); err != nil {
-		return mapping.FlagTypes{}, err // who asks so wants what is at hand only, and comes again
-	}
 	c.options.Observer.Read(forwardBypass)
 	reply, err := c.next.FlagTypes(ctx, caller, request)
 	reply.Cache = &mapping.CacheInfo{Forward: forwardBypass, Detail: detail}
 	return reply, err
 }
 
-// isSickness tells whether an error means that the tracker could not answer, or
-// wants to be spared, which an old answer does best. All that is no error of the
-// contract is a failure, too.
-func isSickness(err error) bool {
+// failingTime is how long after a failure old entries are used at once.
+const failingTime = 5 * time.Second
+
+// failing tells whether the tracker failed lately, so that a read with an old entry does not wait to see it fail again.
+func (c *Cache) failing(now time.Time) bool { return now.UnixNano() < c.failingUntil.Load() }
+
+func (c *Cache) setFailing(fails bool) {
+	until := int64(0)
+	if fails {
+		until = c.now().Add(failingTime).UnixNano()
+	}
+	c.failingUntil.Store(until)
+}
+
+// isFailure tells whether an error means that the tracker could not respond, or wants to be spared, for which an old entry is
+// the best response. An error outside of the contract is a failure, too.
+func isFailure(err error) bool {
 	var e *mapping.Error
 	if !errors.As(err, &e) {
 		return err != nil
 	}
-	switch e.Reason {
-	case mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen,
-		mapping.ReasonOverload, mapping.ReasonBadAnswer, mapping.ReasonInternal:
-		return true
-	}
 	return e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
 }
 
-// isRefusal tells whether an error is an answer.
-func isRefusal(err error) bool { return err != nil && !isSickness(err) }
+// isRateLimit tells whether the tracker limits the caller who asked. Others may ask.
+func isRateLimit(err error) bool {
+	var e *mapping.Error
+	return errors.As(err, &e) && e.Status == http.StatusTooManyRequests
+}
+
+// isRefusal tells whether an error is a response of the contract.
+func isRefusal(err error) bool { return err != nil && !isFailure(err) }
+
+// isCredentialCode tells whether a tracker refused the credential itself: wrong login, disabled account, bad key
+// (tracker-behaviour.md sections 1 and 11).
+func isCredentialCode(code int) bool {
+	return code >= 300 && code <= mapping.CodeBadKey || code == mapping.CodeLoginRequired
+}
+
+const (
+	// groupsTTL is how long the groups of a credential are remembered.
+	groupsTTL = time.Minute
+	// failedGroupsTTL is how long groups that could not be asked for are not asked for again.
+	failedGroupsTTL = 5 * time.Second
+	// groupsPatience is how long a read waits for groups that were known before.
+	groupsPatience = time.Second
+)
+
+// membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on
+// until another time.
+type membership struct {
+	scope       scope
+	until, last time.Time
+}
+
+// membership gives what is known of a credential, and whether it still holds.
+func (c *Cache) membership(own scope, now time.Time) (m membership, current bool) {
+	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
+		return membership{scope: own}, true
+	}
+	m, _ = c.groups.GetIfPresent(own)
+	return m, now.Before(m.until)
+}
+
+// sharing gives the scope in which a caller shares entries, its own if its groups are not known. While the tracker fails, the
+// groups that were known count for as long as old entries do.
+func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope) scope {
+	now := c.now()
+	known, current := c.membership(own, now)
+	if current {
+		return known.scope
+	}
+	var patience <-chan time.Time
+	if now.Before(known.last) {
+		wait := groupsPatience
+		if c.failing(now) {
+			wait = 0
+		}
+		patience = time.After(wait)
+	}
+	select {
+	case result := <-c.learn(ctx, *caller, own):
+		if learned, ok := result.Val.(scope); ok {
+			return learned
+		}
+	case <-patience:
+		c.setFailing(true)
+		return known.scope
+	case <-ctx.Done():
+	}
+	return own
+}
+
+// learn asks for the groups of a caller, once for all reads that wait for them.
+func (c *Cache) learn(ctx context.Context, caller upstream.Caller, own scope) <-chan singleflight.Result {
+	return c.learning.DoChan(own.String(), c.guarded(func() any {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.FillTimeout)
+		defer cancel()
+		names, err := c.options.Groups(ctx, caller)
+		now := c.now()
+		m := membership{scope: own, until: now.Add(failedGroupsTTL)}
+		_, contract := errors.AsType[*mapping.Error](err)
+		known, _ := c.groups.GetIfPresent(own)
+		switch {
+		case err == nil:
+			slices.Sort(names)
+			m.scope, m.until = c.shared.hasher.Load().groups(slices.Compact(names)), now.Add(groupsTTL)
+			m.last = m.until.Add(c.options.StaleIfError)
+		case now.Before(known.last) && (contract && isFailure(err) || errors.Is(err, context.DeadlineExceeded)):
+			// The tracker fails. Any other error may mean that the credential is not what it was.
+			m.scope, m.last = known.scope, known.last
+		}
+		c.groups.Set(own, m)
+		return m.scope
+	}))
+}

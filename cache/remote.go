@@ -3,24 +3,21 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// errAway says that Redis is not asked for now.
-var errAway = errors.New("redis is away")
+// errAway says that Redis is not used for now.
+var errAway = errors.New("redis is unreachable")
 
-// remote is the shared level, with a short deadline on every command and a
-// breaker before it.
+// remote is the shared level, with a short deadline on every command and a breaker before it.
 type remote struct {
 	client  redis.UniversalClient
 	timeout time.Duration
 	breaker breaker
 	observe func(operation string, took time.Duration, err error)
-	// panicked makes an error of a panic.
-	panicked func(cause any) error
 }
 
 // do runs one command, or one pipeline of them.
@@ -31,83 +28,87 @@ func (r *remote) do(ctx context.Context, operation string, command func(context.
 	return r.run(ctx, operation, false, command)
 }
 
-// probe runs a command even while the breaker is open.
-func (r *remote) probe(ctx context.Context, operation string, command func(context.Context) error) error {
-	return r.run(ctx, operation, true, command)
-}
-
+// run is do, as a probe also while the breaker is open.
 func (r *remote) run(ctx context.Context, operation string, probe bool, command func(context.Context) error) error {
 	start := time.Now()
 	end, bounded := ctx.Deadline()
 	hurried := bounded && end.Sub(start) < r.timeout*9/10
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	err := r.guarded(limited, command)
+	err := command(limited)
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
 	r.observe(operation, time.Since(start), err)
 	switch {
 	case err == nil || redis.IsOOMError(err) || redis.IsTryAgainError(err):
-		// Redis answers; it has no room, or is moving keys to another node.
-		r.breaker.succeeded(probe)
+		// Redis works; it has no memory left, or is moving keys to another node.
+		r.breaker.note(nil, probe)
 	case ctx.Err() == nil || !hurried && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		// Who left Redis less time than it should have blames nobody.
-		r.breaker.failed(err)
+		// A caller that left Redis less than its timeout says nothing about Redis.
+		r.breaker.note(err, probe)
 	}
 	return err
 }
 
-// guarded turns a panic into an error: the client reads what a server sends, and some
-// answers are more than it is ready for.
-func (r *remote) guarded(ctx context.Context, command func(context.Context) error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = r.panicked(cause)
-		}
-	}()
-	return command(ctx)
-}
-
-// brief bounds several commands that one read waits for, however many they are.
+// brief bounds the commands that one read waits for, however many they are, to the time of half as many as given.
 func (r *remote) brief(ctx context.Context, commands int) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, r.timeout*time.Duration(commands)/2)
+	return context.WithTimeout(context.WithoutCancel(ctx), r.timeout*time.Duration(commands)/2)
 }
 
-// texts reads several keys in one command; what is missing is nil.
-func (r *remote) texts(ctx context.Context, keys ...string) ([]any, error) {
-	var values []any
-	err := r.do(ctx, "read", func(ctx context.Context) (err error) {
-		values, err = r.values(ctx, keys...)
-		return err
-	})
-	return values, err
-}
-
-// values is the command of texts. The client's own MGet takes whatever comes for a list,
-// and the number in ":9000000000000" for its length.
-func (r *remote) values(ctx context.Context, keys ...string) ([]any, error) {
-	command := []any{"mget"}
-	for _, key := range keys {
-		command = append(command, key)
-	}
-	values, err := r.client.Do(ctx, command...).Slice()
-	if (err == nil || errors.Is(err, redis.Nil)) && len(values) != len(keys) {
-		return nil, fmt.Errorf("redis gave %d values for %d keys", len(values), len(keys))
-	}
-	return values, err
-}
-
-// settle writes a key unless it exists, and gives what is there then.
-func (r *remote) settle(ctx context.Context, key, text string, keep time.Duration) (string, error) {
-	present := text
-	err := r.do(ctx, "settle", func(ctx context.Context) error {
-		made, err := r.client.SetNX(ctx, key, text, keep).Result()
-		if err != nil || made {
-			return err
+// texts reads several keys in one command; a missing one is empty.
+func (r *remote) texts(ctx context.Context, operation string, keys ...string) ([]string, error) {
+	texts := make([]string, len(keys))
+	err := r.do(ctx, operation, func(ctx context.Context) error {
+		values, err := r.client.MGet(ctx, keys...).Result()
+		for i, value := range values {
+			texts[i], _ = value.(string)
 		}
-		present, err = r.client.Get(ctx, key).Result()
 		return err
 	})
-	return present, err
+	return texts, err
+}
+
+// Each failure weighs as much as two successes: three in a row open the breaker, and so does a Redis that loses a half.
+const (
+	failureWeight = 2
+	breakerLimit  = 3 * failureWeight
+)
+
+// breaker keeps reads away from a Redis that does not respond. Only a probe closes it, so no read ever waits to find out.
+//
+// It is not the circuit breaker of upstream/transport, which tries with real calls. A wrong guess costs little here: a read
+// that does not use Redis asks the tracker.
+type breaker struct {
+	mu    sync.Mutex
+	score int
+	open  bool
+	// changed gets why Redis counts as unreachable.
+	changed func(available bool, cause error)
+}
+
+func (b *breaker) allows() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.open
+}
+
+// note counts the outcome of a command. A late success of one from before the breaker opened does not close it.
+func (b *breaker) note(err error, probe bool) {
+	b.mu.Lock()
+	before := b.open
+	switch {
+	case err != nil:
+		b.score += failureWeight
+		b.open = before || b.score >= breakerLimit
+	case before && probe:
+		b.score, b.open = 0, false
+	case !before:
+		b.score = max(0, b.score-1)
+	}
+	after := b.open
+	b.mu.Unlock()
+	if before != after {
+		b.changed(!after, err)
+	}
 }

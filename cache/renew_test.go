@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 )
 
 // staleInBoth gives two processes with an answer in their local levels that is stale now.
@@ -20,7 +18,7 @@ func staleInBoth(t *testing.T, f *fakeTracker) (a, b *Cache) {
 	mustAsk(t, a, withKey("k"))
 	mustAsk(t, b, withKey("k"))
 	wantCalls(t, f, 1)
-	eventually(t, "nobody is asking", func() bool { return len(leases(t, a)) == 0 })
+	eventually(t, "no lease is held", func() bool { return len(leases(t, a)) == 0 })
 	clock.forward(90 * time.Second)
 	return a, b
 }
@@ -30,11 +28,11 @@ func askStale(t *testing.T, c *Cache) {
 	t.Helper()
 	caller := withKey("k")
 	k := key{scope: c.credentialScope(&caller), product: "P"}
-	h := c.local.get(k, c.generation.present(), c.now())
+	h, _ := c.local.GetIfPresent(k)
 	if got := mustAsk(t, c, caller); !got.cache.Stale {
 		t.Errorf("the answer says %+v", got.cache)
 	}
-	name := "refresh" + c.keys.plain(k) + strconv.FormatUint(h.seen.turn, 10)
+	name := "refresh" + c.keys.value(k) + strconv.FormatUint(h.seen.sequence, 10)
 	<-c.fills.DoChan(name, func() (any, error) { return nil, nil })
 }
 
@@ -55,7 +53,7 @@ func TestRenewedElsewhere(t *testing.T) {
 		if got := mustAsk(t, c, withKey("k")); got.cache.Stale || !strings.Contains(got.text, f.now()) {
 			t.Errorf("the answer is %s, %+v", got.text, got.cache)
 		}
-		eventually(t, "nobody is asking", func() bool { return len(leases(t, c)) == 0 })
+		eventually(t, "no lease is held", func() bool { return len(leases(t, c)) == 0 })
 	}
 	wantCalls(t, f, 2)
 }
@@ -98,27 +96,25 @@ func TestGroupsAreKnownForSoLong(t *testing.T) {
 	}
 }
 
-// TestGroupsOfASickTracker: of one that is known to be sick nothing is waited for, and what
-// it said meanwhile is not overwritten by what was known before.
-func TestGroupsOfASickTracker(t *testing.T) {
-	f, clock := &fakeTracker{}, &clock{}
-	c, _ := memberOf(t, f, clock.now)
-	c.sick.mark(clock.now())
+// TestGroupsOfAFailingTracker: a read does not wait for one that is known to fail.
+func TestGroupsOfAFailingTracker(t *testing.T) {
+	f, clock, end := &fakeTracker{}, &clock{}, make(chan struct{})
+	c, fate := memberOf(t, f, clock.now)
+	hung := func() error { <-end; return errRefused }
+	fate.Store(&hung)
+	defer close(end)
+	clock.forward(5 * time.Minute)
+	c.setFailing(true)
 	caller := withKey("k")
-	own := c.credentialScope(&caller)
-	before, _ := c.groups.cache.GetIfPresent(own)
-	said := remembered{scope: own, until: clock.now().Add(time.Hour), last: clock.now().Add(time.Hour)}
-	c.groups.cache.Set(own, said)
-	least := groupsPatience
+	own, least := c.credentialScope(&caller), groupsPatience
 	for range 3 {
 		begun := time.Now()
-		c.meanwhile(t.Context(), make(chan singleflight.Result), own, before)
+		if c.sharing(t.Context(), &caller, own) == own {
+			t.Error("the groups that were known are lost")
+		}
 		least = min(least, time.Since(begun))
 	}
 	if least >= groupsPatience {
-		t.Errorf("a sick tracker was waited for at least %s", least)
-	}
-	if known, _ := c.groups.cache.GetIfPresent(own); known != said {
-		t.Errorf("what was said meanwhile is lost: %+v", known)
+		t.Errorf("a failing tracker was waited for at least %s", least)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func scopesOf(all map[string]upstream.Credentials) map[scope]string {
-	h, seen := newHasher([]byte("a secret of some length")), map[scope]string{}
+	h, seen := newHasher([]byte("a secret of some length"), true), map[scope]string{}
 	for name, have := range all {
 		seen[h.credential(have)] += " " + name
 	}
@@ -62,7 +62,7 @@ func TestDifferentCredentialsAreDifferentScopes(t *testing.T) {
 
 func TestSecretsMakeDifferentScopes(t *testing.T) {
 	have := upstream.Credentials{APIKey: "abc"}
-	if newHasher([]byte("one")).credential(have) == newHasher([]byte("two")).credential(have) {
+	if newHasher([]byte("one"), true).credential(have) == newHasher([]byte("two"), true).credential(have) {
 		t.Error("the secret makes no difference")
 	}
 }
@@ -114,7 +114,7 @@ func TestAnonymousCallersShare(t *testing.T) {
 	wantCalls(t, f, 1)
 }
 
-// TestReadsWithATokenAreNotKept: when its session ends nobody says so here. Who asks for what is at hand only gets nothing.
+// TestReadsWithATokenAreNotKept: Portico is not told when its session ends. The local level has nothing either.
 func TestReadsWithATokenAreNotKept(t *testing.T) {
 	f := &fakeTracker{}
 	c := openCache(t, f, patient(Options{LocalTTL: time.Minute}))
@@ -125,10 +125,8 @@ func TestReadsWithATokenAreNotKept(t *testing.T) {
 		}
 	}
 	wantCalls(t, f, 2)
-	ended, end := context.WithCancel(context.Background())
-	end()
-	if a := askFor(ended, c, session, mapping.FlagTypesRequest{Product: "P"}); a.err == nil {
-		t.Errorf("a call that has ended is answered: %+v", a)
+	if reply, err := c.Peek(context.Background(), session, mapping.FlagTypesRequest{Product: "P"}); err == nil {
+		t.Errorf("memory has an answer for a token: %+v", reply.Cache)
 	}
 	wantCalls(t, f, 2)
 	f.scripted(always(errRefused))
@@ -162,7 +160,7 @@ func TestNoCredentialIsKept(t *testing.T) {
 	for _, have := range callers {
 		a := ask(c, upstream.Caller{Credentials: have})
 		fmt.Fprintln(&failures, a.err, a.cache)
-		fmt.Fprintln(&failures, c.Changed(context.Background()))
+		fmt.Fprintln(&failures, c.Purge(context.Background(), ""))
 	}
 	for _, secret := range append(secrets, "somebody") {
 		for where, text := range map[string]string{"Redis": everything, "the log": log.String(), "an error": failures.String()} {
@@ -177,7 +175,7 @@ func TestNoCredentialIsKept(t *testing.T) {
 }
 
 func TestOptionsShowNoSecret(t *testing.T) {
-	o := Options{Secret: []byte("hush"), Redis: Redis{Addrs: []string{"h:1"}, Password: "hush", SentinelPassword: "hush"}}
+	o := Options{Secret: []byte("hush"), Redis: Redis{Addrs: []string{"h:1"}, Password: "hush"}}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		if text := fmt.Sprintf(verb+verb, o, o.Redis); strings.Contains(text, "hush") {
 			t.Errorf("%s shows %s", verb, text)
@@ -185,31 +183,10 @@ func TestOptionsShowNoSecret(t *testing.T) {
 	}
 }
 
-func TestLongNamesAreNotKept(t *testing.T) {
-	f, ctx := &fakeTracker{}, context.Background()
-	c := openCache(t, f, Options{})
-	for _, request := range []mapping.FlagTypesRequest{
-		{Product: strings.Repeat("x", longestName+1)},
-		{Product: "P", Component: strings.Repeat("ü", longestName+1)},
-	} {
-		for range 2 {
-			if a := askFor(ctx, c, withKey("k"), request); a.err != nil || a.cache.Forward != "bypass" {
-				t.Errorf("the answer says %+v, %v", a.cache, a.err)
-			}
-		}
-	}
-	wantCalls(t, f, 4)
-	request := mapping.FlagTypesRequest{Product: strings.Repeat("ü", longestName)}
-	askFor(ctx, c, withKey("k"), request)
-	if a := askFor(ctx, c, withKey("k"), request); !a.cache.Hit {
-		t.Errorf("a name of %d characters is not kept: %+v, %v", longestName, a.cache, a.err)
-	}
-}
-
 func TestNamesDoNotRunIntoEachOther(t *testing.T) {
 	k, seen := newKeys("main", ""), map[string]bool{}
 	for _, pair := range [][2]string{{"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {"a|b", "c"}, {"\x02ab", "c"}} {
-		seen[k.plain(key{scope: scope{kind: kindAnonymous}, product: pair[0], component: pair[1]})] = true
+		seen[k.value(key{scope: scope{kind: kindAnonymous}, product: pair[0], component: pair[1]})] = true
 	}
 	if len(seen) != 6 {
 		t.Errorf("six pairs of names make %d keys", len(seen))
@@ -223,13 +200,13 @@ func TestForeignSecretIsAdopted(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
 	a := openCache(t, f, patient(on(s)))
 	b := openCache(t, f, patient(on(s)))
-	if a.hasher.Load().secret != b.hasher.Load().secret {
+	if a.shared.hasher.Load().secret != b.shared.hasher.Load().secret {
 		t.Error("two processes on one Redis have different secrets")
 	}
 	own := on(s)
 	own.Secret = []byte("one that the operator set")
 	c := openCache(t, f, own)
-	if c.hasher.Load().secret != string(own.Secret) {
+	if c.shared.hasher.Load().secret != string(own.Secret) {
 		t.Error("the operator's secret is not used")
 	}
 }

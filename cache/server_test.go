@@ -38,7 +38,7 @@ func startServer(t testing.TB, args ...string) *server {
 	return s
 }
 
-// freeAddr gives an address that nobody listens on, and no other test gets.
+// freeAddr gives a free address that no other test gets.
 func freeAddr(t testing.TB) string { return processes.FreeAddress(t) }
 
 func (s *server) start(more ...string) {

@@ -44,7 +44,7 @@ func slowly(d time.Duration) func(context.Context, upstream.Caller, mapping.Flag
 const trackerTime = 200 * time.Millisecond
 
 // timely gives a cold cache to a crowd up to three times, as this machine may be busy
-// with something else, and wants nobody to wait for as long as a second asking would
+// with something else, and wants no client to wait for as long as a second call would
 // take; test/bench measures how long it is. The tracker may be asked once each time.
 func timely(t *testing.T, open func(f *fakeTracker) []*Cache) {
 	t.Helper()
@@ -136,23 +136,20 @@ func TestFillOutlivesItsClient(t *testing.T) {
 func TestDeadLeaseDelaysBriefly(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	options := patient(on(s))
-	options.Lease = 300 * time.Millisecond
+	options.Lease = time.Second
 	c := openCache(t, f, options)
 	mustAsk(t, c, withKey("other"))
 	caller := new(upstream.Caller)
 	*caller = withKey("k")
 	r := &read{key: key{scope: c.credentialScope(caller), product: "P"}}
 	r.request.Product = "P"
-	found, err := c.look(ctx, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if held, err := c.lease(ctx, found, "somebody who died", false); !held {
+	found := c.lookup(ctx, r)
+	if held, err := c.lease(ctx, &found); !held {
 		t.Fatal("no lease: ", err)
 	}
 	start := time.Now()
 	mustAsk(t, c, withKey("k"))
-	if took := time.Since(start); took < 200*time.Millisecond || took > 600*time.Millisecond {
+	if took := time.Since(start); took < 200*time.Millisecond || took > 10*time.Second {
 		t.Errorf("the read took %s", took)
 	}
 	wantCalls(t, f, 2)
@@ -169,30 +166,6 @@ func TestFailureDoesNotHoldTheLease(t *testing.T) {
 	wantCode(t, ask(a, withKey("k")).err, errRefused.Code)
 	f.scripted(nil)
 	mustAsk(t, b, withKey("k"))
-}
-
-func TestFillsAreLimited(t *testing.T) {
-	f, entered, hold := &fakeTracker{}, make(chan struct{}, 8), make(chan struct{})
-	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
-		if caller.Credentials.APIKey == "slow" {
-			entered <- struct{}{}
-			<-hold
-		}
-		return nil
-	})
-	options := patient(Options{})
-	options.MaxFills = 1
-	c := openCache(t, f, options)
-	slow := make(chan error)
-	go func() { slow <- ask(c, withKey("slow")).err }()
-	<-entered
-	if a := mustAsk(t, c, withKey("k")); a.cache.Forward != "bypass" || a.cache.Detail != "too-many-fills" {
-		t.Errorf("the answer says %+v", a.cache)
-	}
-	close(hold)
-	if err := <-slow; err != nil {
-		t.Error(err)
-	}
 }
 
 func TestHungFillEndsWithTheCache(t *testing.T) {

@@ -32,8 +32,6 @@ type fakeTracker struct {
 	write func() error
 	// groups are what a key's owner is in; the answer shows them.
 	groups map[string]string
-	// cookies go with every answer.
-	cookies []string
 }
 
 // now is what stands in the answers of the present version.
@@ -68,7 +66,6 @@ func (f *fakeTracker) FlagTypes(
 	}
 	document := mapping.NewDocument([]byte(text))
 	document.ETag = fmt.Sprintf("%q", fmt.Sprint(len(text), "-", f.version.Load()))
-	document.Cookies = f.cookies
 	return mapping.FlagTypes{Document: document}, nil
 }
 
@@ -147,28 +144,32 @@ func always(err error) func(context.Context, upstream.Caller, mapping.FlagTypesR
 }
 
 // clock is a clock that a test moves.
-type clock struct {
-	offset  atomic.Int64
-	stopped atomic.Pointer[time.Time]
-}
+type clock struct{ offset atomic.Int64 }
 
-func (c *clock) now() time.Time {
-	if at := c.stopped.Load(); at != nil {
-		return *at
-	}
-	return time.Now().Add(time.Duration(c.offset.Load()))
-}
-
-// stop makes time stand still.
-func (c *clock) stop(at time.Time) { c.stopped.Store(&at) }
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
 func (c *clock) forward(d time.Duration) { c.offset.Add(int64(d)) }
-
-func equal(stored, present string) bool { return stored == present }
 
 // withKey is a caller with an API key, anonymous when it is empty.
 func withKey(key string) upstream.Caller {
 	return upstream.Caller{Credentials: upstream.Credentials{APIKey: key}}
+}
+
+// allObserved sets the functions of the observer that a test did not.
+func allObserved(options Options) Options {
+	all, own := Options{}.withDefaults().Observer, &options.Observer
+	setFunc(&own.Read, all.Read, own.Read == nil)
+	setFunc(&own.Fill, all.Fill, own.Fill == nil)
+	setFunc(&own.Redis, all.Redis, own.Redis == nil)
+	setFunc(&own.RedisState, all.RedisState, own.RedisState == nil)
+	setFunc(&own.Change, all.Change, own.Change == nil)
+	return options
+}
+
+func setFunc[F any](field *F, value F, missing bool) {
+	if missing {
+		*field = value
+	}
 }
 
 // openCache makes a cache that is closed with the test.
@@ -179,10 +180,7 @@ func openCache(t testing.TB, next upstream.Tracker, options Options) *Cache {
 
 func openAt(t testing.TB, next upstream.Tracker, options Options, now func() time.Time) *Cache {
 	t.Helper()
-	c, err := open(next, options, now, equal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := open(next, allObserved(options), now)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

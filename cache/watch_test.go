@@ -2,7 +2,9 @@ package cache
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +38,7 @@ func TestChangeReachesTheOtherLocalLevel(t *testing.T) {
 	}
 }
 
-// TestLostMessageIsBoundedByTheLocalTTL: the change is made, but nobody is told.
+// TestLostMessageIsBoundedByTheLocalTTL: the change is made and not published.
 func TestLostMessageIsBoundedByTheLocalTTL(t *testing.T) {
 	s, f, ctx, clock := startServer(t), &fakeTracker{}, context.Background(), &clock{}
 	options := patient(on(s))
@@ -44,7 +46,7 @@ func TestLostMessageIsBoundedByTheLocalTTL(t *testing.T) {
 	c := settled(t, openAt(t, f, options, clock.now))
 	mustAsk(t, c, withKey("k"))
 	f.version.Add(1)
-	must(t, s.client.Set(ctx, c.keys.generation(), newToken(0, time.Now().Add(time.Minute)).text, 0).Err())
+	must(t, s.client.Set(ctx, c.keys.generation, tokenAt(time.Now().Add(time.Minute)).text, 0).Err())
 	if a := mustAsk(t, c, withKey("k")); a.cache.Detail != "local" && !strings.Contains(a.text, f.now()) {
 		t.Fatalf("the answer says %+v", a.cache)
 	}
@@ -62,7 +64,7 @@ func TestChangeDuringALostSubscription(t *testing.T) {
 	must(t, s.client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
 	eventually(t, "the subscription is lost", func() bool { return !b.Status().Subscribed })
 	mustAsk(t, b, withKey("k"))
-	mustWrite(t, a, withKey("k")) // nobody hears of it
+	mustWrite(t, a, withKey("k")) // the other process is not told
 	eventually(t, "the other process knows", func() bool {
 		return strings.Contains(mustAsk(t, b, withKey("k")).text, f.now())
 	})
@@ -83,10 +85,29 @@ func TestClocksApart(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "answers are kept", func() bool {
-		mustAsk(t, a, withKey("k"))
-		return mustAsk(t, a, withKey("k")).cache.Hit && mustAsk(t, b, withKey("k")).cache.Hit
-	})
+}
+
+// TestEntryFromTheFuture: what a process with a fast clock stored, this process among them before its clock was set right, is
+// dead in both levels.
+func TestEntryFromTheFuture(t *testing.T) {
+	s, f, ahead := startServer(t), &fakeTracker{}, &clock{}
+	ahead.forward(time.Hour)
+	options := patient(on(s))
+	options.LocalTTL = 2 * time.Hour
+	a, b := openAt(t, f, options, ahead.now), openCache(t, f, options)
+	mustAsk(t, a, withKey("k"))
+	f.version.Add(1)
+	if got := mustAsk(t, b, withKey("k")); got.cache.Hit || !strings.Contains(got.text, f.now()) {
+		t.Errorf("the read gives %s, %+v", got.text, got.cache)
+	}
+	ahead.forward(-time.Hour)
+	if got := mustAsk(t, a, withKey("k")); !strings.Contains(got.text, f.now()) {
+		t.Errorf("after the clock stepped back the read gives %s, %+v", got.text, got.cache)
+	}
+	ahead.forward(maxClockSkew / 2)
+	if got := mustAsk(t, b, withKey("k")); !got.cache.Hit {
+		t.Errorf("clocks that are nearly the same keep entries from being shared: %+v", got.cache)
+	}
 }
 
 // TestSlowClockComesAfterAFastOne: who changes something without having seen the
@@ -94,43 +115,51 @@ func TestClocksApart(t *testing.T) {
 func TestSlowClockComesAfterAFastOne(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	c := openCache(t, f, patient(on(s)))
-	before := newToken(0, time.Now().Add(time.Hour))
-	must(t, s.client.Set(ctx, c.keys.generation(), before.text, 0).Err())
-	must(t, c.Changed(ctx))
-	after, ok := parseToken(s.client.Get(ctx, c.keys.generation()).Val())
+	before := tokenAt(time.Now().Add(time.Hour))
+	must(t, s.client.Set(ctx, c.keys.generation, before.text, 0).Err())
+	must(t, c.Purge(ctx, ""))
+	after, ok := parseToken(s.client.Get(ctx, c.keys.generation).Val())
 	if !ok || after.at <= before.at {
 		t.Errorf("%q follows %q", after.text, before.text)
 	}
 }
 
-// TestForeignGenerationDuringAnUndeliveredChange: a newer token by somebody else
+// TestForeignGenerationDuringAnUndeliveredChange: a newer token of another process
 // does not make up for a change that Redis was not told of.
 func TestForeignGenerationDuringAnUndeliveredChange(t *testing.T) {
 	s := startServer(t)
-	g := newGenerations(openCache(t, &fakeTracker{}, on(s)).remote, newKeys("unused", ""), 0, time.Now)
-	g.raise(0)
-	foreign := newToken(g.present().at, time.Now().Add(time.Hour))
-	if _, err := g.accept(foreign.text); err == nil {
+	c := openCache(t, &fakeTracker{}, on(s))
+	g := c.generation
+	g.mu.Lock()
+	g.changes++
+	g.mu.Unlock()
+	if _, err := g.accept(tokenAt(time.Now().Add(time.Hour)).text); err == nil {
 		t.Error("it is believed")
 	}
 	must(t, g.deliver(context.Background()))
-	if _, err := g.accept(newToken(g.present().at, time.Now().Add(2*time.Hour)).text); err != nil {
+	if _, err := g.accept(tokenAt(time.Now().Add(2 * time.Hour)).text); err != nil {
 		t.Error("after delivery it is not believed: ", err)
 	}
+}
+
+// tokenAt is the generation that a process makes at a time.
+func tokenAt(at time.Time) token {
+	t, _ := parseToken(strconv.FormatInt(at.UnixMilli(), 10) + "-" + rand.Text())
+	return t
 }
 
 func TestLostSecretIsPutBack(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	c := openCache(t, f, on(s))
-	old := s.client.Get(ctx, c.keys.secret()).Val()
+	old := s.client.Get(ctx, c.keys.secret).Val()
 	must(t, s.client.FlushAll(ctx).Err())
-	eventually(t, "the secret is back", func() bool { return s.client.Get(ctx, c.keys.secret()).Val() == old })
-	must(t, s.client.Set(ctx, c.keys.secret(), strings.Repeat("ab", 32), 0).Err())
+	eventually(t, "the secret is back", func() bool { return s.client.Get(ctx, c.keys.secret).Val() == old })
+	must(t, s.client.Set(ctx, c.keys.secret, strings.Repeat("ab", 32), 0).Err())
 	eventually(t, "another secret is adopted", func() bool {
-		return c.hasher.Load().secret == strings.Repeat("\xab", 32)
+		return c.shared.hasher.Load().secret == strings.Repeat("\xab", 32)
 	})
-	must(t, s.client.Set(ctx, c.keys.secret(), "short", 0).Err())
-	if err := c.common.check(ctx); err == nil {
+	must(t, s.client.Set(ctx, c.keys.secret, "short", 0).Err())
+	if err := c.shared.check(ctx); err == nil {
 		t.Error("a bad secret is taken")
 	}
 }
@@ -169,7 +198,7 @@ func TestObserverIsTold(t *testing.T) {
 		}
 	}
 	twice := func() { mustAsk(t, c, withKey("k")); mustAsk(t, c, withKey("k")); mustWrite(t, c, withKey("k")) }
-	toldOf(twice, "read miss", "read local", "fill", "redis read", "redis lease", "redis settle", "redis store", "redis change",
+	toldOf(twice, "read miss", "read local", "fill", "redis read", "redis lease", "redis pending", "redis store", "redis change",
 		"redis publish", "redis check", "delivered")
 	s.kill()
 	toldOf(twice, "away", "undelivered")

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"portico/mapping/jsonblob"
 	"slices"
 	"strings"
 	"unicode"
@@ -8,8 +9,8 @@ import (
 )
 
 // AttachmentsRequest asks for the attachments of bugs, for single attachments,
-// or for both (interface.md, Get attachments of a bug, Get one attachment).
-// Query parameters ids and attachment_ids join the path (wire-facts.md section 5).
+// or for both (interface.md section 3.4).
+// Query parameters ids and attachment_ids join the path (tracker-behaviour.md section 5).
 type AttachmentsRequest struct {
 	// Bugs are ids or aliases. For BugAttachments the first is the path's.
 	Bugs []string
@@ -17,7 +18,7 @@ type AttachmentsRequest struct {
 	Attachments []string
 	// Include and Exclude filter the members of each attachment.
 	Include, Exclude []string
-	// IfNoneMatch is the client's header, for an answer of 304.
+	// IfNoneMatch is the client's header, for a response of 304.
 	IfNoneMatch string
 }
 
@@ -31,21 +32,21 @@ func (r *AttachmentsRequest) Validate() error {
 	return nil
 }
 
-// AttachmentCreate attaches one file to one or several bugs (interface.md,
-// Create attachment).
+// AttachmentCreate attaches one file to one or several bugs (interface.md
+// section 3.6).
 type AttachmentCreate struct {
 	// Bugs are the ids or aliases to attach to, the path's always among them
 	// unless PathBug is set.
 	Bugs []string
 	// PathBug is the path's id or alias where the names alone do not tell whether
 	// Bugs has that bug too: an alias and a number, or two aliases, may be the same
-	// bug. Whoever sends the request to a tracker finds out and calls Settle.
+	// bug. The client of the tracker finds out and calls Settle.
 	PathBug string
 	// Conflict says that the client's ids did not name the path's bug, which
 	// then won.
 	Conflict bool
-	// Data is the content. Whoever decoded the request closes it.
-	Data        *Blob
+	// Data is the content. The caller that decoded the request closes it.
+	Data        *jsonblob.Blob
 	FileName    *string
 	Summary     *string
 	ContentType *string
@@ -54,11 +55,11 @@ type AttachmentCreate struct {
 	IsPrivate   *bool
 	Flags       []FlagChange
 	// Extra keeps the members that the interface does not name, obsoletes too,
-	// which trackers ignore (wire-facts.md section 6).
+	// which trackers ignore (tracker-behaviour.md section 6).
 	Extra Members
 }
 
-// attachmentCreateOrder is the tracker's order of checks (wire-facts.md section 6).
+// attachmentCreateOrder is the tracker's order of checks (tracker-behaviour.md section 6).
 var attachmentCreateOrder = []string{
 	"data?", "ids", "data", "summary", "file_name", "is_private", "is_patch", "content_type",
 	"flags?", "flags", "comment",
@@ -66,15 +67,15 @@ var attachmentCreateOrder = []string{
 
 // DecodeAttachmentCreate reads and validates the members of a create request.
 // pathBug is the path's id or alias; blobs are those that Split took out of the
-// body. Errors are *Error with the codes of wire-facts.md section 6.
-func DecodeAttachmentCreate(pathBug string, members Members, blobs []*Blob) (AttachmentCreate, error) {
+// body. Errors are *Error with the codes of tracker-behaviour.md section 6.
+func DecodeAttachmentCreate(pathBug string, members Members, blobs []*jsonblob.Blob) (AttachmentCreate, error) {
 	f := newFields(members)
 	request := AttachmentCreate{
 		Data:        f.payload(blobs),
 		FileName:    f.text("file_name"),
 		Summary:     f.text("summary"),
 		ContentType: f.trimmed("content_type", CodeContentType),
-		Comment:     f.text("comment"),
+		Comment:     f.comment(),
 		IsPatch:     f.boolean("is_patch", false),
 		IsPrivate:   f.boolean("is_private", false),
 		Flags:       f.flags(),
@@ -93,7 +94,7 @@ func (r *AttachmentCreate) Named() []string {
 	return append([]string{r.PathBug}, r.Bugs...)
 }
 
-// Settle ends the doubt about PathBug: Bugs has that bug under another name, or the
+// Settle clears PathBug: named says that Bugs has that bug under another name; else the
 // path wins.
 func (r *AttachmentCreate) Settle(named bool) {
 	if !named {
@@ -103,21 +104,13 @@ func (r *AttachmentCreate) Settle(named bool) {
 }
 
 // SetDefaults fills what the client left out. A patch is text/plain whatever
-// the client said (interface.md, Create attachment, is_patch).
+// the client said (interface.md section 3.6).
 func (r *AttachmentCreate) SetDefaults() {
 	setDefault(&r.IsPatch, false)
 	setDefault(&r.IsPrivate, false)
 	if *r.IsPatch {
-		plain := "text/plain"
-		r.ContentType = &plain
+		r.ContentType = new("text/plain")
 	}
-}
-
-// Validate checks the fields as DecodeAttachmentCreate does; errors are *Error.
-func (r *AttachmentCreate) Validate() error {
-	found := problems{}
-	r.check(found)
-	return found.first(attachmentCreateOrder...)
 }
 
 func (r *AttachmentCreate) check(found problems) {
@@ -125,62 +118,62 @@ func (r *AttachmentCreate) check(found problems) {
 		found.add("data?", missing("data"))
 	}
 	if r.Data != nil && r.Data.Size() == 0 {
-		found.add("data", Refuse(CodeDataEmpty, "The attachment is empty."))
+		found.refuse("data", CodeDataEmpty, "The attachment is empty.")
 	}
 	if r.Summary == nil || isFalsy(strings.TrimSpace(*r.Summary)) {
-		found.add("summary", Refuse(CodeSummary, "An attachment needs a summary."))
+		found.refuse("summary", CodeSummary, "An attachment needs a summary.")
 	}
 	if r.FileName == nil || isFalsy(strings.TrimSpace(*r.FileName)) {
-		found.add("file_name", Refuse(CodeFileName, "An attachment needs a file_name."))
+		found.refuse("file_name", CodeFileName, "An attachment needs a file_name.")
 	}
 	if r.IsPatch == nil || !*r.IsPatch {
 		checkContentType(found, r.ContentType)
 	}
-	checkComment(found, r.Comment)
-	checkFlags(found, r.Flags)
 }
 
 // checkContentType refuses what no tracker takes: a MIME type without its two
-// parts, or of an unknown major type (wire-facts.md section 6, content_type).
+// parts, or of an unknown major type (tracker-behaviour.md section 6, content_type).
 func checkContentType(found problems, contentType *string) {
 	if contentType == nil {
-		found.add("content_type", Refuse(CodeContentType, "An attachment that is no patch needs a content_type."))
+		found.refuse("content_type", CodeContentType, "An attachment that is no patch needs a content_type.")
 		return
 	}
 	major, minor, _ := strings.Cut(*contentType, "/")
-	majors := []string{"application", "audio", "image", "message", "model", "multipart", "text", "video", "font", "chemical"}
+	majors := []string{"application", "audio", "chemical", "font", "image", "message", "model", "multipart", "text", "video"}
 	if minor == "" || !slices.Contains(majors, strings.ToLower(major)) {
-		found.add("content_type", Refuse(CodeContentType, "%q is not a MIME type of the form major/minor.", *contentType))
+		found.refuse("content_type", CodeContentType, "%q is no MIME type that an attachment can have: it must be major/minor, and major must be one of %s.",
+			*contentType, strings.Join(majors, ", "))
 	}
 }
 
-// checkComment refuses a comment that is too long (wire-facts.md section 6, comment) in the form that a tracker stores:
+// comment takes a comment, which may not be too long (tracker-behaviour.md section 6, comment) in the form that a tracker stores:
 // without the white space at its end, and with one character for each end of a line, for which forms send two.
-func checkComment(found problems, comment *string) {
-	if comment == nil {
-		return
+func (f *fields) comment() *string {
+	comment := f.text("comment")
+	if comment != nil {
+		stored := strings.ReplaceAll(strings.TrimRightFunc(*comment, unicode.IsSpace), "\r\n", "\n")
+		if utf8.RuneCountInString(stored) > 65535 {
+			f.problems.refuse("comment", CodeCommentLong, "A comment has at most 65535 characters.")
+		}
 	}
-	stored := strings.ReplaceAll(strings.TrimRightFunc(*comment, unicode.IsSpace), "\r\n", "\n")
-	if utf8.RuneCountInString(stored) > 65535 {
-		found.add("comment", Refuse(CodeCommentLong, "A comment has at most 65535 characters."))
-	}
+	return comment
 }
 
 // payload takes the data member, which Split has replaced by a reference.
-func (f *fields) payload(blobs []*Blob) *Blob {
+func (f *fields) payload(blobs []*jsonblob.Blob) *jsonblob.Blob {
 	value := f.rest.Take("data")
 	if isNull(value) {
 		return nil
 	}
-	if blob, ok := BlobAt(value, blobs); ok {
+	if blob, ok := jsonblob.BlobAt(value, blobs); ok {
 		return blob
 	}
-	text, ok := scalarText(value)
+	text, ok := Text(value)
 	if !ok {
 		f.problems.add("data", wrongType("data", "a base64 string"))
 		return nil
 	}
-	blob, err := BlobFromEncoded(text)
+	blob, err := jsonblob.BlobFromEncoded(text)
 	if err != nil {
 		f.problems.add("data", BadBase64(err))
 		return nil
@@ -189,7 +182,7 @@ func (f *fields) payload(blobs []*Blob) *Blob {
 }
 
 // BadBase64 makes the error of a payload that cannot be decoded. The raw
-// tracker would store what it can make of it (wire-facts.md section 6, data).
+// tracker would store what it can make of it (tracker-behaviour.md section 6, data).
 func BadBase64(cause error) *Error {
 	err := Refuse(CodeDataEmpty, "The attachment's data is not valid base64.")
 	err.Err = cause
@@ -213,7 +206,7 @@ func (f *fields) bugs(request *AttachmentCreate, pathBug string) {
 	}
 }
 
-// IsBugNumber tells whether a reference to a bug is a number rather than an alias.
+// IsBugNumber reports whether a reference to a bug is a number rather than an alias.
 func IsBugNumber(ref string) bool {
 	_, ok := parseID(ref)
 	return ok
@@ -238,7 +231,7 @@ func (f *fields) bugIDs() []string {
 }
 
 // sameRef compares two bug references as the tracker looks them up: numbers by
-// value, aliases without regard to case (wire-facts.md section 5, Bug id).
+// value, aliases without regard to case (tracker-behaviour.md section 5, Bug id).
 func sameRef(a, b string) bool {
 	left, leftOK := parseID(a)
 	right, rightOK := parseID(b)

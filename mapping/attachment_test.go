@@ -3,6 +3,7 @@ package mapping
 import (
 	"bytes"
 	"io"
+	"portico/mapping/jsonblob"
 	"slices"
 	"strings"
 	"testing"
@@ -190,7 +191,7 @@ func TestCreatedReplies(t *testing.T) {
 		}
 	}
 	reply := AttachmentsCreated{Document: NewDocument([]byte(`{"attachments":{"20":{"id":20},"9":{"id":9}}}`))}
-	if err := reply.FromAttachmentMap(); err != nil || string(reply.text) != `{"ids":[9,20]}` {
+	if err := reply.WithIDs(); err != nil || string(reply.text) != `{"attachments":{"20":{"id":20},"9":{"id":9}},"ids":[9,20]}` {
 		t.Errorf("the map becomes %s (%v)", reply.text, err)
 	}
 	for text, want := range map[string]string{
@@ -216,7 +217,7 @@ func TestDocumentStreamsAndLoads(t *testing.T) {
 		t.Errorf("streaming gave %d bytes (%v)", n, err)
 	}
 	loaded := stream()
-	text, err := loaded.Load(SplitOptions{Limits: Limits{BlobMemory: 1 << 10}, Dir: t.TempDir()})
+	text, err := loaded.Load(jsonblob.SplitOptions{Limits: jsonblob.Limits{BlobMemory: 1 << 10}, Dir: t.TempDir()})
 	if err != nil || len(text) > 200 || len(loaded.Blobs()) != 1 {
 		t.Fatalf("loading gave %d bytes and %d payloads (%v)", len(text), len(loaded.Blobs()), err)
 	}

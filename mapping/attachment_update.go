@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AttachmentUpdate changes the metadata and flags of attachments (interface.md,
-// Update attachment). Nil means not sent.
+// AttachmentUpdate changes the metadata and flags of attachments (interface.md
+// section 3.7). Nil means not sent.
 type AttachmentUpdate struct {
 	// IDs are the attachments to change, the path's always among them.
 	IDs         []int64
@@ -21,12 +21,12 @@ type AttachmentUpdate struct {
 	IsObsolete  *bool
 	Flags       []FlagChange
 	// Extra keeps members that the interface does not name; a 5.x tracker
-	// refuses them with code 67399 (wire-facts.md section 7).
+	// refuses them with code 67399 (tracker-behaviour.md section 7).
 	Extra Members
 }
 
 // attachmentUpdateOrder is the tracker's order of checks with a field that it does
-// not know (wire-facts.md section 7).
+// not know (tracker-behaviour.md section 7).
 func attachmentUpdateOrder(unknown string) []string {
 	order := append([]string{"path?", "ids", "flags?"}, settingOrder(unknown, attachmentFields)...)
 	return append(order, "content_type", "flags", "comment")
@@ -41,7 +41,7 @@ var attachmentFields = map[string]string{
 
 // DecodeAttachmentUpdate reads and validates the members of an update request.
 // pathID is the path's attachment id. Errors are *Error with the codes of
-// wire-facts.md section 7; ids that leave out the path's attachment contradict
+// tracker-behaviour.md section 7; ids that leave out the path's attachment contradict
 // it and are refused.
 func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, error) {
 	f := newFields(members)
@@ -49,7 +49,7 @@ func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, e
 		IDs:         f.attachmentIDs(pathID),
 		FileName:    f.notBlank("file_name", CodeJSON),
 		Summary:     f.notBlank("summary", CodeSummary),
-		Comment:     f.text("comment"),
+		Comment:     f.comment(),
 		ContentType: f.mimeType(),
 		IsPatch:     f.boolean("is_patch", true),
 		IsPrivate:   f.boolean("is_private", true),
@@ -57,40 +57,23 @@ func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, e
 		Flags:       f.flags(),
 	}
 	request.Extra = f.rest
-	request.check(f.problems)
+	if request.ContentType != nil && (request.IsPatch == nil || !*request.IsPatch) {
+		checkContentType(f.problems, request.ContentType)
+	}
 	unknown := f.problems.addUnknown(request.Extra, "an attachment", attachmentExtra...)
 	return request, f.problems.first(attachmentUpdateOrder(unknown)...)
 }
 
 // SetDefaults sends content_type along with is_patch, because the raw tracker
-// does not force it on update (wire-facts.md section 7).
+// does not force it on update (tracker-behaviour.md section 7).
 func (r *AttachmentUpdate) SetDefaults() {
 	if r.IsPatch != nil && *r.IsPatch {
-		plain := "text/plain"
-		r.ContentType = &plain
+		r.ContentType = new("text/plain")
 	}
-}
-
-// Validate checks the fields as DecodeAttachmentUpdate does; errors are *Error.
-func (r *AttachmentUpdate) Validate() error {
-	found := problems{}
-	if len(r.IDs) == 0 {
-		found.add("path?", missing("ids"))
-	}
-	r.check(found)
-	return found.first(attachmentUpdateOrder("")...)
-}
-
-func (r *AttachmentUpdate) check(found problems) {
-	if r.ContentType != nil && (r.IsPatch == nil || !*r.IsPatch) {
-		checkContentType(found, r.ContentType)
-	}
-	checkComment(found, r.Comment)
-	checkFlags(found, r.Flags)
 }
 
 // attachmentExtra are members that some tracker takes besides those of the interface:
-// the names that fields have inside of it, and what BMO has more (wire-facts.md
+// the names that fields have inside of it, and what BMO has more (tracker-behaviour.md
 // sections 7 and 9).
 var attachmentExtra = []string{"filename", "description", "all", "bug_flags", "is_markdown", "comment_tags"}
 
@@ -99,7 +82,7 @@ func (f *fields) notBlank(name string, code int) *string {
 	sent := f.rest.Get(name) != nil
 	text := f.text(name)
 	if sent && f.problems[name] == nil && (text == nil || isFalsy(strings.TrimSpace(*text))) {
-		f.problems.add(name, Refuse(code, "The parameter %q cannot be empty.", name))
+		f.problems.refuse(name, code, "The parameter %q cannot be empty.", name)
 	}
 	return text
 }
@@ -110,7 +93,7 @@ func (f *fields) mimeType() *string {
 	sent := f.rest.Get("content_type") != nil
 	text := f.trimmed("content_type", CodeContentType)
 	if sent && text == nil {
-		f.problems.add("content_type", Refuse(CodeContentType, "The parameter \"content_type\" cannot be null."))
+		f.problems.refuse("content_type", CodeContentType, "The parameter \"content_type\" cannot be null.")
 	}
 	return text
 }
@@ -128,7 +111,7 @@ func (f *fields) attachmentIDs(pathID string) []int64 {
 	ids, err := parseAttachmentIDs(value)
 	f.problems.add("ids", err)
 	if err == nil && !slices.Contains(ids, path) {
-		f.problems.add("ids", Refuse(CodeBadParameter, "The ids do not name attachment %d of the path; nothing was changed.", path))
+		f.problems.refuse("ids", CodeBadParameter, "The ids do not name attachment %d of the path; nothing was changed.", path)
 	}
 	return ids
 }

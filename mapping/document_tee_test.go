@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 )
 
 // teed reads a document through a tee by do and tells what the tee saw.
@@ -31,7 +32,7 @@ func stream(head, rest string) *mapping.Document {
 func TestTeeSeesWhatTheTrackerSent(t *testing.T) {
 	const text = `{"bugs":{"1":[{"id":1,"data":"aGVsbG8="}]}}`
 	write := func(d *mapping.Document) { _, _ = d.WriteTo(io.Discard) }
-	load := func(d *mapping.Document) { _, _ = d.Load(mapping.SplitOptions{}) }
+	load := func(d *mapping.Document) { _, _ = d.Load(jsonblob.SplitOptions{}) }
 	for name, c := range map[string]struct {
 		document *mapping.Document
 		do       func(*mapping.Document)

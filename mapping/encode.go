@@ -18,7 +18,7 @@ func (r *FlagTypeCreate) Members(dialect Dialect) (Members, error) {
 }
 
 // Members renders the request with the whole selection as ids and names, which
-// replace whatever stands in the path (wire-facts.md section 4, Selection).
+// replace whatever stands in the path (tracker-behaviour.md section 4, Selection).
 func (r *FlagTypeUpdate) Members(dialect Dialect) (Members, error) {
 	m, err := r.FlagTypeFields.members(dialect)
 	if err != nil {
@@ -28,7 +28,7 @@ func (r *FlagTypeUpdate) Members(dialect Dialect) (Members, error) {
 		m.Set("ids", intList(r.IDs))
 	}
 	if len(r.Names) > 0 {
-		m.Set("names", appendTexts(nil, r.Names))
+		m.Set("names", arrayOf(r.Names, appendQuoted))
 	}
 	return append(m, r.Extra...), nil
 }
@@ -55,7 +55,7 @@ func (r *FlagTypeFields) members(dialect Dialect) (Members, error) {
 }
 
 // Members renders the request without its data, which the caller places with
-// Join, and with all bugs in ids, which replace the path (wire-facts.md section 6).
+// Join, and with all bugs in ids, which replace the path (tracker-behaviour.md section 6).
 func (r *AttachmentCreate) Members() Members {
 	var m Members
 	m.Set("ids", bugList(r.Bugs))
@@ -70,7 +70,7 @@ func (r *AttachmentCreate) Members() Members {
 }
 
 // Members renders the request with all attachments in ids, which replace the
-// path (wire-facts.md section 7).
+// path (tracker-behaviour.md section 7).
 func (r *AttachmentUpdate) Members() Members {
 	var m Members
 	m.Set("ids", intList(r.IDs))
@@ -102,61 +102,44 @@ func setBool(m *Members, name string, is *bool) {
 	if is == nil {
 		return
 	}
-	value := "0"
+	value := jsontext.Value("0")
 	if *is {
-		value = "1"
+		value = jsontext.Value("1")
 	}
-	m.Set(name, jsontext.Value(value))
+	m.Set(name, value)
 }
 
+// setScopes refuses components of a product that a 5.x tracker cannot be told: it silently drops members whose name has characters
+// other than letters, digits, and . _ - (tracker-behaviour.md section 1, Request bodies).
 func setScopes(m *Members, name string, scopes *Scopes, dialect Dialect) error {
 	if scopes == nil {
 		return nil
 	}
-	if product, found := scopes.inexpressible(); found && dialect.DropsOddMembers {
-		return Inexpressible("The tracker has no form for single components of product %q in %s.", product, name)
+	for _, scope := range *scopes {
+		if dialect.DropsOddMembers && len(scope.Components) > 0 && !isMemberName(scope.Product) {
+			return Inexpressible("The tracker has no form for single components of product %q in %s.", scope.Product, name)
+		}
 	}
-	m.Set(name, scopes.appendJSON(nil))
+	m.Set(name, scopes.array())
 	return nil
 }
 
 func setFlags(m *Members, flags []FlagChange) {
-	if flags == nil {
-		return
+	if flags != nil {
+		m.Set("flags", arrayOf(flags, func(dst []byte, flag FlagChange) []byte { return flag.members().AppendJSON(dst) }))
 	}
-	list := []byte{'['}
-	for i, flag := range flags {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = flag.members().AppendJSON(list)
-	}
-	m.Set("flags", append(list, ']'))
 }
 
 func intList(ids []int64) jsontext.Value {
-	list := []byte{'['}
-	for i, id := range ids {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = strconv.AppendInt(list, id, 10)
-	}
-	return append(list, ']')
+	return arrayOf(ids, func(dst []byte, id int64) []byte { return strconv.AppendInt(dst, id, 10) })
 }
 
 // bugList writes numbers as numbers and aliases as strings.
 func bugList(bugs []string) jsontext.Value {
-	list := []byte{'['}
-	for i, bug := range bugs {
-		if i > 0 {
-			list = append(list, ',')
-		}
+	return arrayOf(bugs, func(dst []byte, bug string) []byte {
 		if id, ok := parseID(bug); ok {
-			list = strconv.AppendInt(list, id, 10)
-		} else {
-			list = append(list, quote(bug)...)
+			return strconv.AppendInt(dst, id, 10)
 		}
-	}
-	return append(list, ']')
+		return appendQuoted(dst, bug)
+	})
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // DocumentationURL is the documentation member of every error body. Real 5.0
-// and 5.2 trackers both send this address (wire-facts.md section 1, Errors).
+// and 5.2 trackers both send this address (tracker-behaviour.md section 1, Errors).
 const DocumentationURL = "https://bugzilla.readthedocs.org/en/5.0/api/"
 
 // Error is the only error that reaches a client. Its body is
 // {"error": true, "code": int, "message": string, "documentation": string}
-// (wire-facts.md section 1, Errors).
+// (tracker-behaviour.md section 1, Errors).
 type Error struct {
 	// Code is the tracker's error code, or one of Portico's own; 0 when a tracker
 	// gave none.
@@ -40,7 +40,7 @@ type Error struct {
 	// Unknown says that a write may or may not have been carried out.
 	Unknown bool
 	// ConnectionLost says that the tracker took the connection and ended it before it
-	// had answered. ReasonUnreachable without it means that there was no connection.
+	// had responded. ReasonUnreachable without it means that there was no connection.
 	ConnectionLost bool
 	// Err is the cause, for logs; clients never see it.
 	Err error
@@ -58,10 +58,10 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// FromTracker tells whether the tracker made the error, rather than Portico.
+// FromTracker reports whether the tracker made the error, rather than Portico.
 func (e *Error) FromTracker() bool { return e.Reason == "" }
 
-// Reason names why Portico itself answered with an error.
+// Reason names why Portico itself responded with an error.
 type Reason string
 
 // Reasons of errors that Portico makes, as sent in the header Portico-Error.
@@ -77,14 +77,14 @@ const (
 	ReasonBreakerOpen  Reason = "breaker-open"
 	ReasonOverload     Reason = "overload"
 	ReasonSwitchover   Reason = "switchover"
-	ReasonBadAnswer    Reason = "bad-answer"
+	ReasonBadResponse  Reason = "bad-answer"
 	ReasonWebServer    Reason = "web-server"
 	ReasonCanceled     Reason = "canceled"
 	ReasonInternal     Reason = "internal"
 )
 
 // Codes of the tracker that Portico uses for its own refusals
-// (wire-facts.md section 11).
+// (tracker-behaviour.md section 11).
 const (
 	CodeRequired       = 50
 	CodeNotFound       = 51
@@ -98,7 +98,6 @@ const (
 	CodeBadKey         = 306
 	CodeLoginRequired  = 410
 	CodeBadAddress     = 501
-	CodeDataTooLarge   = 600
 	CodeContentType    = 601
 	CodeFileName       = 603
 	CodeSummary        = 604
@@ -132,7 +131,7 @@ const (
 )
 
 // StatusOf gives the HTTP status that a real tracker sends with a code
-// (wire-facts.md section 1, Errors), and of Portico's own codes.
+// (tracker-behaviour.md section 1, Errors), and of Portico's own codes.
 func StatusOf(code int) int {
 	switch {
 	case code == 51 || code == 101 || code == CodeNoResource:
@@ -150,11 +149,19 @@ func StatusOf(code int) int {
 	}
 }
 
-// RefusedByServer makes the error for an answer of status 4xx that is a page rather than the tracker's own error: a web server
-// or a gateway before the tracker has refused the request, and nothing was done.
+// RefusedByServer makes the error for a response of status 4xx that is a page rather than the tracker's own error: a web server
+// or a gateway before the tracker has refused the request. Nearly always the tracker was not asked, but that is not certain.
 func RefusedByServer(status int) *Error {
 	message := fmt.Sprintf("A web server before the tracker refused this request: %d %s", status, http.StatusText(status))
 	return &Error{Code: 200000 + status, Status: status, Message: strings.TrimSpace(message) + ".", Reason: ReasonWebServer}
+}
+
+// StorageFull makes the error for a payload that could not be stored, because the disk is full for example. cause is a *BlobError.
+func StorageFull(cause error) *Error {
+	return &Error{
+		Code: CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: ReasonOverload, RetryAfter: 10 * time.Second, Err: cause,
+		Message: "Portico cannot store the request body. Try again later.",
+	}
 }
 
 // Refuse makes the error of a request that Portico refuses before the tracker
@@ -166,17 +173,22 @@ func Refuse(code int, format string, args ...any) *Error {
 // Inexpressible makes the error of a request that the interface allows but
 // that this tracker has no form for; sending less than was asked would be worse.
 func Inexpressible(format string, args ...any) *Error {
-	return &Error{
-		Code: CodeBadParameter, Status: http.StatusBadRequest,
-		Message: fmt.Sprintf(format, args...), Reason: ReasonInexpressive,
-	}
+	err := Refuse(CodeBadParameter, format, args...)
+	err.Reason = ReasonInexpressive
+	return err
 }
 
-// NoResource makes the error for a path or method that nothing answers. The
-// path is shown decoded and without /rest (wire-facts.md section 1, Paths).
+// NoFlagTypeWrites makes the error of a flag type create or update that the tracker has no form for.
+func NoFlagTypeWrites() *Error {
+	err := Inexpressible("The tracker has no way to create or update flag types.")
+	err.Code, err.Status = CodeNoResource, http.StatusNotFound
+	return err
+}
+
+// NoResource makes the error for a path or method that Portico does not have. The
+// path is shown decoded and without /rest (tracker-behaviour.md section 1, Paths).
 func NoResource(method, path string) *Error {
-	return &Error{
-		Code: CodeNoResource, Status: http.StatusNotFound, Reason: ReasonNoResource,
-		Message: fmt.Sprintf("There is no REST resource for %q.", method+" "+path),
-	}
+	err := Refuse(CodeNoResource, "There is no REST resource for %q.", method+" "+path)
+	err.Reason = ReasonNoResource
+	return err
 }

@@ -20,6 +20,11 @@ func (p problems) add(field string, err *Error) {
 	}
 }
 
+// refuse adds the error of a request that Portico refuses.
+func (p problems) refuse(field string, code int, format string, args ...any) {
+	p.add(field, Refuse(code, format, args...))
+}
+
 // addFirst adds the first of other problems, in the given order.
 func (p problems) addFirst(field string, others problems, order ...string) {
 	for _, name := range order {
@@ -52,7 +57,7 @@ func (p problems) addUnknown(extra Members, of string, except ...string) (name s
 		}
 	}
 	if name != "" {
-		p.add(name, Refuse(CodeUnknownField, "There is no field %q of %s that can be set.", name, of))
+		p.refuse(name, CodeUnknownField, "There is no field %q of %s that can be set.", name, of)
 	}
 	return name
 }
@@ -92,9 +97,9 @@ func (f *fields) textOr(name string, code int) *string {
 	if isNull(value) {
 		return nil
 	}
-	text, ok := scalarText(value)
+	text, ok := Text(value)
 	if !ok {
-		f.problems.add(name, Refuse(code, "The parameter %q must be a string.", name))
+		f.problems.refuse(name, code, "The parameter %q must be a string.", name)
 		return nil
 	}
 	return &text
@@ -103,11 +108,10 @@ func (f *fields) textOr(name string, code int) *string {
 // trimmed is textOr without blanks around it, as the tracker stores names.
 func (f *fields) trimmed(name string, code int) *string {
 	text := f.textOr(name, code)
-	if text == nil {
-		return nil
+	if text != nil {
+		*text = strings.TrimSpace(*text)
 	}
-	trimmed := strings.TrimSpace(*text)
-	return &trimmed
+	return text
 }
 
 // boolean takes a boolean member. Absent gives nil and so does null, which
@@ -138,23 +142,13 @@ func scalarList(value jsontext.Value) (texts []string, ok bool) {
 	return texts, ok
 }
 
-// items gives the items of an array; any other value is the only item.
-func items(value jsontext.Value) []jsontext.Value {
-	if value.Kind() != '[' {
-		return []jsontext.Value{value}
-	}
-	list := []jsontext.Value{}
-	eachItem(value, func(item jsontext.Value) { list = append(list, item) })
-	return list
-}
-
-// isNoScalar tells whether an item is neither a string nor a number nor null.
+// isNoScalar reports whether an item is neither a string nor a number nor null.
 func isNoScalar(item jsontext.Value) bool {
 	_, ok := wordText(item)
 	return !ok && item.Kind() != 'n'
 }
 
-// notScalars refuses a list of ids with anything else in it (wire-facts.md section 11).
+// notScalars refuses a list of ids with anything else in it (tracker-behaviour.md section 11).
 func notScalars(name, of string) *Error {
 	return Refuse(CodeNotScalars, "The parameter %q must be an array of %s.", name, of)
 }

@@ -1,13 +1,13 @@
 package mapping
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // FlagChange is one flag as sent on create or update of an attachment
-// (interface.md, Attachment flag, as sent). Nil means not sent.
+// (interface.md section 1.7). Nil means not sent.
 type FlagChange struct {
 	Name   *string
 	TypeID *int64
@@ -16,7 +16,7 @@ type FlagChange struct {
 	// Status is ?, +, - or X, which clears the flag.
 	Status string
 	// Requestee is a login. Leaving it out of an update of a ? flag removes the
-	// requestee (wire-facts.md section 8).
+	// requestee (tracker-behaviour.md section 8).
 	Requestee *string
 	// New forces a new flag.
 	New *bool
@@ -25,16 +25,15 @@ type FlagChange struct {
 }
 
 // flags takes the flags member: an array of objects. Null and [] are none. The raw
-// tracker answers anything else with an internal error. It looks up what all flags
-// mean before it sets the fields and the flags (wire-facts.md section 7), so what is
+// tracker responds to anything else with an internal error. It looks up what all flags
+// mean before it sets the fields and the flags (tracker-behaviour.md section 7), so what is
 // wrong with a reference is a problem of "flags?".
 func (f *fields) flags() []FlagChange {
 	value := f.rest.Take("flags")
-	if isNull(value) {
-		return nil
-	}
 	if value.Kind() != '[' {
-		f.problems.add("flags?", wrongType("flags", "an array of objects"))
+		if !isNull(value) {
+			f.problems.add("flags?", wrongType("flags", "an array of objects"))
+		}
 		return nil
 	}
 	flags := []FlagChange{}
@@ -50,7 +49,7 @@ func (f *fields) flag(item jsontext.Value) FlagChange {
 		f.problems.add("flags?", wrongType("flags", "an array of objects"))
 		return FlagChange{}
 	}
-	inner := newFields(splitIf(item))
+	inner := newFields(splitObject(item))
 	flag := FlagChange{
 		Name: inner.text("name"), TypeID: inner.flagID("type_id"), ID: inner.flagID("id"),
 		Status: inner.status(), Requestee: inner.text("requestee"), New: inner.boolean("new", false),
@@ -79,24 +78,17 @@ func (f *fields) flagID(name string) *int64 {
 	}
 	id, ok := parseID(text)
 	if !ok || id == 0 {
-		f.problems.add(name, Refuse(CodeNotFound, "There is no flag or flag type with the %s %q.", name, text))
+		f.problems.refuse(name, CodeNotFound, "There is no flag or flag type with the %s %q.", name, text)
 		return nil
 	}
 	return &id
 }
 
-// status takes the status as a text. What is none of the four, an array too, is the
-// same mistake for the tracker (wire-facts.md section 8).
+// status takes the status as a text. Any other value, an array too, is the
+// same mistake for the tracker (tracker-behaviour.md section 8).
 func (f *fields) status() string {
-	text, _ := scalarText(f.rest.Take("status"))
+	text, _ := Text(f.rest.Take("status"))
 	return text
-}
-
-// checkFlags finds the first flag that interface.md does not allow.
-func checkFlags(found problems, flags []FlagChange) {
-	for _, flag := range flags {
-		found.add("flags", flag.check())
-	}
 }
 
 // check demands what interface.md demands: something that names the flag, and a
@@ -106,7 +98,7 @@ func (c FlagChange) check() *Error {
 	if !named && c.TypeID == nil && c.ID == nil {
 		return Refuse(CodeRequired, "A flag needs a type_id, an id or a name.")
 	}
-	if !slices.Contains([]string{"?", "+", "-", "X"}, c.Status) {
+	if len(c.Status) != 1 || !strings.Contains("?+-X", c.Status) {
 		return Refuse(CodeFlagStatus, "%q is not a flag status; it is ?, +, - or X.", c.Status)
 	}
 	return nil

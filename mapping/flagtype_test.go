@@ -43,6 +43,8 @@ func TestDecodeFlagTypeCreate(t *testing.T) {
 		name, body string
 		code       int
 	}{
+		{"no name, before a bad scope", `{"description":"d","inclusions":7,"is_active":[]}`, CodeRequired},
+		{"no description, before a bad list", `{"name":"n","cc_list":["none"],"sortkey":0}`, CodeRequired},
 		{"minimal", `{"name":"n","description":"d"}`, 0},
 		{"nothing", `{}`, CodeRequired},
 		{"name before description", `{"name":"","description":""}`, CodeRequired},

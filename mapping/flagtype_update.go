@@ -9,34 +9,21 @@ import (
 
 // DecodeFlagTypeUpdate reads and validates the members of an update request.
 // idOrName is the path's part: all digits are an id, all else is a name
-// (wire-facts.md section 4, Selection). ids and names of the body are added to
+// (tracker-behaviour.md section 4, Selection). ids and names of the body are added to
 // it, as interface.md says; the raw tracker would replace the path by them.
 func DecodeFlagTypeUpdate(idOrName string, members Members) (FlagTypeUpdate, error) {
 	f := newFields(members)
 	request := FlagTypeUpdate{}
 	f.selectPath(&request, idOrName)
-	f.dropNull(otherKind(idOrName))
 	f.selectIDs(&request)
 	f.selectNames(&request)
 	request.FlagTypeFields = f.flagType(true)
-	request.FlagTypeFields.check(f.problems)
-	request.trim()
 	unknown := f.problems.addUnknown(request.Extra, "a flag type", "all", "clusions")
 	return request, f.problems.first(flagTypeUpdateOrder(unknown)...)
 }
 
-// Validate checks the fields as DecodeFlagTypeUpdate does; errors are *Error.
-func (r *FlagTypeUpdate) Validate() error {
-	found := problems{}
-	if len(r.IDs) == 0 && len(r.Names) == 0 {
-		found.add("path?", missing("ids"))
-	}
-	r.FlagTypeFields.check(found)
-	return found.first(flagTypeUpdateOrder("")...)
-}
-
 // flagTypeUpdateOrder is the tracker's order of checks with a field that it does not
-// know (wire-facts.md section 4). Null for inclusions or
+// know (tracker-behaviour.md section 4). Null for inclusions or
 // exclusions is no known field, in its place among the others.
 func flagTypeUpdateOrder(unknown string) []string {
 	named := map[string]string{"inclusions": "inclusions?", "exclusions": "exclusions?"}
@@ -47,31 +34,23 @@ func flagTypeUpdateOrder(unknown string) []string {
 	return append([]string{"path?", "ids", "names", "inclusions", "exclusions"}, settingOrder(unknown, named)...)
 }
 
+// selectPath takes what the path selects. A null for the member that selects in the other way counts as not sent: the tracker wants
+// ids or names to be set, and what the path selects is set unless a null of its own kind takes its place (tracker-behaviour.md
+// section 4, Selection).
 func (f *fields) selectPath(request *FlagTypeUpdate, idOrName string) {
-	if !isDigits(idOrName) {
-		request.Names = []string{idOrName}
-		return
-	}
-	id, ok := parseID(idOrName)
-	if !ok {
-		f.problems.add("path?", noFlagType(idOrName))
-	}
-	request.IDs = []int64{id}
-}
-
-// otherKind is the member that selects in the other way than the path.
-func otherKind(idOrName string) string {
+	other := "ids"
 	if isDigits(idOrName) {
-		return "names"
+		other = "names"
+		id, ok := parseID(idOrName)
+		if !ok {
+			f.problems.add("path?", noFlagType(idOrName))
+		}
+		request.IDs = []int64{id}
+	} else {
+		request.Names = []string{idOrName}
 	}
-	return "ids"
-}
-
-// dropNull takes a null for a member that was not sent. The tracker wants ids or names to be set, and what the path selects is
-// set unless a null of its own kind takes its place (wire-facts.md section 4, Selection).
-func (f *fields) dropNull(name string) {
-	if f.rest.Get(name).Kind() == 'n' {
-		f.rest.Take(name)
+	if f.rest.Get(other).Kind() == 'n' {
+		f.rest.Take(other)
 	}
 }
 
@@ -108,27 +87,26 @@ func flagTypeID(item jsontext.Value) (int64, *Error) {
 
 func (f *fields) selectNames(request *FlagTypeUpdate) {
 	value := f.rest.Take("names")
-	switch {
-	case value == nil:
-		return
-	case value.Kind() == 'n':
-		f.problems.add("names", missing("names"))
+	if value == nil {
 		return
 	}
 	names, ok := scalarList(value)
-	if !ok {
+	switch {
+	case value.Kind() == 'n':
+		f.problems.add("names", missing("names"))
+	case !ok:
 		f.problems.add("names", wrongType("names", "an array of flag type names"))
 	}
 	request.Names = unique(append(request.Names, names...))
 }
 
 // unique leaves out what stands in a list before. A list of a request may be as
-// long as its body, and is read before anybody knows the caller.
+// long as its body, and is read before the caller is known.
 func unique[T comparable](list []T) []T {
-	seen := make(map[T]struct{}, len(list))
+	seen := make(map[T]bool, len(list))
 	return slices.DeleteFunc(list, func(item T) bool {
-		_, before := seen[item]
-		seen[item] = struct{}{}
+		before := seen[item]
+		seen[item] = true
 		return before
 	})
 }

@@ -3,6 +3,7 @@ package mapping
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,7 +15,7 @@ type Member struct {
 }
 
 // Members is a JSON object in the order it was written. Names are compared
-// byte for byte, because trackers tell Name from name (wire-facts.md section 10).
+// byte for byte, because trackers tell Name from name (tracker-behaviour.md section 10).
 type Members []Member
 
 // ParseMembers reads a JSON object. Numbers keep every digit; duplicate names
@@ -28,15 +29,6 @@ func ParseMembers(object []byte) (Members, error) {
 		return nil, Refuse(CodeJSON, "The request body is not valid JSON.")
 	}
 	return splitObject(value), nil
-}
-
-// splitObject takes apart an object that is known to be valid.
-func splitObject(object jsontext.Value) Members {
-	var members Members
-	eachMember(object, func(name string, value jsontext.Value) {
-		members = append(members, Member{Name: name, Value: value})
-	})
-	return members
 }
 
 // Get finds a member's value; nil means that it is absent.
@@ -82,20 +74,21 @@ func (m Members) AppendJSON(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, quote(m[i].Name)...)
-		dst = append(dst, ':')
+		dst = append(appendQuoted(dst, m[i].Name), ':')
 		dst = append(dst, m[i].Value...)
 	}
 	return append(dst, '}')
 }
 
-// Clone copies the list; values are shared, as nobody changes them in place.
+// Clone copies the list; values are shared, as they are never changed in place.
 func (m Members) Clone() Members { return slices.Clone(m) }
 
 // quote makes a JSON string. Invalid UTF-8 becomes U+FFFD, never an error.
-func quote(text string) jsontext.Value {
-	quoted, _ := jsontext.AppendQuote(nil, text)
-	return quoted
+func quote(text string) jsontext.Value { return appendQuoted(nil, text) }
+
+func appendQuoted(dst []byte, text string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, text)
+	return dst
 }
 
 // unquote gives the text of a JSON string that is known to be valid.
@@ -104,37 +97,48 @@ func unquote(value jsontext.Value) string {
 	return string(text)
 }
 
-// eachMember calls visit for every member of a valid object, in order.
-func eachMember(object jsontext.Value, visit func(name string, value jsontext.Value)) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(object))
-	if _, err := decoder.ReadToken(); err != nil {
-		return
+// splitObject takes apart an object that is known to be valid. Any other value has no members.
+func splitObject(object jsontext.Value) Members {
+	if object.Kind() != '{' {
+		return nil
 	}
-	for decoder.PeekKind() == '"' {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return
-		}
-		text := name.String()
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return
-		}
-		visit(text, value.Clone())
+	var members Members
+	list := elements(object)
+	for i := 0; i+1 < len(list); i += 2 {
+		members = append(members, Member{Name: unquote(list[i]), Value: list[i+1]})
 	}
+	return members
 }
 
-// eachItem calls visit for every item of a valid array, in order.
-func eachItem(array jsontext.Value, visit func(item jsontext.Value)) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(array))
-	if _, err := decoder.ReadToken(); err != nil {
-		return
+// items gives the items of a valid array; any other value is the only item.
+func items(value jsontext.Value) []jsontext.Value {
+	if value.Kind() != '[' {
+		return []jsontext.Value{value}
 	}
-	for kind := decoder.PeekKind(); kind != ']' && kind != 0; kind = decoder.PeekKind() {
-		item, err := decoder.ReadValue()
-		if err != nil {
-			return
+	return elements(value)
+}
+
+// elements gives the items of a valid array, or the names and values of a valid object in turn.
+func elements(container jsontext.Value) []jsontext.Value {
+	var list []jsontext.Value
+	decoder := jsontext.NewDecoder(bytes.NewReader(container))
+	_, err := decoder.ReadToken()
+	for err == nil && !strings.ContainsRune("]}\x00", rune(decoder.PeekKind())) {
+		var element jsontext.Value
+		element, err = decoder.ReadValue()
+		list = append(list, element.Clone())
+	}
+	return list
+}
+
+// arrayOf writes a JSON array, whose items appendItem appends one after the other.
+func arrayOf[T any](list []T, appendItem func(dst []byte, item T) []byte) jsontext.Value {
+	array := []byte{'['}
+	for i, item := range list {
+		if i > 0 {
+			array = append(array, ',')
 		}
-		visit(item.Clone())
+		array = appendItem(array, item)
 	}
+	return append(array, ']')
 }

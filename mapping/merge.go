@@ -2,20 +2,21 @@ package mapping
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"portico/mapping/jsonblob"
 )
 
-// MergeAttachments makes one answer of the answers that several trackers gave to
+// MergeAttachments makes one reply of the replies that several trackers gave to
 // parts of a request. Bugs and attachments come in the order in which the request
 // names them; what it names otherwise, such as a bug by its alias, comes after, in
 // the order of the parts. Payloads are put aside as options say, never on the heap.
 //
 // The parts belong to the reply, and are closed with it or when this fails. Errors
-// are those of Document.Load, or of an answer that is no object.
-func MergeAttachments(request AttachmentsRequest, parts []*Document, options SplitOptions) (Attachments, error) {
+// are those of Document.Load, or that a reply is no object.
+func MergeAttachments(request AttachmentsRequest, parts []*Document, options jsonblob.SplitOptions) (Attachments, error) {
 	whole := &Document{onClose: func() {
 		for _, part := range parts {
 			_ = part.Close() // the payloads are closed once more, by the whole
@@ -26,8 +27,8 @@ func MergeAttachments(request AttachmentsRequest, parts []*Document, options Spl
 	for _, part := range parts {
 		members, err := loadMembers(part, options, &whole.blobs)
 		failed = errors.Join(failed, err)
-		bugs = append(bugs, splitIf(members.Get("bugs"))...)
-		attachments = append(attachments, splitIf(members.Get("attachments"))...)
+		bugs = append(bugs, splitObject(members.Get("bugs"))...)
+		attachments = append(attachments, splitObject(members.Get("attachments"))...)
 	}
 	if failed == nil {
 		var text Members
@@ -43,7 +44,7 @@ func MergeAttachments(request AttachmentsRequest, parts []*Document, options Spl
 
 // loadMembers loads a part, adds its payloads to a list, and gives its members as
 // they refer to that list.
-func loadMembers(part *Document, options SplitOptions, blobs *[]*Blob) (Members, error) {
+func loadMembers(part *Document, options jsonblob.SplitOptions, blobs *[]*jsonblob.Blob) (Members, error) {
 	text, err := part.Load(options)
 	if err != nil {
 		return nil, err
@@ -59,49 +60,30 @@ func movePlaceholders(text []byte, by int) []byte {
 		return text
 	}
 	var moved []byte
-	for {
-		n := toPlaceholder(text)
-		moved = append(moved, text[:n]...)
-		if n == len(text) {
-			return moved
+	for before, index := range jsonblob.Placeholders(text) {
+		moved = append(moved, before...)
+		if index >= 0 {
+			moved = jsonblob.AppendPlaceholder(moved, index+by)
 		}
-		index, width, _ := placeholderIndex(text[n:])
-		moved = appendPlaceholder(moved, index+by)
-		text = text[n+width:]
 	}
-}
-
-// splitIf takes an object apart; what is none has no members.
-func splitIf(object jsontext.Value) Members {
-	if object.Kind() != '{' {
-		return nil
-	}
-	return splitObject(object)
+	return moved
 }
 
 // inOrder gives the members in the order of ids, each once, and then the others. Of
 // members with one name the first counts.
 func inOrder(members Members, ids []string) Members {
-	at := make(map[string]int, len(members))
-	for i := range members {
-		if _, twice := at[members[i].Name]; !twice {
-			at[members[i].Name] = i
-		}
-	}
-	ordered := make(Members, 0, len(members))
-	take := func(name string) {
-		if i, ok := at[name]; ok {
-			ordered = append(ordered, members[i])
-			delete(at, name)
-		}
-	}
-	for _, id := range ids {
+	place := make(map[string]int, len(ids)) // below 0
+	for i, id := range slices.Backward(ids) {
 		if number, err := strconv.ParseUint(strings.TrimSpace(id), 10, 64); err == nil {
-			take(strconv.FormatUint(number, 10))
+			place[strconv.FormatUint(number, 10)] = i - len(ids)
 		}
 	}
-	for i := range members {
-		take(members[i].Name)
-	}
-	return ordered
+	seen := make(map[string]bool, len(members))
+	members = slices.DeleteFunc(members, func(member Member) bool {
+		before := seen[member.Name]
+		seen[member.Name] = true
+		return before
+	})
+	slices.SortStableFunc(members, func(a, b Member) int { return place[a.Name] - place[b.Name] })
+	return members
 }

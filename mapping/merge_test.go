@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"portico/mapping/jsonblob"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestMergedInTheOrderAsAsked(t *testing.T) {
 	first := NewDocument([]byte(`{"attachments":{"8":{"id":8}},"bugs":{"5":[{"id":1}],"12":[]}}`))
 	second, rest := streamed(`{"bugs":{"7":[{"id":2,"data":"QUFB"}],"3":[]},"attachments":{"6":{"id":6,"data":null}}}`)
 	request := AttachmentsRequest{Bugs: []string{"7", "alias", " 005", "3", "7"}, Attachments: []string{"6", "8"}}
-	reply, err := MergeAttachments(request, []*Document{first, second}, SplitOptions{})
+	reply, err := MergeAttachments(request, []*Document{first, second}, jsonblob.SplitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestMergedInTheOrderAsAsked(t *testing.T) {
 
 func TestMergedPayloadsStayOnDisk(t *testing.T) {
 	dir := t.TempDir()
-	options := SplitOptions{Dir: dir, Limits: Limits{BlobMemory: 1}}
+	options := jsonblob.SplitOptions{Dir: dir, Limits: jsonblob.Limits{BlobMemory: 1}}
 	part := func(letter string) (*Document, *closing) {
 		return streamed(`{"bugs":{"` + letter + `":[{"data":"` + strings.Repeat("QUFB", 1<<16) + letter + `AAA"}]},"attachments":{}}`)
 	}
@@ -88,7 +89,7 @@ func TestMergingTellsThoseWhoWatch(t *testing.T) {
 	whole := false
 	part.Tee(&seen, func(all bool) { whole = all })
 	other := NewDocument([]byte(`{"bugs":{},"attachments":{}}`))
-	reply, err := MergeAttachments(AttachmentsRequest{}, []*Document{part, other}, SplitOptions{})
+	reply, err := MergeAttachments(AttachmentsRequest{}, []*Document{part, other}, jsonblob.SplitOptions{})
 	if err != nil || whole {
 		t.Fatalf("told of the end before it (%v)", err)
 	}
@@ -101,14 +102,14 @@ func TestPartsThatCannotBeMerged(t *testing.T) {
 	for _, bad := range []string{`{"bugs":{"1":[{"data":"`, `[1]`, `{"bugs":`} {
 		part, rest := streamed(bad)
 		other, otherRest := streamed(`{"bugs":{"2":[{"data":"` + strings.Repeat("QUFB", 9) + `"}]},"attachments":{}}`)
-		reply, err := MergeAttachments(AttachmentsRequest{}, []*Document{other, part}, SplitOptions{})
+		reply, err := MergeAttachments(AttachmentsRequest{}, []*Document{other, part}, jsonblob.SplitOptions{})
 		if err == nil || reply.Document != nil || rest.closed == 0 || otherRest.closed == 0 {
 			t.Errorf("%s: %v, closed %d and %d times", bad, err, rest.closed, otherRest.closed)
 		}
 	}
 	broken, _ := streamed(`{"bugs"`)
 	broken.rest = io.NopCloser(io.MultiReader(strings.NewReader(`"bugs"`), failingReader{}))
-	_, err := MergeAttachments(AttachmentsRequest{}, []*Document{broken}, SplitOptions{})
+	_, err := MergeAttachments(AttachmentsRequest{}, []*Document{broken}, jsonblob.SplitOptions{})
 	if _, ok := errors.AsType[*StreamError](err); !ok {
 		t.Errorf("got %v, want the stream's failure", err)
 	}
@@ -143,7 +144,7 @@ func TestMergingLosesNothing(t *testing.T) {
 			document, _ := streamed(`{"bugs":{},"attachments":` + string(part.AppendJSON(nil)) + `}`)
 			documents = append(documents, document)
 		}
-		reply, err := MergeAttachments(request, documents, SplitOptions{})
+		reply, err := MergeAttachments(request, documents, jsonblob.SplitOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,12 @@
 package mapping
 
+import "net/http"
+
 // Operation names one of the seven operations of interface.md. The names
 // appear in metrics, logs and rules, so they never change.
 type Operation string
 
-// The operations, in the order of interface.md, Endpoints.
+// The operations, in the order of interface.md section 3.
 const (
 	OpFlagTypes         Operation = "flag_type.get"
 	OpCreateFlagType    Operation = "flag_type.create"
@@ -15,30 +17,71 @@ const (
 	OpUpdateAttachments Operation = "attachment.update"
 )
 
+// descriptor is everything about an operation that does not depend on a request.
+// Routes, statuses, retries and idempotency derive from it.
+type descriptor struct {
+	operation Operation
+	method    string
+	// path is below /rest. Segments in braces vary; the last one of a flag type
+	// read may be missing.
+	path string
+	// title says in words what the operation does.
+	title string
+}
+
+// descriptors are in the order of interface.md section 3.
+var descriptors = []descriptor{
+	{OpFlagTypes, http.MethodGet, "/flag_type/{product}/{component}", "Read flag types"},
+	{OpCreateFlagType, http.MethodPost, "/flag_type", "Create a flag type"},
+	{OpUpdateFlagTypes, http.MethodPut, "/flag_type/{id_or_name}", "Update flag types"},
+	{OpBugAttachments, http.MethodGet, "/bug/{bug_id}/attachment", "List a bug’s attachments"},
+	{OpAttachment, http.MethodGet, "/bug/attachment/{attachment_id}", "Read an attachment"},
+	{OpCreateAttachment, http.MethodPost, "/bug/{bug_id}/attachment", "Create an attachment"},
+	{OpUpdateAttachments, http.MethodPut, "/bug/attachment/{attachment_id}", "Update attachments"},
+}
+
 // Operations lists all seven in the order of interface.md.
 func Operations() []Operation {
-	return []Operation{
-		OpFlagTypes, OpCreateFlagType, OpUpdateFlagTypes,
-		OpBugAttachments, OpAttachment, OpCreateAttachment, OpUpdateAttachments,
+	list := make([]Operation, len(descriptors))
+	for i, d := range descriptors {
+		list[i] = d.operation
 	}
+	return list
 }
 
-// IsWrite tells whether the operation changes the tracker. Writes need a
-// login (wire-facts.md section 1, order of checks) and are never repeated.
-func (o Operation) IsWrite() bool {
-	switch o {
-	case OpCreateFlagType, OpUpdateFlagTypes, OpCreateAttachment, OpUpdateAttachments:
-		return true
-	default:
-		return false
+// descriptor returns the zero value for a name that is not one of the seven.
+func (o Operation) descriptor() descriptor {
+	for _, d := range descriptors {
+		if d.operation == o {
+			return d
+		}
 	}
+	return descriptor{}
 }
 
-// SuccessStatus is the HTTP status of a successful answer: 201 for creates,
-// 200 otherwise (wire-facts.md sections 3 and 6).
+// Method is the HTTP method of the operation, empty for an unknown one.
+func (o Operation) Method() string { return o.descriptor().method }
+
+// Path is the path of the operation below /rest, with the names of its variable
+// segments in braces: /flag_type/{product}/{component}.
+func (o Operation) Path() string { return o.descriptor().path }
+
+// Title says in words what the operation does, empty for an unknown one.
+func (o Operation) Title() string { return o.descriptor().title }
+
+// IsWrite reports whether the operation changes the tracker. Writes need a
+// login (tracker-behaviour.md section 1, order of checks) and are never repeated.
+func (o Operation) IsWrite() bool { return o.IsCreate() || o.Method() == http.MethodPut }
+
+// IsCreate reports whether the operation creates something. A create can be sent
+// again with an Idempotency-Key.
+func (o Operation) IsCreate() bool { return o.Method() == http.MethodPost }
+
+// SuccessStatus is the HTTP status of a successful response: 201 for creates,
+// 200 otherwise (tracker-behaviour.md sections 3 and 6).
 func (o Operation) SuccessStatus() int {
-	if o == OpCreateFlagType || o == OpCreateAttachment {
-		return 201
+	if o.IsCreate() {
+		return http.StatusCreated
 	}
-	return 200
+	return http.StatusOK
 }

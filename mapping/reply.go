@@ -8,60 +8,58 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FlagTypes answers FlagTypesRequest: {"bug": […], "attachment": […]}. The
+// FlagTypes is the reply to FlagTypesRequest: {"bug": […], "attachment": […]}. The
 // document is in memory, in a stable form, and its ETag is a quoted strong tag
 // of Portico's own.
 type FlagTypes struct {
 	*Document
-	// Cache tells how the cache came by the answer; nil without a cache.
+	// Cache tells how the cache came by the reply; nil without a cache.
 	Cache *CacheInfo
 }
 
-// CacheInfo is what an answer says of the cache in Cache-Status (RFC 9211) and Age.
+// CacheInfo is what a response says of the cache in Cache-Status (RFC 9211) and Age.
 type CacheInfo struct {
-	// Hit says that the tracker was not asked for this answer.
+	// Hit says that the tracker was not asked for this reply.
 	Hit bool
 	// Stale says that a hit is older than its time to live.
 	Stale bool
-	// Collapsed says that the answer was fetched for another request too.
+	// Collapsed says that the reply was fetched for another request too.
 	Collapsed bool
-	// Stored says that the answer is in the cache from now on.
+	// Stored says that the reply is in the cache from now on.
 	Stored bool
 	// Forward is why the tracker was asked, as in RFC 9211: miss, stale,
 	// request, bypass; empty on a hit.
 	Forward string
-	// TTL is how long the answer stays fresh; negative when it is stale.
+	// TTL is how long the reply stays fresh; negative when it is stale.
 	TTL time.Duration
-	// Age is how long ago the tracker gave the answer.
+	// Age is how long ago the tracker gave the reply.
 	Age time.Duration
 	// Detail is one bounded word more, such as the level of a hit.
 	Detail string
 }
 
-// FlagTypeCreated answers FlagTypeCreate: {"id": int, "flag_id": int}, as the
+// FlagTypeCreated is the reply to FlagTypeCreate: {"id": int, "flag_id": int}, as the
 // sample and the table of interface.md name the same thing differently.
 type FlagTypeCreated struct{ *Document }
 
-// FlagTypesUpdated answers FlagTypeUpdate: {"flagtypes": [{id, name, changes}…]}.
+// FlagTypesUpdated is the reply to FlagTypeUpdate: {"flagtypes": [{id, name, changes}…]}.
 type FlagTypesUpdated struct{ *Document }
 
-// Attachments answers AttachmentsRequest:
+// Attachments is the reply to AttachmentsRequest:
 // {"bugs": {"<id>": [attachment…]}, "attachments": {"<id>": attachment}}.
 type Attachments struct{ *Document }
 
-// AttachmentsCreated answers AttachmentCreate: {"ids": [int…]}, integers as
-// real trackers send them (wire-facts.md section 6).
+// AttachmentsCreated is the reply to AttachmentCreate: {"ids": [int…]}, integers as
+// real trackers send them (tracker-behaviour.md section 6). The dialect bmo adds
+// "attachments", an object of the new attachments by id.
 type AttachmentsCreated struct{ *Document }
 
-// AttachmentsUpdated answers AttachmentUpdate:
+// AttachmentsUpdated is the reply to AttachmentUpdate:
 // {"attachments": [{id, last_change_time, changes}…]}.
 type AttachmentsUpdated struct{ *Document }
 
-// ID gives the id of the new flag type, 0 when the answer has none.
+// ID gives the id of the new flag type, 0 when the reply has none.
 func (r FlagTypeCreated) ID() int64 {
-	if r.text == nil || jsontext.Value(r.text).Kind() != '{' {
-		return 0
-	}
 	members := splitObject(r.text)
 	for _, name := range []string{"id", "flag_id"} {
 		if text, ok := wordText(members.Get(name)); ok {
@@ -72,7 +70,7 @@ func (r FlagTypeCreated) ID() int64 {
 	return 0
 }
 
-// WithFlagID gives the answer both names that interface.md has for the id, which is
+// WithFlagID gives the reply both names that interface.md has for the id, which is
 // an integer also where a tracker sends a text.
 func (r FlagTypeCreated) WithFlagID() error {
 	members := splitObject(r.text)
@@ -91,7 +89,7 @@ func (r FlagTypeCreated) WithFlagID() error {
 }
 
 // integer makes an integer of an id that a tracker sends as a text. Clients format
-// ids as numbers (clients.md, section 4, row 9).
+// ids as numbers (docs/clients.md duty 9).
 func integer(value jsontext.Value) jsontext.Value {
 	if value.Kind() != '"' {
 		return value
@@ -113,24 +111,30 @@ func (r AttachmentsCreated) WithIntegers() error {
 	return r.Replace(members.AppendJSON(nil))
 }
 
-// FromAttachmentMap turns the reply {"attachments": {"id": {…}}}, which some
-// dialects give (wire-facts.md section 9), into {"ids": [int…]} in ascending
-// order. Any other reply stays as it is. It goes by the reply alone, since the
-// dialect of a tracker may not be known yet when it is asked.
-func (r AttachmentsCreated) FromAttachmentMap() error {
+// WithIDs adds {"ids": [int…]}, in ascending order, to the reply of the dialect
+// bmo: {"attachments": {"id": {…}}} (tracker-behaviour.md section 14). A client of either
+// dialect finds the member that it reads. Any other reply stays as it is. It goes
+// by the reply alone, since the dialect may not be known yet.
+func (r AttachmentsCreated) WithIDs() error {
 	members := splitObject(r.text)
 	created := members.Get("attachments")
 	if members.Get("ids") != nil || created.Kind() != '{' {
 		return nil
 	}
 	var ids []int64
-	eachMember(created, func(name string, _ jsontext.Value) {
-		if id, ok := parseID(name); ok {
+	for _, member := range splitObject(created) {
+		if id, ok := parseID(member.Name); ok {
 			ids = append(ids, id)
 		}
-	})
+	}
 	slices.Sort(ids)
-	members.Take("attachments")
 	members.Set("ids", intList(ids))
 	return r.Replace(members.AppendJSON(nil))
+}
+
+// Place is where a bug belongs, as far as the tracker tells the caller.
+type Place struct {
+	// Bug is the id, also where an alias was asked for.
+	Bug                int64
+	Product, Component string
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scalarText gives the text that a tracker makes of a JSON scalar: a string as
+// Text gives the text that a tracker makes of a JSON scalar: a string as
 // it is, numbers in their shortest form, true as 1 and false as 0. Arrays and
-// objects have no text; a tracker would store ARRAY(0x…) for them (wire-facts.md
+// objects have no text; a tracker would store ARRAY(0x…) for them (tracker-behaviour.md
 // section 6), so ok is false. Null is not a scalar either.
-func scalarText(value jsontext.Value) (text string, ok bool) {
+func Text(value jsontext.Value) (text string, ok bool) {
 	switch value.Kind() {
 	case '"':
 		return unquote(value), true
@@ -26,13 +26,13 @@ func scalarText(value jsontext.Value) (text string, ok bool) {
 	}
 }
 
-// wordText is scalarText for ids and names: true is neither, though a tracker may
+// wordText is Text for ids and names: true is neither, though a tracker may
 // take it for the id 1.
 func wordText(value jsontext.Value) (text string, ok bool) {
 	if value.Kind() == 't' || value.Kind() == 'f' {
 		return "", false
 	}
-	return scalarText(value)
+	return Text(value)
 }
 
 // numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000, -0 and -0.0 are 0.
@@ -50,17 +50,17 @@ func numberText(literal string) string {
 	return strconv.FormatFloat(number, 'g', 15, 64)
 }
 
-// isNull tells whether a value is absent or null.
+// isNull reports whether a value is absent or null.
 func isNull(value jsontext.Value) bool { return value == nil || value.Kind() == 'n' }
 
-// isFalsy tells whether the tracker takes a text for "not set"
-// (wire-facts.md section 3, name).
+// isFalsy reports whether the tracker takes a text for "not set"
+// (tracker-behaviour.md section 3, name).
 func isFalsy(text string) bool { return text == "" || text == "0" }
 
 // ParseBool reads a boolean in every form that clients send: true, false,
 // numbers, and the strings 1, 0, true, false, yes, no, on, off, t, f, y, n in
 // any case; an empty string is false. A raw tracker takes every other string,
-// "false" among them, for true (wire-facts.md section 3); see docs/divergences.md.
+// "false" among them, for true (tracker-behaviour.md section 3); see docs/divergences.md.
 func ParseBool(value jsontext.Value) (is, ok bool) {
 	switch value.Kind() {
 	case 't':
@@ -77,26 +77,22 @@ func ParseBool(value jsontext.Value) (is, ok bool) {
 	}
 }
 
+// boolText leaves out what else ParseFloat takes: NaN and Infinity by their names, hexadecimal digits, and underscores. A client that
+// writes one of them does not mean a boolean.
 func boolText(text string) (is, ok bool) {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "1", "true", "t", "yes", "y", "on":
+	text = strings.ToLower(strings.TrimSpace(text))
+	switch text {
+	case "true", "t", "yes", "y", "on":
 		return true, true
-	case "0", "0.0", "false", "f", "no", "n", "off", "":
+	case "false", "f", "no", "n", "off", "":
 		return false, true
-	default:
-		return decimalText(strings.TrimSpace(text))
 	}
-}
-
-// decimalText leaves out what else ParseFloat takes: NaN and Infinity by their names, hexadecimal digits, and underscores. To
-// nobody who writes them into a boolean are they one.
-func decimalText(text string) (is, ok bool) {
 	number, err := strconv.ParseFloat(text, 64)
-	return number != 0, err == nil && strings.Trim(text, "0123456789.eE+-") == ""
+	return number != 0, err == nil && strings.Trim(text, "0123456789.e+-") == ""
 }
 
-// isDigits tells whether a text is one or more ASCII digits, which is what the
-// tracker takes for an id in a path (wire-facts.md section 4, Selection).
+// isDigits reports whether a text is one or more ASCII digits, which is what the
+// tracker takes for an id in a path (tracker-behaviour.md section 4, Selection).
 func isDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
@@ -114,9 +110,6 @@ func parseDigits(text string) (id int64, ok bool) {
 	return id, err == nil
 }
 
-// Text gives a JSON scalar as the text that a tracker would make of it.
-func Text(value jsontext.Value) (text string, ok bool) { return scalarText(value) }
-
 // Int gives a JSON integer, also one written as a string.
 func Int(value jsontext.Value) (number int64, ok bool) {
 	text, ok := wordText(value)
@@ -125,4 +118,12 @@ func Int(value jsontext.Value) (number int64, ok bool) {
 	}
 	number, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	return number, err == nil
+}
+
+// IsAPIKey reports whether text has the form of an API key: 40 ASCII letters and
+// digits. Trackers make keys of no other form, so that a bearer value of another
+// form is the token of an OAuth2 server or of a gateway.
+func IsAPIKey(text string) bool {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	return len(text) == 40 && strings.Trim(text, alphabet) == ""
 }

@@ -1,155 +1,147 @@
 package proxy
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 )
 
 // members reads what a write says: its body, with the query's parameters above it, and without credentials. Checks are in
-// the tracker's order: syntax, then credentials, then login, then fields (wire-facts.md, section 1, Credentials).
-func (x *exchange) members() (mapping.Members, error) {
-	members, err := x.body()
+// the tracker's order: syntax, then credentials, then login, then fields (tracker-behaviour.md section 1, Credentials).
+func (rc *requestContext) members() (mapping.Members, error) {
+	members, err := rc.readBody()
 	if err != nil {
-		return nil, x.bodyError(err)
+		return nil, rc.bodyError(err)
 	}
-	x.caller.Credentials, err = credentials(x.r.Header, x.query, &members)
-	if err != nil {
+	if rc.caller.Credentials, err = credentials(rc.r.Header, rc.query, &members); err != nil {
 		return nil, err
 	}
-	if err := x.admit(x.caller); err != nil {
+	if err := rc.admit(); err != nil {
 		return nil, err
 	}
-	if x.caller.Anonymous() {
-		return nil, loginRequired()
+	if rc.caller.Anonymous() {
+		return nil, failure(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.", nil)
 	}
-	inBody := members.Take("callback")
-	for _, each := range grouped(x.query) {
-		if !isCredential(each.name) && each.name != "callback" {
-			members.Set(each.name, each.value(false))
+	callback := members.Take("callback")
+	for _, each := range rc.query.members(false) {
+		if each.Name == "callback" {
+			callback = each.Value
+		} else if !isCredential(each.Name) {
+			members.Set(each.Name, each.Value)
 		}
 	}
-	return members, x.writeCallback(inBody)
+	rc.written = members
+	return members, rc.writeCallback(callback)
 }
 
-// writeCallback heeds the callback of a write, which may stand in its body too; that of the query is heeded already, and beats
-// it. An update with one is answered as by a tracker, for which it is a field that nothing has (recorded as ft.update.callback).
-// It is never sent on, since the tracker frames its answer, and an answer that is not plain JSON cannot be read.
-func (x *exchange) writeCallback(inBody jsontext.Value) (err error) {
-	inQuery := len(x.query.all("callback")) > 0
-	if !inQuery && inBody != nil && inBody.Kind() != 'n' {
-		name, ok := mapping.Text(inBody)
+// writeCallback applies the callback of a write, from the query or else from the body. An update with one gets the response of a
+// tracker, for which it is a field that nothing has (recorded as ft.update.callback). It is never sent on, since the tracker would
+// frame its response, which could then not be read.
+func (rc *requestContext) writeCallback(value jsontext.Value) (err error) {
+	if value == nil {
+		return nil
+	}
+	if value.Kind() != 'n' {
+		name, ok := mapping.Text(value)
 		if !ok {
-			return badCallback()
+			name = " " // which no name has
 		}
-		if x.as, err = x.as.framed(name); err != nil {
+		if rc.form, err = rc.form.withCallback(name); err != nil {
 			return err
 		}
 	}
-	updates := x.operation == mapping.OpUpdateFlagTypes || x.operation == mapping.OpUpdateAttachments
-	if updates && (inQuery || inBody != nil) {
+	if !rc.record.Operation.IsCreate() {
 		return mapping.Refuse(mapping.CodeUnknownField, "There is no field called %q.", "callback")
 	}
 	return nil
 }
 
-func loginRequired() *mapping.Error {
-	return failure(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.", nil)
-}
-
-// body reads the body as its type says: the two form types are forms, everything else is JSON, and so is a body without
+// readBody reads the body as its type says: the two form types are forms, everything else is JSON, and so is a body without
 // a type, since interface.md knows nothing but JSON (docs/divergences.md).
-func (x *exchange) body() (mapping.Members, error) {
-	if coding := strings.TrimSpace(x.r.Header.Get("Content-Encoding")); coding != "" && !strings.EqualFold(coding, "identity") {
+func (rc *requestContext) readBody() (mapping.Members, error) {
+	if coding := strings.TrimSpace(rc.r.Header.Get("Content-Encoding")); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, mapping.Refuse(mapping.CodeJSON, "The body must not be compressed.")
 	}
-	limit := x.server.options.Limits.Body
-	if x.r.ContentLength > limit {
-		return nil, errTooLong(limit)
+	body, err := rc.boundedBody()
+	if err != nil {
+		return nil, err
 	}
-	switch kind, attributes := mediaType(x.r.Header); kind {
+	switch kind, attributes := mediaType(rc.r.Header); kind {
 	case "application/x-www-form-urlencoded":
-		return x.urlencodedOrJSON(x.r.Body)
+		return rc.urlencodedOrJSON(body)
 	case "multipart/form-data":
-		return x.multipart(x.r.Body, attributes["boundary"])
+		return rc.multipart(body, attributes["boundary"])
 	default:
-		return x.json(x.r.Body)
+		return rc.json(body)
 	}
 }
 
-// urlencodedOrJSON reads a form, or JSON that was sent as one: curl says so of every body unless it is told otherwise. No
-// form begins with a brace, because that would be escaped (docs/divergences.md).
-func (x *exchange) urlencodedOrJSON(body io.Reader) (mapping.Members, error) {
-	buffered := bufio.NewReader(body)
-	for {
-		next, err := buffered.Peek(1)
-		switch {
-		case err == nil && next[0] == '{':
-			return x.json(buffered)
-		case err != nil || !bytes.ContainsAny(next, " \t\r\n"):
-			return x.urlencoded(buffered)
-		}
-		_, _ = buffered.Discard(1) // one byte was just seen
-	}
-}
-
-// json reads a JSON body. Nothing at all, null and 0 count as an empty object (wire-facts.md, section 1, Request bodies).
-func (x *exchange) json(body io.Reader) (mapping.Members, error) {
-	text, blobs, err := mapping.Split(nil, body, x.splitOptions())
-	x.blobs = blobs
-	var syntax *mapping.SyntaxError
-	if errors.As(err, &syntax) && syntax.Kind == mapping.SyntaxEmpty {
+// json reads a JSON body. Nothing at all, null and 0 count as an empty object (tracker-behaviour.md section 1, Request bodies).
+func (rc *requestContext) json(body io.Reader) (mapping.Members, error) {
+	text, blobs, err := jsonblob.Split(nil, body, rc.splitOptions())
+	rc.blobs = blobs
+	if syntax, ok := errors.AsType[*jsonblob.SyntaxError](err); ok && syntax.Kind == jsonblob.SyntaxEmpty {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if kind := jsontext.Value(text).Kind(); kind == 'n' || string(text) == "0" {
+	if jsontext.Value(text).Kind() == 'n' || string(text) == "0" {
 		return nil, nil
 	}
 	return mapping.ParseMembers(text)
 }
 
 // splitOptions diverts the payload of an attachment create, and of nothing else: what no operation knows stays as it is.
-func (x *exchange) splitOptions() mapping.SplitOptions {
+func (rc *requestContext) splitOptions() jsonblob.SplitOptions {
 	depth := -1
-	if x.operation == mapping.OpCreateAttachment {
+	if rc.record.Operation == mapping.OpCreateAttachment {
 		depth = 1
 	}
-	return mapping.SplitOptions{
-		Limits: x.server.options.Limits.Limits, Dir: x.server.options.BlobDir, Depths: []int{depth}, Hold: x.share.take,
+	return jsonblob.SplitOptions{
+		Limits: rc.server.options.Limits.Limits, Size: rc.r.ContentLength, Dir: rc.server.options.BlobDir, Depth: depth,
+		Hold: rc.share.take, Spare: rc.share.spare,
 	}
 }
 
 // bodyError makes the error for a body that could not be read.
-func (x *exchange) bodyError(err error) error {
+func (rc *requestContext) bodyError(err error) error {
 	var known *mapping.Error
-	var syntax *mapping.SyntaxError
-	var limit *mapping.LimitError
-	var store *mapping.BlobError
+	var syntax *jsonblob.SyntaxError
+	var limit *jsonblob.LimitError
+	var store *jsonblob.BlobError
+	if tooLong, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		err = &jsonblob.LimitError{Kind: jsonblob.LimitBody, Max: tooLong.Limit}
+	}
 	switch {
 	case errors.As(err, &known), errors.As(err, &store):
 		return err
 	case errors.As(err, &limit):
-		return x.limitError(limit)
+		rc.set("Connection", "close")
+		message := fmt.Sprintf("The request is too large: %s.", limit)
+		if limit.Kind == jsonblob.LimitDepth || limit.Kind == jsonblob.LimitNumber { // the tracker has a code of its own for nesting
+			return mapping.Refuse(mapping.CodeJSON, "%s", message)
+		}
+		return failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, message, nil)
 	case errors.As(err, &syntax) && syntax.Kind.Base64():
 		return mapping.BadBase64(err)
 	case errors.As(err, &syntax):
 		return mapping.Refuse(mapping.CodeJSON, "The request body is not valid JSON: %s.", syntax)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		x.w.Header().Set("Connection", "close")
+		rc.set("Connection", "close")
 		return failure(codeSlowClient, reasonSlowClient, "The request body did not arrive in time.", err)
-	case x.r.Context().Err() != nil:
-		return x.r.Context().Err()
+	case rc.r.Context().Err() != nil:
+		return rc.r.Context().Err()
 	default:
 		failed := mapping.Refuse(mapping.CodeJSON, "The request body could not be read.")
 		failed.Err = err
@@ -157,38 +149,83 @@ func (x *exchange) bodyError(err error) error {
 	}
 }
 
-// limitError refuses a body that asks for too much. Nesting has the tracker's own code for it.
-func (x *exchange) limitError(limit *mapping.LimitError) error {
-	x.w.Header().Set("Connection", "close")
-	message := fmt.Sprintf("The request is too large: %s.", limit)
-	if limit.Kind == mapping.LimitDepth || limit.Kind == mapping.LimitNumber {
-		return mapping.Refuse(mapping.CodeJSON, "%s", message)
+// boundedBody is the client's body. Where it is longer than the limit, it ends with an *http.MaxBytesError.
+func (rc *requestContext) boundedBody() (io.Reader, error) {
+	limit := rc.server.options.Limits.Body
+	if rc.r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	return tooLarge(mapping.CodeTooLarge, message, limit)
+	return http.MaxBytesReader(rc, rc.r.Body, limit), nil
 }
 
-func errTooLong(limit int64) error {
-	return &mapping.LimitError{Kind: mapping.LimitBody, Max: limit, Offset: limit}
+// memory is what the bodies of all requests together may take up while they are read and carried out.
+type memory struct {
+	total int64
+	left  atomic.Int64
 }
 
-// boundedBody ends with a *mapping.LimitError where a body is longer than it may be.
-func boundedBody(body io.Reader, limit int64) io.Reader {
-	if body == http.NoBody {
-		return body
+func newMemory(total int64) *memory {
+	m := &memory{total: total}
+	m.left.Store(total)
+	return m
+}
+
+// freeShare is what each request has in any case, so that large requests cannot keep the usual small ones out.
+const freeShare = 16 << 10
+
+// share is what one request has of the memory.
+type share struct {
+	of *memory
+	// size is what was asked for, taken what the request took out of the memory for that and for what it could do without.
+	size, taken, spared int64
+}
+
+// take asks for more.
+func (s *share) take(more int) error {
+	s.size += int64(more)
+	lacking := s.size - freeShare - s.taken
+	if lacking <= 0 {
+		return nil
 	}
-	return &boundedReader{src: http.MaxBytesReader(nil, io.NopCloser(body), limit), limit: limit}
+	if s.of.left.Add(-lacking) < 0 {
+		s.of.left.Add(lacking)
+		return busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second, "Too many large requests are being read. Ask again later.")
+	}
+	s.taken += lacking
+	return nil
 }
 
-type boundedReader struct {
-	src   io.Reader
-	limit int64
+// spare asks for memory that the request can do without: for larger buffers, and for payloads that need not go to a file at once.
+// Half of the memory stays for what requests cannot do without.
+func (s *share) spare(more int) bool {
+	if s.of.left.Add(-int64(more)) < s.of.total/2 {
+		s.of.left.Add(int64(more))
+		return false
+	}
+	s.spared += int64(more)
+	return true
 }
 
-// Read implements io.Reader.
-func (b *boundedReader) Read(p []byte) (int, error) {
-	n, err := b.src.Read(p)
-	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		err = errTooLong(b.limit)
+// end gives everything back. It is called once.
+func (s *share) end() {
+	s.of.left.Add(s.taken + s.spared)
+}
+
+// heldReader reads what is kept in memory, up to a limit for all that the request keeps there.
+type heldReader struct {
+	io.Reader
+	share *share
+	limit int
+}
+
+// Read implements io.Reader. It asks for memory in small pieces, as the text comes.
+func (h heldReader) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p[:min(len(p), freeShare)])
+	if failed := h.share.take(n); failed != nil {
+		return 0, failed
+	}
+	if h.share.size > int64(h.limit) {
+		return 0, &jsonblob.LimitError{Kind: jsonblob.LimitSkeleton, Max: int64(h.limit)}
 	}
 	return n, err
 }

@@ -14,15 +14,16 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/proxy"
 	"portico/upstream"
 )
 
 const attachmentBody = `{"data":"c29tZQ==","file_name":"f","summary":"s","content_type":"text/plain"}`
 
-// The kinds of body that a real tracker was sent (wire-facts.md, section 1, Request bodies).
+// The kinds of body that a real tracker was sent (tracker-behaviour.md section 1, Request bodies).
 func TestJSONBodies(t *testing.T) {
-	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: mapping.Limits{Depth: 20}}})
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: jsonblob.Limits{Depth: 20}}})
 	update := base + "/rest/bug/attachment/5" + key
 	for _, body := range []string{"", "null", "0", " {} ", `{"summary":"s"}`, `{"summary":"\ud83d\udea9"}`} {
 		ask(t, "PUT", update, body).wantStatus(t, 200)
@@ -34,9 +35,9 @@ func TestJSONBodies(t *testing.T) {
 		"twice": `{"summary":"a","summary":"b"}`, "deep": `{"x":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}",
 		"UTF-16": "\xff\xfe{\x00}\x00",
 	} {
-		answer := ask(t, "PUT", update, body)
-		if answer.status != 400 || answer.member(t, "code") != "32000" {
-			t.Errorf("%s: %d %s", name, answer.status, answer.body)
+		response := ask(t, "PUT", update, body)
+		if response.status != 400 || response.member(t, "code") != "32000" {
+			t.Errorf("%s: %d %s", name, response.status, response.body)
 		}
 	}
 }
@@ -158,7 +159,7 @@ func TestQueryBeatsBody(t *testing.T) {
 	ask(t, "PUT", base+"&summary=%ff", `{}`).wantError(t, 400, "32000")
 }
 
-// A tracker that gets a callback frames its answer, which then looks like no answer at all.
+// A tracker that gets a callback frames its response, which then looks like no response at all.
 func TestCallbackInTheBody(t *testing.T) {
 	var made created
 	var flagType mapping.FlagTypeCreate
@@ -177,9 +178,9 @@ func TestCallbackInTheBody(t *testing.T) {
 		{"/rest/flag_type" + key, "", `{"name":"n","description":"d","inclusions":["P"],"callback":"cb"}`, "/**/cb({"},
 		{"/rest/flag_type" + key, form, "name=n&description=d&inclusions=P&callback=cb", "/**/cb({"},
 	} {
-		answer := ask(t, "POST", base+c.path, c.body, "Content-Type", c.kind)
-		if answer.status/100 != 2 || !strings.HasPrefix(answer.body, c.want) {
-			t.Errorf("%s %s: %d %s", c.path, c.body, answer.status, answer.body)
+		response := ask(t, "POST", base+c.path, c.body, "Content-Type", c.kind)
+		if response.status/100 != 2 || !strings.HasPrefix(response.body, c.want) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, response.status, response.body)
 		}
 		if len(made.Extra)+len(flagType.Extra) > 0 {
 			t.Fatalf("%s %s: a callback was sent on", c.path, c.body)
@@ -211,7 +212,7 @@ func TestDataInTheQuery(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: mapping.Limits{Body: 400, String: 100}, IDs: 3}})
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: jsonblob.Limits{Body: 400, String: 100}, IDs: 3}})
 	create := base + "/rest/bug/7/attachment" + key
 	long := strings.Repeat("AAAA", 200)
 	for _, length := range []bool{true, false} {
@@ -222,9 +223,9 @@ func TestLimits(t *testing.T) {
 		if !length {
 			request.ContentLength = -1
 		}
-		answer := send(t, request)
-		answer.wantError(t, 413, "200413")
-		if got := answer.header.Get("Portico-Error"); got != "too-large" {
+		response := send(t, request)
+		response.wantError(t, 413, "200413")
+		if got := response.header.Get("Portico-Error"); got != "too-large" {
 			t.Errorf("Portico-Error %q", got)
 		}
 	}
@@ -240,7 +241,7 @@ func TestLimits(t *testing.T) {
 func TestLargePayloadGoesThroughAFile(t *testing.T) {
 	var got created
 	dir := t.TempDir()
-	base := serve(t, proxy.Options{Tracker: recordCreates(&got), BlobDir: dir, Limits: proxy.Limits{Limits: mapping.Limits{BlobMemory: 16}}})
+	base := serve(t, proxy.Options{Tracker: recordCreates(&got), BlobDir: dir, Limits: proxy.Limits{Limits: jsonblob.Limits{BlobMemory: 16}}})
 	content := strings.Repeat("QUJD", 50000)
 	for _, c := range [][2]string{
 		{`{"file_name":"f","summary":"s","is_patch":true,"data":"` + content + `"}`, "application/json"},
@@ -256,9 +257,9 @@ func TestLargePayloadGoesThroughAFile(t *testing.T) {
 	}
 }
 
-// Many clients send everything before they look at the answer.
+// Many clients send everything before they look at the response.
 func TestRefusedUploadIsHeardOut(t *testing.T) {
-	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: mapping.Limits{Body: 4 << 20}}})
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: jsonblob.Limits{Body: 4 << 20}}})
 	const size = 6 << 20
 	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
@@ -269,17 +270,17 @@ func TestRefusedUploadIsHeardOut(t *testing.T) {
 	if _, err := connection.Write(make([]byte, size)); err != nil {
 		t.Fatalf("the connection broke before everything was sent: %v", err)
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
-		t.Errorf("got %s, close %v", answer.Status, answer.Close)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusRequestEntityTooLarge || !response.Close {
+		t.Errorf("got %s, close %v", response.Status, response.Close)
 	}
 }
 
-// An answer that is longer than net/http keeps back is sent while the handler runs, and net/http wants the rest of the body first.
+// A response that is longer than net/http keeps back is sent while the handler runs, and net/http wants the rest of the body first.
 func TestLongRefusalOfAPendingBody(t *testing.T) {
 	options := proxy.Options{}
 	options.ClientPause.Sending = 50 * time.Millisecond

@@ -15,9 +15,9 @@ import (
 	"portico/proxy"
 )
 
-// TestAnswersToHTTP10ThatBreakOff: a client that speaks HTTP/1.0 takes the end of a connection for the end of an answer, so one
+// TestResponsesToHTTP10ThatBreakOff: a client that speaks HTTP/1.0 takes the end of a connection for the end of a response, so one
 // that broke off must not end like that.
-func TestAnswersToHTTP10ThatBreakOff(t *testing.T) {
+func TestResponsesToHTTP10ThatBreakOff(t *testing.T) {
 	var broken atomic.Bool
 	half := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
@@ -34,11 +34,11 @@ func TestAnswersToHTTP10ThatBreakOff(t *testing.T) {
 	} {
 		broken.Store(false)
 		if text, err := askOld(t, dial); err != nil || !strings.HasSuffix(text, "\r\n\r\nhalf") {
-			t.Errorf("%s: a whole answer: %q, %v", way, text, err)
+			t.Errorf("%s: a whole response: %q, %v", way, text, err)
 		}
 		broken.Store(true)
 		if text, err := askOld(t, dial); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%s: an answer that broke off: %q, %v", way, text, err)
+			t.Errorf("%s: a response that broke off: %q, %v", way, text, err)
 		}
 	}
 }

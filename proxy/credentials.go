@@ -1,7 +1,12 @@
 package proxy
 
 import (
+	"bytes"
+	"cmp"
+	"io"
+	"mime/multipart"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -9,147 +14,177 @@ import (
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/bugzilla"
 )
 
-// credentialNames are the parameters that carry each kind of credential, the stronger name first
-// (wire-facts.md, section 1, Credentials).
-var credentialNames = []credentialKind{
-	{[]string{"api_key", "Bugzilla_api_key"}, strings.TrimSpace, func(c *upstream.Credentials) *string { return &c.APIKey }},
-	{[]string{"login", "Bugzilla_login"}, strings.TrimSpace, func(c *upstream.Credentials) *string { return &c.Login }},
-	{[]string{"password", "Bugzilla_password"}, asWritten, func(c *upstream.Credentials) *string { return &c.Password }},
-	{[]string{"token", "Bugzilla_token"}, strings.TrimSpace, func(c *upstream.Credentials) *string { return &c.Token }},
+// credentialKind is one kind of credential, an index of credentialNames.
+type credentialKind int
+
+const passwordKind credentialKind = 2
+
+// credentialNames are the parameters that carry each kind, the stronger name first (tracker-behaviour.md section 1, Credentials).
+var credentialNames = [...][2]string{
+	{"api_key", "Bugzilla_api_key"}, {"login", "Bugzilla_login"}, {"password", "Bugzilla_password"}, {"token", "Bugzilla_token"},
 }
 
-// credentialKind is one kind of credential, what of a parameter's text it is, and where it is kept.
-type credentialKind struct {
-	names []string
-	text  func(string) string
-	field func(*upstream.Credentials) *string
+// field is where a credential of that kind is kept.
+func (k credentialKind) field(c *upstream.Credentials) *string {
+	return [...]*string{&c.APIKey, &c.Login, &c.Password, &c.Token}[k]
 }
 
-// asWritten is the text of a password, to which blanks around it belong.
-func asWritten(text string) string { return text }
-
-// isCredential tells whether a parameter or member of that name is a credential.
+// isCredential reports whether a parameter or member of that name is a credential.
 func isCredential(name string) bool {
-	for _, kind := range credentialNames {
-		if name == kind.names[0] || name == kind.names[1] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(credentialNames[:], func(names [2]string) bool { return slices.Contains(names[:], name) })
 }
 
-// credentials gathers what the client showed. The query beats the body, the body beats the headers; what is in the body is
-// taken out of it. members is nil for reads.
-func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
-	var found upstream.Credentials
-	passwordToo := passwordGiven(query, members)
-	for _, kind := range credentialNames {
-		value, err := kind.fromQuery(query, members != nil)
-		if err != nil {
-			return found, err
-		}
-		inBody, err := kind.fromBody(members)
-		if err != nil {
-			return found, err
-		}
-		*kind.field(&found) = firstOf(value, inBody)
+// text removes the blanks around a credential. To a password they belong.
+func (k credentialKind) text(text string) string {
+	if k == passwordKind {
+		return text
 	}
-	if found.Login != "" && found.Password == "" && passwordToo {
+	return strings.TrimSpace(text)
+}
+
+// credentials gathers what the client showed. The query beats the body; what is in the body is taken out of it. A complete
+// credential in either of them beats all headers, whatever their kinds, as a stock tracker ignores those. members is nil for reads.
+func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
+	found, err := parameterCredentials(query, members)
+	if err == nil {
+		found.AddHeaders(header)
+	}
+	return found, err
+}
+
+// parameterCredentials gathers those of the query and the body. A credential in the query twice is refused on reads; on writes the
+// first counts. A tracker takes an empty password for a wrong one, and a login without any for an anonymous caller.
+func parameterCredentials(query parameters, members *mapping.Members) (found upstream.Credentials, err error) {
+	passwordGiven := false
+	for i, names := range credentialNames {
+		var inQuery, inBody string
+		kind := credentialKind(i)
+		for _, name := range names {
+			values := query.all(name)
+			if len(values) > 1 && members == nil {
+				return found, badCredential(name)
+			}
+			if len(values) > 0 {
+				inQuery = cmp.Or(inQuery, kind.text(values[0]))
+			}
+			var value jsontext.Value
+			if members != nil {
+				value = members.Take(name)
+			}
+			text, ok := mapping.Text(value)
+			given := value != nil && value.Kind() != 'n'
+			if given && !ok {
+				return found, badCredential(name)
+			}
+			inBody = cmp.Or(inBody, kind.text(text))
+			passwordGiven = passwordGiven || kind == passwordKind && (given || len(values) > 0)
+		}
+		*kind.field(&found) = cmp.Or(inQuery, inBody)
+	}
+	if found.Login != "" && found.Password == "" && passwordGiven {
 		return found, mapping.Refuse(mapping.CodeBadLogin, "The login name or the password is wrong.")
 	}
-	addHeaders(&found, header)
 	return found, nil
-}
-
-// passwordGiven tells whether there is a password, were it an empty one: a tracker takes that for a wrong password, and a login
-// without any for nobody.
-func passwordGiven(query parameters, members *mapping.Members) bool {
-	isPassword := func(name string) bool { return name == "password" || name == "Bugzilla_password" }
-	if slices.ContainsFunc(query, func(each parameter) bool { return isPassword(each.name) }) {
-		return true
-	}
-	return members != nil && slices.ContainsFunc(*members, func(each mapping.Member) bool {
-		return isPassword(each.Name) && each.Value.Kind() != 'n'
-	})
-}
-
-// fromQuery finds a credential in the query. Given twice it is refused on reads, and the first counts on writes.
-func (k credentialKind) fromQuery(query parameters, write bool) (string, error) {
-	for _, name := range k.names {
-		values := query.all(name)
-		if len(values) > 1 && !write {
-			return "", badCredential(name)
-		}
-		if len(values) > 0 && k.text(values[0]) != "" {
-			return k.text(values[0]), nil
-		}
-	}
-	return "", nil
-}
-
-// fromBody takes a credential out of the body, under each of its names.
-func (k credentialKind) fromBody(members *mapping.Members) (string, error) {
-	if members == nil {
-		return "", nil
-	}
-	found := ""
-	for _, name := range k.names {
-		value := members.Take(name)
-		text, ok := scalar(value)
-		if !ok {
-			return "", badCredential(name)
-		}
-		found = firstOf(found, k.text(text))
-	}
-	return found, nil
-}
-
-// scalar gives the text of a JSON string or number, and nothing for null or an absent member.
-func scalar(value jsontext.Value) (text string, ok bool) {
-	if value == nil {
-		return "", true
-	}
-	switch value.Kind() {
-	case '"':
-		plain, err := jsontext.AppendUnquote(nil, value)
-		return string(plain), err == nil
-	case '0':
-		return string(value), true
-	case 'n':
-		return "", true
-	default:
-		return "", false
-	}
 }
 
 func badCredential(name string) *mapping.Error {
 	return mapping.Refuse(mapping.CodeBadKey, "The parameter %q must be given once, as a string.", name)
 }
 
-// addHeaders adds what came in headers where neither query nor body said anything of the kind.
-func addHeaders(found *upstream.Credentials, header http.Header) {
-	found.Authorization = headerText(header, "Authorization")
-	found.Cookies = strings.Join(header.Values("Cookie"), "; ")
-	found.APIKey = firstOf(found.APIKey, headerText(header, "X-Bugzilla-Api-Key"))
-	found.KeyTwice = found.APIKey != "" && found.APIKey == found.Bearer()
-	found.APIKey = firstOf(found.APIKey, found.Bearer())
-	found.Token = firstOf(found.Token, headerText(header, "X-Bugzilla-Token"))
-	if found.Login == "" && found.Password == "" {
-		found.Login = headerText(header, "X-Bugzilla-Login")
-		found.Password = get(header, "X-Bugzilla-Password")
+// bodyCredentials finds credentials in the beginning of a body, as a tracker reads it: the two form types, and what has no
+// type, are forms, everything else is JSON (tracker-behaviour.md section 1, Request bodies). Of a repeated form field the first counts, of a member
+// the last.
+func bodyCredentials(header http.Header, head []byte) mapping.Members {
+	var list parameters
+	switch kind, attributes := mediaType(header); {
+	case kind == "multipart/form-data":
+		reader := multipart.NewReader(bytes.NewReader(head), attributes["boundary"])
+		for part, err := reader.NextPart(); err == nil; part, err = reader.NextPart() {
+			value, _ := io.ReadAll(part) // what was looked at may end within it
+			list = append(list, parameter{part.FormName(), string(value)})
+		}
+	case kind == "application/x-www-form-urlencoded", header.Get("Content-Type") == "":
+		list, _ = parseQuery(string(head))
+	default:
+		var found mapping.Members
+		_, _ = bugzilla.WalkJSON(bytes.NewReader(head), func(depth int, name, value string) {
+			if depth == 1 && isCredential(name) && value != "null" {
+				found.SetText(name, value)
+			}
+		})
+		return found
+	}
+	return slices.DeleteFunc(list, func(each parameter) bool { return !isCredential(each.name) }).members(false)
+}
+
+// setCredentials gives header credentials as parameters to a tracker that does not read headers (docs/clients.md duty 5). As for the
+// seven operations, a complete credential in the query or the body beats all headers. What a tracker cannot read counts as one, since
+// the tracker refuses it.
+func (p *passing) setCredentials(out *http.Request) {
+	if !isREST(p.path) {
+		return
+	}
+	body := p.body.Clone()
+	found, err := parameterCredentials(p.query, &body)
+	shown := err != nil || found.Complete()
+	if reads := p.target.HeaderCredentials; reads == nil || reads(p.r.Context()) {
+		adaptHeaders(out.Header, shown)
+		return
+	}
+	var inHeaders upstream.Credentials
+	if !shown {
+		inHeaders.AddHeaders(p.r.Header)
+	}
+	for i, names := range credentialNames {
+		kind := credentialKind(i)
+		value := *kind.field(&inHeaders)
+		if value != "" || shown && *kind.field(&found) != "" {
+			out.URL.RawQuery = kind.withoutBlank(out.URL.RawQuery)
+		}
+		if value != "" {
+			out.URL.RawQuery = joinQuery(out.URL.RawQuery, names[1], value) // the longer name clashes with no field
+		}
+	}
+	p.bearerAsKey = inHeaders.KeyIsBearer()
+}
+
+// adaptHeaders prepares headers for a tracker that reads credentials there. Where one is shown elsewhere, those of trackers and bearer
+// tokens are removed. Else an API key that came as a bearer token moves to the header that trackers read.
+func adaptHeaders(header http.Header, shown bool) {
+	bearer := upstream.Credentials{Authorization: header.Get("Authorization")}.Bearer()
+	if shown {
+		for _, name := range []string{"X-Bugzilla-Api-Key", "X-Bugzilla-Token", "X-Bugzilla-Login", "X-Bugzilla-Password"} {
+			header.Del(name)
+		}
+	} else if !mapping.IsAPIKey(bearer) || header.Get("X-Bugzilla-Api-Key") != "" {
+		return
+	} else {
+		header.Set("X-Bugzilla-Api-Key", bearer)
+	}
+	if bearer != "" {
+		header.Del("Authorization")
 	}
 }
 
-func headerText(header http.Header, name string) string { return strings.TrimSpace(get(header, name)) }
-
-// firstOf gives the first text that is not empty.
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
+// withoutBlank removes parameters of that kind without a value. A tracker would take such a one for the credential, and the caller
+// for an anonymous one.
+func (k credentialKind) withoutBlank(query string) string {
+	var kept []string
+	for piece := range strings.FieldsFuncSeq(query, isSeparator) {
+		list, _ := parseQuery(piece)
+		if !slices.Contains(credentialNames[k][:], list[0].name) || k.text(list[0].value) != "" {
+			kept = append(kept, piece)
 		}
 	}
-	return ""
+	return strings.Join(kept, "&")
+}
+
+func joinQuery(query, name, value string) string {
+	if query != "" {
+		query += "&"
+	}
+	return query + name + "=" + url.QueryEscape(value)
 }

@@ -9,7 +9,10 @@ import (
 	"portico/upstream"
 )
 
-// recordCallers notes who asked.
+// bearerKey is a bearer token that could be an API key.
+const bearerKey = "K000000000000000000000000000000000000000"
+
+// recordCallers keeps the last caller.
 func recordCallers(into *upstream.Caller) *fakeTracker {
 	return &fakeTracker{
 		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
@@ -52,13 +55,16 @@ func TestCredentialsOfReads(t *testing.T) {
 		{"", []string{"X-API-KEY", "K"}, upstream.Credentials{}},
 		{"", []string{"X-BUGZILLA-LOGIN", "a", "X-BUGZILLA-PASSWORD", "p"}, upstream.Credentials{Login: "a", Password: "p"}},
 		{"", []string{"X-BUGZILLA-TOKEN", "8-x"}, upstream.Credentials{Token: "8-x"}},
-		{"", []string{"Authorization", "Bearer K"}, upstream.Credentials{APIKey: "K", Authorization: "Bearer K"}},
+		{"", []string{"Authorization", "Bearer " + bearerKey}, upstream.Credentials{APIKey: bearerKey, Authorization: "Bearer " + bearerKey}},
+		{"", []string{"Authorization", "Bearer K"}, upstream.Credentials{Authorization: "Bearer K"}},
 		{"", []string{"X-BUGZILLA-API-KEY", "K", "Authorization", "Bearer K"},
 			upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}},
-		{"?api_key=K", []string{"Authorization", "Bearer K"}, upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}},
+		{"?api_key=K", []string{"Authorization", "Bearer K"}, upstream.Credentials{APIKey: "K"}},
+		{"?token=8-x", []string{"X-BUGZILLA-API-KEY", "K"}, upstream.Credentials{Token: "8-x"}},
+		{"?login=a", []string{"X-BUGZILLA-API-KEY", "K"}, upstream.Credentials{Login: "a", APIKey: "K"}},
 		{"", []string{"Authorization", "Basic eDp5"}, upstream.Credentials{Authorization: "Basic eDp5"}},
 		{"", []string{"Cookie", "Bugzilla_login=8; Bugzilla_logincookie=x"}, upstream.Credentials{Cookies: "Bugzilla_login=8; Bugzilla_logincookie=x"}},
-		{"?api_key=Q", []string{"X-BUGZILLA-API-KEY", "K", "Authorization", "Bearer B"}, upstream.Credentials{APIKey: "Q", Authorization: "Bearer B"}},
+		{"?api_key=Q", []string{"X-BUGZILLA-API-KEY", "K", "Authorization", "Bearer B"}, upstream.Credentials{APIKey: "Q"}},
 		{"?api_key=", []string{"X-BUGZILLA-API-KEY", "K"}, upstream.Credentials{APIKey: "K"}},
 		{"?login=a&password=p", []string{"X-BUGZILLA-LOGIN", "h", "X-BUGZILLA-PASSWORD", "h"}, upstream.Credentials{Login: "a", Password: "p"}},
 	}
@@ -102,7 +108,7 @@ func TestCredentialsOfWrites(t *testing.T) {
 	ask(t, "PUT", base+"?api_key=Q", `{"token":{}}`).wantError(t, 400, "306")
 }
 
-// A password was given, so the caller is not nobody, whatever else is shown: a login is looked at first.
+// With an empty password a caller is not anonymous, whatever else the request has: a tracker checks the login first.
 func TestEmptyPassword(t *testing.T) {
 	tracker := &fakeTracker{}
 	base := serve(t, proxy.Options{Tracker: tracker})
@@ -125,7 +131,7 @@ func TestEmptyPassword(t *testing.T) {
 	ask(t, "PUT", write+"?login=a&password=", `{"password":"p"}`).wantStatus(t, 200)
 }
 
-// The order is JSON, credentials, login, fields (wire-facts.md, section 1).
+// The order is JSON, credentials, login, fields (tracker-behaviour.md section 1).
 func TestOrderOfChecks(t *testing.T) {
 	tracker := &fakeTracker{}
 	base := serve(t, proxy.Options{Tracker: tracker})

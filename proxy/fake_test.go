@@ -22,7 +22,7 @@ import (
 	"portico/upstream"
 )
 
-// fakeTracker is a Tracker whose answers a test writes down. Where a test says nothing, it answers with an empty success.
+// fakeTracker is a Tracker whose responses a test writes down. Where a test says nothing, it responses with an empty success.
 type fakeTracker struct {
 	flagTypes         func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error)
 	createFlagType    func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error)
@@ -123,7 +123,7 @@ func serve(t *testing.T, options proxy.Options) string {
 	}
 	server := httptest.NewUnstartedServer(handler)
 	server.Listener = proxy.Listener(server.Listener)
-	server.Config.ConnState = proxy.ConnState
+	server.Config.ConnState, server.Config.ConnContext = proxy.ConnState, proxy.ConnContext
 	server.Config.MaxHeaderBytes = 16 << 10
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
@@ -131,7 +131,7 @@ func serve(t *testing.T, options proxy.Options) string {
 	return server.URL
 }
 
-// reply is an HTTP answer with its body read.
+// reply is an HTTP response with its body read.
 type reply struct {
 	status int
 	header http.Header
@@ -172,7 +172,7 @@ func send(t *testing.T, request *http.Request) reply {
 	return reply{response.StatusCode, response.Header, string(text), response.ContentLength}
 }
 
-// member gives the text of one member of a JSON answer.
+// member gives the text of one member of a JSON response.
 func (r reply) member(t *testing.T, name string) string {
 	t.Helper()
 	members, err := mapping.ParseMembers(jsontext.Value(r.body))
@@ -182,7 +182,7 @@ func (r reply) member(t *testing.T, name string) string {
 	return string(members.Get(name))
 }
 
-// wantError checks status and code of an error answer, and its shape.
+// wantError checks status and code of an error response, and its shape.
 func (r reply) wantError(t *testing.T, status int, code string) {
 	t.Helper()
 	if r.status != status || r.member(t, "code") != code || r.member(t, "error") != "true" {
@@ -212,11 +212,11 @@ func raw(t *testing.T, base, text string) string {
 	if _, err := io.WriteString(connection, text); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(connection)
+	response, err := io.ReadAll(connection)
 	if err != nil && !errors.Is(err, syscall.ECONNRESET) { // a server that has read enough resets
 		t.Fatal(err)
 	}
-	return string(answer)
+	return string(response)
 }
 
 // filesIn lists what lies in a directory.

@@ -64,7 +64,7 @@ var requests = [][3]string{
 	{"GET http://other/rest/flag_type/%zz", "Accept: application/javascript;q=1", ""}, {"GET *", "", ""}, {"CONNECT host:1", "", ""},
 }
 
-// FuzzRequest holds that no request whatsoever makes Portico fail: it is answered with success, or with an error in the
+// FuzzRequest holds that no request whatsoever makes Portico fail: it is responded with success, or with an error in the
 // tracker's shape that blames the client.
 func FuzzRequest(f *testing.F) {
 	for _, each := range requests {
@@ -72,7 +72,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line, headers string, body []byte) {
 		base := &url.URL{Scheme: "http", Host: "tracker.example.com", Path: "/tracker"}
-		through := proxy.Passthrough{Base: base, Transport: &guardedTracker{t}, Prefixes: []string{"/"}, FlagTypesChanging: nil}
+		through := proxy.Passthrough{Target: proxy.Target{Base: base, Transport: &guardedTracker{t}}, Prefixes: []string{"/"}, FlagTypesChanging: nil}
 		for _, options := range []proxy.Options{
 			{Tracker: &fakeTracker{}, Limits: proxy.Limits{IDs: 20}},
 			{Tracker: &fakeTracker{}, Passthrough: through, Responses: proxy.ResponsesInterface},
@@ -85,9 +85,9 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := httptest.NewRecorder()
-			server.ServeHTTP(answer, request)
-			checkAnswer(t, request, answer)
+			response := httptest.NewRecorder()
+			server.ServeHTTP(response, request)
+			checkResponse(t, request, response)
 		}
 	})
 }
@@ -112,16 +112,16 @@ func readRequest(line, headers string, body []byte) (*http.Request, bool) {
 	return request, true
 }
 
-func checkAnswer(t *testing.T, request *http.Request, answer *httptest.ResponseRecorder) {
+func checkResponse(t *testing.T, request *http.Request, response *httptest.ResponseRecorder) {
 	t.Helper()
-	body := answer.Body.Bytes()
+	body := response.Body.Bytes()
 	switch {
-	case answer.Code >= 500 || answer.Code < 200:
-		t.Fatalf("%d %s", answer.Code, body)
-	case request.Method == http.MethodHead || answer.Code == http.StatusNotModified:
+	case response.Code >= 500 || response.Code < 200:
+		t.Fatalf("%d %s", response.Code, body)
+	case request.Method == http.MethodHead || response.Code == http.StatusNotModified:
 		return
 	}
-	kind := answer.Header().Get("Content-Type")
+	kind := response.Header().Get("Content-Type")
 	switch {
 	case strings.HasPrefix(kind, "text/html"):
 		if !bytes.HasPrefix(body, []byte("<!DOCTYPE html>")) {
@@ -133,16 +133,16 @@ func checkAnswer(t *testing.T, request *http.Request, answer *httptest.ResponseR
 	}
 	members, err := mapping.ParseMembers(body)
 	if err != nil {
-		t.Fatalf("%d with %q: %v", answer.Code, body, err)
+		t.Fatalf("%d with %q: %v", response.Code, body, err)
 	}
-	if answer.Code >= 400 {
+	if response.Code >= 400 {
 		checkError(t, body, members)
 	} else if members.Get("error") != nil {
-		t.Fatalf("%d with an error: %s", answer.Code, body)
+		t.Fatalf("%d with an error: %s", response.Code, body)
 	}
 }
 
-// checkError holds an error to the tracker's shape (wire-facts.md, section 1, Errors).
+// checkError holds an error to the tracker's shape (tracker-behaviour.md section 1, Errors).
 func checkError(t *testing.T, body []byte, members mapping.Members) {
 	t.Helper()
 	code, ok := mapping.Int(members.Get("code"))

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 )
 
 // cleanSegments says by other means than the code what a path means: its segments with their escapes taken off once, dot
@@ -80,29 +81,27 @@ func FuzzPathSegments(f *testing.F) {
 		if dots := slices.Contains(want, ".") || slices.Contains(want, ".."); !dots && len(want) > 0 && err != nil {
 			t.Fatalf("normalPath(%q) fails: %v", rebuilt.String(), err)
 		}
-		if editsBugs(normal) != editsBugs(other) || climbs(normal) != climbs(other) {
+		if misread(normal, true) != misread(other, true) {
 			t.Fatalf("%q and %q are not taken for the same", normal, other)
 		}
 	})
 }
 
-// bare is an exchange that is good for nothing but reading what a client sends.
-func bare(t *testing.T, operation mapping.Operation, r *http.Request) *exchange {
+// bare is a request context that is good for nothing but reading what a client sends.
+func bare(t *testing.T, operation mapping.Operation, r *http.Request) *requestContext {
 	t.Helper()
 	if r == nil {
 		r = httptest.NewRequest("PUT", "/", nil)
 	}
 	options := Options{}
 	options.Limits.Limits = options.Limits.Limits.WithDefaults()
-	server := &Server{options: options, memory: &memory{}}
-	server.memory.left.Store(1 << 30)
-	return &exchange{
-		server: server, operation: operation, r: r, w: newRecorder(httptest.NewRecorder(), 0), record: &Record{}, share: share{of: server.memory},
-	}
+	rc := (&Server{options: options, memory: newMemory(1 << 30)}).newContext(httptest.NewRecorder(), r)
+	rc.record.Operation = operation
+	return rc
 }
 
 // refusal gives the error that a client would see of an error of reading, which must blame the client.
-func refusal(t *testing.T, x *exchange, err error) *mapping.Error {
+func refusal(t *testing.T, x *requestContext, err error) *mapping.Error {
 	t.Helper()
 	var refused *mapping.Error
 	if !errors.As(x.bodyError(err), &refused) || refused.Status < 400 || refused.Status > 499 {
@@ -126,7 +125,7 @@ func FuzzForm(f *testing.F) {
 		x := bare(t, mapping.OpUpdateFlagTypes, nil)
 		members, err := x.urlencoded(bytes.NewReader(text))
 		switch {
-		case err != nil && ok && len(list) <= formFields && !slices.ContainsFunc(list, isNameless):
+		case err != nil && ok && len(list) <= maxFormFields && !slices.ContainsFunc(list, isNameless):
 			t.Fatalf("%q is fine in a query and no body: %v", text, err)
 		case err == nil && !ok:
 			t.Fatalf("%q is not UTF-8, but %s", text, members.AppendJSON(nil))
@@ -134,10 +133,7 @@ func FuzzForm(f *testing.F) {
 			refusal(t, x, err)
 			return
 		}
-		var want mapping.Members
-		for _, each := range grouped(list) {
-			want = append(want, mapping.Member{Name: each.name, Value: each.value(true)})
-		}
+		want := list.members(true)
 		if !reflect.DeepEqual(members, want) {
 			t.Fatalf("%q: %s in a body, %s in a query", text, members.AppendJSON(nil), want.AppendJSON(nil))
 		}
@@ -179,9 +175,9 @@ func FuzzFormPayload(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []func(*exchange) (mapping.Members, error){
-			func(x *exchange) (mapping.Members, error) { return x.urlencoded(bytes.NewReader(text)) },
-			func(x *exchange) (mapping.Members, error) { return x.multipart(bytes.NewReader(text), "b") },
+		for _, read := range []func(*requestContext) (mapping.Members, error){
+			func(x *requestContext) (mapping.Members, error) { return x.urlencoded(bytes.NewReader(text)) },
+			func(x *requestContext) (mapping.Members, error) { return x.multipart(bytes.NewReader(text), "b") },
 		} {
 			x := bare(t, mapping.OpCreateAttachment, httptest.NewRequest(http.MethodPost, "/", nil))
 			members, err := read(x)
@@ -190,14 +186,14 @@ func FuzzFormPayload(f *testing.F) {
 			} else {
 				checkPayload(t, x, members)
 			}
-			if err := mapping.CloseBlobs(x.blobs); err != nil {
+			if err := jsonblob.CloseBlobs(x.blobs); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
 }
 
-func checkPayload(t *testing.T, x *exchange, members mapping.Members) {
+func checkPayload(t *testing.T, x *requestContext, members mapping.Members) {
 	t.Helper()
 	request, err := mapping.DecodeAttachmentCreate("5", members, x.blobs)
 	if err != nil {
@@ -206,7 +202,7 @@ func checkPayload(t *testing.T, x *exchange, members mapping.Members) {
 	if members.Get("data") != nil && len(x.blobs) > 0 && (request.Data == nil || request.Data != x.blobs[0]) {
 		t.Fatalf("the payload %v became %v", x.blobs, request.Data)
 	}
-	joined, err := mapping.Join(members.AppendJSON(nil), x.blobs)
+	joined, err := jsonblob.Join(members.AppendJSON(nil), x.blobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +215,7 @@ func checkPayload(t *testing.T, x *exchange, members mapping.Members) {
 // secret is a credential in every request of FuzzCredentials.
 const secret = "Zq7Xv2-credential-Wm4"
 
-// credentialMembers are the members that real clients put it in (wire-facts.md, section 1, Credentials).
+// credentialMembers are the members that real clients put it in (tracker-behaviour.md section 1, Credentials).
 var credentialMembers = []string{
 	"api_key", "Bugzilla_api_key", "login", "Bugzilla_login", "password", "Bugzilla_password", "token", "Bugzilla_token",
 }

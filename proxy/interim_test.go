@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// TestInterimAnswersAreForClientsThatKnowThem: one that speaks HTTP/1.0 would take the first for the answer.
-func TestInterimAnswersAreForClientsThatKnowThem(t *testing.T) {
+// TestInterimResponsesAreForClientsThatKnowThem: one that speaks HTTP/1.0 would take the first for the response.
+func TestInterimResponsesAreForClientsThatKnowThem(t *testing.T) {
 	tracker, base := behind(t, "", nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusProcessing)
 		_, _ = io.WriteString(w, "done")
 	}

@@ -2,45 +2,36 @@ package proxy
 
 import (
 	"bytes"
-	"fmt"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"portico/mapping"
 )
 
-// Listener wraps a listener so that what net/http itself says of requests that it cannot read, in plain text and before
-// any handler runs, comes out as every other error does (clients.md, section 4, row 4). The server must have ConnState
-// as its hook, or only the first request of a connection is looked after.
-func Listener(inner net.Listener) net.Listener { return listener{inner, newDesks(), &parting{}} }
+// Listener wraps a listener so that what net/http itself responds to requests that it cannot read, in plain text and before
+// any handler runs, comes out as every other error does (docs/clients.md duty 4). The server must have ConnState and ConnContext
+// as its hooks, or it rewrites errors of the first request of a connection only, and each request with a chunked body closes its
+// connection.
+func Listener(inner net.Listener) net.Listener { return listener{Listener: inner} }
+
+// SecureListener is Listener with TLS below it: what net/http says by itself has to be changed before it is encrypted, so
+// TLS cannot be left to net/http. timeout bounds a handshake. HTTP/2 needs a server that is told to speak it, and config must not
+// offer it.
+func SecureListener(inner net.Listener, config *tls.Config, timeout time.Duration) net.Listener {
+	return listener{inner, config, timeout}
+}
 
 type listener struct {
 	net.Listener
-	desks   *sync.Pool
-	parting *parting
-}
-
-// parting is until when answers on the short way may be sent once a server has begun to close connections: one moment for all
-// of them, since a server closes them one after the other.
-type parting struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-// parted is how long that may take.
-const parted = time.Second
-
-func (p *parting) moment() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.last) > parted { // nobody has been closing for a while
-		p.last = now.Add(parted)
-	}
-	return p.last
+	config  *tls.Config // nil without TLS
+	timeout time.Duration
 }
 
 // Accept implements net.Listener.
@@ -50,114 +41,103 @@ func (l listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	boundUnsent(accepted)
-	return &conn{Conn: accepted, desks: l.desks, parting: l.parting}, nil
+	if l.config == nil {
+		return &conn{Conn: accepted, idle: true}, nil
+	}
+	secure := tls.Server(accepted, l.config)
+	return &secureConn{conn{Conn: secure, idle: true}, secure, l.timeout}, nil
 }
 
-// ConnState is the hook of an http.Server that is served by Listener.
+// requestConn is implemented by conn and secureConn.
+type requestConn interface {
+	nextRequest()
+	mayHoldLength() bool
+}
+
+// ConnState is the hook of an http.Server that is served by Listener or SecureListener.
 func ConnState(c net.Conn, state http.ConnState) {
-	if ours, ok := c.(interface{ rest() }); ok && state == http.StateIdle {
-		ours.rest()
+	if ours, ok := c.(requestConn); ok && state == http.StateIdle {
+		ours.nextRequest()
 	}
 }
 
-// conn looks at the first write of each answer, and knows the short way for some requests.
+type connKey struct{}
+
+// connContext is what the requests of a connection know of it.
+type connContext struct {
+	// server ends with the server.
+	server context.Context //nolint:containedctx // the context of a request ends with its client
+	conn   requestConn
+}
+
+// ConnContext is the hook of an http.Server that is served by Listener or SecureListener. What goes on after its client has hung up
+// ends with ctx, which comes from the server's BaseContext.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	ours, _ := c.(requestConn)
+	return context.WithValue(ctx, connKey{}, connContext{ctx, ours})
+}
+
+// conn checks the first write of each response. The fields without an atomic type belong to the goroutine that net/http reads in.
 type conn struct {
 	net.Conn
-	answered atomic.Bool
-
-	// short is the short way, once a server has offered it; desks is nil where none may.
-	short atomic.Pointer[shortcut]
-	desks *sync.Pool
-	// busy says that net/http has a request.
-	busy atomic.Bool
-	given
-	// idle is how long net/http waits for the next request, extended when the short way last moved the deadlines.
-	idle     atomic.Int64
-	extended time.Time
-	// answering is held while an answer is on the short way; closing says that somebody waits for that to end.
-	answering sync.Mutex
-	closing   atomic.Bool
-	parting   *parting
+	responded atomic.Bool
+	// idle says that nothing was read since net/http began to wait for a request. buffer is how much net/http reads while it holds
+	// nothing.
+	idle   bool
+	buffer int
+	// noLength says that the whole head of the present request came in one read, which has no field Content-Length.
+	noLength bool
 }
 
-// localAddress is the address of a connection, by which a handler finds the connection.
-type localAddress struct {
-	net.Addr
-	conn *conn
-}
-
-// LocalAddr implements net.Conn.
-func (c *conn) LocalAddr() net.Addr {
-	if c.desks == nil {
-		return c.Conn.LocalAddr()
+// isHeadWithoutLength reports whether text has the end of a head, and no line that is a field Content-Length.
+func isHeadWithoutLength(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		if bytes.EqualFold(name, []byte("Content-Length")) {
+			return false
+		}
 	}
-	return &localAddress{c.Conn.LocalAddr(), c}
+	return bytes.Contains(bytes.TrimLeft(text, "\r\n"), []byte("\r\n\r\n")) // empty lines may come before a head
 }
 
-// Read implements net.Conn. Requests that are answered on the short way never get out of here.
+func (c *conn) nextRequest() {
+	c.idle = true
+	c.responded.Store(false)
+}
+
+// NetConn returns the connection below.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
+// Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
-	for {
-		n, err := c.Conn.Read(p)
-		if n == 0 || err != nil || !c.take(p[:n]) {
-			return n, err
-		}
+	if c.buffer == 0 {
+		c.buffer = len(p)
 	}
+	n, err := c.Conn.Read(p)
+	if c.idle {
+		c.idle, c.noLength = false, len(p) == c.buffer && isHeadWithoutLength(p[:n])
+	}
+	return n, err
 }
 
-// take answers what was read, or gives false when it is for net/http.
-func (c *conn) take(text []byte) bool {
-	if c.desks == nil {
-		return false
-	}
-	if short := c.short.Load(); short != nil && !c.busy.Load() && c.nothing() && isWholeGet(text) && short.answer(c, text) {
-		return true
-	}
-	c.busy.Store(true)
-	c.add(text)
-	if !c.extended.IsZero() {
-		c.extended = time.Time{}
-		_ = c.SetWriteDeadline(time.Time{})
-	}
-	return false
-}
+// mayHoldLength reports whether the head of the present request may have a Content-Length, also where net/http has dropped it. A
+// head that was not read at once counts as one that has.
+func (c *conn) mayHoldLength() bool { return c.idle || !c.noLength }
 
-// SetReadDeadline implements net.Conn.
-func (c *conn) SetReadDeadline(deadline time.Time) error {
-	if !c.busy.Load() {
-		c.idle.Store(0)
-		if !deadline.IsZero() {
-			c.idle.Store(int64(time.Until(deadline)))
-		}
-	}
-	return c.Conn.SetReadDeadline(deadline)
-}
-
-// Close implements net.Conn. An answer on the short way is sent first: net/http takes the connection for idle.
-func (c *conn) Close() error {
-	if !c.answering.TryLock() {
-		c.closing.Store(true)
-		_ = c.Conn.SetWriteDeadline(c.parting.moment())
-		c.answering.Lock()
-	}
-	defer c.answering.Unlock()
-	return c.Conn.Close()
-}
-
-// rest gets ready for the next request of the connection.
-func (c *conn) rest() {
-	c.answered.Store(false)
-	c.busy.Store(false)
-	c.over()
-	_ = c.SetWriteDeadline(time.Time{}) // the last reply's must not outlive it
+// hadTwoLengths reports whether a request may have told its length in both ways. An intermediary may have believed the other
+// one, and take what follows for a part of this request, so that nothing may follow (RFC 9112, section 6.1).
+func hadTwoLengths(r *http.Request) bool {
+	of, _ := r.Context().Value(connKey{}).(connContext)
+	return len(r.TransferEncoding) > 0 && (of.conn == nil || of.conn.mayHoldLength())
 }
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
-	if c.answered.Swap(true) {
+	if c.responded.Swap(true) {
 		return c.Conn.Write(p)
 	}
-	status, ours := plainError(p)
-	if !ours {
+	status, plain := plainError(p)
+	if !plain {
 		return c.Conn.Write(p)
 	}
 	if _, err := c.Conn.Write(jsonError(status)); err != nil {
@@ -166,7 +146,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CloseWrite lets net/http say that nothing more comes before it stops listening.
+// CloseWrite lets net/http end its side of the connection first.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -174,27 +154,46 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
+// secureConn is a conn that net/http asks for its TLS state.
+type secureConn struct {
+	conn
+	secure  *tls.Conn
+	timeout time.Duration
+}
+
+// ConnectionState implements what net/http looks for when a connection is not one of crypto/tls. It is called once and first,
+// in the goroutine of the connection, so the handshake takes place here. A failed one shows again at the first read.
+func (c *secureConn) ConnectionState() tls.ConnectionState {
+	_ = c.SetDeadline(time.Now().Add(c.timeout))
+	// The deadline bounds it; no context of the server reaches this place.
+	if err := c.secure.HandshakeContext(context.Background()); err != nil {
+		if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && record.Conn != nil { // a client that spoke plain HTTP
+			_, _ = record.Conn.Write(jsonError(http.StatusBadRequest)) // an error changes nothing: the connection is closed
+		}
+		_ = c.Close()
+	}
+	_ = c.SetDeadline(time.Time{})
+	return c.secure.ConnectionState()
+}
+
 // plainError recognizes what net/http writes straight to a connection: a status line followed by just these two headers.
-// Nothing that a handler sends looks like that, since it carries a date and a request id at least.
+// No response of a handler looks like that, since it carries a date and a request id at least.
 func plainError(p []byte) (status int, ok bool) {
-	// The one answer of this kind that has a date is to an expectation that net/http does not know.
-	if bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && bytes.HasSuffix(p, []byte("\r\n\r\n")) &&
-		bytes.Contains(p, []byte("\r\nContent-Length: 0\r\n")) && !bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
+	// That to an expectation that net/http does not know is the only one with other headers. Those of a Server have a request id.
+	if bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && !bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
 		return http.StatusExpectationFailed, true
 	}
 	line, rest, found := bytes.Cut(p, []byte("\r\n"))
-	if !found || !bytes.HasPrefix(rest, []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")) {
-		return 0, false
-	}
-	text, found := bytes.CutPrefix(line, []byte("HTTP/1.1 "))
-	if !found || len(text) < 3 {
+	text, isResponse := bytes.CutPrefix(line, []byte("HTTP/1.1 "))
+	if !found || !isResponse || len(text) < 3 ||
+		!bytes.HasPrefix(rest, []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")) {
 		return 0, false
 	}
 	status, err := strconv.Atoi(string(text[:3]))
 	return status, err == nil
 }
 
-// jsonError is the whole answer that a client gets instead.
+// jsonError is the whole response that a client gets instead.
 func jsonError(status int) []byte {
 	failed := mapping.Refuse(mapping.CodeJSON, "The request could not be read as HTTP.")
 	if status != http.StatusBadRequest {
@@ -203,15 +202,15 @@ func jsonError(status int) []byte {
 	if status == http.StatusRequestHeaderFieldsTooLarge {
 		failed.Reason = mapping.ReasonTooLarge
 	}
-	header := http.Header{"Content-Type": {typeJSON}, "Connection": {"close"}, headerRequestID: {requestID("")}}
+	header := http.Header{"Content-Type": {typeJSON}, headerRequestID: {requestID("")}}
 	setCommonHeaders(header)
 	setErrorHeaders(header, failed)
 	body := errorBody(failed, mapping.DocumentationURL)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	var answer bytes.Buffer
-	fmt.Fprintf(&answer, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	_ = header.Write(&answer) // a buffer takes everything
-	answer.WriteString("\r\n")
-	answer.Write(body)
-	return answer.Bytes()
+	response := http.Response{
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: header, Close: true,
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+	}
+	var text bytes.Buffer
+	_ = response.Write(&text) // a buffer takes everything
+	return text.Bytes()
 }

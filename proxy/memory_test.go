@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/proxy"
 )
 
@@ -27,7 +27,7 @@ func TestBodiesShareMemory(t *testing.T) {
 			}
 			var client *kept
 			refused := until(t, func() (reply, bool) {
-				if client == nil || client.answered() { // another one's body was there first
+				if client == nil || client.responded() { // another one's body was there first
 					client = dial(t, base)
 					fmt.Fprintf(client, "POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nX-Bugzilla-Api-Key: k\r\nContent-Type: %s\r\nContent-Length: 1000000\r\n\r\n%s%s",
 						c.kind, c.open, strings.Repeat("b", half))
@@ -48,8 +48,8 @@ func TestBodiesShareMemory(t *testing.T) {
 	}
 }
 
-// answered tells whether an answer has come already.
-func (k *kept) answered() bool {
+// responded reports whether a response has come already.
+func (k *kept) responded() bool {
 	_ = k.SetReadDeadline(time.Now().Add(time.Millisecond))
 	_, err := k.reader.Peek(1)
 	return err == nil
@@ -57,7 +57,7 @@ func (k *kept) answered() bool {
 
 const flagTypeBody = `{"name":"n","description":"d"}`
 
-// until asks again until an answer is the one that is waited for.
+// until asks again until a response is the one that is waited for.
 func until(t *testing.T, ask func() (reply, bool)) reply {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -74,7 +74,7 @@ func until(t *testing.T, ask func() (reply, bool)) reply {
 // All the fields of a form together are bounded as a JSON body is.
 func TestFormsAreBounded(t *testing.T) {
 	options := proxy.Options{}
-	options.Limits.Limits = mapping.Limits{Skeleton: 100 << 10}
+	options.Limits.Limits = jsonblob.Limits{Skeleton: 100 << 10}
 	base := serve(t, options)
 	field := strings.Repeat("b", 60<<10)
 	for many, status := range map[int]int{1: 201, 2: 413} {

@@ -1,196 +1,131 @@
 package proxy
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
-// flagTypes is GET /rest/flag_type/P and /rest/flag_type/P/C.
-func (x *exchange) flagTypes() (answer, error) {
-	product, err := x.segment("product")
-	if err != nil {
-		return answer{}, err
-	}
-	component, err := x.component()
-	if err != nil {
-		return answer{}, err
-	}
-	request := mapping.FlagTypesRequest{Product: product, Component: component}
-	got, err := x.server.options.Tracker.FlagTypes(x.begin(), x.caller, request)
-	x.record.Cache = got.Cache // which is there beside an error, too
-	return x.got(answer{Document: got.Document, cache: got.Cache, ownTag: true}, err)
+// decoders read the requests of the operations into calls. segment is the text of the first variable segment of the path, members are
+// those of the body of a write. Beside the call they return how many ids it has.
+var decoders = map[mapping.Operation]func(rc *requestContext, segment string, members mapping.Members) (upstream.Call, int, error){
+	mapping.OpFlagTypes: func(rc *requestContext, segment string, _ mapping.Members) (upstream.Call, int, error) {
+		request, err := rc.flagTypesRequest(segment)
+		return upstream.Call{FlagTypes: &request}, 0, err
+	},
+	mapping.OpCreateFlagType: func(_ *requestContext, _ string, members mapping.Members) (upstream.Call, int, error) {
+		request, err := mapping.DecodeFlagTypeCreate(members)
+		request.SetDefaults()
+		return upstream.Call{CreateFlagType: &request}, 0, err
+	},
+	mapping.OpUpdateFlagTypes: func(_ *requestContext, idOrName string, members mapping.Members) (upstream.Call, int, error) {
+		request, err := mapping.DecodeFlagTypeUpdate(idOrName, members)
+		return upstream.Call{UpdateFlagTypes: &request}, len(request.IDs) + len(request.Names), err
+	},
+	mapping.OpBugAttachments: (*requestContext).decodeAttachments,
+	mapping.OpAttachment:     (*requestContext).decodeAttachments,
+	mapping.OpCreateAttachment: func(rc *requestContext, bug string, members mapping.Members) (upstream.Call, int, error) {
+		request, err := mapping.DecodeAttachmentCreate(bug, members, rc.blobs)
+		rc.content, rc.record.Conflict = request.Data, err == nil && request.Conflict
+		request.SetDefaults()
+		return upstream.Call{CreateAttachment: &request}, len(request.Bugs), err
+	},
+	mapping.OpUpdateAttachments: func(_ *requestContext, id string, members mapping.Members) (upstream.Call, int, error) {
+		request, err := mapping.DecodeAttachmentUpdate(id, members)
+		request.SetDefaults()
+		return upstream.Call{UpdateAttachments: &request}, len(request.IDs), err
+	},
 }
 
-// component comes from the path, or else from the query, which is the way around a slash in a name
-// (wire-facts.md, section 1, Encoded characters).
-func (x *exchange) component() (string, error) {
-	if x.segments.ByName("component") != "" {
-		return x.segment("component")
+// carryOut decodes the request of an operation and makes the call.
+func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, error) {
+	var segment string
+	var members mapping.Members
+	var err error
+	if len(rc.segments) > 0 {
+		segment, err = rc.segment(0)
 	}
-	if len(x.query.all("component")) > 1 {
-		return "", mapping.Refuse(mapping.CodeNotFound, "Flag types can be asked for one component only.")
+	if err == nil && op.IsWrite() {
+		members, err = rc.members()
 	}
-	return x.query.first("component"), nil
+	if err != nil {
+		return nil, err
+	}
+	call, ids, err := decoders[op](rc, segment, members)
+	if err != nil {
+		return nil, err
+	}
+	if limit := rc.server.options.Limits.IDs; ids > limit {
+		return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("One request may name at most %d ids.", limit), nil)
+	}
+	call.Operation = op
+	if op.IsCreate() {
+		return rc.once(call)
+	}
+	return rc.make(rc.beginCall(), call)
 }
 
-// createFlagType is POST /rest/flag_type.
-func (x *exchange) createFlagType() (answer, error) {
-	members, err := x.members()
-	if err != nil {
-		return answer{}, err
+// make makes a call of the tracker. Both results may be there.
+func (rc *requestContext) make(ctx context.Context, call upstream.Call) (*mapping.Document, error) {
+	if call.FlagTypes != nil {
+		reply, err := rc.server.options.Tracker.FlagTypes(ctx, rc.caller, *call.FlagTypes)
+		rc.record.Cache = reply.Cache // beside an error, too
+		return reply.Document, err
 	}
-	request, err := mapping.DecodeFlagTypeCreate(members)
-	if err != nil {
-		return answer{}, err
-	}
-	request.SetDefaults()
-	got, err := x.server.creating.flagType(x.begin(), x.caller, request)
-	return x.got(answer{Document: got.Document}, err)
+	reply := call.Make(ctx, rc.server.options.Tracker, rc.caller)
+	rc.record.Conflict = rc.record.Conflict || reply.Document != nil && reply.Document.PathWon
+	return reply.Document, reply.Err
 }
 
-// updateFlagTypes is PUT /rest/flag_type/X.
-func (x *exchange) updateFlagTypes() (answer, error) {
-	idOrName, err := x.segment("product")
-	if err != nil {
-		return answer{}, err
-	}
-	members, err := x.members()
-	if err != nil {
-		return answer{}, err
-	}
-	request, err := mapping.DecodeFlagTypeUpdate(idOrName, members)
-	if err != nil {
-		return answer{}, err
-	}
-	if err := x.limitIDs(len(request.IDs) + len(request.Names)); err != nil {
-		return answer{}, err
-	}
-	got, err := x.server.options.Tracker.UpdateFlagTypes(x.begin(), x.caller, request)
-	return x.got(answer{Document: got.Document}, err)
-}
-
-// bugAttachments is GET /rest/bug/B/attachment.
-func (x *exchange) bugAttachments() (answer, error) {
-	bug, err := x.segment("a")
-	if err != nil {
-		return answer{}, err
-	}
-	request, err := x.attachmentsRequest([]string{bug}, nil)
-	if err != nil {
-		return answer{}, err
-	}
-	got, err := x.server.options.Tracker.BugAttachments(x.begin(), x.caller, request)
-	return x.got(answer{Document: got.Document}, err)
-}
-
-// attachment is GET /rest/bug/attachment/A.
-func (x *exchange) attachment() (answer, error) {
-	id, err := x.segment("b")
-	if err != nil {
-		return answer{}, err
-	}
-	request, err := x.attachmentsRequest(nil, []string{id})
-	if err != nil {
-		return answer{}, err
-	}
-	got, err := x.server.options.Tracker.Attachment(x.begin(), x.caller, request)
-	return x.got(answer{Document: got.Document}, err)
-}
-
-// attachmentsRequest joins the path with ids and attachment_ids of the query (wire-facts.md, section 5).
-func (x *exchange) attachmentsRequest(bugs, attachments []string) (mapping.AttachmentsRequest, error) {
-	request := mapping.AttachmentsRequest{
-		Bugs:        append(bugs, x.query.all("ids")...),
-		Attachments: append(attachments, x.query.all("attachment_ids")...),
-		Include:     x.query.fieldNames("include_fields"),
-		Exclude:     x.query.fieldNames("exclude_fields"),
-	}
-	if x.as.plain() {
-		request.IfNoneMatch = x.r.Header.Get("If-None-Match")
-	}
-	if err := x.limitIDs(len(request.Bugs) + len(request.Attachments)); err != nil {
+// flagTypesRequest reads the path. The component may come from the query, which is the way around a slash in a name
+// (tracker-behaviour.md section 1, Encoded characters).
+func (rc *requestContext) flagTypesRequest(product string) (request mapping.FlagTypesRequest, err error) {
+	request.Product = product
+	if len(rc.segments) > 1 {
+		request.Component, err = rc.segment(1)
 		return request, err
 	}
-	return request, request.Validate()
+	components := rc.query.all("component")
+	if len(components) > 1 {
+		return request, mapping.Refuse(mapping.CodeNotFound, "Flag types can be asked for one component only.")
+	}
+	request.Component = cmp.Or(components...)
+	return request, nil
 }
 
-// createAttachment is POST /rest/bug/B/attachment.
-func (x *exchange) createAttachment() (answer, error) {
-	bug, err := x.segment("a")
-	if err != nil {
-		return answer{}, err
+// decodeAttachments joins the path with ids and attachment_ids of the query (tracker-behaviour.md section 5).
+func (rc *requestContext) decodeAttachments(segment string, _ mapping.Members) (upstream.Call, int, error) {
+	request := mapping.AttachmentsRequest{
+		Bugs: rc.query.all("ids"), Attachments: rc.query.all("attachment_ids"),
+		Include: rc.query.fieldNames("include_fields"), Exclude: rc.query.fieldNames("exclude_fields"),
 	}
-	members, err := x.members()
-	if err != nil {
-		return answer{}, err
+	if rc.record.Operation == mapping.OpBugAttachments {
+		request.Bugs = slices.Insert(request.Bugs, 0, segment)
+	} else {
+		request.Attachments = slices.Insert(request.Attachments, 0, segment)
 	}
-	request, err := mapping.DecodeAttachmentCreate(bug, members, x.blobs)
-	if request.Data != nil {
-		defer request.Data.Close()
+	if rc.form.plain() {
+		request.IfNoneMatch = tagsForTracker(rc.r.Header)
 	}
-	if err != nil {
-		return answer{}, err
-	}
-	x.record.Conflict = request.Conflict
-	if err := x.limitIDs(len(request.Bugs)); err != nil {
-		return answer{}, err
-	}
-	request.SetDefaults()
-	got, err := x.server.creating.attachment(x.begin(), x.caller, request)
-	if got.Document != nil && got.PathWon {
-		x.record.Conflict = true
-	}
-	return x.got(answer{Document: got.Document}, err)
+	return upstream.Call{Attachments: &request}, len(request.Bugs) + len(request.Attachments), request.Validate()
 }
 
-// updateAttachments is PUT /rest/bug/attachment/A.
-func (x *exchange) updateAttachments() (answer, error) {
-	id, err := x.segment("b")
-	if err != nil {
-		return answer{}, err
-	}
-	members, err := x.members()
-	if err != nil {
-		return answer{}, err
-	}
-	request, err := mapping.DecodeAttachmentUpdate(id, members)
-	if err != nil {
-		return answer{}, err
-	}
-	if err := x.limitIDs(len(request.IDs)); err != nil {
-		return answer{}, err
-	}
-	request.SetDefaults()
-	got, err := x.server.options.Tracker.UpdateAttachments(x.begin(), x.caller, request)
-	return x.got(answer{Document: got.Document}, err)
-}
-
-// got ends the part of the tracker in an operation.
-func (x *exchange) got(reply answer, err error) (answer, error) {
-	if x.call != nil {
-		x.call.begun()
-	}
-	return reply, err
-}
-
-// segment gives the text of a path segment, its escapes taken off once. What is not UTF-8 names nothing that a tracker
-// could have, and neither does NUL.
-func (x *exchange) segment(name string) (string, error) {
-	text, err := url.PathUnescape(x.segments.ByName(name))
-	if err != nil || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+// segment returns the text of a variable path segment, its escapes decoded once. Text that is not UTF-8 is Latin-1, as in a query:
+// that is the form by which clients reach products with such names on a stock tracker. NUL is in no name.
+func (rc *requestContext) segment(i int) (string, error) {
+	text, err := url.PathUnescape(rc.segments[i].Value)
+	switch {
+	case err != nil || strings.ContainsRune(text, 0):
 		return "", badPath()
+	case !utf8.ValidString(text):
+		return latin1(text), nil
 	}
 	return text, nil
-}
-
-// limitIDs refuses requests for more things at once than the configuration allows.
-func (x *exchange) limitIDs(count int) error {
-	if most := x.server.options.Limits.IDs; count > most {
-		return tooLarge(mapping.CodeTooLarge, fmt.Sprintf("One request may name at most %d ids.", most), nil)
-	}
-	return nil
 }

@@ -40,9 +40,9 @@ func TestFlagTypesByProduct(t *testing.T) {
 	}
 	for _, c := range cases {
 		got = mapping.FlagTypesRequest{}
-		answer := ask(t, "GET", base+c.path, "")
-		if answer.status != 200 || answer.body != noFlagTypes || got != c.want {
-			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, answer.status, answer.body, got, c.want)
+		response := ask(t, "GET", base+c.path, "")
+		if response.status != 200 || response.body != noFlagTypes || got != c.want {
+			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, response.status, response.body, got, c.want)
 		}
 	}
 	ask(t, "GET", base+"/rest/flag_type/P?component=a&component=b", "").wantError(t, 404, "51")
@@ -55,10 +55,10 @@ func TestCreateFlagTypeWithDefaults(t *testing.T) {
 		return mapping.FlagTypeCreated{Document: document(`{"id":7,"flag_id":7}`)}, nil
 	}}
 	base := serve(t, proxy.Options{Tracker: tracker})
-	answer := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d","cc_list":["a@b.example"]}`)
-	answer.wantStatus(t, 201)
-	if answer.body != `{"id":7,"flag_id":7}` || *got.Name != "n" || *got.TargetType != "bug" || !*got.IsActive || *got.CCList != "a@b.example" {
-		t.Errorf("%s for %+v", answer.body, got)
+	response := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d","cc_list":["a@b.example"]}`)
+	response.wantStatus(t, 201)
+	if response.body != `{"id":7,"flag_id":7}` || *got.Name != "n" || *got.TargetType != "bug" || !*got.IsActive || *got.CCList != "a@b.example" {
+		t.Errorf("%s for %+v", response.body, got)
 	}
 }
 
@@ -105,9 +105,9 @@ func TestReadAttachmentsJoinsQueryAndPath(t *testing.T) {
 	}
 	for _, c := range cases {
 		got = mapping.AttachmentsRequest{}
-		answer := ask(t, "GET", base+c.path, "")
-		if answer.status != 200 || !same(got, c.want) {
-			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, answer.status, answer.body, got, c.want)
+		response := ask(t, "GET", base+c.path, "")
+		if response.status != 200 || !same(got, c.want) {
+			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, response.status, response.body, got, c.want)
 		}
 	}
 	ask(t, "GET", base+"/rest/bug/attachment/abc", "").wantError(t, 400, "52")
@@ -139,11 +139,11 @@ func recordCreates(into *created) *fakeTracker {
 func TestCreateAttachment(t *testing.T) {
 	var got created
 	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})
-	answer := ask(t, "POST", base+"/rest/bug/7/attachment"+key,
+	response := ask(t, "POST", base+"/rest/bug/7/attachment"+key,
 		`{"ids":[7,8],"data":"c29tZQ==","file_name":"f","summary":"s","is_patch":1,"flags":[{"name":"review","status":"?","new":true}],"obsoletes":[],"encoding":"base64"}`)
-	answer.wantStatus(t, 201)
-	if answer.body != `{"ids":[11]}` || got.content != "c29tZQ==" || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
-		t.Errorf("%s for %+v", answer.body, got)
+	response.wantStatus(t, 201)
+	if response.body != `{"ids":[11]}` || got.content != "c29tZQ==" || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
+		t.Errorf("%s for %+v", response.body, got)
 	}
 	if *got.ContentType != "text/plain" || len(got.Flags) != 1 || got.Extra.Get("encoding") == nil {
 		t.Errorf("got %+v", got)

@@ -2,20 +2,18 @@ package proxy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
 // Responses chooses the form of replies.
 type Responses string
 
-// The forms of replies (DESIGN.md, section 5).
+// The forms of replies.
 const (
 	// ResponsesTracker keeps the tracker's own forms, booleans as 0 and 1 among them.
 	ResponsesTracker Responses = "tracker"
@@ -23,40 +21,43 @@ const (
 	ResponsesInterface Responses = "interface"
 )
 
-// Options says what a Server is made of. Only Tracker is required.
+// Options configure a Server. Only Tracker is required.
 type Options struct {
-	// Tracker carries out the seven operations.
+	// Tracker carries out the seven operations. If it is an upstream.Peeker, it serves ServeCached too.
 	Tracker upstream.Tracker
 	// Passthrough says what happens to every other request.
 	Passthrough Passthrough
-	// Revalidate marks the context of a flag type read whose client asks for an answer that is not from a cache; nil ignores
-	// the wish.
+	// Revalidate marks the context of a flag type read whose client asks for a response that is not from a cache; nil ignores
+	// that.
 	Revalidate func(context.Context) context.Context
+	// FlagTypeWrites reports whether a tracker can create and update flag types. Where none can, such a request is refused
+	// before all other checks. Nil means that one can.
+	FlagTypeWrites func(context.Context) bool
 	// Responses is the form of replies; empty is ResponsesTracker.
 	Responses Responses
 	// Limits bound one request.
 	Limits Limits
-	// Rates bound how often one caller may ask; the zero value bounds nobody.
+	// Rates bound how often one caller may call; the zero value bounds no caller.
 	Rates RateLimits
-	// Replays remember creates that came with an Idempotency-Key; nil keeps them for this Server alone.
-	Replays *Replays
-	// BlobDir is where large payloads wait; empty is the system's own place.
+	// Idempotency remembers creates that came with an Idempotency-Key; nil remembers them for this Server alone.
+	Idempotency *Idempotency
+	// BlobDir is the directory of large payloads; empty is the system's own for temporary files.
 	BlobDir string
-	// ReadTimeout and WriteTimeout bound how long the tracker may take to begin its answer to a reading or writing
+	// ReadTimeout and WriteTimeout bound how long the tracker may take to begin its response to a reading or writing
 	// operation; 0 is one minute.
 	ReadTimeout, WriteTimeout time.Duration
 	// ClientPause bounds how long a client may do nothing. It bounds the pause and not the whole, so that a slow but steady
-	// upload survives.
+	// upload survives if it comes at 500 bytes a second.
 	ClientPause ClientPause
 	// TrustedProxies are the networks whose X-Forwarded-* headers are believed.
-	TrustedProxies []netip.Prefix
+	TrustedProxies TrustedProxies
 	// DocumentationURL is the documentation member of errors; empty is mapping.DocumentationURL.
 	DocumentationURL string
-	// Logger gets one line per request; nil is silence.
+	// Logger gets one line per request; nil logs nothing.
 	Logger *slog.Logger
-	// Observer is told of every finished request; nil is nobody.
+	// Observer is told of every finished request; it may be nil.
 	Observer Observer
-	// Tracer follows every request; nil is nobody.
+	// Tracer traces every request; it may be nil.
 	Tracer Tracer
 }
 
@@ -69,52 +70,37 @@ type ClientPause struct {
 // Limits bound what one request may ask for.
 type Limits struct {
 	// Limits are those of a body.
-	mapping.Limits
+	jsonblob.Limits
 	// IDs is the largest number of ids, names or aliases in one request; 0 is 1000.
 	IDs int
-	// URI is the largest request target in bytes; 0 is 8190, as for a tracker behind Apache (wire-facts.md, section 1).
+	// URI is the largest request target in bytes; 0 is 8190, as for a tracker behind Apache (tracker-behaviour.md section 1).
 	URI int
-	// Memory is what the bodies of all requests together may take up in memory while they are looked at, payloads and the
-	// first 64 KiB of each not counted; 0 is 64 MiB.
+	// Memory is what the bodies of all requests together may take up in memory while they are read and carried out, the first
+	// 16 KiB of each not counted; 0 is 64 MiB.
 	Memory int64
 }
 
-const (
-	defaultIDs     = 1000
-	defaultURI     = 8190
-	defaultMemory  = 64 << 20
-	defaultTimeout = time.Minute
-	defaultPause   = 30 * time.Second
-)
+// defaultURI is that of a tracker behind Apache.
+const defaultURI = 8190
 
-// withDefaults checks the options and fills what was left out.
-func (o Options) withDefaults() (Options, error) {
-	if o.Tracker == nil {
-		return o, errors.New("a proxy needs a tracker")
-	}
-	setDefault(&o.Responses, ResponsesTracker)
-	if o.Responses != ResponsesTracker && o.Responses != ResponsesInterface {
-		return o, fmt.Errorf("responses are %q or %q, not %q", ResponsesTracker, ResponsesInterface, o.Responses)
-	}
-	setDefault(&o.Limits.IDs, defaultIDs)
+// withDefaults fills what was left out.
+func (o Options) withDefaults() Options {
+	setDefault(&o.Limits.IDs, 1000)
 	setDefault(&o.Limits.URI, defaultURI)
-	setDefault(&o.Limits.Memory, defaultMemory)
+	setDefault(&o.Limits.Memory, 64<<20)
 	o.Limits.Limits = o.Limits.Limits.WithDefaults()
-	setDefault(&o.ReadTimeout, defaultTimeout)
-	setDefault(&o.WriteTimeout, defaultTimeout)
-	setDefault(&o.ClientPause.Sending, defaultPause)
-	setDefault(&o.ClientPause.Taking, defaultPause)
+	setDefault(&o.ReadTimeout, time.Minute)
+	setDefault(&o.WriteTimeout, time.Minute)
+	setDefault(&o.ClientPause.Sending, 30*time.Second)
+	setDefault(&o.ClientPause.Taking, 30*time.Second)
 	setDefault(&o.DocumentationURL, mapping.DocumentationURL)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Observer == nil {
-		o.Observer = nobody{}
+	if o.Idempotency == nil {
+		o.Idempotency = NewIdempotency(nil, nil)
 	}
-	if o.Replays == nil {
-		o.Replays = NewReplays(nil, nil)
-	}
-	return o, o.Passthrough.check()
+	return o
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -31,7 +31,7 @@ func TestCookiesStayWithPortico(t *testing.T) {
 	tracker, base := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com:8080"} })
 	for cookie, want := range rewrittenCookies {
 		tracker.mu.Lock()
-		tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+		tracker.response = func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Add("Set-Cookie", "first=1")
 			w.Header().Add("Set-Cookie", cookie)
 		}
@@ -43,10 +43,10 @@ func TestCookiesStayWithPortico(t *testing.T) {
 	}
 }
 
-// Those of the operations do so too, for the tracker that answered, which need not be the one that other paths go to.
+// Those of the operations do so too, for the tracker that responded, which need not be the one that other paths go to.
 func TestCookiesOfOperationsStayWithPortico(t *testing.T) {
 	for cookie, want := range rewrittenCookies {
-		operations := answering(func() *mapping.Document {
+		operations := responding(func() *mapping.Document {
 			found := document(oneAttachment)
 			found.Tracker = &url.URL{Scheme: "https", Host: "bugs.example.com:8080", Path: "/bz/"}
 			found.Cookies = []string{"first=1", cookie}
@@ -60,10 +60,10 @@ func TestCookiesOfOperationsStayWithPortico(t *testing.T) {
 	}
 }
 
-// Who logs in by cookies is known at the next request, as without Portico.
+// A client that logs in by cookies is logged in at its next request, as without Portico.
 func TestALoginByCookieLasts(t *testing.T) {
 	tracker, base := behind(t, "/bz/", nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Set-Cookie", "Bugzilla_logincookie=x; path=/bz/; HttpOnly")
 	}
 	jar, err := cookiejar.New(nil)
@@ -72,11 +72,11 @@ func TestALoginByCookieLasts(t *testing.T) {
 	}
 	client := &http.Client{Jar: jar}
 	for range 2 {
-		answer, err := client.Get(base + "/index.cgi")
+		response, err := client.Get(base + "/index.cgi")
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = answer.Body.Close()
+		_ = response.Body.Close()
 	}
 	if got := tracker.last.Header.Get("Cookie"); !strings.Contains(got, "Bugzilla_logincookie=x") {
 		t.Errorf("the second request has the cookies %q", got)

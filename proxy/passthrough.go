@@ -1,160 +1,350 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"net"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
+	"portico/upstream/bugzilla"
 )
 
 // Passthrough says what happens to requests outside the seven operations. The zero value lets nothing through.
 type Passthrough struct {
-	// Base is the address of the tracker's front page. Nil lets nothing through.
-	Base *url.URL
-	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself, and it
-	// tells httptrace of its connections.
-	Transport http.RoundTripper
+	// Target is the tracker of requests for which Choose chooses none. Without a Base nothing passes.
+	Target
 	// Prefixes are the paths that pass, "/" for all of them. A prefix ends where a segment does.
 	Prefixes []string
-	// Names are hosts, with a port where it is unusual, that the tracker calls itself besides that of Base. Redirects to
-	// them are turned to the name that the client used.
-	Names []string
-	// HeaderCredentials tells whether the tracker reads credentials in headers. Where it does not, those of REST requests
-	// are given as query parameters too. Nil means that it does.
-	HeaderCredentials func(context.Context) bool
-	// Choose gives the target of one request, by who asks and whether it may change something; nil, or a nil result, is the
-	// one that the fields above describe. It must not wait for a tracker.
+	// Choose returns the target of one request, by its caller and whether it may change something; nil, or a nil result, is
+	// Target. It must not wait for a tracker.
 	Choose func(caller upstream.Caller, write bool) *Target
-	// FlagTypesChanging is called with every request that may change flag types behind Portico's back; nil is nobody. It
-	// must make the call, which sends the request and says by its error what became of it, as the operations of a Tracker
-	// do: nil for what was carried out, or may have been. The client gets the answer when both have returned. A request
-	// without any credential comes here only after it was carried out, with a call that does nothing.
+	// FlagTypesChanging is called with every request with a credential that may change flag types; nil means that it is not
+	// needed. It must make the call, which sends the request and says by its error what became of it, as the operations of
+	// a Tracker do: nil for what was carried out, or may have been. The client gets the response when both have returned.
 	FlagTypesChanging func(ctx context.Context, call func() error) error
-	// Failure gives the error that a client sees of an error of Transport, where that knows more than net/http does; nil,
-	// or a nil result, leaves it to this package.
-	Failure func(err error, write bool) *mapping.Error
 }
 
-func (p Passthrough) check() error {
-	if p.Base == nil {
-		return nil
-	}
-	return p.usual().check()
-}
-
-// allows tells whether a normal path may pass.
-func (p Passthrough) allows(path string) bool {
-	if p.Base == nil {
-		return false
-	}
-	for _, prefix := range p.Prefixes {
-		rest, found := strings.CutPrefix(path, prefix)
-		if found && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/")) {
-			return true
-		}
-	}
-	return false
-}
-
-// passthrough makes the handler that sends requests to the tracker, whole, and streams answers back. It never follows a redirect.
-func (s *Server) passthrough() http.Handler {
-	if s.options.Passthrough.Base == nil {
-		return http.NotFoundHandler()
-	}
-	reverse := &httputil.ReverseProxy{
-		Rewrite:        s.rewrite,
-		Transport:      changing{s, chosen{}},
-		ModifyResponse: s.modifyResponse,
-		ErrorHandler:   s.passingFailed,
-		BufferPool:     &copyBuffers{},
-		FlushInterval:  -1, // every piece goes out as it comes
-		ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		recordOf(r.Context()).Operation = OpPassthrough
-		outgoing, err := s.withBody(r)
-		if err != nil {
-			x := s.exchange(w.(*recorder), r, OpPassthrough)
-			x.fail(x.bodyError(err))
-			return
-		}
-		defer outgoing.Body.Close()
-		if err := s.lookInto(outgoing); err != nil {
-			x := s.exchange(w.(*recorder), r, OpPassthrough)
-			x.fail(x.bodyError(err))
-			return
-		}
-		passingOf(outgoing).target = s.choose(outgoing)
-		recordOf(r.Context()).handed = !isReading(r.Method)
-		reverse.ServeHTTP(w, outgoing)
+// allows reports whether a normal path may pass.
+func (p *Passthrough) allows(path string) bool {
+	return p.Base != nil && slices.ContainsFunc(p.Prefixes, func(prefix string) bool {
+		return strings.HasPrefix(path+"/", strings.TrimSuffix(prefix, "/")+"/")
 	})
 }
 
-// lookInto notes what the body of a request says beside what it is for.
-func (s *Server) lookInto(r *http.Request) error {
-	if err := withBodyCredentials(r); err != nil {
-		return err
-	}
-	return s.lookAtChange(r)
+const (
+	// maxStoredInMemory is the size up to which a passing body stays in memory, if payloads of that size do.
+	maxStoredInMemory = 64 << 10
+	// maxCredentialsAt is how much of a passing body is searched for credentials.
+	maxCredentialsAt = 1 << 20
+	// maxSmallResponse is the size up to which a response may go out in one write.
+	maxSmallResponse = 4 << 10
+	// maxKeyRefusal is more than a tracker says about a key that it refuses, in bytes.
+	maxKeyRefusal = 64 << 10
+)
+
+// passing is a request on its way to a tracker.
+type passing struct {
+	*requestContext
+	target *Target
+	// body are the credentials in the body of a REST request.
+	body mapping.Members
+	// script is what the tracker runs for the request. changes says that it may change flag types, write that it may change anything,
+	// as every request by a method that does not only read: what a call of the older interfaces does is in its body.
+	script         string
+	changes, write bool
+	// shown says that it shows something that may be a credential.
+	shown bool
+	// bearerAsKey says that a bearer token was added to the query as an API key.
+	bearerAsKey bool
 }
 
-// modifyResponse takes out of an answer what would lead the client past Portico.
-func (s *Server) modifyResponse(response *http.Response) error {
-	response.Header.Del(headerRequestID) // Portico has set its own
-	target := passingOf(response.Request).target
-	target.redirect(response)
-	target.cookies(response)
-	path, _ := target.belowBase(response.Request.URL.EscapedPath())
-	if isPreflight(response.Request) && isREST(path) && response.Header.Get("Access-Control-Allow-Headers") != "" {
-		response.Header.Set("Access-Control-Allow-Headers", preflightHeaders)
+// pass sends what is not one of the seven operations through, except paths that a tracker could read as others and methods that only
+// an attacker needs. It never follows a redirect.
+func (rc *requestContext) pass() {
+	passthrough, method := &rc.server.options.Passthrough, rc.r.Method
+	if method == http.MethodTrace || method == http.MethodConnect || misread(rc.path, !isReading(method)) || !passthrough.allows(rc.path) {
+		rc.fail(rc.noResource())
+		return
 	}
+	rc.record.Operation = OpPassthrough
+	rc.query, _ = parseQuery(rc.r.URL.RawQuery)
+	p := &passing{requestContext: rc, script: bugzilla.Script(rc.path)}
+	p.readCaller()
+	if err := rc.admit(); err != nil {
+		rc.fail(err)
+		return
+	}
+	defer rc.share.end()
+	stored, err := p.storeBody()
+	if err != nil {
+		rc.fail(rc.bodyError(err))
+		return
+	}
+	p.target = &passthrough.Target
+	if passthrough.Choose != nil {
+		if chosen := passthrough.Choose(rc.caller, p.write); chosen != nil {
+			p.target = chosen
+		}
+	}
+	ctx := rc.r.Context()
+	if p.target.For != nil {
+		ctx = p.target.For(ctx, rc.caller)
+	}
+	if p.write && isReading(method) && p.target.MarkWrite != nil {
+		ctx = p.target.MarkWrite(ctx)
+	}
+	outgoing := rc.r.WithContext(ctx)
+	if stored != nil {
+		defer stored.Close()
+		outgoing.Body, outgoing.ContentLength, outgoing.TransferEncoding = stored, stored.Size(), nil
+	}
+	rc.sent = !isReading(method)
+	reverse := httputil.ReverseProxy{
+		Rewrite: p.rewrite, Transport: p, BufferPool: &rc.server.buffers,
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { rc.fail(p.failure(r.Context(), err)) },
+		ErrorLog:     rc.server.errorLog,
+	}
+	reverse.ModifyResponse = func(response *http.Response) error {
+		if !isHere(response) {
+			reverse.FlushInterval = -1 // every piece goes out as it comes
+		}
+		p.modifyResponse(response)
+		return nil
+	}
+	reverse.ServeHTTP(rc, outgoing)
+	rc.markPassed()
+}
+
+// readCaller reads the caller. Credentials that cannot be read are left to the tracker.
+func (p *passing) readCaller() {
+	body := p.body.Clone()
+	p.caller.Credentials, _ = credentials(p.r.Header, p.query, &body)
+}
+
+// storeBody reads the client's body to its end before a tracker is asked. So a slow client holds none of the tracker's few slots, and
+// every body has a length, because real trackers lose chunked ones (tracker-behaviour.md section 1). It returns nil for a request without
+// a body.
+func (p *passing) storeBody() (*jsonblob.Stored, error) {
+	if p.recorder.body == nil {
+		return nil, p.inspect(http.NoBody)
+	}
+	body, err := p.boundedBody()
+	if err != nil {
+		return nil, err
+	}
+	stored, err := p.store(body)
+	if err != nil {
+		return nil, err
+	}
+	err = p.inspect(stored)
+	if _, failed := stored.Seek(0, io.SeekStart); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, errors.Join(err, stored.Close())
+	}
+	return stored, nil
+}
+
+// store reads a body into memory or, where it is large or memory is scarce, into a file.
+func (p *passing) store(body io.Reader) (*jsonblob.Stored, error) {
+	limits := p.server.options.Limits.Limits
+	limits.BlobMemory = min(limits.BlobMemory, maxStoredInMemory)
+	return jsonblob.Store(body, jsonblob.SplitOptions{Limits: limits, Dir: p.server.options.BlobDir, Spare: p.share.spare})
+}
+
+// inspect finds the credentials in a body, and whether it may change flag types.
+func (p *passing) inspect(body io.Reader) error {
+	reading := isReading(p.r.Method)
+	p.write, p.changes = !reading, bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
+	p.write = p.write || p.changes
+	switch {
+	case !reading && bugzilla.IsRPC(p.script):
+		call, err := bugzilla.ReadCall(p.script, body, isCredential)
+		if err != nil {
+			return &jsonblob.BlobError{Op: "read", Err: err}
+		}
+		p.changes, p.shown = call.WritesFlagTypes, call.ShowsCredential
+	case p.changes, !reading && isREST(p.path):
+		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
+		if err != nil {
+			return err
+		}
+		found := bodyCredentials(p.r.Header, head)
+		p.shown = len(found) > 0
+		if isREST(p.path) {
+			p.body = found
+			p.readCaller()
+		}
+	}
+	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
+	p.shown = p.shown || p.r.Header["Cookie"] != nil || !p.caller.Anonymous()
 	return nil
 }
 
-// passingFailed answers for a request that could not be passed on, or not be answered.
-func (s *Server) passingFailed(w http.ResponseWriter, r *http.Request, err error) {
-	x := s.exchange(w.(*recorder), r, OpPassthrough)
-	x.fail(s.passError(r, err))
-}
-
-func (s *Server) passError(r *http.Request, err error) error {
-	var known *mapping.Error
-	var outOfTime net.Error
-	var dialing *net.OpError
-	write := !isReading(r.Method) || ChangesByLink(r)
-	switch {
-	case errors.As(err, &known):
-		return known
-	case r.Context().Err() != nil:
-		return r.Context().Err()
-	}
-	if s.options.Passthrough.Failure != nil {
-		if failed := s.options.Passthrough.Failure(err, write); failed != nil {
-			return failed
+// rewrite makes the tracker's request of the client's. Hop-by-hop headers, those that Connection names among them, are
+// gone already.
+func (p *passing) rewrite(pass *httputil.ProxyRequest) {
+	out := pass.Out
+	out.URL = &url.URL{Scheme: p.target.Base.Scheme, Host: p.target.Base.Host, RawQuery: p.r.URL.RawQuery}
+	setEscapedPath(out.URL, p.target.trackerPath(p.r.Context(), p.path))
+	out.Host = p.target.Base.Host
+	removeHeaders(out.Header, p.trusted)
+	out.Header.Set(headerRequestID, p.record.ID)
+	if p.changes {
+		out.Header.Set("Accept-Encoding", "identity") // since Portico reads the response, too
+		if out.Method == http.MethodHead {            // only the body says what was done
+			out.Method = http.MethodGet
 		}
 	}
-	failed := failure(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.", err)
-	failed.Unknown = write && !(errors.As(err, &dialing) && dialing.Op == "dial")
-	if errors.As(err, &outOfTime) && outOfTime.Timeout() {
-		failed.Code, failed.Status = mapping.CodeTimeout, http.StatusGatewayTimeout
-		failed.Reason, failed.Message = mapping.ReasonTimeout, "The tracker did not answer in time."
+	// What a client says of its own client counts only if it is a trusted proxy. X-Forwarded-For gets the client's address alone:
+	// trackers count the last one for their rate limits.
+	scheme, host := p.origin()
+	out.Header.Set("X-Forwarded-For", p.caller.Address)
+	out.Header.Set("X-Forwarded-Proto", scheme)
+	out.Header.Set("X-Forwarded-Host", host)
+	p.setCredentials(out)
+}
+
+// RoundTrip implements http.RoundTripper. Of a request that may change flag types it tells what became of it before the client gets
+// the response. A caller without a credential cannot change flag types, and must not be able to invalidate a cache.
+func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	tell := p.server.options.Passthrough.FlagTypesChanging
+	if tell == nil || !p.changes || !p.shown {
+		return p.send(r)
 	}
-	return failed
+	// A client that hangs up does not end the call: the tracker may carry it out, and its response says whether it did.
+	ctx := context.WithoutCancel(r.Context())
+	r = r.WithContext(ctx)
+	_ = tell(ctx, func() error {
+		var outcome error
+		if response, err = p.send(r); err == nil { //nolint:bodyclose // the caller closes it
+			outcome, err = p.outcomeOf(response)
+		}
+		if err != nil {
+			outcome = asError(p.failure(ctx, err), true)
+		}
+		return outcome
+	})
+	return response, err
 }
 
-func isReading(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+// outcomeOf stores the body of a response, which may be long even for a refusal, and returns the outcome of the request.
+func (p *passing) outcomeOf(response *http.Response) (outcome, err error) {
+	limit := p.server.options.Limits.Body
+	stored, err := p.store(io.LimitReader(response.Body, limit+1))
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	response.Body = stored
+	if stored.Size() > limit {
+		return nil, errors.Join(bugzilla.Unclear(nil), stored.Close())
+	}
+	outcome = bugzilla.Outcome(p.script, response.StatusCode, response.Header, stored)
+	_, err = stored.Seek(0, io.SeekStart)
+	return outcome, err
 }
 
-// copyBuffers lends the buffers of bodies on their way.
+// send sends the request to its target. A read whose bearer token was refused as an API key is sent again without it: the token may
+// be that of a gateway.
+func (p *passing) send(r *http.Request) (*http.Response, error) {
+	// A header credential that the tracker reads in the query only may have made the request line longer than web servers take. One
+	// that was too long before is left to the tracker's judgement.
+	const limit = defaultURI - len("DELETE  HTTP/1.1")
+	if r.URL.RawQuery != p.r.URL.RawQuery && len(p.r.RequestURI) <= limit && len(r.URL.RequestURI()) > limit {
+		return nil, failure(mapping.CodeURILong, mapping.ReasonTooLarge,
+			"With the credentials in it, the address of this request is too long for the tracker.", nil)
+	}
+	if p.target.MaxBody != nil && r.ContentLength > 0 {
+		if limit := p.target.MaxBody(r.Context()); limit > 0 && r.ContentLength > limit {
+			return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", limit), nil)
+		}
+	}
+	response, err := p.target.Transport.RoundTrip(r)
+	if err == nil && p.bearerAsKey && r.Method == http.MethodGet && refusesKey(response) {
+		if err := response.Body.Close(); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = p.r.URL.RawQuery
+		response, err = p.target.Transport.RoundTrip(r)
+	}
+	return response, err
+}
+
+// refusesKey reports whether a response says that the API key is not valid. The response stays as it was.
+func refusesKey(response *http.Response) bool {
+	if response.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	body := response.Body
+	head, err := io.ReadAll(io.LimitReader(body, maxKeyRefusal))
+	// After an error the body gives the same error again, to the copy for the client.
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), body), body}
+	members, parseErr := mapping.ParseMembers(head)
+	code, ok := mapping.Int(members.Get("code"))
+	return err == nil && parseErr == nil && ok && code == mapping.CodeBadKey
+}
+
+// modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
+func (p *passing) modifyResponse(response *http.Response) {
+	header := response.Header
+	header.Del(headerRequestID) // Portico has set its own
+	scheme, host := p.origin()
+	if location := header.Get("Location"); location != "" {
+		header.Set("Location", p.target.clientAddress(location, p.prefix, scheme, host))
+	}
+	for i, line := range header["Set-Cookie"] {
+		header["Set-Cookie"][i] = p.target.clientCookie(line, p.prefix, host)
+	}
+	if isPreflight(p.r) && isREST(p.path) && header.Get("Access-Control-Allow-Headers") != "" {
+		header.Set("Access-Control-Allow-Headers", preflightHeaders)
+	}
+}
+
+// isHere reports whether a response is short and its whole body has come with its header, so that it can go out in one write. The
+// response stays as it was.
+func isHere(response *http.Response) bool {
+	if response.Body == http.NoBody {
+		return true
+	}
+	if response.ContentLength < 0 || response.ContentLength > maxSmallResponse {
+		return false
+	}
+	body, head := response.Body, make([]byte, response.ContentLength)
+	n, _ := body.Read(head) // gives the same error again
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head[:n]), body), body}
+	return n == len(head)
+}
+
+// failure is the error that the client sees of a request that could not be passed on, or got no response.
+func (p *passing) failure(ctx context.Context, err error) error {
+	if known, ok := errors.AsType[*mapping.Error](err); ok {
+		return known
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return bugzilla.Failure(err, p.write)
+}
+
+// copyBuffers lends the buffers that bodies are copied through.
 type copyBuffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.
@@ -162,7 +352,7 @@ func (b *copyBuffers) Get() []byte {
 	if buffer, ok := b.pool.Get().(*[]byte); ok {
 		return *buffer
 	}
-	return make([]byte, 32<<10)
+	return make([]byte, maxPiece)
 }
 
 // Put implements httputil.BufferPool.

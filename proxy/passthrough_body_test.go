@@ -32,7 +32,7 @@ func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
 			}
 		}
 	}
-	// Who sends more than twice what is allowed may be cut off before the answer is there.
+	// A client that sends more than twice the limit may be cut off before it has the response.
 	for _, length := range []int64{-1, 150000} {
 		request, err := http.NewRequest("POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 150000)))
 		if err != nil {
@@ -50,7 +50,7 @@ func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
 func TestPassthroughStreams(t *testing.T) {
 	more := make(chan struct{})
 	tracker, base := behind(t, "", nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "first")
 		_ = http.NewResponseController(w).Flush()
 		<-more
@@ -74,7 +74,7 @@ func TestPassthroughStreams(t *testing.T) {
 
 func TestBrokenPassthroughIsCut(t *testing.T) {
 	tracker, base := behind(t, "", nil)
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) {
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100000")
 		_, _ = io.WriteString(w, strings.Repeat("x", 50000))
 	}
@@ -113,7 +113,7 @@ func TestClientOfPassthroughHangsUp(t *testing.T) {
 	}
 }
 
-// While a client is still sending, no tracker is asked: it would hold one of the tracker's few slots. The interim answer tells
+// While a client is still sending, no tracker is asked: it would hold one of the tracker's few slots. The interim response tells
 // that Portico has begun to read.
 func TestPassthroughUploadIsReadBeforeTheTrackerIsAsked(t *testing.T) {
 	const size = 3 * spoolMemory
@@ -140,7 +140,7 @@ func TestPassthroughUploadIsReadBeforeTheTrackerIsAsked(t *testing.T) {
 	}
 	body := strings.Repeat("b", size)
 	_, _ = io.WriteString(client, body)
-	client.answer(t).wantStatus(t, 200)
+	client.response(t).wantStatus(t, 200)
 	if got := <-arrived; got != body {
 		t.Errorf("%d bytes arrived", len(got))
 	}
@@ -167,10 +167,10 @@ func TestStoredBodyHasNoName(t *testing.T) {
 	}
 }
 
-// Where a body cannot be stored, its client is not to blame.
+// Where a body cannot be stored, the client gets Retry-After.
 func TestBodyThatCannotBeStored(t *testing.T) {
 	_, base := behind(t, "", func(o *proxy.Options) { o.BlobDir = filepath.Join(t.TempDir(), "none") })
-	ask(t, "POST", base+"/attachment.cgi", strings.Repeat("b", 3*spoolMemory)).wantError(t, 500, "200500")
+	ask(t, "POST", base+"/attachment.cgi", strings.Repeat("b", 3*spoolMemory)).wantError(t, 503, "200503")
 }
 
 // spoolMemory is above the size from which bodies lie in files.
@@ -182,17 +182,17 @@ func TestBinaryBodiesPassUnchanged(t *testing.T) {
 	for i := range content {
 		content[i] = byte(i * 7)
 	}
-	tracker.answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }
-	answer := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
-	if !bytes.Equal([]byte(answer.body), content) || tracker.body != string(content) {
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }
+	response := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
+	if !bytes.Equal([]byte(response.body), content) || tracker.body != string(content) {
 		t.Error("a body was changed")
 	}
 }
 
 func TestClientThatSendsTooSlowlyIsNotTheTrackersFault(t *testing.T) {
 	_, base := behind(t, "", func(o *proxy.Options) { o.ClientPause.Sending = 50 * time.Millisecond })
-	answer := raw(t, base, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
-	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":200408`) {
-		t.Errorf("got %s", answer)
+	response := raw(t, base, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
+	if !strings.HasPrefix(response, "HTTP/1.1 408 ") || !strings.Contains(response, `"code":200408`) {
+		t.Errorf("got %s", response)
 	}
 }

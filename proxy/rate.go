@@ -1,23 +1,26 @@
 package proxy
 
 import (
-	"container/list"
-	"sync"
+	"net/http"
+	"strings"
 	"time"
 
+	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
+	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/bugzilla"
 )
 
-// RateLimits bound how often one caller may ask. The zero value bounds nobody.
+// RateLimits bound how often one caller may call. The zero value bounds no caller.
 type RateLimits struct {
-	// Anonymous is for each address that asks without a credential; Keyed is for each credential. A credential that no
-	// tracker was seen to accept lately costs its address a call too, or whoever makes up keys could ask without end.
+	// Anonymous is for each address that calls without a credential; Keyed is for each credential. A credential that no
+	// tracker was seen to accept lately costs its address a call too, or a client that makes up keys could call without end.
 	Anonymous, Keyed Rate
 }
 
-// Rate is how often somebody may ask; the zero value is without end.
+// Rate is how often one caller may call; the zero value is without end.
 type Rate struct {
 	// PerSecond is how many calls a second are let through in the long run.
 	PerSecond int
@@ -25,102 +28,70 @@ type Rate struct {
 	Burst int
 }
 
-// mostBuckets bounds how many callers of a kind are remembered. Those that have not asked for the longest time go first.
-const mostBuckets = 16384
+// maxCallers bounds how many callers of a kind are remembered.
+const maxCallers = 16384
 
-// callerRates counts the calls of each caller; nil counts nobody's.
+// callerRates counts the calls of each caller.
 type callerRates struct {
-	prints    fingerprints
-	anonymous *buckets
-	// keyed are the credentials that a tracker has accepted, claimed those of which nobody knows yet. They are kept apart, so
-	// that made-up ones drive no other out.
-	keyed, claimed *buckets
+	prints    upstream.Fingerprints
+	anonymous callLimiters
+	// keyed are the credentials that a tracker has accepted, claimed those that none has accepted yet. They are kept apart, so
+	// that made-up ones evict no other.
+	keyed, claimed callLimiters
 }
 
+// newCallerRates returns nil where calls are not limited.
 func newCallerRates(limits RateLimits) *callerRates {
 	if limits.Anonymous.PerSecond == 0 && limits.Keyed.PerSecond == 0 {
 		return nil
 	}
 	return &callerRates{
-		prints: newFingerprints(), anonymous: newBuckets(limits.Anonymous, mostBuckets),
-		keyed: newBuckets(limits.Keyed, mostBuckets), claimed: newBuckets(limits.Keyed, mostBuckets),
+		prints: upstream.NewFingerprints(nil), anonymous: newCallLimiters(limits.Anonymous),
+		keyed: newCallLimiters(limits.Keyed), claimed: newCallLimiters(limits.Keyed),
 	}
 }
 
-// take counts a call and tells how long to wait when it is one too many, and whether the caller's credential is still to be
-// proved.
-func (c *callerRates) take(now time.Time, caller upstream.Caller) (wait time.Duration, unproved bool) {
+// take counts a call and returns how long to wait when it is one too many, and whether the caller's credential is still to be
+// proven.
+func (c *callerRates) take(now time.Time, caller upstream.Caller) (wait time.Duration, unproven bool) {
+	address, credential := c.prints.Address(caller.Address), c.prints.Credential(caller)
 	if caller.Anonymous() {
-		return c.anonymous.take(now, c.prints.address(caller.Address)), false
+		return c.anonymous.take(now, address), false
 	}
-	credential := c.prints.credential(caller)
-	if c.keyed.holds(credential) {
+	if _, proven := c.keyed.GetIfPresent(credential); proven {
 		return c.keyed.take(now, credential), false
 	}
-	if wait := c.anonymous.take(now, c.prints.address(caller.Address)); wait > 0 {
+	if wait := c.anonymous.take(now, address); wait > 0 {
 		return wait, true
 	}
 	return c.claimed.take(now, credential), true
 }
 
-// accept remembers a credential that a tracker has accepted.
+// accept remembers a credential that a tracker has accepted, with the calls that it has made.
 func (c *callerRates) accept(caller upstream.Caller) {
-	c.claimed.hand(c.prints.credential(caller), c.keyed)
+	credential := c.prints.Credential(caller)
+	if calls, ok := c.claimed.Invalidate(credential); ok {
+		c.keyed.SetIfAbsent(credential, calls)
+	}
 }
 
-// buckets are the callers of one kind, each with what is left of its calls.
-type buckets struct {
+// callLimiters are the callers of one kind.
+type callLimiters struct {
+	*otter.Cache[upstream.Fingerprint, *rate.Limiter]
 	limit rate.Limit
 	burst int
-	most  int
-
-	mu    sync.Mutex
-	byKey map[fingerprint]*list.Element
-	order list.List // of *bucket, the last that asked first
 }
 
-type bucket struct {
-	key   fingerprint
-	calls *rate.Limiter
+func newCallLimiters(r Rate) callLimiters {
+	c := callLimiters{otter.Must(&otter.Options[upstream.Fingerprint, *rate.Limiter]{MaximumSize: maxCallers}), rate.Limit(r.PerSecond), r.Burst}
+	setDefault(&c.burst, r.PerSecond)
+	setDefault(&c.limit, rate.Inf)
+	return c
 }
 
-func newBuckets(r Rate, most int) *buckets {
-	b := &buckets{limit: rate.Limit(r.PerSecond), burst: r.Burst, most: most, byKey: map[fingerprint]*list.Element{}}
-	setDefault(&b.burst, r.PerSecond)
-	if r.PerSecond == 0 {
-		b.limit = rate.Inf
-	}
-	return b
-}
-
-// holds tells whether a caller is remembered.
-func (b *buckets) holds(key fingerprint) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.byKey[key] != nil
-}
-
-// hand gives a caller over to other buckets, with what is left of its calls.
-func (b *buckets) hand(key fingerprint, to *buckets) {
-	b.mu.Lock()
-	held := b.byKey[key]
-	if held != nil {
-		delete(b.byKey, b.order.Remove(held).(*bucket).key)
-	}
-	b.mu.Unlock()
-	if held == nil {
-		return
-	}
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	if to.byKey[key] == nil {
-		to.put(held.Value.(*bucket))
-	}
-}
-
-// take counts a call and tells how long to wait when it is one too many.
-func (b *buckets) take(now time.Time, key fingerprint) time.Duration {
-	calls := b.of(key)
+// take counts a call and returns how long to wait when it is one too many.
+func (c callLimiters) take(now time.Time, key upstream.Fingerprint) time.Duration {
+	calls, _ := c.ComputeIfAbsent(key, func() (*rate.Limiter, bool) { return rate.NewLimiter(c.limit, c.burst), false })
 	taken := calls.ReserveN(now, 1)
 	wait := taken.DelayFrom(now)
 	if wait > 0 {
@@ -129,24 +100,34 @@ func (b *buckets) take(now time.Time, key fingerprint) time.Duration {
 	return wait
 }
 
-// of finds the calls of one caller.
-func (b *buckets) of(key fingerprint) *rate.Limiter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if known := b.byKey[key]; known != nil {
-		b.order.MoveToFront(known)
-		return known.Value.(*bucket).calls
+// admit counts a call, and refuses it when it is one too many. A write is counted when its body has been read, which may hold the
+// credential.
+func (rc *requestContext) admit() error {
+	if rc.server.rates == nil {
+		return nil
 	}
-	fresh := &bucket{key: key, calls: rate.NewLimiter(b.limit, b.burst)}
-	b.put(fresh)
-	return fresh.calls
+	wait, unproven := rc.server.rates.take(time.Now(), rc.caller)
+	if rc.unproven = unproven; wait > 0 {
+		return busy(mapping.CodeRateLimited, mapping.ReasonRateLimited, wait, "There were too many calls of this caller. Ask again later.")
+	}
+	return nil
 }
 
-// put takes a caller in, and forgets the one that has not asked for the longest time where there are too many.
-func (b *buckets) put(fresh *bucket) {
-	if len(b.byKey) >= b.most {
-		oldest := b.order.Back()
-		delete(b.byKey, b.order.Remove(oldest).(*bucket).key)
+// markPassed notes that the tracker has accepted the credential of a request that passed through. Only reads of REST resources prove something: pages ignore most credentials,
+// a refused write may look like a success, and other resources, such as version, respond to every caller.
+func (rc *requestContext) markPassed() {
+	if !rc.unproven || rc.status != http.StatusOK || rc.r.Method != http.MethodGet || !isREST(rc.path) {
+		return
 	}
-	b.byKey[fresh.key] = b.order.PushFront(fresh)
+	switch strings.Split(rc.path, "/")[2] {
+	case "bug", "user", "product", "whoami":
+		rc.markProven()
+	}
+}
+
+// markProven notes that the tracker has carried a request out for its caller.
+func (rc *requestContext) markProven() {
+	if rc.unproven && bugzilla.SuccessProves(rc.caller.Credentials, rc.record.Operation.IsWrite()) {
+		rc.server.rates.accept(rc.caller)
+	}
 }

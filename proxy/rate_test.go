@@ -45,8 +45,8 @@ func TestRateLimit(t *testing.T) {
 					t.Errorf("headers %v", got.header)
 				}
 			}
-			if most := 4 + int(time.Since(start)/time.Second); through < 3 || through > most {
-				t.Errorf("%d came through, at most %d should", through, most)
+			if limit := 4 + int(time.Since(start)/time.Second); through < 3 || through > limit {
+				t.Errorf("%d came through, at most %d should", through, limit)
 			}
 			if reached := len(tracker.asked()) + len(passed); reached > through {
 				t.Errorf("%d calls reached the tracker and %d came through", reached, through)
@@ -78,15 +78,16 @@ func TestCredentialsAreProvedByTheTracker(t *testing.T) {
 		method, path, body, name, value string
 		proved                          bool
 	}{
-		"accepted read":       {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "good", true},
-		"refused read":        {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "bad", false},
-		"ignored cookies":     {"GET", "/rest/flag_type/P", "", "Cookie", "Bugzilla_login=1; Bugzilla_logincookie=good", false},
-		"accepted write":      {"POST", "/rest/flag_type", create, "X-Bugzilla-Api-Key", "good", true},
-		"write of another":    {"POST", "/rest/flag_type", `{"api_key":"good",` + create[1:], "X-Bugzilla-Api-Key", "bad", false},
-		"accepted passing":    {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "good", true},
-		"refused passing":     {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "bad", false},
-		"passing for anybody": {"GET", "/rest/version", "", "X-Bugzilla-Api-Key", "good", false},
-		"page":                {"GET", "/show_bug.cgi", "", "X-Bugzilla-Api-Key", "good", false},
+		"accepted read":            {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "good", true},
+		"refused read":             {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "bad", false},
+		"ignored cookies":          {"GET", "/rest/flag_type/P", "", "Cookie", "Bugzilla_login=1; Bugzilla_logincookie=good", false},
+		"accepted write":           {"POST", "/rest/flag_type", create, "X-Bugzilla-Api-Key", "good", true},
+		"refused write":            {"POST", "/rest/flag_type", create, "X-Bugzilla-Api-Key", "bad", false},
+		"key in the body":          {"POST", "/rest/flag_type", `{"api_key":"good",` + create[1:], "X-Bugzilla-Api-Key", "bad", true},
+		"accepted passing":         {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "good", true},
+		"refused passing":          {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "bad", false},
+		"passing for every caller": {"GET", "/rest/version", "", "X-Bugzilla-Api-Key", "good", false},
+		"page":                     {"GET", "/show_bug.cgi", "", "X-Bugzilla-Api-Key", "good", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pass := passTo(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +102,7 @@ func TestCredentialsAreProvedByTheTracker(t *testing.T) {
 					through++
 				}
 			}
-			if most := 1 + int(time.Since(start)/time.Second); c.proved && through != 20 || !c.proved && through > most {
+			if limit := 1 + int(time.Since(start)/time.Second); c.proved && through != 20 || !c.proved && through > limit {
 				t.Errorf("%d of 20 came through", through)
 			}
 		})

@@ -84,7 +84,7 @@ func TestOneLinePerRequestWithoutSecrets(t *testing.T) {
 	}
 }
 
-// What stands for a method may be anything, also what somebody wants to see in a log.
+// A client may send any text as its method, also one that should not appear in a log.
 func TestUnknownMethodsAreNotLogged(t *testing.T) {
 	var log logBuffer
 	watcher, records := finishing()
@@ -176,15 +176,15 @@ func TestDeadlineOfACall(t *testing.T) {
 	}
 	base := serve(t, proxy.Options{Tracker: tracker, ReadTimeout: 20 * time.Millisecond, WriteTimeout: 20 * time.Millisecond})
 	ask(t, "GET", base+"/rest/flag_type/P", "").wantError(t, 504, "200504")
-	answer := ask(t, "PUT", base+"/rest/flag_type/P"+key, "{}")
-	answer.wantError(t, 504, "200504")
-	if got := answer.header.Get("Portico-Error"); got != "tracker-timeout; outcome=unknown" {
+	response := ask(t, "PUT", base+"/rest/flag_type/P"+key, "{}")
+	response.wantError(t, 504, "200504")
+	if got := response.header.Get("Portico-Error"); got != "tracker-timeout; outcome=unknown" {
 		t.Errorf("Portico-Error %q", got)
 	}
 }
 
-// The deadline is for the beginning of an answer: a long stream outlives it.
-func TestDeadlineEndsWhereTheAnswerBegins(t *testing.T) {
+// The deadline is for the beginning of a response: a long stream outlives it.
+func TestDeadlineEndsWhereTheResponseBegins(t *testing.T) {
 	const limit = 50 * time.Millisecond
 	tracker := &fakeTracker{attachment: func(ctx context.Context, _ upstream.Caller, _ mapping.AttachmentsRequest) (mapping.Attachments, error) {
 		slow, w := io.Pipe()
@@ -202,8 +202,8 @@ func TestDeadlineEndsWhereTheAnswerBegins(t *testing.T) {
 		return mapping.Attachments{Document: mapping.NewStream([]byte(`{"bugs":{}`), slow, -1)}, nil
 	}}
 	base := serve(t, proxy.Options{Tracker: tracker, ReadTimeout: limit})
-	if answer := ask(t, "GET", base+"/rest/bug/attachment/1", ""); answer.body != `{"bugs":{},"attachments":{}}` {
-		t.Errorf("got %+v", answer)
+	if response := ask(t, "GET", base+"/rest/bug/attachment/1", ""); response.body != `{"bugs":{},"attachments":{}}` {
+		t.Errorf("got %+v", response)
 	}
 }
 
@@ -241,27 +241,26 @@ func hangUp(t *testing.T, failed error) {
 
 func TestSlowClientIsGivenUp(t *testing.T) {
 	base := serve(t, proxy.Options{ClientPause: proxy.ClientPause{Sending: 50 * time.Millisecond}})
-	answer := raw(t, base, "PUT /rest/bug/attachment/5?api_key=K HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":200408`) {
-		t.Errorf("got %s", answer)
+	response := raw(t, base, "PUT /rest/bug/attachment/5?api_key=K HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+	if !strings.HasPrefix(response, "HTTP/1.1 408 ") || !strings.Contains(response, `"code":200408`) {
+		t.Errorf("got %s", response)
 	}
 }
 
-// A slow but steady upload survives: the limit is on the pause, not on the whole.
+// A slow but steady upload survives: beyond the limit on each pause there is only one on the rate.
 func TestSteadyUploadSurvives(t *testing.T) {
 	var got created
-	pause := 100 * time.Millisecond
+	pause := time.Second
 	base := serve(t, proxy.Options{Tracker: recordCreates(&got), ClientPause: proxy.ClientPause{Sending: pause}})
 	body, w := io.Pipe()
 	go func() {
-		ticker := time.NewTicker(pause / 10)
+		ticker := time.NewTicker(pause / 15)
 		defer ticker.Stop()
-		for i := range attachmentBody {
-			if i%4 == 0 {
-				<-ticker.C
-			}
-			_, _ = io.WriteString(w, attachmentBody[i:i+1])
+		for range 30 {
+			<-ticker.C
+			_, _ = io.WriteString(w, strings.Repeat(" ", 200))
 		}
+		_, _ = io.WriteString(w, attachmentBody)
 		w.Close()
 	}()
 	begun := time.Now()
@@ -287,7 +286,7 @@ func TestCredentialsInPathsAreNotLogged(t *testing.T) {
 		ask(t, http.MethodGet, base+path, "")
 	}
 	for deadline := time.Now().Add(10 * time.Second); strings.Count(log.String(), "msg=request") < len(paths) && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond) // an answer leaves before its line is written
+		time.Sleep(time.Millisecond) // a response leaves before its line is written
 	}
 	if text := log.String(); strings.Contains(text, "Topsecret") || !strings.Contains(text, "/rest/version%3Fapi_key=…") || !strings.Contains(text, "a%3Db") {
 		t.Errorf("the log has %s", text)

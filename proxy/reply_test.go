@@ -14,7 +14,7 @@ import (
 
 const oneAttachment = `{"bugs":{"5":[{"id":11,"is_private":0,"is_obsolete":1,"is_patch":0,"summary":"<b>&\"x\"'"}]},"attachments":{}}`
 
-func answering(documents func() *mapping.Document) *fakeTracker {
+func responding(documents func() *mapping.Document) *fakeTracker {
 	reply := func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error) {
 		return mapping.Attachments{Document: documents()}, nil
 	}
@@ -34,7 +34,7 @@ func failing(err error) *fakeTracker {
 
 // The rows are the recorded exchanges proto.accept.*.
 func TestNegotiation(t *testing.T) {
-	base := serve(t, proxy.Options{Tracker: answering(func() *mapping.Document { return document(oneAttachment) })})
+	base := serve(t, proxy.Options{Tracker: responding(func() *mapping.Document { return document(oneAttachment) })})
 	const json, page = "application/json; charset=UTF-8", "text/html; charset=UTF-8"
 	for accept, want := range map[string]string{
 		"": json, "application/json": json, "*/*": json, "text/html": page,
@@ -47,22 +47,22 @@ func TestNegotiation(t *testing.T) {
 		"text/html;q=.9,application/json;q=.95": page, "x/y, text/html, application/json;q=1.0": json,
 		"text/html; level=1; q=0.2, text/javascript; q=0.3": "text/javascript; charset=UTF-8",
 	} {
-		answer := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", accept)
-		if answer.status != 200 || answer.header.Get("Content-Type") != want {
-			t.Errorf("%q: %s, want %s", accept, answer.header.Get("Content-Type"), want)
+		response := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", accept)
+		if response.status != 200 || response.header.Get("Content-Type") != want {
+			t.Errorf("%q: %s, want %s", accept, response.header.Get("Content-Type"), want)
 		}
-		if want != page && answer.body != oneAttachment {
-			t.Errorf("%q: %s", accept, answer.body)
+		if want != page && response.body != oneAttachment {
+			t.Errorf("%q: %s", accept, response.body)
 		}
 	}
 }
 
 func TestPageIsEscaped(t *testing.T) {
-	base := serve(t, proxy.Options{Tracker: answering(func() *mapping.Document { return document(oneAttachment) })})
-	answer := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
-	if strings.Contains(answer.body, "<b>") || !strings.Contains(answer.body, "&lt;b&gt;&amp;\\&quot;x\\&quot;&#39;") ||
-		!strings.Contains(answer.body, "\n   &quot;bugs&quot;") {
-		t.Errorf("page %s", answer.body)
+	base := serve(t, proxy.Options{Tracker: responding(func() *mapping.Document { return document(oneAttachment) })})
+	response := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
+	if strings.Contains(response.body, "<b>") || !strings.Contains(response.body, "&lt;b&gt;&amp;\\&quot;x\\&quot;&#39;") ||
+		!strings.Contains(response.body, "\n   &quot;bugs&quot;") {
+		t.Errorf("page %s", response.body)
 	}
 	failed := ask(t, "DELETE", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
 	if failed.status != 404 || !strings.Contains(failed.body, "&quot;error&quot;: true") {
@@ -76,14 +76,14 @@ func TestPageIsEscaped(t *testing.T) {
 
 // The rows are the recorded exchanges proto.jsonp.*.
 func TestJSONP(t *testing.T) {
-	tracker := answering(func() *mapping.Document { return document(oneAttachment) })
+	tracker := responding(func() *mapping.Document { return document(oneAttachment) })
 	tracker.flagTypes = failing(&mapping.Error{Code: 106, Status: 401, Message: "no"}).flagTypes
 	base := serve(t, proxy.Options{Tracker: tracker})
 	for _, name := range []string{"cb", "a.b[0]", "jQuery_1"} {
-		answer := ask(t, "GET", base+"/rest/bug/5/attachment?callback="+name, "", "Accept", "text/html")
-		if answer.body != "/**/"+name+"("+oneAttachment+")" || answer.header.Get("Content-Type") != "text/javascript; charset=UTF-8" ||
-			answer.length != int64(len(answer.body)) {
-			t.Errorf("%s: %+v", name, answer)
+		response := ask(t, "GET", base+"/rest/bug/5/attachment?callback="+name, "", "Accept", "text/html")
+		if response.body != "/**/"+name+"("+oneAttachment+")" || response.header.Get("Content-Type") != "text/javascript; charset=UTF-8" ||
+			response.length != int64(len(response.body)) {
+			t.Errorf("%s: %+v", name, response)
 		}
 	}
 	ask(t, "GET", base+"/rest/bug/5/attachment?callback=alert(1)", "").wantError(t, 400, "32611")
@@ -103,7 +103,7 @@ func TestJSONP(t *testing.T) {
 
 func TestCommonHeaders(t *testing.T) {
 	base := serve(t, proxy.Options{})
-	for _, answer := range []reply{
+	for _, response := range []reply{
 		ask(t, "GET", base+"/rest/flag_type/P", ""), ask(t, "GET", base+"/rest/nope", ""), ask(t, "OPTIONS", base+"/rest/flag_type/P", ""),
 		ask(t, "POST", base+"/rest/flag_type", "{"), ask(t, "GET", base+"/x%00/%2e%2e/..", ""),
 	} {
@@ -111,15 +111,15 @@ func TestCommonHeaders(t *testing.T) {
 			"Access-Control-Allow-Origin": "*", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
 			"X-Xss-Protection": "1; mode=block", "Content-Type": "application/json; charset=UTF-8",
 		} {
-			if got := answer.header.Get(name); got != want {
-				t.Errorf("%d: %s is %q", answer.status, name, got)
+			if got := response.header.Get(name); got != want {
+				t.Errorf("%d: %s is %q", response.status, name, got)
 			}
 		}
-		if answer.length != int64(len(answer.body)) || answer.header.Get("X-Request-Id") == "" {
-			t.Errorf("length %d of %d bytes, id %q", answer.length, len(answer.body), answer.header.Get("X-Request-Id"))
+		if response.length != int64(len(response.body)) || response.header.Get("X-Request-Id") == "" {
+			t.Errorf("length %d of %d bytes, id %q", response.length, len(response.body), response.header.Get("X-Request-Id"))
 		}
-		if answer.header.Get("Location") != "" || answer.header.Get("Www-Authenticate") != "" {
-			t.Errorf("unexpected headers: %v", answer.header)
+		if response.header.Get("Location") != "" || response.header.Get("Www-Authenticate") != "" {
+			t.Errorf("unexpected headers: %v", response.header)
 		}
 	}
 }
@@ -129,15 +129,16 @@ func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
 		found := document(noFlagTypes)
 		found.ETag = `"tag"`
-		return mapping.FlagTypes{Document: found, Cache: info}, nil
+		own := *info // which the request may read after its response
+		return mapping.FlagTypes{Document: found, Cache: &own}, nil
 	}}
 	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/flag_type/P"
 	for condition, want := range map[string]int{
-		`"tag"`: 304, `tag`: 304, `*`: 304, `"x", "tag"`: 304, `"x", tag`: 304, `W/"tag"`: 200, `"nope"`: 200, ``: 200,
+		`"tag"`: 304, `tag`: 304, `*`: 304, `"x", "tag"`: 304, `"x", tag`: 304, `W/"tag"`: 304, `W/"x", W/"tag"`: 304, `"nope"`: 200, ``: 200,
 	} {
-		answer := ask(t, "GET", base, "", "If-None-Match", condition)
-		if answer.status != want || answer.header.Get("Etag") != `"tag"` || want == 304 && answer.body != "" {
-			t.Errorf("%s: %+v, want %d", condition, answer, want)
+		response := ask(t, "GET", base, "", "If-None-Match", condition)
+		if response.status != want || response.header.Get("Etag") != `"tag"` || want == 304 && response.body != "" {
+			t.Errorf("%s: %+v, want %d", condition, response, want)
 		}
 	}
 	if got := ask(t, "GET", base, "", "If-None-Match", "*", "Accept", "text/html"); got.status != 200 || got.header.Get("Etag") != "" {
@@ -153,30 +154,30 @@ func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 		{mapping.CacheInfo{Forward: "bypass"}, "Portico; fwd=bypass", ""},
 	} {
 		*info = c.info
-		answer := ask(t, "GET", base, "")
-		if answer.header.Get("Cache-Status") != c.want || answer.header.Get("Age") != c.age {
-			t.Errorf("%+v: %q, age %q", c.info, answer.header.Get("Cache-Status"), answer.header.Get("Age"))
+		response := ask(t, "GET", base, "")
+		if response.header.Get("Cache-Status") != c.want || response.header.Get("Age") != c.age {
+			t.Errorf("%+v: %q, age %q", c.info, response.header.Get("Cache-Status"), response.header.Get("Age"))
 		}
 	}
 }
 
 // TestRefusalsFromTheCacheSaySo: "no such component" is remembered, too. An error of
-// Portico's own is no answer that anybody had.
+// Portico's own is not a cached response.
 func TestRefusalsFromTheCacheSaySo(t *testing.T) {
 	for _, c := range []struct {
 		err       *mapping.Error
 		want, age string
 	}{
 		{&mapping.Error{Code: 51, Status: 404, Message: "none"}, "Portico; hit; ttl=3", "2"},
-		{&mapping.Error{Code: mapping.CodeBadGateway, Status: 502, Reason: mapping.ReasonBadAnswer, Message: "broken"}, "", ""},
+		{&mapping.Error{Code: mapping.CodeBadGateway, Status: 502, Reason: mapping.ReasonBadResponse, Message: "broken"}, "", ""},
 	} {
 		reply := func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
 			return mapping.FlagTypes{Cache: &mapping.CacheInfo{Hit: true, Age: 2 * time.Second, TTL: 3 * time.Second}}, c.err
 		}
 		base := serve(t, proxy.Options{Tracker: &fakeTracker{flagTypes: reply}})
-		answer := ask(t, "GET", base+"/rest/flag_type/P/C", "")
-		if answer.status != c.err.Status || answer.header.Get("Cache-Status") != c.want || answer.header.Get("Age") != c.age {
-			t.Errorf("%v: %d, %q, age %q", c.err, answer.status, answer.header.Get("Cache-Status"), answer.header.Get("Age"))
+		response := ask(t, "GET", base+"/rest/flag_type/P/C", "")
+		if response.status != c.err.Status || response.header.Get("Cache-Status") != c.want || response.header.Get("Age") != c.age {
+			t.Errorf("%v: %d, %q, age %q", c.err, response.status, response.header.Get("Cache-Status"), response.header.Get("Age"))
 		}
 	}
 }
@@ -193,12 +194,12 @@ func TestAttachmentTagsAreTheTrackers(t *testing.T) {
 		return mapping.Attachments{Document: found}, nil
 	}
 	base := serve(t, proxy.Options{Tracker: &fakeTracker{bugAttachments: reply}}) + "/rest/bug/5/attachment"
-	answer := ask(t, "GET", base, "", "If-None-Match", "other")
-	if answer.status != 200 || answer.header.Get("Etag") != "tMGK" || answer.header.Get("Set-Cookie") == "" {
-		t.Errorf("got %+v", answer)
+	response := ask(t, "GET", base, "", "If-None-Match", "other")
+	if response.status != 200 || response.header.Get("Etag") != "tMGK" || response.header.Get("Set-Cookie") == "" {
+		t.Errorf("got %+v", response)
 	}
-	if answer := ask(t, "GET", base, "", "If-None-Match", "tMGK"); answer.status != 304 || answer.body != "" || answer.header.Get("Etag") != "tMGK" {
-		t.Errorf("got %+v", answer)
+	if response := ask(t, "GET", base, "", "If-None-Match", "tMGK"); response.status != 304 || response.body != "" || response.header.Get("Etag") != "tMGK" {
+		t.Errorf("got %+v", response)
 	}
 	if ask(t, "GET", base+"?callback=cb", "", "If-None-Match", "tMGK"); asked != "" {
 		t.Error("the tag of one representation was used for another")
@@ -219,23 +220,23 @@ func TestErrorsOfTheTracker(t *testing.T) {
 		{errors.New("password=SECRET"), 500, "200500", "internal"},
 	} {
 		base := serve(t, proxy.Options{Tracker: failing(c.err)})
-		answer := ask(t, "GET", base+"/rest/flag_type/P", "")
-		answer.wantError(t, c.status, c.code)
-		if got := answer.header.Get("Portico-Error"); got != c.reason {
+		response := ask(t, "GET", base+"/rest/flag_type/P", "")
+		response.wantError(t, c.status, c.code)
+		if got := response.header.Get("Portico-Error"); got != c.reason {
 			t.Errorf("%v: Portico-Error %q", c.err, got)
 		}
-		if strings.Contains(answer.body, "SECRET") {
-			t.Errorf("leaked: %s", answer.body)
+		if strings.Contains(response.body, "SECRET") {
+			t.Errorf("leaked: %s", response.body)
 		}
-		if wait := answer.header.Get("Retry-After"); c.status == 503 && wait != "2" {
+		if wait := response.header.Get("Retry-After"); c.status == 503 && wait != "2" {
 			t.Errorf("Retry-After %q", wait)
 		}
 	}
 	base := serve(t, proxy.Options{Tracker: failing(context.DeadlineExceeded), DocumentationURL: "http://docs.example/"})
-	answer := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d"}`)
-	answer.wantError(t, 504, "200504")
-	if answer.header.Get("Portico-Error") != "tracker-timeout; outcome=unknown" || answer.member(t, "documentation") != `"http://docs.example/"` {
-		t.Errorf("got %+v", answer)
+	response := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d"}`)
+	response.wantError(t, 504, "200504")
+	if response.header.Get("Portico-Error") != "tracker-timeout; outcome=unknown" || response.member(t, "documentation") != `"http://docs.example/"` {
+		t.Errorf("got %+v", response)
 	}
 }
 
@@ -253,22 +254,22 @@ func TestErrorsKeepTheirMembers(t *testing.T) {
 }
 
 func TestInterfaceForm(t *testing.T) {
-	tracker := answering(func() *mapping.Document { return stream(oneAttachment, nil) })
+	tracker := responding(func() *mapping.Document { return stream(oneAttachment, nil) })
 	tracker.updateFlagTypes = func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
 		return mapping.FlagTypesUpdated{Document: document(`{"flagtypes":[{"id":1,"name":"n","changes":{"is_requesteeble":{"removed":"1","added":"0"},"grant_group_id":{"removed":null,"added":"3"}}}]}`)}, nil
 	}
 	base := serve(t, proxy.Options{Tracker: tracker, Responses: proxy.ResponsesInterface})
-	answer := ask(t, "GET", base+"/rest/bug/5/attachment", "")
-	if !strings.Contains(answer.body, `"is_private":false,"is_obsolete":true,"is_patch":false`) || answer.length != int64(len(answer.body)) {
-		t.Errorf("got %s", answer.body)
+	response := ask(t, "GET", base+"/rest/bug/5/attachment", "")
+	if !strings.Contains(response.body, `"is_private":false,"is_obsolete":true,"is_patch":false`) || response.length != int64(len(response.body)) {
+		t.Errorf("got %s", response.body)
 	}
-	answer = ask(t, "PUT", base+"/rest/flag_type/1"+key, "{}")
+	response = ask(t, "PUT", base+"/rest/flag_type/1"+key, "{}")
 	want := `{"flagtypes":[{"id":1,"name":"n","changes":{"is_specifically_requestable":{"removed":"1","added":"0"},"grant_group":{"removed":"","added":"3"}}}]}`
-	if answer.body != want {
-		t.Errorf("got %s", answer.body)
+	if response.body != want {
+		t.Errorf("got %s", response.body)
 	}
 	broken := serve(t, proxy.Options{Responses: proxy.ResponsesInterface,
-		Tracker: answering(func() *mapping.Document { return stream(`{"bugs":{},"attachments`, errors.New("gone")) })})
+		Tracker: responding(func() *mapping.Document { return stream(`{"bugs":{},"attachments`, errors.New("gone")) })})
 	failed := ask(t, "GET", broken+"/rest/bug/5/attachment", "")
 	failed.wantError(t, 502, "200502")
 	if failed.header.Get("Etag") != "" {
@@ -276,18 +277,18 @@ func TestInterfaceForm(t *testing.T) {
 	}
 }
 
-// TestInterfaceFormOfManyAttachments: an answer is not refused for having more in it than a request may have.
+// TestInterfaceFormOfManyAttachments: a response is not refused for having more in it than a request may have.
 func TestInterfaceFormOfManyAttachments(t *testing.T) {
 	const many = 20000
 	one := `{"is_patch":1,"data":"YQ==","a":[1,2,3,4,5,6,7,8,9,10,11,12]}`
 	text := `{"attachments":{},"bugs":{"5":[` + strings.Repeat(one+",", many-1) + one + `]}}`
 	base := serve(t, proxy.Options{
-		Tracker:   answering(func() *mapping.Document { return stream(text, nil) }),
+		Tracker:   responding(func() *mapping.Document { return stream(text, nil) }),
 		Responses: proxy.ResponsesInterface,
 	})
-	answer := ask(t, "GET", base+"/rest/bug/5/attachment", "")
-	answer.wantStatus(t, 200)
-	if got := strings.Count(answer.body, `{"is_patch":true,"data":"YQ=="`); got != many {
+	response := ask(t, "GET", base+"/rest/bug/5/attachment", "")
+	response.wantStatus(t, 200)
+	if got := strings.Count(response.body, `{"is_patch":true,"data":"YQ=="`); got != many {
 		t.Errorf("%d attachments have the form of the interface, want %d", got, many)
 	}
 }
@@ -301,7 +302,7 @@ func TestPanicCostsOneRequest(t *testing.T) {
 	ask(t, "GET", base+"/rest/bug/5/attachment", "").wantStatus(t, 200)
 }
 
-func TestClientMayAskForAFreshAnswer(t *testing.T) {
+func TestClientMayAskForAFreshResponse(t *testing.T) {
 	type mark struct{}
 	var fresh bool
 	tracker := &fakeTracker{flagTypes: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {

@@ -102,13 +102,13 @@ func TestSecureListenerTellsTheScheme(t *testing.T) {
 // A client that speaks plain HTTP to a TLS port is told so in the shape of every error, and one that says nothing is cut.
 func TestSecureListenerAndClientsWithoutTLS(t *testing.T) {
 	address, _ := serveTLS(t, proxy.Options{}, 200*time.Millisecond)
-	answer := raw(t, "http://"+address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	if !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, `{"error":true,"code":32000,`) {
-		t.Errorf("got %q", answer)
+	response := raw(t, "http://"+address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if !strings.HasPrefix(response, "HTTP/1.1 400 ") || !strings.Contains(response, `{"error":true,"code":32000,`) {
+		t.Errorf("got %q", response)
 	}
 	start := time.Now()
-	if answer := raw(t, "http://"+address, "\x16\x03"); strings.Contains(answer, "HTTP/") || time.Since(start) > 10*time.Second {
-		t.Errorf("after %v: %q", time.Since(start), answer)
+	if response := raw(t, "http://"+address, "\x16\x03"); strings.Contains(response, "HTTP/") || time.Since(start) > 10*time.Second {
+		t.Errorf("after %v: %q", time.Since(start), response)
 	}
 }
 
@@ -123,5 +123,5 @@ func passTo(t *testing.T, handler http.HandlerFunc) proxy.Passthrough {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return proxy.Passthrough{Base: base, Transport: transport, Prefixes: []string{"/"}}
+	return proxy.Passthrough{Target: proxy.Target{Base: base, Transport: transport}, Prefixes: []string{"/"}}
 }

@@ -1,129 +1,329 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
-// Server answers legacy clients. It is an http.Handler, safe for concurrent use, and owns no goroutine.
+// Server serves legacy clients. It is an http.Handler, safe for concurrent use, and owns no goroutine.
 type Server struct {
 	options Options
-	trusted trustedProxies
 	router  *httprouter.Router
-	through http.Handler
-	usual   *Target
-	rates   *callerRates
+	rates   *callerRates // nil without limits
 	memory  *memory
-	// creating carries out the two creates.
-	creating creating
+	gzips   compressors
+	buffers copyBuffers
+	// errorLog gets what httputil.ReverseProxy reports.
+	errorLog *log.Logger
 }
 
 // New makes a Server.
 func New(options Options) (*Server, error) {
-	options, err := options.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("set up the proxy: %w", err)
+	if options.Tracker == nil {
+		return nil, errors.New("set up the proxy: it needs a tracker")
 	}
-	s := &Server{options: options, trusted: options.TrustedProxies, rates: newCallerRates(options.Rates)}
-	s.memory = &memory{}
-	s.memory.left.Store(options.Limits.Memory)
-	s.creating = creating{next: options.Tracker, replays: options.Replays}
-	s.router = s.routes()
-	s.usual = options.Passthrough.usual()
-	s.through = s.passthrough()
-	return s, nil
+	options = options.withDefaults()
+	return &Server{
+		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: newMemory(options.Limits.Memory),
+		gzips: newCompressors(), errorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug),
+	}, nil
 }
 
-// ServeHTTP implements http.Handler. It opens the record of the request, and closes it whatever happens.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if d, short := w.(*desk); short && !s.isShort(r) {
-		d.declined = true
-		return
+	rc := s.newContext(w, r)
+	rc.final = !r.ProtoAtLeast(1, 1)
+	if hadTwoLengths(r) {
+		rc.set("Connection", "close")
 	}
-	r, record := s.begin(r)
-	recorder := newRecorder(w, s.options.ClientPause.Taking)
-	set(recorder.Header(), headerRequestID, record.ID)
-	recorder.final = !r.ProtoAtLeast(1, 1)
-	if twoLengths(r) {
-		set(recorder.Header(), "Connection", "close")
-	}
-	if r.Body != nil && r.Body != http.NoBody {
-		body := &pausedBody{ReadCloser: r.Body, control: recorder.control, pause: s.options.ClientPause.Sending, waits: r.Header.Get("Expect") != ""}
+	if rc.r = rc.watchBody(r, s.options.ClientPause.Sending); rc.body != nil {
 		defer func() {
-			if !recorder.broken {
-				body.hearOut(2 * s.options.Limits.Body)
+			if !rc.broken {
+				rc.body.drain(2 * s.options.Limits.Body)
 			}
-			recorder.leave()
+			rc.endBody()
 		}()
-		r.Body, recorder.body = body, body
 	}
-	defer s.finish(recorder, r, record, time.Now())
-	s.route(recorder, r)
+	rc.trace()
+	defer rc.finish()
+	rc.route()
+	rc.deliver()
 }
 
-// begin opens the record of a request. On the short way the request has a place for it already.
-func (s *Server) begin(r *http.Request) (*http.Request, *Record) {
-	record := recordOf(r.Context())
-	if record == nil {
-		record = &Record{}
-		s.offer(r)
-		r = r.WithContext(context.WithValue(s.follow(r, record), recordKey{}, record))
+// ServeCached serves a flag type read whose response is in the memory of this process. Otherwise it returns false, having written nothing. Where
+// calls are counted it always returns false, since ServeHTTP would count them again.
+func (s *Server) ServeCached(w http.ResponseWriter, r *http.Request) bool {
+	peeker, ok := s.options.Tracker.(upstream.Peeker)
+	if !ok || s.rates != nil || wantsFresh(r.Header) {
+		return false
 	}
-	*record = Record{ID: requestID(get(r.Header, headerRequestID)), Operation: OpNone, client: s.trusted.client(r), span: record.span}
-	return r, record
+	rc := s.newContext(w, r)
+	path, err := normalPath(r.URL.EscapedPath())
+	if rc.path = path; err != nil || strings.HasSuffix(path, "/") || rc.match()[r.Method] != mapping.OpFlagTypes {
+		return false
+	}
+	if rc.record.Operation = mapping.OpFlagTypes; rc.identify() != nil {
+		return false
+	}
+	product, err := rc.segment(0)
+	if err != nil {
+		return false
+	}
+	request, err := rc.flagTypesRequest(product)
+	if err != nil {
+		return false
+	}
+	reply, err := peeker.Peek(r.Context(), rc.caller, request)
+	if err != nil {
+		return false
+	}
+	rc.trace()
+	defer rc.finish()
+	setCommonHeaders(rc.Header())
+	rc.record.Cache = reply.Cache
+	if err := errors.Join(rc.succeed(reply.Document), reply.Document.Close()); err != nil {
+		rc.fail(err)
+	}
+	return true
 }
 
-// finish is deferred: it turns a panic into the failure of this one request, and closes the record.
-func (s *Server) finish(w *recorder, r *http.Request, record *Record, start time.Time) {
-	cause := recover()
-	if cause == nil && w.desk != nil && w.desk.declined {
+// deliver sends what is left of a response before its log line is written. Where several clients waited for one response, other
+// goroutines run first, so that no log line comes before the last client has it. A response without a length is left to net/http,
+// which may find it, and so is one to a request with a body that may not have been read.
+func (rc *requestContext) deliver() {
+	if rc.body != nil || rc.Header()["Content-Length"] == nil {
 		return
 	}
+	_ = rc.control.Flush() // a client that is gone needs no error
+	if info := rc.record.Cache; info != nil && info.Collapsed {
+		runtime.Gosched()
+	}
+}
+
+// trace opens the span of the request, if requests are traced.
+func (rc *requestContext) trace() {
+	if tracer := rc.server.options.Tracer; tracer != nil {
+		var ctx context.Context
+		ctx, rc.span = tracer.Start(rc.r, rc.start)
+		rc.r = rc.r.WithContext(ctx)
+	}
+}
+
+// finish is deferred: it turns a panic into the failure of this one request, and reports the request.
+func (rc *requestContext) finish() {
+	cause := recover()
 	failed, _ := cause.(error)
 	abort := errors.Is(failed, http.ErrAbortHandler)
 	if cause != nil && !abort {
-		s.logPanic(record, cause)
-		abort = w.status != 0
-		if !abort {
-			x := s.exchange(w, r, OpNone)
-			x.fail(internal(record.handed, nil))
+		rc.logPanic(cause)
+		if abort = rc.status != 0; !abort {
+			rc.fail(errors.New("panic"))
 		}
 	}
-	record.Status, record.Bytes, record.Duration = w.status, w.bytes, time.Since(start)
-	if !abort {
-		w.deliver()
-	}
-	if record.Reason == mapping.ReasonCanceled && r.Context().Err() != nil {
-		record.Status = StatusClientGone
-	}
-	record.log(s.options.Logger, r)
-	s.options.Observer.Finished(*record)
-	if s.options.Tracer != nil {
-		s.followed(r, record, start)
-	}
+	rc.report()
 	if abort {
-		w.broken = true
-		w.breakOff()
+		rc.broken = true
+		rc.reset()
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// logPanic tells where it happened, and what only if the runtime says so: any other value might hold a credential.
-func (s *Server) logPanic(record *Record, cause any) {
+// logPanic logs the place of a panic. Of its value it logs the type only, unless the runtime made it: it might hold a credential.
+func (rc *requestContext) logPanic(cause any) {
 	what := fmt.Sprintf("%T", cause)
 	if known, ok := cause.(runtime.Error); ok {
 		what = known.Error()
 	}
-	s.options.Logger.Error("a request panicked", slog.String("id", record.ID),
+	rc.server.options.Logger.Error("a request panicked", slog.String("id", rc.record.ID),
 		slog.String("panic", what), slog.String("stack", string(debug.Stack())))
+}
+
+// Observer is told of requests. Implementations are safe for concurrent use and quick.
+type Observer interface {
+	// Finished is called once for every request, after its last byte.
+	Finished(Record)
+}
+
+// Tracer traces requests. Implementations are safe for concurrent use and quick.
+type Tracer interface {
+	// Start opens the span of a request that arrived at a time, as a part of what its header traceparent names. Calls to
+	// trackers that are made with the context it returns are parts of the request.
+	Start(r *http.Request, arrived time.Time) (context.Context, Span)
+}
+
+// Span is the span of one request.
+type Span interface {
+	// End is called once for every request, after its last byte.
+	End(Record)
+	// TraceID is the id of the trace in hexadecimal digits, for the log.
+	TraceID() string
+}
+
+// Names of what is not one of the seven operations in Record.Operation.
+const (
+	// OpPassthrough is a request that streamed through to the tracker.
+	OpPassthrough mapping.Operation = "passthrough"
+	// OpOptions asks for the methods of a path.
+	OpOptions mapping.Operation = "options"
+	// OpNone is a request that Portico does not serve.
+	OpNone mapping.Operation = "none"
+)
+
+// StatusClientGone is the status in the record of a request whose client did not wait for the response. It is never sent.
+const StatusClientGone = 499
+
+// Record says what became of one request. It holds no credential.
+type Record struct {
+	// ID is the request's id: the client's own where it is harmless, else a random one.
+	ID string
+	// Operation is one of the seven, or one of the names of this package.
+	Operation mapping.Operation
+	// Route is the pattern of the path below /rest, empty for what is not one of the seven operations.
+	Route string
+	// Status is the HTTP status of the response.
+	Status int
+	// Reason is why Portico itself responded with an error, else empty.
+	Reason mapping.Reason
+	// Cache says how the cache came by the response; nil where no cache was asked.
+	Cache *mapping.CacheInfo
+	// Conflict says that ids of an attachment create did not name the bug of the path, which won.
+	Conflict bool
+	// Duration is from the first byte of the request's body to the last of the response.
+	Duration time.Duration
+	// Bytes are those of the response's body.
+	Bytes int64
+}
+
+// CacheOutcome is the one word that the log line and metrics have for Cache, empty where no cache was asked.
+func (record *Record) CacheOutcome() string {
+	info := record.Cache
+	switch {
+	case info == nil:
+		return ""
+	case info.Hit && info.Stale:
+		return "stale"
+	case info.Hit:
+		return "hit"
+	}
+	return cmp.Or(info.Forward, "miss")
+}
+
+// requestID takes the client's own id if it is short and harmless.
+func requestID(offered string) string {
+	if offered != "" && len(offered) <= 64 && strings.Trim(offered, alphanumerics+"-_.:/+=") == "" {
+		return offered
+	}
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails
+	return hex.EncodeToString(random[:])
+}
+
+// report closes the record of a request.
+func (rc *requestContext) report() {
+	record, now := &rc.record, time.Now()
+	record.Status, record.Bytes, record.Duration = rc.status, rc.bytes, now.Sub(rc.start)
+	record.Route = record.Operation.Path()
+	if record.Operation == mapping.OpFlagTypes && len(rc.segments) == 1 {
+		record.Route = strings.TrimSuffix(record.Route, "/{component}")
+	}
+	if record.Reason == mapping.ReasonCanceled && rc.r.Context().Err() != nil {
+		record.Status = StatusClientGone
+	}
+	rc.log(now)
+	if observer := rc.server.options.Observer; observer != nil {
+		observer.Finished(*record)
+	}
+	if rc.span != nil {
+		rc.span.End(*record)
+	}
+}
+
+// loggedMethods has the methods that the log shows. Any other text could be a credential.
+const loggedMethods = "GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE"
+
+// log writes the one line of a request. The query is left out, since credentials travel there.
+func (rc *requestContext) log(now time.Time) {
+	record, level, method, cause := &rc.record, slog.LevelInfo, rc.r.Method, ""
+	if record.Status >= http.StatusInternalServerError {
+		level = slog.LevelWarn
+	}
+	ctx, logger := rc.r.Context(), rc.server.options.Logger
+	if !logger.Enabled(ctx, level) {
+		return
+	}
+	if !strings.Contains(loggedMethods, method) {
+		method = "OTHER"
+	}
+	if rc.cause != nil {
+		cause = causeText(rc.cause)
+	}
+	// A record is made here because Logger finds out its caller, whether the handler uses that or not.
+	line := slog.NewRecord(now, level, "request", 0)
+	line.AddAttrs(
+		slog.String("id", record.ID), slog.String("client", rc.caller.Address),
+		slog.String("method", method), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
+		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
+		slog.String("duration", record.Duration.String()), slog.Int64("bytes", record.Bytes),
+		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause),
+	)
+	if rc.span != nil {
+		line.AddAttrs(slog.String("trace_id", rc.span.TraceID()))
+	}
+	if record.Conflict {
+		line.AddAttrs(slog.Bool("ids_conflict", true))
+	}
+	_ = logger.Handler().Handle(ctx, line) // Logger drops the error, too
+}
+
+// optional is an attribute, or the empty one, which handlers leave out.
+func optional(name, text string) slog.Attr {
+	if text == "" {
+		return slog.Attr{}
+	}
+	return slog.String(name, text)
+}
+
+var credentialInPath = regexp.MustCompile(`(?i)(api_key|login|password|token)(=|%3d)`)
+
+// withoutCredential ends a path behind the name of a credential, in the first of its readings that has one. A query whose question
+// mark was escaped, or written as something else, is a part of the path.
+func withoutCredential(escaped string) string {
+	if !strings.ContainsAny(escaped, "=%") {
+		return escaped
+	}
+	kept := ""
+	if anyReading(escaped, func(reading string) bool {
+		at := credentialInPath.FindStringIndex(reading)
+		if at != nil {
+			kept = reading[:at[1]]
+		}
+		return at != nil
+	}) {
+		return kept + "…"
+	}
+	return escaped
+}
+
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit] + "…"
 }

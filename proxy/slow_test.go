@@ -12,17 +12,17 @@ import (
 	"portico/proxy"
 )
 
-const slowAnswer = 4 << 20
+const slowResponse = 4 << 20
 
-// behindSlow serves a large answer to clients that may pause for half a second.
+// behindSlow serves a large response to clients that may pause for half a second.
 func behindSlow(t *testing.T, window int) (*kept, <-chan proxy.Record) {
 	t.Helper()
 	watcher, records := finishing()
 	base := serve(t, proxy.Options{
 		Observer:    watcher,
 		ClientPause: proxy.ClientPause{Taking: 500 * time.Millisecond},
-		Tracker: answering(func() *mapping.Document {
-			return document(`{"bugs":{},"attachments":{"1":{"summary":"` + strings.Repeat("s", slowAnswer) + `"}}}`)
+		Tracker: responding(func() *mapping.Document {
+			return document(`{"bugs":{},"attachments":{"1":{"summary":"` + strings.Repeat("s", slowResponse) + `"}}}`)
 		}),
 	})
 	client := dial(t, base)
@@ -42,7 +42,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}
 }
 
-// A client that takes a large answer slowly, but steadily, gets it whole.
+// A client that takes a large response slowly, but steadily, gets it whole.
 func TestSlowButSteadyDownload(t *testing.T) {
 	client, records := behindSlow(t, 64<<10)
 	piece, taken := make([]byte, 64<<10), 0
@@ -53,7 +53,7 @@ func TestSlowButSteadyDownload(t *testing.T) {
 		}
 		time.Sleep(30 * time.Millisecond) // that is what makes it slow
 	}
-	if got := <-records; taken < slowAnswer || got.Reason != "" {
+	if got := <-records; taken < slowResponse || got.Reason != "" {
 		t.Errorf("%d bytes were taken, record %+v", taken, got)
 	}
 }

@@ -1,13 +1,15 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
-	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/bugzilla"
 )
 
 // Target is a tracker that paths outside the interface can stream through to.
@@ -18,72 +20,139 @@ type Target struct {
 	// tells httptrace of its connections.
 	Transport http.RoundTripper
 	// Names are hosts, with a port where it is unusual, that the tracker calls itself besides that of Base. Redirects to
-	// them are turned to the name that the client used.
+	// them are changed to the name that the client used.
 	Names []string
-	// HeaderCredentials tells whether the tracker reads credentials in headers. Where it does not, those of REST requests
+	// HeaderCredentials reports whether the tracker reads credentials in headers. Where it does not, those of REST requests
 	// are given as query parameters too. Nil means that it does.
 	HeaderCredentials func(context.Context) bool
+	// Below returns the path below Base that the tracker was found at, such as /bugzilla; empty is Base itself. Nil means empty.
+	// It may ask the tracker.
+	Below func(context.Context) string
+	// MaxBody returns the size in bytes of the largest request body that the tracker takes; 0, or a nil function, means that
+	// there is no limit.
+	MaxBody func(context.Context) int64
+	// For marks the context of a request with its caller, for the transport; nil does nothing.
+	For func(context.Context, upstream.Caller) context.Context
+	// MarkWrite marks the context of a request by a method that only reads, and that may change flag types nevertheless: the
+	// administrators' page takes links for forms. The transport must not send it twice. Nil does nothing.
+	MarkWrite func(context.Context) context.Context
 }
 
-func (t *Target) check() error {
-	if t.Base == nil || t.Base.Scheme != "http" && t.Base.Scheme != "https" || t.Base.Host == "" {
-		return errors.New("the base of the passthrough must be an http or https address")
+// setPath sets the path of the request. A tracker often lives below a path, such as /bugzilla. Clients that were pointed at
+// http://tracker/bugzilla/ keep that path when only the host changes, so everything is reachable below the tracker's own path and
+// at the root. Below a path that the tracker was found at, pages keep it, since the tracker's address does not have it.
+func (rc *requestContext) setPath(path string) {
+	rc.path = path
+	target := &rc.server.options.Passthrough.Target
+	if target.Base == nil {
+		return
 	}
-	if t.Transport == nil {
-		return errors.New("a passthrough needs a transport")
-	}
-	return nil
-}
-
-// usual is the target of requests for which none is chosen.
-func (p *Passthrough) usual() *Target {
-	return &Target{Base: p.Base, Transport: p.Transport, Names: p.Names, HeaderCredentials: p.HeaderCredentials}
-}
-
-// choose finds the target of a request. Every one but those that only read counts as a write, since what a call of the older
-// interfaces does is in its body; so does a link that changes.
-func (s *Server) choose(r *http.Request) *Target {
-	pass := &s.options.Passthrough
-	if pass.Choose != nil {
-		if chosen := pass.Choose(s.passingCaller(r), !isReading(r.Method) || ChangesByLink(r)); chosen != nil {
-			return chosen
+	if base := target.basePath(); base != "" {
+		if rest, ours := target.belowBase(path); ours {
+			rc.path, rc.prefix = rest, base
 		}
+		return
 	}
-	return s.usual
+	// Below may have to ask the tracker, so paths that cannot be meant do not wait for that.
+	if target.Below == nil || isREST(path) || strings.Count(path, "/") < 2 {
+		return
+	}
+	below := target.Below(rc.r.Context())
+	rest, found := strings.CutPrefix(path, below)
+	if below != "" && found && strings.HasPrefix(rest, "/") && (isBelow(rest) || misread(rest, true)) {
+		rc.path = rest
+	}
 }
 
-// passingCaller is who asks for something that is no operation. Of the body only those credentials count that beat some in
-// the headers.
-func (s *Server) passingCaller(r *http.Request) upstream.Caller {
-	record := recordOf(r.Context())
-	caller := upstream.Caller{Address: record.client, UserAgent: r.UserAgent(), RequestID: record.ID}
-	query, _ := parseQuery(r.URL.RawQuery)
-	var err error
-	body := passingOf(r).credentials.Clone()
-	if caller.Credentials, err = credentials(r.Header, query, &body); err != nil {
-		caller.Credentials = upstream.Credentials{}
-	}
-	return caller
+// basePath is the path of the tracker's address without a slash at its end.
+func (t *Target) basePath() string { return strings.TrimSuffix(t.Base.EscapedPath(), "/") }
+
+// isBelow reports whether a path is one of those that Portico sends below the path that the tracker was found at: REST and the older
+// interfaces. Pages stay where the client asks for them.
+func isBelow(path string) bool {
+	return isREST(path) || bugzilla.ChangesFlagTypes(bugzilla.Script(path))
 }
 
-// chosen carries requests to the target that each was made for. It makes sure that an answer knows what it answers.
-type chosen struct{}
-
-// RoundTrip implements http.RoundTripper.
-func (chosen) RoundTrip(r *http.Request) (*http.Response, error) {
-	if outgrown(r) {
-		return nil, tooLarge(mapping.CodeURILong, "With the credentials in it, the address of this request is too long for the tracker.", nil)
+// trackerPath is the escaped path on the tracker for a path at the root of Portico.
+func (t *Target) trackerPath(ctx context.Context, path string) string {
+	if t.Below != nil && isBelow(path) {
+		path = t.Below(ctx) + path
 	}
-	response, err := passingOf(r).target.Transport.RoundTrip(r)
-	if response != nil {
-		response.Request = r
-	}
-	return response, err
+	return t.basePath() + path
 }
 
-// outgrown tells whether a request line has become longer on its way than web servers take: by a header credential that the
-// tracker reads in the query only. One that was too long before is left to the tracker's word.
-func outgrown(r *http.Request) bool {
-	rest := len(r.Method) + len("  HTTP/1.1")
-	return rest+len(r.RequestURI) <= defaultURI && rest+len(r.URL.RequestURI()) > defaultURI
+// belowBase removes the path of the tracker's address. A relative path stays as it is. ours is false where the path is outside.
+func (t *Target) belowBase(path string) (rest string, ours bool) {
+	base := t.basePath()
+	if base == "" || !strings.HasPrefix(path, "/") {
+		return path, true
+	}
+	rest, ours = strings.CutPrefix(path, base)
+	rest = cmp.Or(rest, "/")
+	return rest, ours && rest[0] == '/'
+}
+
+// clientPath changes an escaped path on the tracker into the one that a client uses, with the prefix that the client wrote. What is
+// outside the tracker's address stays as it is.
+func (t *Target) clientPath(path, prefix string) (client string, ours bool) {
+	rest, ours := t.belowBase(path)
+	if ours && strings.HasPrefix(path, "/") {
+		return prefix + rest, true
+	}
+	return path, ours
+}
+
+// setEscapedPath keeps the escapes of a path as they are.
+func setEscapedPath(address *url.URL, escaped string) {
+	address.Path, _ = url.PathUnescape(escaped) // all escapes of a normal path are valid
+	address.RawPath = escaped
+}
+
+// hosts are the names that the tracker calls itself.
+func (t *Target) hosts() []string { return append([]string{t.Base.Host}, t.Names...) }
+
+// clientAddress returns an address of the tracker as the client must write it, which names Portico host; other addresses stay.
+func (t *Target) clientAddress(address, prefix, scheme, host string) string {
+	target, err := url.Parse(address)
+	if err != nil || target.Opaque != "" || target.Scheme != "" && target.Scheme != "http" && target.Scheme != "https" {
+		return address
+	}
+	named := slices.ContainsFunc(t.hosts(), func(name string) bool {
+		return strings.EqualFold(hostAndPort(target), hostAndPort(&url.URL{Scheme: target.Scheme, Host: name}))
+	})
+	path, ours := t.clientPath(target.EscapedPath(), prefix)
+	if target.Host != "" && !named || !ours {
+		return address
+	}
+	setEscapedPath(target, path)
+	if target.Host != "" {
+		target.Scheme, target.Host = scheme, host
+	}
+	return target.String()
+}
+
+func hostAndPort(address *url.URL) string {
+	port := address.Port()
+	if port == "" && address.Scheme == "https" {
+		port = "443"
+	}
+	return address.Hostname() + ":" + cmp.Or(port, "80")
+}
+
+// clientCookie gives a cookie of the tracker a path and a host that the client's address has. Those of the tracker's own address
+// would be refused by the client, or never come back.
+func (t *Target) clientCookie(line, prefix, host string) string {
+	return bugzilla.RewriteCookie(line, func(path string) string {
+		path, _ = t.clientPath(path, prefix)
+		return path
+	}, func(domain string) bool {
+		within := func(host string) bool { return isWithin((&url.URL{Host: host}).Hostname(), domain) }
+		return within(host) || !slices.ContainsFunc(t.hosts(), within)
+	})
+}
+
+// isWithin reports whether a host is a domain itself or below it.
+func isWithin(host, domain string) bool {
+	host, domain = strings.ToLower(host), strings.ToLower(strings.TrimPrefix(domain, "."))
+	return domain == "" || host == domain || strings.HasSuffix(host, "."+domain)
 }

@@ -48,7 +48,7 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 		w.WriteHeader(http.StatusSeeOther)
 		_, _ = io.WriteString(w, r.Host)
 	}
-	usual.answer, moved.answer = send, send
+	usual.response, moved.response = send, send
 	const link = "/editflagtypes.cgi?action=deactivate&id=3&api_key=moved" // it changes, whatever its method
 	for _, c := range []struct {
 		method, path, body   string
@@ -63,28 +63,28 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 		{"POST", "/rest/version", "{}", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
 	} {
 		usual.last, moved.last = nil, nil
-		answer := ask(t, c.method, base+c.path, c.body, c.header...)
+		response := ask(t, c.method, base+c.path, c.body, c.header...)
 		if c.reached.last == nil || c.old.last != nil || c.reached.target != c.wantTarget {
 			t.Errorf("%s %s %v reached the wrong tracker, or as %q", c.method, c.path, c.header, c.reached.target)
 			continue
 		}
-		if got := answer.header.Get("Location"); got != c.location || !strings.HasPrefix(answer.body, "127.0.0.1:") {
-			t.Errorf("%s %s leads to %s, want %s; Host was %s", c.method, c.path, got, c.location, answer.body)
+		if got := response.header.Get("Location"); got != c.location || !strings.HasPrefix(response.body, "127.0.0.1:") {
+			t.Errorf("%s %s leads to %s, want %s; Host was %s", c.method, c.path, got, c.location, response.body)
 		}
 	}
 }
 
-// TestAnAddressThatCredentialsMakeTooLong: a web server would answer with a page about an address that the client never wrote.
+// TestAnAddressThatCredentialsMakeTooLong: a web server would response with a page about an address that the client never wrote.
 func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
 	reads := false
 	tracker, base := behind(t, "", func(o *proxy.Options) {
 		o.Passthrough.HeaderCredentials = func(context.Context) bool { return reads }
 	})
 	path := "/rest/bug/1?z=" + strings.Repeat("z", 8120)
-	answer := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))
-	answer.wantError(t, 414, "200414")
-	if tracker.last != nil || answer.header.Get("Portico-Error") != "too-large" {
-		t.Errorf("the tracker was asked: %v, and the reason is %q", tracker.last != nil, answer.header.Get("Portico-Error"))
+	response := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))
+	response.wantError(t, 414, "200414")
+	if tracker.last != nil || response.header.Get("Portico-Error") != "too-large" {
+		t.Errorf("the tracker was asked: %v, and the reason is %q", tracker.last != nil, response.header.Get("Portico-Error"))
 	}
 	ask(t, "GET", base+path, "").wantStatus(t, 200)
 	reads = true

@@ -4,5 +4,5 @@ package proxy
 
 import "net"
 
-// boundUnsent does nothing where the system's buffers are small.
+// boundUnsent does nothing where the buffers of the system are small.
 func boundUnsent(net.Conn) {}

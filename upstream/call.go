@@ -15,7 +15,7 @@ import (
 
 // Call is one call of a Tracker as a value, so that it can be made again, of
 // another tracker or later. Exactly the request of its operation is set. The
-// payload of an attachment create belongs to whoever made the request.
+// maker of the request owns the payload of an attachment create.
 type Call struct {
 	Operation mapping.Operation
 
@@ -30,80 +30,80 @@ type Call struct {
 // errNoCall says that a Call has no request, or that of another operation.
 var errNoCall = errors.New("a call without the request of its operation")
 
-// Sides are the two trackers of a comparison, by their names.
+// Sides are the names of the two trackers of a comparison. The client gets the response of Serving; that of Compared is
+// compared with it.
 type Sides struct {
-	// Answered is the one whose answer the client gets, Other the one that is
-	// compared with it.
-	Answered string `json:"answered"`
-	Other    string `json:"other"`
+	Serving  string `json:"answered"`
+	Compared string `json:"other"`
 }
 
-// Answer is what a tracker said to a call: a document or an error.
-type Answer struct {
+// Response is the reply or the error of one call.
+type Response struct {
 	Document *mapping.Document
 	Err      error
-	// FromCache says that the tracker was not asked for it.
+	// FromCache reports whether the response came from the cache.
 	FromCache bool
-	// Took is how long the answer took to begin.
+	// Took is the time until the response began.
 	Took time.Duration
 }
 
-// Shadow is told of calls that one tracker answered and another might have
-// answered differently. It neither fails nor delays a call.
+// Shadow gets the calls that one tracker served, to compare its responses with those of another. It neither fails nor
+// delays a call.
 type Shadow interface {
-	// Answered is called before the client gets the answer. It may wrap the
-	// document to see it pass, and whoever calls gives on the one that is returned,
-	// which is nil where answer has none. It must not read a document to its end.
-	Answered(ctx context.Context, caller Caller, call Call, sides Sides, answer Answer) *mapping.Document
+	// Answered is called before the client gets the response. It may wrap the document. The caller must use the returned
+	// document, which is nil if the response has none. It must not read a document to its end.
+	Answered(ctx context.Context, caller Caller, call Call, sides Sides, response Response) *mapping.Document
+	// Wrote is called before and after each write, compared or not. It explains
+	// differences that go away: a candidate may get the write later.
+	Wrote(call Call)
 }
 
-type mostKey struct{}
+type maxResponseKey struct{}
 
-// WithMost says that nobody reads more than n bytes of an answer: whoever makes
-// the call may give up on a longer one, as on one that never ends.
-func WithMost(ctx context.Context, n int64) context.Context {
-	return context.WithValue(ctx, mostKey{}, n)
+// WithMaxResponse limits the response of a call to n bytes: the tracker's client may abandon a longer one.
+func WithMaxResponse(ctx context.Context, n int64) context.Context {
+	return context.WithValue(ctx, maxResponseKey{}, n)
 }
 
-// Most is what WithMost has said, 0 when it has said nothing.
-func Most(ctx context.Context) int64 {
-	n, _ := ctx.Value(mostKey{}).(int64)
+// MaxResponse returns the limit in bytes that WithMaxResponse has set, 0 for no limit.
+func MaxResponse(ctx context.Context) int64 {
+	n, _ := ctx.Value(maxResponseKey{}).(int64)
 	return n
 }
 
 // Make makes the call. Errors are those of the Tracker's method.
-func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Answer {
+func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response {
 	began := time.Now()
-	answer := c.make(ctx, tracker, caller)
-	answer.Took = time.Since(began)
-	return answer
+	response := c.make(ctx, tracker, caller)
+	response.Took = time.Since(began)
+	return response
 }
 
-func (c Call) make(ctx context.Context, tracker Tracker, caller Caller) Answer {
+func (c Call) make(ctx context.Context, tracker Tracker, caller Caller) Response {
 	switch {
 	case c.Operation == mapping.OpFlagTypes && c.FlagTypes != nil:
 		reply, err := tracker.FlagTypes(ctx, caller, *c.FlagTypes)
-		return Answer{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit}
+		return Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit}
 	case c.Operation == mapping.OpCreateFlagType && c.CreateFlagType != nil:
 		reply, err := tracker.CreateFlagType(ctx, caller, *c.CreateFlagType)
-		return Answer{Document: reply.Document, Err: err}
+		return Response{Document: reply.Document, Err: err}
 	case c.Operation == mapping.OpUpdateFlagTypes && c.UpdateFlagTypes != nil:
 		reply, err := tracker.UpdateFlagTypes(ctx, caller, *c.UpdateFlagTypes)
-		return Answer{Document: reply.Document, Err: err}
+		return Response{Document: reply.Document, Err: err}
 	case c.Operation == mapping.OpBugAttachments && c.Attachments != nil:
 		reply, err := tracker.BugAttachments(ctx, caller, *c.Attachments)
-		return Answer{Document: reply.Document, Err: err}
+		return Response{Document: reply.Document, Err: err}
 	case c.Operation == mapping.OpAttachment && c.Attachments != nil:
 		reply, err := tracker.Attachment(ctx, caller, *c.Attachments)
-		return Answer{Document: reply.Document, Err: err}
+		return Response{Document: reply.Document, Err: err}
 	case c.Operation == mapping.OpCreateAttachment && c.CreateAttachment != nil:
 		reply, err := tracker.CreateAttachment(ctx, caller, *c.CreateAttachment)
-		return Answer{Document: reply.Document, Err: err}
+		return Response{Document: reply.Document, Err: err}
 	case c.Operation == mapping.OpUpdateAttachments && c.UpdateAttachments != nil:
 		reply, err := tracker.UpdateAttachments(ctx, caller, *c.UpdateAttachments)
-		return Answer{Document: reply.Document, Err: err}
+		return Response{Document: reply.Document, Err: err}
 	}
-	return Answer{Err: errNoCall}
+	return Response{Err: errNoCall}
 }
 
 // Line is the request line by which a client asks for the call: method and

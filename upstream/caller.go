@@ -2,12 +2,15 @@ package upstream
 
 import (
 	"log/slog"
+	"net/http"
 	"strings"
+
+	"portico/mapping"
 )
 
 // Credentials are what a client showed to say who it is. At most one value per
 // kind; the tracker decides between kinds: login with password, then token or
-// cookies, then key (wire-facts.md section 1, Credentials).
+// cookies, then key (tracker-behaviour.md section 1, Credentials).
 type Credentials struct {
 	// APIKey came as Bugzilla_api_key, api_key, X-BUGZILLA-API-KEY or a bearer token.
 	APIKey string
@@ -20,7 +23,7 @@ type Credentials struct {
 	// Token came as Bugzilla_token, token or X-BUGZILLA-TOKEN.
 	Token string
 	// Authorization is the header as sent, for schemes that a proxy before the
-	// tracker may want; a bearer token is in APIKey as well.
+	// tracker may want; a bearer token that could be an API key is in APIKey as well.
 	Authorization string
 	// Cookies is the Cookie header as sent.
 	Cookies string
@@ -41,7 +44,7 @@ type Caller struct {
 	Role string
 }
 
-// Anonymous tells whether nothing was shown that a tracker could take for a
+// Anonymous reports whether nothing was shown that a tracker could take for a
 // login. A login without a password counts for nothing, as for the tracker.
 func (c Caller) Anonymous() bool {
 	have := c.Credentials
@@ -49,8 +52,8 @@ func (c Caller) Anonymous() bool {
 	return !loggedIn && have.APIKey == "" && have.Token == "" && have.Authorization == "" && !have.LoginCookies()
 }
 
-// LoginCookies tells whether the cookies could log somebody in. Trackers set
-// other cookies on everybody (wire-facts.md section 1, Representation).
+// LoginCookies reports whether the cookies could log a user in. Trackers set
+// other cookies on everybody (tracker-behaviour.md section 1, Representation).
 func (c Credentials) LoginCookies() bool {
 	return strings.Contains(c.Cookies, "Bugzilla_login=") || strings.Contains(c.Cookies, "Bugzilla_logincookie=")
 }
@@ -63,6 +66,11 @@ func (c Credentials) Bearer() string {
 		return strings.TrimSpace(token)
 	}
 	return ""
+}
+
+// KeyIsBearer reports whether the API key came as a bearer token and in no other form.
+func (c Credentials) KeyIsBearer() bool {
+	return c.APIKey != "" && c.APIKey == c.Bearer() && !c.KeyTwice
 }
 
 // String hides the credentials.
@@ -85,3 +93,31 @@ func (c Caller) GoString() string { return c.String() }
 
 // LogValue shows the request id only.
 func (c Caller) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// Complete reports whether there is a credential that proves an identity by itself: a key, a token, or a login with its password.
+func (c *Credentials) Complete() bool {
+	return c.APIKey != "" || c.Token != "" || c.Login != "" && c.Password != ""
+}
+
+// AddHeaders adds what the headers of a client's request hold to what its query and body hold. With a complete credential from
+// there, the credential headers of trackers and bearer tokens are ignored. Cookies and other schemes of Authorization are not theirs
+// alone and stay.
+func (c *Credentials) AddHeaders(header http.Header) {
+	text := func(name string) string { return strings.TrimSpace(header.Get(name)) }
+	c.Authorization, c.Cookies = text("Authorization"), strings.Join(header.Values("Cookie"), "; ")
+	if c.Complete() {
+		if c.Bearer() != "" {
+			c.Authorization = ""
+		}
+		return
+	}
+	c.APIKey = text("X-Bugzilla-Api-Key")
+	c.KeyTwice = c.APIKey != "" && c.APIKey == c.Bearer()
+	if c.APIKey == "" && mapping.IsAPIKey(c.Bearer()) {
+		c.APIKey = c.Bearer()
+	}
+	c.Token = text("X-Bugzilla-Token")
+	if c.Login == "" && c.Password == "" {
+		c.Login, c.Password = text("X-Bugzilla-Login"), header.Get("X-Bugzilla-Password")
+	}
+}

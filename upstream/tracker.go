@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 
 	"portico/mapping"
 )
@@ -11,7 +12,7 @@ import (
 // Errors that a client may see are *mapping.Error; any other error is a failure
 // of Portico's own. A failed method returns a reply that needs no Close. Replies
 // of successful methods are closed by the caller; payloads in requests are
-// closed by whoever made the request. Implementations are safe for concurrent use
+// closed by the maker of the request. Implementations are safe for concurrent use
 // and keep nothing of a Caller beyond the call.
 type Tracker interface {
 	// FlagTypes stands for GET /rest/flag_type/P and /rest/flag_type/P/C.
@@ -42,4 +43,14 @@ type Tracker interface {
 	// UpdateAttachments stands for PUT /rest/bug/attachment/A. All or nothing.
 	// Codes: 52, 113, 114, 129 to 134, 410, 601, 604, 32000, 67399.
 	UpdateAttachments(ctx context.Context, caller Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error)
+}
+
+// ErrNotLocal is the error of Peek when the memory of this process holds no response.
+var ErrNotLocal = errors.New("no response in the memory of this process")
+
+// Peeker is a Tracker that may hold responses to flag type reads in the memory of this process.
+type Peeker interface {
+	// Peek is FlagTypes from that memory only: it does not wait, and asks neither Redis nor a tracker. After an error,
+	// which is usually ErrNotLocal, the request is as if it had not been made, and FlagTypes decides.
+	Peek(ctx context.Context, caller Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error)
 }

@@ -1,275 +1,212 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
 
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
 	"portico/mapping"
-	"portico/proxy"
-	"portico/upstream/bugzilla"
+	"portico/proxy/admin"
+	"portico/upstream/recording"
+	"portico/upstream/switchover"
 )
 
 // explainCommand is portico explain.
-func explainCommand() command {
-	return command{
-		name:      "explain",
-		arguments: "[--config FILE | --tracker URL] [--header 'NAME: VALUE'] [--data BODY] METHOD PATH",
-		summary:   "tell what would become of one request, without sending anything",
-		details: "Take a request through the same rooms as portico serve and print every decision: what it\n" +
-			"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.",
-		prepare: func(fs *flag.FlagSet) runner {
-			flags := registerConfigFlags(fs)
-			question := question{header: http.Header{}}
-			fs.StringVar(&question.data, "data", "", "the request's body is `BODY`")
-			fs.Func("header", "the request has the header `'NAME: VALUE'`; may be given often", question.addHeader)
-			return func(ctx context.Context, env environment, args []string) (int, error) {
-				if len(args) < 2 {
-					return exitUsage, usageError{"needs a method and a path"}
-				}
-				// Flags may follow the path as well as stand before the method.
-				if err := fs.Parse(args[2:]); err != nil || fs.NArg() > 0 {
-					return exitUsage, usageError{"takes one method and one path"}
-				}
-				cfg, ok, err := flags.orExample().loadOrReport(env)
-				if err != nil || !ok {
-					return exitFailed, err
-				}
-				question.method, question.path = args[0], args[1]
-				if err := question.explain(ctx, env, cfg); err != nil {
-					return exitFailed, err
-				}
-				return exitOK, nil
-			}
-		},
+func explainCommand(env environment) *cobra.Command {
+	c := &cobra.Command{
+		Use: "explain METHOD PATH", Args: takes("METHOD", "PATH"), Short: "show how one request would be handled, without sending anything",
+		Long: "Take a request through the same components as portico serve and print every decision: what it\n" +
+			"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
+			"The operators' listener of the running Portico is asked for the active rules, the dialects and the\n" +
+			"cache. Where it does not respond, the configuration counts, and what is not known is listed.",
 	}
-}
-
-// orExample stands in for a tracker where none is named: nothing is sent to it.
-func (c *configFlags) orExample() *configFlags {
-	if !c.tracker && c.file == "" {
-		c.tracker = true
-		c.settings = append(c.settings, Setting{Path: "trackers.main.url", Value: "http://tracker.example/", Source: "portico explain"})
+	flags, a, header := config.RegisterFlags(c.Flags()), &adminClient{}, http.Header{}
+	a.flags(c.Flags())
+	body := c.Flags().String("data", "", "the request's body is `BODY`")
+	c.Flags().Func("header", "the request has the header `'NAME: VALUE'`; may be given often", func(text string) error {
+		name, value, found := strings.Cut(text, ":")
+		if !found {
+			return errors.New("a header is NAME: VALUE")
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		return nil
+	})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		request, err := newRequest(c.Context(), args[0], args[1], *body)
+		if err != nil {
+			return err
+		}
+		request.Header = header
+		named := flags.Tracker() || flags.File != ""
+		if !named { // nothing is sent to it
+			flags.Settings = append(flags.Settings, config.Setting{Path: "trackers.main.url", Value: "http://tracker.example/", Source: "portico explain"})
+		}
+		cfg, err := load(flags, env)
+		if err != nil {
+			return err
+		}
+		running := &runningState{unknown: "no configuration is named", table: cfg.Switchover.Table()}
+		if named {
+			if !c.Flags().Changed("admin") {
+				a.address = adminURL(cfg)
+			}
+			running.ask(c.Context(), a, &cfg, env, args[1])
+		}
+		explanation, err := app.Explain(request, cfg, running.table, env.variable)
+		if err != nil {
+			return err
+		}
+		path, _, _ := strings.Cut(args[1], "?")
+		fmt.Fprintf(env.stdout, "request      %s %s\noperation    %s\n", request.Method, path, explanation.Record.Operation)
+		running.print(env.stdout, cfg)
+		explanation.Print(env.stdout)
+		return nil
 	}
 	return c
 }
 
-// question is a request to be explained.
-type question struct {
-	method, path, data string
-	header             http.Header
-}
-
-func (q *question) addHeader(text string) error {
-	name, value, found := strings.Cut(text, ":")
-	if !found {
-		return usageError{"a header is NAME: VALUE"}
-	}
-	q.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	return nil
-}
-
-// explain takes the request through the rooms and prints what became of it.
-func (q *question) explain(ctx context.Context, env environment, cfg Config) error {
-	rooms, err := newScenery(ctx, cfg, env.variable)
-	if err != nil {
-		return err
-	}
-	defer rooms.close()
-	usual, record := rooms.bases[cfg.Primary], &lastRecord{}
-	front, err := proxy.New(proxy.Options{
-		Tracker: rooms.tracker(cfg), Responses: proxy.Responses(cfg.Responses), Observer: record, Logger: slog.New(slog.DiscardHandler),
-		Limits:  proxy.Limits{Limits: (&builder{cfg: cfg}).bodyLimits(), IDs: cfg.Limits.IDs},
-		BlobDir: cfg.Blobs.Dir, TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
-		Passthrough: proxy.Passthrough{
-			Base: usual.Base, Transport: usual.Transport, HeaderCredentials: usual.HeaderCredentials,
-			Prefixes: cfg.Passthrough, Choose: rooms.choose, Failure: bugzilla.Failure,
-		},
-	})
-	if err != nil {
-		return err
-	}
-	request, err := q.request(ctx)
-	if err != nil {
-		return usageError{err.Error()}
-	}
-	answer := &answerBuffer{header: http.Header{}}
-	front.ServeHTTP(answer, request)
-	q.print(env.stdout, cfg, record.Record, rooms, answer)
-	return nil
-}
-
-func (q *question) request(ctx context.Context) (*http.Request, error) {
-	address := q.path // as it is said to a proxy
+// newRequest is a request as Portico would read it from a client. A path may be a URL, as proxies get it.
+func newRequest(ctx context.Context, method, path, body string) (*http.Request, error) {
+	address := path
 	switch {
-	case strings.HasPrefix(q.path, "/"):
-		address = "http://portico.example" + q.path
-	case !strings.HasPrefix(q.path, "http://") && !strings.HasPrefix(q.path, "https://"):
-		return nil, errors.New("the path is none: it must begin with /")
+	case strings.HasPrefix(path, "/"):
+		address = "http://portico.example" + path
+	case !strings.HasPrefix(path, "http://") && !strings.HasPrefix(path, "https://"):
+		return nil, usageError("invalid path: must begin with /")
 	}
-	request, err := http.NewRequestWithContext(ctx, q.method, address, strings.NewReader(q.data))
+	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
-		return nil, fmt.Errorf("the path is none: %w", wrong.Err) // without the address, which may hold a key
+		return nil, usageError("invalid path: %w", wrong.Err) // without the address, which may hold a key
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the request is none: %w", err)
+		return nil, usageError("invalid request: %w", err)
 	}
-	request.Header, request.RequestURI, request.RemoteAddr = q.header, q.path, "127.0.0.1:1"
+	request.RequestURI, request.RemoteAddr = path, "127.0.0.1:1"
 	return request, nil
 }
 
-func (q *question) print(w io.Writer, cfg Config, record proxy.Record, rooms *scenery, answer *answerBuffer) {
-	path, _, _ := strings.Cut(q.path, "?")
-	fmt.Fprintf(w, "request      %s %s\noperation    %s\n", q.method, path, record.Operation)
-	passing := record.Operation == proxy.OpPassthrough && record.Reason == ""
-	rooms.print(w, cfg, passing, q.method != http.MethodGet && q.method != http.MethodHead && q.method != http.MethodOptions)
-	shown := 0
-	for _, name := range []string{cfg.Primary, cfg.Candidate} {
-		if asked := rooms.asked[name]; asked != nil && asked.method != "" {
-			fmt.Fprintf(w, "dialect      %s\n", rooms.dialects[name])
-			asked.print(w)
-			shown++
-		}
-	}
-	if shown > 0 {
-		return
-	}
-	fmt.Fprintf(w, "dialect      %s\nthe tracker  is not asked\n", rooms.dialects[cfg.Primary])
-	if len(rooms.told.looked) > 0 {
-		return
-	}
-	fmt.Fprintf(w, "the client   gets %d", answer.status)
-	if reason := answer.header.Get("Portico-Error"); reason != "" {
-		fmt.Fprintf(w, " (%s)", reason)
-	}
-	fmt.Fprintf(w, "\n%s\n", answer.body.Bytes())
+// runningState is what a running Portico with the same trackers says of itself.
+type runningState struct {
+	address string
+	// unknown, when not empty, is why there is no such Portico.
+	unknown string
+	// table has the active rules: those of the running Portico, or else of the configuration.
+	table switchover.Table
+	// moves is nil where there is one tracker only.
+	moves *switchover.Status
+	// cached is what it holds for a flag type read.
+	cached []admin.CacheItem
 }
 
-// print shows what a tracker would be sent.
-func (n *notSent) print(w io.Writer) {
-	fmt.Fprintf(w, "the tracker  gets %s %s\n", n.method, n.address)
-	for _, name := range sortedKeys(n.header) {
-		if n.header.Get(name) == "" {
-			continue
-		}
-		fmt.Fprintf(w, "             %s: %s\n", name, strings.Join(n.header[name], ", "))
+// runningTimeout bounds all calls of explain to a running Portico.
+const runningTimeout = 3 * time.Second
+
+// adminURL is where the operators' listener of a configuration is.
+func adminURL(cfg config.Config) string {
+	if cfg.Admin.TLS.On() {
+		return "https://" + cfg.Admin.Listen
 	}
-	if len(n.body) > 0 {
-		fmt.Fprintf(w, "%s\n", n.body)
-	}
+	return "http://" + cfg.Admin.Listen
 }
 
-// notSent is a transport that keeps the request, without its credentials, and
-// gives an answer that satisfies every operation.
-type notSent struct {
-	method, address string
-	header          http.Header
-	body            []byte
-}
-
-// RoundTrip implements http.RoundTripper.
-func (n *notSent) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := []byte(nil)
-	if r.Body != nil {
-		text, err := io.ReadAll(r.Body)
+// ask calls the operators' listener. The configuration gets the dialects that the running Portico has found out.
+func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Config, env environment, path string) {
+	ctx, cancel := context.WithTimeout(ctx, runningTimeout)
+	defer cancel()
+	s.address, s.unknown = config.RedactURL(a.address), ""
+	if a.tokenFile == "" {
+		token, err := cfg.Admin.Token.Read(env.variable)
 		if err != nil {
-			return nil, err
+			s.unknown = err.Error()
+			return
 		}
-		body = text
+		a.token = string(token)
 	}
-	n.method, n.address, n.header = r.Method, redactQuery(*r.URL), withoutSecrets(r.Header)
-	if len(body) > 0 {
-		n.body = redactBody(body)
+	var found app.Status
+	if err := a.getJSON(ctx, "/status", &found); err != nil {
+		s.unknown = "no Portico answers at " + s.address
+		return
 	}
-	answer := `{"id":0,"ids":[],"bug":[],"attachment":[],"bugs":{},"attachments":{},"flagtypes":[]}`
-	if strings.HasSuffix(r.URL.Path, "/jsonrpc.cgi") {
-		answer = `{"error":null,"id":1,"result":` + answer + `}`
-	}
-	return &http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(answer)), ContentLength: int64(len(answer)), Request: r,
-	}, nil
-}
-
-// redactQuery hides the credentials in a URL's query and shows the rest.
-func redactQuery(address url.URL) string {
-	query := address.Query()
-	for name := range query {
-		if secretName(name) {
-			query.Set(name, redacted)
+	for name, t := range found.Trackers {
+		if found.Primary != cfg.Primary || t.URL != config.RedactURL(cfg.Trackers[name].URL) {
+			s.unknown = "the Portico at " + s.address + " has other trackers"
+			return
 		}
 	}
-	address.RawQuery, address.User = query.Encode(), nil
-	return address.String()
-}
-
-// secretName tells the parameters and members that carry credentials.
-func secretName(name string) bool {
-	switch strings.TrimPrefix(strings.ToLower(name), "bugzilla_") {
-	case "api_key", "login", "password", "token":
-		return true
-	default:
-		return false
-	}
-}
-
-// withoutSecrets hides the values of headers that carry credentials.
-func withoutSecrets(header http.Header) http.Header {
-	shown := header.Clone()
-	for _, name := range []string{"Authorization", "Cookie", "X-Bugzilla-Api-Key", "X-Bugzilla-Token", "X-Bugzilla-Login", "X-Bugzilla-Password"} {
-		if shown.Get(name) != "" {
-			shown.Set(name, redacted)
+	for name, t := range found.Trackers {
+		if settings := cfg.Trackers[name]; t.DialectPinned && settings.Dialect == "auto" {
+			settings.Dialect = t.Dialect
+			cfg.Trackers[name] = settings
 		}
 	}
-	return shown
-}
-
-// redactBody hides the credentials in a JSON body, in the parameters of a
-// procedure call too; anything else than JSON is only counted.
-func redactBody(body []byte) []byte {
-	members, err := mapping.ParseMembers(body)
-	if err != nil {
-		return fmt.Appendf(nil, "(%d bytes)", len(body))
-	}
-	if params := members.Get("params"); params != nil {
-		inner := redactBody(bytes.TrimSuffix(bytes.TrimPrefix(params, []byte("[")), []byte("]")))
-		members.Set("params", jsontext.Value("["+string(inner)+"]"))
-	}
-	for _, member := range members {
-		if secretName(member.Name) {
-			members.SetText(member.Name, redacted)
+	if found.Switchover != nil {
+		s.moves = &switchover.Status{}
+		if err := a.getJSON(ctx, statusPath, s.moves); err != nil {
+			s.unknown = err.Error()
+			return
+		}
+		s.table = s.moves.Table
+		if s.moves.Killed != nil {
+			s.table = switchover.Table{Rules: []switchover.Rule{{Name: "kill switch", Reads: switchover.PhaseOld, Writes: switchover.PhaseOld}}}
 		}
 	}
-	return members.AppendJSON(nil)
+	s.cached = cachedItems(ctx, a, path)
 }
 
-// lastRecord keeps what the facade made of the request.
-type lastRecord struct{ proxy.Record }
-
-// Finished implements proxy.Observer.
-func (l *lastRecord) Finished(record proxy.Record) { l.Record = record }
-
-// answerBuffer is an http.ResponseWriter in memory.
-type answerBuffer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+// cachedItems returns what is cached for a flag type read; without a cache there is nothing.
+func cachedItems(ctx context.Context, a *adminClient, path string) []admin.CacheItem {
+	operation, names := recording.Segments(http.MethodGet, path)
+	if operation != mapping.OpFlagTypes {
+		return nil
+	}
+	query := url.Values{}
+	for i, key := range []string{"product", "component"}[:len(names)] {
+		name, err := url.PathUnescape(names[i])
+		if err != nil {
+			return nil
+		}
+		query.Set(key, name)
+	}
+	var found struct{ Items []admin.CacheItem }
+	_ = a.getJSON(ctx, "/cache?"+query.Encode(), &found)
+	return found.Items
 }
 
-// Header implements http.ResponseWriter.
-func (a *answerBuffer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answerBuffer) WriteHeader(status int) { a.status = status }
-
-// Write implements http.ResponseWriter.
-func (a *answerBuffer) Write(p []byte) (int, error) { return a.body.Write(p) }
+// print says what is known of the running Portico and what is not.
+func (s *runningState) print(w io.Writer, cfg config.Config) {
+	if rate := cfg.Limits.Rate; rate.Anonymous.PerSecond+rate.Keyed.PerSecond > 0 {
+		fmt.Fprintf(w, "rate         anonymous %d/s, with a credential %d/s (0 is no limit); not known here: how much the caller has used\n",
+			rate.Anonymous.PerSecond, rate.Keyed.PerSecond)
+	}
+	if s.unknown != "" {
+		var missing []string
+		if cfg.Candidate != "" {
+			missing = append(missing, "rules that operators have applied")
+		}
+		if cfg.Cache.Scope != "off" {
+			missing = append(missing, "what is cached")
+		}
+		missing = append(missing, "dialects that were found out")
+		fmt.Fprintf(w, "not known    %s: %s\n", strings.Join(missing, ", "), s.unknown)
+		return
+	}
+	if s.moves != nil {
+		fmt.Fprintf(w, "rules        version %d of the Portico at %s, source %s", s.moves.Version, s.address, s.moves.Source)
+		if s.moves.Actor != "" {
+			fmt.Fprintf(w, ", by %s: %s", s.moves.Actor, s.moves.Reason)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, item := range s.cached {
+		fmt.Fprintf(w, "cache        %s for the scope %s: %s\n", item.State, item.Scope, item.Why)
+	}
+}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -25,6 +27,9 @@ func TestExplain(t *testing.T) {
 		}},
 		{"a passthrough", []string{"GET", "/rest/version?token=SECRET"}, []string{
 			"operation    passthrough", "GET http://tracker.example/rest/version?token=REDACTED",
+		}},
+		{"credentials of a browser", []string{"GET", "/rest/version?Bugzilla_API_Key=SECRET", "--header", "Cookie: Bugzilla_logincookie=SECRET"}, []string{
+			"Bugzilla_API_Key=REDACTED", "Cookie: REDACTED",
 		}},
 		{"a path as proxies are asked", []string{"GET", "http://bugs.example/rest/flag_type/P?api_key=SECRET"}, []string{
 			"operation    flag_type.get", "GET http://tracker.example/rest/flag_type/P?Bugzilla_api_key=REDACTED",
@@ -59,7 +64,7 @@ func TestExplainKnowsWhatServeKnows(t *testing.T) {
 		want string
 	}{
 		{[]string{"POST", "/rest/flag_type", "--data", "{}"}, exitOK, `"documentation":"http://docs.example/"`},
-		{[]string{"GET", "/rest/version", "--header", "X-Forwarded-For: 192.0.2.7"}, exitOK, "X-Forwarded-For: 192.0.2.7, 127.0.0.1"},
+		{[]string{"GET", "/rest/version", "--header", "X-Forwarded-For: 192.0.2.7"}, exitOK, "X-Forwarded-For: 192.0.2.7"},
 		{[]string{"GET", "rest/version"}, exitUsage, "must begin with /"},
 		{[]string{"GET", ""}, exitUsage, "must begin with /"},
 	} {
@@ -73,13 +78,58 @@ func TestExplainKnowsWhatServeKnows(t *testing.T) {
 // TestExplainWhatIsNoRequest: what is wrong is named, and a key in the query is not.
 func TestExplainWhatIsNoRequest(t *testing.T) {
 	for _, c := range []struct{ method, path, want string }{
-		{"GET", "rest/flag_type", "the path is none: it must begin with /"},
-		{"GET", "/rest/flag_type/%zz?api_key=hunter2", `the path is none: invalid URL escape "%zz"`},
-		{"B AD", "/", `the request is none: net/http: invalid method "B AD"`},
+		{"GET", "rest/flag_type", "invalid path: must begin with /"},
+		{"GET", "/rest/flag_type/%zz?api_key=hunter2", `invalid path: invalid URL escape "%zz"`},
+		{"B AD", "/", `invalid request: net/http: invalid method "B AD"`},
 	} {
 		code, _, stderr := portico(t, nil, "explain", c.method, c.path)
 		if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s %s: exit %d, %s", c.method, c.path, code, stderr)
+		}
+	}
+}
+
+// TestExplainAsksTheRunningPortico: what the running Portico says of itself counts, unless it is before other trackers.
+func TestExplainAsksTheRunningPortico(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTwo+"switchover: {rules: [{name: configured, reads: new}]}\n")
+	const trackers = `{"primary":"a","switchover":{},"trackers":{"a":{"url":"http://a.example/"},"b":{"url":"http://b.example/","dialect":"bmo","dialect_pinned":true}}}`
+	const rules = `"version":7,"source":"admin","actor":"ada","reason":"moved","table":{"rules":[{"name":"applied","reads":"new","writes":"new"}]}`
+	for name, c := range map[string]struct {
+		status, moves string
+		wants, lacks  []string
+	}{
+		"rules": {trackers, "{" + rules + "}", []string{
+			"rules        version 7 of the Portico at ", "source admin, by ada: moved\n", "rule         applied ", "dialect      bmo\n",
+			"cache        fresh for the scope x: it is new\n",
+		}, []string{"configured", "not known"}},
+		"killed":         {trackers, "{" + rules + `,"killed":{"actor":"ada"}}`, []string{"rule         kill switch ", "http://a.example/"}, []string{"rule         applied"}},
+		"other trackers": {strings.Replace(trackers, "b.example", "c.example", 1), "{" + rules + "}", []string{"has other trackers", "rule         configured "}, []string{"rule         applied", "bmo", "fresh"}},
+		"other primary":  {strings.Replace(trackers, `"primary":"a"`, `"primary":"b"`, 1), "{" + rules + "}", []string{"has other trackers"}, []string{"rule         applied"}},
+	} {
+		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text := map[string]string{
+				"/status": c.status, "/switchover/status.json": c.moves,
+				"/cache?component=a%2Fb&product=P": `{"items":[{"state":"fresh","scope":"x","why":"it is new"}]}`,
+			}[r.URL.String()]
+			if text == "" {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			_, _ = w.Write([]byte(text))
+		}))
+		code, stdout, stderr := portico(t, nil, "explain", "GET", "/rest/flag_type/P/a%2Fb", "--config", file, "--admin", listener.URL)
+		listener.Close()
+		if code != exitOK {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+		for _, want := range c.wants {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s: explain does not say %q:\n%s", name, want, stdout)
+			}
+		}
+		for _, lack := range c.lacks {
+			if strings.Contains(stdout, lack) {
+				t.Errorf("%s: explain says %q:\n%s", name, lack, stdout)
+			}
 		}
 	}
 }

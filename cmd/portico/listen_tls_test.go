@@ -9,12 +9,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func (a *authority) issue(t *testing.T, serial int64) (certFile, keyFile string)
 // client trusts the authority and shows a certificate, if there is one.
 func (a *authority) client(t *testing.T, certFile, keyFile string) *http.Client {
 	t.Helper()
-	settings, err := TLSConfig{Enabled: true, CAFile: a.file, CertFile: certFile, KeyFile: keyFile}.Client()
+	settings, err := config.TLSFiles{CAFile: a.file, KeyPair: config.KeyPair{CertFile: certFile, KeyFile: keyFile}}.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,17 +90,20 @@ func (a *authority) client(t *testing.T, certFile, keyFile string) *http.Client 
 }
 
 // serveConfig runs portico serve with a configuration until the test ends.
-func serveConfig(t *testing.T, file string, environ ...string) (clients, operators string, scene func() *program) {
+func serveConfig(t *testing.T, file string, environ ...string) (clients, operators string) {
 	t.Helper()
-	cfg, problems := Load(nil, environ, file)
-	if fatal(problems) {
+	cfg, problems := config.Load(nil, environ, file)
+	if config.Fatal(problems) {
 		t.Fatal(texts(problems))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var log bytes.Buffer
-	started, ended := make(chan *program, 1), make(chan error, 1)
-	host := facade{env: environment{stdout: io.Discard, stderr: &log, environ: environ}, cfg: cfg, started: func(p *program) { started <- p }}
-	go func() { ended <- host.serve(ctx) }()
+	started, ended := make(chan struct{}), make(chan error, 1)
+	host := app.Service{Stderr: &log, Environ: environ, Cfg: cfg, Started: func(c, o *app.Listener, _ *app.Runtime) {
+		clients, operators = c.Address(), o.Address()
+		close(started)
+	}}
+	go func() { ended <- host.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -107,12 +111,12 @@ func serveConfig(t *testing.T, file string, environ ...string) (clients, operato
 		}
 	})
 	select {
-	case p := <-started:
-		return p.listeners[0].address(), p.listeners[1].address(), func() *program { return p }
+	case <-started:
+		return clients, operators
 	case err := <-ended:
 		ended <- nil
 		t.Fatalf("serve: %v\n%s", err, &log)
-		return "", "", nil
+		return "", ""
 	}
 }
 
@@ -145,7 +149,7 @@ func TestListenersOverTLS(t *testing.T) {
 	file := writeFile(t, "c.yaml", "listen: 127.0.0.1:0\ntls: {cert_file: "+cert+", key_file: "+key+"}\n"+
 		"admin: {listen: 127.0.0.1:0, token_env: TOKEN, tls: {cert_file: "+cert+", key_file: "+key+", client_ca_file: "+ca.file+"}}\n"+
 		"trackers: {main: {url: '"+behind.URL+"', dialect: bugzilla-5}}\n")
-	clients, operators, _ := serveConfig(t, file, "TOKEN="+token)
+	clients, operators := serveConfig(t, file, "TOKEN="+token)
 	nobody, known, stranger := ca.client(t, "", ""), ca.client(t, mine, myKey), ca.client(t, foreign, foreignKey)
 	for _, c := range []struct {
 		name    string
@@ -189,38 +193,14 @@ func TestListenersOverTLS(t *testing.T) {
 func TestReloadBringsRenewedCertificates(t *testing.T) {
 	ca := newAuthority(t)
 	cert, key := ca.issue(t, 2)
-	file := writeFile(t, "c.yaml", withTracker+"listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntls: {cert_file: "+cert+", key_file: "+key+"}\n")
-	flags := &configFlags{file: file}
-	env := environment{stdout: io.Discard, stderr: io.Discard}
-	cfg, _, err := flags.loadOrReport(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	logger := newLogger(io.Discard, cfg.Log)
-	rooms, err := build(cfg, env.variable, logger, newLasting())
-	if err != nil {
-		t.Fatal(err)
-	}
-	scene := newStage(rooms)
-	defer scene.close()
-	p, err := open(cfg, scene, logger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- p.listeners[0].run() }()
-	defer func() {
-		_ = p.listeners[1].socket.Close()
-		if err := p.listeners[0].close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		<-served
-	}()
+	const least = withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"
+	file := writeFile(t, "c.yaml", least+"tls: {cert_file: "+cert+", key_file: "+key+"}\n")
+	process, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.cert)
 	serial := func() int64 {
 		t.Helper()
-		connection, err := tls.Dial("tcp", p.listeners[0].address(), &tls.Config{RootCAs: roots})
+		connection, err := tls.Dial("tcp", at[0], &tls.Config{RootCAs: roots})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,18 +213,17 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	renewed, renewedKey := ca.issue(t, 7)
 	copyFile(t, renewed, cert)
 	copyFile(t, renewedKey, key)
-	host := &facade{env: env, cfg: cfg, reload: flags, lasting: newLasting()}
-	next, err := host.rebuild(logger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scene.swap(next)
+	reload(t, process, "http://"+at[1])
 	if got := serial(); got != 7 {
 		t.Errorf("after: serial %d", got)
 	}
-	copyFile(t, writeFile(t, "plain.yaml", withTracker+"listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"), file)
-	if _, err := host.rebuild(logger); err == nil {
-		t.Error("a reload turned TLS off")
+	copyFile(t, writeFile(t, "plain.yaml", least), file)
+	reload(t, process, "http://"+at[1])
+	if got := serial(); got != 7 {
+		t.Errorf("after a reload without TLS, which needs a restart: serial %d", got)
+	}
+	if status := get(t, "http://"+at[1]+"/status"); !strings.Contains(status, `"tls.cert_file"`) {
+		t.Errorf("the status does not name the key that needs a restart:\n%s", status)
 	}
 }
 
@@ -263,15 +242,15 @@ func TestServingIsChecked(t *testing.T) {
 	ca := newAuthority(t)
 	cert, key := ca.issue(t, 2)
 	_, otherKey := ca.issue(t, 3)
-	const open = "is open to other machines, and "
+	const open = "is open to other machines"
 	for _, c := range []struct{ name, yaml, want string }{
-		{"open", "admin:\n  listen: 0.0.0.0:9080\n", "c.yaml:3:11: admin.listen: 0.0.0.0:9080 " + open + "nothing asks them who they are: " +
+		{"open", "admin:\n  listen: 0.0.0.0:9080\n", "c.yaml:3:11: admin.listen: 0.0.0.0:9080 " + open + " without authentication: " +
 			"set admin.token_file, admin.token_env or admin.tls.client_ca_file"},
-		{"open with TLS only", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", "c.yaml:2:17: admin.listen: :9080 " + open + "nothing"},
-		{"token in clear", "admin: {listen: ':9080', token_env: TOKEN}\n", "c.yaml:2:17: warning: admin.listen: :9080 " + open + "the token goes there in clear: set admin.tls"},
+		{"open with TLS only", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", "c.yaml:2:17: admin.listen: :9080 " + open + " without authentication"},
+		{"token in clear", "admin: {listen: ':9080', token_env: TOKEN}\n", "c.yaml:2:17: warning: admin.listen: :9080 " + open + ", and the token goes there in clear: set admin.tls"},
 		{"token over TLS", "admin: {listen: ':9080', token_env: TOKEN, tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", ""},
 		{"client certificates", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + ca.file + "}}\n", ""},
-		{"short token", "admin: {token_env: SHORT}\n", "c.yaml:2:20: admin.token_env: the token is shorter than 16 bytes"},
+		{"short token", "admin: {token_env: SHORT}\n", "c.yaml:2:20: admin.token_env: is shorter than 16 bytes"},
 		{"no token", "admin: {listen: ':9080', token_env: NOTHING}\n", "c.yaml:2:37: admin.token_env: NOTHING holds nothing"},
 		{"two tokens", "admin: {token_env: TOKEN, token_file: " + key + "}\n", "c.yaml:2:39: admin.token_file: a file and an environment variable exclude each other"},
 		{"certificate alone", "tls: {cert_file: " + cert + "}\n", "c.yaml:2:18: tls.cert_file: cert_file and key_file need each other"},
@@ -280,7 +259,7 @@ func TestServingIsChecked(t *testing.T) {
 		{"authority without TLS", "admin: {tls: {client_ca_file: " + ca.file + "}}\n", "c.yaml:2:31: admin.tls.client_ca_file: needs cert_file and key_file"},
 		{"no authority", "admin: {tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + key + "}}\n", "holds no PEM certificate"},
 	} {
-		_, problems := Load(nil, []string{"TOKEN=sixteen bytes or more", "SHORT=x"}, writeFile(t, "c.yaml", withTracker+c.yaml))
+		_, problems := config.Load(nil, []string{"TOKEN=sixteen bytes or more", "SHORT=x"}, writeFile(t, "c.yaml", withTracker+c.yaml))
 		got := strings.Join(texts(problems), "\n")
 		if !strings.Contains(got, c.want) || strings.Count(got, "\n") > 0 || c.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)

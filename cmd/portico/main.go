@@ -1,158 +1,231 @@
-// Command portico is a compatibility facade for Bugzilla-style trackers: it
-// reads the configuration, builds the chain of rooms and runs it. It speaks the
-// command line of DESIGN.md, section 12.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
 )
 
-// The exit codes of every command.
+// The exit statuses of every command.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// environment is what a command gets from the process, so that tests can give
-// it something else.
+// The default addresses, which are those of the configuration: to ask it would take as long as the rest of a short command.
+const (
+	defaultListen      = "127.0.0.1:8080"
+	defaultAdminListen = "127.0.0.1:9080"
+)
+
+// environment is what a command gets from the process, so that tests can replace it.
 type environment struct {
 	stdout, stderr io.Writer
 	environ        []string
 }
 
-// command is one word after portico.
-type command struct {
-	name string
-	// arguments is what follows the name in the usage line.
-	arguments string
-	// summary is one line for the overview, details the paragraph for its own
-	// help.
-	summary, details string
-	// prepare adds the command's flags and returns what runs it once they are
-	// parsed.
-	prepare func(fs *flag.FlagSet) runner
+// variable finds a variable of the environment and reports whether it is set.
+func (e environment) variable(name string) (string, bool) {
+	value := config.Lookup(e.environ, name)
+	return value, value != ""
 }
 
-// runner runs a command with the arguments behind its flags and returns its
-// exit code. An error is printed; one that is a usageError with a hint.
-type runner func(ctx context.Context, env environment, args []string) (int, error)
-
-// commands is the table of all commands, in the order of the overview.
-func commands() []command {
-	return []command{
-		serveCommand(),
-		demoCommand(),
-		trackerCommand(),
-		checkCommand(),
-		explainCommand(),
-		cacheCommand(),
-		canaryCommand(),
-		migrateCommand(),
-		recordCommand(),
-		replayCommand(),
-		versionCommand(),
-	}
+// exitError ends a command with a status of its own. Without a cause nothing is printed.
+type exitError struct {
+	status int
+	cause  error
 }
 
-// usageError is a mistake of the caller on the command line.
-type usageError struct{ message string }
+// Error implements error.
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d: %v", e.status, e.cause) }
 
-// Error is the message for the caller.
-func (e usageError) Error() string { return e.message }
+// usageError is a mistake on the command line.
+func usageError(format string, args ...any) error {
+	return exitError{exitUsage, fmt.Errorf(format+"\nThe flag --help lists arguments and flags.", args...)}
+}
 
 func main() {
-	env := environment{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
-	os.Exit(run(context.Background(), env, os.Args[1:]))
+	floor := app.HeapFloor() // first of all: memory that was used before would have to be cleared, and so be provided
+	status := run(context.Background(), environment{os.Stdout, os.Stderr, os.Environ()}, os.Args[1:])
+	runtime.KeepAlive(floor)
+	os.Exit(status)
 }
 
-// run finds the command and runs it.
+// run runs one command and returns its exit status.
 func run(ctx context.Context, env environment, args []string) int {
-	if len(args) == 0 {
-		overview(env.stderr)
-		return exitUsage
-	}
-	name, rest := args[0], args[1:]
-	switch name {
-	case "help", "-h", "-help", "--help":
-		return help(env, rest)
-	case "-version", "--version":
-		name = "version"
-	}
-	c, ok := findCommand(name)
-	if !ok {
-		fmt.Fprintf(env.stderr, "portico: there is no command %q%s\n", name, didYouMean(nearest(name, commandNames())))
-		fmt.Fprintln(env.stderr, "Run portico help for the list.")
-		return exitUsage
-	}
-	return c.run(ctx, env, rest)
-}
-
-// run parses the flags of a command and runs it.
-func (c command) run(ctx context.Context, env environment, args []string) int {
-	fs, do := c.flags(io.Discard)
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		c.usage(env.stdout)
+	root := commandLine(env)
+	root.SetArgs(longFlags(root, args))
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
 		return exitOK
-	case err != nil:
-		return c.misused(env, err)
 	}
-	code, err := do(ctx, env, fs.Args())
-	var misuse usageError
-	switch {
-	case errors.As(err, &misuse):
-		return c.misused(env, err)
-	case err != nil:
-		fmt.Fprintf(env.stderr, "portico %s: %v\n", c.name, err)
-		return max(code, exitFailed)
+	exit := exitError{exitFailed, err}
+	errors.As(err, &exit)
+	if exit.cause != nil {
+		fmt.Fprintf(env.stderr, "%s: %v\n", command.CommandPath(), exit.cause)
 	}
-	return code
+	return exit.status
 }
 
-// misused reports a mistake on the command line.
-func (c command) misused(env environment, err error) int {
-	fmt.Fprintf(env.stderr, "portico %s: %v\nRun portico help %s for its flags.\n", c.name, err, c.name)
-	return exitUsage
+// commandLine builds the tree of all commands.
+func commandLine(env environment) *cobra.Command {
+	root := group(&cobra.Command{
+		Use: "portico", SilenceErrors: true, SilenceUsage: true,
+		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
+			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",
+	},
+		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
+		canaryCommand(env), migrateCommand(env), recordCommand(env), replayCommand(env), versionCommand(env))
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		topic, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return unknownCommand(topic, rest[0])
+		}
+		return topic.Help()
+	}
+	return root
 }
 
-// flags builds the command's flag set.
-func (c command) flags(output io.Writer) (*flag.FlagSet, runner) {
-	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	fs.SetOutput(output)
-	fs.Usage = func() {}
-	return fs, c.prepare(fs)
-}
-
-// findCommand looks a command up by its name.
-func findCommand(name string) (command, bool) {
-	for _, c := range commands() {
-		if c.name == name {
-			return c, true
+// longFlags returns arguments in the form that pflag reads: it takes -config for six flags of one letter. --version is the command.
+func longFlags(root *cobra.Command, args []string) []string {
+	known := map[string]bool{"help": true, "version": true}
+	var collect func(c *cobra.Command)
+	collect = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		for _, subcommand := range c.Commands() {
+			collect(subcommand)
 		}
 	}
-	return command{}, false
+	collect(root)
+	long := []string{}
+	for i, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if name, short := strings.CutPrefix(name, "-"); short && known[name] {
+			arg = "-" + arg
+		}
+		if i == 0 && arg == "--version" {
+			arg = "version"
+		}
+		long = append(long, arg)
+	}
+	return long
 }
 
-// commandNames lists the commands.
-func commandNames() []string {
-	names := []string{"help"}
-	for _, c := range commands() {
-		names = append(names, c.name)
+// group makes a command of subcommands. Without one of them it is misused.
+func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	c.AddCommand(subcommands...)
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		c.SetOut(c.ErrOrStderr())
+		_ = c.Help() // it prints, and has no other way to fail
+		return exitError{status: exitUsage}
 	}
-	return names
+	return c
 }
 
-// noArguments refuses words behind the flags.
-func noArguments(args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Sprintf("does not know what to do with %q", strings.Join(args, " "))}
+// unknownCommand is the error for a word that is no subcommand, with the one that was probably meant.
+func unknownCommand(c *cobra.Command, word string) error {
+	var names []string
+	for _, subcommand := range c.Commands() {
+		names = append(names, subcommand.Name())
 	}
-	return nil
+	return usageError("there is no command %q%s", word, config.DidYouMean(word, names))
+}
+
+// flagError is a mistake in a flag, with the flag that was probably meant where there is none of that name.
+func flagError(c *cobra.Command, err error) error {
+	meant := ""
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		meant = config.DidYouMean(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), names)
+	}
+	return usageError("%w%s", err, meant)
+}
+
+// takes accepts one argument for each name and no others.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch given := len(args); {
+		case given < len(names):
+			return usageError("needs %s", strings.Join(names[given:], " and "))
+		case given > len(names):
+			return usageError("unexpected argument %q", strings.Join(args[len(names):], " "))
+		}
+		return nil
+	}
+}
+
+// formatFlags adds --format, and --json for --format json. The format that they choose is empty where neither is given, which
+// means text.
+func formatFlags(flags *pflag.FlagSet, formats ...string) *string {
+	chosen, known := "", strings.Join(formats, ", ")
+	choose := func(format string) error {
+		switch {
+		case !slices.Contains(formats, format):
+			return fmt.Errorf("unknown format %q: use %s", format, known)
+		case chosen != "" && chosen != format:
+			return fmt.Errorf("the formats %s and %s contradict each other", chosen, format)
+		}
+		chosen = format
+		return nil
+	}
+	flags.Func("format", "print the result as `FORMAT`: "+known+" (default text)", choose)
+	flags.BoolFunc("json", "print the result as JSON, as --format json does", func(on string) error {
+		if on == "false" {
+			return nil
+		}
+		return choose("json")
+	})
+	return &chosen
+}
+
+// load reads the configuration that flags name and prints its problems. An error without a cause says that it cannot be used.
+func load(flags *config.Flags, env environment) (config.Config, error) {
+	cfg, problems, err := flags.Load(env.environ)
+	if err != nil {
+		return cfg, usageError("%w", err)
+	}
+	for _, p := range problems {
+		fmt.Fprintln(env.stderr, p)
+	}
+	if config.Fatal(problems) {
+		err = exitError{status: exitFailed}
+	}
+	return cfg, err
+}
+
+// versionCommand is portico version.
+func versionCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Args: takes(), Short: "print the version of this program",
+		Long: "Print the version, the commit and the Go version that this program was built from.",
+		RunE: func(*cobra.Command, []string) error {
+			info, _ := debug.ReadBuildInfo()
+			_, err := fmt.Fprintf(env.stdout, "portico %s\n", app.BuildVersion(info))
+			return err
+		},
+	}
 }

@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/spf13/cobra"
 )
 
 // portico runs the program in process.
@@ -31,24 +35,31 @@ func TestUsage(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"", exitUsage, "", "Usage: portico COMMAND"},
-		{"help", exitOK, "Usage: portico COMMAND", ""},
-		{"--help", exitOK, "Usage: portico COMMAND", ""},
+		{"", exitUsage, "", "\n  portico [command]\n"},
+		{"help", exitOK, "\n  portico [command]\n", ""},
+		{"--help", exitOK, "\n  portico [command]\n", ""},
 		{"help check", exitOK, "--config FILE", ""},
 		{"check --help", exitOK, "--config FILE", ""},
+		{"help help", exitOK, "\n  portico help [command]", ""},
+		{"-h", exitOK, "\n  portico [command]\n", ""},
+		{"canary", exitUsage, "", "\n  portico canary [command]\n"},
+		{"canary verdit", exitUsage, "", `portico canary: there is no command "verdit"; did you mean "verdict"?`},
+		{"help canary verdit", exitUsage, "", `there is no command "verdit"; did you mean "verdict"?`},
+		{"serve --lisen 127.0.0.1:0", exitUsage, "", `did you mean "listen"?`},
+		{"serve -lisen 127.0.0.1:0", exitUsage, "", `did you mean "listen"?`},
 		{"help chek", exitUsage, "", `did you mean "check"?`},
 		{"chek", exitUsage, "", `there is no command "chek"; did you mean "check"?`},
 		{"check --no-such-flag", exitUsage, "", "no-such-flag"},
 		{"check --tracker", exitUsage, "", "flag needs an argument"},
 		{"check --tracker=", exitUsage, "", "needs a value"},
-		{"check --tracker http://a/ more", exitUsage, "", `does not know what to do with "more"`},
+		{"check --tracker http://a/ more", exitUsage, "", `unexpected argument "more"`},
 		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
 		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
-		{"tracker --listen nowhere --dialect bugzila", exitUsage, "", `unknown dialect "bugzila": known are bugzilla-5 and bmo`},
+		{"tracker --listen nowhere --dialect bugzila", exitUsage, "", `unknown dialect "bugzila": known are bugzilla-5, bmo, harmony`},
 		{"demo --admin-listen :9080", exitUsage, "", ":9080 is open to other machines"},
 		{"version", exitOK, "portico ", ""},
 		{"--version", exitOK, "portico ", ""},
-		{"version 2", exitUsage, "", "does not know"},
+		{"version 2", exitUsage, "", "unexpected argument"},
 	} {
 		code, stdout, stderr := portico(t, nil, strings.Fields(tt.args)...)
 		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
@@ -61,12 +72,75 @@ func TestUsage(t *testing.T) {
 }
 
 func TestEveryCommandExplainsItself(t *testing.T) {
-	for _, c := range commands() {
-		if c.summary == "" || c.details == "" || strings.HasSuffix(c.summary, ".") {
-			t.Errorf("%s: summary %q, details %q", c.name, c.summary, c.details)
+	var visit func(c *cobra.Command, words ...string)
+	visit = func(c *cobra.Command, words ...string) {
+		name := strings.Join(append([]string{"portico"}, words...), " ")
+		if c.HasParent() && (c.Short == "" || strings.HasSuffix(c.Short, ".")) {
+			t.Errorf("%s: %q", name, c.Short)
 		}
-		if code, stdout, _ := portico(t, nil, "help", c.name); code != exitOK || !strings.Contains(stdout, "Usage: portico "+c.name) {
-			t.Errorf("help %s: exit %d\n%s", c.name, code, stdout)
+		for _, args := range [][]string{append([]string{"help"}, words...), append(words, "--help"), append(words, "-h"), append(words, "-help")} {
+			if code, stdout, stderr := portico(t, nil, args...); code != exitOK || stderr != "" || !strings.Contains(stdout, "\n  "+name) {
+				t.Errorf("portico %q: exit %d\n%s%s", args, code, stdout, stderr)
+			}
+		}
+		for _, subcommand := range c.Commands() {
+			if subcommand.Name() != "help" {
+				visit(subcommand, append(slices.Clone(words), subcommand.Name())...)
+			}
+		}
+	}
+	visit(commandLine(environment{}))
+}
+
+// TestDefaultAddresses: those of the flags are those of the configuration.
+func TestDefaultAddresses(t *testing.T) {
+	if cfg := config.Default(); cfg.Listen != defaultListen || cfg.Admin.Listen != defaultAdminListen {
+		t.Errorf("the configuration has %s and %s", cfg.Listen, cfg.Admin.Listen)
+	}
+}
+
+// TestFlagsWithOneHyphen: what the flag package of the standard library takes is understood, and values stay what they are.
+func TestFlagsWithOneHyphen(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker)
+	for _, args := range [][]string{{"check", "-config", file}, {"check", "-config=" + file, "-print"}, {"check", "--config", file, "--print=false"}} {
+		if code, stdout, stderr := portico(t, nil, args...); code != exitOK || !strings.Contains(stdout, "http://tracker.example/") {
+			t.Errorf("portico %q: exit %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	for args, want := range map[string]string{
+		"cache show -product P -component C -json": `GET /cache?component=C&product=P`,
+		"cache purge -product=P":                   `POST /cache/purge?product=P`,
+		"canary sampling -sticky -sample 0.5":      `POST /canary/sampling {"default":0.5,"sticky":true}`,
+	} {
+		asked := ""
+		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			asked = strings.TrimSpace(r.Method + " " + r.URL.String() + " " + string(body))
+			_, _ = w.Write([]byte("{}"))
+		}))
+		code, stdout, stderr := portico(t, nil, append(strings.Fields(args), "-admin", listener.URL)...)
+		listener.Close()
+		if code != exitOK || asked != want {
+			t.Errorf("portico %s: exit %d, asked for %s\n%s%s", args, code, asked, stdout, stderr)
+		}
+	}
+	for _, value := range []string{"-tracke", "--x", "-"} {
+		if code, stdout, stderr := portico(t, nil, "explain", "POST", "/page", "--data", value); code != exitOK || !strings.HasSuffix(stdout, "("+strconv.Itoa(len(value))+" bytes)\n") {
+			t.Errorf("--data %s: exit %d\n%s%s", value, code, stdout, stderr)
+		}
+	}
+}
+
+// TestShellCompletion: the shells' scripts are there, and they complete commands and flags.
+func TestShellCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, stdout, _ := portico(t, nil, "completion", shell); code != exitOK || !strings.Contains(stdout, "portico") {
+			t.Errorf("%s: exit %d\n%s", shell, code, stdout)
+		}
+	}
+	for _, c := range []struct{ word, want string }{{"ver", "verdict"}, {"--for", "--format"}} {
+		if code, stdout, _ := portico(t, nil, "__complete", "canary", c.word); code != exitOK || !strings.Contains(stdout, c.want) {
+			t.Errorf("canary %s: exit %d\n%s", c.word, code, stdout)
 		}
 	}
 }
@@ -128,9 +202,9 @@ func TestProbe(t *testing.T) {
 	}{
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "FAILED: HTTP 200 without JSON"},
-		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: an answer without a version"},
-		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: a version that is none"},
-		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: a version that is none"},
+		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: a response without a version"},
+		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},
+		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: an invalid version"},
 		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", http.StatusFound), exitFailed, "redirects to https://REDACTED@else.example/"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +229,7 @@ func TestProbe(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	if code, stdout, _ := portico(t, nil, "check", "--probe", "--tracker", server.URL); code != exitFailed || !strings.Contains(stdout, "FAILED: asking for the version") {
+	if code, stdout, _ := portico(t, nil, "check", "--print", "--probe", "--tracker", server.URL); code != exitFailed || !strings.Contains(stdout, "FAILED: asking for the version") {
 		t.Errorf("nobody there: exit %d\n%s", code, stdout)
 	}
 }
@@ -195,9 +269,9 @@ func TestProbeOfRedis(t *testing.T) {
 
 func TestLogger(t *testing.T) {
 	var out bytes.Buffer
-	log := newLogger(&out, LogConfig{Level: "warn", Format: "json"})
+	log := app.NewLogger(&out, config.Log{Level: "warn", Format: "json"})
 	log.InfoContext(context.Background(), "not shown")
-	log.WarnContext(context.Background(), "shown", "url", redactURL("https://me:hunter2@host/?api_key=hunter2"))
+	log.WarnContext(context.Background(), "shown", "url", config.RedactURL("https://me:hunter2@host/?api_key=hunter2"))
 	var line map[string]any
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatalf("%v in %s", err, &out)
@@ -206,7 +280,7 @@ func TestLogger(t *testing.T) {
 		t.Errorf("got %s", &out)
 	}
 	out.Reset()
-	newLogger(&out, LogConfig{Level: "debug", Format: "text"}).DebugContext(context.Background(), "shown")
+	app.NewLogger(&out, config.Log{Level: "debug", Format: "text"}).DebugContext(context.Background(), "shown")
 	if !strings.Contains(out.String(), "level=DEBUG msg=shown") {
 		t.Errorf("got %s", &out)
 	}
@@ -226,32 +300,29 @@ func TestRedactURL(t *testing.T) {
 		"https://me:hunter2@ho st/":       "REDACTED",
 		"redis://host/?password=hunter2;": "redis://host/",
 	} {
-		if got := redactURL(text); got != want {
+		if got := config.RedactURL(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 }
 
 func TestACommandThatFailsDoesNotExitWithZero(t *testing.T) {
-	c := command{name: "try", prepare: func(*flag.FlagSet) runner {
-		return func(context.Context, environment, []string) (int, error) { return exitOK, errors.New("broken") }
-	}}
-	var stderr bytes.Buffer
-	if code := c.run(t.Context(), environment{stderr: &stderr}, nil); code != exitFailed || stderr.String() != "portico try: broken\n" {
-		t.Errorf("exit %d, %q", code, &stderr)
+	code, stdout, stderr := portico(t, nil, "tracker", "--listen", "127.0.0.1:999999")
+	if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "portico tracker: listen for tracker: ") {
+		t.Errorf("exit %d, %q%q", code, stdout, stderr)
 	}
 }
 
 func TestBuildVersion(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"}}
 	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
-	if got, want := buildVersion(info), "v1.2.3, commit 0123456789ab with local changes, go1.26"; got != want {
+	if got, want := app.BuildVersion(info), "v1.2.3, commit 0123456789ab with local changes, go1.26"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := buildVersion(&debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "(devel)"}}), "devel, go1.26"; got != want {
+	if got, want := app.BuildVersion(&debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "(devel)"}}), "devel, go1.26"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := buildVersion(nil); got != "unknown" {
+	if got := app.BuildVersion(nil); got != "unknown" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -260,7 +331,7 @@ func TestBuildVersion(t *testing.T) {
 // standard log is shown: it may be an answer of the tracker.
 func TestLibrariesKeepQuiet(t *testing.T) {
 	var shown bytes.Buffer
-	quietLibraries(newLogger(&shown, LogConfig{Level: "debug", Format: "json"}))
+	app.QuietLibraries(app.NewLogger(&shown, config.Log{Level: "debug", Format: "json"}))
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	log.Printf("Unsolicited response starting with %q", "SECRET")
 	if text := shown.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, "a library complained") {

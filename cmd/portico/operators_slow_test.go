@@ -12,7 +12,7 @@ import (
 // TestOperatorsWhoStopSending: as of clients, no more is waited for what is sent to the other listener than timeouts.read.
 func TestOperatorsWhoStopSending(t *testing.T) {
 	file := writeFile(t, "c.yaml", withTracker+"listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntimeouts: {read: 100ms}\n")
-	_, operators, _ := serveConfig(t, file)
+	_, operators := serveConfig(t, file)
 	conn, err := net.Dial("tcp", operators)
 	if err != nil {
 		t.Fatal(err)

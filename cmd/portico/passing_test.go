@@ -17,7 +17,7 @@ func startPassing(t *testing.T, more string, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	clients, _, _ := serveConfig(t, writeFile(t, "c.yaml", fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
+	clients, _ := serveConfig(t, writeFile(t, "c.yaml", fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
 		"trackers: {main: {url: %q, dialect: bugzilla-5}}\ncache: {scope: off}\n%s", server.URL, more)))
 	return "http://" + clients
 }
@@ -43,6 +43,10 @@ func beginCall(t *testing.T, method, address string) *http.Response {
 func TestPassingAnswersStream(t *testing.T) {
 	client := make(chan struct{})
 	address := startPassing(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/rest/version" {
+			_, _ = io.WriteString(w, `{"version":"5.2"}`)
+			return
+		}
 		if r.URL.Query().Has("length") {
 			w.Header().Set("Content-Length", "8")
 		}
@@ -71,11 +75,12 @@ func TestPassingAnswersStream(t *testing.T) {
 // A link that changes flag types is sent once, and its outcome may be unknown. Other pages are asked for again.
 func TestLinksThatChangeAreSentOnce(t *testing.T) {
 	var sent atomic.Int64
-	address := startPassing(t, "", func(_ http.ResponseWriter, r *http.Request) {
+	address := startPassing(t, "", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/rest/version" {
 			sent.Add(1)
 			panic(http.ErrAbortHandler)
 		}
+		_, _ = io.WriteString(w, `{"version":"5.2"}`)
 	})
 	response := beginCall(t, http.MethodGet, address+"/editflagtypes.cgi?action=deactivate&id=1")
 	if reason := response.Header.Get("Portico-Error"); response.StatusCode != http.StatusGatewayTimeout || !strings.Contains(reason, "outcome=unknown") {

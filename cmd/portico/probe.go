@@ -7,88 +7,177 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
 
 	"portico/cache"
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/canary/writes"
+	"portico/upstream/state"
 )
 
 // probeTimeout bounds one probe: an operator waits for it.
 const probeTimeout = 10 * time.Second
 
-// probes lists the connections that a configuration needs. Secrets are found with
-// lookup. A Redis inside the process is not there to be probed.
-func probes(cfg Config, lookup func(string) (string, bool)) []probe {
-	var all []probe
-	for _, name := range sortedKeys(cfg.Trackers) {
-		t := cfg.Trackers[name]
-		all = append(all, probe{
-			name: "tracker " + name,
-			try:  func(ctx context.Context) (string, error) { return probeTracker(ctx, t) },
-		})
+// runProbes tries the connections that a configuration needs and prints how each went. An embedded Redis is not there to be
+// probed.
+func runProbes(ctx context.Context, env environment, cfg config.Config) (failed error) {
+	probe := func(name string, try func(context.Context) (string, error)) {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		found, err := try(ctx)
+		if err != nil {
+			failed, found = exitError{status: exitFailed}, "FAILED: "+err.Error()
+		}
+		fmt.Fprintf(env.stdout, "  probe      %s: %s\n", name, found)
+	}
+	for _, name := range config.SortedKeys(cfg.Trackers) {
+		probe("tracker "+name, func(ctx context.Context) (string, error) { return probeTracker(ctx, cfg, name) })
 	}
 	if cfg.Cache.Scope != "off" && !cfg.Cache.Redis.Embedded() {
-		all = append(all, probe{
-			name: "redis",
-			try:  func(ctx context.Context) (string, error) { return probeRedis(ctx, &cfg, lookup) },
-		})
+		probe("redis", func(ctx context.Context) (string, error) { return probeRedis(ctx, cfg, env) })
 	}
-	return append(all, probesOfTwo(cfg)...)
+	if cfg.Candidate != "" {
+		probe("state", func(ctx context.Context) (string, error) { return probeState(ctx, cfg.State) })
+	}
+	if cfg.Candidate != "" && cfg.Canary.Isolated {
+		probe("marker", func(ctx context.Context) (string, error) { return probeMarker(ctx, cfg) })
+	}
+	return failed
 }
 
-// probeRedis reads from Redis as the cache does, under a name of its own, so that
-// nothing of a running Portico is touched.
-func probeRedis(ctx context.Context, cfg *Config, lookup func(string) (string, bool)) (string, error) {
-	options, err := redisOptions(cfg, lookup)
+// probeRedis reads from Redis as the cache does, under a name of its own, so that it touches nothing of a running Portico.
+func probeRedis(ctx context.Context, cfg config.Config, env environment) (string, error) {
+	options, err := app.RedisOptions(&cfg, env.variable)
 	if err != nil {
 		return "", err
 	}
 	options.Timeout = probeTimeout / 5
-	tried, err := cache.New(nil, cache.Options{
-		Tracker: "portico-check",
-		Redis:   options,
-		// Any secret does, and one that is given is not put into Redis.
-		Secret: make([]byte, 32),
-	})
-	if err != nil {
-		return "", err
-	}
-	err = tried.Probe(ctx)
-	if err = errors.Join(err, tried.Close()); err != nil {
+	// Any secret will do, and one that is given is not put into Redis.
+	tried := cache.New(nil, cache.Options{Tracker: "portico-check", Redis: options, Secret: make([]byte, 32)})
+	if err := errors.Join(tried.Probe(ctx), tried.Close()); err != nil {
 		return "", fmt.Errorf("asking Redis: %w", err)
 	}
 	return "answers", nil
 }
 
-// probeTracker asks a tracker for its version, as a Bugzilla-style server
-// gives it to everybody (wire-facts, section 1). Where Portico finds out the
-// dialect by itself it looks for /rest.cgi too, and so does this.
-func probeTracker(ctx context.Context, t TrackerConfig) (string, error) {
-	settings, err := t.TLS().Client()
+// probeState opens the store as start-up does, which migrates its schema.
+func probeState(ctx context.Context, at string) (string, error) {
+	store, err := state.Open(ctx, at)
 	if err != nil {
 		return "", err
 	}
-	transport := &http.Transport{TLSClientConfig: settings}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: noRedirect}
-	ctx, cancel := context.WithTimeout(ctx, min(t.Timeout, probeTimeout))
-	defer cancel()
-	base := strings.TrimRight(t.URL, "/")
-	answer, missing, err := askVersion(ctx, client, base+"/rest/version")
-	if missing && t.Dialect == "auto" {
-		if other, _, otherErr := askVersion(ctx, client, base+"/rest.cgi/version"); otherErr == nil {
-			return other, nil
-		}
+	_, known, err := store.CurrentRevision(ctx)
+	if err := errors.Join(err, store.Close()); err != nil {
+		return "", err
 	}
-	return answer, err
+	if known {
+		return "opens, and holds rules of an earlier run", nil
+	}
+	return "opens, and is empty", nil
 }
 
-// askVersion asks one address for the version. It tells apart that there is nothing.
-func askVersion(ctx context.Context, client *http.Client, address string) (answer string, missing bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+// probeMarker checks, without any credential, that the candidate alone has the product that marks it as isolated.
+func probeMarker(ctx context.Context, cfg config.Config) (string, error) {
+	anonymous := func(string) upstream.Caller { return upstream.Caller{} }
+	for _, tracker := range []struct{ name, problem string }{
+		{cfg.Candidate, "the candidate has no product %q that everybody may see"},
+		{cfg.Primary, "the primary tracker has the product %q too, or cannot be asked"},
+	} {
+		settings := cfg.Trackers[tracker.name]
+		base, err := url.Parse(settings.URL)
+		if err != nil {
+			return "", err
+		}
+		transport, err := probeTransport(settings)
+		if err != nil {
+			return "", err
+		}
+		client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: settings.Dialect, Transport: transport})
+		if err != nil {
+			return "", err
+		}
+		if !writes.IsMarked(ctx, map[string]upstream.Tracker{tracker.name: client}, cfg.Candidate, cfg.Canary.Marker, anonymous) {
+			return "", fmt.Errorf(tracker.problem, cfg.Canary.Marker)
+		}
+	}
+	return "the candidate has it, the primary tracker has not", nil
+}
+
+// probeTransport sends requests to a tracker as serve does.
+func probeTransport(t config.Tracker) (http.RoundTripper, error) {
+	settings, err := t.TLSFiles.Client()
 	if err != nil {
-		return "", false, fmt.Errorf("asking for the version: %w", err)
+		return nil, err
+	}
+	return t.SentHost().Over(&http.Transport{TLSClientConfig: settings, DisableCompression: true, DisableKeepAlives: true}), nil
+}
+
+// noRedirect returns a redirect as the response that it is: a tracker that redirects is configured by the wrong address.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// probeTracker requests the version of a tracker, which every Bugzilla-style server shows to everybody (tracker-behaviour.md
+// section 1), at each path that its REST interface can have.
+func probeTracker(ctx context.Context, cfg config.Config, name string) (string, error) {
+	t := cfg.Trackers[name]
+	transport, err := probeTransport(t)
+	if err != nil {
+		return "", err
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: noRedirect}
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	base, below, roots := strings.TrimRight(t.URL, "/"), "", bugzilla.Roots()
+	dialect, pinned := mapping.DialectNamed(t.Dialect)
+	version, missing, err := askVersion(ctx, client, name, base+roots[0])
+	for _, root := range roots[1:] {
+		if !missing {
+			break
+		}
+		other, _, otherErr := askVersion(ctx, client, name, base+root)
+		if otherErr != nil {
+			continue
+		}
+		below, missing = mapping.Dialect{Root: root}.Below(), false
+		if !pinned { // with a configured dialect Portico uses the first path only
+			version, err = other, nil
+		}
+	}
+	place := fmt.Sprintf("found below %s: set its url to %s/", below, config.RedactURL(base+below))
+	switch {
+	case err != nil && below != "":
+		return "", fmt.Errorf("no /rest/version; the tracker was %s", place)
+	case err != nil:
+		return "", err
+	case !pinned:
+		dialect = mapping.DialectOfVersion(version)
+	}
+	if below != "" {
+		version += ", " + place
+	}
+	notes := []string{"version " + version}
+	if !pinned && cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
+		notes = append(notes, writesWarnings(cfg.Switchover.Table(), name, name == cfg.Candidate, dialect)...)
+	}
+	if dialect.JSONRPC {
+		var refused []string
+		refused, err = probeJSONRPC(ctx, client, base+below)
+		notes = append(notes, refused...)
+	}
+	return strings.Join(notes, "; "), err
+}
+
+// askVersion requests the version below one path. missing says that there is nothing.
+func askVersion(ctx context.Context, client *http.Client, tracker, address string) (version string, missing bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/version", nil)
+	if err != nil {
+		return "", false, err
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
@@ -96,36 +185,42 @@ func askVersion(ctx context.Context, client *http.Client, address string) (answe
 		return "", false, fmt.Errorf("asking for the version: %w", err)
 	}
 	defer response.Body.Close()
-	answer, err = readVersion(response)
-	return answer, err != nil && response.StatusCode == http.StatusNotFound, err
-}
-
-// noRedirect shows a redirect as the answer it is: a tracker that sends
-// elsewhere is configured by the wrong address.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// longVersion is longer than any version is.
-const longVersion = 100
-
-// unprintable tells what an operator's terminal might obey instead of showing it.
-func unprintable(c rune) bool { return !unicode.IsPrint(c) }
-
-// readVersion reads the answer of /rest/version.
-func readVersion(response *http.Response) (string, error) {
-	if location := response.Header.Get("Location"); location != "" {
-		return "", fmt.Errorf("the tracker redirects to %s: is that its address?", redactURL(location))
+	if location, err := response.Location(); err == nil {
+		return "", false, fmt.Errorf("the tracker redirects to %s: is that its address? If that is its own address, set trackers.%s.host: %s://%s",
+			config.RedactURL(location.String()), tracker, location.Scheme, location.Host)
 	}
-	var answer struct {
-		Version string `json:"version"`
-	}
-	err := json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&answer)
+	var found struct{ Version string }
+	err = json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&found)
+	// An operator's terminal might obey characters that cannot be printed.
+	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("HTTP %d without JSON where a tracker tells its version: %w", response.StatusCode, err)
-	case answer.Version == "":
-		return "", errors.New("an answer without a version: this may be no tracker")
-	case len(answer.Version) > longVersion || strings.ContainsFunc(answer.Version, unprintable):
-		return "", errors.New("a version that is none: this may be no tracker")
+		err = fmt.Errorf("HTTP %d without JSON where a tracker tells its version: %w", response.StatusCode, err)
+	case found.Version == "":
+		err = errors.New("a response without a version: this may be no tracker")
+	case len(found.Version) > 100 || strings.ContainsFunc(found.Version, unprintable):
+		err = errors.New("an invalid version: this may be no tracker")
 	}
-	return "version " + answer.Version, nil
+	return found.Version, response.StatusCode == http.StatusNotFound, err
+}
+
+// probeJSONRPC checks that the web server lets JSON-RPC through, and returns a note where it does not.
+func probeJSONRPC(ctx context.Context, client *http.Client, base string) (note []string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/jsonrpc.cgi",
+		strings.NewReader(`{"method":"Bugzilla.version","params":[{}],"id":1}`))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking by JSON-RPC: %w", err)
+	}
+	defer response.Body.Close()
+	var found map[string]any
+	if json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&found) == nil {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("/jsonrpc.cgi is refused (HTTP %d): product names with a slash or with other characters than ASCII "+
+		"cannot be read, and hide_keys cannot work", response.StatusCode)}, nil
 }

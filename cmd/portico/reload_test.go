@@ -60,6 +60,20 @@ func get(t *testing.T, address string) string {
 	return string(text)
 }
 
+// reload lets a process read its configuration again, and waits until another runtime is the current one.
+func reload(t *testing.T, process *os.Process, operators string) {
+	t.Helper()
+	started := func() string {
+		_, after, _ := strings.Cut(get(t, operators+"/status"), `"started"`)
+		return after[:40]
+	}
+	before := started()
+	if err := process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the configuration is read again", func() bool { return started() != before })
+}
+
 // TestReload changes the configuration of a running Portico under load: no
 // request fails, and a configuration with a mistake changes nothing.
 func TestReload(t *testing.T) {

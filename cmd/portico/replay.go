@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -16,50 +13,71 @@ import (
 	"strings"
 	"time"
 
-	"portico/upstream/canary"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
+	"portico/upstream/canary/compare"
 	"portico/upstream/recording"
 )
 
-// exitNotPlayed is the exit code of portico replay when there is no verdict at all.
-// It is none of the codes of a verdict.
-const exitNotPlayed = 3
-
 // replayCommand is portico replay.
-func replayCommand() command {
-	return command{
-		name:      "replay",
-		arguments: "FILE --tracker URL [--against URL] [--key NAME=VARIABLE] [--keys FILE] [--writes] [--only PATTERN] [--config FILE] [--format FORMAT]",
-		summary:   "make recorded requests again and compare the answers",
-		details: "Send the requests of a recording to a tracker and compare its answers with the recorded ones, or\n" +
+func replayCommand(env environment) *cobra.Command {
+	c := &cobra.Command{
+		Use: "replay FILE --tracker URL [--against URL]", Args: takes("FILE"), Short: "make recorded requests again and compare the responses",
+		Long: "Send the requests of a recording to a tracker and compare its responses with the recorded ones, or\n" +
 			"with those of the tracker given by --against. Requests that change something are made with --writes\n" +
 			"only. Keys are not in recordings: --key and --keys say what to send in place of a placeholder.\n\n" +
 			"Exit codes: 0 PASS, 1 FAIL, 2 INCONCLUSIVE or a wrong command line, 3 it could not be played.",
-		prepare: func(fs *flag.FlagSet) runner {
-			r := replayRun{options: recording.PlayOptions{Values: map[string]string{}}, target: 100 * defaultReplayTarget, variables: map[string]string{}}
-			r.register(fs)
-			return func(ctx context.Context, env environment, args []string) (int, error) {
-				files, err := parseMixed(fs, args)
-				if err != nil {
-					return exitUsage, err
-				}
-				if err := r.check(files); err != nil {
-					return exitUsage, err
-				}
-				return r.run(ctx, env, files[0])
-			}
-		},
 	}
+	r := replay{env: env, options: recording.ReplayOptions{Values: map[string]string{}}, variables: map[string]string{}}
+	r.flags(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := r.check(); err != nil {
+			return err
+		}
+		if err := r.readValues(); err != nil {
+			return exitError{exitNoVerdict, err}
+		}
+		if r.config != "" {
+			cfg, err := load(&config.Flags{File: r.config}, env)
+			if err != nil {
+				return exitError{exitNoVerdict, errors.New("read the equivalences: the configuration is not good")}
+			}
+			r.options.Rules, _ = compare.NewRules(cfg.Canary.Equivalences, time.Now()) // loading has reported what is wrong
+		}
+		file, err := os.Open(args[0])
+		if err != nil {
+			return exitError{exitNoVerdict, fmt.Errorf("open the recording: %w", err)}
+		}
+		defer file.Close()
+		ctx, stop := app.UntilSignal(c.Context())
+		defer stop()
+		shown := newProgress(env.stderr, file)
+		r.options.Progress = shown.done
+		result, failed := recording.Replay(ctx, recording.NewReader(shown).Next, r.options)
+		shown.close()
+		if failed == nil || result.Sent > 0 {
+			if err := r.print(result); err != nil {
+				return exitError{exitNoVerdict, err}
+			}
+		}
+		if failed != nil {
+			return exitError{exitNoVerdict, fmt.Errorf("the recording was not played to its end: %w", failed)}
+		}
+		return exitError{status: result.Report.Verdict.ExitCode()}
+	}
+	return c
 }
 
-// defaultReplayTarget is the share of mismatches that is allowed.
-const defaultReplayTarget = 0.001
-
-// replayRun is one run of portico replay.
-type replayRun struct {
-	options recording.PlayOptions
+// replay is one run of portico replay.
+type replay struct {
+	env     environment
+	options recording.ReplayOptions
 	// target is a percentage.
 	target float64
-	format string
+	format *string
 	keys   string
 	// config is the file with the equivalences.
 	config string
@@ -67,43 +85,40 @@ type replayRun struct {
 	variables map[string]string
 }
 
-func (r *replayRun) register(fs *flag.FlagSet) {
-	fs.StringVar(&r.options.Tracker, "tracker", "", "send the requests to the tracker at `URL`")
-	fs.StringVar(&r.options.Against, "against", "", "compare with the answers of the tracker at `URL`, and not with the recorded ones")
-	fs.BoolVar(&r.options.Writes, "writes", false, "make requests that change something too, and put the data of reference trackers back where the recording says so")
-	fs.Func("only", "play only exchanges whose name or operation is like `PATTERN`, in which * is any text; may be given often", func(text string) error {
+func (r *replay) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&r.options.Tracker, "tracker", "", "send the requests to the tracker at `URL`")
+	flags.StringVar(&r.options.Against, "against", "", "compare with the responses of the tracker at `URL`, and not with the recorded ones")
+	flags.BoolVar(&r.options.Writes, "writes", false, "make requests that change something too, and put the data of reference trackers back where the recording says so")
+	flags.Func("only", "play only exchanges whose name or operation is like `PATTERN`, in which * is any text; may be given often", func(text string) error {
 		r.options.Only = append(r.options.Only, text)
 		_, err := path.Match(text, "")
 		return err
 	})
-	fs.Func("key", "take what the placeholder NAME stands for from the environment: `NAME=VARIABLE`; may be given often", func(text string) error {
-		name, variable, found := strings.Cut(text, "=")
-		if !found || name == "" || variable == "" {
+	flags.Func("key", "take what the placeholder NAME stands for from the environment: `NAME=VARIABLE`; may be given often", func(text string) error {
+		name, variable, _ := strings.Cut(text, "=")
+		if name == "" || variable == "" {
 			return errors.New("is not NAME=VARIABLE")
 		}
 		r.variables[strings.Trim(name, "{}")] = variable
 		return nil
 	})
-	fs.StringVar(&r.keys, "keys", "", "take them from `FILE`, a JSON object of names and values")
-	fs.StringVar(&r.config, "config", "", "excuse what the canary.equivalences of the configuration in `FILE` excuse")
-	fs.Float64Var(&r.target, "target", r.target, "allow so many `PERCENT` of the answers to differ")
-	fs.DurationVar(&r.options.Timeout, "timeout", 30*time.Second, "wait so `LONG` for an answer")
-	fs.DurationVar(&r.options.ConfirmAfter, "confirm-after", 500*time.Millisecond, "ask again about a difference so `LONG` after it was seen")
-	fs.StringVar(&r.format, "format", "text", "print the report as `FORMAT`: text, json or junit")
+	flags.StringVar(&r.keys, "keys", "", "take them from `FILE`, a JSON object of names and values")
+	flags.StringVar(&r.config, "config", "", "excuse what the canary.equivalences of the configuration in `FILE` excuse")
+	flags.Float64Var(&r.target, "target", 0.1, "allow so many `PERCENT` of the responses to differ")
+	flags.DurationVar(&r.options.Timeout, "timeout", 30*time.Second, "timeout of one request: `DURATION`")
+	flags.DurationVar(&r.options.ConfirmAfter, "confirm-after", 500*time.Millisecond, "check a difference again after `DURATION`")
+	r.format = formatFlags(flags, "text", "json", "junit")
 }
 
-// check finds what is wrong with the command line.
-func (r *replayRun) check(files []string) error {
+// check finds what is wrong with the flags.
+func (r *replay) check() error {
 	switch {
-	case len(files) != 1:
-		return usageError{"needs one FILE of recordings"}
 	case r.options.Tracker == "":
-		return usageError{"needs --tracker URL"}
-	case !slices.Contains([]string{"text", "json", "junit"}, r.format):
-		return usageError{fmt.Sprintf("%q is none of the formats text, json and junit", r.format)}
+		return usageError("needs --tracker URL")
 	case !(r.target > 0 && r.target <= 100): // which NaN is not
-		return usageError{"--target is a percentage, above 0 and up to 100"}
+		return usageError("--target is a percentage, above 0 and up to 100")
 	}
+	r.options.Target = r.target / 100
 	places := map[string]bool{}
 	for _, base := range []string{r.options.Tracker, r.options.Against} {
 		if base == "" {
@@ -111,47 +126,18 @@ func (r *replayRun) check(files []string) error {
 		}
 		at, err := url.Parse(base)
 		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
-			return usageError{"the URL of a tracker must begin with http:// or https:// and a host, without a password"}
+			return usageError("the URL of a tracker must begin with http:// or https:// and a host, without a password")
 		}
-		if places[placeOf(at)] {
-			return usageError{"--tracker and --against are one tracker, which is always the same as itself"}
+		if places[app.TrackerAddress(at)] {
+			return usageError("--tracker and --against are one tracker, which is always the same as itself")
 		}
-		places[placeOf(at)] = true
+		places[app.TrackerAddress(at)] = true
 	}
-	r.options.Target = r.target / 100
 	return nil
 }
 
-// run plays a file.
-func (r *replayRun) run(ctx context.Context, env environment, name string) (int, error) {
-	if err := cmp.Or(r.readKeys(env), r.readRules(env)); err != nil {
-		return exitNotPlayed, err
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return exitNotPlayed, fmt.Errorf("open the recording: %w", err)
-	}
-	defer file.Close()
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	shown := newProgress(env.stderr, file)
-	r.options.Progress = shown.done
-	result, failed := recording.Play(ctx, recording.NewReader(shown).Next, r.options)
-	shown.close()
-	if failed != nil && result.Sent == 0 {
-		return exitNotPlayed, failed
-	}
-	if err := r.print(env, result); err != nil {
-		return exitNotPlayed, err
-	}
-	if failed != nil {
-		return exitNotPlayed, fmt.Errorf("the recording was not played to its end: %w", failed)
-	}
-	return result.Report.Verdict.ExitCode(), nil
-}
-
-// readKeys gathers what placeholders stand for; variables count more than the file.
-func (r *replayRun) readKeys(env environment) error {
+// readValues gathers what placeholders stand for; variables count more than the file.
+func (r *replay) readValues() error {
 	if r.keys != "" {
 		text, err := os.ReadFile(r.keys)
 		if err != nil {
@@ -162,7 +148,7 @@ func (r *replayRun) readKeys(env environment) error {
 		}
 	}
 	for name, variable := range r.variables {
-		value, set := env.variable(variable)
+		value, set := r.env.variable(variable)
 		if !set {
 			return fmt.Errorf("the variable %s for %s is not set", variable, name)
 		}
@@ -171,52 +157,96 @@ func (r *replayRun) readKeys(env environment) error {
 	return nil
 }
 
-// readRules takes the equivalences from a configuration, if one is named.
-func (r *replayRun) readRules(env environment) error {
-	if r.config == "" {
-		return nil
+// print prints the report, and what was not played beside it.
+func (r *replay) print(result recording.Result) error {
+	notes, report := r.env.stderr, result.Report
+	if *r.format == "" || *r.format == "text" {
+		notes = r.env.stdout
 	}
-	cfg, ok, err := (&configFlags{file: r.config}).loadOrReport(env)
-	if err == nil && !ok {
-		err = errors.New("the configuration is not good")
-	}
-	if err != nil {
-		return fmt.Errorf("read the equivalences: %w", err)
-	}
-	r.options.Rules, _ = canary.NewRules(cfg.equivalences(), time.Now()) // what is wrong was reported
-	return nil
-}
-
-// print prints the report; what was not played is told beside it.
-func (r *replayRun) print(env environment, result recording.Result) error {
-	tell := env.stderr
-	if r.format == "text" {
-		tell = env.stdout
-	}
-	fmt.Fprintf(tell, "%d requests were made.\n", result.Sent)
+	fmt.Fprintf(notes, "%d requests were made.\n", result.Sent)
 	for _, reason := range slices.Sorted(maps.Keys(result.Skipped)) {
-		fmt.Fprintf(tell, "%d were not: %s.\n", result.Skipped[reason], reason)
+		fmt.Fprintf(notes, "%d were not: %s.\n", result.Skipped[reason], reason)
 	}
-	fmt.Fprintln(tell)
-	return printReport(env.stdout, result.Report, r.format)
+	if result.Moved > 0 {
+		fmt.Fprintf(notes, "%d had a credential in a header, which a tracker does not read; it was sent in the query.\n", result.Moved)
+	}
+	fmt.Fprintln(notes)
+	switch *r.format {
+	case "json":
+		encoder := json.NewEncoder(r.env.stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	case "junit":
+		return report.JUnit(r.env.stdout)
+	}
+	return report.Text(r.env.stdout)
 }
 
-func printReport(w io.Writer, report canary.Report, format string) error {
-	switch format {
-	case "json":
-		to := json.NewEncoder(w)
-		to.SetIndent("", "  ")
-		return to.Encode(report)
-	case "junit":
-		return report.JUnit(w)
-	}
-	if err := report.Text(w); err != nil {
-		return err
-	}
-	for _, f := range report.Findings {
-		if f.Note != "" {
-			fmt.Fprintf(w, "\n%s %s %s\n  %s\n", f.Operation, f.Class, f.Path, f.Note)
+// progress shows how far the reading of a file has come: as a bar on a terminal, and elsewhere as a line now and then.
+type progress struct {
+	io.Reader
+	to       io.Writer
+	terminal bool
+	// size is 0 where it is not known, as of a pipe.
+	size, read int64
+	shown      time.Time
+	count      int
+	every      time.Duration
+}
+
+// newProgress reads a file through a progress.
+func newProgress(to io.Writer, file *os.File) *progress {
+	p := &progress{Reader: file, to: to, every: 5 * time.Second, shown: time.Now()}
+	if terminal, ok := to.(*os.File); ok {
+		if about, err := terminal.Stat(); err == nil && about.Mode()&os.ModeCharDevice != 0 {
+			p.terminal, p.every, p.shown = true, 100*time.Millisecond, time.Time{}
 		}
 	}
-	return nil
+	if about, err := file.Stat(); err == nil && about.Mode().IsRegular() {
+		p.size = about.Size()
+	}
+	return p
+}
+
+// Read implements io.Reader.
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.read += int64(n)
+	return n, err
+}
+
+// done is called with the number of exchanges that are done.
+func (p *progress) done(count int) {
+	p.count = count
+	if time.Since(p.shown) >= p.every {
+		p.shown = time.Now()
+		p.show()
+	}
+}
+
+func (p *progress) show() {
+	percent := int64(100)
+	if p.size > 0 {
+		percent = min(100, 100*p.read/p.size)
+	}
+	const width = 30 // of the bar, in characters
+	full := int(percent) * width / 100
+	switch {
+	case p.size == 0 && p.terminal:
+		fmt.Fprintf(p.to, "\r%d exchanges", p.count)
+	case p.terminal:
+		fmt.Fprintf(p.to, "\r[%s%s] %3d %%  %d exchanges", strings.Repeat("#", full), strings.Repeat(" ", width-full), percent, p.count)
+	case p.size == 0:
+		fmt.Fprintf(p.to, "%d exchanges\n", p.count)
+	default:
+		fmt.Fprintf(p.to, "%d exchanges, %d %% of the file\n", p.count, percent)
+	}
+}
+
+// close shows where it ended.
+func (p *progress) close() {
+	if p.terminal {
+		p.show()
+		fmt.Fprintln(p.to)
+	}
 }

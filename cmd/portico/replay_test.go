@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"portico/test/tracker"
-	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 // TestReplayCommandLine: what cannot be played is said, and no verdict is given.
@@ -38,24 +38,24 @@ func TestReplayCommandLine(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"--tracker", server.URL}, exitUsage, "needs one FILE"},
+		{[]string{"--tracker", server.URL}, exitUsage, "needs FILE"},
 		{[]string{file}, exitUsage, "needs --tracker"},
 		{[]string{file, "--tracker", "tracker.example"}, exitUsage, "must begin with http"},
 		{[]string{file, "--tracker", "http://me:pass@tracker.example"}, exitUsage, "without a password"},
-		{[]string{file, "--tracker", server.URL, "--format", "xml"}, exitUsage, "none of the formats"},
+		{[]string{file, "--tracker", server.URL, "--format", "xml"}, exitUsage, "unknown format"},
 		{[]string{file, "--tracker", server.URL, "--target", "0"}, exitUsage, "percentage"},
 		{[]string{file, "--tracker", server.URL, "--target", "NaN"}, exitUsage, "percentage"},
 		{[]string{file, "--tracker", server.URL, "--target", "100.1"}, exitUsage, "percentage"},
 		{[]string{file, "--tracker", server.URL, "--key", "caller-1"}, exitUsage, "NAME=VARIABLE"},
-		{[]string{file, "--tracker", server.URL, "--key", "caller-1=NONE"}, exitNotPlayed, "NONE"},
-		{[]string{file, "--tracker", server.URL, "--keys", keys}, exitNotPlayed, "no JSON object"},
-		{[]string{file, "--tracker", server.URL, "--keys", none, "--key", "caller-1=KEY"}, exitNotPlayed, "no JSON object"},
+		{[]string{file, "--tracker", server.URL, "--key", "caller-1=NONE"}, exitNoVerdict, "NONE"},
+		{[]string{file, "--tracker", server.URL, "--keys", keys}, exitNoVerdict, "no JSON object"},
+		{[]string{file, "--tracker", server.URL, "--keys", none, "--key", "caller-1=KEY"}, exitNoVerdict, "no JSON object"},
 		{[]string{file, "--tracker", server.URL, "--only", "["}, exitUsage, "syntax error in pattern"},
-		{[]string{file, "--tracker", server.URL, "--config", keys}, exitNotPlayed, "the configuration is not good"},
-		{[]string{broken, "--tracker", server.URL}, exitNotPlayed, "line 1"},
+		{[]string{file, "--tracker", server.URL, "--config", keys}, exitNoVerdict, "the configuration is not good"},
+		{[]string{broken, "--tracker", server.URL}, exitNoVerdict, "line 1"},
 		{[]string{file, "--tracker", server.URL}, 2, "its answer is not recorded"},
 		{[]string{file, "--tracker", server.URL, "--against", "HTTP" + strings.TrimPrefix(server.URL, "http") + "/"}, exitUsage, "one tracker"},
-		{[]string{half, "--tracker", server.URL, "--against", other.URL, "--format", "junit"}, exitNotPlayed, "not played to its end"},
+		{[]string{half, "--tracker", server.URL, "--against", other.URL, "--format", "junit"}, exitNoVerdict, "not played to its end"},
 		{[]string{file, "--tracker", server.URL, "--against", other.URL}, 2, "nothing is known for caller-1"},
 	} {
 		code, stdout, stderr := portico(t, []string{"KEY=key"}, append([]string{"replay"}, c.args...)...)
@@ -77,11 +77,11 @@ func TestReplayGoesByEquivalences(t *testing.T) {
 	config := writeFile(t, "c.yaml", withTwo+
 		"canary: {equivalences: [{name: releases, type: regex, path: '$.bug[id].name', pattern: '^[0-9.]+$', owner: me, reason: r, expires: 2999-01-01}]}\n")
 	code, stdout, _ := portico(t, nil, "replay", file, "--tracker", server.URL, "--format", "json")
-	if code != canary.Fail.ExitCode() || !strings.Contains(stdout, `"$.bug[id].name"`) {
+	if code != verdict.Fail.ExitCode() || !strings.Contains(stdout, `"$.bug[id].name"`) {
 		t.Errorf("exit code %d without a rule:\n%s", code, stdout)
 	}
 	code, stdout, stderr := portico(t, nil, "replay", file, "--tracker", server.URL, "--format", "json", "--config", config)
-	if code != canary.Inconclusive.ExitCode() || strings.Contains(stdout, `"class"`) || !strings.Contains(stdout, `"hits": 1`) {
+	if code != verdict.Inconclusive.ExitCode() || strings.Contains(stdout, `"class"`) || !strings.Contains(stdout, `"hits": 1`) {
 		t.Errorf("exit code %d with one:\n%s%s", code, stdout, stderr)
 	}
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"context"
-	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +40,7 @@ func TestHangupWhileTurningAway(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if strings.Contains(line, `"turning away"`) {
+		if strings.Contains(line, `"waiting for load balancers"`) {
 			hung = true
 			if err := program.Signal(syscall.SIGHUP); err != nil {
 				t.Error(err)
@@ -52,33 +49,6 @@ func TestHangupWhileTurningAway(t *testing.T) {
 	})
 	if err != nil || !hung {
 		t.Errorf("turned away: %v, ended with %v", hung, err)
-	}
-}
-
-// A connection on which nobody has asked anything is nothing to wait for.
-func TestSilentConnectionsAreClosed(t *testing.T) {
-	var log bytes.Buffer
-	l, err := listen("clients", "127.0.0.1:0", http.NotFoundHandler(), Default(), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- l.run() }()
-	client, err := net.Dial("tcp", l.address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, text := send(t, http.MethodGet, "http://"+l.address(), ""); text == "" { // connections are accepted in their order
-		t.Fatal("no answer")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the five seconds of Shutdown
-	defer cancel()
-	if err := l.close(ctx); err != nil || log.Len() != 0 {
-		t.Errorf("%v %s", err, &log)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -99,7 +69,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		switch text := lines.Text(); {
 		case strings.Contains(text, `"listening"`):
 			err = command.Process.Signal(syscall.SIGTERM)
-		case strings.Contains(text, `"turning away"`):
+		case strings.Contains(text, `"waiting for load balancers"`):
 			told = time.Now()
 			err = command.Process.Signal(os.Interrupt)
 		}
@@ -110,5 +80,20 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	_ = command.Wait() // its exit code is looked at
 	if took := time.Since(told); command.ProcessState.ExitCode() != exitFailed || took > 10*time.Second {
 		t.Errorf("ended after %s with %s", took, command.ProcessState)
+	}
+}
+
+// TestNothingIsBuiltBeforeTheSocketsAreOpen: a second process in the place of one that runs stores no rules in its state.
+func TestNothingIsBuiltBeforeTheSocketsAreOpen(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	store := filepath.Join(t.TempDir(), "state.db")
+	file := writeFile(t, "c.yaml", "listen: "+taken.Addr().String()+"\nadmin: {listen: 127.0.0.1:0}\nstate: sqlite:"+store+"\n"+withTwo)
+	code, _, stderr := portico(t, nil, "serve", "--config", file)
+	if _, err := os.Stat(store); code != exitFailed || !strings.Contains(stderr, "address already in use") || !os.IsNotExist(err) {
+		t.Errorf("exit %d, the store: %v, said %s", code, err, stderr)
 	}
 }

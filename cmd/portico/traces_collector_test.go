@@ -136,9 +136,11 @@ func startListening(t *testing.T) *listening {
 	t.Helper()
 	l := &listening{Server: tracker.New(tracker.Options{Seed: tracker.SeedDemo})}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l.mu.Lock()
-		l.seen = append(l.seen, r)
-		l.mu.Unlock()
+		if r.URL.Path != "/rest/version" { // a probe
+			l.mu.Lock()
+			l.seen = append(l.seen, r)
+			l.mu.Unlock()
+		}
 		l.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
@@ -170,6 +172,6 @@ func tracedConfig(trackerURL, traces string) string {
 // startTraced serves a configuration with traces.
 func startTraced(t *testing.T, trackerURL, traces string, environ ...string) (clients, operators string) {
 	t.Helper()
-	clients, operators, _ = serveConfig(t, writeFile(t, "c.yaml", tracedConfig(trackerURL, traces)), environ...)
+	clients, operators = serveConfig(t, writeFile(t, "c.yaml", tracedConfig(trackerURL, traces)), environ...)
 	return "http://" + clients, "http://" + operators
 }

@@ -15,7 +15,7 @@ func TestAWriteCountsForTheOtherCache(t *testing.T) {
 	_, address := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	file := writeFile(t, "c.yaml", pairConfig(address, address, t.TempDir()+"/p.db",
 		"switchover: {follow: 0s, rules: [{name: rest, reads: new, writes: old}]}\ncache: {local_ttl: 1m}\n"))
-	clients, operators, _ := serveConfig(t, file)
+	clients, operators := serveConfig(t, file)
 	p := &pair{clients: "http://" + clients, operators: "http://" + operators}
 	write := func(text string) {
 		t.Helper()

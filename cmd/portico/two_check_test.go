@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"portico/cmd/portico/app"
+	"portico/cmd/portico/config"
 	"portico/test/tracker"
 )
 
@@ -29,7 +31,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe      marker: the candidate has it, the primary tracker has not\n"},
 		"no marker":          {marked, plain, "d.db", isolated, exitFailed, `marker: FAILED: the candidate has no product "isolated-here"`},
 		"marker on both":     {marked, marked, "e.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product"},
-		"nobody to be asked": {"http://127.0.0.1:1/", marked, "f.db", isolated, exitFailed, "marker: FAILED: asking the primary tracker"},
+		"nobody to be asked": {"http://127.0.0.1:1/", marked, "f.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product \"isolated-here\" too, or cannot be asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := writeFile(t, "c.yaml", pairConfig(tt.old, tt.candidate, filepath.Join(folder, tt.state), tt.more))
@@ -71,7 +73,7 @@ switchover:
 		}},
 		{[]string{"GET", "/rest/flag_type/Else?api_key=SECRET"}, []string{"rule         robots (reads new, writes old-compare): b answers"}},
 		{[]string{"GET", "/rest/flag_type/Else"}, []string{"rule         rest (reads old-compare, writes old-compare): a answers"}},
-		{[]string{"GET", "/rest/bug/7/attachment"}, []string{"need what nothing is sent for here: the product and component of bug 7, asked of", "the tracker  is not asked"}},
+		{[]string{"GET", "/rest/bug/7/attachment"}, []string{"need a lookup, which explain does not send: the product and component of bug 7, asked of", "the tracker  is not asked"}},
 		{[]string{"GET", "/rest/bug/attachment/7"}, []string{"the bug of attachment 7, asked of"}},
 		{[]string{"GET", "/rest/version"}, []string{"rule         of the passthrough: b answers", "gets GET http://b.example/rest/version"}},
 		{[]string{"POST", "/rest/login"}, []string{"rule         of the passthrough: a answers"}},
@@ -93,37 +95,41 @@ switchover:
 	}
 }
 
-// TestHouseOfTwoLeavesNothingBehind builds and closes all rooms, and looks for what
+// TestHouseOfTwoLeavesNothingBehind builds and closes all components, and looks for what
 // still runs.
 func TestHouseOfTwoLeavesNothingBehind(t *testing.T) {
 	_, oldURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	_, newURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	file := writeFile(t, "c.yaml", pairConfig(oldURL, newURL, filepath.Join(t.TempDir(), "p.db"), "canary: {isolated: true, marker: x}\n"))
 	before := goleak.IgnoreCurrent()
-	cfg, problems := Load(nil, nil, file)
-	if fatal(problems) {
+	cfg, problems := config.Load(nil, nil, file)
+	if config.Fatal(problems) {
 		t.Fatal(texts(problems))
 	}
 	var log bytes.Buffer
-	kept, logger := newLasting(), newLogger(&log, cfg.Log)
+	kept, logger := app.NewResources(), app.NewLogger(&log, cfg.Log)
 	none := func(string) (string, bool) { return "", false }
-	rooms, err := build(cfg, none, logger, kept)
+	rt, err := app.Build(t.Context(), cfg, none, logger, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := build(cfg, none, logger, kept)
+	again, err := app.Build(t.Context(), cfg, none, logger, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms.close()
-	again.close()
-	if len(kept.stores) > 0 {
-		t.Error("a store is left open")
+	rt.Close()
+	again.Close()
+	if err := kept.Close(); err != nil {
+		t.Error(err)
 	}
 	goleak.VerifyNone(t, before)
 	cfg.State = "sqlite:" + filepath.Join(t.TempDir(), "no", "folder.db")
-	if _, err := build(cfg, none, logger, kept); err == nil {
-		t.Error("a house without its store was built")
+	fresh := app.NewResources()
+	if _, err := app.Build(t.Context(), cfg, none, logger, fresh); err == nil {
+		t.Error("a runtime without its store was built")
+	}
+	if err := fresh.Close(); err != nil {
+		t.Error(err)
 	}
 	goleak.VerifyNone(t, before)
 }

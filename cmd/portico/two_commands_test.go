@@ -33,14 +33,14 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 		code, _ := p.command(t, "canary", "verdict")
 		return code == 1
 	})
-	p.commandWants(t, 0, "Begun anew", "canary", "reset", "--actor", "tester", "--reason", "a test")
+	p.commandWants(t, 0, "Reset. Earlier results are discarded.", "canary", "reset", "--actor", "tester", "--reason", "a test")
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
 	p.operators = "http://127.0.0.1:1"
-	p.commandWants(t, exitNotAsked, "ask the operators' listener", "canary", "verdict")
+	p.commandWants(t, exitNoVerdict, "ask the operators' listener", "canary", "verdict")
 	p.operators = p.clients // which answers, but has no verdict
-	p.commandWants(t, exitNotAsked, "says 404", "canary", "verdict")
+	p.commandWants(t, exitNoVerdict, "says 404", "canary", "verdict")
 	p.commandWants(t, exitFailed, "says 404", "canary", "report")
-	p.commandWants(t, exitUsage, "none of the formats", "canary", "verdict", "--format", "xml")
+	p.commandWants(t, exitUsage, "unknown format", "canary", "verdict", "--format", "xml")
 }
 
 // TestVerdictIsAskedOnce: the exit code is that of what is printed, however soon the verdict changes.
@@ -81,7 +81,7 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	p.commandWants(t, 1, "FAIL", "canary", "verdict")
 	p.commandWants(t, exitOK, "Marked as fixed", append([]string{"canary", "fixed", signature}, signed...)...)
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
-	p.commandWants(t, exitUsage, "takes report", "canary", "forget")
+	p.commandWants(t, exitUsage, `there is no command "forget"`, "canary", "forget")
 }
 
 // TestCachesOfBothTrackersAreShown fills the cache of each and purges both.
@@ -147,7 +147,7 @@ func TestMigrateCommand(t *testing.T) {
 	}
 	p.commandWants(t, exitOK, "version 4", append([]string{"migrate", "revive"}, signed...)...)
 	p.commandWants(t, exitOK, "the configured rules", "migrate", "history")
-	p.commandWants(t, exitUsage, "takes status", "migrate", "advance")
+	p.commandWants(t, exitUsage, `there is no command "advance"`, "migrate", "advance")
 }
 
 // TestRulesOfAFileAreChecked refuses what portico check would, at its line, without
@@ -182,10 +182,10 @@ func TestRulesOfAFileAreChecked(t *testing.T) {
 
 // TestCommandsForTwoTrackersWhereThereIsOne: who asks a Portico without a candidate is told that it has none.
 func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
-	_, operators, _ := serveConfig(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+withTracker))
+	_, operators := serveConfig(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+withTracker))
 	p := pair{operators: "http://" + operators}
 	const want = "says 404: There is nothing to see or to change here: this Portico has no second tracker"
-	p.commandWants(t, exitNotAsked, want, "canary", "verdict")
+	p.commandWants(t, exitNoVerdict, want, "canary", "verdict")
 	p.commandWants(t, exitFailed, want, "canary", "report")
 	p.commandWants(t, exitFailed, want, "migrate", "status")
 	p.commandWants(t, exitFailed, want, "migrate", "kill", "--actor", "tester", "--reason", "a test")
@@ -198,14 +198,14 @@ func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
 func TestAddressOfOperatorsThatIsNone(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:9080", "localhost:9080", "ftp://host/", "unix:///run/portico"} {
 		p := pair{operators: address}
-		p.commandWants(t, exitNotAsked, address+" is no address such as http://127.0.0.1:9080", "canary", "verdict")
+		p.commandWants(t, exitNoVerdict, address+" is no address such as http://127.0.0.1:9080", "canary", "verdict")
 	}
 }
 
-// TestSignaturesThatAreNone: what would be a part of the path is no signature.
+// TestSignaturesThatAreNone: a part of a path is an invalid signature.
 func TestSignaturesThatAreNone(t *testing.T) {
 	for _, signature := range []string{"", ".", ".."} {
 		p := pair{operators: "http://127.0.0.1:1"}
-		p.commandWants(t, exitUsage, " is no signature of a finding", "canary", "accept", signature, "--actor", "tester", "--reason", "a test")
+		p.commandWants(t, exitUsage, "invalid signature ", "canary", "accept", signature, "--actor", "tester", "--reason", "a test")
 	}
 }

@@ -55,7 +55,7 @@ func TestCandidateIsCompared(t *testing.T) {
 func TestCandidateThatIsAwayIsNobodysTrouble(t *testing.T) {
 	_, old := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	file := writeFile(t, "c.yaml", pairConfig(old, "http://127.0.0.1:1/", t.TempDir()+"/p.db", ""))
-	clients, operators, _ := serveConfig(t, file)
+	clients, operators := serveConfig(t, file)
 	for range 20 {
 		get(t, "http://"+clients+"/rest/bug/1/attachment")
 	}
@@ -104,7 +104,7 @@ func TestCreatesAreRememberedAcrossStarts(t *testing.T) {
 	var answers []string
 	for i := range 2 {
 		t.Run("", func(t *testing.T) {
-			clients, _, _ := serveConfig(t, file)
+			clients, _ := serveConfig(t, file)
 			response, text := send(t, http.MethodPost, "http://"+clients+"/rest/flag_type", body, append(key("editor"), "Idempotency-Key", "k1")...)
 			if response.StatusCode != http.StatusCreated || (response.Header.Get("Idempotent-Replayed") == "true") != (i == 1) {
 				t.Errorf("start %d: %s %s", i, response.Status, text)
@@ -158,7 +158,7 @@ func TestSickCandidateIsLeftAlone(t *testing.T) {
 	}))
 	defer sick.Close()
 	config := strings.Replace(pairConfig(old, sick.URL, t.TempDir()+"/p.db", ""), sick.URL+`"`, sick.URL+`", dialect: bugzilla-5`, 1)
-	clients, operators, _ := serveConfig(t, writeFile(t, "c.yaml", config))
+	clients, operators := serveConfig(t, writeFile(t, "c.yaml", config))
 	eventually(t, "the candidate's breaker opens", func() bool {
 		get(t, "http://"+clients+"/rest/bug/1/attachment")
 		return strings.Contains(get(t, "http://"+operators+"/metrics"), `portico_breaker_state{breaker="read",state="open",tracker="shadow:new"} 1`)

@@ -49,7 +49,7 @@ func startPair(t *testing.T, candidate tracker.Options, more string, environ ...
 	candidate.Seed = tracker.SeedDemo
 	p.new, newURL = startTracker(t, candidate)
 	p.file = writeFile(t, "c.yaml", pairConfig(oldURL, newURL, p.state, more))
-	p.clients, p.operators, _ = serveConfig(t, p.file, environ...)
+	p.clients, p.operators = serveConfig(t, p.file, environ...)
 	p.clients, p.operators = "http://"+p.clients, "http://"+p.operators
 	return p
 }

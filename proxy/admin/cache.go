@@ -1,101 +1,121 @@
 package admin
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"time"
 )
 
-// CacheItem is what the cache holds for one key, as an operator may see it: no content, no credential.
+// CacheItem describes what the cache holds for one key, without content and without credentials.
 type CacheItem struct {
-	// Tracker is the one that answered, where there are several.
+	// Tracker is the tracker that responded, where there are several.
 	Tracker string `json:"tracker,omitempty"`
 	// Key is the key in Redis.
 	Key string `json:"key"`
-	// Scope names who shares the answer, in a form that leads back to nobody.
+	// Scope names the callers that share the response, in a form that identifies none of them.
 	Scope string `json:"scope"`
-	// Product and Component are those that were asked for.
+	// Product and Component are those of the request.
 	Product   string `json:"product"`
 	Component string `json:"component,omitempty"`
 	// State is fresh, stale, expired or outdated.
 	State string `json:"state"`
-	// Why says in words why the next read is or is not answered from it.
+	// Why says in words why the next read is or is not served from it.
 	Why string `json:"why"`
-	// AgeSeconds is how old it is, and TTLSeconds how long it stays fresh.
+	// AgeSeconds is its age, and TTLSeconds how long it stays fresh.
 	AgeSeconds float64 `json:"age_seconds"`
 	TTLSeconds float64 `json:"ttl_seconds"`
-	// Bytes is the length of the answer.
+	// Bytes is the length of the response.
 	Bytes int `json:"bytes"`
 }
 
-// CacheDesk is what an operator may ask of a cache.
-type CacheDesk struct {
-	// Product lists what is held for a product, or for one of its components.
+// CacheView gives operators access to the cache.
+type CacheView struct {
+	// Product lists the items of a product, or of one of its components.
 	Product func(ctx context.Context, product, component string) ([]CacheItem, error)
-	// Key tells what is held under one key; false means nothing.
+	// Key returns the item with a key; false means that there is no such item.
 	Key func(ctx context.Context, key string) (CacheItem, bool, error)
-	// Purge forgets a product, or everything when product is empty.
+	// Purge removes the items of a product, or all items when product is empty.
 	Purge func(ctx context.Context, product string) error
 }
 
-// deskTime bounds a question to the cache.
-const deskTime = 5 * time.Second
-
-// Page is the desk at /cache: GET ?product=P&component=C or ?key=K lists, POST to /cache/purge with product=P in the
-// query or a form, or with nothing, forgets. Answers are JSON.
-func (d CacheDesk) Page() Page {
+// Page returns the JSON API at /cache: GET ?product=P&component=C or ?key=K lists. POST to /cache/purge purges the product P of
+// product=P in the query or in a form, or everything without parameters.
+func (v CacheView) Page() Page {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /cache", d.listed)
-	mux.HandleFunc("POST /cache/purge", d.purge)
+	mux.HandleFunc("GET /cache", respond(func(ctx context.Context, _ http.ResponseWriter, r *http.Request) (any, error) {
+		items, err := v.list(ctx, r)
+		return map[string]any{"items": append([]CacheItem{}, items...)}, err
+	}))
+	mux.HandleFunc("POST /cache/purge", respond(func(ctx context.Context, w http.ResponseWriter, r *http.Request) (any, error) {
+		product, err := productToPurge(w, r)
+		if err == nil {
+			err = v.Purge(ctx, product)
+		}
+		return map[string]any{"purged": cmp.Or(product, "everything")}, err
+	}))
 	return Page{Path: "/cache", Handler: Offer(mux, func(w http.ResponseWriter, _ *http.Request, status int) {
 		plain(w, status, "the cache has GET /cache and POST /cache/purge")
 	})}
 }
 
-func (d CacheDesk) listed(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), deskTime)
-	defer cancel()
-	items, err := d.list(ctx, r)
-	tell(w, map[string]any{"items": items}, err)
-}
-
-func (d CacheDesk) purge(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), deskTime)
-	defer cancel()
-	product, err := purged(w, r)
-	if err == nil {
-		err = d.Purge(ctx, product)
-	}
-	tell(w, map[string]any{"purged": firstOf(product, "everything")}, err)
-}
-
-func firstOf(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
-}
-
-// Why a question or a wish is refused.
+// Errors of the request, as opposed to those of the cache.
 var (
-	errNothingAsked = errors.New("ask for a product or for a key")
-	errUnclear      = errors.New("name one product in the query or in a form, or nothing at all to purge everything; nothing was purged")
+	errNoSelection = errors.New("ask for a product or for a key")
+	errUnclear     = errors.New("name one product in the query or in a form, or nothing at all to purge everything; nothing was purged")
 )
 
-// purgeForm is the most that a wish may have to say.
-const purgeForm = 64 << 10
+// cacheTimeout bounds a lookup or a purge.
+const cacheTimeout = 5 * time.Second
 
-// purged reads what is to be forgotten, empty for everything. As that costs most, it
-// takes a request that says nothing, and not one that says something else.
-func purged(w http.ResponseWriter, r *http.Request) (product string, err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, purgeForm)
+// respond writes what act returns as JSON.
+func respond(act func(context.Context, http.ResponseWriter, *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), cacheTimeout)
+		defer cancel()
+		value, err := act(ctx, w, r)
+		status := http.StatusOK
+		switch {
+		case errors.Is(err, errNoSelection), errors.Is(err, errUnclear):
+			status = http.StatusBadRequest
+		case err != nil:
+			status = http.StatusBadGateway
+		}
+		if err != nil {
+			value = map[string]any{"error": err.Error()}
+		}
+		WriteJSON(w, status, value)
+	}
+}
+
+func (v CacheView) list(ctx context.Context, r *http.Request) ([]CacheItem, error) {
+	query := r.URL.Query()
+	if key := query.Get("key"); key != "" {
+		item, found, err := v.Key(ctx, key)
+		if !found {
+			return nil, err
+		}
+		return []CacheItem{item}, err
+	}
+	if query.Get("product") == "" {
+		return nil, errNoSelection
+	}
+	return v.Product(ctx, query.Get("product"), query.Get("component"))
+}
+
+// maxPurgeForm is the maximum length of a purge request's body.
+const maxPurgeForm = 64 << 10
+
+// productToPurge returns the product to purge, empty for everything. Because a purge of everything costs most, it requires a
+// request without parameters and without a body, and not one with parameters that are not understood.
+func productToPurge(w http.ResponseWriter, r *http.Request) (product string, err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxPurgeForm)
 	if r.ParseForm() != nil {
 		return "", errUnclear
 	}
-	if n, _ := io.Copy(io.Discard, r.Body); n > 0 { // no form: a form was read already
+	if n, _ := io.Copy(io.Discard, r.Body); n > 0 { // not a form: ParseForm has read a form to its end
 		return "", errUnclear
 	}
 	for name, values := range r.Form {
@@ -105,42 +125,4 @@ func purged(w http.ResponseWriter, r *http.Request) (product string, err error) 
 		product = values[0]
 	}
 	return product, nil
-}
-
-func (d CacheDesk) list(ctx context.Context, r *http.Request) ([]CacheItem, error) {
-	query := r.URL.Query()
-	if key := query.Get("key"); key != "" {
-		item, found, err := d.Key(ctx, key)
-		if err != nil || !found {
-			return []CacheItem{}, err
-		}
-		return []CacheItem{item}, nil
-	}
-	if query.Get("product") == "" {
-		return nil, errNothingAsked
-	}
-	items, err := d.Product(ctx, query.Get("product"), query.Get("component"))
-	if items == nil {
-		items = []CacheItem{}
-	}
-	return items, err
-}
-
-// tell answers with a value or says what went wrong.
-func tell(w http.ResponseWriter, value any, err error) {
-	status := http.StatusOK
-	if err != nil {
-		value, status = map[string]any{"error": err.Error()}, http.StatusBadGateway
-	}
-	if errors.Is(err, errNothingAsked) || errors.Is(err, errUnclear) {
-		status = http.StatusBadRequest
-	}
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		plain(w, http.StatusInternalServerError, "the answer cannot be shown")
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // an operator who went away needs no error
 }

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,10 +12,10 @@ import (
 	"portico/proxy/admin"
 )
 
-// TestPurge forgets what was named and no more: a wish that is unclear is refused.
+// TestPurge checks that exactly the named items are purged, and that an unclear request is refused.
 func TestPurge(t *testing.T) {
 	var purged []string
-	desk := admin.CacheDesk{Purge: func(_ context.Context, product string) error {
+	view := admin.CacheView{Purge: func(_ context.Context, product string) error {
 		purged = append(purged, product)
 		return nil
 	}}
@@ -42,21 +43,21 @@ func TestPurge(t *testing.T) {
 		if c.kind != "" {
 			request.Header.Set("Content-Type", c.kind)
 		}
-		answer := httptest.NewRecorder()
-		desk.Page().Handler.ServeHTTP(answer, request)
+		response := httptest.NewRecorder()
+		view.Page().Handler.ServeHTTP(response, request)
 		want, status := []string{strings.ReplaceAll(c.want, "everything", "")}, http.StatusOK
 		if c.want == "" {
 			want, status = nil, http.StatusBadRequest
 		}
-		if answer.Code != status || !slices.Equal(purged, want) {
-			t.Errorf("%q with %.40q (%s) gives %d and purges %q: %s", c.query, c.body, c.kind, answer.Code, purged, answer.Body)
+		if response.Code != status || !slices.Equal(purged, want) {
+			t.Errorf("%q with %.40q (%s) gives %d and purges %q: %s", c.query, c.body, c.kind, response.Code, purged, response.Body)
 		}
 	}
 }
 
-// TestMethodsOfTheCache sees that who only looks may ask without a body, and that what a path takes is said.
+// TestMethodsOfTheCache checks the methods that each path takes, and the Allow header of other ones.
 func TestMethodsOfTheCache(t *testing.T) {
-	desk := admin.CacheDesk{Product: func(context.Context, string, string) ([]admin.CacheItem, error) { return nil, nil }}
+	view := admin.CacheView{Product: func(context.Context, string, string) ([]admin.CacheItem, error) { return nil, nil }}
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -67,10 +68,37 @@ func TestMethodsOfTheCache(t *testing.T) {
 		{http.MethodGet, "/cache/purge", http.StatusMethodNotAllowed, "POST"},
 		{http.MethodGet, "/cache/nothing", http.StatusNotFound, ""},
 	} {
-		answer := httptest.NewRecorder()
-		desk.Page().Handler.ServeHTTP(answer, httptest.NewRequest(c.method, c.path, nil))
-		if answer.Code != c.status || answer.Header().Get("Allow") != c.takes {
-			t.Errorf("%s %s: %d %q", c.method, c.path, answer.Code, answer.Header().Get("Allow"))
+		response := httptest.NewRecorder()
+		view.Page().Handler.ServeHTTP(response, httptest.NewRequest(c.method, c.path, nil))
+		if response.Code != c.status || response.Header().Get("Allow") != c.takes {
+			t.Errorf("%s %s: %d %q", c.method, c.path, response.Code, response.Header().Get("Allow"))
+		}
+	}
+}
+
+// TestLookupInTheCache checks that a lookup is for what the query names, and that an error of the cache is no empty list.
+func TestLookupInTheCache(t *testing.T) {
+	away := errors.New("Redis is away")
+	view := admin.CacheView{
+		Product: func(_ context.Context, product, component string) ([]admin.CacheItem, error) {
+			return []admin.CacheItem{{Product: product, Component: component}}, nil
+		},
+		Key:   func(context.Context, string) (admin.CacheItem, bool, error) { return admin.CacheItem{}, false, away },
+		Purge: func(context.Context, string) error { return away },
+	}
+	for _, c := range []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{http.MethodGet, "/cache?product=P&component=C", http.StatusOK, `"component": "C"`},
+		{http.MethodGet, "/cache?key=K", http.StatusBadGateway, away.Error()},
+		{http.MethodPost, "/cache/purge", http.StatusBadGateway, away.Error()},
+	} {
+		response := httptest.NewRecorder()
+		view.Page().Handler.ServeHTTP(response, httptest.NewRequest(c.method, c.path, nil))
+		if response.Code != c.status || !strings.Contains(response.Body.String(), c.want) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, response.Code, response.Body)
 		}
 	}
 }

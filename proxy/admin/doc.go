@@ -1,3 +1,3 @@
-// Package admin is the second listener, for operators: health, metrics, status and the pages that people look at
-// (DESIGN.md, section 11).
+// Package admin is the HTTP listener for operators: health checks, Prometheus metrics, the status as JSON and as a page, the
+// JSON API of the cache, and the frame and access control for the pages of other packages.
 package admin

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// guard lets those in who show the token or a certificate, if they are asked for, and lets nobody change anything, or look
-// where nothing is asked for, from a page of somebody else.
+// guard requires the token or a certificate if the options ask for one. It refuses changes from pages of other origins, and
+// any access through a foreign name if neither is required.
 func (s *Server) guard(next http.Handler) http.Handler {
 	sameOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !s.knows(r):
+		case !s.authorized(r):
 			w.Header().Set("Www-Authenticate", `Basic realm="Portico", charset="UTF-8"`)
 			if r.ContentLength != 0 {
 				w.Header().Set("Connection", "close") // or net/http would wait for the body
 			}
 			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener, or a client certificate where it takes them")
 		case s.open() && !localName(r.Host):
-			plain(w, http.StatusForbidden, "without a token this listener answers under an address or a name without dots only")
+			plain(w, http.StatusForbidden, "without a token this listener can be reached by an address or a name without dots only")
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			next.ServeHTTP(w, r)
 		case r.Method != http.MethodPost:
@@ -36,28 +36,28 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// open tells whether nothing is asked for.
+// open reports whether neither a token nor a certificate is required.
 func (s *Server) open() bool { return s.options.Token == "" && !s.options.Certificates }
 
-// knows tells whether a request comes with a client certificate that was checked, or shows the token. Digests are compared,
-// so that the time tells nothing about its length.
-func (s *Server) knows(r *http.Request) bool {
+// authorized reports whether a request has a verified client certificate or the token. It compares digests, so that the time
+// does not depend on the token's length.
+func (s *Server) authorized(r *http.Request) bool {
 	switch {
 	case s.open(), s.options.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return true
 	case s.options.Token == "":
 		return false
 	}
-	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		_, shown, _ = r.BasicAuth()
+		_, given, _ = r.BasicAuth()
 	}
-	want, have := sha256.Sum256([]byte(s.options.Token)), sha256.Sum256([]byte(strings.TrimSpace(shown)))
+	want, have := sha256.Sum256([]byte(s.options.Token)), sha256.Sum256([]byte(strings.TrimSpace(given)))
 	return subtle.ConstantTimeCompare(want[:], have[:]) == 1
 }
 
-// localName tells a host that nobody outside can point at this listener: an address, or a name without a dot. A foreign
-// page could otherwise reach a listener without a token through a name of its own that leads here.
+// localName reports whether a host is an address or a name without a dot. The owner of a foreign page can let any other name
+// resolve to this listener, and read it through the browser of an operator.
 func localName(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -69,7 +69,7 @@ func localName(host string) bool {
 	return !strings.Contains(name, ".")
 }
 
-// withHeaders keeps what is shown out of caches, frames and other people's pages.
+// withHeaders keeps responses out of caches, frames and foreign pages.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

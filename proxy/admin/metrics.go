@@ -1,163 +1,342 @@
 package admin
 
 import (
+	"errors"
+	"maps"
 	"net/http"
-	"strconv"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"portico/mapping"
 	"portico/proxy"
 )
 
-// Metrics counts what the rooms tell it. Every label has a bounded set of values, whatever clients send. Its methods
-// are safe for concurrent use.
+// Metrics holds the program's Prometheus metrics in a registry of its own. Every label of a counter or histogram has a bounded
+// set of values, whatever clients send. Its methods are safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
-	words    words
 
-	requests  *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	bytes     *prometheus.CounterVec
-	conflicts prometheus.Counter
-	finished  series[finishedKind, finishedFigures]
-
-	calls       *prometheus.CounterVec
-	callSeconds *prometheus.HistogramVec
-	callBytes   *prometheus.CounterVec
-	retries     *prometheus.CounterVec
-	unknown     *prometheus.CounterVec
-	breakers    *prometheus.GaugeVec
-	changes     *prometheus.CounterVec
-
-	reads        *prometheus.CounterVec
-	readsKnown   series[string, prometheus.Counter]
-	fills        *prometheus.HistogramVec
-	redis        *prometheus.HistogramVec
-	redisUp      prometheus.Gauge
-	cacheChanges *prometheus.CounterVec
-
-	comparisons *prometheus.CounterVec
-	dropped     *prometheus.CounterVec
-	switchoverMetrics
-	traceMetrics
+	requests, responseBytes, conflicts                 *counters
+	requestSeconds                                     *histograms
+	calls, callBytes, retries, unknown, breakerChanges *counters
+	callSeconds                                        *histograms
+	cacheReads, cacheChanges                           *counters
+	cacheFills, redis                                  *histograms
+	comparisons, dropped                               *counters
+	routed, refusedWrites, lookups                     *counters
+	spans, spansDropped                                *counters
+	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
 }
 
-// buckets reach from an answer out of memory to the longest upload.
-var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
-
-// NewMetrics makes Metrics with a registry of its own, the process's figures in it.
+// NewMetrics returns Metrics that include those of the Go runtime and of the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.requests = m.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason")
-	m.seconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the answer.", "operation")
-	m.bytes = m.counter("response_bytes_total", "Bytes of answers to clients.", "operation")
-	m.conflicts = m.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path.").WithLabelValues()
-	m.addTracker()
-	m.addCache()
-	m.addCanary()
-	m.addSwitchover()
-	m.addTraces()
+	m.requestSeconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation")
+	m.responseBytes = m.counter("response_bytes_total", "Bytes of responses to clients.", "operation")
+	m.conflicts = m.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path.")
+	m.conflicts.of() // shown from the start
+
+	m.calls = m.counter("tracker_calls_total", "Calls to trackers.", "tracker", "operation", "class", "status_class", "outcome")
+	m.callSeconds = m.histogram("tracker_call_seconds", "Time to the end of a tracker's response.", "tracker", "class")
+	m.callBytes = m.counter("tracker_bytes_total", "Bytes of bodies to and from trackers.", "tracker", "direction")
+	m.retries = m.counter("tracker_retries_total", "Calls made again after a failure.", "tracker", "operation")
+	m.unknown = m.counter("tracker_unknown_outcomes_total", "Writes that may or may not have been carried out.", "tracker", "operation")
+	m.breakers = m.gauge("breaker_state", "The state that a breaker is in has the value 1.", "tracker", "breaker", "state")
+	m.breakerChanges = m.counter("breaker_changes_total", "Changes of a breaker's state.", "tracker", "breaker", "state")
+
+	m.cacheReads = m.counter("cache_total", "Flag type reads by how the cache came by the response.", "outcome")
+	m.cacheFills = m.histogram("cache_fill_seconds", "Calls of the tracker for the cache.", "result")
+	m.cacheChanges = m.counter("cache_changes_total", "Flag type changes, and whether Redis was informed of them.", "delivered")
+	m.redis = m.histogram("redis_seconds", "Calls of Redis.", "operation", "result")
+	m.redisUp = m.gauge("redis_up", "1 while Redis can be reached.")
+	m.redisUp.WithLabelValues() // shown from the start
+
+	m.comparisons = m.counter("canary_comparisons_total", "Comparisons of two responses by outcome.", "operation", "outcome")
+	m.dropped = m.counter("canary_dropped_total", "Comparisons that were not made.", "operation", "reason")
+
+	m.routed = m.counter("switchover_calls_total", "Calls, or parts of calls, by the rule that chose the tracker.", "operation", "rule", "tracker")
+	m.refusedWrites = m.counter("switchover_refused_total", "Writes that no one tracker could carry out.", "operation")
+	m.lookups = m.counter("switchover_lookups_total", "Questions for what a rule needs to know.", "what", "outcome")
+	m.phases = m.gauge("switchover_phase", "The phase that a rule is in has the value 1.", "rule", "access", "phase")
+	m.rulesVersion = m.gauge("switchover_version", "The version of the rules that count.")
+	m.killed = m.gauge("switchover_killed", "1 while the kill switch is thrown.")
+
+	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
+	m.spansDropped = m.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason")
 	return m
-}
-
-func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	vector := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "portico", Name: name, Help: help}, labels)
-	m.registry.MustRegister(vector)
-	return vector
-}
-
-func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	vector := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "portico", Name: name, Help: help}, labels)
-	m.registry.MustRegister(vector)
-	return vector
-}
-
-func (m *Metrics) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
-	vector := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: buckets}, labels)
-	m.registry.MustRegister(vector)
-	return vector
 }
 
 func (m *Metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
+func (m *Metrics) counter(name, help string, labels ...string) *counters {
+	vec := prometheus.NewCounterVec(prometheus.CounterOpts(describe(name, help, nil)), labels)
+	m.registry.MustRegister(vec)
+	return newVector(vec.WithLabelValues, len(labels))
+}
+
+func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	vec := prometheus.NewGaugeVec(prometheus.GaugeOpts(describe(name, help, nil)), labels)
+	m.registry.MustRegister(vec)
+	return vec
+}
+
+func (m *Metrics) histogram(name, help string, labels ...string) *histograms {
+	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help,
+		// from a response out of memory to the longest upload
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}}, labels)
+	m.registry.MustRegister(vec)
+	return newVector(vec.WithLabelValues, len(labels))
+}
+
+// describe returns the options of a counter or a gauge.
+func describe(name, help string, labels prometheus.Labels) prometheus.Opts {
+	return prometheus.Opts{Namespace: "portico", Name: name, Help: help, ConstLabels: labels}
+}
+
+// vector is a metric with labels. Each label takes a bounded number of values, so that no mistake elsewhere can fill the memory.
+type vector[M any] struct {
+	find func(labels ...string) M
+	// known are the metrics by their label values, because find costs more than to count. The map is replaced, never changed.
+	known atomic.Pointer[map[labelValues]M]
+	mu    sync.Mutex
+	seen  []map[string]bool // values by label
+}
+
+// labelValues are the values of up to five labels.
+type labelValues [5]string
+
+type (
+	counters   = vector[prometheus.Counter]
+	histograms = vector[prometheus.Observer]
+)
+
+func newVector[M any](find func(...string) M, labels int) *vector[M] {
+	v := &vector[M]{find: find}
+	v.known.Store(&map[labelValues]M{})
+	for range labels {
+		v.seen = append(v.seen, map[string]bool{})
+	}
+	return v
+}
+
+const (
+	// maxValues is several times the number of values that a label needs; further ones become "other".
+	maxValues = 100
+	// maxKnown is several times the number of combinations in use; further ones are found by their labels each time.
+	maxKnown = 1000
+)
+
+// of returns the metric with the label values.
+func (v *vector[M]) of(values ...string) M {
+	var key labelValues
+	copy(key[:], values)
+	if metric, ok := (*v.known.Load())[key]; ok {
+		return metric
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	bounded := slices.Clone(values) // values itself would be allocated for every call
+	for i, value := range values {
+		if seen := v.seen[i]; seen[value] || len(seen) < maxValues && len(value) <= 64 {
+			seen[value] = true
+		} else {
+			bounded[i] = "other"
+		}
+	}
+	metric := v.find(bounded...)
+	if known := *v.known.Load(); len(known) < maxKnown {
+		known = maps.Clone(known)
+		known[key] = metric
+		v.known.Store(&known)
+	}
+	return metric
+}
+
+// statusClass returns the first digit of a status, such as 2xx, or one of two words where there was no response.
+func statusClass(status int) string {
+	switch {
+	case status == proxy.StatusClientGone:
+		return "client_gone"
+	case status < 100 || status > 599:
+		return "none"
+	}
+	return "1xx2xx3xx4xx5xx"[status/100*3-3 : status/100*3]
+}
+
 var _ proxy.Observer = (*Metrics)(nil)
 
 // Finished implements proxy.Observer.
 func (m *Metrics) Finished(record proxy.Record) {
-	figures := m.finished.of(finishedKind{record.Operation, record.Status, record.Reason}, m.findFinished)
-	figures.requests.Inc()
-	figures.seconds.Observe(record.Duration.Seconds())
-	figures.bytes.Add(float64(record.Bytes))
+	operation := string(record.Operation)
+	m.requests.of(operation, statusClass(record.Status), string(record.Reason)).Inc()
+	m.requestSeconds.of(operation).Observe(record.Duration.Seconds())
+	m.responseBytes.of(operation).Add(float64(record.Bytes))
 	if record.Conflict {
-		m.conflicts.Inc()
+		m.conflicts.of().Inc()
 	}
 }
 
-// finishedKind is what tells finished requests apart, and finishedFigures is what they are counted in.
-type (
-	finishedKind struct {
-		operation mapping.Operation
-		status    int
-		reason    mapping.Reason
-	}
-	finishedFigures struct {
-		requests, bytes prometheus.Counter
-		seconds         prometheus.Observer
-	}
-)
+// Call is one finished call to a tracker. Every text is one of a small fixed set.
+type Call struct {
+	// Operation is the operation of the call.
+	Operation string
+	// Class is the priority: shadow, read or write.
+	Class string
+	// Outcome is ok, or one word that says why there was no usable response.
+	Outcome string
+	// Status is the HTTP status, 0 without a response.
+	Status int
+	// Unknown is set when a write may or may not have been carried out.
+	Unknown bool
+	// Tries is the number of attempts.
+	Tries int
+	// Took is the time to the end of the response.
+	Took time.Duration
+	// BytesIn and BytesOut are the lengths of the bodies.
+	BytesIn, BytesOut int64
+}
 
-func (m *Metrics) findFinished(kind finishedKind) finishedFigures {
-	operation := m.words.bounded("operation", string(kind.operation))
-	reason := m.words.bounded("reason", string(kind.reason))
-	return finishedFigures{
-		requests: m.requests.WithLabelValues(operation, statusClass(kind.status), reason),
-		seconds:  m.seconds.WithLabelValues(operation),
-		bytes:    m.bytes.WithLabelValues(operation),
+// Call counts a call to a tracker.
+func (m *Metrics) Call(tracker string, call Call) {
+	m.calls.of(tracker, call.Operation, call.Class, statusClass(call.Status), call.Outcome).Inc()
+	m.callSeconds.of(tracker, call.Class).Observe(call.Took.Seconds())
+	m.callBytes.of(tracker, "in").Add(float64(max(call.BytesIn, 0)))
+	m.callBytes.of(tracker, "out").Add(float64(max(call.BytesOut, 0)))
+	if call.Tries > 1 {
+		m.retries.of(tracker, call.Operation).Add(float64(call.Tries - 1))
+	}
+	if call.Unknown {
+		m.unknown.of(tracker, call.Operation).Inc()
 	}
 }
 
-// statusClass is the first digit of a status, except for the two that tell of no answer.
-func statusClass(status int) string {
-	if status == proxy.StatusClientGone {
-		return "client_gone"
+// Breaker records the state of a breaker: closed, half-open or open. It is also called at the start.
+func (m *Metrics) Breaker(tracker, breaker, state string) {
+	for _, each := range []string{"closed", "half-open", "open"} {
+		m.breakers.WithLabelValues(tracker, breaker, each).Set(number(each == state))
 	}
-	if status < 100 || status > 599 {
-		return "none"
-	}
-	return strconv.Itoa(status/100) + "xx"
+	m.breakerChanges.of(tracker, breaker, state).Inc()
 }
 
-// words remembers the values of each label and takes only so many, so that no mistake elsewhere can fill the memory.
-type words struct {
-	mu    sync.Mutex
-	known map[string]map[string]bool
+// Load is the load of a tracker's limiter.
+type Load struct {
+	// InUse calls hold one of the Slots, Waiting wait for one.
+	InUse, Slots, Waiting int
+	// Shed is the number of calls refused since the start.
+	Shed uint64
 }
 
-// mostWords is several times what the rooms have to say.
-const mostWords = 100
-
-func (w *words) bounded(label, word string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.known == nil {
-		w.known = map[string]map[string]bool{}
-	}
-	seen := w.known[label]
-	if seen == nil {
-		seen = map[string]bool{}
-		w.known[label] = seen
-	}
-	if !seen[word] && (len(seen) == mostWords || len(word) > 64) {
-		return "other"
-	}
-	seen[word] = true
-	return word
+// Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
+func (m *Metrics) Limiter(tracker string, read func() Load) error {
+	labels := prometheus.Labels{"tracker": tracker}
+	return errors.Join(
+		m.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
+		m.onScrape(describe("tracker_call_slots", "Calls that may be under way at once.", labels), func() int { return read().Slots }),
+		m.onScrape(describe("tracker_calls_waiting", "Calls that wait for their turn.", labels), func() int { return read().Waiting }),
+		m.registry.Register(prometheus.NewCounterFunc(
+			prometheus.CounterOpts(describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels)),
+			func() float64 { return float64(read().Shed) })),
+	)
 }
+
+// CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
+func (m *Metrics) CanaryQueue(read func() int) error {
+	return m.onScrape(describe("canary_queue", "Comparisons that wait for their turn.", nil), read)
+}
+
+// onScrape registers a gauge that read gives at each scrape.
+func (m *Metrics) onScrape(opts prometheus.Opts, read func() int) error {
+	return m.registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts), func() float64 { return float64(read()) }))
+}
+
+// CacheRead counts a read of flag types by its outcome, such as local, redis, stale, miss or bypass.
+func (m *Metrics) CacheRead(outcome string) {
+	m.cacheReads.of(outcome).Inc()
+}
+
+// CacheFill counts a call of the tracker for the cache.
+func (m *Metrics) CacheFill(took time.Duration, err error) {
+	m.cacheFills.of(result(err)).Observe(took.Seconds())
+}
+
+// Redis counts a call of Redis.
+func (m *Metrics) Redis(operation string, took time.Duration, err error) {
+	m.redis.of(operation, result(err)).Observe(took.Seconds())
+}
+
+func result(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "ok"
+}
+
+// RedisState records whether Redis can be reached.
+func (m *Metrics) RedisState(available bool) { m.redisUp.WithLabelValues().Set(number(available)) }
+
+// CacheChange counts a flag type change by whether Redis has been informed of it.
+func (m *Metrics) CacheChange(delivered bool) {
+	word := "no"
+	if delivered {
+		word = "yes"
+	}
+	m.cacheChanges.of(word).Inc()
+}
+
+// Compared counts comparisons of an operation by outcome: same, noisy, transient, accepted or confirmed.
+func (m *Metrics) Compared(operation, outcome string, n int64) {
+	m.comparisons.of(operation, outcome).Add(float64(n))
+}
+
+// Dropped counts comparisons that were not made, by one word that gives the reason.
+func (m *Metrics) Dropped(operation, reason string, n int64) {
+	m.dropped.of(operation, reason).Add(float64(n))
+}
+
+// Routed counts a call, or a part of one, that a rule sent to a tracker.
+func (m *Metrics) Routed(operation, rule, tracker string) {
+	m.routed.of(operation, rule, tracker).Inc()
+}
+
+// RefusedWrite counts a write that no one tracker could carry out.
+func (m *Metrics) RefusedWrite(operation string) { m.refusedWrites.of(operation).Inc() }
+
+// Lookup counts a lookup for a rule's conditions: bug, attachment or flag_type, by outcome.
+func (m *Metrics) Lookup(what, outcome string) { m.lookups.of(what, outcome).Inc() }
+
+// RulePhase holds the phases of the reads and writes that a rule applies to.
+type RulePhase struct{ Rule, Reads, Writes string }
+
+// Phases replaces the rules that are shown.
+func (m *Metrics) Phases(version int64, killed bool, rules []RulePhase) {
+	m.phases.Reset()
+	for _, each := range rules {
+		m.phases.WithLabelValues(each.Rule, "reads", each.Reads).Set(1)
+		m.phases.WithLabelValues(each.Rule, "writes", each.Writes).Set(1)
+	}
+	m.rulesVersion.WithLabelValues().Set(float64(version))
+	m.killed.WithLabelValues().Set(number(killed))
+}
+
+// number returns 1 for true and 0 for false.
+func number(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// SpansSent counts spans that the collector took.
+func (m *Metrics) SpansSent(n int) { m.spans.of().Add(float64(n)) }
+
+// SpansDropped counts spans that never reached the collector, by one word that gives the reason.
+func (m *Metrics) SpansDropped(reason string, n int) { m.spansDropped.of(reason).Add(float64(n)) }

@@ -1,7 +1,7 @@
 package admin
 
 import (
-	_ "embed" // the middle of the page
+	_ "embed" // the page's content
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -14,8 +14,8 @@ import (
 
 // overview is the page at /: the status as tables.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
-	text, err := s.state(r.Context())
 	var state any
+	text, err := json.Marshal(s.options.Status(r.Context()))
 	if err == nil {
 		err = json.Unmarshal(text, &state)
 	}
@@ -24,14 +24,25 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data := overviewData{Ready: s.ready.Load()}
-	data.Plain, data.Groups = sortStatus(state)
+	members, isObject := state.(map[string]any)
+	if !isObject {
+		members = map[string]any{"status": state}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		entry := statusEntry{Name: inWords(name), Value: members[name]}
+		if _, isObject := entry.Value.(map[string]any); isObject || len(columnsOf(entry.Value)) > 0 {
+			data.Groups = append(data.Groups, entry)
+		} else {
+			data.Plain = append(data.Plain, entry)
+		}
+	}
 	Show(w, r, Sheet{Title: "Status", Body: overviewPage, Data: data, Live: true})
 }
 
+// overviewData has the entries of one line, and the groups that need a table of their own.
 type overviewData struct {
-	Ready  bool
-	Plain  []statusEntry
-	Groups []statusEntry
+	Ready         bool
+	Plain, Groups []statusEntry
 }
 
 type statusEntry struct {
@@ -39,45 +50,24 @@ type statusEntry struct {
 	Value any
 }
 
-// sortStatus tells what is one line each from what needs a table of its own.
-func sortStatus(state any) (lines, groups []statusEntry) {
-	object, ok := state.(map[string]any)
-	if !ok {
-		return []statusEntry{{Name: "status", Value: state}}, nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		entry := statusEntry{Name: inWords(name), Value: object[name]}
-		if isObject(entry.Value) || len(columnsOf(entry.Value)) > 0 {
-			groups = append(groups, entry)
-		} else {
-			lines = append(lines, entry)
-		}
-	}
-	return lines, groups
-}
-
-// isObject and the others tell the template how a value is to be shown.
-func isObject(value any) bool { _, ok := value.(map[string]any); return ok }
-func isList(value any) bool   { _, ok := value.([]any); return ok }
-
-// isObjects tells whether a value is an object of objects.
+// isObjects reports whether a value is an object of objects.
 func isObjects(value any) bool {
 	object, _ := value.(map[string]any)
 	for _, inner := range object {
-		if !isObject(inner) {
+		if _, isObject := inner.(map[string]any); !isObject {
 			return false
 		}
 	}
 	return len(object) > 0
 }
 
-// columnsOf gives the members of a list of objects, so that it can be a table; none for anything else.
+// columnsOf returns the members of a list of objects, so that it can be a table; none for anything else.
 func columnsOf(value any) []string {
 	list, _ := value.([]any)
 	columns := map[string]bool{}
 	for _, element := range list {
-		object, ok := element.(map[string]any)
-		if !ok {
+		object, isObject := element.(map[string]any)
+		if !isObject {
 			return nil
 		}
 		for name := range object {
@@ -87,10 +77,10 @@ func columnsOf(value any) []string {
 	return slices.Sorted(maps.Keys(columns))
 }
 
-// inWords makes a name of JSON readable.
+// inWords makes a JSON name readable.
 func inWords(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// shown writes a value that is neither object nor list.
+// shown writes a scalar.
 func shown(value any) string {
 	switch x := value.(type) {
 	case nil:
@@ -101,15 +91,13 @@ func shown(value any) string {
 		if at, err := time.Parse(time.RFC3339, x); err == nil {
 			return at.UTC().Format("2006-01-02 15:04:05 UTC")
 		}
-		return x
-	default:
-		return fmt.Sprint(x)
 	}
+	return fmt.Sprint(value)
 }
 
-//go:embed look/overview.html
+//go:embed assets/overview.html
 var overviewText string
 
 var overviewPage = template.Must(template.New("overview").Funcs(template.FuncMap{
-	"object": isObject, "objects": isObjects, "list": isList, "columns": columnsOf, "words": inWords, "shown": shown,
+	"objects": isObjects, "columns": columnsOf, "words": inWords, "shown": shown,
 }).Parse(overviewText))

@@ -1,105 +1,100 @@
 package admin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 )
 
-// Options says what the second listener shows. The zero value has health and an empty overview.
+// Options configure the listener for operators. The zero value has health checks and an empty overview.
 type Options struct {
 	// Metrics are shown at /metrics; nil shows none.
 	Metrics *Metrics
-	// Status gives what /status shows, a value for encoding/json without any credential; nil shows nothing. It is asked for
-	// every look, so it must not wait for a tracker.
+	// Status returns what /status shows, a value for encoding/json without any credential; nil shows nothing. Each request
+	// calls it, so it must not wait for a tracker.
 	Status func(context.Context) any
-	// Pages are further pages, of other rooms.
+	// Unready returns the reason why no client would get a response, or "" if clients get one; nil is like "".
+	Unready func() string
+	// Pages are the pages of other packages.
 	Pages []Page
-	// Token, when it is not empty, is asked for everywhere but by the health checks: as a bearer token, or as the password
-	// of a browser's login.
+	// Token, if not empty, is required everywhere except by the health checks: as a bearer token, or as the password of a
+	// browser's login.
 	Token string
-	// Certificates says that the connection has checked the client certificates that were shown on it. Who showed one needs no
-	// token, and who did not is let in by the token only.
+	// Certificates says that the connection verifies client certificates. A client with one needs no token; a client
+	// without one is let in by the token only.
 	Certificates bool
 }
 
-// Page is what another room has to show or to do.
+// Page is a part of the listener that another package provides.
 type Page struct {
 	// Path is where the page is, such as /canary. Everything below belongs to it too.
 	Path string
-	// Title stands in the list of pages; a page without one is not listed.
+	// Title is the text in the list of pages; a page without one is not listed.
 	Title string
-	// Handler answers. Requests that change something are POST and come from the listener's own pages or from no browser.
+	// Handler serves the page. Requests that change something are POST, from the listener's own pages or from no browser.
 	Handler http.Handler
 }
 
-// Server answers operators. It is an http.Handler, safe for concurrent use.
+// Server is the http.Handler of the listener for operators. It is safe for concurrent use.
 type Server struct {
 	options Options
 	handler http.Handler
 	ready   atomic.Bool
 }
 
-// New makes a Server that is not ready yet.
-func New(options Options) (*Server, error) {
+// New returns a Server that is not ready yet. It panics when two pages have the same path.
+func New(options Options) *Server {
+	if options.Status == nil {
+		options.Status = func(context.Context) any { return struct{}{} }
+	}
 	s := &Server{options: options}
 	guarded := http.NewServeMux()
 	guarded.HandleFunc("GET /{$}", s.overview)
-	guarded.HandleFunc("GET /status", s.status)
+	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) })
 	if options.Metrics != nil {
 		guarded.Handle("GET /metrics", options.Metrics.handler())
 	}
 	for _, page := range options.Pages {
-		if err := page.check(); err != nil {
-			return nil, err
-		}
 		guarded.Handle(page.Path, page.Handler)
 		guarded.Handle(page.Path+"/", page.Handler)
 	}
-	all := http.NewServeMux()
-	all.Handle("/livez", looked(alive))
-	all.Handle("/readyz", looked(s.readiness))
-	addLook(all)
-	all.Handle("/", s.guard(s.withLinks(guarded)))
-	s.handler = withHeaders(all)
-	return s, nil
-}
-
-// reserved are the paths that no page may have.
-var reserved = map[string]bool{"/livez": true, "/readyz": true, "/metrics": true, "/status": true, "/look": true}
-
-func (p Page) check() error {
-	if p.Handler == nil {
-		return fmt.Errorf("the page %q has no handler", p.Path)
-	}
-	if len(p.Path) < 2 || p.Path[0] != '/' || strings.HasSuffix(p.Path, "/") || strings.ContainsAny(p.Path, " {}") || reserved[p.Path] {
-		return errors.New("the page " + p.Path + " has no path of its own")
-	}
-	return nil
+	open := http.NewServeMux()
+	open.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
+	open.HandleFunc("GET /readyz", s.readiness)
+	style, script := assets()
+	open.Handle("GET "+style.path, style)
+	open.Handle("GET "+script.path, script)
+	behindGuard := s.guard(s.withLinks(guarded))
+	s.handler = withHeaders(Offer(open, func(w http.ResponseWriter, r *http.Request, status int) {
+		if status == http.StatusNotFound {
+			behindGuard.ServeHTTP(w, r)
+			return
+		}
+		plain(w, status, "there is nothing to change here")
+	}))
+	return s
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// SetReady tells whether clients should be sent here: true once both sockets are open, false from the beginning of the drain.
+// SetReady sets whether clients should be sent here: true once both sockets are open, false from the beginning of the drain.
 func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
 
-// alive says that the process runs.
-func alive(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") }
-
-// readiness says whether clients should be sent here. A tracker that is down does not count: Portico still has answers, and
-// taking it out of service would help nobody.
+// readiness reports whether clients should be sent here. A tracker that is down does not count: Portico can still respond from
+// its cache. A tracker that redirects every request does, since the configuration is wrong.
 func (s *Server) readiness(w http.ResponseWriter, _ *http.Request) {
+	status, text := http.StatusServiceUnavailable, "starting or draining"
 	if s.ready.Load() {
-		plain(w, http.StatusOK, "ready")
-		return
+		status, text = http.StatusOK, "ready"
+		if s.options.Unready != nil {
+			if problem := s.options.Unready(); problem != "" {
+				status, text = http.StatusServiceUnavailable, problem
+			}
+		}
 	}
-	plain(w, http.StatusServiceUnavailable, "starting or draining")
+	plain(w, status, text)
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -108,28 +103,38 @@ func plain(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// state gives what there is to show, as JSON.
-func (s *Server) state(ctx context.Context) ([]byte, error) {
-	var value any = struct{}{}
-	if s.options.Status != nil {
-		value = s.options.Status(ctx)
-	}
-	text, err := json.Marshal(value)
+// WriteJSON responds with an indented value, or with 500 if it cannot be written as JSON.
+func WriteJSON(w http.ResponseWriter, status int, value any) {
+	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the status: %w", err)
+		status, text = http.StatusInternalServerError, []byte(`{"error": "the response cannot be shown"}`)
 	}
-	return text, nil
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // a client that has gone needs no error
 }
 
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	text, err := s.state(r.Context())
-	if err != nil {
-		plain(w, http.StatusInternalServerError, "the status cannot be shown")
-		return
-	}
-	var pretty bytes.Buffer
-	_ = json.Indent(&pretty, text, "", "  ") // what Marshal wrote is JSON
-	pretty.WriteByte('\n')
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = w.Write(pretty.Bytes())
+// Offer serves what mux has patterns for. It passes other requests to refuse: with 405 and the Allow header set if the path takes
+// other methods, with 404 otherwise.
+func Offer(mux *http.ServeMux, refuse func(w http.ResponseWriter, r *http.Request, status int)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := refusal{ResponseWriter: w}
+		handler.ServeHTTP(&refused, r)
+		w.Header().Del("Content-Type") // that of the text that refusal drops
+		refuse(w, r, refused.status)
+	})
 }
+
+// refusal takes the status and the header of a ServeMux's own response, and drops its text.
+type refusal struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *refusal) WriteHeader(status int)         { r.status = status }
+func (r *refusal) Write(text []byte) (int, error) { return len(text), nil }

@@ -13,17 +13,16 @@ import (
 	"strings"
 )
 
-// Sheet is what one page shows within the common frame: the name, the list of pages, the stylesheet.
+// Sheet is one page without the common frame, which has the name, the list of pages and the stylesheet.
 type Sheet struct {
-	// Status is the HTTP status, 200 when it is 0.
+	// Status is the HTTP status; 0 means 200.
 	Status int
-	// Title is the heading of the browser's tab.
+	// Title is the title of the browser's tab.
 	Title string
-	// Body is the template of the page's middle, and Data what it is given. It begins with a heading of the first level.
+	// Body is the template of the page's content, executed with Data. It begins with a heading of the first level.
 	Body *template.Template
 	Data any
-	// Live says that the page is one to leave open: a reader may ask for it to be loaded again every so many seconds
-	// with ?refresh=N. Pages with forms are not.
+	// Live offers to reload the page every N seconds with ?refresh=N. Pages with forms are not live.
 	Live bool
 }
 
@@ -33,78 +32,100 @@ type link struct {
 	Current     bool
 }
 
-// frame is what the common template is given.
+// frame is the data of the common template.
 type frame struct {
-	Title             string
+	Sheet
 	Body              template.HTML
 	Links             []link
 	Style, Script     string
 	Refresh           int
-	Live              bool
 	RefreshAt, StopAt string
 }
 
-//go:embed look/style.css
-var styleSheet []byte
+//go:embed assets/style.css
+var styleText []byte
 
-//go:embed look/copy.js
-var script []byte
+//go:embed assets/copy.js
+var scriptText []byte
 
-//go:embed look/frame.html
+//go:embed assets/frame.html
 var frameText string
 
 var frameTemplate = template.Must(template.New("frame").Parse(frameText))
 
-type linksKey struct{}
+// assets returns the stylesheet and the script.
+func assets() (style, script asset) {
+	return newAsset("style-*.css", "text/css; charset=utf-8", styleText), newAsset("copy-*.js", "text/javascript; charset=utf-8", scriptText)
+}
 
-// Show answers with a page in the common frame. What cannot be rendered is answered with a plain 500, never in half.
+// asset is a file that browsers may keep, because its path contains its digest.
+type asset struct {
+	path, contentType string
+	content           []byte
+}
+
+func newAsset(name, contentType string, content []byte) asset {
+	digest := sha256.Sum256(content)
+	return asset{"/assets/" + strings.Replace(name, "*", hex.EncodeToString(digest[:6]), 1), contentType, content}
+}
+
+// ServeHTTP implements http.Handler.
+func (a asset) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", a.contentType)
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	_, _ = w.Write(a.content)
+}
+
+// Show responds with a page in the common frame. A page that cannot be rendered becomes a plain 500, never half a page.
 func Show(w http.ResponseWriter, r *http.Request, sheet Sheet) {
 	var body, whole bytes.Buffer
-	if err := sheet.Body.Execute(&body, sheet.Data); err != nil {
-		plain(w, http.StatusInternalServerError, "the page cannot be shown")
-		return
+	err := sheet.Body.Execute(&body, sheet.Data)
+	if err == nil {
+		style, script := assets()
+		page := frame{
+			Sheet: sheet, Links: linksFor(r), Style: style.path, Script: script.path,
+			Body: template.HTML(body.String()), // html/template has escaped it
+		}
+		if sheet.Live {
+			page.Refresh, page.RefreshAt, page.StopAt = refreshOf(r)
+		}
+		err = frameTemplate.Execute(&whole, page)
 	}
-	around := frame{
-		Title: sheet.Title, Links: linksOf(r), Style: assetPath("style", styleSheet, "css"), Script: assetPath("copy", script, "js"),
-		Body: template.HTML(body.String()), // what html/template has escaped
-		Live: sheet.Live,
-	}
-	if sheet.Live {
-		around.Refresh, around.RefreshAt, around.StopAt = refreshing(r)
-	}
-	if err := frameTemplate.Execute(&whole, around); err != nil {
+	if err != nil {
 		plain(w, http.StatusInternalServerError, "the page cannot be shown")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(max(sheet.Status, http.StatusOK))
-	_, _ = w.Write(whole.Bytes()) // a browser that went away needs no error
+	_, _ = w.Write(whole.Bytes()) // a browser that has gone needs no error
 }
 
-// The bounds of what may be asked for with ?refresh=N, in seconds, and what the pages offer.
+// The bounds of ?refresh=N and the value that pages offer, in seconds.
 const (
-	leastRefresh   = 5
-	mostRefresh    = 3600
-	offeredRefresh = 10
+	minRefresh     = 5
+	maxRefresh     = 3600
+	offeredRefresh = "10"
 )
 
-// refreshing gives the seconds that were asked for, 0 for none, and the addresses of the page with and without.
-func refreshing(r *http.Request) (seconds int, with, without string) {
+// refreshOf returns the seconds that a request asks for, 0 for none, and the URLs of the page with and without reloading.
+func refreshOf(r *http.Request) (seconds int, with, without string) {
 	query := r.URL.Query()
 	seconds, err := strconv.Atoi(query.Get("refresh"))
-	if err != nil || seconds < leastRefresh || seconds > mostRefresh {
+	if err != nil || seconds < minRefresh || seconds > maxRefresh {
 		seconds = 0
 	}
-	at := func() string {
-		return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-	}
-	query.Set("refresh", strconv.Itoa(offeredRefresh))
-	with = at()
+	target := url.URL{Path: r.URL.Path}
+	query.Set("refresh", offeredRefresh)
+	target.RawQuery = query.Encode()
+	with = target.String()
 	query.Del("refresh")
-	return seconds, with, at()
+	target.RawQuery = query.Encode()
+	return seconds, with, target.String()
 }
 
-// withLinks lets the pages know of each other.
+type linksKey struct{}
+
+// withLinks puts the list of pages into the context, for Show.
 func (s *Server) withLinks(next http.Handler) http.Handler {
 	links := []link{{Path: "/", Title: "Status"}}
 	for _, page := range s.options.Pages {
@@ -120,8 +141,8 @@ func (s *Server) withLinks(next http.Handler) http.Handler {
 	})
 }
 
-// linksOf gives the list of pages with the one marked that a request is for.
-func linksOf(r *http.Request) []link {
+// linksFor returns the list of pages and marks the one that a request is for.
+func linksFor(r *http.Request) []link {
 	known, _ := r.Context().Value(linksKey{}).([]link)
 	links := make([]link, len(known))
 	for i, one := range known {
@@ -129,23 +150,4 @@ func linksOf(r *http.Request) []link {
 		links[i] = one
 	}
 	return links
-}
-
-// assetPath is where a file of the look is: its content is part of the name, so that browsers may keep it.
-func assetPath(name string, content []byte, ending string) string {
-	digest := sha256.Sum256(content)
-	return "/look/" + name + "-" + hex.EncodeToString(digest[:6]) + "." + ending
-}
-
-// addLook serves the stylesheet and the script.
-func addLook(mux *http.ServeMux) {
-	serve := func(path, kind string, content []byte) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-			_, _ = w.Write(content)
-		})
-	}
-	serve(assetPath("style", styleSheet, "css"), "text/css; charset=utf-8", styleSheet)
-	serve(assetPath("copy", script, "js"), "text/javascript; charset=utf-8", script)
 }

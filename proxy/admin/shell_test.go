@@ -35,7 +35,7 @@ func TestFrame(t *testing.T) {
 	if strings.Contains(body, "refresh") {
 		t.Error("a page that is not to be left open offers to load itself")
 	}
-	for kind, address := range map[string]string{"text/css; charset=utf-8": `href="(/look/.*?\.css)"`, "text/javascript; charset=utf-8": `src="(/look/.*?\.js)"`} {
+	for kind, address := range map[string]string{"text/css; charset=utf-8": `href="(/assets/.*?\.css)"`, "text/javascript; charset=utf-8": `src="(/assets/.*?\.js)"`} {
 		found := regexp.MustCompile(address).FindStringSubmatch(body)
 		if found == nil {
 			t.Fatalf("no %s in %s", address, body)
@@ -58,7 +58,7 @@ func TestPageThatLoadsItself(t *testing.T) {
 		}
 	}
 	_, _, body := look(t, "GET", base+"/?x=1&refresh=10")
-	if !strings.Contains(body, `<a href="/?x=1">Stop that</a>`) {
+	if !strings.Contains(body, `<a href="/?x=1">Stop reloading</a>`) {
 		t.Errorf("one cannot stop it: %s", body)
 	}
 }
@@ -72,12 +72,12 @@ func TestPageThatCannotBeShown(t *testing.T) {
 
 func TestStatusAsTables(t *testing.T) {
 	state := map[string]any{
-		"started": "2026-11-21T19:24:08.900945678Z", "on": true, "off": false,
+		"started": "2026-11-21T19:24:08.900945678Z", "on": true, "off": false, "ended": "2026-11-21T19:30:00+02:00",
 		"trackers": map[string]any{"main": map[string]any{"in_use": 3, "breakers": []any{map[string]any{"breaker": "read", "opens": 1}, map[string]any{"breaker": "write"}}}},
 	}
 	_, base := open(t, admin.Options{Status: func(context.Context) any { return state }})
 	_, _, body := look(t, "GET", base+"/")
-	for _, part := range []string{"2026-11-21 19:24:08 UTC", "<td>yes</td>", "<td>no</td>", "<h2>trackers</h2>", "<h3>main</h3>", `<th scope="row">in use</th><td>3</td>`,
+	for _, part := range []string{"2026-11-21 19:24:08 UTC", "2026-11-21 17:30:00 UTC", "<td>yes</td>", "<td>no</td>", "<h2>trackers</h2>", "<h3>main</h3>", `<th scope="row">in use</th><td>3</td>`,
 		`<th scope="col">breaker</th><th scope="col">opens</th>`, "<td>write</td><td>none</td>"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s is not in %s", part, body)

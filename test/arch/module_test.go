@@ -44,8 +44,8 @@ type listedPackage struct {
 	Module                             *struct{ Path string }
 }
 
-// room is the path of a package inside the module.
-func (p listedPackage) room() string { return strings.TrimPrefix(p.ImportPath, modulePath) }
+// folder is the path of a package inside the module.
+func (p listedPackage) folder() string { return strings.TrimPrefix(p.ImportPath, modulePath) }
 
 // own reports whether the package is part of the module.
 func (p listedPackage) own() bool { return strings.HasPrefix(p.ImportPath, modulePath) }

@@ -1,2 +1,3 @@
-// Bench measures Portico as a process against nginx in the same run, and prints ratios; it speaks docs/benchmarks.md.
+// Bench measures Portico as a process beside nginx, HAProxy and Go's plain reverse proxy in the same run, and prints medians and ratios.
+// docs/benchmarks.md describes the experiments.
 package main

@@ -9,13 +9,13 @@ import (
 
 const hotPath = "/rest/flag_type/TestProduct"
 
-// hot measures the CPU time of one hot flag type read.
+// hot measures the CPU time and the rate of cached flag type reads, with a log line for each request and without.
 func hot(ctx context.Context, b *bench) error {
-	tracker, err := b.tracker(ctx)
+	tracker, stop, err := b.cannedTracker(ctx, "/none", 0)
 	if err != nil {
 		return err
 	}
-	defer tracker.stop()
+	defer stop()
 	redis, err := b.redis(ctx)
 	if err != nil {
 		return err
@@ -29,104 +29,106 @@ func hot(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// hotPeers measures with a log line per request, or without.
+// hotPeers measures one way of logging. The plain proxy has no cache and is left out.
 func (b *bench) hotPeers(ctx context.Context, tracker string, redis *server, log bool) error {
 	level, what := "warn", "no access log"
 	if log {
-		level, what = "info", "one access log line per request, in a file on the same disk"
+		level, what = "info", "one access log line for each request"
 	}
-	peer, err := b.nginx(ctx, "nginx "+level, tracker, log)
+	servers, stop, err := b.cachingPeers(ctx, tracker, log)
 	if err != nil {
 		return err
 	}
-	defer peer.stop()
-	embedded, err := b.facade(ctx, facade{name: "portico, embedded redis", tracker: tracker, redis: "embedded", level: level})
+	defer stop()
+	shared, err := b.facade(ctx, facade{name: porticoName + " + redis", tracker: tracker, redis: "redis://" + redis.address + "/0", level: level})
 	if err != nil {
 		return err
 	}
-	defer embedded.stop()
-	real, err := b.facade(ctx, facade{name: "portico, redis-server", tracker: tracker, redis: "redis://" + redis.address + "/0", level: level})
+	defer shared.stop()
+	b.report.title("hot: cached flag type reads, " + what)
+	var t table
+	before, err := commands(ctx, redis)
 	if err != nil {
 		return err
 	}
-	defer real.stop()
-	for _, connections := range []int{16, 128} {
-		b.report.title(fmt.Sprintf("CPU per hot read, %d connections, %s", connections, what))
-		if err := b.hotRounds(ctx, connections, redis, []*server{peer, embedded, real}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hotRounds loads the servers in short turns, so that a machine that changes meanwhile changes for all, and compares them with the
-// first one.
-func (b *bench) hotRounds(ctx context.Context, connections int, redis *server, servers []*server) error {
-	cost := make([][]float64, len(servers))
-	var calls, reads int
-	length := max(b.length/turns, time.Second)
-	for range b.rounds * turns {
-		for i, each := range servers {
-			before, err := commands(ctx, redis)
-			if err != nil {
-				return err
-			}
-			figure, count, err := hotTurn(ctx, connections, length, each)
-			if err != nil {
-				return err
-			}
-			cost[i] = append(cost[i], figure)
-			if i == len(servers)-1 {
-				after, err := commands(ctx, redis)
+	reads, counted := 0, 0
+	for _, connections := range []int{1, 16, 128} {
+		for range b.rounds * turns {
+			for _, each := range append(servers, shared) {
+				if err := warm(ctx, each.url(hotPath)); err != nil {
+					return fmt.Errorf("%s: %w", each.name, err)
+				}
+				count, err := b.loadTurn(ctx, &t, each, connections, hotPath)
 				if err != nil {
 					return err
 				}
-				calls, reads = calls+after-before-1, reads+count
+				if each == shared {
+					reads += count
+				}
 			}
 		}
 	}
-	b.report.say("%-28s %8s %8s %8s  microseconds of CPU per read: least, median, most of %d turns of %s", "",
-		"least", "median", "most", b.rounds*turns, length)
-	for i, each := range servers {
-		b.report.say("%-28s %s", each.name, spreadOf(cost[i]))
+	if counted, err = commands(ctx, redis); err != nil {
+		return err
 	}
-	for i, each := range servers[1:] {
-		b.report.target("times the CPU of nginx: "+each.name, spreadOf(cost[i+1]).middle/spreadOf(cost[0]).middle, 1.4)
-	}
+	t.print(&b.report)
+	t.check(&b.report, goal{row: cpuRow(16), by: nginxName, bound: 1.1}, goal{row: cpuRow(128), by: nginxName, bound: 1.1},
+		goal{row: rateRow(128), by: nginxName, bound: .9, minimum: true})
+	calls := counted - before - 1 // without the command that counts them
 	b.report.target(fmt.Sprintf("calls of redis-server per read (%d in %d reads)", calls, reads), float64(calls)/float64(reads), 0.01)
 	return nil
 }
 
-// hotTurn loads one server and gives the microseconds of CPU per read.
-func hotTurn(ctx context.Context, connections int, length time.Duration, of *server) (cost float64, count int, err error) {
-	address := of.url(hotPath)
-	if err := warm(ctx, address); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", of.name, err)
+// cachingPeers starts the peers but for the plain proxy.
+func (b *bench) cachingPeers(ctx context.Context, tracker string, log bool) ([]*server, func(), error) {
+	limited := *b
+	var names []string
+	for _, name := range []string{nginxName, haproxyName, porticoName} {
+		if b.measures(name) {
+			names = append(names, name)
+		}
 	}
-	before, err := of.cpu()
-	if err != nil {
-		return 0, 0, err
-	}
-	count, err = wrk(ctx, connections, length, withKey(address, key))
-	if err != nil {
-		return 0, 0, err
-	}
-	after, err := of.cpu()
-	return float64((after-before)/time.Microsecond) / float64(count), count, err
+	limited.among = strings.Join(names, ",")
+	return limited.peers(ctx, tracker, log)
 }
 
-// warm reads until the answer is from the cache.
+const p50Row = "c1 p50 microseconds"
+
+func cpuRow(connections int) string  { return fmt.Sprintf("c%d CPU microseconds", connections) }
+func rateRow(connections int) string { return fmt.Sprintf("c%d responses per second", connections) }
+
+// loadTurn loads one server for a turn and adds CPU for each response, the rate and the median latency to the table. Turns are short, so that
+// a machine that changes meanwhile changes for all.
+func (b *bench) loadTurn(ctx context.Context, t *table, of *server, connections int, path string) (count int, err error) {
+	before, err := of.cpu()
+	if err != nil {
+		return 0, err
+	}
+	seen, err := b.load(ctx, connections, b.length/turns, of.url(path))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", of.name, err)
+	}
+	after, err := of.cpu()
+	t.add(cpuRow(connections), of.name, float64(after-before)/float64(seen.count)/float64(time.Microsecond))
+	t.add(rateRow(connections), of.name, seen.rate)
+	if connections == 1 {
+		t.add(p50Row, of.name, float64(seen.p50)/float64(time.Microsecond))
+	}
+	return seen.count, err
+}
+
+// warm reads until the response is from the cache.
 func warm(ctx context.Context, address string) error {
 	from := client(1)
 	defer from.CloseIdleConnections()
 	for range 20 {
-		answer, err := get(ctx, from, address, key)
+		response, err := get(ctx, from, address, key)
 		if err != nil {
 			return err
 		}
-		if strings.Contains(strings.ToLower(answer.cache), "hit") {
+		if strings.Contains(strings.ToLower(response.cache), "hit") {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is never answered from the cache", address)
+	return fmt.Errorf("%s is never served from the cache", address)
 }

@@ -5,114 +5,126 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
 )
 
-const largeBytes = 50 << 20
+const (
+	largeBytes = 10_000_000
+	// largeAlone is how many transfers in a row a round has in each direction.
+	largeAlone = 10
+	// largePath is the first attachment after those of the fixture.
+	largePath   = "/rest/bug/attachment/16"
+	largeUpload = "/rest/bug/1/attachment"
+)
 
-// large sends an attachment of 50 MB up and down, through nginx and through Portico.
+// directions are those of large attachments.
+var directions = []string{"down", "up"}
+
+// large measures attachments of 10 MB in both directions: one client for the time, and four for CPU and memory.
 func large(ctx context.Context, b *bench) error {
-	tracker, err := b.tracker(ctx, "--max-attachment", "100000")
+	tracker, stop, err := b.cannedTracker(ctx, "/none", 0)
 	if err != nil {
 		return err
 	}
-	defer tracker.stop()
-	peer, err := b.nginx(ctx, "nginx", tracker.url("/"), true)
+	defer stop()
+	servers, end, err := b.peers(ctx, tracker.url("/"), false)
 	if err != nil {
 		return err
 	}
-	defer peer.stop()
-	portico, err := b.facade(ctx, facade{name: "portico", tracker: tracker.url("/"), redis: "embedded", level: "info"})
-	if err != nil {
-		return err
+	defer end()
+	b.report.title("large: attachments of 10 MB (13 MB of base64), no access log")
+	body := upload()
+	for _, each := range append([]*server{tracker}, servers...) {
+		for _, direction := range []string{"up", "down"} {
+			if _, err := transfer(ctx, client(1), each, direction, body); err != nil {
+				return fmt.Errorf("%s, %s: %w", each.name, direction, err)
+			}
+		}
 	}
-	defer portico.stop()
-	b.report.title("an attachment of 50 MB (67 MB of base64), one client")
-	b.report.say("%-10s %-6s %10s %12s %14s   (median of the rounds, memory the most of them)", "", "", "seconds", "CPU seconds", "memory +MB")
-	figures := map[string]*transfer{}
+	var t table
 	for range b.rounds {
-		for _, each := range []*server{peer, portico} {
-			for _, way := range []string{"up", "down"} {
-				name := each.name + " " + way
-				if figures[name] == nil {
-					figures[name] = &transfer{}
-				}
-				if err := figures[name].measure(ctx, each, way); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
+		for _, direction := range directions {
+			for _, each := range servers {
+				if err := b.largeTurn(ctx, &t, each, direction, body); err != nil {
+					return fmt.Errorf("%s, %s: %w", each.name, direction, err)
 				}
 			}
 		}
 	}
-	for _, way := range []string{"up", "down"} {
-		theirs, ours := figures["nginx "+way], figures["portico "+way]
-		b.report.say("%-10s %-6s %s", "nginx", way, theirs)
-		b.report.say("%-10s %-6s %s", "portico", way, ours)
-		b.report.say("portico by nginx, %s: time %.2f, CPU %.2f", way, ours.middle().took/theirs.middle().took, ours.middle().cpu/theirs.middle().cpu)
-	}
+	t.print(&b.report)
+	t.check(&b.report, goal{row: "down c4 CPU s per GB", by: nginxName, bound: 1.1}, goal{row: "up c4 CPU s per GB", by: nginxName, bound: 2},
+		goal{row: "up c1 p50 ms", by: goproxyName, bound: 1.7}, goal{row: "down c4 peak MB", bound: 40}, goal{row: "up c4 peak MB", bound: 40})
 	return nil
 }
 
-// transfer is what one way through one server took.
-type transfer struct{ took, cpu, memory []float64 }
-
-type transferred struct{ took, cpu, memory float64 }
-
-func (t *transfer) middle() transferred {
-	return transferred{spreadOf(t.took).middle, spreadOf(t.cpu).middle, spreadOf(t.memory).most}
-}
-
-func (t *transfer) String() string {
-	m := t.middle()
-	return fmt.Sprintf("%10.2f %12.2f %14.1f", m.took, m.cpu, m.memory)
-}
-
-// measure makes one transfer.
-func (t *transfer) measure(ctx context.Context, through *server, way string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, withKey(through.url("/rest/bug/attachment/"+uploaded), otherKeys[0]), http.NoBody)
-	if way == "up" {
-		r, err = http.NewRequestWithContext(ctx, http.MethodPost, withKey(through.url("/rest/bug/1/attachment"), otherKeys[0]), bytes.NewReader(upload()))
+// largeTurn measures one direction through one server.
+func (b *bench) largeTurn(ctx context.Context, t *table, through *server, direction string, body []byte) error {
+	alone := client(1)
+	defer alone.CloseIdleConnections()
+	var took []float64
+	for range largeAlone {
+		one, err := transfer(ctx, alone, through, direction, body)
+		if err != nil {
+			return err
+		}
+		took = append(took, one.Seconds()*1000)
 	}
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
+	t.add(direction+" c1 p50 ms", through.name, percentile(took, .5))
 	if err := through.forgetPeak(); err != nil {
-		return err
-	}
-	held, err := through.memory("VmRSS")
-	if err != nil {
 		return err
 	}
 	before, err := through.cpu()
 	if err != nil {
 		return err
 	}
-	own := client(1)
-	defer own.CloseIdleConnections()
-	answer, err := do(own, r)
+	end := time.Now().Add(b.length)
+	times, err := together(4, func(int) (times []time.Duration, err error) {
+		own := client(1)
+		defer own.CloseIdleConnections()
+		for len(times) == 0 || time.Now().Before(end) {
+			one, err := transfer(ctx, own, through, direction, body)
+			if err != nil {
+				return nil, err
+			}
+			times = append(times, one)
+		}
+		return times, nil
+	})
 	if err != nil {
 		return err
-	}
-	if answer.status/100 != 2 || way == "down" && answer.size < largeBytes {
-		return fmt.Errorf("the answer was %d with %d bytes", answer.status, answer.size)
 	}
 	after, err := through.cpu()
 	if err != nil {
 		return err
 	}
-	most, err := through.memory("VmHWM")
-	t.took = append(t.took, answer.took.Seconds())
-	t.cpu = append(t.cpu, float64(after-before)/float64(time.Second))
-	t.memory = append(t.memory, float64(max(most-held, 0))/(1<<20))
+	peak, err := through.memory("VmHWM")
+	t.add(direction+" c4 CPU s per GB", through.name, (after-before).Seconds()/(float64(len(times))*largeBytes/1e9))
+	t.add(direction+" c4 peak MB", through.name, float64(peak)/1e6)
 	return err
 }
 
-// uploaded is the id of the first attachment after those of the fixture.
-const uploaded = "16"
+// transfer sends the attachment, or reads it.
+func transfer(ctx context.Context, from *http.Client, through *server, direction string, body []byte) (time.Duration, error) {
+	method, path, want, content := http.MethodGet, largePath, http.StatusOK, io.Reader(http.NoBody)
+	if direction == "up" {
+		method, path, want, content = http.MethodPost, largeUpload, http.StatusCreated, bytes.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, withKey(through.url(path), otherKeys[0]), content)
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	seen, err := do(from, r)
+	if err == nil && (seen.status != want || direction == "down" && seen.size < largeBytes*4/3) {
+		err = fmt.Errorf("the response was %d with %d bytes", seen.status, seen.size)
+	}
+	return seen.took, err
+}
 
-// upload makes a new attachment, the same each time.
+// upload makes the body of a request with a new attachment, the same each time.
 func upload() []byte {
 	content := make([]byte, largeBytes)
 	source := rand.NewChaCha8([32]byte{})

@@ -30,30 +30,56 @@ var otherKeys = []string{
 // turns is into how many pieces a round is cut where peers are loaded one after the other.
 const turns = 4
 
-var wrkRequests = regexp.MustCompile(`(\d+) requests in`)
+// loaded is what a load generator saw.
+type loaded struct {
+	count    int
+	rate     float64 // responses in a second
+	p50, p99 time.Duration
+}
 
-// wrk loads an address and gives the number of answers. A status that is no success is an error.
-func wrk(ctx context.Context, connections int, length time.Duration, address string) (int, error) {
-	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
-		"--duration", strconv.Itoa(int(length.Seconds()))+"s", address)
+var (
+	wrkRequests = regexp.MustCompile(`(\d+) requests in ([0-9.]+m?s|[0-9.]+m)`)
+	wrkLatency  = regexp.MustCompile(`(?m)^ +(50|99)% +([0-9.]+[a-z]+)$`)
+)
+
+// wrk loads an address with the key. A status other than success is an error.
+func wrk(ctx context.Context, connections int, length time.Duration, address string) (l loaded, err error) {
+	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections), "--timeout", "60s", "--latency",
+		"--duration", strconv.Itoa(max(1, int(length.Seconds())))+"s", withKey(address, key))
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
+		return l, fmt.Errorf("run wrk: %w: %s", err, out)
 	}
 	found := wrkRequests.FindSubmatch(out)
 	if found == nil || strings.Contains(string(out), "Non-2xx") || strings.Contains(string(out), "Socket errors") {
-		return 0, fmt.Errorf("wrk met errors at %s: %s", address, out)
+		return l, fmt.Errorf("wrk met errors at %s: %s", address, out)
 	}
-	count, err := strconv.Atoi(string(found[1]))
-	if err != nil || count == 0 {
-		return 0, fmt.Errorf("wrk got no answer: %s", out)
+	l.count, err = strconv.Atoi(string(found[1]))
+	if err != nil || l.count == 0 {
+		return l, fmt.Errorf("wrk got no response: %s", out)
 	}
-	return count, nil
+	took, err := time.ParseDuration(string(found[2]))
+	if err != nil {
+		return l, fmt.Errorf("read what wrk says: %w", err)
+	}
+	l.rate = float64(l.count) / took.Seconds()
+	for _, each := range wrkLatency.FindAllSubmatch(out, -1) {
+		into := &l.p50
+		if string(each[1]) == "99" {
+			into = &l.p99
+		}
+		if *into, err = time.ParseDuration(string(each[2])); err != nil {
+			return l, fmt.Errorf("read what wrk says: %w", err)
+		}
+	}
+	return l, nil
 }
 
-// client is one HTTP client with connections of its own.
+// client returns an HTTP client with connections of its own.
 func client(connections int) *http.Client {
-	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true}}
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+		MaxIdleConnsPerHost: connections, DisableCompression: true, ReadBufferSize: 64 << 10,
+	}}
 }
 
 // seen is one answer.
@@ -82,7 +108,8 @@ func do(from *http.Client, r *http.Request) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	size, err := io.Copy(io.Discard, response.Body)
+	// Without the struct, io.Discard would read in pieces of 8 KiB.
+	size, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, response.Body, make([]byte, 256<<10))
 	return seen{
 		response.StatusCode, response.Header.Get("Cache-Status") + response.Header.Get("X-Cache"), size, time.Since(begun),
 	}, errors.Join(err, response.Body.Close())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type settings struct {
 	soak    time.Duration
 	only    string
 	failure string
+	among   string
 	dir     string
 }
 
@@ -29,22 +31,30 @@ type experiment struct {
 }
 
 func experiments() []experiment {
-	return []experiment{{"hot", hot}, {"cold", cold}, {"sick", sick}, {"large", large}, {"shadow", shadow}, {"waiting", waiting}}
+	return []experiment{
+		{"hot", hot}, {"ordinary", ordinary}, {"large", large}, {"cold", cold}, {"waiting", waiting}, {"refused", refused}, {"start", startUp},
+		{"sick", sick}, {"shadow", shadow}, {"workers", workers},
+	}
 }
 
 // bench is one run.
 type bench struct {
 	settings
 	report report
+	load   func(ctx context.Context, connections int, length time.Duration, address string) (loaded, error)
 }
 
 func main() {
+	if helper(os.Args) {
+		return
+	}
 	var s settings
 	flag.StringVar(&s.portico, "portico", "bin/portico", "the `PROGRAM` to measure")
-	flag.IntVar(&s.rounds, "rounds", 5, "measure each peer this often, in turn")
+	flag.IntVar(&s.rounds, "rounds", 3, "measure each server this often, in turn")
 	flag.DurationVar(&s.length, "length", 4*time.Second, "load a server this long in each round")
 	flag.DurationVar(&s.soak, "soak", 0, "load one Portico with everything for so long, and do nothing else")
-	flag.StringVar(&s.only, "only", "", "do these experiments only: hot, cold, sick, large, shadow, waiting, with commas between")
+	flag.StringVar(&s.only, "only", "", "do these experiments only, with commas between: "+names())
+	flag.StringVar(&s.among, "peers", "", "measure these servers only, with commas between: nginx, haproxy, goproxy, portico")
 	flag.StringVar(&s.failure, "candidate", "", "in shadow, try these candidates only: none, well, hung, flooding, resetting, dead, with commas between")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -59,8 +69,19 @@ func main() {
 	}
 }
 
+func names() string {
+	var all []string
+	for _, each := range experiments() {
+		all = append(all, each.name)
+	}
+	return strings.Join(all, ", ")
+}
+
 // run does the experiments and tells whether every target was met.
 func run(ctx context.Context, s settings) (met bool, err error) {
+	if s.portico, err = filepath.Abs(s.portico); err != nil {
+		return false, fmt.Errorf("find the program: %w", err)
+	}
 	s.dir, err = os.MkdirTemp("", "portico-bench-*")
 	if err != nil {
 		return false, fmt.Errorf("make a folder for the servers: %w", err)
@@ -70,7 +91,7 @@ func run(ctx context.Context, s settings) (met bool, err error) {
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return false, fmt.Errorf("open the folder for the servers: %w", err)
 	}
-	b := &bench{settings: s}
+	b := &bench{settings: s, load: wrk}
 	b.report.machine(ctx)
 	if s.soak > 0 {
 		err := soak(ctx, b)

@@ -20,6 +20,8 @@ type process struct {
 	command *exec.Cmd
 	log     *os.File
 	exited  chan struct{}
+	group   bool          // it leads a process group
+	ready   time.Duration // from its start until it listened
 }
 
 // start runs a program whose output goes to a file, and waits until it listens.
@@ -30,6 +32,7 @@ func start(ctx context.Context, dir, name, address string, arguments ...string) 
 	}
 	p := &process{command: exec.CommandContext(ctx, name, arguments...), log: log, exited: make(chan struct{})}
 	p.command.Dir, p.command.Stdout, p.command.Stderr = dir, log, log
+	begun := time.Now()
 	if err := p.command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), log.Close())
 	}
@@ -39,12 +42,13 @@ func start(ctx context.Context, dir, name, address string, arguments ...string) 
 		p.stop()
 		return nil, fmt.Errorf("%s: %w\n%s", name, err, text)
 	}
+	p.ready = time.Since(begun)
 	return p, nil
 }
 
-// listens waits until somebody takes connections at an address.
+// listens waits until a connection to an address is accepted.
 func (p *process) listens(ctx context.Context, address string) error {
-	for range 200 {
+	for begun := time.Now(); time.Since(begun) < time.Minute; {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close()
@@ -52,7 +56,7 @@ func (p *process) listens(ctx context.Context, address string) error {
 		select {
 		case <-p.exited:
 			return errors.New("it ended at once")
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(time.Millisecond):
 		}
 	}
 	return errors.New("it does not listen")
@@ -66,6 +70,9 @@ func (p *process) stop() {
 	case <-time.After(5 * time.Second):
 		_ = p.command.Process.Kill()
 		<-p.exited
+	}
+	if p.group {
+		_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // what is left of it
 	}
 	_ = p.log.Close()
 }
@@ -86,32 +93,37 @@ func (p *process) family() []int {
 	return all
 }
 
-// cpu gives the time in user and system mode that the family has used.
+// cpu returns the time that the threads of the family have run, as the scheduler counts it. Time of threads that have ended is missing.
 func (p *process) cpu() (time.Duration, error) {
-	// The kernel counts in hundredths of a second (proc(5)), on every machine that Go runs on.
-	const tick = 10 * time.Millisecond
 	var total time.Duration
 	for _, pid := range p.family() {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		if err != nil {
-			return 0, fmt.Errorf("read the CPU time: %w", err)
+			return 0, fmt.Errorf("list threads: %w", err)
 		}
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		for _, field := range fields[11:13] {
-			n, err := strconv.Atoi(field)
+		for _, file := range threads {
+			text, err := os.ReadFile(file)
+			if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+				continue
+			}
 			if err != nil {
 				return 0, fmt.Errorf("read the CPU time: %w", err)
 			}
-			total += time.Duration(n) * tick
+			first, _, _ := strings.Cut(string(text), " ")
+			n, err := strconv.ParseInt(first, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("read the CPU time: %w", err)
+			}
+			total += time.Duration(n)
 		}
+	}
+	if total == 0 {
+		return 0, errors.New("the kernel does not count CPU time in /proc/PID/task/*/schedstat")
 	}
 	return total, nil
 }
 
-// forgetPeak makes peak begin anew (proc(5), clear_refs).
+// forgetPeak resets VmHWM to what is held now (proc(5), clear_refs).
 func (p *process) forgetPeak() error {
 	for _, pid := range p.family() {
 		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
@@ -141,7 +153,7 @@ func (p *process) memory(line string) (int64, error) {
 	return total, nil
 }
 
-// freeAddress finds a port that nobody listens at.
+// freeAddress returns an address with a port that is not in use.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

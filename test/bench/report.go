@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // report prints what was seen and remembers whether it was good enough.
@@ -44,11 +45,12 @@ func (r *report) hold(what string, so bool) {
 // machine says where this was measured.
 func (r *report) machine(ctx context.Context) {
 	load, _ := os.ReadFile("/proc/loadavg")
-	r.say("%d cores, load %s, %s", runtime.NumCPU(), strings.TrimSpace(string(load)), runtime.Version())
-	for _, command := range [][]string{{"nginx", "-v"}, {"redis-server", "--version"}} {
+	r.say("%s, %d cores, load %s, %s", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), strings.TrimSpace(string(load)), runtime.Version())
+	for _, command := range [][]string{{"uname", "-sr"}, {"nginx", "-v"}, {"haproxy", "-v"}, {"redis-server", "--version"}} {
 		text, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
 		if err == nil {
-			r.say("%s", strings.TrimSpace(string(text)))
+			first, _, _ := strings.Cut(string(text), "\n")
+			r.say("%s", first)
 		}
 	}
 }

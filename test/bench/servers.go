@@ -19,15 +19,30 @@ type server struct {
 
 func (s *server) url(path string) string { return "http://" + s.address + path }
 
+// listening starts a server at a free address. A port that was free may be taken by a connection before the server listens at it, so it tries again.
+func (b *bench) listening(ctx context.Context, name string, launch func(address string) (*process, error)) (*server, error) {
+	var failed error
+	for range 3 {
+		address, err := freeAddress(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p, err := launch(address)
+		if err == nil {
+			return &server{process: p, name: name, address: address}, nil
+		}
+		if failed = err; ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, failed
+}
+
 // tracker starts the reference tracker with the data behind the recordings.
 func (b *bench) tracker(ctx context.Context, arguments ...string) (*server, error) {
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	arguments = append([]string{"tracker", "--listen", address, "--seed", "fixture"}, arguments...)
-	p, err := start(ctx, b.dir, b.portico, address, arguments...)
-	return &server{process: p, name: "tracker", address: address}, err
+	return b.listening(ctx, "tracker", func(address string) (*process, error) {
+		return start(ctx, b.dir, b.portico, address, append([]string{"tracker", "--listen", address, "--seed", "fixture"}, arguments...)...)
+	})
 }
 
 // gatedTracker starts the tracker behind a gate. stop ends both.
@@ -45,16 +60,13 @@ func (b *bench) gatedTracker(ctx context.Context) (front *gate, stop func(), err
 
 // redis starts a real Redis server that keeps nothing on disk.
 func (b *bench) redis(ctx context.Context) (*server, error) {
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, port, _ := strings.Cut(address, ":")
-	p, err := start(ctx, b.dir, "redis-server", address, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-	return &server{process: p, name: "redis", address: address}, err
+	return b.listening(ctx, "redis", func(address string) (*process, error) {
+		_, port, _ := strings.Cut(address, ":")
+		return start(ctx, b.dir, "redis-server", address, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	})
 }
 
-// facade is how a Portico is to be.
+// facade is the configuration of a Portico.
 type facade struct {
 	name, tracker, redis string
 	// level is that of the log: info has a line for each request, warn has none.
@@ -66,80 +78,25 @@ type facade struct {
 	more     []string
 }
 
-// facade starts it. A port that was free may be taken by a connection before it is listened at, so it tries again.
-func (b *bench) facade(ctx context.Context, f facade) (s *server, err error) {
-	for range 3 {
-		if s, err = b.tryFacade(ctx, f); err == nil || ctx.Err() != nil {
-			break
+// facade starts it.
+func (b *bench) facade(ctx context.Context, f facade) (*server, error) {
+	var admin string
+	s, err := b.listening(ctx, f.name, func(address string) (_ *process, err error) {
+		if admin, err = freeAddress(ctx); err != nil {
+			return nil, err
 		}
-	}
-	return s, err
-}
-
-func (b *bench) tryFacade(ctx context.Context, f facade) (*server, error) {
-	address, err := freeAddress(ctx)
+		cache := strings.Join(append([]string{"redis: " + f.redis}, f.cache...), "\n  ")
+		text := fmt.Sprintf("listen: %s\nadmin:\n  listen: %s\ntrackers:\n  main:\n    url: %s\n    dialect: bugzilla-5\n%scache:\n  %s\nlog:\n  level: %s\n%s\n",
+			address, admin, f.tracker, f.trackers, cache, f.level, strings.Join(f.more, "\n"))
+		file := filepath.Join(b.dir, "portico-"+address[len("127.0.0.1:"):]+".yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("write a configuration: %w", err)
+		}
+		return start(ctx, b.dir, b.portico, address, "serve", "--config", file)
+	})
 	if err != nil {
 		return nil, err
 	}
-	admin, err := freeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	cache := strings.Join(append([]string{"redis: " + f.redis}, f.cache...), "\n  ")
-	text := fmt.Sprintf("listen: %s\nadmin:\n  listen: %s\ntrackers:\n  main:\n    url: %s\n%scache:\n  %s\nlog:\n  level: %s\n%s\n",
-		address, admin, f.tracker, f.trackers, cache, f.level, strings.Join(f.more, "\n"))
-	file := filepath.Join(b.dir, "portico-"+address[len("127.0.0.1:"):]+".yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("write a configuration: %w", err)
-	}
-	p, err := start(ctx, b.dir, b.portico, address, "serve", "--config", file)
-	return &server{process: p, name: f.name, address: address, admin: admin}, err
+	s.admin = admin
+	return s, nil
 }
-
-// nginx starts the peer, with Debian's settings where they matter: sendfile, tcp_nopush, a worker per core.
-func (b *bench) nginx(ctx context.Context, name, tracker string, log bool) (*server, error) {
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(b.dir, strings.ReplaceAll(name, " ", "-"))
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("make a folder for nginx: %w", err)
-	}
-	access := "off"
-	if log {
-		access = "access.log line"
-	}
-	file := filepath.Join(dir, "nginx.conf")
-	text := strings.NewReplacer("DIR", dir, "ACCESS", access, "ADDRESS", address, "TRACKER", strings.TrimSuffix(tracker, "/")).Replace(nginxConf)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("write the configuration of nginx: %w", err)
-	}
-	p, err := start(ctx, b.dir, "nginx", address, "-p", dir, "-c", file)
-	return &server{process: p, name: name, address: address}, err
-}
-
-// nginxConf writes a line with the same members as Portico's log for each request, and keeps connections as long as the load
-// lasts. The credential is in the address and so in the key.
-const nginxConf = `
-user root; worker_processes auto; daemon off; pid DIR/nginx.pid; error_log DIR/error.log;
-events { worker_connections 1024; }
-http {
-  sendfile on; tcp_nopush on; keepalive_timeout 120; keepalive_requests 1000000000; client_max_body_size 0;
-  client_body_temp_path DIR/body; proxy_temp_path DIR/proxy; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;
-  log_format line escape=json '{"time":"$time_iso8601","level":"INFO","msg":"request","id":"$request_id","client":"$remote_addr",'
-    '"method":"$request_method","path":"$uri","operation":"-","status":$status,"duration":$request_time,'
-    '"bytes":$body_bytes_sent,"cache":"$upstream_cache_status"}';
-  access_log ACCESS;
-  proxy_cache_path DIR/cache keys_zone=answers:8m;
-  server {
-    listen ADDRESS;
-    location / { proxy_pass TRACKER; }
-    location /rest/flag_type/ {
-      proxy_pass TRACKER; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_key $request_uri;
-      proxy_ignore_headers Set-Cookie Cache-Control Expires Vary; proxy_hide_header Set-Cookie;
-      add_header X-Cache $upstream_cache_status;
-    }
-  }
-}
-`

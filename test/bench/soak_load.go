@@ -45,7 +45,7 @@ func ingredients() []ingredient {
 		{name: "cold reads", clients: 2, pause: 50 * time.Millisecond, as: key, request: func(n int64) (string, string, string) {
 			return http.MethodGet, fmt.Sprintf("%s/nobody-%d", hotPath, n), ""
 		}},
-		{name: "attachments", clients: 2, pause: 100 * time.Millisecond, as: key, request: read(waitersPath)},
+		{name: "attachments", clients: 2, pause: 100 * time.Millisecond, as: key, request: read(listPath)},
 		{name: "uploads", clients: 1, pause: 500 * time.Millisecond, as: devKey, request: func(n int64) (string, string, string) {
 			return http.MethodPost, "/rest/bug/7/attachment", fmt.Sprintf(
 				`{"ids":[7],"data":%q,"file_name":"f%d","summary":"s","content_type":"application/octet-stream"}`, content, n)
@@ -53,7 +53,7 @@ func ingredients() []ingredient {
 		{name: "writes", clients: 1, pause: 200 * time.Millisecond, as: editorKey, request: func(n int64) (string, string, string) {
 			return http.MethodPut, "/rest/flag_type/1", fmt.Sprintf(`{"description":"number %d"}`, n)
 		}},
-		{name: "hang-ups", clients: 2, pause: 50 * time.Millisecond, as: devKey, hangUp: 2 * time.Millisecond, request: read(waitersPath)},
+		{name: "hang-ups", clients: 2, pause: 50 * time.Millisecond, as: devKey, hangUp: 2 * time.Millisecond, request: read(listPath)},
 		{name: "passing", clients: 1, pause: 100 * time.Millisecond, as: key, request: read("/rest/bug/1/comment")},
 	}
 }

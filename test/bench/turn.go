@@ -39,25 +39,5 @@ func pacedTurn(ctx context.Context, address string, length time.Duration) (took 
 	return milliseconds(answers), stolenTime()-stolen <= length/50, err
 }
 
-// pacedTurns does turns until so many were quiet, or gives up with none at all.
-func pacedTurns(ctx context.Context, address string, length time.Duration, wanted int) (took [][]float64, err error) {
-	for range patience * wanted {
-		answers, quiet, err := pacedTurn(ctx, address, length)
-		if err != nil {
-			return nil, err
-		}
-		if quiet {
-			took = append(took, answers)
-		}
-		if len(took) == wanted {
-			return took, nil
-		}
-	}
-	if len(took) == 0 {
-		return nil, errNeverQuiet
-	}
-	return took, nil
-}
-
 // errNeverQuiet says that nothing can be measured here and now.
 var errNeverQuiet = errors.New("there was not one turn in which the machine was ours")

@@ -3,155 +3,126 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
 const (
 	waiters     = 1000
 	waitersTime = 2 * time.Second
-	// waitersPath is something that is never cached, so that everybody waits for a call of his own.
-	waitersPath = "/rest/bug/1/attachment"
-	// waitersMemory is how much each of them may take, in kB.
-	waitersMemory = 40
+	// waitersTurns is how many responses each client gets from a server that refuses nothing.
+	waitersTurns = 3
+	// besides is how many connections read from the cache meanwhile.
+	besides = 8
 )
 
-// waiting has a thousand clients wait for a slow tracker: all of them with a call under way, and most of them in the queue.
+// waiting has a thousand clients wait for uncached reads of a slow tracker, through each server with its default limits, and reads from the cache beside them.
 func waiting(ctx context.Context, b *bench) error {
-	front, stop, err := b.gatedTracker(ctx)
+	tracker, stop, err := b.cannedTracker(ctx, ordinaryPath, waitersTime)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	front.slow = waitersTime
-	for _, calls := range []int{waiters, 64} {
-		if err := b.waitingFor(ctx, front, calls); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// waitingFor measures with so many calls of the tracker at once.
-func (b *bench) waitingFor(ctx context.Context, front *gate, calls int) error {
-	b.report.title(fmt.Sprintf("%d clients wait for a tracker that takes %v, %d calls at once", waiters, waitersTime, calls))
-	var memory, heap, ratios []float64
+	b.report.title(fmt.Sprintf("waiting: %d clients of a tracker that takes %v, no access log", waiters, waitersTime))
+	var t table
 	for range b.rounds {
-		portico, err := b.facade(ctx, facade{
-			name: "portico", tracker: "http://" + front.address + "/", redis: "embedded", level: "warn",
-			more: []string{"limits:", "  concurrency: " + strconv.Itoa(calls), "  queue: " + strconv.Itoa(waiters), "  queue_wait: 1h"},
-		})
+		servers, end, err := b.peers(ctx, tracker.url("/"), false)
 		if err != nil {
 			return err
 		}
-		seen, err := b.waitingRound(ctx, portico)
-		portico.stop()
+		for _, each := range servers {
+			if err == nil {
+				err = b.waitingTurn(ctx, &t, each)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w", each.name, err)
+			}
+		}
+		end()
 		if err != nil {
 			return err
 		}
-		memory, heap, ratios = append(memory, seen.memory), append(heap, seen.heap), append(ratios, seen.after/seen.before)
-		b.report.say("memory for each client %5.1f kB, of it heap and stacks in use %5.1f kB; p99 of hot reads alone %6.2f ms, beside them %6.2f ms",
-			seen.memory, seen.heap, seen.before, seen.after)
 	}
-	b.report.target("kB of memory for each client, median of the rounds", spreadOf(memory).middle, waitersMemory)
-	b.report.target("kB of heap and stacks in use for each client, median of the rounds", spreadOf(heap).middle, waitersMemory)
-	b.report.target("p99 of hot reads beside them by alone, median of the rounds", spreadOf(ratios).middle, 1.5)
+	t.print(&b.report)
+	t.check(&b.report, goal{row: "responses other than 200", bound: 0},
+		goal{row: "hot reads: rate by alone", bound: .8, minimum: true}, goal{row: "hot reads: p99 ms", bound: 5},
+		goal{row: "kB of memory per client", bound: 40})
 	return nil
 }
 
-// waited is what one round showed: memory for each client in kB, p99 in ms.
-type waited struct{ memory, heap, before, after float64 }
-
-func (b *bench) waitingRound(ctx context.Context, portico *server) (w waited, err error) {
-	if err := warm(ctx, portico.url(hotPath)); err != nil {
-		return w, err
-	}
-	if w.before, err = b.hotReads(ctx, portico); err != nil {
-		return w, err
-	}
-	before, err := portico.footprint(ctx)
-	if err != nil {
-		return w, err
-	}
-	crowdCtx, goHome := context.WithCancel(ctx)
-	var crowd sync.WaitGroup
-	defer crowd.Wait()
-	defer goHome()
-	failed := make(chan error, waiters)
-	for n := range waiters {
-		crowd.Go(func() { failed <- waitAgain(crowdCtx, portico.url(waitersPath), time.Duration(n)*waitersTime/waiters) })
-	}
-	time.Sleep(2 * waitersTime)
-	after, err := portico.footprint(ctx)
-	if err != nil {
-		return w, err
-	}
-	w.memory, w.heap = (after.memory-before.memory)/waiters, (after.heap-before.heap)/waiters
-	if w.after, err = b.hotReads(ctx, portico); err != nil {
-		return w, err
-	}
-	goHome()
-	crowd.Wait()
-	for range waiters {
-		err = errors.Join(err, <-failed)
-	}
-	return w, err
-}
-
-// hotReads gives the p99 of cached reads in ms.
-func (b *bench) hotReads(ctx context.Context, portico *server) (float64, error) {
-	took, err := pacedTurns(ctx, portico.url(hotPath), b.length/shadowTurns, 2*shadowTurns)
-	if err != nil {
-		return 0, fmt.Errorf("hot reads: %w", err)
-	}
-	return quantile(took, .99), nil
-}
-
-// waitAgain asks for something slow again and again until it is told to go.
-func waitAgain(ctx context.Context, address string, first time.Duration) error {
-	time.Sleep(first)
-	line, err := openLine(context.WithoutCancel(ctx), address)
+// waitingTurn measures one server. Memory is the resident memory in the middle of the load by that before it. The plain proxy has no cache, so its hot
+// reads go to the tracker.
+func (b *bench) waitingTurn(ctx context.Context, t *table, through *server) error {
+	hot := through.url(hotPath)
+	alone, err := b.load(ctx, besides, b.length, hot)
 	if err != nil {
 		return err
 	}
-	defer line.close()
-	defer context.AfterFunc(ctx, line.close)()
-	for ctx.Err() == nil {
-		answer, err := line.get(address, key)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			return err
-		case answer.status != http.StatusOK:
-			return fmt.Errorf("a client that waited got %d", answer.status)
+	before, err := through.memory("VmRSS")
+	if err != nil {
+		return err
+	}
+	end := time.Now().Add(waitersTurns * waitersTime)
+	var statuses []int
+	crowd := make(chan error, 1)
+	go func() {
+		var err error
+		statuses, err = together(waiters, func(int) ([]int, error) { return waitUntil(ctx, through.url(ordinaryPath), end) })
+		crowd <- err
+	}()
+	time.Sleep(waitersTime / 2)
+	beside, err := b.load(ctx, besides, min(b.length, waitersTime), hot)
+	if err != nil {
+		return err
+	}
+	after, err := through.memory("VmRSS")
+	if err != nil {
+		return err
+	}
+	if err := <-crowd; err != nil {
+		return err
+	}
+	good := 0
+	for _, status := range statuses {
+		if status == http.StatusOK {
+			good++
 		}
 	}
+	t.add("responses 200", through.name, float64(good))
+	t.add("responses other than 200", through.name, float64(len(statuses)-good))
+	t.add("hot reads: rate by alone", through.name, beside.rate/alone.rate)
+	t.add("hot reads: p99 ms", through.name, beside.p99.Seconds()*1000)
+	t.add("kB of memory per client", through.name, float64(after-before)/1000/waiters)
 	return nil
 }
 
-// footprint is the memory of a Portico in kB: what the system counts, and what the program uses of it.
-type footprint struct{ memory, heap, goroutines float64 }
-
-func (s *server) footprint(ctx context.Context) (footprint, error) {
-	memory, err := s.memory("VmRSS")
+// waitUntil reads again and again and returns the statuses. No read begins in the last half of the tracker's time before the end, so that
+// the number of reads does not depend on small delays. A connection that breaks counts as status 0.
+func waitUntil(ctx context.Context, address string, end time.Time) (statuses []int, err error) {
+	line, err := openLine(ctx, address)
 	if err != nil {
-		return footprint{}, err
+		return nil, err
 	}
-	figures, err := metrics(ctx, s.admin)
-	return footprint{
-		memory:     float64(memory) / 1000,
-		heap:       (figures["go_memstats_heap_inuse_bytes"] + figures["go_memstats_stack_inuse_bytes"]) / 1000,
-		goroutines: figures["go_goroutines"],
-	}, err
+	defer func() { line.close() }()
+	for time.Until(end) > waitersTime/2 {
+		response, err := line.get(address, key)
+		statuses = append(statuses, response.status)
+		if err == nil {
+			continue
+		}
+		line.close()
+		if line, err = openLine(ctx, address); err != nil {
+			return statuses, err
+		}
+	}
+	return statuses, nil
 }
 
-// metrics reads the figures without labels that a Portico shows its operators.
+// metrics reads the figures without labels of a Portico.
 func metrics(ctx context.Context, admin string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/metrics", http.NoBody)
 	if err != nil {

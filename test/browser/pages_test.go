@@ -12,29 +12,26 @@ import (
 
 	"portico/proxy/admin"
 	"portico/proxy/admin/pages"
-	"portico/test/browser/made"
+	"portico/test/browser/fixtures"
 )
 
 // serveMade serves the pages with made-up data and gives their base.
-func serveMade(t *testing.T) (base string, found *made.Canary) {
+func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 	t.Helper()
 	now := time.Now()
-	comparison, moving := made.NewCanary(now), made.NewSwitchover(now)
-	handler, err := admin.New(admin.Options{
+	comparison, moving := fixtures.NewCanary(now), fixtures.NewSwitchover(now)
+	handler := admin.New(admin.Options{
 		Metrics: admin.NewMetrics(),
 		Status: func(context.Context) any {
 			return map[string]any{"version": "1.0", "trackers": map[string]any{"current": map[string]any{"slots": 64}}}
 		},
 		Pages: []admin.Page{
 			pages.CanaryPages(comparison, comparison, pages.CanaryOptions{
-				Facade: "http://127.0.0.1:8080", Trackers: map[string]string{"current": "http://127.0.0.1:8081/", "candidate": "http://127.0.0.1:8082/"}, Switchover: true,
+				Facade: "http://127.0.0.1:8080", Trackers: map[string]string{"current": "http://127.0.0.1:8081/", "candidate": "http://127.0.0.1:8082/"},
 			}),
 			pages.SwitchoverPages(moving),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL, comparison
@@ -178,7 +175,7 @@ func throwAndRevive(t *testing.T, browser *tab, old string, look func(killed boo
 	browser.fill("#actor", "grace")
 	browser.fill("#reason", "Mended.")
 	browser.click("button.main", "details.do")
-	if said := browser.text("#done"); !strings.Contains(said, "The rules count again") {
+	if said := browser.text("#done"); !strings.Contains(said, "The rules are active again") {
 		t.Errorf("it says %q", said)
 	}
 	look(false)

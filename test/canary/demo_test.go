@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"portico/test/process"
-	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
@@ -74,7 +74,7 @@ func TestDemoFindsWhatIsPlanted(t *testing.T) {
 			t.Fatalf("there is no report: %s%s", &p.Out, &p.Err)
 		}
 	}
-	var report canary.Report
+	var report verdict.Report
 	fetch(t, "http://"+operators+"/canary/report.json", &report)
 	compareFindings(t, report)
 	if report.Overall.Transient == 0 {
@@ -85,12 +85,12 @@ func TestDemoFindsWhatIsPlanted(t *testing.T) {
 	}
 	t.Logf("%d compared, %d in passing, %d noise", report.Overall.Compared, report.Overall.Transient, report.Overall.Noisy)
 	p.Signal(t, syscall.SIGTERM)
-	if code := p.Wait(t, longest); code != 1 || report.Verdict != canary.Fail {
+	if code := p.Wait(t, longest); code != 1 || report.Verdict != verdict.Fail {
 		t.Errorf("the verdict is %s and the exit code %d\n%s", report.Verdict, code, &p.Err)
 	}
 }
 
-func compareFindings(t *testing.T, report canary.Report) {
+func compareFindings(t *testing.T, report verdict.Report) {
 	t.Helper()
 	found := map[string]bool{}
 	for _, f := range report.Findings {

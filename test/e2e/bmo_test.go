@@ -8,14 +8,14 @@ import (
 	"portico/test/tracker"
 )
 
-// The seven operations before a tracker of the bmo dialect, which `dialect: auto` finds out by itself (wire-facts.md, section 9).
+// The seven operations before a tracker of the bmo dialect, which `dialect: auto` finds out by itself (tracker-behaviour.md section 9).
 
 func bmo(cached bool) plan {
 	return plan{cached: cached, tracker: tracker.Options{Dialect: tracker.DialectBMO}}
 }
 
 // onBMO runs a test before such a tracker, without a cache and with one.
-func onBMO(t *testing.T, test func(t *testing.T, h *house)) {
+func onBMO(t *testing.T, test func(t *testing.T, h *environment)) {
 	t.Helper()
 	for name, cached := range map[string]bool{"uncached": false, "cached": true} {
 		t.Run(name, func(t *testing.T) {
@@ -26,7 +26,7 @@ func onBMO(t *testing.T, test func(t *testing.T, h *house)) {
 }
 
 func TestBMO_FlagTypesAreReadUnderThePluralName(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *house) {
+	onBMO(t, func(t *testing.T, h *environment) {
 		h.lists(t, "TestProduct", "tponly", true)
 		h.lists(t, "TestProduct/Component%20A", "twocomps", true)
 		h.lists(t, "TestProduct/comp%2Fslash", "incexc", false)
@@ -44,12 +44,11 @@ func TestBMO_FlagTypesAreReadUnderThePluralName(t *testing.T) {
 }
 
 func TestBMO_FlagTypesCannotBeWritten(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *house) {
+	onBMO(t, func(t *testing.T, h *environment) {
 		h.post(t, "editor", "/rest/flag_type", `{"name":"n","description":"d"}`).refused(t, 404, 32614)
 		h.put(t, "editor", "/rest/flag_type/1", `{"sortkey":5}`).refused(t, 404, 32614)
-		// What the interface forbids stays what it is.
-		h.post(t, "editor", "/rest/flag_type", `{"name":"n"}`).refused(t, 400, 50)
-		h.post(t, "", "/rest/flag_type", `{"name":"n","description":"d"}`).refused(t, 401, 410)
+		h.post(t, "editor", "/rest/flag_type", `{"name":"n"}`).refused(t, 404, 32614)
+		h.post(t, "", "/rest/flag_type", `{"name":"n","description":"d"}`).refused(t, 404, 32614)
 		if done := h.writes(); len(done) != 0 {
 			t.Errorf("the tracker executed %v", done)
 		}
@@ -57,7 +56,7 @@ func TestBMO_FlagTypesCannotBeWritten(t *testing.T) {
 }
 
 func TestBMO_AttachmentsAreRead(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *house) {
+	onBMO(t, func(t *testing.T, h *environment) {
 		is(t, h.get(t, "", "/rest/bug/10/attachment?include_fields=id").ok(t, 200).tree(t), `{"bugs":{"10":[{"id":13},{"id":14}]},"attachments":{}}`)
 		is(t, walk(t, h.attachment(t, "", 5), "data"), `"eA=="`)
 		is(t, walk(t, h.attachment(t, "", 5), "description"), `"one byte"`) // a member of this dialect's own
@@ -67,7 +66,7 @@ func TestBMO_AttachmentsAreRead(t *testing.T) {
 }
 
 func TestBMO_AttachmentsAreCreatedWithTheInterfacesAnswer(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *house) {
+	onBMO(t, func(t *testing.T, h *environment) {
 		made, _ := h.post(t, "dev", "/rest/bug/7/attachment", upload(`"ids":[7,8],"is_patch":true,"flags":[{"name":"review","status":"?"}]`)).
 			ok(t, 201).at(t, "ids").([]any)
 		if len(made) != 2 {
@@ -83,7 +82,7 @@ func TestBMO_AttachmentsAreCreatedWithTheInterfacesAnswer(t *testing.T) {
 }
 
 func TestBMO_AttachmentsAreUpdated(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *house) {
+	onBMO(t, func(t *testing.T, h *environment) {
 		is(t, h.edit(t, 5, `{"ids":[5],"summary":"new","flags":[{"name":"review","status":"+"}]}`),
 			`{"summary":{"removed":"one byte","added":"new"},"flagtypes.name":{"removed":"","added":"review+"}}`)
 		h.edit(t, 4, `{"ids":[4],"is_patch":true}`)

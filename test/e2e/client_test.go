@@ -98,7 +98,7 @@ func (r *reply) ok(t testing.TB, status int) *reply {
 	return r
 }
 
-// fails demands an error in the tracker's shape (wire-facts.md, section 1, Errors).
+// fails demands an error in the tracker's shape (tracker-behaviour.md section 1, Errors).
 func (r *reply) fails(t testing.TB, status, code int) *reply {
 	t.Helper()
 	var body struct {

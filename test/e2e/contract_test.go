@@ -47,10 +47,7 @@ func reference(t testing.TB, options tracker.Options) *tracker.Server {
 func clientOf(t testing.TB, base *url.URL, via http.RoundTripper, dialect string) *bugzilla.Client {
 	t.Helper()
 	if via == nil {
-		stack, err := transport.Chain(nil, transport.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stack := transport.New(transport.Options{})
 		t.Cleanup(stack.Close)
 		via = stack
 	}
@@ -66,10 +63,7 @@ func clientOf(t testing.TB, base *url.URL, via http.RoundTripper, dialect string
 func cacheOver(t testing.TB, next upstream.Tracker) *cache.Cache {
 	t.Helper()
 	// A busy machine must not turn a hit into a miss.
-	over, err := cache.New(next, cache.Options{Tracker: "main", Redis: cache.Redis{Timeout: time.Minute}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	over := cache.New(next, cache.Options{Tracker: "main", Redis: cache.Redis{Timeout: time.Minute}})
 	t.Cleanup(func() {
 		if err := over.Close(); err != nil {
 			t.Error(err)
@@ -83,7 +77,7 @@ func facadeOver(t testing.TB, next upstream.Tracker, base *url.URL) *url.URL {
 	t.Helper()
 	front, err := proxy.New(proxy.Options{
 		Tracker: next, BlobDir: t.TempDir(),
-		Passthrough: proxy.Passthrough{Base: base, Transport: http.DefaultTransport, Prefixes: []string{"/"}},
+		Passthrough: proxy.Passthrough{Target: proxy.Target{Base: base, Transport: http.DefaultTransport}, Prefixes: []string{"/"}},
 	})
 	if err != nil {
 		t.Fatal(err)

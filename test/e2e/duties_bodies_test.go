@@ -11,13 +11,13 @@ import (
 	"portico/test/tracker"
 )
 
-// clients.md, section 4: the duties that are about the text of requests and answers.
+// docs/clients.md, section 4: the duties that are about the text of requests and answers.
 
 // optionsWith gives a reference tracker with quirks.
 func optionsWith(quirks ...tracker.Quirk) tracker.Options { return tracker.Options{Quirks: quirks} }
 
 func TestDuty_06_EmptyMembersAreKept(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		is(t, h.get(t, "", "/rest/bug/2/attachment").ok(t, 200).tree(t), `{"bugs":{"2":[]},"attachments":{}}`)
 		is(t, h.get(t, "", "/rest/bug/attachment/99999").ok(t, 200).tree(t), `{"bugs":{},"attachments":{}}`)
 		is(t, h.get(t, "", "/rest/bug/2/attachment?ids=7&ids=8").ok(t, 200).tree(t), `{"bugs":{"2":[],"7":[],"8":[]},"attachments":{}}`)
@@ -29,7 +29,7 @@ func TestDuty_06_EmptyMembersAreKept(t *testing.T) {
 }
 
 func TestDuty_07_FieldsAreFiltered(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, query := range []string{
 			"include_fields=id,size", "include_fields=id&include_fields=size", "include_fields=id%20size", "include_fields=id+size",
 			"include_fields=id,size,data&exclude_fields=data", "include_fields=id&include_fields=size,data&exclude_fields=data&exclude_fields=summary",
@@ -139,7 +139,7 @@ func TestDuty_09_CreatedIDsAreIntegers(t *testing.T) {
 }
 
 func TestDuty_10_IDsOfTheQueryJoinThePath(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for path, want := range map[string]string{
 			// libmozdata: the first id in the path, the others in the query
 			"/rest/bug/2/attachment?ids=7&ids=10&include_fields=id": `{"bugs":{"2":[],"7":[],"10":[{"id":13},{"id":14}]},"attachments":{}}`,
@@ -157,7 +157,7 @@ func TestDuty_10_IDsOfTheQueryJoinThePath(t *testing.T) {
 }
 
 func TestDuty_12_NoErrorKeyInASuccess(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, op := range seven() {
 			h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).ok(t, op.status)
 		}
@@ -165,7 +165,7 @@ func TestDuty_12_NoErrorKeyInASuccess(t *testing.T) {
 }
 
 func TestDuty_13_TimesAreOfOneShape(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, id := range []int{6, h.attach(t, "dev", "7", `"content_type":"text/plain","flags":[{"name":"review","status":"?"}]`)} {
 			one := h.attachment(t, "", id)
 			times := []any{walk(t, one, "creation_time"), walk(t, one, "last_change_time")}
@@ -182,7 +182,7 @@ func TestDuty_13_TimesAreOfOneShape(t *testing.T) {
 }
 
 func TestDuty_15_ErrorsAreCompactAndBeginWithAKnownMember(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, r := range []*reply{
 			h.post(t, "", "/rest.cgi/bug/7/attachment", upload("")), h.post(t, "dev", "/rest.cgi/bug/7/attachment", `{`),
 			h.post(t, "dev", "/rest/bug/7/attachment", `{}`), h.post(t, "dev", "/rest/bug/99999/attachment", upload(`"content_type":"text/plain"`)),
@@ -210,7 +210,7 @@ func TestDuty_15_ErrorsAreCompactAndBeginWithAKnownMember(t *testing.T) {
 }
 
 func TestDuty_16_BooleansOfAttachmentsAreIntegers(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, path := range []string{"/rest/bug/1/attachment?exclude_fields=data", "/rest.cgi/bug/1/attachment?exclude_fields=data"} {
 			list, _ := h.get(t, "insider", path).ok(t, 200).at(t, "bugs", "1").([]any)
 			for _, one := range list {

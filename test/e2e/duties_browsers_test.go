@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// clients.md, section 4, row 19: cookies, addresses and browsers.
+// docs/clients.md duty 19: cookies, addresses and browsers.
 
 func TestDuty_19_CookiesPassPerClient(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestDuty_19_CookiesPassPerClient(t *testing.T) {
 }
 
 func TestDuty_19_CookiesAreNeverShared(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		// A cached answer is one for many, so it carries nobody's cookie.
 		for range 3 {
 			if got := h.types(t, "", "TestProduct"); got.header.Get("Set-Cookie") != "" {
@@ -86,7 +86,7 @@ func TestDuty_19_PreflightAllowsTheCredentialHeaders(t *testing.T) {
 }
 
 func TestDuty_19_AnswersMayBeReadFromElsewhere(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, r := range []*reply{
 			h.get(t, "", "/rest/bug/5/attachment"), h.get(t, "", "/rest/flag_type/TestProduct"), h.get(t, "", "/rest/flag_type/TestProduct"),
 			h.get(t, "", "/rest/flag_type/No"), h.get(t, "", "/rest/bug/1"), h.post(t, "", "/rest/flag_type", `{}`),

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// clients.md, section 4: the duties that are about who asks, and about the tracker's own word on it.
+// docs/clients.md, section 4: the duties that are about who asks, and about the tracker's own word on it.
 
-// adminPassword is the password of the fixture's administrator (wire-facts.md, section 13).
+// adminPassword is the password of the fixture's administrator (tracker-behaviour.md section 13).
 const adminPassword = "adminpass1A!"
 
 // form is a way to send credentials: in the query, in the body, in headers.
@@ -103,7 +103,7 @@ func everyForm(t *testing.T, c *client) {
 }
 
 func TestDuty_02_KeysInQueryAndBody(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		everyForm(t, h.client)
 		// On every other path they stay where they are.
 		for _, f := range forms(h.keys["admin"], h.login(t)) {
@@ -118,7 +118,7 @@ func TestDuty_02_KeysInQueryAndBody(t *testing.T) {
 }
 
 func TestDuty_02_ABadKeyIsTheTrackersBusiness(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, user := range []string{"invalid", "revoked"} {
 			for _, op := range seven() {
 				f := form{query: url.Values{"Bugzilla_api_key": {h.keys[user]}}}
@@ -195,7 +195,7 @@ func TestDuty_05_KeyInHeaderAndBodyOfOtherPaths(t *testing.T) {
 }
 
 func TestDuty_11_StatusesAreTheTrackers(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).ok(t, 201)
 		h.post(t, "editor", "/rest/flag_type", `{"name":"n","description":"d"}`).ok(t, 201)
 		h.get(t, "invalid", "/rest/bug/5/attachment").fails(t, 400, 306)

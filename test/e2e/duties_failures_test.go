@@ -12,16 +12,16 @@ import (
 	"portico/upstream/transport"
 )
 
-// clients.md, section 4: the duties that are about what goes wrong.
+// docs/clients.md, section 4: the duties that are about what goes wrong.
 
-// failing are the failures that Portico answers for itself: a house in which each happens, and what it answers.
-func failing(t *testing.T) map[int]*house {
+// failing are the failures that Portico answers for itself: a environment in which each happens, and what it answers.
+func failing(t *testing.T) map[int]*environment {
 	t.Helper()
 	patient := transport.Options{Break: transport.BreakOptions{Unanswered: 1000, MinRequests: 1000}}
 	silent := stub(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	small := plan{}
 	small.limits.Body = 64
-	return map[int]*house{
+	return map[int]*environment{
 		413: open(t, small),
 		502: open(t, plan{before: silent, transport: patient}),
 		503: full(t),
@@ -31,13 +31,13 @@ func failing(t *testing.T) map[int]*house {
 	}
 }
 
-// full gives a house whose tracker is so busy that nobody else is let through.
-func full(t *testing.T) *house {
+// full gives a environment whose tracker is so busy that nobody else is let through.
+func full(t *testing.T) *environment {
 	t.Helper()
 	entered, release := make(chan struct{}), make(chan struct{})
 	var asked atomic.Int32
 	h := open(t, plan{
-		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, ReserveReads: -1, ReserveWrites: -1, Queue: -1}},
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, ReserveWrites: -1, Queue: -1}},
 		before: func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/rest/bug/1/comment" && asked.Add(1) == 1 {
@@ -139,13 +139,14 @@ func TestDuty_04_TheChallengeOfAWebServerGoesOn(t *testing.T) {
 
 func TestDuty_20_TheTrackersRateLimitGoesOn(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
+	limited := plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "17")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = io.WriteString(w, `{"error":true,"code":32610,"message":"slow down","documentation":"d"}`)
-	})})
+	})}
 	for _, op := range append(seven(), operation{"any other path", "GET", "/bug/1", "", 0, 0}) {
+		h := open(t, limited) // the next request of this client would not be sent
 		got := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).fails(t, 429, 32610)
 		if after := got.header.Get("Retry-After"); after != "17" {
 			t.Errorf("%s: Retry-After is %q", op.name, after)
@@ -156,7 +157,7 @@ func TestDuty_20_TheTrackersRateLimitGoesOn(t *testing.T) {
 func TestDuty_20_AQueueRatherThanARefusal(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{
-		transport: transport.Options{Limit: transport.LimitOptions{Slots: 2, ReserveReads: -1, ReserveWrites: -1, Queue: 50, QueueWait: 10 * time.Second}},
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 2, ReserveWrites: -1, Queue: 50, QueueWait: 10 * time.Second}},
 		tracker:   tracker.Options{Faults: []tracker.Fault{{Op: "attachment.*", Kind: tracker.FaultSlow, Delay: 5 * time.Millisecond}}},
 	})
 	failed := make(chan error, 30)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// clients.md, section 4: the duties that are about what passes and in which form.
+// docs/clients.md, section 4: the duties that are about what passes and in which form.
 
 // agent is the header of a client that names itself.
 func agent(name string) http.Header { return http.Header{"User-Agent": {name}} }
@@ -95,7 +95,7 @@ func xmlCall(method, members string) string {
 }
 
 // xml sends an XML-RPC call as PyBugz does.
-func (h *house) xml(t testing.TB, body string) *reply {
+func (h *environment) xml(t testing.TB, body string) *reply {
 	t.Helper()
 	r := h.do(t, ask{method: "POST", path: "/xmlrpc.cgi", body: body, header: http.Header{
 		"Content-Type": {"text/xml"}, "User-Agent": {"Python-xmlrpc/3.11"}, "Accept-Encoding": {"gzip"},
@@ -107,7 +107,7 @@ func (h *house) xml(t testing.TB, body string) *reply {
 }
 
 func TestDuty_14_RestCGIIsTheSame(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, op := range seven() {
 			h.do(t, ask{method: op.method, path: "/rest.cgi" + op.path, user: "admin", body: op.body}).ok(t, op.status)
 			h.do(t, ask{method: op.method, path: "/rest.cgi" + op.path, body: op.body}).fails(t, op.anonymous, codeOf(op))
@@ -143,7 +143,7 @@ func TestDuty_14_ATrackerWithRestCGIOnly(t *testing.T) {
 }
 
 func TestDuty_17_NeverARedirect(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, path := range []string{
 			"/rest/flag_type/TestProduct/", "/rest/flag_type/", "/rest/bug/1/attachment/", "/rest/bug/attachment/1/", "/rest/", "/rest", "/rest.cgi",
 			"//rest//bug/1/attachment", "/rest/./bug/2/../1/attachment", "/Rest/bug/1/attachment", "/rest/bug/attachment", "/rest/bug//1//attachment",

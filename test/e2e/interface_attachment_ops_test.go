@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// interface.md, Endpoints, 4. Get attachments of a bug, and 5. Get one attachment.
+// interface.md section 3.4.
 
 func TestInterface_GetAttachments_OfABugByItsID(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		list, _ := h.get(t, "", "/rest/bug/10/attachment").ok(t, 200).at(t, "bugs", "10").([]any)
 		if len(list) != 2 {
 			t.Fatalf("bug 10 has %d attachments, want 2", len(list))
@@ -23,21 +23,21 @@ func TestInterface_GetAttachments_OfABugByItsID(t *testing.T) {
 }
 
 func TestInterface_GetAttachments_ABugThatIsNoneIsAnError(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.get(t, "", "/rest/bug/99999/attachment").fails(t, 404, 101)
 		h.get(t, "", "/rest/bug/no-such-alias/attachment").fails(t, 400, 100)
 	})
 }
 
 func TestInterface_GetAttachment_ByItsID(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		is(t, walk(t, h.attachment(t, "", 13), "summary"), `"ten 1"`)
 		h.get(t, "", "/rest/bug/attachment/thirteen").refused(t, 400, 52)
 	})
 }
 
 func TestInterface_GetAttachments_ResponseHasTwoKeys(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, path := range []string{"/rest/bug/5/attachment", "/rest/bug/2/attachment", "/rest/bug/attachment/11", "/rest/bug/attachment/99999"} {
 			object, _ := h.get(t, "", path).ok(t, 200).tree(t).(map[string]any)
 			for _, key := range []string{"bugs", "attachments"} {
@@ -50,7 +50,7 @@ func TestInterface_GetAttachments_ResponseHasTwoKeys(t *testing.T) {
 }
 
 func TestInterface_GetAttachments_BugsIsFilledForTheBugOfThePath(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		got := h.get(t, "", "/rest/bug/5/attachment").ok(t, 200)
 		is(t, got.at(t, "bugs", "5", 0, "id"), `11`)
 		is(t, got.at(t, "attachments"), `{}`)
@@ -59,7 +59,7 @@ func TestInterface_GetAttachments_BugsIsFilledForTheBugOfThePath(t *testing.T) {
 }
 
 func TestInterface_GetAttachments_KeysOfBugsAreIntegerIDs(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		bugs, _ := h.get(t, "", "/rest/bug/alias-one/attachment?include_fields=id").ok(t, 200).at(t, "bugs").(map[string]any)
 		for key := range bugs {
 			if id, err := strconv.Atoi(key); err != nil || id != 1 {
@@ -73,7 +73,7 @@ func TestInterface_GetAttachments_KeysOfBugsAreIntegerIDs(t *testing.T) {
 }
 
 func TestInterface_GetAttachment_AttachmentsIsFilledForTheIDOfThePath(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		got := h.get(t, "", "/rest/bug/attachment/11").ok(t, 200)
 		is(t, got.at(t, "attachments", "11", "id"), `11`)
 		is(t, got.at(t, "bugs"), `{}`)
@@ -87,7 +87,7 @@ func TestInterface_GetAttachment_AttachmentsIsFilledForTheIDOfThePath(t *testing
 }
 
 // listed gives the ids of the attachments of a bug that a user sees.
-func (h *house) listed(t testing.TB, user, bug string) []int {
+func (h *environment) listed(t testing.TB, user, bug string) []int {
 	t.Helper()
 	list, _ := h.get(t, user, "/rest/bug/"+bug+"/attachment?include_fields=id").ok(t, 200).at(t, "bugs", bug).([]any)
 	ids := []int{}
@@ -98,7 +98,7 @@ func (h *house) listed(t testing.TB, user, bug string) []int {
 }
 
 func TestInterface_GetAttachments_PrivateOnesForTheGroupOrTheSubmitter(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, want := range []struct {
 			user string
 			ids  []int
@@ -117,10 +117,10 @@ func TestInterface_GetAttachments_PrivateOnesForTheGroupOrTheSubmitter(t *testin
 	})
 }
 
-// interface.md, Endpoints, 6. Create attachment.
+// interface.md section 3.6.
 
 func TestInterface_CreateAttachment_OnAllBugsOfIDs(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		made, _ := h.post(t, "dev", "/rest/bug/7/attachment", upload(`"ids":[7,"alias-eight",2],"content_type":"text/plain","comment":"the same for all"`)).
 			ok(t, 201).at(t, "ids").([]any)
 		if len(made) != 3 {
@@ -138,7 +138,7 @@ func TestInterface_CreateAttachment_OnAllBugsOfIDs(t *testing.T) {
 }
 
 // comments gives all comments of a bug as one text.
-func (h *house) comments(t testing.TB, bug string) string {
+func (h *environment) comments(t testing.TB, bug string) string {
 	t.Helper()
 	return string(h.get(t, "insider", "/rest/bug/"+bug+"/comment").ok(t, 200).body)
 }

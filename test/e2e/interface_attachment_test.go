@@ -11,12 +11,12 @@ import (
 	"portico/proxy"
 )
 
-// interface.md, Resources, Attachment.
+// interface.md section 1.5.
 
 // eachAttachment calls visit for the attachments of bug 1 as an insider sees them, by bug and one by its id.
 func eachAttachment(t *testing.T, visit func(t *testing.T, one any)) {
 	t.Helper()
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		list, _ := h.get(t, "insider", "/rest/bug/1/attachment?exclude_fields=data").ok(t, 200).at(t, "bugs", "1").([]any)
 		if len(list) < 8 {
 			t.Fatalf("bug 1 has %d attachments", len(list))
@@ -37,7 +37,7 @@ func TestInterface_Attachment_BugIDIsTheBugItBelongsTo(t *testing.T) {
 }
 
 func TestInterface_Attachment_DataIsTheContentInBase64(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for id, want := range map[int]string{1: "hello public\n", 5: "x", 9: "\xff\x00\xfe\x80"} {
 			content, err := base64.StdEncoding.DecodeString(text(t, walk(t, h.attachment(t, "", id), "data")))
 			if err != nil || string(content) != want {
@@ -48,7 +48,7 @@ func TestInterface_Attachment_DataIsTheContentInBase64(t *testing.T) {
 }
 
 func TestInterface_Attachment_SizeIsTheLengthOfTheContent(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for id, want := range map[int]int{1: 13, 5: 1, 9: 4, 4: 1_000_000} {
 			if size := integer(t, walk(t, h.attachment(t, "", id), "size")); size != want {
 				t.Errorf("attachment %d has the size %d, want %d", id, size, want)
@@ -103,7 +103,7 @@ func TestInterface_Attachment_ContentTypeIsAMIMEType(t *testing.T) {
 }
 
 // testAttachmentSwitch demands that a boolean says what it stands for: as 0 and 1 by default, since clients lean on that
-// (clients.md, section 4, row 16), as false and true where responses are those of the interface.
+// (docs/clients.md duty 16), as false and true where responses are those of the interface.
 func testAttachmentSwitch(t *testing.T, field string, on, off int) {
 	t.Helper()
 	for form, want := range map[proxy.Responses][2]string{proxy.ResponsesTracker: {"0", "1"}, proxy.ResponsesInterface: {"false", "true"}} {
@@ -150,10 +150,10 @@ func TestInterface_Attachment_FlagsAreThoseThatAreSet(t *testing.T) {
 	h.holds(t, 6, "granted+", "dupname?", "review?(granter@example.com)", "review?(plain@example.com)", "single+")
 }
 
-// interface.md, Resources, Attachment flag (as returned).
+// interface.md section 1.6.
 
 // flagOf gives the flag with an id of attachment 6.
-func flagOf(t testing.TB, h *house, id string) any {
+func flagOf(t testing.TB, h *environment, id string) any {
 	t.Helper()
 	list, _ := walk(t, h.attachment(t, "", 6), "flags").([]any)
 	for _, flag := range list {
@@ -168,7 +168,7 @@ func flagOf(t testing.TB, h *house, id string) any {
 // eachFlag calls visit for the flags of attachment 6.
 func eachFlag(t *testing.T, visit func(t *testing.T, flag any)) {
 	t.Helper()
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, id := range []string{"1", "2", "3", "4", "5"} {
 			visit(t, flagOf(t, h, id))
 		}
@@ -225,7 +225,7 @@ func TestInterface_Flag_SetterIsWhoSetOrChangedItLast(t *testing.T) {
 }
 
 func TestInterface_Flag_RequesteeOnlyWhereOneIsSet(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		is(t, walk(t, flagOf(t, h, "1"), "requestee"), `"granter@example.com"`)
 		for _, id := range []string{"2", "3", "5"} {
 			if requestee, there := member(flagOf(t, h, id), "requestee"); there {

@@ -8,10 +8,10 @@ import (
 	"portico/proxy"
 )
 
-// interface.md, Endpoints, 7. Update attachment.
+// interface.md section 3.7.
 
 func TestInterface_UpdateAttachment_AllOfIDs(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		got := h.put(t, "dev", "/rest/bug/attachment/1", `{"ids":[1,5,"13"],"summary":"one for three"}`).ok(t, 200)
 		for i, id := range []string{"1", "5", "13"} {
 			is(t, got.at(t, "attachments", i, "id"), id)
@@ -49,7 +49,7 @@ func TestInterface_UpdateAttachment_IDsAreAttachmentIDs(t *testing.T) {
 // settable demands that an update can set a text, that the record says so, and that what is not sent stays.
 func settable(t *testing.T, field, old, value string) {
 	t.Helper()
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		is(t, h.edit(t, 4, fmt.Sprintf(`{"ids":[4],%q:%q}`, field, value)), fmt.Sprintf(`{%q:{"removed":%q,"added":%q}}`, field, old, value))
 		h.edit(t, 4, `{"ids":[4],"is_obsolete":true}`)
 		is(t, walk(t, h.attachment(t, "", 4), field), fmt.Sprintf("%q", value))
@@ -80,7 +80,7 @@ func TestInterface_UpdateAttachment_CommentIsAddedToTheBug(t *testing.T) {
 }
 
 func TestInterface_UpdateAttachment_IsPatchForcesTextPlain(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, form := range []string{`true`, `1`, `"1"`} {
 			h.edit(t, 4, `{"ids":[4],"is_patch":0,"content_type":"image/png"}`)
 			h.edit(t, 4, `{"ids":[4],"is_patch":`+form+`}`)

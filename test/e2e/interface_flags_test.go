@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// interface.md, Resources, Attachment flag (as sent on create).
+// interface.md section 1.7.
 
 // flagged attaches a file with flags to bug 7 and gives the attachment's id.
-func (h *house) flagged(t testing.TB, flags string) int {
+func (h *environment) flagged(t testing.TB, flags string) int {
 	t.Helper()
 	return h.attach(t, "dev", "7", `"content_type":"text/plain","flags":`+flags)
 }
 
 // refusesFlags demands that a create with these flags is refused by Portico.
-func (h *house) refusesFlags(t testing.TB, flags string, status, code int) {
+func (h *environment) refusesFlags(t testing.TB, flags string, status, code int) {
 	t.Helper()
 	h.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain","flags":`+flags)).refused(t, status, code)
 }
@@ -80,16 +80,16 @@ func TestInterface_FlagOnCreate_NewIsAccepted(t *testing.T) {
 	h.holds(t, h.flagged(t, `[{"name":"review","status":"?","requestee":"plain@example.com","new":true}]`), "review?(plain@example.com)")
 }
 
-// interface.md, Resources, Attachment flag (as sent on update).
+// interface.md section 1.8.
 
 // reflag updates the flags of an attachment as a developer.
-func (h *house) reflag(t testing.TB, id int, flags string) *reply {
+func (h *environment) reflag(t testing.TB, id int, flags string) *reply {
 	t.Helper()
 	return h.put(t, "dev", fmt.Sprint("/rest/bug/attachment/", id), fmt.Sprintf(`{"ids":[%d],"flags":%s}`, id, flags))
 }
 
 // flagID gives the id of the only flag of an attachment.
-func (h *house) flagID(t testing.TB, id int) int {
+func (h *environment) flagID(t testing.TB, id int) int {
 	t.Helper()
 	return integer(t, walk(t, h.attachment(t, "dev", id), "flags", 0, "id"))
 }
@@ -199,7 +199,7 @@ func TestInterface_FlagOnUpdate_ASingleSetFlagIsUpdatedUnlessNew(t *testing.T) {
 	}
 }
 
-// interface.md, States and transitions.
+// interface.md section 2.
 
 func TestInterface_States_FlagStatusValues(t *testing.T) {
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestInterface_States_FlagStatusValues(t *testing.T) {
 }
 
 func TestInterface_States_BooleansAreSettableByUpdate(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, field := range []string{"is_obsolete", "is_private", "is_patch"} {
 			for _, on := range []string{"1", "0"} {
 				h.put(t, "insider", "/rest/bug/attachment/5", fmt.Sprintf(`{"ids":[5],%q:%s}`, field, on)).ok(t, 200)

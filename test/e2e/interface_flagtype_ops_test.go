@@ -8,7 +8,7 @@ import (
 	"portico/proxy"
 )
 
-// interface.md, Flag type change record.
+// interface.md section 1.4.
 
 func TestInterface_FlagTypeChange_IDAndNewName(t *testing.T) {
 	t.Parallel()
@@ -48,10 +48,10 @@ func TestInterface_FlagTypeChange_BooleansAreOneAndZero(t *testing.T) {
 	}
 }
 
-// interface.md, Endpoints, 1. Get flag types.
+// interface.md section 3.1.
 
 func TestInterface_GetFlagTypes_ByProduct(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.lists(t, "TestProduct", "tponly", true)
 		h.lists(t, "4242", "777", true)
 		h.lists(t, "4242", "tponly", false)
@@ -59,7 +59,7 @@ func TestInterface_GetFlagTypes_ByProduct(t *testing.T) {
 }
 
 func TestInterface_GetFlagTypes_ByProductAndComponent(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.lists(t, "TestProduct/Component%20A", "twocomps", true)
 		h.lists(t, "TestProduct/Comp%20B", "twocomps", true)
 		h.lists(t, "TestProduct/TestComponent", "twocomps", false)
@@ -67,7 +67,7 @@ func TestInterface_GetFlagTypes_ByProductAndComponent(t *testing.T) {
 }
 
 func TestInterface_GetFlagTypes_ProductMustBeValid(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.get(t, "", "/rest/flag_type/No%20Such%20Product").fails(t, 401, 106)
 		h.get(t, "dev", "/rest/flag_type/No%20Such%20Product/TestComponent").fails(t, 401, 106)
 		h.get(t, "dev", "/rest/flag_type/").refused(t, 404, 32614)
@@ -75,14 +75,14 @@ func TestInterface_GetFlagTypes_ProductMustBeValid(t *testing.T) {
 }
 
 func TestInterface_GetFlagTypes_ComponentMustBeOfTheProduct(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.get(t, "", "/rest/flag_type/TestProduct/7").fails(t, 404, 51)
 		h.types(t, "", "4242/7")
 	})
 }
 
 func TestInterface_GetFlagTypes_SlashInNamesIsEncoded(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.lists(t, "Product%2FWith%2FSlash", "slashonly", true)
 		h.lists(t, "Product%2FWith%2FSlash/Comp%20One", "slashonly", true)
 		h.lists(t, "TestProduct/comp%2Fslash", "incexc", false)
@@ -93,7 +93,7 @@ func TestInterface_GetFlagTypes_SlashInNamesIsEncoded(t *testing.T) {
 }
 
 func TestInterface_GetFlagTypes_ResponseHasTwoArrays(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		object, _ := h.types(t, "", "TestProduct").tree(t).(map[string]any)
 		if len(object) != 2 {
 			t.Errorf("the answer has %d keys, want two", len(object))
@@ -110,10 +110,10 @@ func TestInterface_GetFlagTypes_ResponseHasTwoArrays(t *testing.T) {
 	})
 }
 
-// interface.md, Endpoints, 2. Create flag type.
+// interface.md section 3.2.
 
 func TestInterface_CreateFlagType_TakesTheCreateParameters(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.types(t, "", "TestProduct")
 		id := h.newType(t, "full", `"target_type":"attachment","inclusions":{"TestProduct":["Comp B"]},"exclusions":["4242"],"sortkey":7,
 			"is_active":false,"is_requestable":true,"cc_list":["a@example.com"],"is_specifically_requestable":false,"is_multiplicable":false,
@@ -149,10 +149,10 @@ func TestInterface_CreateFlagType_RespondsWithTheIDUnderBothNames(t *testing.T) 
 	is(t, h.types(t, "", "TestProduct").field(t, fmt.Sprint(id), "name"), `"n"`)
 }
 
-// interface.md, Endpoints, 3. Update flag type.
+// interface.md section 3.3.
 
 // updated lists the ids of an update's records in ascending order.
-func (h *house) updated(t testing.TB, path, body string) []int {
+func (h *environment) updated(t testing.TB, path, body string) []int {
 	t.Helper()
 	records, _ := h.put(t, "editor", "/rest/flag_type/"+path, body).ok(t, 200).at(t, "flagtypes").([]any)
 	ids := []int{}
@@ -207,7 +207,7 @@ func TestInterface_UpdateFlagType_AllOfOneNameChange(t *testing.T) {
 }
 
 func TestInterface_UpdateFlagType_ParametersApplyToEverySelectedType(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.types(t, "", "TestProduct")
 		h.updated(t, "1", `{"ids":[9],"names":["needinfo"],"description":"the same for all","is_active":false}`)
 		list := h.types(t, "", "TestProduct")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// interface.md, Resources, Flag type (parameters for create and update).
+// interface.md section 1, Flag type (parameters for create and update).
 
 func TestInterface_FlagTypeParameters_NameIsRequiredOnCreate(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestInterface_FlagTypeParameters_SortkeyOrdersLists(t *testing.T) {
 }
 
 // order lists the ids of the flag types for bugs.
-func (h *house) order(t testing.TB) []int {
+func (h *environment) order(t testing.TB) []int {
 	t.Helper()
 	list, _ := h.types(t, "", "TestProduct").at(t, "bug").([]any)
 	var ids []int
@@ -100,7 +100,7 @@ func switches() map[string]string {
 }
 
 // shows tells what a read says of one of the switches.
-func (h *house) shows(t testing.TB, id int, parameter string) bool {
+func (h *environment) shows(t testing.TB, id int, parameter string) bool {
 	t.Helper()
 	if field := switches()[parameter]; field != "" {
 		on, ok := h.types(t, "", "TestProduct").field(t, fmt.Sprint(id), field).(bool)
@@ -115,7 +115,7 @@ func (h *house) shows(t testing.TB, id int, parameter string) bool {
 // testSwitch demands the default true, and that create and update can say true and false.
 func testSwitch(t *testing.T, parameter string) {
 	t.Helper()
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		if id := h.newType(t, "plain", ""); !h.shows(t, id, parameter) {
 			t.Errorf("%s is not true where it is omitted", parameter)
 		}
@@ -171,7 +171,7 @@ func TestInterface_FlagTypeParameters_CCListNeedNotBeLogins(t *testing.T) {
 }
 
 func TestInterface_FlagTypeParameters_GrantGroupMayGrant(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := fmt.Sprint(h.newType(t, "guarded", `"target_type":"attachment","grant_group":"granters"`))
 		for user, want := range map[string]string{"granter": "X?+-", "dev": "X?", "": "X?"} {
 			if got := h.values(t, user, id); got != want {
@@ -184,7 +184,7 @@ func TestInterface_FlagTypeParameters_GrantGroupMayGrant(t *testing.T) {
 }
 
 func TestInterface_FlagTypeParameters_WithoutGrantGroupAllMayGrant(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := h.newType(t, "open", "")
 		for _, user := range []string{"", "nothing", "dev"} {
 			if got := h.values(t, user, fmt.Sprint(id)); got != "X?+-" {
@@ -203,7 +203,7 @@ func TestInterface_FlagTypeParameters_WithoutGrantGroupAllMayGrant(t *testing.T)
 }
 
 func TestInterface_FlagTypeParameters_RequestGroupMayRequest(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := h.newType(t, "asked", `"grant_group":"granters","request_group":"requesters"`)
 		for user, want := range map[string]string{"granter": "X?+-", "requester": "X?", "dev": "X", "": "X"} {
 			if got := h.values(t, user, fmt.Sprint(id)); got != want {
@@ -218,7 +218,7 @@ func TestInterface_FlagTypeParameters_RequestGroupMayRequest(t *testing.T) {
 }
 
 func TestInterface_FlagTypeParameters_WithoutRequestGroupAllMayRequest(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := h.newType(t, "asked", `"grant_group":"granters","request_group":"requesters"`)
 		h.changed(t, id, `{"request_group":""}`)
 		if got := h.values(t, "", fmt.Sprint(id)); got != "X?" {
@@ -228,7 +228,7 @@ func TestInterface_FlagTypeParameters_WithoutRequestGroupAllMayRequest(t *testin
 }
 
 func TestInterface_FlagTypeParameters_RequestGroupAloneHasNoEffect(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := h.newType(t, "asked", `"request_group":"requesters"`)
 		for _, user := range []string{"", "dev", "requester"} {
 			if got := h.values(t, user, fmt.Sprint(id)); got != "X?+-" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// interface.md, Resources, Flag type (as returned by the read operation).
+// interface.md section 1.1.
 
 // everyType calls visit for every flag type that a reply lists.
 func everyType(t testing.TB, r *reply, visit func(kind string, one any)) {
@@ -24,7 +24,7 @@ func everyType(t testing.TB, r *reply, visit func(kind string, one any)) {
 }
 
 func TestInterface_FlagType_IDIsAUniqueInteger(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		seen := map[int]bool{}
 		everyType(t, h.types(t, "", "TestProduct"), func(_ string, one any) {
 			id := integer(t, walk(t, one, "id"))
@@ -37,14 +37,14 @@ func TestInterface_FlagType_IDIsAUniqueInteger(t *testing.T) {
 }
 
 func TestInterface_FlagType_NameIsAString(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		everyType(t, h.types(t, "", "TestProduct"), func(_ string, one any) { text(t, walk(t, one, "name")) })
 		is(t, h.types(t, "", "TestProduct").field(t, "1", "name"), `"review"`)
 	})
 }
 
 func TestInterface_FlagType_TypeIsBugOrAttachment(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		everyType(t, h.types(t, "", "TestProduct"), func(kind string, one any) {
 			is(t, walk(t, one, "type"), fmt.Sprintf("%q", kind))
 		})
@@ -52,14 +52,14 @@ func TestInterface_FlagType_TypeIsBugOrAttachment(t *testing.T) {
 }
 
 func TestInterface_FlagType_DescriptionIsAString(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		everyType(t, h.types(t, "", "TestProduct"), func(_ string, one any) { text(t, walk(t, one, "description")) })
 		is(t, h.types(t, "", "TestProduct").field(t, "review", "description"), `"review flag"`)
 	})
 }
 
 func TestInterface_FlagType_ValuesAreThoseAUserCanSet(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		is(t, h.types(t, "", "TestProduct").field(t, "review", "values"), `["X","?","+","-"]`)
 		for user, want := range map[string]string{"granter": "X?+-", "requester": "X?", "dev": "X", "": "X"} {
 			if got := h.values(t, user, "granted"); got != want {
@@ -70,7 +70,7 @@ func TestInterface_FlagType_ValuesAreThoseAUserCanSet(t *testing.T) {
 }
 
 func TestInterface_FlagType_IsRequesteebleSaysWhetherUsersCanBeAsked(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		list := h.types(t, "", "TestProduct")
 		is(t, list.field(t, "review", "is_requesteeble"), `true`)
 		is(t, list.field(t, "norequestee", "is_requesteeble"), `false`)
@@ -81,7 +81,7 @@ func TestInterface_FlagType_IsRequesteebleSaysWhetherUsersCanBeAsked(t *testing.
 }
 
 func TestInterface_FlagType_IsMultiplicableSaysWhetherSeveralCanBeSet(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		list := h.types(t, "", "TestProduct")
 		is(t, list.field(t, "review", "is_multiplicable"), `true`)
 		is(t, list.field(t, "single", "is_multiplicable"), `false`)
@@ -93,7 +93,7 @@ func TestInterface_FlagType_IsMultiplicableSaysWhetherSeveralCanBeSet(t *testing
 }
 
 func TestInterface_FlagType_IsActiveSaysWhetherItCanBeSet(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		list := h.types(t, "", "TestProduct")
 		everyType(t, list, func(_ string, one any) {
 			if _, ok := walk(t, one, "is_active").(bool); !ok {

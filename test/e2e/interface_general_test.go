@@ -61,7 +61,7 @@ func TestInterface_General_RequestBodiesAreJSON(t *testing.T) {
 }
 
 func TestInterface_General_ResponseBodiesAreJSON(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		for _, op := range seven() {
 			good := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).ok(t, op.status)
 			bad := h.do(t, ask{method: op.method, path: "/rest" + op.path, body: op.body})
@@ -75,10 +75,10 @@ func TestInterface_General_ResponseBodiesAreJSON(t *testing.T) {
 	})
 }
 
-// interface.md, What the service does.
+// interface.md section 1.
 
 func TestInterface_Service_FlagTypesAreListedCreatedAndUpdated(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.lists(t, "TestProduct", "made", false)
 		id := h.newType(t, "made", `"inclusions":{"TestProduct":["Comp B"]}`)
 		h.lists(t, "TestProduct", "made", true)
@@ -101,7 +101,7 @@ func TestInterface_Service_FlagTypesAreForBugsOrForAttachments(t *testing.T) {
 }
 
 func TestInterface_Service_AttachmentsAreFetchedAddedAndUpdated(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := h.attach(t, "dev", "7", `"content_type":"text/plain"`)
 		is(t, h.get(t, "", "/rest/bug/7/attachment").ok(t, 200).at(t, "bugs", "7", 0, "id"), fmt.Sprint(id))
 		is(t, walk(t, h.attachment(t, "", id), "bug_id"), `7`)
@@ -115,10 +115,10 @@ func TestInterface_Service_AttachmentsAreFetchedAddedAndUpdated(t *testing.T) {
 	})
 }
 
-// interface.md, Authentication.
+// interface.md section 4.
 
 func TestInterface_Authentication_CreateFlagTypeNeedsALoginInEditcomponents(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		body := `{"name":"n","description":"d"}`
 		h.post(t, "", "/rest/flag_type", body).fails(t, 401, 410)
 		h.post(t, "dev", "/rest/flag_type", body).fails(t, 401, 304)
@@ -130,7 +130,7 @@ func TestInterface_Authentication_CreateFlagTypeNeedsALoginInEditcomponents(t *t
 }
 
 func TestInterface_Authentication_UpdateFlagTypeNeedsALoginInEditcomponents(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		body := `{"description":"other"}`
 		h.put(t, "", "/rest/flag_type/1", body).fails(t, 401, 410)
 		h.put(t, "dev", "/rest/flag_type/1", body).fails(t, 401, 304)
@@ -142,7 +142,7 @@ func TestInterface_Authentication_UpdateFlagTypeNeedsALoginInEditcomponents(t *t
 }
 
 func TestInterface_Authentication_PrivateAttachmentsForTheGroupOrTheSubmitter(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.get(t, "", "/rest/bug/attachment/2").fails(t, 401, 304)
 		h.get(t, "plain", "/rest/bug/attachment/2").fails(t, 401, 304)
 		is(t, walk(t, h.attachment(t, "insider", 2), "summary"), `"private text"`)
@@ -153,7 +153,7 @@ func TestInterface_Authentication_PrivateAttachmentsForTheGroupOrTheSubmitter(t 
 	})
 }
 
-// interface.md, Errors.
+// interface.md section 5.
 
 func TestInterface_Errors_MissingRequiredParametersOfCreateFlagType(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestInterface_Errors_MissingRequiredParametersOfCreateFlagType(t *testing.T
 	h.post(t, "editor", "/rest/flag_type", `{"description":"d","sortkey":5}`).refused(t, 400, 50)
 }
 
-// interface.md, Limits.
+// interface.md section 6.
 
 func TestInterface_Limits_SortkeyIsFrom1To32767(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestInterface_Limits_SortkeyIsFrom1To32767(t *testing.T) {
 	}
 }
 
-// interface.md, Versioning.
+// interface.md section 6.
 
 func TestInterface_Versioning_PathsBeginWithRest(t *testing.T) {
 	t.Parallel()

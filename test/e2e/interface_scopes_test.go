@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// interface.md, Inclusion/exclusion format, for both parameters and both operations.
+// interface.md section 1.3, for both parameters and both operations.
 
 // place is where a flag type is listed or not.
 type place struct {
@@ -16,7 +16,7 @@ type place struct {
 // testScope creates a flag type with one parameter, updates another one to the same, and looks where they are listed.
 func testScope(t *testing.T, parameter string, places ...place) {
 	t.Helper()
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		h.newType(t, "made-so", parameter)
 		id := h.newType(t, "changed-so", "")
 		h.lists(t, "TestProduct", "changed-so", true)
@@ -51,7 +51,7 @@ func TestInterface_Scopes_ExclusionsAsObjectOfComponents(t *testing.T) {
 }
 
 func TestInterface_Scopes_AreOptional(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		id := h.newType(t, "anywhere", "")
 		for _, product := range []string{"TestProduct", "4242", "ClosedProduct", "Product%2FWith%2FSlash"} {
 			h.lists(t, product, "anywhere", true)

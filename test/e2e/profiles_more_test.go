@@ -97,7 +97,7 @@ func TestClient_BzDeck(t *testing.T) {
 }
 
 func TestClient_CurlScriptsForFlagTypes(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		s := session{h, headers("User-Agent", "curl/8.5.0", "Accept", "*/*", "Content-Type", "application/json"), "api_key=" + h.keys["editor"]}
 		s.do(t, "GET", "/rest/flag_type/TestProduct/Component%20A", "").ok(t, 200)
 		made := s.do(t, "POST", "/rest/flag_type", `{"name":"qa","description":"checked","target_type":"attachment","cc_list":["qa@example.com"],

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Each test makes the requests of one legacy client, as clients.md, sections 1 and 2, describes them, and looks at the answers
+// Each test makes the requests of one legacy client, as docs/clients.md, sections 1 and 2, describes them, and looks at the answers
 // as that client does. Behind Portico stands a stock tracker.
 
 // session is a client with the headers and parameters that it sends on every request.
 type session struct {
-	*house
+	*environment
 	header http.Header
 	query  string
 }
@@ -41,7 +41,7 @@ func headers(pairs ...string) http.Header {
 const data = "c29tZSBjb250ZW50Cg=="
 
 func TestClient_PythonBugzillaREST(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		s := session{h, headers("User-Agent", "python-bugzilla/3.2.0", "Content-Type", "application/json", "Accept", "*/*", "Accept-Encoding", "identity"),
 			"Bugzilla_api_key=" + h.keys["dev"]}
 		if version := text(t, s.do(t, "GET", "/rest/version", "").ok(t, 200).at(t, "version")); !strings.HasPrefix(version, "5.") {
@@ -112,7 +112,7 @@ func typed(t testing.TB, one any) {
 }
 
 func TestClient_NpmBugzilla(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		key := h.keys["dev"]
 		byKey := headers("X-BUGZILLA-API-KEY", key, "Authorization", "Bearer "+key, "User-Agent", "axios/1.10.0", "Accept", "application/json")
 		byToken := headers("X-BUGZILLA-TOKEN", h.login(t), "User-Agent", "axios/1.10.0")
@@ -196,7 +196,7 @@ func TestClient_Prow(t *testing.T) {
 }
 
 func TestClient_Libmozdata(t *testing.T) {
-	bothWays(t, func(t *testing.T, h *house) {
+	bothWays(t, func(t *testing.T, h *environment) {
 		agent := []string{"User-Agent", "bugbot", "Connection", "close", "X-Bugzilla-API-Key"}
 		for _, key := range []string{"", h.keys["dev"]} {
 			s := session{h, headers(append(agent, key)...), ""}

@@ -106,8 +106,8 @@ func (s *seen) query(t testing.TB) url.Values {
 	return values
 }
 
-// recorded opens a house with a recording before its tracker.
-func recorded(t testing.TB, p plan) (*house, *recording) {
+// recorded opens a environment with a recording before its tracker.
+func recorded(t testing.TB, p plan) (*environment, *recording) {
 	t.Helper()
 	tape := &recording{}
 	p.before = tape.over

@@ -114,7 +114,7 @@ func with(contentType, body string) string {
 	return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
 }
 
-// invalid is the answer to what is not JSON, as a tracker gives it (wire-facts.md, section 1, Request bodies).
+// invalid is the answer to what is not JSON, as a tracker gives it (tracker-behaviour.md section 1, Request bodies).
 func invalid() Outcome { return Outcome{400, mapping.CodeJSON} }
 
 func tooLarge() Outcome { return Outcome{413, mapping.CodeTooLarge} }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/proxy"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
@@ -46,19 +47,16 @@ func front(t *testing.T, tracker http.Handler) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, err := transport.Chain(nil, transport.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stack := transport.New(transport.Options{})
 	t.Cleanup(stack.Close)
 	client, err := bugzilla.New(bugzilla.Options{
-		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: mapping.SplitOptions{Dir: t.TempDir()},
+		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	handler, err := proxy.New(proxy.Options{
-		Tracker: client, BlobDir: t.TempDir(), Passthrough: proxy.Passthrough{Base: base, Transport: stack, Prefixes: []string{"/"}},
+		Tracker: client, BlobDir: t.TempDir(), Passthrough: proxy.Passthrough{Target: proxy.Target{Base: base, Transport: stack}, Prefixes: []string{"/"}},
 	})
 	if err != nil {
 		t.Fatal(err)

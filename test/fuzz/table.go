@@ -9,7 +9,7 @@ import (
 // head is what stands before the table.
 const head = `# Malformed and odd requests
 
-Every row is sent over a socket to each of the four writing operations, JSON bodies with their content type and without one. The answer
+Every row is sent over a socket to each of the four writing operations, JSON bodies with their content type and without one. The response
 is an error in the tracker's shape with this status and code, and the tracker is never asked; or the request is understood, and the
 tracker is asked once. What is understood is odd but has one meaning. ` + "`…`" + ` stands for the members of a request that is good but for the row.
 
@@ -24,7 +24,7 @@ func WriteTable(out io.Writer) error {
 	for _, class := range Classes() {
 		if class.Group != group {
 			group = class.Group
-			fmt.Fprintf(&page, "\n## %s\n\n| class | sent | answer |\n|---|---|---|\n", group)
+			fmt.Fprintf(&page, "\n## %s\n\n| class | sent | response |\n|---|---|---|\n", group)
 		}
 		fmt.Fprintf(&page, "| %s | %s | %s |\n", cell(class.Name), code(class.Shown), cell(class.answers()))
 	}

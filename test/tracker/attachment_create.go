@@ -4,7 +4,7 @@ import "slices"
 
 var opAttachmentCreate = operation{name: "attachment.create", success: 201, write: true, do: (*call).attachmentCreate}
 
-// attachmentCreate adds the same attachment to each of the bugs, to all or to none (wire-facts 6).
+// attachmentCreate adds the same attachment to each of the bugs, to all or to none (tracker-behaviour.md section 6).
 func (c *call) attachmentCreate() (any, error) {
 	if err := c.needLogin(); err != nil {
 		return nil, err
@@ -39,17 +39,15 @@ func (c *call) attachmentCreate() (any, error) {
 	return c.createdReply(created), nil
 }
 
-// createdReply names the new attachments; BMO gives them whole (wire-facts 9).
+// createdReply names the new attachments; BMO gives them whole (tracker-behaviour.md section 9).
 func (c *call) createdReply(ids []any) object {
-	if !c.server.bmo() {
+	if !c.server.mojolicious() {
 		return object{"ids": ids}
 	}
 	out := object{}
 	for _, id := range ids {
 		a := c.tx.attachments.get(id.(int))
-		o := c.attachmentObject(a)
-		delete(o, "data")
-		out[text(int64(a.id))] = o
+		out[text(int64(a.id))] = c.attachmentObject(a)
 	}
 	return object{"attachments": out}
 }
@@ -83,7 +81,7 @@ func (c *call) attach(b *bug) (*attachment, error) {
 	return a, c.addComment(b, comment{text: said, kind: attachmentCreated, attachment: a.id, private: a.private})
 }
 
-// newAttachment checks the fields in the order of wire-facts 6: data, summary, file_name, is_private, content_type.
+// newAttachment checks the fields in the order of tracker-behaviour.md section 6: data, summary, file_name, is_private, content_type.
 func (c *call) newAttachment() (*attachment, error) {
 	a := &attachment{patch: truth(c.params["is_patch"])}
 	var err error
@@ -99,7 +97,7 @@ func (c *call) newAttachment() (*attachment, error) {
 	if a.private, err = c.checkPrivate(c.params["is_private"], false); err != nil {
 		return nil, err
 	}
-	if a.contentType, err = checkContentType(c.params["content_type"], a.patch); err != nil {
+	if a.contentType, err = checkContentType(c.params["content_type"], a.patch, c.server.mojolicious()); err != nil {
 		return nil, err
 	}
 	a.summary, a.contentType = cut(a.summary, columnLength), cut(a.contentType, columnLength)

@@ -9,18 +9,18 @@ import (
 // columnLength is how many characters the database keeps of file name, summary and content type.
 const columnLength = 255
 
-// legalType is what a content type must look like (wire-facts 6).
-var legalType = regexp.MustCompile(`^(?i:(application|audio|image|message|model|multipart|text|video)/[a-z0-9_.+-]+(;\s*charset=[a-z0-9_+-]+)?)\n?$`)
+// legalType is what a content type must look like (tracker-behaviour.md section 6).
+var legalType = regexp.MustCompile(`^(?i:(application|audio|font|image|message|model|multipart|text|video)/[a-z0-9_.+-]+(;\s*charset=[a-z0-9_+-]+)?)\n?$`)
 
 const patchType = "text/plain"
 
-// checkContentType gives text/plain for a patch, whatever was sent.
-func checkContentType(v any, patch bool) (string, error) {
+// checkContentType gives text/plain for a patch, whatever was sent. Only BMO and Harmony take fonts.
+func checkContentType(v any, patch, fonts bool) (string, error) {
 	if patch {
 		return patchType, nil
 	}
 	s := clean(text(v))
-	if !legalType.MatchString(s) {
+	if !legalType.MatchString(s) || strings.HasPrefix(strings.ToLower(s), "font/") && !fonts {
 		return "", fail(codeContentType, "'%s' is no valid content type", s)
 	}
 	return s, nil
@@ -70,7 +70,7 @@ func (c *call) checkData(v any) ([]byte, error) {
 }
 
 // decodeBase64 is lenient: what is not of the alphabet is skipped, missing padding is fine, and nothing is read after
-// padding (wire-facts 6, data).
+// padding (tracker-behaviour.md section 6, data).
 func decodeBase64(s string) []byte {
 	if b, err := base64.StdEncoding.DecodeString(s); err == nil {
 		return b

@@ -7,11 +7,11 @@ import (
 )
 
 var (
-	opAttachmentList = operation{name: "attachment.list", success: 200, do: (*call).attachments}
-	opAttachmentGet  = operation{name: "attachment.get", success: 200, do: (*call).attachments}
+	opAttachmentList = operation{name: "attachment.list", rate: true, do: (*call).attachments}
+	opAttachmentGet  = operation{name: "attachment.get", rate: true, do: (*call).attachments}
 )
 
-// attachments reads by bug and by attachment id; both may be asked for at once (wire-facts 5).
+// attachments reads by bug and by attachment id; both may be asked for at once (tracker-behaviour.md section 5).
 func (c *call) attachments() (any, error) {
 	bugIDs, err := c.idList("ids")
 	if err != nil {
@@ -85,52 +85,35 @@ func (c *call) attachmentsByID(ids []any) (object, error) {
 
 // attachmentObject is an attachment with the fields that are asked for.
 func (c *call) attachmentObject(a *attachment) object {
-	o := object{}
-	put := func(name string, value func() any) {
-		if c.wants(name) {
-			o[name] = value()
-		}
+	o := c.filter("", object{
+		"id": a.id, "bug_id": a.bug, "file_name": a.fileName, "summary": a.summary, "content_type": a.contentType,
+		"creator": c.email(a.creator), "creation_time": stamp(a.created), "last_change_time": stamp(a.changed), "flags": c.flagObjects(a),
+		"size": a.size(c.wants("data") && !c.server.mojolicious()), "data": nil,
+		"is_private": digit(a.private), "is_obsolete": digit(a.obsolete), "is_patch": digit(a.patch),
+		"description": a.summary, "attacher": c.email(a.creator),
+	})
+	if c.wants("data") && !a.deleted {
+		o["data"] = base64.StdEncoding.EncodeToString(a.data)
 	}
-	is := func(name string, v bool) { put(name, func() any { return digit(v) }) }
-	put("id", func() any { return a.id })
-	put("bug_id", func() any { return a.bug })
-	put("file_name", func() any { return a.fileName })
-	put("summary", func() any { return a.summary })
-	put("content_type", func() any { return a.contentType })
-	put("creator", func() any { return c.email(a.creator) })
-	put("creation_time", func() any { return stamp(a.created) })
-	put("last_change_time", func() any { return stamp(a.changed) })
-	put("data", func() any { return a.encoded() })
-	put("size", func() any { return a.size(c.wants("data")) })
-	put("flags", func() any { return c.flagObjects(a) })
-	is("is_private", a.private)
-	is("is_obsolete", a.obsolete)
-	is("is_patch", a.patch)
-	if c.server.bmo() {
-		put("description", func() any { return a.summary })
-		put("attacher", func() any { return c.email(a.creator) })
-		put("creator_detail", func() any { return c.userDetail(a.creator) })
+	if !c.server.mojolicious() {
+		delete(o, "description")
+		delete(o, "attacher")
+	} else if c.wants("creator") {
+		o["creator_detail"] = c.userDetail(a.creator)
 	}
 	return o
 }
 
-func digit(v bool) any {
+func digit(v bool) int {
 	if v {
 		return 1
 	}
 	return 0
 }
 
-func (a *attachment) encoded() any {
-	if a.deleted {
-		return nil
-	}
-	return base64.StdEncoding.EncodeToString(a.data)
-}
-
-// size is null for deleted data when the data are asked for too, else 0 (wire-facts 5).
-func (a *attachment) size(withData bool) any {
-	if a.deleted && withData {
+// size may be null for deleted data: 5.x does so when the data are asked for too (tracker-behaviour.md section 5).
+func (a *attachment) size(orNull bool) any {
+	if a.deleted && orNull {
 		return nil
 	}
 	return len(a.data)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-var opAttachmentUpdate = operation{name: "attachment.update", success: 200, write: true, do: (*call).attachmentUpdate}
+var opAttachmentUpdate = operation{name: "attachment.update", write: true, do: (*call).attachmentUpdate}
 
 // attachmentEdit is one attachment being changed: a copy of it, with its flags.
 type attachmentEdit struct {
@@ -13,7 +13,7 @@ type attachmentEdit struct {
 	work  *attachment
 }
 
-// attachmentUpdate changes attachments, all or none (wire-facts 7): first all are found and all values checked, then all are written.
+// attachmentUpdate changes attachments, all or none (tracker-behaviour.md section 7): first all are found and all values checked, then all are written.
 func (c *call) attachmentUpdate() (any, error) {
 	if err := c.needLogin(); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (c *call) setAttachmentField(e attachmentEdit, name string, v any) (err err
 	case "is_private":
 		a.private, err = c.checkPrivate(v, a.private)
 	case "content_type":
-		a.contentType, err = checkContentType(v, a.patch)
+		a.contentType, err = checkContentType(v, a.patch, c.server.mojolicious())
 	case "is_obsolete":
 		if truth(v) && !a.obsolete {
 			e.sheet.cancelRequests()
@@ -151,7 +151,7 @@ func (c *call) setAttachmentField(e attachmentEdit, name string, v any) (err err
 			err = c.setAttachmentFields(e, nested)
 		}
 	case "bug_flags", "is_markdown", "comment_tags":
-		if !c.server.bmo() { // wire-facts 9: inputs that BMO has more
+		if !c.server.mojolicious() { // tracker-behaviour.md section 9: inputs that BMO has more
 			err = errUnknownMember("an attachment", name)
 		}
 	default:
@@ -187,11 +187,7 @@ func (c *call) writeAttachment(e attachmentEdit, said string) (object, error) {
 // attachmentChanges compares two states of an attachment, under the names of the answer.
 func attachmentChanges(a, b *attachment) object {
 	changes := object{}
-	put := func(name, removed, added string) {
-		if removed != added {
-			changes[name] = object{"removed": removed, "added": added}
-		}
-	}
+	put := into(changes)
 	put("file_name", a.fileName, b.fileName)
 	put("summary", a.summary, b.summary)
 	put("content_type", a.contentType, b.contentType)

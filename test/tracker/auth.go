@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fixCredentials gives the short names of credentials their long ones (wire-facts 1, Credentials): api_key wins over
+// fixCredentials gives the short names of credentials their long ones (tracker-behaviour.md section 1, Credentials): api_key wins over
 // Bugzilla_api_key, token over Bugzilla_token; login counts only beside password.
 func fixCredentials(p object) {
 	login, hasLogin := p["login"]
@@ -24,10 +24,11 @@ func fixCredentials(p object) {
 	}
 }
 
-// headerCredentials takes the credentials that only BMO reads from headers; an empty header is none (wire-facts 9).
-func headerCredentials(h http.Header, p object) {
+// headerCredentials takes the credentials that BMO and Harmony read from headers; an empty header is none. BMO prefers the
+// headers to the query, Harmony does not (tracker-behaviour.md section 14).
+func (s *Server) headerCredentials(h http.Header, p object) {
 	take := func(name, value string) {
-		if _, ok := p[name]; !ok && value != "" {
+		if _, ok := p[name]; value != "" && (!ok || s.bmo()) {
 			p[name] = value
 		}
 	}
@@ -35,9 +36,6 @@ func headerCredentials(h http.Header, p object) {
 	take("Bugzilla_login", h.Get("X-Bugzilla-Login"))
 	take("Bugzilla_password", h.Get("X-Bugzilla-Password"))
 	take("Bugzilla_token", h.Get("X-Bugzilla-Token"))
-	if kind, value, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(kind, "Bearer") {
-		take("Bugzilla_api_key", value)
-	}
 }
 
 // credentialNames are members that no operation takes for a field of its own.
@@ -108,7 +106,11 @@ func (c *call) byCookie() (*user, error) {
 
 func (c *call) byLogin(uid int, secret string) (*user, error) {
 	if owner, ok := c.tx.data.tokens[secret]; !ok || owner != uid {
-		return nil, fail(codeUser, "the cookies or the token are not valid")
+		f := fail(codeUser, "the cookies or the token are not valid")
+		if c.server.mojolicious() {
+			f.code = codeBadToken
+		}
+		return nil, f
 	}
 	return c.tx.users.get(uid), nil
 }
@@ -125,6 +127,9 @@ func (c *call) byKey() (*user, error) {
 				return u, nil
 			}
 		}
+	}
+	if err := c.limitRate("key", maxBadKeys); err != nil {
+		return nil, err
 	}
 	return nil, fail(codeBadKey, "the API key is not valid or has been revoked")
 }
@@ -157,6 +162,9 @@ func (c *call) logOut() (any, error) {
 	_, secret, _ := strings.Cut(trim(text(c.credentials["Bugzilla_token"])), "-")
 	delete(c.tx.data.tokens, secret)
 	c.user, c.cookies = nil, removedCookies
+	if c.server.mojolicious() {
+		return nil, nil
+	}
 	return object{"result": nil}, nil
 }
 

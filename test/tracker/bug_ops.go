@@ -1,16 +1,15 @@
 package tracker
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
 var (
-	opBugGet    = operation{name: "bug.get", success: 200, do: (*call).bugGet}
-	opBugSearch = operation{name: "bug.search", success: 200, do: (*call).bugSearch}
-	opBugUpdate = operation{name: "bug.update", success: 200, write: true, do: (*call).bugUpdate}
-	opHistory   = operation{name: "bug.history", success: 200, do: (*call).history}
+	opBugGet    = operation{name: "bug.get", rate: true, do: (*call).bugGet}
+	opBugSearch = operation{name: "bug.search", do: (*call).bugSearch}
+	opBugUpdate = operation{name: "bug.update", write: true, do: (*call).bugUpdate}
+	opHistory   = operation{name: "bug.history", do: (*call).history}
 )
 
 // bugGet reads bugs by id or alias.
@@ -102,12 +101,11 @@ func (c *call) bugObject(b *bug) object {
 		"classification": "Unclassified", "platform": "All", "op_sys": "All", "priority": "---", "severity": "normal",
 		"creator": c.email(b.reporter), "creator_detail": c.userDetail(b.reporter), "assigned_to": c.email(b.assignee),
 		"assigned_to_detail": c.userDetail(b.assignee), "qa_contact": "", "whiteboard": "", "url": "", "deadline": nil, "dupe_of": nil,
-		"cc": c.emails(b.cc), "cc_detail": c.userDetails(b.cc), "groups": c.groupNames(b.groups), "keywords": []any{}, "see_also": []any{},
+		"cc": listOf(b.cc, c.email), "cc_detail": listOf(b.cc, c.userDetail), "groups": c.groupNames(b.groups), "keywords": []any{}, "see_also": []any{},
 		"depends_on": []any{}, "blocks": []any{}, "flags": []any{}, "creation_time": stamp(b.created),
 		"last_change_time": stamp(b.changed), "is_confirmed": b.status != "UNCONFIRMED", "is_cc_accessible": true, "is_creator_accessible": true,
 	}
-	maps.DeleteFunc(o, func(name string, _ any) bool { return !c.wants(name) })
-	return o
+	return c.filter("", o)
 }
 
 func resolution(status string) string {
@@ -117,40 +115,27 @@ func resolution(status string) string {
 	return ""
 }
 
-func texts(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
-}
+func texts(list []string) []any { return listOf(list, strings.Clone) }
 
-func (c *call) emails(ids []int) []any {
-	out := []any{}
-	for _, id := range ids {
-		out = append(out, c.email(id))
-	}
-	return out
-}
-
-func (c *call) userDetails(ids []int) []any {
-	out := []any{}
-	for _, id := range ids {
-		out = append(out, c.userDetail(id))
+// listOf applies a function to each item.
+func listOf[T, R any](in []T, f func(T) R) []any {
+	out := make([]any, len(in))
+	for i, v := range in {
+		out[i] = f(v)
 	}
 	return out
 }
 
 func (c *call) userDetail(id int) object {
-	return object{"id": id, "name": c.email(id), "email": c.email(id), "real_name": c.tx.users.get(id).realName}
+	o := object{"id": id, "name": c.email(id), "email": c.email(id), "real_name": c.tx.users.get(id).realName}
+	if c.server.mojolicious() {
+		o["nick"], _, _ = strings.Cut(c.email(id), "@")
+	}
+	return o
 }
 
 func (c *call) groupNames(ids []int) []any {
-	out := []any{}
-	for _, id := range ids {
-		out = append(out, c.tx.groups.get(id).name)
-	}
-	return out
+	return listOf(ids, func(id int) string { return c.tx.groups.get(id).name })
 }
 
 // history is kept of nothing; a bug that exists has an empty one.

@@ -6,7 +6,7 @@ import (
 )
 
 // bugUpdate changes bugs: CC list, place, summary, status and a comment. It is what "outside" changes need, and the trap that
-// PUT /rest/bug/attachment falls into with ids in its body (wire-facts 1, Paths and methods).
+// PUT /rest/bug/attachment falls into with ids in its body (tracker-behaviour.md section 1, Paths and methods).
 func (c *call) bugUpdate() (any, error) {
 	if err := c.needLogin(); err != nil {
 		return nil, err
@@ -37,9 +37,14 @@ type bugChange struct {
 	changes object
 }
 
-func (x *bugChange) put(name, removed, added string) {
-	if removed != added {
-		x.changes[name] = object{"removed": removed, "added": added}
+func (x *bugChange) put(name, removed, added string) { into(x.changes)(name, removed, added) }
+
+// into returns a function that notes what a field was and is, if these differ.
+func into(changes object) func(name string, removed, added any) {
+	return func(name string, removed, added any) {
+		if removed != added {
+			changes[name] = object{"removed": removed, "added": added}
+		}
 	}
 }
 
@@ -62,7 +67,11 @@ func (c *call) changeBug(old *bug) (object, error) {
 		}
 	}
 	c.written = append(c.written, x.b.id)
-	return object{"id": x.b.id, "alias": texts(x.b.aliases), "changes": x.changes, "last_change_time": stamp(x.b.changed)}, nil
+	var alias any = texts(x.b.aliases)
+	if x.c.server.mojolicious() {
+		alias = strings.Join(x.b.aliases, ",")
+	}
+	return object{"id": x.b.id, "alias": alias, "changes": x.changes, "last_change_time": stamp(x.b.changed)}, nil
 }
 
 // commentOf reads a comment given as text or as an object with body and is_private.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bug finds a bug by id or alias and checks that the caller sees it (wire-facts 5 and 6).
+// bug finds a bug by id or alias and checks that the caller sees it (tracker-behaviour.md section 5 and 6).
 func (c *call) bug(v any) (*bug, error) {
 	given := trim(text(v))
 	b, err := c.anyBug(given)
@@ -24,7 +24,7 @@ func (c *call) bug(v any) (*bug, error) {
 }
 
 func (c *call) anyBug(given string) (*bug, error) {
-	if n, ok := natural(given); ok {
+	if n, ok := natural(given); ok && (n > 0 || !c.server.mojolicious()) {
 		if b := c.tx.bugs.get(n); b != nil {
 			return b, nil
 		}
@@ -39,7 +39,7 @@ func (c *call) anyBug(given string) (*bug, error) {
 	return b, nil
 }
 
-// idList reads a list of ids: an array of scalars, or one scalar (wire-facts 6 and 7).
+// idList reads a list of ids: an array of scalars, or one scalar (tracker-behaviour.md section 6 and 7).
 func (c *call) idList(name string) ([]any, error) {
 	v, ok := c.params[name]
 	if !ok {
@@ -50,7 +50,11 @@ func (c *call) idList(name string) ([]any, error) {
 		list = []any{v}
 	}
 	if slices.ContainsFunc(list, func(e any) bool { return !scalar(e) }) {
-		return nil, fail(codeNotScalars, "the parameter %s takes an array of integers and strings", name)
+		code := codeNotScalars
+		if c.server.mojolicious() {
+			code = codeUser
+		}
+		return nil, fail(code, "the parameter %s takes an array of integers and strings", name)
 	}
 	return list, nil
 }
@@ -75,7 +79,7 @@ func (c *call) addComment(b *bug, cm comment) error {
 
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\f\v", r) }
 
-// commentText is a comment as shown: those about attachments begin with what they are about (wire-facts 6 and 7).
+// commentText is a comment as shown: those about attachments begin with what they are about (tracker-behaviour.md section 6 and 7).
 func (t *tx) commentText(cm comment) string {
 	if cm.kind == plainComment {
 		return cm.text

@@ -1,8 +1,10 @@
 package tracker
 
 import (
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // call is one operation being executed for somebody.
@@ -22,16 +24,20 @@ type call struct {
 // operation is something that can be called, by REST or by one of the remote procedure calls.
 type operation struct {
 	name    string
-	success int
+	success int // the status; 0 means 200
 	write   bool
 	// open operations need no login even where the installation requires one.
 	open bool
+	// rate operations are those whose anonymous calls the rate limit counts.
+	rate bool
 	do   func(*call) (any, error)
 }
 
 // perform executes an operation in one transaction: credentials first, then the operation.
 func (s *Server) perform(r *http.Request, op *operation, params object) outcome {
-	dropOddNames(params)
+	if !s.mojolicious() {
+		dropOddNames(params)
+	}
 	c := &call{server: s, request: r, params: params}
 	o := outcome{success: op.success}
 	o.err = s.transact(op, func(t *tx) (err error) {
@@ -39,7 +45,12 @@ func (s *Server) perform(r *http.Request, op *operation, params object) outcome 
 		if err := c.authenticate(); err != nil {
 			return err
 		}
-		if s.options.Params.RequireLogin || s.has(QuirkRequireLogin) {
+		if c.user == nil && op.rate {
+			if err := c.limitRate(op.name, s.options.RateLimit); err != nil {
+				return err
+			}
+		}
+		if s.has(QuirkRequireLogin) {
 			if err := c.needLogin(); err != nil && !op.open {
 				return err
 			}
@@ -74,12 +85,9 @@ func (c *call) email(id int) string {
 	if u == nil {
 		return ""
 	}
-	if c.user == nil && (c.server.options.Params.EmailFilter || c.server.has(QuirkEmailFilter)) {
-		for i := range u.login {
-			if u.login[i] == '@' {
-				return u.login[:i]
-			}
-		}
+	if c.user == nil && c.server.has(QuirkEmailFilter) {
+		name, _, _ := strings.Cut(u.login, "@")
+		return name
 	}
 	return u.login
 }
@@ -91,7 +99,7 @@ func (c *call) insider(u *user) bool {
 	return !c.server.options.Params.NoInsiderGroup && c.tx.memberNamed(u, insidersGroup)
 }
 
-// wants tells whether a field of an answer is asked for by include_fields and exclude_fields (wire-facts 5, Filters).
+// wants tells whether a field of an answer is asked for by include_fields and exclude_fields (tracker-behaviour.md section 5, Filters).
 func (c *call) wants(name string) bool {
 	include, includeTypes := fieldSet(c.params["include_fields"])
 	exclude, excludeTypes := fieldSet(c.params["exclude_fields"])
@@ -113,6 +121,16 @@ func (c *call) wants(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(include, func(s string) bool { return len(s) > len(name) && s[:len(name)+1] == name+"." })
+}
+
+// filter leaves out the members that are not asked for. The prefix is the path of the object in the response.
+func (c *call) filter(prefix string, o object) object {
+	include, _ := fieldSet(c.params["include_fields"])
+	if prefix != "" && slices.Contains(include, strings.TrimSuffix(prefix, ".")) {
+		return o
+	}
+	maps.DeleteFunc(o, func(name string, _ any) bool { return !c.wants(prefix + name) })
+	return o
 }
 
 // fieldSet separates names of fields from names of types of fields, which begin with an underscore.

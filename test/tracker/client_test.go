@@ -53,6 +53,9 @@ func (f front) do(method, path, body string, headers ...string) (answer, error) 
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
+		if name == "Host" {
+			req.Host = value
+		}
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"portico/test/tracker"
 )
 
-// TestJSONRPCReachesWhatRESTCannot: a product with slashes, and one with a non-ASCII name (wire-facts 1, Encoded characters).
+// TestJSONRPCReachesWhatRESTCannot: a product with slashes, and one with a non-ASCII name (tracker-behaviour.md section 1, Encoded characters).
 func TestJSONRPCReachesWhatRESTCannot(t *testing.T) {
 	f := start(t, tracker.Options{})
 	for _, product := range []string{"Product/With/Slash", "Ünïcode 日本"} {
@@ -29,7 +29,7 @@ func xmlCall(method, members string) string {
 		`</struct></value></param></params></methodCall>`
 }
 
-// TestXMLRPC goes through what PyBugz and python-bugzilla do (clients.md 1).
+// TestXMLRPC goes through what PyBugz and python-bugzilla do (docs/clients.md).
 func TestXMLRPC(t *testing.T) {
 	f := start(t, tracker.Options{})
 	call := func(method, members string) string {
@@ -65,7 +65,7 @@ func TestXMLRPC(t *testing.T) {
 	contains(f.must("POST", "/xmlrpc.cgi", "no XML").raw, "<fault>")
 }
 
-// TestPathsOfClients: everything that clients.md says they call besides the seven operations.
+// TestPathsOfClients: everything that docs/clients.md says they call besides the seven operations.
 func TestPathsOfClients(t *testing.T) {
 	f := start(t, tracker.Options{})
 	get := func(path string) answer {
@@ -120,7 +120,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCollectionTrap: PUT on the attachments' collection edits bugs (wire-facts 1, Paths and methods).
+// TestCollectionTrap: PUT on the attachments' collection edits bugs (tracker-behaviour.md section 1, Paths and methods).
 func TestCollectionTrap(t *testing.T) {
 	f := start(t, tracker.Options{})
 	f.must("PUT", "/rest/bug/attachment?"+devKey, `{"ids":[7],"summary":"taken"}`).want(t, "taken", "bugs", 0, "changes", "summary", "added")

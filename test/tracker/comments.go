@@ -1,12 +1,9 @@
 package tracker
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 var (
-	opComments      = operation{name: "bug.comments", success: 200, do: (*call).comments}
+	opComments      = operation{name: "bug.comments", rate: true, do: (*call).comments}
 	opCommentCreate = operation{name: "comment.create", success: 201, write: true, do: (*call).commentCreate}
 )
 
@@ -62,10 +59,6 @@ func (c *call) commentCreate() (any, error) {
 	if err := c.addComment(b, cm); err != nil {
 		return nil, err
 	}
-	last := slices.Backward(c.tx.bugs.get(b.id).comments)
-	for _, made := range last {
-		c.written = []int{made.id}
-		break
-	}
-	return object{"id": c.written[0]}, nil
+	c.written = []int{c.tx.data.lastComment}
+	return object{"id": c.tx.data.lastComment}, nil
 }

@@ -28,9 +28,16 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, p plan) {
 
 // send writes an answer: with a length, or chunked as the real server does.
 func (s *Server) send(w http.ResponseWriter, a *reply) {
+	if a.dropped {
+		if conn := hijack(w); conn != nil {
+			_ = conn.Close()
+		}
+		return
+	}
 	if s.has(QuirkKeepaliveDrop) {
 		if conn := hijack(w); conn != nil {
-			say(conn, a.head(true), a.framed())
+			a.sized = true
+			say(conn, a.head(true), a.body)
 			_ = conn.Close()
 		}
 		return
@@ -38,6 +45,9 @@ func (s *Server) send(w http.ResponseWriter, a *reply) {
 	maps.Copy(w.Header(), a.header)
 	if a.sized {
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	} else if s.mojolicious() {
+		// The end of the connection ends the body.
+		w.Header().Set("Transfer-Encoding", "identity")
 	}
 	w.WriteHeader(a.status)
 	if !a.sized && a.status != http.StatusNotModified {
@@ -67,7 +77,7 @@ func (s *Server) failBefore(w http.ResponseWriter, r *http.Request, f Fault) {
 		a.header["Content-Type"], a.sized = nil, true
 	case FaultInternal:
 		success := map[string]int{http.MethodPost: http.StatusCreated}[r.Method]
-		a = s.restReply(r, form{contentType: typeJSON}, outcome{err: internal("planted"), success: max(success, http.StatusOK)})
+		a = s.restReply(r, form{contentType: typeJSON}, outcome{err: internal("planted"), success: success})
 	case FaultHangBefore:
 		// Only when the request is read does the server notice that the client goes away.
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -222,10 +232,9 @@ func reset(conn net.Conn) {
 // head is the status line and the headers as bytes, with the empty line after them or without.
 func (a *reply) head(complete bool) []byte {
 	h := a.header.Clone()
-	if h.Set("Date", time.Now().UTC().Format(http.TimeFormat)); a.sized {
+	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	if a.sized {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
-	} else if a.status != http.StatusNotModified {
-		h.Set("Transfer-Encoding", "chunked")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
@@ -234,17 +243,4 @@ func (a *reply) head(complete bool) []byte {
 		b.WriteString("\r\n")
 	}
 	return []byte(b.String())
-}
-
-// framed is the body as it goes over the wire.
-func (a *reply) framed() []byte {
-	switch {
-	case a.sized:
-		return a.body
-	case a.status == http.StatusNotModified:
-		return nil
-	case len(a.body) == 0:
-		return []byte("0\r\n\r\n")
-	}
-	return fmt.Appendf(nil, "%x\r\n%s\r\n0\r\n\r\n", len(a.body), a.body)
 }

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,11 +47,7 @@ func Keys(s Seed) map[string]string {
 // demoData is a small realistic installation.
 func demoData() *data {
 	d := &data{tokens: map[string]int{}}
-	for id, name := range demoGroups() {
-		if name != "" {
-			d.groups.add(id, &group{id: id, name: name, description: "members of " + name})
-		}
-	}
+	d.addGroups(demoGroups())
 	demoUsers(d)
 	demoProducts(d)
 	for i, f := range demoFlagTypes() {
@@ -67,31 +64,26 @@ func demoGroups() []string {
 }
 
 func demoUsers(d *data) {
-	for id, u := range map[int]user{
-		demoAdmin:     {login: "admin", realName: "Ada Admin", groups: []int{adminGroup}},
-		demoEditor:    {login: "editor", realName: "Edith Editor", groups: []int{groupEditComponents, groupEditBugs}},
-		demoInsider:   {login: "insider", realName: "Ines Insider", groups: []int{groupInsiders, groupEditBugs, demoGroupStaff}},
-		demoDeveloper: {login: "developer", realName: "Dev Developer", groups: []int{groupEditBugs, demoGroupStaff}},
-		demoReviewer:  {login: "reviewer", realName: "Rae Reviewer", groups: []int{groupEditBugs, demoGroupReviewer, demoGroupLeads}},
-		demoReporter:  {login: "reporter", realName: "Rob Reporter"},
-		demoBot:       {login: "ci-bot", realName: "CI Bot", groups: []int{groupEditBugs}},
+	for i, u := range []user{
+		{login: "admin", realName: "Ada Admin", groups: []int{adminGroup}},
+		{login: "editor", realName: "Edith Editor", groups: []int{groupEditComponents, groupEditBugs}},
+		{login: "insider", realName: "Ines Insider", groups: []int{groupInsiders, groupEditBugs, demoGroupStaff}},
+		{login: "developer", realName: "Dev Developer", groups: []int{groupEditBugs, demoGroupStaff}},
+		{login: "reviewer", realName: "Rae Reviewer", groups: []int{groupEditBugs, demoGroupReviewer, demoGroupLeads}},
+		{login: "reporter", realName: "Rob Reporter"},
+		{login: "ci-bot", realName: "CI Bot", groups: []int{groupEditBugs}},
 	} {
-		u.id, u.password, u.keys = id, "demo-password", []apiKey{{text: key("demo-" + u.login + "-key")}}
-		u.login += "@demo.example"
-		d.users.add(id, &u)
+		u.password = "demo-password"
+		d.addUser(i+1, &u, "Demo"+strings.ReplaceAll(u.login, "-", "")+"Key", "@demo.example") // the form of an API key: letters and digits
 	}
 }
 
 func demoProducts(d *data) {
-	for i, p := range []product{
+	d.addProducts([]product{
 		{name: "WebShop", description: "The shop that customers see"},
 		{name: "Mobile App", description: "The app for phones"},
 		{name: "Internal Tools", description: "What only staff use", group: demoGroupStaff},
-	} {
-		p.id = i + 1
-		d.products.add(p.id, &p)
-	}
-	for i, c := range []component{
+	}, []component{
 		{product: 1, name: "Checkout", description: "Basket and payment"},
 		{product: 1, name: "Search/Ranking", description: "What is found, and in which order"},
 		{product: 1, name: "Accounts", description: "Logins and addresses"},
@@ -100,10 +92,7 @@ func demoProducts(d *data) {
 		{product: 2, name: "Sync/Offline", description: "Working without a network"},
 		{product: 3, name: "Build Farm", description: "Where everything is built"},
 		{product: 3, name: "Reports", description: "Figures for every Monday"},
-	} {
-		c.id = i + 1
-		d.components.add(c.id, &c)
-	}
+	})
 }
 
 func demoFlagTypes() []flagType {
@@ -135,7 +124,7 @@ func demoFlagTypes() []flagType {
 
 func demoBugs(d *data) {
 	at, _ := time.Parse(timeForm, demoStart)
-	for i, b := range []bug{
+	for _, b := range []bug{
 		{component: 1, summary: "Basket forgets its content after login", status: "CONFIRMED", aliases: []string{"lost-basket"}},
 		{component: 1, summary: "Payment page shows the price twice", status: "IN_PROGRESS"},
 		{component: 2, summary: "Searching for a slash finds nothing", status: "CONFIRMED", aliases: []string{"slash-search"}},
@@ -149,32 +138,17 @@ func demoBugs(d *data) {
 		{component: 8, summary: "Weekly report counts returns as sales", status: "RESOLVED"},
 		{component: 1, summary: "Voucher is taken twice", status: "CONFIRMED", groups: []int{demoGroupStaff}},
 	} {
-		b.id, b.product = i+1, d.components.rows[b.component].product
-		if p := d.products.rows[b.product]; p.group != 0 {
-			b.groups = []int{p.group}
-		}
-		b.reporter, b.assignee, b.version, b.created, b.changed = demoReporter, demoDeveloper, "unspecified", at, at
-		b.comments = []comment{{id: b.id, author: b.reporter, at: at, text: b.summary + ". It happens every time."}}
-		d.bugs.add(b.id, &b)
+		b.reporter, b.assignee = demoReporter, demoDeveloper
+		d.addBug(&b, at, b.summary+". It happens every time.")
 		at = at.AddDate(0, 0, 1)
 	}
-	d.lastComment = d.bugs.last
 }
 
 func demoAttachments(d *data) {
 	at, _ := time.Parse(timeForm, demoStart)
 	at = at.AddDate(0, 1, 0)
-	for i, a := range demoAttachmentList() {
-		a.id, a.created, a.changed = i+1, at, at
-		for k := range a.flags {
-			d.lastFlag++
-			a.flags[k].id, a.flags[k].created, a.flags[k].changed = d.lastFlag, at, at
-		}
-		b := d.bugs.rows[a.bug]
-		b.attachments = append(b.attachments, a.id)
-		d.lastComment++
-		b.comments = append(b.comments, comment{id: d.lastComment, author: a.creator, at: at, kind: attachmentCreated, attachment: a.id, private: a.private})
-		d.attachments.add(a.id, &a)
+	for _, a := range demoAttachmentList() {
+		d.addAttachment(&a, at)
 		at = at.Add(7 * time.Hour)
 	}
 }

@@ -1,5 +1,5 @@
 // Package tracker is the reference tracker: a Bugzilla-style server over HTTP that stands in for a real one
-// and speaks what wire-facts.md records of Bugzilla 5.2 (dialect "bugzilla-5") and of BMO (dialect "bmo").
+// and behaves as tracker-behaviour.md records of Bugzilla 5.2 (dialect "bugzilla-5"), of BMO ("bmo") and of Harmony ("harmony").
 //
 // It is an independent implementation on purpose: it shares no code with the facade that is tested against it.
 // State lives in memory, every write is one transaction (all or nothing), and identifiers taken by a transaction

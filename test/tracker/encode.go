@@ -2,15 +2,13 @@ package tracker
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 // appendJSON writes an answer value (nil, bool, int, string, []any, object). The order of members is that of a Go map, so
-// it is random on every answer, as on the real server (wire-facts, head). With indent it is sorted and set out over lines.
+// it is random on every answer, as on the real server (tracker-behaviour.md). With indent it is sorted and set out over lines.
 func appendJSON(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -73,33 +71,7 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// pretty is the form shown on HTML pages: sorted and indented.
-func pretty(v any, indent string) string {
-	switch v := v.(type) {
-	case []any:
-		parts := make([]string, len(v))
-		for i, e := range v {
-			parts[i] = pretty(e, indent+"   ")
-		}
-		return block("[", "]", indent, parts)
-	case object:
-		parts := make([]string, 0, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			parts = append(parts, string(appendText(nil, k))+" : "+pretty(v[k], indent+"   "))
-		}
-		return block("{", "}", indent, parts)
-	}
-	return string(appendJSON(nil, v))
-}
-
-func block(open, shut, indent string, parts []string) string {
-	if len(parts) == 0 {
-		return open + shut
-	}
-	return open + "\n" + indent + "   " + strings.Join(parts, ",\n"+indent+"   ") + "\n" + indent + shut
-}
-
-// readable turns bytes into text: UTF-8 where they are that, ISO 8859-1 otherwise (wire-facts 1, Request bodies).
+// readable turns bytes into text: UTF-8 where they are that, ISO 8859-1 otherwise (tracker-behaviour.md section 1, Request bodies).
 func readable(b string) string {
 	if utf8.ValidString(b) {
 		return b

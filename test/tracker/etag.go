@@ -10,10 +10,10 @@ import (
 )
 
 // etag is the entity tag of a result: MD5 over the result in the serialisation that the real server uses, plus the content
-// type (wire-facts 1, ETag). The recorded tags come out the same, so recorded If-None-Match requests can be replayed literally.
+// type (tracker-behaviour.md section 1, ETag). The recorded tags come out the same, so recorded If-None-Match requests can be replayed literally.
 func etag(result any, contentType string) string {
 	sum := md5.New()
-	f := &frozen{w: bufferedHash{bufio.NewWriter(sum)}, shared: map[bool]uint32{}}
+	f := &frozen{w: bufio.NewWriter(sum), shared: map[bool]uint32{}}
 	f.raw("\x04\x0b\x0812345678\x04\x08\x08\x08")
 	f.referent(result)
 	f.raw(contentType)
@@ -42,13 +42,8 @@ const (
 	shortTextLimit = 255
 )
 
-// bufferedHash writes to a hash, which never fails.
-type bufferedHash struct{ *bufio.Writer }
-
-func (h bufferedHash) put(b []byte) { _, _ = h.Write(b) }
-
 type frozen struct {
-	w      bufferedHash
+	w      *bufio.Writer
 	tag    uint32
 	shared map[bool]uint32
 }
@@ -58,9 +53,7 @@ func (f *frozen) raw(s string) { _, _ = f.w.WriteString(s) }
 func (f *frozen) mark(m int) { _ = f.w.WriteByte(byte(m)) }
 
 func (f *frozen) length(n int) {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], uint32(n))
-	f.w.put(b[:])
+	f.raw(string(binary.LittleEndian.AppendUint32(nil, uint32(n))))
 }
 
 // referent writes an object or an array without the reference to it.
@@ -106,9 +99,7 @@ func (f *frozen) boolean(v bool) {
 	f.mark(sxOverload)
 	if tag, seen := f.shared[v]; seen {
 		f.mark(sxObject)
-		var b [4]byte
-		binary.BigEndian.PutUint32(b[:], tag)
-		f.w.put(b[:])
+		f.raw(string(binary.BigEndian.AppendUint32(nil, tag)))
 		return
 	}
 	first := len(f.shared) == 0
@@ -123,11 +114,7 @@ func (f *frozen) boolean(v bool) {
 		f.mark(0)
 	}
 	f.mark(sxByte)
-	if v {
-		f.mark(129)
-	} else {
-		f.mark(128)
-	}
+	f.mark(128 + digit(v))
 }
 
 func (f *frozen) integer(n int) {
@@ -137,9 +124,7 @@ func (f *frozen) integer(n int) {
 		return
 	}
 	f.mark(sxInteger)
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	f.w.put(b[:])
+	f.raw(string(binary.LittleEndian.AppendUint64(nil, uint64(n))))
 }
 
 // text writes a string; what is not ASCII is read byte by byte as ISO 8859-1 first, as the real server does here.

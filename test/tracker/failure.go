@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// failure is an error that reaches the client, with its code (wire-facts 11).
+// failure is an error that reaches the client, with its code (tracker-behaviour.md section 11).
 type failure struct {
 	code    int
 	message string
@@ -40,6 +40,7 @@ const (
 	codeDisabled          = 301
 	codeNotAllowed        = 304
 	codeBadKey            = 306
+	codeBadToken          = 307
 	codeLoginRequired     = 410
 	codeBadEmail          = 501
 	codeTooLarge          = 600
@@ -60,17 +61,22 @@ const (
 	codeInternal          = 100500
 )
 
-// internal is the failure whose status is that of success (wire-facts 1, Errors).
+// internal is the failure whose status is that of success (tracker-behaviour.md section 1, Errors).
 func internal(format string, args ...any) *failure {
 	return fail(codeInternal, "internal error: "+format, args...)
 }
 
-// status gives the HTTP status of a code (wire-facts 1, Errors). Success is the status that the operation would have had.
+// status gives the HTTP status of a code (tracker-behaviour.md section 1, Errors). Success is the status that the operation would have had.
 func (s *Server) status(code, success int) int {
 	switch code {
 	case codeInternal:
 		return success
-	case codeNotExist, codeNoBug, codeNoResource:
+	case codeNotExist:
+		if s.harmony() {
+			return http.StatusBadRequest
+		}
+		return http.StatusNotFound
+	case codeNoBug, codeNoResource:
 		return http.StatusNotFound
 	case codeHiddenBug, codeHiddenProduct, 109, 110, codeNotInsider, 115, 120, codeBadLogin, codeDisabled, 302, 303,
 		codeNotAllowed, codeLoginRequired, 504, 505:

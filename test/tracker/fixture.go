@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,14 +61,10 @@ const (
 	componentOfNumber
 )
 
-// fixtureData is the installation behind the recordings (wire-facts 13). What the recordings show of it is taken from them.
+// fixtureData is the installation behind the recordings (tracker-behaviour.md section 13). What the recordings show of it is taken from them.
 func fixtureData() *data {
 	d := &data{tokens: map[string]int{}, firstToken: "PxluNu7kqe"}
-	for id, name := range fixtureGroups() {
-		if name != "" {
-			d.groups.add(id, &group{id: id, name: name, description: "members of " + name})
-		}
-	}
+	d.addGroups(fixtureGroups())
 	fixtureUsers(d)
 	fixtureProducts(d)
 	for _, f := range fixtureFlagTypes() {
@@ -78,6 +73,18 @@ func fixtureData() *data {
 	fixtureBugs(d)
 	fixtureAttachments(d)
 	return d
+}
+
+// mojoFixture makes the differences between the installations behind the recordings of BMO and Harmony and the other one.
+func mojoFixture(d *data) {
+	for _, u := range d.users.rows {
+		u.realName = strings.ToUpper(u.login[:1]) + strings.TrimSuffix(u.login[1:], "@example.com")
+	}
+	d.users.rows[userGranter].groups = []int{groupGranters}
+	d.users.rows[userRequester].groups = []int{groupRequesters}
+	d.attachments.rows[10].data = make([]byte, 13)
+	d.bugs.rows[4].cc, d.bugs.rows[9].cc = []int{userDev}, []int{userDev}
+	d.attachments.rows[7].data, d.attachments.rows[12].data = []byte("ex insider's own\n"), []byte("on bug thr\n")
 }
 
 func fixtureGroups() []string {
@@ -90,61 +97,38 @@ func fixtureGroups() []string {
 func key(name string) string { return name + strings.Repeat("0", max(0, 40-len(name))) }
 
 func fixtureUsers(d *data) {
-	for id, u := range map[int]user{
-		userAdmin:     {login: "admin", groups: []int{adminGroup}},
-		userEditor:    {login: "editor", groups: []int{groupEditComponents}},
-		userInsider:   {login: "insider", groups: []int{groupInsiders, groupEditBugs}},
-		userDev:       {login: "dev", groups: []int{groupEditBugs}},
-		userPlain:     {login: "plain"},
-		userNothing:   {login: "nothing"},
-		userSecret:    {login: "secret", groups: []int{groupSecret, groupEditBugs}},
-		userGranter:   {login: "granter", groups: []int{groupGranters, groupEditBugs}},
-		userRequester: {login: "requester", groups: []int{groupRequesters, groupEditBugs}},
-		userPeditor:   {login: "peditor", groups: []int{groupTestEditors}},
-		userExinsider: {login: "exinsider"},
-		userDisabled:  {login: "disabled", disabledText: "This account is switched off."},
+	for i, u := range []user{
+		{login: "admin", groups: []int{adminGroup}},
+		{login: "editor", groups: []int{groupEditComponents}},
+		{login: "insider", groups: []int{groupInsiders, groupEditBugs}},
+		{login: "dev", groups: []int{groupEditBugs}},
+		{login: "plain"},
+		{login: "nothing"},
+		{login: "secret", groups: []int{groupSecret, groupEditBugs}},
+		{login: "granter", groups: []int{groupGranters, groupEditBugs}},
+		{login: "requester", groups: []int{groupRequesters, groupEditBugs}},
+		{login: "peditor", groups: []int{groupTestEditors}},
+		{login: "exinsider"},
+		{login: "disabled", disabledText: "This account is switched off."},
 	} {
-		u.id, u.password, u.realName = id, "password1", "Test user "+u.login
-		u.keys = []apiKey{{text: key(strings.ToUpper(u.login[:1]) + u.login[1:] + "Key")}}
-		switch id {
-		case userAdmin:
-			u.password = "adminpass1A!"
-		case userDev:
-			u.keys = append(u.keys, apiKey{text: key("RevokedKey"), revoked: true})
-		}
-		u.login += "@example.com"
-		d.users.add(id, &u)
+		u.password, u.realName = "password1", "Test user "+u.login
+		d.addUser(i+1, &u, strings.ToUpper(u.login[:1])+u.login[1:]+"Key", "@example.com")
 	}
+	d.users.rows[userAdmin].password = "adminpass1A!"
+	dev := d.users.rows[userDev]
+	dev.keys = append(dev.keys, apiKey{text: key("RevokedKey"), revoked: true})
 }
 
 func fixtureProducts(d *data) {
-	for id, p := range map[int]product{
-		productTest:     {name: "TestProduct", editors: groupTestEditors},
-		productSlash:    {name: "Product/With/Slash"},
-		productSecret:   {name: "SecretProduct", group: groupSecret},
-		productUnicode:  {name: "Ünïcode 日本"},
-		productReserved: {name: "A+B & C"},
-		productClosed:   {name: "ClosedProduct", closed: true},
-		productNumber:   {name: "4242"},
-	} {
-		p.id, p.description = id, "Product "+p.name
-		d.products.add(id, &p)
-	}
-	for id, c := range map[int]component{
-		componentTest:       {product: productTest, name: "TestComponent"},
-		componentA:          {product: productTest, name: "Component A"},
-		componentB:          {product: productTest, name: "Comp B"},
-		componentSlash:      {product: productTest, name: "comp/slash"},
-		componentOfSlash:    {product: productSlash, name: "Comp One"},
-		componentOfSecret:   {product: productSecret, name: "Secret Comp"},
-		componentOfUnicode:  {product: productUnicode, name: "Kömp"},
-		componentOfReserved: {product: productReserved, name: "100% c"},
-		componentOfClosed:   {product: productClosed, name: "Closed Comp"},
-		componentOfNumber:   {product: productNumber, name: "7"},
-	} {
-		c.id, c.description = id, "Component "+c.name
-		d.components.add(id, &c)
-	}
+	d.addProducts([]product{
+		{name: "TestProduct", editors: groupTestEditors}, {name: "Product/With/Slash"}, {name: "SecretProduct", group: groupSecret},
+		{name: "Ünïcode 日本"}, {name: "A+B & C"}, {name: "ClosedProduct", closed: true}, {name: "4242"},
+	}, []component{
+		{product: productTest, name: "TestComponent"}, {product: productTest, name: "Component A"}, {product: productTest, name: "Comp B"},
+		{product: productTest, name: "comp/slash"}, {product: productSlash, name: "Comp One"}, {product: productSecret, name: "Secret Comp"},
+		{product: productUnicode, name: "Kömp"}, {product: productReserved, name: "100% c"}, {product: productClosed, name: "Closed Comp"},
+		{product: productNumber, name: "7"},
+	})
 }
 
 // fixtureFlagTypes are the 18 flag types; the sort keys follow from the order of the recorded lists.
@@ -184,25 +168,23 @@ func fixtureFlagTypes() []flagType {
 func fixtureBugs(d *data) {
 	at, _ := time.Parse(timeForm, fixtureTime)
 	words := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
-	for i, b := range []bug{
+	bugs := []bug{
 		{component: componentA, reporter: userDev, aliases: []string{"alias-one"}},
 		{component: componentTest, reporter: userDev},
 		{component: componentSlash, reporter: userDev},
-		{component: componentOfSecret, reporter: userSecret, groups: []int{groupSecret}},
+		{component: componentOfSecret, reporter: userSecret},
 		{component: componentTest, reporter: userPlain},
 		{component: componentOfSlash, reporter: userDev},
 		{component: componentB, reporter: userDev},
 		{component: componentTest, reporter: userDev, aliases: []string{"alias-eight", "other.alias"}},
-		{component: componentOfSecret, reporter: userSecret, groups: []int{groupSecret}, aliases: []string{"secret-alias"}},
+		{component: componentOfSecret, reporter: userSecret, aliases: []string{"secret-alias"}},
 		{component: componentTest, reporter: userDev},
-	} {
-		b.id, b.product = i+1, d.components.rows[b.component].product
-		b.assignee, b.version, b.status, b.created, b.changed = userAdmin, "unspecified", "CONFIRMED", at, at
-		b.summary = "bug " + words[i]
-		b.comments = []comment{{id: b.id, author: b.reporter, at: at, text: "desc of bug " + words[i]}}
-		d.bugs.add(b.id, &b)
 	}
-	d.lastComment = d.bugs.last
+	for i := range bugs {
+		b := &bugs[i]
+		b.assignee, b.status, b.summary = userAdmin, "CONFIRMED", "bug "+words[i]
+		d.addBug(b, at, "desc of bug "+words[i])
+	}
 }
 
 // blob is the content of the attachment of one megabyte; the recorded entity tag proves it.
@@ -216,18 +198,8 @@ func blob() []byte {
 
 func fixtureAttachments(d *data) {
 	at, _ := time.Parse(timeForm, fixtureTime)
-	for i, a := range fixtureAttachmentList() {
-		a.id, a.created, a.changed = i+1, at, at
-		for k := range a.flags {
-			a.flags[k].created, a.flags[k].changed = at, at
-			d.lastFlag = max(d.lastFlag, a.flags[k].id)
-		}
-		b := d.bugs.rows[a.bug]
-		b.attachments = append(b.attachments, a.id)
-		d.lastComment++
-		b.comments = append(slices.Clone(b.comments), comment{id: d.lastComment, author: a.creator, at: at, kind: attachmentCreated,
-			attachment: a.id, private: a.private})
-		d.attachments.add(a.id, &a)
+	for _, a := range fixtureAttachmentList() {
+		d.addAttachment(&a, at)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sheet is the flags of one attachment while a request edits them (wire-facts 8).
+// sheet is the flags of one attachment while a request edits them (tracker-behaviour.md section 8).
 type sheet struct {
 	c     *call
 	bug   *bug
@@ -18,6 +18,9 @@ type sheet struct {
 // newSheet starts from the flags that the attachment has.
 func (c *call) newSheet(b *bug, a *attachment) *sheet {
 	s := &sheet{c: c, bug: b, att: a, types: c.tx.flagTypesFor(targetAttachment, b.product, b.component)}
+	if c.server.mojolicious() { // inactive types are unknown there
+		s.types = slices.DeleteFunc(s.types, func(t *flagType) bool { return !t.active })
+	}
 	for _, f := range c.tx.sortedFlags(a.flags) {
 		s.flags = append(s.flags, &f)
 	}
@@ -209,7 +212,7 @@ func (s *sheet) set(f *flag, t *flagType, item object) error {
 	return nil
 }
 
-// requestee finds who is asked; leaving it out asks nobody (wire-facts 8).
+// requestee finds who is asked; leaving it out asks nobody (tracker-behaviour.md section 8).
 func (s *sheet) requestee(was flag, t *flagType, status string, v any) (int, error) {
 	if status != "?" || !truth(v) {
 		return 0, nil
@@ -243,7 +246,11 @@ func (s *sheet) requestee(was flag, t *flagType, status string, v any) (int, err
 // setter is who sets the flag; a setter in the request is refused.
 func (s *sheet) setter(was flag, t *flagType, status string, v any) (int, error) {
 	if truth(v) {
-		return 0, fail(codeUser, "the setter of a flag cannot be given")
+		code := codeUser
+		if s.c.server.mojolicious() {
+			code = codeBadTarget
+		}
+		return 0, fail(code, "the setter of a flag cannot be given")
 	}
 	tx, u := s.c.tx, s.c.user
 	if status != was.status && status != "X" && !(status == "?" && tx.mayRequest(u, t)) && !tx.mayGrant(u, t) {

@@ -67,7 +67,7 @@ func shown(summaries []string) string {
 	return strings.Join(summaries, ", ")
 }
 
-// settleFlags does what a changed flag type does to set flags (wire-facts 4, Side effects on attachments): flags in
+// settleFlags does what a changed flag type does to set flags (tracker-behaviour.md section 4, Side effects on attachments): flags in
 // places where it is no longer valid go to another type of the same name or away, and requestees go if it takes none.
 func (c *call) settleFlags(f *flagType) {
 	for _, id := range c.tx.attachments.ids() {
@@ -133,7 +133,7 @@ func (c *call) retarget(f *flag, types []*flagType, others []*flag) *flagType {
 	})
 }
 
-// flagObject is a flag in an answer; requestee is absent when there is none (wire-facts 5).
+// flagObject is a flag in an answer; requestee is absent when there is none (tracker-behaviour.md section 5).
 func (c *call) flagObject(f flag) object {
 	o := object{
 		"id": f.id, "type_id": f.flagType, "name": c.tx.flagTypes.get(f.flagType).name, "status": f.status,

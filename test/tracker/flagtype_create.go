@@ -1,13 +1,8 @@
 package tracker
 
-import (
-	"maps"
-	"slices"
-)
-
 var opFlagTypeCreate = operation{name: "flag_type.create", success: 201, write: true, do: (*call).flagTypeCreate}
 
-// flagTypeCreate makes a flag type (wire-facts 3).
+// flagTypeCreate makes a flag type (tracker-behaviour.md section 3).
 func (c *call) flagTypeCreate() (any, error) {
 	if err := c.needFlagTypeEditor(); err != nil {
 		return nil, err
@@ -54,14 +49,12 @@ func (c *call) needFlagTypeEditor() error {
 	return nil
 }
 
-// newFlagType checks the fields in the order of their names; null is the default (wire-facts 3).
+// newFlagType checks the fields in the order of their names; null is the default (tracker-behaviour.md section 3).
 func (c *call) newFlagType() (*flagType, error) {
 	f := &flagType{target: targetBug, sortkey: 1, active: true, requestable: true, requesteeble: true, multiplicable: true}
-	setters := flagTypeSetters()
-	setters["target_type"] = func(_ *call, f *flagType, v any) (err error) { f.target, err = checkTarget(v); return }
-	for _, name := range slices.Sorted(maps.Keys(setters)) {
+	for _, name := range append(flagTypeFields(), "target_type") {
 		if v := c.params[name]; v != nil {
-			if err := setters[name](c, f, v); err != nil {
+			if err := c.setTypeField(f, name, v); err != nil {
 				return nil, err
 			}
 		}

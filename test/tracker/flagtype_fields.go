@@ -7,36 +7,46 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of flag type fields (wire-facts 3).
+// Limits of flag type fields (tracker-behaviour.md section 3).
 const (
 	maxTypeName = 50
 	maxCCList   = 200
 	maxSortkey  = 32767
 )
 
-// setter puts one checked value into a flag type.
-type setter func(c *call, f *flagType, v any) error
+// flagTypeFields are the fields of flag types by their names in requests, in the order in which they are set.
+func flagTypeFields() []string {
+	return []string{"cc_list", "description", "grant_group", "is_active", "is_multiplicable", "is_requestable",
+		"is_specifically_requestable", "name", "request_group", "sortkey"}
+}
 
-// flagTypeSetters are the fields of flag types by their names in requests.
-func flagTypeSetters() map[string]setter {
-	return map[string]setter{
-		"cc_list":     func(_ *call, f *flagType, v any) (err error) { f.ccList, err = checkCCList(v); return },
-		"description": func(_ *call, f *flagType, v any) (err error) { f.description, err = checkTypeDescription(v); return },
-		"grant_group": func(c *call, f *flagType, v any) (err error) { f.grantGroup, err = c.checkGroup(v); return },
-		"is_active":   func(_ *call, f *flagType, v any) error { f.active = truth(v); return nil },
-		"is_multiplicable": func(_ *call, f *flagType, v any) error {
-			f.multiplicable = truth(v)
-			return nil
-		},
-		"is_requestable": func(_ *call, f *flagType, v any) error { f.requestable = truth(v); return nil },
-		"is_specifically_requestable": func(_ *call, f *flagType, v any) error {
-			f.requesteeble = truth(v)
-			return nil
-		},
-		"name":          func(_ *call, f *flagType, v any) (err error) { f.name, err = checkTypeName(v); return },
-		"request_group": func(c *call, f *flagType, v any) (err error) { f.requestGroup, err = c.checkGroup(v); return },
-		"sortkey":       func(_ *call, f *flagType, v any) (err error) { f.sortkey, err = checkSortkey(v); return },
+// setTypeField puts one checked value into a flag type.
+func (c *call) setTypeField(f *flagType, name string, v any) (err error) {
+	switch name {
+	case "cc_list":
+		f.ccList, err = checkCCList(v)
+	case "description":
+		f.description, err = checkTypeDescription(v)
+	case "grant_group":
+		f.grantGroup, err = c.checkGroup(v)
+	case "is_active":
+		f.active = truth(v)
+	case "is_multiplicable":
+		f.multiplicable = truth(v)
+	case "is_requestable":
+		f.requestable = truth(v)
+	case "is_specifically_requestable":
+		f.requesteeble = truth(v)
+	case "name":
+		f.name, err = checkTypeName(v)
+	case "request_group":
+		f.requestGroup, err = c.checkGroup(v)
+	case "sortkey":
+		f.sortkey, err = checkSortkey(v)
+	case "target_type":
+		f.target, err = checkTarget(v)
 	}
+	return err
 }
 
 func checkTypeName(v any) (string, error) {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-var opFlagTypeGet = operation{name: "flag_type.get", success: 200, do: (*call).flagTypeGet}
+var opFlagTypeGet = operation{name: "flag_type.get", do: (*call).flagTypeGet}
 
-// flagTypeGet lists the flag types of a product or of one of its components (wire-facts 2).
+// flagTypeGet lists the flag types of a product or of one of its components (tracker-behaviour.md section 2).
 func (c *call) flagTypeGet() (any, error) {
 	if c.params["product"] == nil {
 		return nil, fail(codeParamRequired, "the parameter 'product' is required")
@@ -33,7 +33,7 @@ func (c *call) flagTypeGet() (any, error) {
 	return object{targetBug: result[targetBug], targetAttachment: result[targetAttachment]}, nil
 }
 
-// product finds a product that the caller may see; one out of sight is as one that does not exist (wire-facts 2, Errors).
+// product finds a product that the caller may see; one out of sight is as one that does not exist (tracker-behaviour.md section 2, Errors).
 func (c *call) product(v any) (*product, error) {
 	name := trim(text(v))
 	if name == "" {
@@ -88,7 +88,7 @@ func (c *call) flagValues(f *flagType) []any {
 const oddGroup = groupInsiders + 1
 
 // includedComponents names the components of a product for which a type is included, in random order, unless it is
-// included for the whole product (wire-facts 2).
+// included for the whole product (tracker-behaviour.md section 2).
 func (c *call) includedComponents(f *flagType, p *product) []any {
 	names := []any{}
 	for _, i := range f.inclusions {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-var opFlagTypeUpdate = operation{name: "flag_type.update", success: 200, write: true, do: (*call).flagTypeUpdate}
+var opFlagTypeUpdate = operation{name: "flag_type.update", write: true, do: (*call).flagTypeUpdate}
 
-// flagTypeUpdate changes the selected flag types, all or none (wire-facts 4).
+// flagTypeUpdate changes the selected flag types, all or none (tracker-behaviour.md section 4).
 func (c *call) flagTypeUpdate() (any, error) {
 	if err := c.needFlagTypeEditor(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ type typeUpdate struct {
 	inclusions, exclusions *[]place
 }
 
-// takePlaces takes inclusions and exclusions out of the fields. Null stays there and is an unknown field (wire-facts 4).
+// takePlaces takes inclusions and exclusions out of the fields. Null stays there and is an unknown field (tracker-behaviour.md section 4).
 func (u *typeUpdate) takePlaces(c *call) error {
 	for _, part := range []struct {
 		name string
@@ -145,12 +145,11 @@ func (c *call) administeredType(id any) (f *flagType, full bool, err error) {
 
 // setTypeFields sets fields in the order of their names; what is no field is code 67399. Two names are swallowed.
 func (c *call) setTypeFields(f *flagType, fields object) error {
-	setters := flagTypeSetters()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		v := fields[name]
-		switch set := setters[name]; {
-		case set != nil:
-			if err := set(c, f, v); err != nil {
+		switch {
+		case slices.Contains(flagTypeFields(), name):
+			if err := c.setTypeField(f, name, v); err != nil {
 				return err
 			}
 		case name == "all":
@@ -185,7 +184,7 @@ func (u *typeUpdate) setPlaces(c *call, f *flagType, changes object) error {
 	return nil
 }
 
-// placesOfOthers are the places that an editor of single products cannot touch and which are kept (wire-facts 4, Permissions).
+// placesOfOthers are the places that an editor of single products cannot touch and which are kept (tracker-behaviour.md section 4, Permissions).
 func (c *call) placesOfOthers(list []place) []place {
 	if c.tx.memberNamed(c.user, editComponentsGroup) {
 		return nil
@@ -199,14 +198,10 @@ func (c *call) placesOfOthers(list []place) []place {
 	return kept
 }
 
-// typeChanges compares two states of a type, under the names of the answer (wire-facts 4, changes).
+// typeChanges compares two states of a type, under the names of the answer (tracker-behaviour.md section 4, changes).
 func typeChanges(a, b *flagType) object {
 	changes := object{}
-	put := func(name string, removed, added any) {
-		if removed != added {
-			changes[name] = object{"removed": removed, "added": added}
-		}
-	}
+	put := into(changes)
 	put("name", a.name, b.name)
 	put("description", a.description, b.description)
 	put("cc_list", a.ccList, b.ccList)

@@ -14,6 +14,8 @@ func (s *Server) seed() *data {
 	d := fixtureData()
 	if s.options.Seed == SeedDemo {
 		d = demoData()
+	} else if s.mojolicious() {
+		mojoFixture(d)
 	}
 	if name := s.options.Product; name != "" {
 		id := d.products.last + 1

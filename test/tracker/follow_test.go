@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	demoStaff    = "api_key=demo-developer-key0000000000000000000000"
-	demoReviewer = "api_key=demo-reviewer-key00000000000000000000000"
+	demoStaff    = "api_key=DemodeveloperKey000000000000000000000000"
+	demoReviewer = "api_key=DemoreviewerKey0000000000000000000000000"
 )
 
 // pair starts a tracker and one that follows it.

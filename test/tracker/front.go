@@ -2,12 +2,11 @@ package tracker
 
 import (
 	"fmt"
-	"html"
 	"net/http"
 	"strings"
 )
 
-// maxRequestLine is the web server's limit in bytes (wire-facts 1, Web-server limits).
+// maxRequestLine is the web server's limit in bytes (tracker-behaviour.md section 1, Web-server limits).
 const maxRequestLine = 8190
 
 // script is one program behind the web server.
@@ -25,10 +24,13 @@ const (
 // locate does the web server's part of a request: limits, decoding, collapsing, and the choice of the program with the
 // path that is left for it. When the web server answers itself, page is that answer.
 func (s *Server) locate(r *http.Request) (program script, path string, page *reply) {
+	if s.mojolicious() {
+		return s.mojoLocate(r)
+	}
 	if len(r.Method)+len(r.RequestURI)+len(r.Proto)+2 > maxRequestLine {
 		return "", "", webServerPage(http.StatusRequestURITooLong)
 	}
-	path, status := decodePath(rawPath(r.RequestURI), s.slashMode())
+	path, status := decodePath(r.URL.EscapedPath(), s.slashes())
 	if status == 0 {
 		path, status = collapse(path)
 	}
@@ -37,41 +39,62 @@ func (s *Server) locate(r *http.Request) (program script, path string, page *rep
 	}
 	if rest, ok := strings.CutPrefix(path, "/rest/"); ok {
 		// The rewrite of /rest to /rest.cgi decodes once more, so a literal % is refused there.
-		if path, status = decodePath("/"+rest, s.slashMode()); status != 0 {
+		if path, status = decodePath("/"+rest, s.slashes()); status != 0 {
 			return "", "", webServerPage(status)
 		}
 		return scriptREST, path, nil
 	}
+	if program, path = programOf(path); program == "" {
+		page = webServerPage(http.StatusNotFound)
+	}
+	return program, path, page
+}
+
+// programOf splits a path into the program and what is left for it; the program is empty when there is none.
+func programOf(path string) (program script, rest string) {
 	name, info, _ := strings.Cut(path[1:], "/")
 	if info != "" || strings.HasSuffix(path, "/") {
 		info = "/" + info
 	}
 	switch p := script(name); p {
 	case "":
-		return scriptIndex, "", nil
+		return scriptIndex, ""
 	case scriptREST, scriptJSONRPC, scriptXMLRPC, scriptAttachment, scriptShowBug, scriptIndex:
-		return p, info, nil
+		return p, info
 	}
-	return "", "", webServerPage(http.StatusNotFound)
+	return "", ""
 }
 
-// rawPath is the path as sent, without query and without scheme and host.
-func rawPath(uri string) string {
-	uri, _, _ = strings.Cut(uri, "?")
-	if _, rest, ok := strings.Cut(uri, "://"); ok && !strings.HasPrefix(uri, "/") {
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			return rest[i:]
-		}
-		return "/"
+// mojoLocate is locate for BMO and Harmony: escapes are decoded once and before routing, "%2F" too, and nothing is collapsed.
+func (s *Server) mojoLocate(r *http.Request) (program script, path string, page *reply) {
+	path, _ = decodePath(r.URL.EscapedPath(), QuirkSlashOn)
+	if path == "" || strings.HasPrefix(path, "//") {
+		return "", "", s.mojoPage(http.StatusNotFound)
 	}
-	if uri == "" || uri[0] != '/' {
-		return "/" + uri
+	if rest, ok := strings.CutPrefix(path, "/rest"); ok && (rest == "" || rest[0] == '/') {
+		return scriptREST, rest, nil
 	}
-	return uri
+	program, path = programOf(path)
+	if program == "" || s.bmo() && (program == scriptJSONRPC || program == scriptXMLRPC) {
+		return "", "", s.mojoPage(http.StatusNotFound)
+	}
+	return program, path, nil
+}
+
+// mojoPage is a page of BMO's or Harmony's web server.
+func (s *Server) mojoPage(status int) *reply {
+	a := webServerPage(status)
+	s.securityHeaders(a.header)
+	if status == http.StatusNotFound {
+		a.header.Del("Cache-Control")
+	}
+	a.header.Set("Content-Type", "text/html;charset=UTF-8")
+	a.header.Set("Vary", "Accept-Encoding")
+	return a
 }
 
 // decodePath undoes percent-encoding once. A bad escape is 400, a NUL or a refused slash 404.
-func decodePath(raw string, slashes SlashMode) (path string, status int) {
+func decodePath(raw string, slashes Quirk) (path string, status int) {
 	var b strings.Builder
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '%' {
@@ -82,9 +105,10 @@ func decodePath(raw string, slashes SlashMode) (path string, status int) {
 			return "", http.StatusBadRequest
 		}
 		switch c := byte(unhex(raw[i+1])<<4 | unhex(raw[i+2])); {
-		case c == 0, c == '/' && slashes == SlashRefused:
+		case c == 0 && slashes == QuirkSlashOn: // dropped
+		case c == 0, c == '/' && slashes == "":
 			status = http.StatusNotFound
-		case c == '/' && slashes == SlashNoDecode:
+		case c == '/' && slashes == QuirkSlashNoDecode:
 			b.WriteString(raw[i : i+3])
 		default:
 			b.WriteByte(c)
@@ -130,10 +154,8 @@ func collapse(path string) (string, int) {
 // webServerPage is an answer of the web server itself: HTML with a length, without the tracker's headers.
 func webServerPage(status int) *reply {
 	title := fmt.Sprintf("%d %s", status, http.StatusText(status))
-	body := "<!DOCTYPE html>\n<html><head><title>" + title + "</title></head>\n<body><h1>" +
-		html.EscapeString(http.StatusText(status)) + "</h1></body></html>\n"
 	a := newReply(status)
 	a.header.Set("Content-Type", "text/html; charset=iso-8859-1")
-	a.body, a.sized = []byte(body), true
+	a.body, a.sized = []byte(page(title, "<h1>"+title+"</h1>")), true
 	return a
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Names are matched case-insensitively by the database (wire-facts 10, 13).
+// Names are matched case-insensitively by the database (tracker-behaviour.md section 10, 13).
 
 func (t *tx) groupNamed(name string) *group {
 	return firstMatch(t.groups.all(), func(g *group) bool { return strings.EqualFold(g.name, name) })
@@ -61,7 +61,7 @@ func (t *tx) editedProducts(u *user) []*product {
 
 func (t *tx) seesProduct(u *user, p *product) bool { return p.group == 0 || t.member(u, p.group) }
 
-// seesBug follows wire-facts 5, Visibility: all groups of the bug, or a role on it.
+// seesBug follows tracker-behaviour.md section 5, Visibility: all groups of the bug, or a role on it.
 func (t *tx) seesBug(u *user, b *bug) bool {
 	if !slices.ContainsFunc(b.groups, func(g int) bool { return !t.member(u, g) }) {
 		return true
@@ -73,7 +73,7 @@ func (t *tx) mayGrant(u *user, f *flagType) bool {
 	return f.grantGroup == 0 || t.member(u, f.grantGroup)
 }
 
-// mayRequest: a request group alone restricts nobody, because then all may grant (wire-facts 2, values).
+// mayRequest: a request group alone restricts nobody, because then all may grant (tracker-behaviour.md section 2, values).
 func (t *tx) mayRequest(u *user, f *flagType) bool {
 	return t.mayGrant(u, f) || f.requestGroup == 0 || t.member(u, f.requestGroup)
 }

@@ -6,18 +6,18 @@ import (
 )
 
 var (
-	opLogin      = operation{name: "login", success: 200, write: true, open: true, do: (*call).logIn}
-	opLogout     = operation{name: "logout", success: 200, write: true, open: true, do: (*call).logOut}
-	opValidLogin = operation{name: "valid_login", success: 200, open: true, do: (*call).validLogin}
-	opWhoAmI     = operation{name: "whoami", success: 200, do: (*call).whoAmI}
-	opVersion    = operation{name: "version", success: 200, open: true, do: (*call).version}
-	opExtensions = operation{name: "extensions", success: 200, do: func(*call) (any, error) {
+	opLogin      = operation{name: "login", write: true, open: true, do: (*call).logIn}
+	opLogout     = operation{name: "logout", write: true, open: true, do: (*call).logOut}
+	opValidLogin = operation{name: "valid_login", open: true, do: (*call).validLogin}
+	opWhoAmI     = operation{name: "whoami", do: (*call).whoAmI}
+	opVersion    = operation{name: "version", open: true, do: (*call).version}
+	opExtensions = operation{name: "extensions", do: func(*call) (any, error) {
 		return object{"extensions": object{}}, nil
 	}}
-	opParameters = operation{name: "parameters", success: 200, open: true, do: (*call).parameters}
-	opTime       = operation{name: "time", success: 200, do: (*call).time}
-	opUsers      = operation{name: "user.get", success: 200, do: (*call).userList}
-	opFields     = operation{name: "field.get", success: 200, do: (*call).fields}
+	opParameters = operation{name: "parameters", open: true, do: (*call).parameters}
+	opTime       = operation{name: "time", do: (*call).time}
+	opUsers      = operation{name: "user.get", do: (*call).userList}
+	opFields     = operation{name: "field.get", do: (*call).fields}
 )
 
 func (c *call) version() (any, error) {
@@ -27,7 +27,7 @@ func (c *call) version() (any, error) {
 func (c *call) parameters() (any, error) {
 	maximum := c.server.options.Params.MaxAttachmentSize
 	o := object{"maintainer": "maintainer@example.com", "requirelogin": "0"}
-	if c.server.options.Params.RequireLogin {
+	if c.server.has(QuirkRequireLogin) {
 		o["requirelogin"] = "1"
 	}
 	if c.user != nil {

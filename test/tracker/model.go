@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeForm is the form of every time in an answer (wire-facts 5).
+// timeForm is the form of every time in an answer (tracker-behaviour.md section 5).
 const timeForm = "2006-01-02T15:04:05Z"
 
 func stamp(t time.Time) string { return t.UTC().Format(timeForm) }
@@ -32,7 +32,7 @@ type group struct {
 	description string
 }
 
-// adminGroup is the group whose members inherit every other (wire-facts 2 and 5: the administrator sees all).
+// adminGroup is the group whose members inherit every other (tracker-behaviour.md section 2 and 5: the administrator sees all).
 const adminGroup = 1
 
 // Groups with a meaning of their own, by name.
@@ -166,13 +166,13 @@ func (f *flagType) validFor(product, component int) bool {
 	return slices.ContainsFunc(f.inclusions, covers) && !slices.ContainsFunc(f.exclusions, covers)
 }
 
-// listedFor tells whether the type is listed for a whole product: an exclusion of one component does not hide it (wire-facts 2).
+// listedFor tells whether the type is listed for a whole product: an exclusion of one component does not hide it (tracker-behaviour.md section 2).
 func (f *flagType) listedFor(product int) bool {
 	return slices.ContainsFunc(f.inclusions, func(p place) bool { return p.product == anyProduct || p.product == product }) &&
 		!slices.ContainsFunc(f.exclusions, func(p place) bool { return p.covers(product, -1) })
 }
 
-// compareFlagTypes is the order of lists: sortkey, then name (wire-facts 2).
+// compareFlagTypes is the order of lists: sortkey, then name (tracker-behaviour.md section 2).
 func compareFlagTypes(a, b *flagType) int {
 	if a.sortkey != b.sortkey {
 		return a.sortkey - b.sortkey

@@ -14,7 +14,7 @@ func (s *Server) planPage(r *http.Request, program script) plan {
 	}[program]
 	return plan{op: string(program), run: func() *reply {
 		var a *reply
-		op := &operation{name: string(program), success: http.StatusOK, do: func(c *call) (_ any, err error) {
+		op := &operation{name: string(program), do: func(c *call) (_ any, err error) {
 			a, err = do(c)
 			return nil, err
 		}}

@@ -23,7 +23,7 @@ type field struct {
 }
 
 // parseForm reads a query string or a form body: pairs are split at & and ;, and text without any = is a list of keywords
-// (wire-facts 1: the set_keywords artefact).
+// (tracker-behaviour.md section 1: the set_keywords artefact).
 func parseForm(raw string) []field {
 	if raw == "" {
 		return nil
@@ -87,10 +87,10 @@ type body struct {
 	json   string
 }
 
-// readBody reads the request's body by its content type. A chunked body is lost (wire-facts 1, Request bodies).
+// readBody reads the request's body by its content type. A chunked body is lost (tracker-behaviour.md section 1, Request bodies).
 func readBody(r *http.Request) (body, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	if err != nil || slices.Contains(r.TransferEncoding, "chunked") {
+	if err != nil || len(r.TransferEncoding) > 0 {
 		return body{}, err
 	}
 	kind, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -122,7 +122,7 @@ func parseMultipart(raw []byte, boundary string) []field {
 // errNotObject is JSON that parses but is no object.
 var errNotObject = errors.New("the JSON is no object")
 
-// parameters puts together what the path, the query and the body say (wire-facts 1, Request bodies and parameters).
+// parameters puts together what the path, the query and the body say (tracker-behaviour.md section 1, Request bodies and parameters).
 // On GET, lists of the path and the query are joined; otherwise the body replaces the path and the query replaces both.
 func parameters(r *http.Request, path object) (object, error) {
 	query := parseForm(r.URL.RawQuery)

@@ -11,7 +11,7 @@ import (
 // object is a JSON object or a set of parameters. Request values are nil, bool, int64, float64, string, []any and object.
 type object = map[string]any
 
-// truth is the truth of a value as the real server's language sees it (wire-facts 3: `"false"`, `[]` and `{}` are true).
+// truth is the truth of a value as the real server's language sees it (tracker-behaviour.md section 3: `"false"`, `[]` and `{}` are true).
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -65,7 +65,7 @@ func numberText(f float64) string {
 	return strconv.FormatFloat(f, 'g', 15, 64)
 }
 
-// scalar tells whether a value is no reference; JSON booleans are references there (wire-facts 7: a boolean among ids is code 58).
+// scalar tells whether a value is no reference; JSON booleans are references there (tracker-behaviour.md section 7: a boolean among ids is code 58).
 func scalar(v any) bool {
 	switch v.(type) {
 	case []any, object, bool:
@@ -77,7 +77,7 @@ func scalar(v any) bool {
 // trim cuts white space from both ends.
 func trim(s string) string { return strings.TrimFunc(s, unicode.IsSpace) }
 
-// clean turns each run of control characters into one blank and trims (wire-facts 6, file_name and content_type).
+// clean turns each run of control characters into one blank and trims (tracker-behaviour.md section 6, file_name and content_type).
 func clean(s string) string {
 	var b strings.Builder
 	control := false

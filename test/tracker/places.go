@@ -14,7 +14,7 @@ func (c *call) placesOr(name string, otherwise []place) ([]place, error) {
 	return c.places(v)
 }
 
-// places reads inclusions or exclusions: an array of product names and of objects {product: [components]} (wire-facts 3,
+// places reads inclusions or exclusions: an array of product names and of objects {product: [components]} (tracker-behaviour.md section 3,
 // Inclusions in detail). Everything that is not an array is an internal error.
 func (c *call) places(v any) ([]place, error) {
 	items, ok := v.([]any)
@@ -91,7 +91,7 @@ func (c *call) administered(v any) (*product, error) {
 }
 
 // mayChangePlaces checks that an editor of single products adds and removes places in these products only. A place that
-// stands for all products is an internal error then (wire-facts 3: an editor of one product only, without inclusions).
+// stands for all products is an internal error then (tracker-behaviour.md section 3: an editor of one product only, without inclusions).
 func (c *call) mayChangePlaces(old, changed []place) error {
 	if c.tx.memberNamed(c.user, editComponentsGroup) {
 		return nil

@@ -45,19 +45,21 @@ func traceReply(r *http.Request) *reply {
 	return a
 }
 
-// planREST matches the path with the resources, which comes before everything else (wire-facts 1, Order of checks).
+// planREST matches the path with the resources, which comes before everything else (tracker-behaviour.md section 1, Order of checks).
 func (s *Server) planREST(r *http.Request, path string) plan {
 	f := form{contentType: s.negotiate(r.Header.Get("Accept"))}
 	match, options := s.find(r.Method, path)
 	switch {
 	case match == nil && r.Method == http.MethodOptions && options != nil:
 		return plan{op: "options", run: func() *reply {
-			return s.restReply(r, f, outcome{result: object{}, success: http.StatusOK, anonymous: true, allow: options})
+			return s.restReply(r, f, outcome{result: object{}, anonymous: true, allow: options})
 		}}
+	case match == nil && r.Method == http.MethodOptions && s.mojolicious():
+		return plan{op: "unknown", run: s.nothingReply}
 	case match == nil:
 		return plan{op: "unknown", run: func() *reply {
 			err := fail(codeNoResource, "there is no REST resource for '%s %s'", r.Method, path)
-			return s.restReply(r, f, outcome{err: err, success: http.StatusOK, anonymous: true})
+			return s.restReply(r, f, outcome{err: err, anonymous: true})
 		}}
 	}
 	return plan{op: match.operation.name, run: func() *reply { return s.runREST(r, f, match) }}
@@ -75,10 +77,13 @@ func (s *Server) runREST(r *http.Request, f form, m *match) *reply {
 	}
 	splitFieldLists(params)
 	fixCredentials(params)
-	if s.bmo() {
-		headerCredentials(r.Header, params)
+	if s.mojolicious() {
+		s.headerCredentials(r.Header, params)
 	}
-	if v := params["callback"]; truth(v) && !s.bmo() {
+	if f.contentType != typeJSON && s.mojolicious() {
+		f.callback, f.contentType = "callback", "text/javascript"
+	}
+	if v := params["callback"]; truth(v) {
 		name := trim(text(v))
 		if !callbackName(name) {
 			err := fail(codeBadCallback, "'%s' is no name for a callback", name)

@@ -2,12 +2,14 @@ package tracker
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 )
 
 var (
-	opProducts     = operation{name: "product.get", success: 200, do: (*call).productList}
-	opProductIDs   = operation{name: "product.ids", success: 200, do: (*call).productIDs}
-	opEnterableIDs = operation{name: "product.enterable", success: 200, do: (*call).enterableIDs}
+	opProducts     = operation{name: "product.get", do: (*call).productList}
+	opProductIDs   = operation{name: "product.ids", do: (*call).productIDs}
+	opEnterableIDs = operation{name: "product.enterable", do: (*call).enterableIDs}
 )
 
 func (c *call) visibleProducts() []*product {
@@ -22,10 +24,13 @@ func (c *call) productList() (any, error) {
 		return nil, fail(codeParamRequired, "reading products needs one of the parameters ids, names and type")
 	}
 	list := []any{}
+	if c.server.bmo() && strings.ContainsFunc(strings.Join(words(names, false), ""), func(r rune) bool { return r > unicode.MaxASCII }) {
+		return nil, internal("wide character")
+	}
 	for _, p := range c.visibleProducts() {
 		if c.params["type"] != nil || hasNames && slices.Contains(words(names, false), p.name) ||
 			(hasIDs || hasNames) && slices.Contains(append(words(ids, false), words(names, false)...), text(int64(p.id))) {
-			list = append(list, c.productObject(p))
+			list = append(list, c.filter("", c.productObject(p)))
 		}
 	}
 	return object{"products": list}, nil
@@ -35,7 +40,7 @@ func (c *call) productObject(p *product) object {
 	components := []any{}
 	for _, comp := range c.tx.components.all() {
 		if comp.product == p.id {
-			components = append(components, c.componentObject(p, comp))
+			components = append(components, c.filter("components.", c.componentObject(p, comp)))
 		}
 	}
 	choice := func(name string) []any {

@@ -11,7 +11,7 @@ import (
 // Quirk is a way in which a server differs from the recorded one.
 type Quirk string
 
-// Quirks that real installations have (wire-facts 1, 5 and 9).
+// Quirks that real installations have (tracker-behaviour.md section 1, 5 and 9).
 const (
 	// QuirkSlashNoDecode leaves %2F in a path as three characters.
 	QuirkSlashNoDecode Quirk = "slash-nodecode"
@@ -27,6 +27,8 @@ const (
 	QuirkEmailFilter Quirk = "email-filter"
 	// QuirkRequireLogin refuses anonymous callers.
 	QuirkRequireLogin Quirk = "requirelogin"
+	// QuirkReverseProxy makes rate limits count the last address of X-Forwarded-For.
+	QuirkReverseProxy Quirk = "reverse-proxy"
 )
 
 // Quirks planted on reads, for comparisons to find.
@@ -57,7 +59,7 @@ const (
 
 // Quirks lists all quirks.
 func Quirks() []Quirk {
-	return []Quirk{QuirkSlashNoDecode, QuirkSlashOn, QuirkModCGI, QuirkUTF8Path, QuirkKeepaliveDrop, QuirkEmailFilter, QuirkRequireLogin,
+	return []Quirk{QuirkSlashNoDecode, QuirkSlashOn, QuirkModCGI, QuirkUTF8Path, QuirkKeepaliveDrop, QuirkEmailFilter, QuirkRequireLogin, QuirkReverseProxy,
 		QuirkMissingField, QuirkChangedType, QuirkReordered, QuirkWrongValues, QuirkWrongGroupValues, QuirkSlow, QuirkLag, QuirkVolatile}
 }
 
@@ -87,14 +89,14 @@ func names[T ~string](list []T) []string {
 
 func (s *Server) has(q Quirk) bool { return slices.Contains(*s.quirks.Load(), q) }
 
-func (s *Server) slashMode() SlashMode {
-	switch {
-	case s.has(QuirkSlashOn):
-		return SlashDecoded
-	case s.has(QuirkSlashNoDecode):
-		return SlashNoDecode
+// slashes gives the quirk that says what the web server does with %2F in a path; without one it refuses the path.
+func (s *Server) slashes() Quirk {
+	for _, q := range []Quirk{QuirkSlashOn, QuirkSlashNoDecode} {
+		if s.has(q) {
+			return q
+		}
 	}
-	return s.options.SlashMode
+	return ""
 }
 
 // distort plants the differences that quirks ask for into the answer of a read.

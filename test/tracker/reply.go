@@ -1,7 +1,9 @@
 package tracker
 
 import (
+	"cmp"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"html"
 	"net/http"
@@ -11,7 +13,7 @@ import (
 	"strings"
 )
 
-// documentation is the member that every error carries; 5.2 too says 5.0 (wire-facts 1, Errors).
+// documentation is the member that every error carries; 5.2 too says 5.0 (tracker-behaviour.md section 1, Errors).
 const documentation = "https://bugzilla.readthedocs.org/en/5.0/api/"
 
 // serverName stands where the real server names itself.
@@ -24,6 +26,8 @@ type reply struct {
 	body   []byte
 	// sized answers carry Content-Length, the others are chunked as the real server's are.
 	sized bool
+	// dropped stands for no answer: the connection is closed.
+	dropped bool
 }
 
 func newReply(status int) *reply {
@@ -59,15 +63,21 @@ func (s *Server) restReply(r *http.Request, f form, o outcome) *reply {
 	if o.nothing {
 		return s.nothingReply()
 	}
-	status, result := o.success, o.result
+	status, result := cmp.Or(o.success, http.StatusOK), o.result
 	if fail := asFailure(o.err); fail != nil {
-		status = s.status(fail.code, o.success)
-		result = object{"error": true, "code": fail.code, "message": fail.message, "documentation": documentation}
+		status = s.status(fail.code, status)
+		o := object{"error": s.errorMark(fail.code), "code": fail.code, "message": fail.message, "documentation": documentation}
+		if fail.code == codeInternal && s.mojolicious() {
+			o["message"] = nil
+		}
+		result = o
 	}
 	a := newReply(status)
 	s.commonHeaders(a, o)
 	tag := etag(result, f.contentType)
-	a.header["Etag"] = []string{tag}
+	if result != nil {
+		a.header["Etag"] = []string{tag}
+	}
 	if matches(r.Header.Get("If-None-Match"), tag) {
 		a.status = http.StatusNotModified
 		return a
@@ -78,15 +88,30 @@ func (s *Server) restReply(r *http.Request, f form, o outcome) *reply {
 		a.body = append([]byte("/**/"+f.callback+"("), appendJSON(nil, result)...)
 		a.body = append(a.body, ')')
 	case f.contentType == typeHTML:
-		a.body = []byte(page("REST result", "<pre>"+html.EscapeString(pretty(result, ""))+"</pre>"))
+		shown, _ := json.MarshalIndent(result, "", "   ") // a result is JSON
+		a.body = []byte(page("REST result", "<pre>"+html.EscapeString(string(shown))+"</pre>"))
 	default:
 		a.body = appendJSON(nil, result)
 	}
 	return a
 }
 
-// nothingReply is the answer to JSON that is no object: under mod_perl 200 without type and body, under mod_cgi an HTML 500.
+// errorMark is the value of the member "error"; the error of BMO for a request that is too large has a number there.
+func (s *Server) errorMark(code int) any {
+	if code == codeNotScalars && s.bmo() {
+		return 1
+	}
+	return true
+}
+
+// nothingReply is the answer to JSON that is no object: under mod_perl 200 without type and body, under mod_cgi and from
+// Harmony an HTML 500, and from BMO a closed connection.
 func (s *Server) nothingReply() *reply {
+	if s.mojolicious() {
+		a := s.mojoPage(http.StatusInternalServerError)
+		a.dropped = s.bmo()
+		return a
+	}
 	if s.has(QuirkModCGI) {
 		return webServerPage(http.StatusInternalServerError)
 	}
@@ -96,23 +121,41 @@ func (s *Server) nothingReply() *reply {
 	return a
 }
 
-// commonHeaders are those of every answer of the tracker (wire-facts 1, Representation).
+// commonHeaders are those of every answer of the tracker (tracker-behaviour.md section 1, Representation).
 func (s *Server) commonHeaders(a *reply, o outcome) {
 	h := a.header
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Allow-Headers", "origin, content-type, accept, x-requested-with")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "SAMEORIGIN")
-	h.Set("X-Xss-Protection", "1; mode=block")
+	s.securityHeaders(h)
+	if s.mojolicious() {
+		h.Set("Connection", "close")
+		h.Set("Access-Control-Allow-Headers", mojoAllowed)
+		if s.bmo() {
+			h.Set("Access-Control-Allow-Headers", mojoAllowed+", authorization")
+		}
+	}
 	for _, cookie := range o.cookies {
 		h.Add("Set-Cookie", cookie)
 	}
-	if o.anonymous && !s.bmo() {
+	if o.anonymous {
 		h.Add("Set-Cookie", "Bugzilla_login_request_cookie="+rand.Text()[:10]+"; path=/; HttpOnly")
 	}
 	if o.allow != nil {
 		h.Set("Allow", strings.Join(o.allow, ", "))
 		h.Set("Access-Control-Allow-Methods", strings.Join(o.allow, ", "))
+	}
+}
+
+// mojoAllowed are the request headers that BMO and Harmony allow to scripts of other sites.
+const mojoAllowed = "origin, content-type, accept, x-requested-with, user-agent, x-bugzilla-api-key, x-bugzilla-login, " +
+	"x-bugzilla-password, x-bugzilla-token, x-phabricator-token"
+
+func (s *Server) securityHeaders(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("X-Xss-Protection", "1; mode=block")
+	if s.harmony() {
+		h.Set("Cache-Control", "private, no-cache")
 	}
 }
 
@@ -127,7 +170,7 @@ func asFailure(err error) *failure {
 	return internal("%v", err)
 }
 
-// matches follows wire-facts 1, ETag: bare, quoted, in a list or *; weak forms do not match.
+// matches follows tracker-behaviour.md section 1, ETag: bare, quoted, in a list or *; weak forms do not match.
 func matches(header, tag string) bool {
 	for _, t := range strings.FieldsFunc(header, func(r rune) bool { return strings.ContainsRune(" \t,", r) }) {
 		t = strings.TrimSuffix(strings.TrimPrefix(t, `"`), `"`)
@@ -145,10 +188,11 @@ const (
 
 // offered are the types of REST answers; the first is the default.
 func (s *Server) offered() []string {
-	if s.bmo() {
-		return []string{typeJSON}
+	list := []string{typeJSON, "application/javascript", "text/javascript", typeHTML}
+	if s.mojolicious() {
+		return list[:3]
 	}
-	return []string{typeJSON, "application/javascript", "text/javascript", typeHTML}
+	return list
 }
 
 var (
@@ -177,15 +221,7 @@ func (s *Server) negotiate(accept string) string {
 		}
 		prefs = append(prefs, p)
 	}
-	slices.SortStableFunc(prefs, func(a, b preference) int {
-		switch {
-		case a.quality > b.quality:
-			return -1
-		case a.quality < b.quality:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(prefs, func(a, b preference) int { return cmp.Compare(b.quality, a.quality) })
 	for _, p := range prefs {
 		if slices.Contains(s.offered(), p.name) {
 			return p.name

@@ -1,26 +1,18 @@
 package tracker
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
-// resource is one pattern of paths; "*" in it stands for one segment.
-type resource struct {
-	pattern string
-	methods map[string]endpoint
-}
-
-// endpoint is what one method does on a resource. Its path function makes parameters of the segments that the stars stand for.
-type endpoint struct {
-	operation *operation
-	path      pathParams
+// route is what one method does on one pattern of paths; "*" in the pattern stands for one segment, of which path makes
+// parameters.
+type route struct {
+	method, pattern string
+	operation       *operation
+	path            pathParams
 }
 
 type pathParams func(s *Server, seg []string) object
 
-// match is a resource found for a request.
+// match is a route found for a request.
 type match struct {
 	operation *operation
 	params    object
@@ -28,24 +20,21 @@ type match struct {
 
 // find looks for the operation of a method and a path; when the path is known and the method is not, options lists the methods.
 func (s *Server) find(method, path string) (m *match, options []string) {
-	resources := bugzilla5Resources
-	if s.bmo() {
-		resources = bmoResources
+	routes := bugzilla5Routes
+	if s.mojolicious() {
+		routes = mojoRoutes
 	}
-	for _, res := range resources() {
-		seg, ok := segments(res.pattern, path)
-		if !ok {
-			continue
-		}
-		if e, ok := res.methods[method]; ok {
-			m = &match{operation: e.operation, params: object{}}
-			if e.path != nil {
-				m.params = e.path(s, seg)
+	for _, r := range routes() {
+		seg, ok := segments(r.pattern, path)
+		if ok && r.method == method {
+			m = &match{operation: r.operation, params: object{}}
+			if r.path != nil {
+				m.params = r.path(s, seg)
 			}
 			return m, nil
 		}
-		if options == nil {
-			options = slices.Collect(maps.Keys(res.methods))
+		if ok {
+			options = append(options, r.method)
 		}
 	}
 	return nil, options
@@ -78,19 +67,22 @@ func list(name string) pathParams {
 }
 
 // productAndComponent reads the path of a flag type list. The path is not decoded as UTF-8, except that one database driver
-// does it for products (wire-facts 1, Non-ASCII).
+// does it for products (tracker-behaviour.md section 1, Non-ASCII).
 func productAndComponent(s *Server, seg []string) object {
 	p := object{"product": latin1(seg[0])}
-	if s.has(QuirkUTF8Path) {
+	if s.has(QuirkUTF8Path) || s.bmo() {
 		p["product"] = readable(seg[0])
 	}
 	if len(seg) > 1 {
 		p["component"] = latin1(seg[1])
+		if s.bmo() {
+			p["component"] = readable(seg[1])
+		}
 	}
 	return p
 }
 
-// idOrName reads the path of a flag type update: digits are an id, everything else is a name (wire-facts 4, Selection).
+// idOrName reads the path of a flag type update: digits are an id, everything else is a name (tracker-behaviour.md section 4, Selection).
 func idOrName(_ *Server, seg []string) object {
 	if strings.Trim(seg[0], "0123456789") == "" {
 		return object{"ids": []any{seg[0]}}
@@ -98,66 +90,54 @@ func idOrName(_ *Server, seg []string) object {
 	return object{"names": []any{latin1(seg[0])}}
 }
 
-// get, post and put make the methods of a resource.
-func get(op *operation, path pathParams) map[string]endpoint {
-	return map[string]endpoint{"GET": {op, path}}
+// bugzilla5Routes are the REST resources of the 5.x line, in the order in which they are tried.
+func bugzilla5Routes() []route {
+	return append(commonRoutes(), []route{
+		{"POST", "/flag_type", &opFlagTypeCreate, nil},
+		{"GET", "/flag_type/*/*", &opFlagTypeGet, productAndComponent},
+		{"GET", "/flag_type/*", &opFlagTypeGet, productAndComponent},
+		{"PUT", "/flag_type/*", &opFlagTypeUpdate, idOrName},
+	}...)
 }
 
-func post(op *operation, path pathParams) map[string]endpoint {
-	return map[string]endpoint{"POST": {op, path}}
+// mojoRoutes are those of BMO and Harmony: flag types are only read, under a plural name (tracker-behaviour.md section 14).
+func mojoRoutes() []route {
+	return append(commonRoutes(), []route{
+		{"GET", "/flag_types/*/*", &opFlagTypeGet, productAndComponent},
+		{"GET", "/flag_types/*", &opFlagTypeGet, productAndComponent},
+		{"GET", "/whoami", &opWhoAmI, nil},
+	}...)
 }
 
-func put(op *operation, path pathParams) map[string]endpoint {
-	return map[string]endpoint{"PUT": {op, path}}
-}
-
-func both(a, b map[string]endpoint) map[string]endpoint {
-	maps.Copy(a, b)
-	return a
-}
-
-// bugzilla5Resources are the REST resources of the 5.x line, in the order in which they are tried.
-func bugzilla5Resources() []resource {
-	return append([]resource{
-		{"/flag_type", post(&opFlagTypeCreate, nil)},
-		{"/flag_type/*/*", get(&opFlagTypeGet, productAndComponent)},
-		{"/flag_type/*", both(get(&opFlagTypeGet, productAndComponent), put(&opFlagTypeUpdate, idOrName))},
-	}, commonResources()...)
-}
-
-// bmoResources are those of BMO: flag types are only read, under a plural name (wire-facts 9).
-func bmoResources() []resource {
-	return append([]resource{
-		{"/flag_types/*/*", get(&opFlagTypeGet, productAndComponent)},
-		{"/flag_types/*", get(&opFlagTypeGet, productAndComponent)},
-		{"/whoami", get(&opWhoAmI, nil)},
-	}, commonResources()...)
-}
-
-// commonResources are those that both dialects have.
-func commonResources() []resource {
-	return []resource{
-		{"/bug", get(&opBugSearch, nil)},
-		{"/bug/*", both(get(&opBugGet, list("ids")), put(&opBugUpdate, list("ids")))},
-		{"/bug/*/comment", both(get(&opComments, list("ids")), post(&opCommentCreate, one("id")))},
-		{"/bug/*/history", get(&opHistory, list("ids"))},
-		{"/bug/*/attachment", both(get(&opAttachmentList, list("ids")), post(&opAttachmentCreate, list("ids")))},
-		{"/bug/attachment/*", both(get(&opAttachmentGet, list("attachment_ids")), put(&opAttachmentUpdate, list("ids")))},
-		{"/field/bug", get(&opFields, nil)},
-		{"/field/bug/*", get(&opFields, list("names"))},
-		{"/product", get(&opProducts, nil)},
-		{"/product/*", get(&opProducts, list("names"))},
-		{"/product_accessible", get(&opProductIDs, nil)},
-		{"/product_selectable", get(&opProductIDs, nil)},
-		{"/product_enterable", get(&opEnterableIDs, nil)},
-		{"/user", get(&opUsers, nil)},
-		{"/user/*", get(&opUsers, list("names"))},
-		{"/login", get(&opLogin, nil)},
-		{"/logout", get(&opLogout, nil)},
-		{"/valid_login", get(&opValidLogin, nil)},
-		{"/version", get(&opVersion, nil)},
-		{"/extensions", get(&opExtensions, nil)},
-		{"/parameters", get(&opParameters, nil)},
-		{"/time", get(&opTime, nil)},
+// commonRoutes are those that all dialects have.
+func commonRoutes() []route {
+	return []route{
+		{"GET", "/bug", &opBugSearch, nil},
+		{"POST", "/bug", &opBugCreate, nil},
+		{"GET", "/bug/*", &opBugGet, list("ids")},
+		{"PUT", "/bug/*", &opBugUpdate, list("ids")},
+		{"GET", "/bug/*/comment", &opComments, list("ids")},
+		{"POST", "/bug/*/comment", &opCommentCreate, one("id")},
+		{"GET", "/bug/*/history", &opHistory, list("ids")},
+		{"GET", "/bug/*/attachment", &opAttachmentList, list("ids")},
+		{"POST", "/bug/*/attachment", &opAttachmentCreate, list("ids")},
+		{"GET", "/bug/attachment/*", &opAttachmentGet, list("attachment_ids")},
+		{"PUT", "/bug/attachment/*", &opAttachmentUpdate, list("ids")},
+		{"GET", "/field/bug", &opFields, nil},
+		{"GET", "/field/bug/*", &opFields, list("names")},
+		{"GET", "/product", &opProducts, nil},
+		{"GET", "/product/*", &opProducts, list("names")},
+		{"GET", "/product_accessible", &opProductIDs, nil},
+		{"GET", "/product_selectable", &opProductIDs, nil},
+		{"GET", "/product_enterable", &opEnterableIDs, nil},
+		{"GET", "/user", &opUsers, nil},
+		{"GET", "/user/*", &opUsers, list("names")},
+		{"GET", "/login", &opLogin, nil},
+		{"GET", "/logout", &opLogout, nil},
+		{"GET", "/valid_login", &opValidLogin, nil},
+		{"GET", "/version", &opVersion, nil},
+		{"GET", "/extensions", &opExtensions, nil},
+		{"GET", "/parameters", &opParameters, nil},
+		{"GET", "/time", &opTime, nil},
 	}
 }

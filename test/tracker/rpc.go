@@ -3,7 +3,7 @@ package tracker
 import (
 	"io"
 	"net/http"
-	"slices"
+	"strings"
 )
 
 // procedures are the remote procedure calls, by name; JSON-RPC and XML-RPC share them with REST.
@@ -14,7 +14,7 @@ func procedures() map[string]*operation {
 		"Product.get": &opProducts, "Product.get_accessible_products": &opProductIDs, "Product.get_selectable_products": &opProductIDs,
 		"Product.get_enterable_products": &opEnterableIDs,
 		"FlagType.get":                   &opFlagTypeGet, "FlagType.create": &opFlagTypeCreate, "FlagType.update": &opFlagTypeUpdate,
-		"Bug.get": &opBugGet, "Bug.search": &opBugSearch, "Bug.update": &opBugUpdate, "Bug.history": &opHistory, "Bug.fields": &opFields,
+		"Bug.create": &opBugCreate, "Bug.get": &opBugGet, "Bug.search": &opBugSearch, "Bug.update": &opBugUpdate, "Bug.history": &opHistory, "Bug.fields": &opFields,
 		"Bug.comments": &opComments, "Bug.add_comment": &opCommentCreate,
 		"Bug.attachments": &opAttachmentList, "Bug.add_attachment": &opAttachmentCreate, "Bug.update_attachment": &opAttachmentUpdate,
 	}
@@ -34,13 +34,13 @@ type procedureCall struct {
 // planProcedure makes a plan of a call; write turns its outcome into an answer.
 func (s *Server) planProcedure(r *http.Request, p procedureCall, write func(procedureCall, outcome) *reply) plan {
 	op := procedures()[p.method]
-	if op == nil {
+	if op == nil || s.harmony() && strings.HasPrefix(p.method, "FlagType.") {
 		return plan{op: "unknown", run: func() *reply {
 			err := p.err
 			if err == nil {
 				err = fail(codeNoProcedure, "there is no procedure '%s'", p.method)
 			}
-			return write(p, outcome{err: err, success: http.StatusOK, anonymous: true})
+			return write(p, outcome{err: err, anonymous: true})
 		}}
 	}
 	return plan{op: op.name, run: func() *reply {
@@ -48,8 +48,8 @@ func (s *Server) planProcedure(r *http.Request, p procedureCall, write func(proc
 			p.params = object{}
 		}
 		fixCredentials(p.params)
-		if s.bmo() {
-			headerCredentials(r.Header, p.params)
+		if s.mojolicious() {
+			s.headerCredentials(r.Header, p.params)
 		}
 		return write(p, s.perform(r, op, p.params))
 	}}
@@ -65,7 +65,7 @@ func readJSONRPC(r *http.Request) procedureCall {
 		return procedureCall{err: fail(codeUser, "JSON-RPC calls are made with POST")}
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	if err != nil || slices.Contains(r.TransferEncoding, "chunked") {
+	if err != nil || len(r.TransferEncoding) > 0 {
 		return procedureCall{err: fail(codeUser, "the call cannot be read")}
 	}
 	v, err := decodeJSON(readable(string(raw)))

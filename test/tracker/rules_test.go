@@ -13,7 +13,7 @@ const (
 	secretKey = "api_key=SecretKey0000000000000000000000000000000"
 )
 
-// TestSetterOfARequest: who changes only the requestee of a pending flag does not become its setter (wire-facts 8).
+// TestSetterOfARequest: who changes only the requestee of a pending flag does not become its setter (tracker-behaviour.md section 8).
 func TestSetterOfARequest(t *testing.T) {
 	f := start(t, tracker.Options{})
 	f.must("PUT", "/rest/bug/attachment/6?"+insiderKey, `{"flags":[{"id":1,"status":"?","requestee":"insider@example.com"}]}`)

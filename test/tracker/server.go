@@ -13,7 +13,7 @@ type Seed string
 
 // The seeds.
 const (
-	// SeedFixture is the installation behind the recordings (wire-facts 13), with the test keys of keys.json.
+	// SeedFixture is the installation behind the recordings (tracker-behaviour.md section 13), with the test keys of keys.json.
 	SeedFixture Seed = "fixture"
 	// SeedDemo is a small realistic installation with keys that are easy to type.
 	SeedDemo Seed = "demo"
@@ -23,26 +23,16 @@ const (
 const (
 	DialectBugzilla5 = "bugzilla-5"
 	DialectBMO       = "bmo"
+	DialectHarmony   = "harmony"
 )
 
-// SlashMode says what the web server before the tracker does with %2F in a path (wire-facts 1, Encoded characters).
-type SlashMode string
-
-// The three settings of the web server.
-const (
-	SlashRefused  SlashMode = ""         // the default: HTML 404
-	SlashDecoded  SlashMode = "on"       // it becomes a separator
-	SlashNoDecode SlashMode = "nodecode" // it stays as three characters
-)
+// Dialects lists the dialects.
+func Dialects() []string { return []string{DialectBugzilla5, DialectBMO, DialectHarmony} }
 
 // Params are settings of the installation. The zero value is how the recorded server was set.
 type Params struct {
 	// NoInsiderGroup switches the insiders' group off: then nobody sees private attachments by id.
 	NoInsiderGroup bool
-	// RequireLogin refuses anonymous callers.
-	RequireLogin bool
-	// EmailFilter cuts addresses at the @ for anonymous callers.
-	EmailFilter bool
 	// MaxAttachmentSize is in KB; 0 means 1000.
 	MaxAttachmentSize int
 }
@@ -52,18 +42,23 @@ const defaultMaxAttachmentSize = 1000
 
 // Options configure a server. The zero value is a Bugzilla 5.2 with the fixture.
 type Options struct {
-	Seed      Seed
-	Dialect   string
-	Version   string
-	Quirks    []Quirk
-	Faults    []Fault
-	Now       func() time.Time
-	Params    Params
-	SlashMode SlashMode
+	Seed    Seed
+	Dialect string
+	Version string
+	Quirks  []Quirk
+	Faults  []Fault
+	Now     func() time.Time
+	Params  Params
 	// Product adds a product of that name with nothing in it, by which a tracker can be told from others.
 	Product string
 	// Users adds so many users who may edit bugs, each with the key that UserKey gives.
 	Users int
+	// URLBase is the address that the tracker takes for its own. Requests for another host are redirected to it; with https,
+	// requests without "X-Forwarded-Proto: https" get an error. Empty means any host.
+	URLBase string
+	// RateLimit is how many anonymous reads of one kind an address may make in a minute; 0 means no limits. With a limit,
+	// an address may also send 5 bad keys in a minute. An address above a limit is blocked for an hour.
+	RateLimit int
 	// Follows makes the server share the data of another one. Seed, Now, Product and Users are then those of the other;
 	// everything else, journal and counts too, is the server's own.
 	Follows *Server
@@ -79,6 +74,7 @@ type Server struct {
 	journal journal
 	counts  counter
 	faults  faultList
+	rates   rates
 	done    chan struct{}
 	close   sync.Once
 }
@@ -87,6 +83,7 @@ type Server struct {
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{options: o, done: make(chan struct{})}
+	s.rates.clear()
 	s.faults.set(o.Faults)
 	if o.Follows != nil {
 		s.store = o.Follows.store
@@ -107,7 +104,7 @@ func (o Options) withDefaults() Options {
 		o.Dialect = DialectBugzilla5
 	}
 	if o.Version == "" {
-		o.Version = map[string]string{DialectBMO: "20240101.1"}[o.Dialect]
+		o.Version = map[string]string{DialectBMO: "20260820.1", DialectHarmony: "20200805.1"}[o.Dialect]
 	}
 	if o.Version == "" {
 		o.Version = "5.2+"
@@ -121,11 +118,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Reset puts the seed back, for whoever shares the data too, and empties the server's own journal. Counts, faults and
-// quirks stay.
+// Reset puts the seed back, for all servers that share the data, and empties the server's own journal and rate limits.
+// Counts, faults and quirks stay.
 func (s *Server) Reset() {
 	s.store.replace(s.seed())
 	s.journal.clear()
+	s.rates.clear()
 }
 
 // Close ends answers that hang or drip on purpose. The listener is the caller's.
@@ -152,11 +150,20 @@ func (s *Server) SetQuirks(quirks []Quirk) {
 	}
 }
 
-func (s *Server) bmo() bool { return s.options.Dialect == DialectBMO }
+func (s *Server) bmo() bool     { return s.options.Dialect == DialectBMO }
+func (s *Server) harmony() bool { return s.options.Dialect == DialectHarmony }
+
+// mojolicious reports whether the tracker is BMO or Harmony, which share their web framework.
+func (s *Server) mojolicious() bool { return s.bmo() || s.harmony() }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.ownEndpoint(w, r) {
+		return
+	}
+	if page := s.guard(r); page != nil {
+		s.counts.add("page")
+		s.send(w, page)
 		return
 	}
 	plan := s.plan(r)

@@ -13,39 +13,26 @@ import (
 	"strings"
 )
 
-// xmlValue is one value of XML-RPC; at most one of its members is there.
-type xmlValue struct {
-	Text     string     `xml:",chardata"`
-	Int      *string    `xml:"int"`
-	I4       *string    `xml:"i4"`
-	I8       *string    `xml:"i8"`
-	Boolean  *string    `xml:"boolean"`
-	String   *string    `xml:"string"`
-	Double   *string    `xml:"double"`
-	DateTime *string    `xml:"dateTime.iso8601"`
-	Base64   *string    `xml:"base64"`
-	Nil      *struct{}  `xml:"nil"`
-	Array    *xmlArray  `xml:"array"`
-	Struct   *xmlStruct `xml:"struct"`
+// xmlNode is an element of XML.
+type xmlNode struct {
+	XMLName  xml.Name
+	Text     string    `xml:",chardata"`
+	Children []xmlNode `xml:",any"`
 }
 
-type xmlArray struct {
-	Values []xmlValue `xml:"data>value"`
+// child gives the first element with a path of names below a node, and an empty one where there is none.
+func (n xmlNode) child(path ...string) xmlNode {
+	for _, name := range path {
+		i := slices.IndexFunc(n.Children, func(c xmlNode) bool { return c.XMLName.Local == name })
+		if i < 0 {
+			return xmlNode{}
+		}
+		n = n.Children[i]
+	}
+	return n
 }
 
-type xmlStruct struct {
-	Members []struct {
-		Name  string   `xml:"name"`
-		Value xmlValue `xml:"value"`
-	} `xml:"member"`
-}
-
-type xmlCall struct {
-	Method string     `xml:"methodName"`
-	Params []xmlValue `xml:"params>param>value"`
-}
-
-// planXMLRPC reads an XML-RPC call. HEAD is answered with 200, which clients use as a probe (clients.md 3).
+// planXMLRPC reads an XML-RPC call. HEAD is answered with 200, which clients use as a probe (docs/clients.md).
 func (s *Server) planXMLRPC(r *http.Request) plan {
 	if r.Method != http.MethodPost {
 		return plan{op: "xmlrpc.probe", run: func() *reply {
@@ -59,61 +46,50 @@ func (s *Server) planXMLRPC(r *http.Request) plan {
 
 func readXMLRPC(r *http.Request) procedureCall {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	var c xmlCall
+	var c xmlNode
 	if err == nil {
 		err = xml.Unmarshal(raw, &c)
 	}
 	if err != nil {
 		return procedureCall{err: fail(codeUser, "the call is no XML-RPC: %v", err)}
 	}
-	p := procedureCall{method: c.Method, params: object{}}
-	if len(c.Params) > 0 {
-		if o, ok := c.Params[0].value("").(object); ok {
-			p.params = o
-		}
-	}
+	p := procedureCall{method: c.child("methodName").Text}
+	p.params, _ = c.child("params", "param", "value").value("").(object)
 	return p
 }
 
 // value turns XML-RPC into a request value. The member named data stays base64, because that is what REST sends.
-func (v xmlValue) value(name string) any {
-	switch {
-	case v.Nil != nil:
+func (n xmlNode) value(name string) any {
+	if len(n.Children) == 0 {
+		return plainData(name, n.Text)
+	}
+	switch v := n.Children[0]; v.XMLName.Local {
+	case "nil":
 		return nil
-	case v.Struct != nil:
+	case "struct":
 		o := object{}
-		for _, m := range v.Struct.Members {
-			o[m.Name] = m.Value.value(m.Name)
+		for _, m := range v.Children {
+			key := m.child("name").Text
+			o[key] = m.child("value").value(key)
 		}
 		return o
-	case v.Array != nil:
-		return v.Array.list()
-	case v.Base64 != nil:
+	case "array":
+		out := []any{}
+		for _, e := range v.child("data").Children {
+			out = append(out, e.value(""))
+		}
+		return out
+	case "base64":
 		if name == "data" {
-			return *v.Base64
+			return v.Text
 		}
-		return string(decodeBase64(*v.Base64))
+		return string(decodeBase64(v.Text))
+	case "int", "i4", "i8", "boolean":
+		number, _ := strconv.ParseInt(trim(v.Text), 10, 64)
+		return number
+	default:
+		return plainData(name, v.Text)
 	}
-	for _, number := range []*string{v.Int, v.I4, v.I8, v.Boolean} {
-		if number != nil {
-			n, _ := strconv.ParseInt(trim(*number), 10, 64)
-			return n
-		}
-	}
-	for _, s := range []*string{v.String, v.DateTime, v.Double} {
-		if s != nil {
-			return plainData(name, *s)
-		}
-	}
-	return plainData(name, v.Text)
-}
-
-func (a xmlArray) list() []any {
-	out := []any{}
-	for _, e := range a.Values {
-		out = append(out, e.value(""))
-	}
-	return out
 }
 
 // plainData encodes content that was sent as a string, which XML-RPC takes for the content itself.

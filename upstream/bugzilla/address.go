@@ -1,6 +1,8 @@
 package bugzilla
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -10,7 +12,67 @@ import (
 	"portico/upstream"
 )
 
-// What a web server before a tracker takes, in bytes (wire-facts.md section 1, Paths and methods). Beyond that it answers
+var errUnsafeSegment = errors.New("a path segment that the tracker would not take as one name")
+
+// restRoot is the usual path of a tracker's REST interface.
+const restRoot = "/rest"
+
+// Roots lists the paths below a tracker's address that its REST interface can have, the usual one first. /rest is a rewrite of
+// /rest.cgi, which some web servers lack (tracker-behaviour.md section 1). /bugzilla is where many installations have the tracker, so that
+// an address without it is a likely mistake.
+func Roots() []string {
+	return []string{restRoot, "/rest.cgi", "/bugzilla/rest", "/bugzilla/rest.cgi"}
+}
+
+// resource builds an escaped path below the tracker's REST interface. Every path that is sent to a
+// tracker is built here. It refuses segments that would change which resource
+// is meant: empty ones, the dot segments, which url.PathEscape leaves alone, and
+// those that the dialect cannot carry.
+func resource(dialect mapping.Dialect, segments ...string) (string, error) {
+	var path strings.Builder
+	path.WriteString(cmp.Or(dialect.Root, restRoot))
+	for _, segment := range segments {
+		if !fitsPath(dialect, segment) {
+			return "", errUnsafeSegment
+		}
+		path.WriteByte('/')
+		path.WriteString(url.PathEscape(segment))
+	}
+	return path.String(), nil
+}
+
+// fitsPath reports whether a name can be one segment of a path. A stock tracker
+// behind Apache refuses an encoded slash and an encoded percent sign, and with
+// one database driver misreads non-ASCII names (tracker-behaviour.md section 1, Encoded
+// characters). The rewrite from /rest to /rest.cgi decodes a path a second time,
+// so that a name would end at a ? or #. BMO and Harmony decode an encoded slash
+// before they route, so that the path would name another resource (section 14).
+func fitsPath(dialect mapping.Dialect, segment string) bool {
+	trimmed := strings.TrimSpace(segment)
+	if trimmed == "" || trimmed == "." || trimmed == ".." {
+		return false
+	}
+	for _, r := range segment {
+		if r < ' ' || r == 0x7f {
+			return false
+		}
+		if strings.ContainsRune(dialect.NotInPath, r) || dialect.ASCIIOnly && r > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsQuery reports whether the tracker reads a name correctly from the query; a
+// stock one reads ASCII only (tracker-behaviour.md section 1).
+func fitsQuery(dialect mapping.Dialect, text string) bool {
+	if !dialect.ASCIIOnly {
+		return true
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > 0x7e })
+}
+
+// What a web server before a tracker takes, in bytes (tracker-behaviour.md section 1, Paths and methods). Beyond that it responds
 // with a page of its own.
 const (
 	maxLine  = 8190 // of a request line
@@ -27,11 +89,12 @@ type outgoing struct {
 }
 
 // prepare gives a call the form in which it goes out. A read whose request line gets too long, perhaps by the
-// credentials only, becomes the same question by JSON-RPC, which has everything in the body. What no web server would take
-// is refused.
+// credentials only, becomes the same question by JSON-RPC, which has everything in the body; so does one whose credentials are to
+// be hidden from the log of the web server. What no web server would take is refused.
 func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) (outgoing, error) {
 	out := address(dialect, caller, call)
-	if call.long != nil && c.lineLength(call, out) > maxLine {
+	hide := c.hideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
+	if call.long != nil && (hide || c.lineLength(call, out) > maxLine) {
 		*call = call.long()
 		out = address(dialect, caller, call)
 	}
@@ -49,16 +112,16 @@ func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *
 // address adds the credentials to a call.
 func address(dialect mapping.Dialect, caller upstream.Caller, call *Call) outgoing {
 	out, query := outgoing{header: requestHeader(caller, call), target: call.Path}, url.Values{}
+	if call.RPC != "" {
+		out.target = dialect.Below() + call.Path
+	}
 	maps.Copy(query, call.Query)
 	out.body = authorize(dialect, call, caller, query, out.header)
-	if len(query) > 0 {
-		out.target += "?" + encode(query)
+	if encoded := query.Encode(); encoded != "" {
+		out.target += "?" + strings.ReplaceAll(encoded, "%2C", ",") // a comma means itself there, and lists are full of them
 	}
 	return out
 }
-
-// encode writes a query. A comma means itself there, and lists are full of them.
-func encode(query url.Values) string { return strings.ReplaceAll(query.Encode(), "%2C", ",") }
 
 // lineLength is the length of the request line.
 func (c *Client) lineLength(call *Call, out outgoing) int {

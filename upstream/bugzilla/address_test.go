@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 )
@@ -75,7 +76,7 @@ func TestLongSelectionsOfWritesGoInTheBody(t *testing.T) {
 		t.Errorf("with a bad key: %v, want code 306", err)
 	}
 	create := mapping.AttachmentCreate{
-		Bugs: []string{long(",", 2800)}, Data: mapping.BlobFromRaw([]byte("x")), FileName: new("f"), Summary: new("s"), ContentType: new("text/plain"),
+		Bugs: []string{long(",", 2800)}, Data: jsonblob.BlobFromRaw([]byte("x")), FileName: new("f"), Summary: new("s"), ContentType: new("text/plain"),
 	}
 	if _, err := client.CreateAttachment(t.Context(), as("dev"), create); codeOf(err) != 100 {
 		t.Errorf("an unknown alias: %v, want code 100", err)

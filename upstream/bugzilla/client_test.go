@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/transport"
 )
@@ -24,15 +24,8 @@ import (
 // dial makes a client of a server that answers as handler says.
 func dial(t *testing.T, dialect string, handler http.HandlerFunc) *Client {
 	t.Helper()
-	client, _ := dialBreakers(t, dialect, handler)
+	client, _ := dialStack(t, dialect, handler, transport.Options{})
 	return client
-}
-
-// dialBreakers is dial with the breakers in sight.
-func dialBreakers(t *testing.T, dialect string, handler http.HandlerFunc) (*Client, *transport.Breakers) {
-	t.Helper()
-	client, stack := dialStack(t, dialect, handler, transport.Options{})
-	return client, stack.Breakers
 }
 
 // dialStack is dial over a transport of its own kind.
@@ -44,12 +37,9 @@ func dialStack(t *testing.T, dialect string, handler http.HandlerFunc, options t
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, err := transport.Chain(nil, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stack := transport.New(options)
 	t.Cleanup(stack.Close)
-	client, err := New(Options{URL: base, Dialect: dialect, Transport: stack, Split: mapping.SplitOptions{Dir: t.TempDir()}})
+	client, err := New(Options{URL: base, Dialect: dialect, Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +68,12 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"internal error with success", 201, `{"error":true,"code":100500,"message":"m"}`, 100500, 500, "", false},
 		{"another error with success", 200, `{"error":1,"code":"51","message":"m"}`, 51, 404, "", false},
 		{"long error", 400, `{"message":"` + long + `","error":true,"code":32000}`, 32000, 400, "", false},
-		{"long error with success", 200, `{"message":"` + long + `","error":true,"code":100500}`, 100500, 500, "", false},
-		{"page", 200, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
-		{"empty", 200, ``, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
-		{"cut JSON", 200, `{"bug":[`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
-		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
-		{"redirect", 302, `{}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
-		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, true},
+		{"page", 200, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"empty", 200, ``, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"cut JSON", 200, `{"bug":[`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"redirect", 302, `{}`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"page of a web server", 414, `<html>`, mapping.CodeURILong, 414, mapping.ReasonWebServer, false},
 		{"page that asks for a login", 401, `<html>`, 200401, 401, mapping.ReasonWebServer, false},
 		{"refusal without a word", 400, ``, 200400, 400, mapping.ReasonWebServer, false},
@@ -95,7 +84,7 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"gateway's error without a code", 500, `{"message":"m"}`, 0, 500, "", true},
 		{"gateway without a tracker", 503, `{"message":"m"}`, 0, 503, "", true},
 		{"the tracker's failure", 500, `{"error":true,"code":100500,"message":"m"}`, 100500, 500, "", false},
-		{"no flag types", 200, `{"bug":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false},
+		{"no flag types", 200, `{"bug":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := dial(t, "bugzilla-5", answering(c.status, "application/json", c.body))
@@ -106,7 +95,7 @@ func TestAnswersBecomeErrors(t *testing.T) {
 			}
 			_, err = client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
 			if c.writeUnknown {
-				checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadAnswer, true)
+				checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadResponse, true)
 			} else {
 				checkError(t, err, c.code, c.want, c.reason, false)
 			}
@@ -302,20 +291,6 @@ func TestRestCGIWhereRestIsMissing(t *testing.T) {
 	want := "/rest/version /rest.cgi/version /rest.cgi/flag_type/P /rest.cgi/flag_type/P"
 	if got := strings.Join(asked, " "); got != want {
 		t.Errorf("asked %s, want %s", got, want)
-	}
-}
-
-func TestRetryAfterGoesOn(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"17": 17 * time.Second, "": 0, "-1": 0, "soon": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "99999999999999999999": 0,
-	} {
-		if got := retryAfter(http.Header{"Retry-After": {text}}); got != want {
-			t.Errorf("%q means %v, want %v", text, got, want)
-		}
-	}
-	later := http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}
-	if got := retryAfter(later); got < 58*time.Minute || got > time.Hour {
-		t.Errorf("an hour from now means %v", got)
 	}
 }
 

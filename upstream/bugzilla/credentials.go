@@ -12,8 +12,7 @@ import (
 // credential is one form of proof under the names that trackers have for it.
 type credential struct{ parameter, header, value string }
 
-// forms lists what a caller showed. The tracker decides which one counts; a
-// bearer token is an API key for a tracker that knows no bearer tokens.
+// forms lists what a caller showed. The tracker decides which one counts.
 func forms(have upstream.Credentials) []credential {
 	all := []credential{
 		{"Bugzilla_login", "X-BUGZILLA-LOGIN", have.Login},
@@ -32,17 +31,14 @@ func forms(have upstream.Credentials) []credential {
 
 // authorize puts the caller's credentials where the dialect looks for them:
 // headers if it can and they can hold them, else the body of requests that have one, so that they stay
-// out of the tracker's access log, else the query (wire-facts.md section 1,
+// out of the tracker's access log, else the query (tracker-behaviour.md section 1,
 // Credentials).
 func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, query url.Values, header http.Header) mapping.Members {
 	have := caller.Credentials
 	setIf(header, "Cookie", cookiesFor(call, have))
 	setIf(header, "Authorization", have.Authorization)
-	if dialect.HeaderCredentials && have.Bearer() == have.APIKey && !have.KeyTwice {
-		have.APIKey = "" // it goes as it came; the other forms still count before it
-	}
-	if !dialect.HeaderCredentials && have.Bearer() != "" {
-		header.Del("Authorization")
+	if bearer := have.Bearer(); bearer != "" && (bearer == have.APIKey || dialect.HeaderCredentials && mapping.IsAPIKey(bearer)) {
+		header.Del("Authorization") // no tracker reads an API key there
 	}
 	var body mapping.Members
 	for _, form := range forms(have) {
@@ -58,18 +54,18 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 	return body
 }
 
-// fitsHeader tells whether a text can be sent as the value of a header. What cannot,
+// fitsHeader reports whether a text can be sent as the value of a header. What cannot,
 // such as a password with a line break or with blanks around it, which headers lose,
-// is still the tracker's to judge.
+// goes elsewhere, so that the tracker decides about it.
 func fitsHeader(text string) bool {
 	return text == strings.TrimSpace(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// cookiesFor gives the cookies that go along. Flag type answers are shared by
-// those who show the same credential, so nothing else that could change the
-// answer may go with their question. A tracker ignores the cookies of a login on a
+// cookiesFor returns the cookies that go along. Flag type responses are shared by
+// callers with the same credential, so nothing else that could change the
+// response may go with the request. A tracker ignores the cookies of a login on a
 // GET, so they do not go with a read that is sent by POST for another reason, where
-// they would count (wire-facts.md section 1, Credentials).
+// they would count (tracker-behaviour.md section 1, Credentials).
 func cookiesFor(call *Call, have upstream.Credentials) string {
 	withLogin, withOthers := call.RPC == "", call.Operation != mapping.OpFlagTypes
 	if withLogin && withOthers {

@@ -9,116 +9,90 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"portico/mapping"
 	"portico/upstream/transport"
 )
 
-// retryVersion is how long an unanswered question for the version is not
-// repeated, so that a tracker that is down is not asked before every call.
+// retryVersion is how long a failed request for the version is not
+// repeated, so that it does not precede every call to a tracker that is down.
 const retryVersion = time.Second
 
-// dialects finds out which dialect a tracker speaks and keeps it.
-type dialects struct {
-	ask func(context.Context) (version, root string, err error)
+// versionOperation names the request for the version in measurements.
+const versionOperation = "version"
 
-	mu      sync.Mutex
-	pinned  bool
+// dialects is what is known of the dialect of a tracker.
+type dialects struct {
+	// configured says that the dialect is never requested.
+	configured bool
+	// asking holds a value while a caller requests the version.
+	asking chan struct{}
+
+	mu      sync.Mutex // guards what follows
 	dialect mapping.Dialect
 	version string
-	again   time.Time
-	asking  chan struct{} // closed when the question under way is over; nil when there is none
+	pinned  bool
+	// again is when the version may be requested after a failure.
+	again time.Time
 }
 
-func newDialects(name string, ask func(context.Context) (version, root string, err error)) (*dialects, error) {
+func newDialects(name string) (*dialects, error) {
+	d := &dialects{dialect: mapping.Bugzilla5(), asking: make(chan struct{}, 1)}
 	if name == "" || name == "auto" {
-		return &dialects{ask: ask, dialect: mapping.Bugzilla5()}, nil
+		return d, nil
 	}
 	dialect, ok := mapping.DialectNamed(name)
 	if !ok {
 		return nil, fmt.Errorf("%q is not a dialect: auto, bugzilla-5 or bmo", name)
 	}
-	return &dialects{pinned: true, dialect: dialect}, nil
+	d.dialect, d.configured, d.pinned = dialect, true, true
+	return d, nil
 }
 
-// Dialect gives the tracker's dialect, asking for it when it is not known yet.
-// While the tracker does not answer it is taken for a stock one. One caller asks,
-// and the others wait for that only as long as their own contexts last.
+// known returns the dialect as far as it is known, and whether no request for it is due.
+func (d *dialects) known() (dialect mapping.Dialect, settled bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dialect, d.pinned || time.Now().Before(d.again)
+}
+
+// Dialect returns the tracker's dialect. It requests the version when the dialect is not known yet.
+// While the tracker does not respond it is taken for a stock one. One caller makes the request,
+// and the others wait for it only as long as their own contexts last.
 func (c *Client) Dialect(ctx context.Context) mapping.Dialect {
-	d := c.dialect
-	for {
-		settled, asking, mine := d.begin()
-		switch {
-		case settled:
-			return d.known()
-		case mine:
+	dialect, settled := c.dialect.known()
+	if settled {
+		return dialect
+	}
+	select {
+	case c.dialect.asking <- struct{}{}:
+		defer func() { <-c.dialect.asking }()
+		if _, settled := c.dialect.known(); !settled {
 			c.askDialect(ctx)
-			return d.known()
 		}
-		select {
-		case <-asking: // by an answer, by none, or because the one who asked went away
-		case <-ctx.Done():
-			return d.known()
-		}
+	case <-ctx.Done():
 	}
+	dialect, _ = c.dialect.known()
+	return dialect
 }
 
-// begin tells that there is nothing to ask at present, who is asking, or that it
-// is the caller's turn to ask, who then must end the question.
-func (d *dialects) begin() (settled bool, asking <-chan struct{}, mine bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.pinned || time.Now().Before(d.again) {
-		return true, nil, false
-	}
-	if d.asking == nil {
-		d.asking = make(chan struct{})
-		mine = true
-	}
-	return false, d.asking, mine
-}
-
-func (d *dialects) known() mapping.Dialect {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.dialect
-}
-
-// askDialect asks without holding the lock, because a tracker that hangs would
-// hold up everybody who only wants to know what is known.
+// askDialect requests the version. A caller that went away is not a failure of the tracker, so another caller may make a
+// request at once.
 func (c *Client) askDialect(ctx context.Context) {
+	version, root, err := c.version(ctx)
 	d := c.dialect
-	var version, root string
-	err := errNotAsked // should asking panic
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.end(ctx, version, root, err)
-	}()
-	version, root, err = d.ask(ctx)
-	if err == nil {
-		c.logger.Info("dialect pinned", "version", version, "dialect", mapping.DialectOfVersion(version).Name, "root", root)
-	}
-}
-
-var errNotAsked = errors.New("the question for the version was not asked to its end")
-
-// end takes the answer; d.mu is held. That a caller went away says nothing about
-// the tracker, so another one asks at once.
-func (d *dialects) end(ctx context.Context, version, root string, err error) {
-	close(d.asking)
-	d.asking = nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
 	case err == nil:
 		d.version, d.dialect, d.pinned = version, mapping.DialectOfVersion(version), true
 		d.dialect.Root = root
+		c.logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name, "root", root)
 	case !errors.Is(ctx.Err(), context.Canceled):
 		d.again = time.Now().Add(retryVersion)
 	}
 }
 
-// Pinned tells the dialect for a status page without asking the tracker: its
+// Pinned returns the dialect for a status page without a request to the tracker: its
 // name, the version it was told from, and whether it is certain.
 func (c *Client) Pinned() (dialect, version string, certain bool) {
 	d := c.dialect
@@ -127,23 +101,25 @@ func (c *Client) Pinned() (dialect, version string, certain bool) {
 	return d.dialect.Name, d.version, d.pinned
 }
 
-// version asks GET /rest/version, which needs no login, and where that is no
-// resource of a tracker GET /rest.cgi/version. It tells which of the two answered.
+// version sends GET /rest/version, which needs no login, and where that is not a
+// resource of a tracker tries the other roots in turn. It returns the root that worked.
 func (c *Client) version(ctx context.Context) (version, root string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ctx = transport.WithReadOperation(ctx, "version")
+	ctx = transport.With(ctx, func(t *transport.Call) { t.Operation, t.Stream = versionOperation, false })
 	version, missing, err := c.versionBelow(ctx, restRoot)
 	if !missing {
 		return version, restRoot, err
 	}
-	if version, _, otherErr := c.versionBelow(ctx, cgiRoot); otherErr == nil {
-		return version, cgiRoot, nil
+	for _, root := range Roots()[1:] {
+		if version, _, otherErr := c.versionBelow(ctx, root); otherErr == nil {
+			return version, root, nil
+		}
 	}
 	return "", "", err
 }
 
-// versionBelow asks for the version under one path. It tells apart that there is
+// versionBelow requests the version under one path. It reports apart that there is
 // nothing there from all other failures.
 func (c *Client) versionBelow(ctx context.Context, root string) (version string, missing bool, err error) {
 	request := c.rest.R().SetContext(ctx).SetHeader("Accept", "application/json")
@@ -153,24 +129,26 @@ func (c *Client) versionBelow(ctx context.Context, root string) (version string,
 	}
 	body := response.RawBody()
 	text, err := io.ReadAll(io.LimitReader(body, 4<<10))
-	if closeErr := body.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		version, err = versionOf(text)
+	err = errors.Join(err, body.Close())
+	members, _ := mapping.ParseMembers(text)
+	version, ok := mapping.Text(members.Get("version"))
+	if err == nil && !ok {
+		err = errors.New("the tracker's response to /rest/version has no version")
 	}
 	return version, err != nil && response.StatusCode() == http.StatusNotFound, err
 }
 
-func versionOf(text []byte) (string, error) {
-	members, err := mapping.ParseMembers(text)
-	if err != nil {
-		return "", fmt.Errorf("read the tracker's version: %w", err)
+// IsHealthy reports whether a response to a request for the version, given its status and the beginning of its body, is
+// that of a tracker that works. A 4xx is one. A page with status 200 is not: gateways show one while a tracker is away. An
+// internal error is not either: a tracker without its database has them with status 200.
+func IsHealthy(status int, head []byte) bool {
+	if status >= http.StatusBadRequest {
+		return status < http.StatusInternalServerError
 	}
-	value := members.Get("version")
-	if value.Kind() != '"' {
-		return "", fmt.Errorf("the tracker's answer to /rest/version has no version")
+	members, err := mapping.ParseMembers(head)
+	if err != nil || status >= http.StatusMultipleChoices {
+		return false
 	}
-	version, err := jsontext.AppendUnquote(nil, value)
-	return string(version), err
+	code, _ := mapping.Int(members.Get("code"))
+	return code != mapping.CodeTrackerFailure
 }

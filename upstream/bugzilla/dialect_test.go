@@ -92,7 +92,7 @@ func TestFlagTypesOfAnUnknownDialect(t *testing.T) {
 		}
 	})
 	_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
-	checkError(t, err, mapping.CodeUnavailable, 503, mapping.ReasonBadAnswer, false)
+	checkError(t, err, mapping.CodeUnavailable, 503, mapping.ReasonBadResponse, false)
 	if said, _ := errors.AsType[*mapping.Error](err); said.RetryAfter <= 0 {
 		t.Error("nobody is told when to ask again")
 	}

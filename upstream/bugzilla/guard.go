@@ -7,7 +7,7 @@ import (
 	"portico/upstream/transport"
 )
 
-// guard passes a long answer on and keeps its last byte back until the JSON
+// guard passes a long response on and keeps its last byte back until the JSON
 // object is seen to be closed. A text that was cut short but framed well by
 // HTTP would else look complete to the client.
 type guard struct {
@@ -38,7 +38,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	n += start
 	switch {
 	case err == io.EOF && !g.scan.closed():
-		cut := bad("the tracker's answer ends in the middle of its JSON")
+		cut := bad("the tracker's response ends in the middle of its JSON")
 		transport.Fail(g.body, cut)
 		return 0, cut
 	case err == io.EOF:
@@ -82,7 +82,7 @@ func (s *bracketScan) feed(p []byte) {
 	}
 }
 
-// skipString gives what follows the closing quote, or nothing. A quote is
+// skipString returns what follows the closing quote, or nothing. A quote is
 // escaped when an odd number of backslashes stands before it, so nothing else of
 // the string needs a look.
 func (s *bracketScan) skipString(p []byte) []byte {
@@ -105,7 +105,7 @@ func (s *bracketScan) skipString(p []byte) []byte {
 	}
 }
 
-// endsInEscape tells whether the byte after p is escaped.
+// endsInEscape reports whether the byte after p is escaped.
 func endsInEscape(p []byte) bool {
 	trimmed := bytes.TrimRight(p, `\`)
 	return (len(p)-len(trimmed))%2 == 1

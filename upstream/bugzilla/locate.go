@@ -15,100 +15,159 @@ import (
 	"portico/upstream"
 )
 
-// Bug tells where a bug belongs, by id or alias, with the caller's own credential.
+// bug is what a lookup tells of a bug.
+type bug struct {
+	ID        int64  `json:"id"`
+	Product   string `json:"product"`
+	Component string `json:"component"`
+}
+
+// Bug returns the product and component of a bug, by id or alias, with the caller's own credential.
 // Codes: 100, 101, 102.
 func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (mapping.Place, error) {
-	call, err := planBugs(c.Dialect(ctx), []string{strings.TrimSpace(ref)}, "id", "product", "component")
+	bugs, err := c.bugs(ctx, caller, []string{strings.TrimSpace(ref)})
 	if err != nil {
 		return mapping.Place{}, err
 	}
-	var answer struct {
-		Bugs []struct {
-			ID        int64  `json:"id"`
-			Product   string `json:"product"`
-			Component string `json:"component"`
-		} `json:"bugs"`
-	}
-	if err := c.lookUp(ctx, caller, call, &answer); err != nil {
-		return mapping.Place{}, err
-	}
-	if len(answer.Bugs) != 1 || answer.Bugs[0].ID == 0 || answer.Bugs[0].Product == "" {
-		return mapping.Place{}, failure(&call, bad("the tracker's answer does not tell where the bug belongs"))
-	}
-	bug := answer.Bugs[0]
-	return mapping.Place{Bug: bug.ID, Product: bug.Product, Component: bug.Component}, nil
+	return mapping.Place{Bug: bugs[0].ID, Product: bugs[0].Product, Component: bugs[0].Component}, nil
 }
 
-// planBugs plans the question for fields of bugs. An alias that neither path nor query
-// carries goes by JSON-RPC, as for attachments.
-func planBugs(dialect mapping.Dialect, refs []string, fields ...string) (Call, error) {
-	long := longForm(dialect, func() Call { return rpcBugs(refs, fields) })
+// bugs looks bugs up, by id or alias, with the caller's own credential. It returns one for each reference.
+func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string) ([]bug, error) {
+	call, err := planBugs(c.Dialect(ctx), refs)
+	var result struct {
+		Bugs []bug `json:"bugs"`
+	}
+	if err := c.fetch(ctx, caller, call, err, &result); err != nil {
+		return nil, err
+	}
+	incomplete := func(b bug) bool { return b.ID == 0 || b.Product == "" }
+	if len(result.Bugs) != len(refs) || slices.ContainsFunc(result.Bugs, incomplete) {
+		return nil, failure(&call, bad("the tracker's response does not tell which bugs these are"))
+	}
+	return result.Bugs, nil
+}
+
+// planBugs plans a lookup of bugs. An alias that neither path nor query carries goes by JSON-RPC, as for attachments.
+func planBugs(dialect mapping.Dialect, refs []string) (Call, error) {
+	fields := []string{"id", "product", "component"}
 	path, err := resource(dialect, "bug", refs[0])
-	misfit := func(ref string) bool { return !fitsQuery(dialect, ref) }
-	switch {
-	case err == nil && !slices.ContainsFunc(refs[1:], misfit):
-		query := url.Values{}
-		addAll(query, "ids", refs[1:])
-		setList(query, "include_fields", fields)
-		return Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path, Query: query, long: long}, nil
-	case long != nil:
-		return long(), nil
-	default:
-		return Call{}, mapping.Inexpressible("The tracker cannot be asked for the bugs %q.", refs)
-	}
+	call := Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path, Query: url.Values{"ids": refs[1:]}}
+	setList(call.Query, "include_fields", fields)
+	call.long = longForm(dialect, func() Call {
+		var params mapping.Members
+		setTexts(&params, "ids", refs)
+		setTexts(&params, "include_fields", fields)
+		return rpcRead(mapping.OpBugAttachments, "Bug.get", params)
+	})
+	return call.orLong(err == nil && allFitQuery(dialect, refs[1:]), "The tracker cannot be asked for the bugs %q.", refs)
 }
 
-func rpcBugs(refs, fields []string) Call {
-	var params mapping.Members
-	setTexts(&params, "ids", refs)
-	setTexts(&params, "include_fields", fields)
-	return rpcRead(mapping.OpBugAttachments, "Bug.get", params)
-}
-
-// AttachmentBug tells which bug an attachment hangs on, 0 when there is no such
+// AttachmentBug returns the bug of an attachment, 0 when there is no such
 // attachment. Codes: 102, 304.
 func (c *Client) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error) {
 	text := strconv.FormatInt(id, 10)
-	reply, err := c.Attachment(ctx, caller, mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
+	call, err := PlanAttachment(c.Dialect(ctx), mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
 	if err != nil {
 		return 0, err
 	}
-	var answer struct {
+	var result struct {
 		Attachments map[string]struct {
 			Bug int64 `json:"bug_id"`
 		} `json:"attachments"`
 	}
-	call := Call{Operation: mapping.OpAttachment}
-	if err := c.decode(&call, reply.Document, &answer); err != nil {
-		return 0, err
-	}
-	return answer.Attachments[text].Bug, nil
+	err = c.fetch(ctx, caller, call, err, &result)
+	return result.Attachments[text].Bug, err
 }
 
-// lookUp makes a planned call and decodes its answer.
-func (c *Client) lookUp(ctx context.Context, caller upstream.Caller, call Call, answer any) error {
-	response, err := c.send(ctx, caller, &call)
+// fetch makes a planned call and decodes its response into result.
+func (c *Client) fetch(ctx context.Context, caller upstream.Caller, call Call, planned error, result any) error {
+	document, err := c.document(ctx, caller, call, planned)
 	if err != nil {
-		return failure(&call, err)
+		return err
 	}
-	asked := call
-	asked.Operation = mapping.OpFlagTypes // the answer is judged here, not by what attachments have
-	document, err := c.answer(&asked, response)
-	if err != nil {
-		return failure(&call, err)
-	}
-	return c.decode(&call, document, answer)
-}
-
-// decode reads an answer and closes it.
-func (c *Client) decode(call *Call, document *mapping.Document, answer any) error {
 	text, err := document.Load(c.split)
-	if err != nil {
-		return failure(call, err)
+	if err == nil {
+		err = json.Unmarshal(text, result)
+		if err != nil {
+			err = bad("the tracker's response is not what was asked for: " + err.Error())
+		}
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		unusable := bad("the tracker's answer is not what was asked for: " + err.Error())
-		return failure(call, errors.Join(unusable, document.Close()))
+	if err = errors.Join(err, document.Close()); err != nil {
+		return failure(&call, err)
 	}
-	return document.Close()
+	return nil
+}
+
+// product is a product as trackers describe it, with the flag types of each
+// component.
+type product struct {
+	Name       string `json:"name"`
+	Components []struct {
+		Name      string `json:"name"`
+		FlagTypes struct {
+			Bug        []typeRef `json:"bug"`
+			Attachment []typeRef `json:"attachment"`
+		} `json:"flag_types"`
+	} `json:"components"`
+}
+
+// typeRef is as much of a flag type as selects it.
+type typeRef struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// FlagTypePlaces returns which products the caller sees and where in them flag types
+// apply, with the caller's own credential: one list of products and components for
+// each of ids and then for each of names, nil for what applies nowhere there. A flag type read does not
+// have this (tracker-behaviour.md section 2), so all products that the caller sees are read.
+func (c *Client) FlagTypePlaces(
+	ctx context.Context, caller upstream.Caller, ids []int64, names []string,
+) (products []string, places []mapping.Scopes, err error) {
+	path, err := resource(c.Dialect(ctx), "product")
+	var result struct {
+		Products []product `json:"products"`
+	}
+	call := Call{
+		Operation: mapping.OpFlagTypes, Method: http.MethodGet, Path: path,
+		Query: url.Values{"type": {"accessible"}, "include_fields": {"name,components"}},
+	}
+	if err := c.fetch(ctx, caller, call, err, &result); err != nil {
+		return nil, nil, err
+	}
+	for _, product := range result.Products {
+		products = append(products, product.Name)
+	}
+	places = make([]mapping.Scopes, 0, len(ids)+len(names))
+	for _, id := range ids {
+		places = append(places, placesOf(result.Products, func(t typeRef) bool { return t.ID == id }))
+	}
+	for _, name := range names {
+		wanted := strings.TrimSpace(name)
+		places = append(places, placesOf(result.Products, func(t typeRef) bool { return strings.EqualFold(t.Name, wanted) }))
+	}
+	return products, places, nil
+}
+
+// placesOf lists where the flag types apply that match.
+func placesOf(products []product, matches func(typeRef) bool) mapping.Scopes {
+	var places mapping.Scopes
+	for _, product := range products {
+		var components []string
+		for _, component := range product.Components {
+			types := component.FlagTypes
+			if slices.ContainsFunc(types.Bug, matches) || slices.ContainsFunc(types.Attachment, matches) {
+				components = append(components, component.Name)
+			}
+		}
+		switch {
+		case len(components) == 0:
+		case len(components) == len(product.Components):
+			places = append(places, mapping.Scope{Product: product.Name})
+		default:
+			places = append(places, mapping.Scope{Product: product.Name, Components: components})
+		}
+	}
+	return places
 }

@@ -125,14 +125,14 @@ func TestLookupsGoWithTheCallersCredentialOnly(t *testing.T) {
 		_, _ = w.Write([]byte(`{"bugs":[{"id":5,"product":"P","component":"C"}],"products":[]}`))
 	})
 	who := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K"}}
-	place, err := client.Bug(t.Context(), who, "a/../b")
+	place, err := client.Bug(t.Context(), who, "a#..?b")
 	if err != nil || place.Bug != 5 {
 		t.Errorf("got %+v (%v)", place, err)
 	}
 	if _, _, err := client.FlagTypePlaces(t.Context(), who, nil, nil); err != nil {
 		t.Error(err)
 	}
-	want := []string{"GET /rest/bug/a%2F..%2Fb K", "GET /rest/product K"}
+	want := []string{"GET /rest/bug/a%23..%3Fb K", "GET /rest/product K"}
 	if !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
@@ -142,9 +142,9 @@ func TestAnswersThatTellNoPlace(t *testing.T) {
 	for _, answer := range []string{`{}`, `{"bugs":[]}`, `{"bugs":[{"id":5}]}`, `{"bugs":{}}`, `{"bugs":[{"id":1,"product":"P"},{"id":2,"product":"P"}]}`} {
 		client := dial(t, "bugzilla-5", answering(200, "application/json", answer))
 		_, err := client.Bug(t.Context(), upstream.Caller{}, "5")
-		checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false)
+		checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false)
 	}
 	client := dial(t, "bugzilla-5", answering(503, "text/html", "<html>"))
 	_, err := client.AttachmentBug(t.Context(), upstream.Caller{}, 5)
-	checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false)
+	checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
@@ -43,7 +44,7 @@ func TestErrorsOfJSONRPCKeepTheirMembers(t *testing.T) {
 
 // Clients format the ids of what they made as numbers.
 func TestCreatedIDsAreIntegers(t *testing.T) {
-	data, err := mapping.BlobFromEncoded("YQ==")
+	data, err := jsonblob.BlobFromEncoded("YQ==")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestCreatedIDsAreIntegers(t *testing.T) {
 
 // A tracker of the dialect bmo that has not told its version yet is taken for a stock one, and answers in its own way.
 func TestCreatedIDsOfAnUnknownDialect(t *testing.T) {
-	data, err := mapping.BlobFromEncoded("YQ==")
+	data, err := jsonblob.BlobFromEncoded("YQ==")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestCreatedIDsOfAnUnknownDialect(t *testing.T) {
 		answering(201, "application/json", `{"attachments":{"12":{"id":12},"9":{"id":9}}}`)(w, r)
 	})
 	files, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1", "2"}, Data: data})
-	wantText(t, files.Document, err, `{"ids":[9,12]}`)
+	wantText(t, files.Document, err, `{"attachments":{"12":{"id":12},"9":{"id":9}},"ids":[9,12]}`)
 }
 
 func wantText(t *testing.T, document *mapping.Document, err error, want string) {

@@ -1,53 +1,137 @@
 package bugzilla
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 )
 
-// jsonRPC is the endpoint that takes names in a body (wire-facts.md section 1).
+// Call is one HTTP request to a tracker as planned, before credentials are
+// added. Planning is a pure function of dialect and request, so that it can be
+// shown and compared without sending anything.
+type Call struct {
+	// Operation is what the call stands for.
+	Operation mapping.Operation
+	// Method is GET, POST or PUT.
+	Method string
+	// Path is escaped and begins with a slash.
+	Path string
+	// Query holds no credentials.
+	Query url.Values
+	// Body is the JSON object to send; nil means none.
+	Body mapping.Members
+	// Data is the payload of an attachment create, kept out of Body.
+	Data *jsonblob.Blob
+	// RPC is the JSON-RPC method whose one parameter Body is; empty for REST.
+	RPC string
+	// IfNoneMatch is sent along when it is not empty.
+	IfNoneMatch string
+	// long makes the same call by JSON-RPC, for when its address gets too
+	// long; nil where there is no such form.
+	long func() Call
+	// paths are REST paths to try in turn where the web server refuses JSON-RPC.
+	paths []string
+}
+
+// IsRead reports whether sending the call twice is harmless, JSON-RPC reads
+// included although they are sent by POST.
+func (c *Call) IsRead() bool { return !c.Operation.IsWrite() }
+
+// payload renders the body with its exact length. The credentials are merged
+// here, so that a Call can be shown without them.
+func (c *Call) payload(credentials mapping.Members) (*jsonblob.Joined, error) {
+	members := append(c.Body.Clone(), credentials...)
+	var blobs []*jsonblob.Blob
+	if c.Data != nil {
+		members.Set("data", jsonblob.AppendBlob(nil, c.Data, &blobs))
+	}
+	text := members.AppendJSON(nil)
+	if c.RPC != "" {
+		text = envelope(c.RPC, text)
+	}
+	return jsonblob.Join(text, blobs)
+}
+
+// envelope wraps the parameters of a JSON-RPC 1.0 call, the version that 5.0
+// and 5.2 speak.
+func envelope(method string, params []byte) []byte {
+	var call mapping.Members
+	call.SetText("method", method)
+	call.Set("params", append(append([]byte{'['}, params...), ']'))
+	call.Set("id", []byte("1"))
+	return call.AppendJSON(nil)
+}
+
+// jsonRPC is the endpoint that takes names in a body (tracker-behaviour.md section 1).
 const jsonRPC = "/jsonrpc.cgi"
 
 // PlanFlagTypes plans a flag type read. Names travel in the path where it can
-// carry them, the component else in the query, and both else by JSON-RPC. A
-// component with a slash goes in the query of every dialect: that is where the
-// code that all of them share looks too, whatever the server before it makes of
-// the path (wire-facts.md sections 1 and 9).
+// carry them, the component else in the query, and both else by JSON-RPC
+// (tracker-behaviour.md sections 1 and 14).
 func PlanFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (Call, error) {
 	call := Call{Operation: mapping.OpFlagTypes, Method: http.MethodGet, Query: url.Values{}}
 	segments := []string{dialect.FlagTypeResource, request.Product}
-	if request.Component != "" && !strings.Contains(request.Component, "/") && fitsPath(dialect, request.Component) {
+	if request.Component != "" && fitsPath(dialect, request.Component) {
 		segments = append(segments, request.Component)
 	} else if request.Component != "" {
 		call.Query.Set("component", request.Component)
 	}
 	path, err := resource(dialect, segments...)
-	call.long = longForm(dialect, func() Call { return rpcFlagTypes(request) })
-	switch {
-	case err == nil && fitsQuery(dialect, request.Component):
-		call.Path = path
-		return call, nil
-	case call.long != nil:
-		return call.long(), nil
-	default:
-		return Call{}, mapping.Inexpressible("The tracker cannot be asked for product %q, component %q.", request.Product, request.Component)
-	}
+	call.Path = path
+	fits := err == nil && fitsQuery(dialect, request.Component)
+	call.long = longForm(dialect, func() Call {
+		var params mapping.Members
+		params.SetText("product", request.Product)
+		if request.Component != "" {
+			params.SetText("component", request.Component)
+		}
+		rpc := rpcRead(mapping.OpFlagTypes, "FlagType.get", params)
+		if !fits {
+			rpc.paths = rawPaths(dialect, request)
+		}
+		return rpc
+	})
+	return call.orLong(fits, "The tracker cannot be asked for product %q, component %q.", request.Product, request.Component)
 }
 
-func rpcFlagTypes(request mapping.FlagTypesRequest) Call {
-	var params mapping.Members
-	params.SetText("product", request.Product)
-	if request.Component != "" {
-		params.SetText("component", request.Component)
+// rawPaths returns the REST paths by which some stock trackers find a product with a non-ASCII name: in UTF-8 with the mysql driver
+// (5.0), and in Latin-1 with the mariadb driver (5.2), which does not decode a path (tracker-behaviour.md section 1, Encoded characters).
+func rawPaths(dialect mapping.Dialect, request mapping.FlagTypesRequest) []string {
+	if strings.ContainsAny(request.Product, `/%\?#`) || request.Component != "" && !fitsPath(dialect, request.Component) {
+		return nil
 	}
-	return rpcRead(mapping.OpFlagTypes, "FlagType.get", params)
+	names := []string{request.Product}
+	if latin, ok := inLatin1(request.Product); ok {
+		names = append(names, latin)
+	}
+	for i, name := range names {
+		names[i] = cmp.Or(dialect.Root, restRoot) + "/" + dialect.FlagTypeResource + "/" + url.PathEscape(name)
+		if request.Component != "" {
+			names[i] += "/" + url.PathEscape(request.Component)
+		}
+	}
+	return names
+}
+
+// inLatin1 encodes a text in Latin-1 if it can.
+func inLatin1(text string) (encoded string, ok bool) {
+	var bytes strings.Builder
+	for _, r := range text {
+		if r > 0xff {
+			return "", false
+		}
+		bytes.WriteByte(byte(r))
+	}
+	return bytes.String(), true
 }
 
 // longForm is a call's form by JSON-RPC where the dialect has that.
@@ -65,7 +149,7 @@ func rpcRead(operation mapping.Operation, method string, params mapping.Members)
 // PlanCreateFlagType plans a flag type create.
 func PlanCreateFlagType(dialect mapping.Dialect, request mapping.FlagTypeCreate) (Call, error) {
 	if !dialect.FlagTypeWrites {
-		return Call{}, noFlagTypeWrites(dialect)
+		return Call{}, mapping.NoFlagTypeWrites()
 	}
 	body, err := request.Members(dialect)
 	if err != nil {
@@ -80,7 +164,7 @@ func PlanCreateFlagType(dialect mapping.Dialect, request mapping.FlagTypeCreate)
 // one if it can.
 func PlanUpdateFlagTypes(dialect mapping.Dialect, request mapping.FlagTypeUpdate) (Call, error) {
 	if !dialect.FlagTypeWrites {
-		return Call{}, noFlagTypeWrites(dialect)
+		return Call{}, mapping.NoFlagTypeWrites()
 	}
 	body, err := request.Members(dialect)
 	if err != nil {
@@ -104,106 +188,78 @@ func pathSelection(dialect mapping.Dialect, request mapping.FlagTypeUpdate) stri
 	return orStandIn(dialect, name, "names")
 }
 
-// longestSegment is the most that a name which the body has too takes up in a path. Nothing that a tracker has is so long,
+// maxSegment bounds what a name which the body has too takes up in a path. No name of a tracker is so long,
 // and the path stays far from what web servers take.
-const longestSegment = 4096
+const maxSegment = 4096
 
-// orStandIn gives what stands in the path for a name that the body has too: the name if it can.
+// orStandIn returns what stands in the path for a name that the body has too: the name if it can.
 func orStandIn(dialect mapping.Dialect, name, standIn string) string {
-	if !fitsPath(dialect, name) || len(url.PathEscape(name)) > longestSegment {
+	if !fitsPath(dialect, name) || len(url.PathEscape(name)) > maxSegment {
 		return standIn
 	}
 	return name
 }
 
-func noFlagTypeWrites(dialect mapping.Dialect) error {
-	err := mapping.Inexpressible("A tracker of the dialect %s has no way to create or update flag types.", dialect.Name)
-	err.Code, err.Status = mapping.CodeNoResource, http.StatusNotFound
-	return err
-}
-
 // PlanBugAttachments plans a read of the attachments of bugs.
 func PlanBugAttachments(dialect mapping.Dialect, request mapping.AttachmentsRequest) (Call, error) {
 	path, err := resource(dialect, "bug", request.Bugs[0], "attachment")
-	return planAttachments(dialect, mapping.OpBugAttachments, path, err, request, request.Bugs[1:], request.Attachments)
+	call := Call{Operation: mapping.OpBugAttachments, Path: path, Query: url.Values{"ids": request.Bugs[1:], "attachment_ids": request.Attachments}}
+	return planAttachments(dialect, call, err, request)
 }
 
 // PlanAttachment plans a read of attachments by id.
 func PlanAttachment(dialect mapping.Dialect, request mapping.AttachmentsRequest) (Call, error) {
 	path, err := resource(dialect, "bug", "attachment", request.Attachments[0])
-	return planAttachments(dialect, mapping.OpAttachment, path, err, request, request.Bugs, request.Attachments[1:])
+	call := Call{Operation: mapping.OpAttachment, Path: path, Query: url.Values{"ids": request.Bugs, "attachment_ids": request.Attachments[1:]}}
+	return planAttachments(dialect, call, err, request)
 }
 
-func planAttachments(dialect mapping.Dialect, operation mapping.Operation, path string, pathErr error,
-	request mapping.AttachmentsRequest, moreBugs, moreAttachments []string,
-) (Call, error) {
-	request.Include, request.Exclude = distinct(request.Include), distinct(request.Exclude)
-	long := longForm(dialect, func() Call { return rpcAttachments(operation, request) })
-	misfit := func(bug string) bool { return !fitsQuery(dialect, bug) }
+// planAttachments completes a read whose path, if it could be built, and references are planned.
+func planAttachments(dialect mapping.Dialect, call Call, pathErr error, request mapping.AttachmentsRequest) (Call, error) {
+	fits := pathErr == nil && allFitQuery(dialect, call.Query["ids"])
+	call.Method, call.IfNoneMatch = http.MethodGet, request.IfNoneMatch
+	setList(call.Query, "include_fields", request.Include)
+	setList(call.Query, "exclude_fields", request.Exclude)
+	call.long = longForm(dialect, func() Call {
+		var params mapping.Members
+		setTexts(&params, "ids", request.Bugs)
+		setTexts(&params, "attachment_ids", request.Attachments)
+		setTexts(&params, "include_fields", request.Include)
+		setTexts(&params, "exclude_fields", request.Exclude)
+		return rpcRead(call.Operation, "Bug.attachments", params)
+	})
+	return call.orLong(fits, "The tracker cannot be asked for the bugs %q.", request.Bugs)
+}
+
+// orLong returns a call as it is if its address can carry its names, and else by JSON-RPC. The message is for a tracker
+// without JSON-RPC.
+func (c Call) orLong(fits bool, message string, names ...any) (Call, error) {
 	switch {
-	case pathErr == nil && !slices.ContainsFunc(moreBugs, misfit):
-		query := url.Values{}
-		addAll(query, "ids", moreBugs)
-		addAll(query, "attachment_ids", moreAttachments)
-		setList(query, "include_fields", request.Include)
-		setList(query, "exclude_fields", request.Exclude)
-		return Call{
-			Operation: operation, Method: http.MethodGet, Path: path, Query: query, IfNoneMatch: request.IfNoneMatch, long: long,
-		}, nil
-	case long != nil:
-		return long(), nil
-	default:
-		return Call{}, mapping.Inexpressible("The tracker cannot be asked for the bugs %q.", request.Bugs)
+	case fits:
+		return c, nil
+	case c.long != nil:
+		return c.long(), nil
 	}
+	return Call{}, mapping.Inexpressible(message, names...)
 }
 
-func rpcAttachments(operation mapping.Operation, request mapping.AttachmentsRequest) Call {
-	var params mapping.Members
-	setTexts(&params, "ids", request.Bugs)
-	setTexts(&params, "attachment_ids", request.Attachments)
-	setTexts(&params, "include_fields", request.Include)
-	setTexts(&params, "exclude_fields", request.Exclude)
-	return rpcRead(operation, "Bug.attachments", params)
+// allFitQuery reports whether the query can carry all names; see fitsQuery.
+func allFitQuery(dialect mapping.Dialect, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !fitsQuery(dialect, name) })
 }
 
-// distinct gives each text once, in the order of its first place.
-func distinct(texts []string) []string {
-	var once []string
-	seen := make(map[string]bool, len(texts))
-	for _, text := range texts {
-		if !seen[text] {
-			once = append(once, text)
-		}
-		seen[text] = true
-	}
-	return once
-}
-
-// setList joins names of fields, which hold no comma, in the shortest form that trackers read (wire-facts.md section 5).
+// setList joins names of fields, which hold no comma, in the shortest form that trackers read (tracker-behaviour.md section 5).
 func setList(query url.Values, name string, values []string) {
 	if len(values) > 0 {
 		query.Set(name, strings.Join(values, ","))
 	}
 }
 
-func addAll(query url.Values, name string, values []string) {
-	for _, value := range values {
-		query.Add(name, value)
-	}
-}
-
 func setTexts(params *mapping.Members, name string, texts []string) {
-	if len(texts) == 0 {
-		return
+	if len(texts) > 0 {
+		list, _ := json.Marshal(texts, jsontext.AllowInvalidUTF8(true))
+		params.Set(name, list)
 	}
-	list := []byte{'['}
-	for i, text := range texts {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list, _ = jsontext.AppendQuote(list, text)
-	}
-	params.Set(name, append(list, ']'))
 }
 
 // PlanCreateAttachment plans an attachment create. All bugs go in the body,

@@ -17,12 +17,12 @@ func TestRedirectNobodyCanRead(t *testing.T) {
 		w.WriteHeader(http.StatusFound)
 	})
 	_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
-	checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadAnswer, false)
+	checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false)
 	if said, _ := errors.AsType[*mapping.Error](err); strings.Contains(said.Err.Error(), "SECRET") {
 		t.Errorf("the cause shows the address: %v", said.Err)
 	}
 	_, err = client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
-	checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadAnswer, true)
+	checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadResponse, true)
 }
 
 // TestFailuresOfUnknownKind: what the transport does not explain leaves open what became of a write.

@@ -1,8 +1,10 @@
 package bugzilla
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 	"github.com/go-resty/resty/v2"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/transport"
 )
@@ -22,12 +25,10 @@ type payloadKey struct{}
 // one caller, follows no redirects, since credentials would go along, and leaves
 // retries to upstream/transport.
 func newREST(next http.RoundTripper) *resty.Client {
-	client := resty.NewWithClient(&http.Client{Transport: unredirected{next}})
-	client.SetLogger(quiet{})
+	client := resty.NewWithClient(&http.Client{Transport: next})
 	client.SetDoNotParseResponse(true)
-	client.SetDisableWarn(true)
 	client.SetPreRequestHook(func(_ *resty.Client, request *http.Request) error {
-		if body, ok := request.Context().Value(payloadKey{}).(*mapping.Joined); ok {
+		if body, ok := request.Context().Value(payloadKey{}).(*jsonblob.Joined); ok {
 			request.Body, request.ContentLength = body.Open(), body.Len()
 			request.GetBody = func() (io.ReadCloser, error) { return body.Open(), nil }
 		}
@@ -36,38 +37,10 @@ func newREST(next http.RoundTripper) *resty.Client {
 	return client
 }
 
-// unredirected takes the address of a redirect out of an answer, so that http.Client neither
-// follows it nor fails at reading it: its error would show the address, and hide
-// that a write has reached the tracker.
-type unredirected struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (u unredirected) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := u.next.RoundTrip(request)
-	if err == nil {
-		response.Header.Del("Location")
-	}
-	return response, err
-}
-
-// CloseIdleConnections passes http.Client's own call on.
-func (u unredirected) CloseIdleConnections() {
-	if next, ok := u.next.(interface{ CloseIdleConnections() }); ok {
-		next.CloseIdleConnections()
-	}
-}
-
-// turnOf gives the wait for a slot of a transport that has slots.
-func turnOf(next http.RoundTripper) func(ctx context.Context, method string) (_ context.Context, done func()) {
-	if limited, ok := next.(*transport.Stack); ok {
-		return limited.Turn
-	}
-	return func(ctx context.Context, _ string) (context.Context, func()) { return ctx, func() {} }
-}
-
 // send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
-	out, err := c.prepare(c.Dialect(ctx), caller, call)
+	dialect := c.Dialect(ctx)
+	out, err := c.prepare(dialect, caller, call)
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +49,21 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		if err != nil {
 			return nil, err
 		}
+		if max := cmp.Or(c.maxBody, dialect.MaxBody); max > 0 && body.Len() > max {
+			return nil, tooLong(mapping.CodeTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
+		}
 		ctx = context.WithValue(ctx, payloadKey{}, body)
 		out.header.Set("Content-Type", "application/json")
 	}
-	named := transport.WithOperation
-	if call.IsRead() {
-		named = transport.WithReadOperation
+	ctx = transport.With(ctx, func(t *transport.Call) {
+		t.Operation, t.Reads = string(call.Operation), call.IsRead()
+		t.Client, t.Pause = caller.Identity(), dialect.Backoff
+	})
+	if limited, ok := c.transport.(*transport.Stack); ok {
+		var done func()
+		ctx, done = limited.Acquire(ctx, call.Method)
+		defer done()
 	}
-	ctx = named(ctx, string(call.Operation))
-	ctx, done := c.turn(ctx, call.Method)
-	defer done()
 	request := c.rest.R().SetContext(ctx)
 	request.Header = out.header
 	response, err := request.Execute(call.Method, c.base+out.target)
@@ -94,6 +72,19 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	}
 	return response.RawResponse, nil
 }
+
+// For marks a call for a caller that is sent over the same transport by other means, and whose response is streamed.
+// It does not wait for the tracker.
+func (c *Client) For(ctx context.Context, caller upstream.Caller) context.Context {
+	dialect, _ := c.dialect.known()
+	return transport.With(ctx, func(t *transport.Call) {
+		t.Stream, t.Client, t.Pause = true, caller.Identity(), dialect.Backoff
+	})
+}
+
+// MaxBody is the size in bytes of the largest request body to send; 0 means that
+// there is no limit.
+func (c *Client) MaxBody(ctx context.Context) int64 { return cmp.Or(c.maxBody, c.Dialect(ctx).MaxBody) }
 
 // withoutURL drops the URL that net/http puts before an error, because its
 // query may hold a credential.
@@ -104,8 +95,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// requestHeader asks for JSON, since Accept would turn the answer to HTML
-// (wire-facts.md section 1, Representation), and names the client.
+// requestHeader requests JSON, since Accept would turn the response to HTML
+// (tracker-behaviour.md section 1, Representation), and names the client.
 func requestHeader(caller upstream.Caller, call *Call) http.Header {
 	header := http.Header{"Accept": {"application/json"}, "User-Agent": {"Portico"}}
 	setIf(header, "User-Agent", caller.UserAgent)
@@ -116,10 +107,53 @@ func requestHeader(caller upstream.Caller, call *Call) http.Header {
 	return header
 }
 
-// quiet keeps resty's own messages, which may show a URL with a credential, out
-// of the log.
-type quiet struct{}
+// document sends a planned call and returns the checked response. The body of a large read may still be arriving. A read whose
+// bearer token the tracker refuses as an API key is sent again without it where the tracker itself ignores bearer tokens: the
+// token may be that of a gateway.
+func (c *Client) document(ctx context.Context, caller upstream.Caller, call Call, planned error) (*mapping.Document, error) {
+	if planned != nil {
+		return nil, planned
+	}
+	document, err := c.callInAnyForm(ctx, caller, call)
+	refused, ok := errors.AsType[*mapping.Error](err)
+	if ok && refused.Code == mapping.CodeBadKey && refused.FromTracker() && call.IsRead() && caller.Credentials.KeyIsBearer() &&
+		!c.Dialect(ctx).HeaderCredentials {
+		caller.Credentials.APIKey = ""
+		return c.callInAnyForm(ctx, caller, call)
+	}
+	return document, err
+}
 
-func (quiet) Errorf(string, ...any) {}
-func (quiet) Warnf(string, ...any)  {}
-func (quiet) Debugf(string, ...any) {}
+// callInAnyForm sends a call, and a read that the web server refuses by JSON-RPC in its other forms.
+func (c *Client) callInAnyForm(ctx context.Context, caller upstream.Caller, call Call) (*mapping.Document, error) {
+	document, err := c.callOnce(ctx, caller, &call)
+	refused, ok := errors.AsType[*mapping.Error](err)
+	if !ok || call.RPC == "" || refused.Reason != mapping.ReasonWebServer {
+		return document, err
+	}
+	if !c.hideKeys || len(forms(caller.Credentials)) == 0 {
+		for _, path := range call.paths {
+			rest := Call{Operation: call.Operation, Method: http.MethodGet, Path: path, Query: url.Values{}}
+			if document, err := c.callOnce(ctx, caller, &rest); err == nil {
+				return document, nil
+			}
+		}
+	}
+	needed := *refused
+	needed.Message = fmt.Sprintf("This request needs JSON-RPC, and the web server before the tracker refuses /jsonrpc.cgi: %d %s.",
+		refused.Status, http.StatusText(refused.Status))
+	return nil, &needed
+}
+
+// callOnce sends one request. The call becomes the form in which it was sent.
+func (c *Client) callOnce(ctx context.Context, caller upstream.Caller, call *Call) (*mapping.Document, error) {
+	response, err := c.send(ctx, caller, call)
+	if err != nil {
+		return nil, failure(call, err)
+	}
+	document, err := c.receive(call, response)
+	if err != nil {
+		return nil, failure(call, err)
+	}
+	return document, nil
+}

@@ -19,14 +19,11 @@ func benchCanary(b *testing.B, sampling canary.Sampling, refused bool) *canary.C
 	}
 	b.Cleanup(func() { _ = store.Close() })
 	none := refusing{}
-	c, err := canary.New(canary.Options{
+	c := canary.New(canary.Complete(canary.Options{
 		Trackers: map[string]upstream.Tracker{oldName: none, newName: none}, Store: store, Candidate: newName,
 		Sampling: sampling, PerSecond: 1 << 30, Queue: 1 << 10,
 		Refuses: func(string) bool { return refused },
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))
 	b.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -58,7 +55,7 @@ func BenchmarkAnswered(b *testing.B) {
 				if name == "sampled" {
 					document = mapping.NewDocument(text)
 				}
-				_ = c.Answered(b.Context(), caller, call, sides, upstream.Answer{Document: document}).Close()
+				_ = c.Answered(b.Context(), caller, call, sides, upstream.Response{Document: document}).Close()
 			}
 		})
 	}

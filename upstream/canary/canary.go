@@ -2,9 +2,10 @@ package canary
 
 import (
 	"context"
-	"fmt"
-	"hash/maphash"
-	"runtime/debug"
+	cryptorand "crypto/rand"
+	"errors"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,228 +14,190 @@ import (
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/canary/writes"
 )
 
-// Outcome is what came of one comparison.
-type Outcome string
-
-// The outcomes. A comparison has one, the last of these that fits any of its
-// differences.
-const (
-	OutcomeSame Outcome = "same"
-	// OutcomeNoisy: it differs only where one tracker differs from itself, and plans
-	// of writes only in their form.
-	OutcomeNoisy Outcome = "noisy"
-	// OutcomeTransient: the difference was gone when both were asked again.
-	OutcomeTransient Outcome = "transient"
-	// OutcomeAccepted: somebody has accepted all that differs.
-	OutcomeAccepted  Outcome = "accepted"
-	OutcomeConfirmed Outcome = "confirmed"
-)
-
-// Outcomes lists all outcomes.
-func Outcomes() []Outcome {
-	return []Outcome{OutcomeSame, OutcomeNoisy, OutcomeTransient, OutcomeAccepted, OutcomeConfirmed}
-}
-
-// Canary compares the answers that clients get with those of another tracker. It is
+// Canary compares the responses that clients get with those of another tracker. It is
 // an upstream.Shadow, safe for concurrent use.
 //
-// One of the two is the candidate, whichever answered. The other one is the
-// reference: differences are said of the candidate, so that a finding stays the
-// same finding when the candidate begins to answer, and noise is where the
+// One of the two is the candidate, whichever responded to the client. The other one is the
+// reference: differences are those of the candidate, so that a finding stays the
+// same finding when the candidate begins to serve clients, and noise is where the
 // reference contradicts itself.
 type Canary struct {
 	options  Options
 	sampling atomic.Pointer[Sampling]
-	seed     maphash.Seed
+	salt     string // of sticky sampling
 	samples  *rate.Limiter
 	confirms *rate.Limiter
-	memory   budget
-	disk     budget
+	memory   atomic.Int64 // bytes of responses that wait
+	pending  atomic.Int64 // jobs that have not ended
 
-	// arrived are those that the workers get with the next release.
-	arrived  []*job
-	release  *time.Timer
-	released bool // the release is set for what has arrived
-	queue    chan *job
-	due      chan *job
-	waiting  *waiting
-	pending  atomic.Int64
-	replays  *lane
+	// queued and waiting are the jobs that wait for their first turn, and for being confirmed. slots has one entry for each job
+	// that runs.
+	queued, waiting atomic.Int64
+	slots           chan struct{}
 
-	noise    *noise
-	ledger   *ledger
-	redactor *Redactor
-	marker   marker
-
-	ctx     context.Context
-	stop    context.CancelFunc
-	life    sync.Mutex // guards closed, arrived and released, and that nothing is begun after it is set
+	life    sync.Mutex // guards closed, and that nothing starts after it is set
 	closed  bool
 	running sync.WaitGroup
+
+	noise     *noise
+	recorder  *recorder
+	redactor  *compare.Redactor
+	seen      *writes.Seen
+	repeated  writes.Replays
+	isolation writes.Isolation
+
+	ctx  context.Context
+	stop context.CancelFunc
 }
 
 var _ upstream.Shadow = (*Canary)(nil)
 
-// mostMemory bounds the bytes of answers that wait in memory, beside what a worker
-// has before it.
-const mostMemory = 64 << 20
-
-// New makes a Canary and starts its workers. Whoever made it closes it.
-func New(options Options) (*Canary, error) {
-	if err := options.Validate(); err != nil {
-		return nil, fmt.Errorf("set up the comparison of trackers: %w", err)
-	}
-	o := options.withDefaults()
+// New makes a Canary. The caller closes it.
+func New(options Options) *Canary {
 	c := &Canary{
-		options: o, seed: maphash.MakeSeed(), redactor: NewRedactor(),
-		samples:  rate.NewLimiter(rate.Limit(o.PerSecond), max(o.PerSecond, 1)),
-		confirms: rate.NewLimiter(rate.Limit(float64(o.PerSecond)/2), max(o.PerSecond/2, 1)),
-		queue:    make(chan *job, o.Queue), due: make(chan *job),
-		waiting: newWaiting(o.Queue), replays: newLane(o.Queue), noise: newNoise(mostNoise),
+		options: options, salt: cryptorand.Text(), redactor: compare.NewRedactor(),
+		samples:  rate.NewLimiter(rate.Limit(options.PerSecond), options.PerSecond),
+		confirms: rate.NewLimiter(rate.Limit(float64(options.PerSecond)/2), max(options.PerSecond/2, 1)),
+		slots:    make(chan struct{}, options.Workers),
+		noise:    newNoise(), seen: writes.NewSeen(),
 	}
-	c.ledger = newLedger(o, c.forget)
-	c.memory.give(mostMemory)
-	c.disk.give(4 * o.MaxBody)
-	c.SetSampling(o.Sampling)
+	c.recorder = newRecorder(c)
+	c.SetSampling(options.Sampling)
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.release = time.AfterFunc(time.Hour, c.handOver)
-	c.release.Stop()
-	for range o.Workers {
-		c.running.Go(c.work)
+	c.running.Go(c.keepRecords)
+	if options.Isolated {
+		c.running.Go(func() { c.isolation.Watch(c.ctx, c.provesIsolation, options.Logger) })
 	}
-	c.running.Go(c.pace)
-	c.running.Go(c.keepBooks)
-	if o.Isolated {
-		c.running.Go(c.watchMarker)
-		c.running.Go(c.replayInOrder)
-	}
-	return c, nil
+	return c
 }
 
-// Close gives up what is under way, writes down what was found and ends within a
+// closeTimeout bounds the last write to the store.
+const closeTimeout = 700 * time.Millisecond
+
+// Close gives up what is under way, writes what was found and ends within a
 // second. Answered may still be called, and does nothing then.
 func (c *Canary) Close() error {
 	c.life.Lock()
-	again := c.closed
 	c.closed = true
 	c.life.Unlock()
-	c.release.Stop()
 	c.stop()
 	c.running.Wait()
-	if again {
-		return nil
-	}
-	c.discard()
-	ctx, cancel := context.WithTimeout(context.Background(), longestGoodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	return c.ledger.flush(ctx)
+	return c.recorder.flush(ctx)
 }
 
-// spawn starts a goroutine that Close waits for. It gives false after Close.
-func (c *Canary) spawn(run func()) bool {
-	c.life.Lock()
-	defer c.life.Unlock()
-	if !c.closed {
-		c.running.Go(run)
-	}
-	return !c.closed
-}
+// Wrote implements upstream.Shadow. It remembers what a write is about.
+func (c *Canary) Wrote(call upstream.Call) { c.seen.Note(call) }
 
 // Answered implements upstream.Shadow. For a call that is not sampled it costs some
-// nanoseconds; for others it copies nothing that is in memory, asks nobody and
-// waits for nobody.
+// nanoseconds; for others the response is copied while the client reads it. It makes no call.
 func (c *Canary) Answered(
-	ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Answer,
+	ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response,
 ) *mapping.Document {
-	if c.sampled(call.Operation, &caller) && !c.ledger.refusals.counted(call.Operation, sides, &answer) {
+	if c.sampled(call.Operation, &caller) {
 		c.take(ctx, caller, call, sides, answer)
 	}
 	return answer.Document
 }
 
-// take begins a comparison, or says why there is none.
-func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Answer) {
-	defer c.survive(call.Operation)
-	about, ok := c.subjectOf(call.Operation, sides)
-	if !ok {
-		c.drop(about, DropUnknown)
-		return
+// take begins a comparison, or drops it with a reason.
+func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response) {
+	j := &job{
+		caller: caller, operation: call.Operation, call: call, began: time.Now(), run: c.compare, byCandidate: sides.Serving == c.options.Candidate,
 	}
-	byCandidate := sides.Answered == c.options.Candidate
-	reason := c.dismissal(ctx, call.Operation, sides, answer)
-	if reason != "" {
-		c.dismiss(about, reason)
-		if c.replaysAll(call.Operation) && (reason == DropAnsweredFailed || reason == DropUnread) {
-			c.missReplay() // it may have been carried out
+	c.pending.Add(1)
+	defer c.recoverPanic(j)
+	if call.Attachments != nil { // a condition would get a response without content
+		request := *call.Attachments
+		request.IfNoneMatch = ""
+		j.call.Attachments = &request
+	}
+	reason := c.dismissal(ctx, j, sides, answer)
+	switch {
+	case reason != "":
+		// A write that failed may have been carried out.
+		j.isMissing = c.replaysAll(call.Operation) && (reason == verdict.DropAnsweredFailed || reason == verdict.DropUnread)
+		c.abandon(j, reason)
+	case call.Operation.IsWrite():
+		c.takeWrite(j, answer)
+	default:
+		if !answer.FromCache {
+			*j.observed.of(j.byCandidate) = answer.Took
 		}
-		return
+		c.capture(j, answer)
 	}
-	if call.Operation.IsWrite() {
-		c.takeWrite(caller, call, about, byCandidate, answer)
-		return
-	}
-	j := c.newJob(about, caller, call, (*Canary).compare)
-	j.answeredByCandidate = byCandidate
-	if !answer.FromCache {
-		j.took.answered = answer.Took
-	}
-	c.capture(j, answer)
 }
 
-// dismissal says why an answer is not even kept for a comparison, empty when it is.
-func (c *Canary) dismissal(ctx context.Context, operation mapping.Operation, sides upstream.Sides, answer upstream.Answer) DropReason {
-	byCandidate := sides.Answered == c.options.Candidate
-	switch reason := refusal(ctx, answer); {
-	case operation.IsWrite() && isInexpressible(answer.Err):
+// dismissal says why a response is not even kept for a comparison, empty when it is.
+func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, answer upstream.Response) verdict.DropReason {
+	failed, own := errors.AsType[*mapping.Error](answer.Err)
+	isWrite := j.operation.IsWrite()
+	switch {
+	case c.options.Trackers[sides.Serving] == nil || c.options.Trackers[sides.Compared] == nil || sides.Serving == sides.Compared:
+		return verdict.DropUnknown
+	case isWrite && writes.IsInexpressible(answer.Err):
 		return ""
-	case reason == DropAnsweredFailed && byCandidate:
-		return DropCandidateFailed
-	case reason != "":
-		return reason
-	case operation.IsWrite() || !c.options.Refuses(sides.Other):
-	case byCandidate:
-		return DropOtherFailed
+	case answer.Err == nil && answer.Document == nil:
+		return verdict.DropOwnError
+	case answer.Err == nil && answer.Document.NotModified:
+		return verdict.DropNotModified
+	case answer.Err == nil || own && failed.FromTracker(): // the tracker responded
+	case !own && ctx.Err() != nil, own && failed.Reason == mapping.ReasonCanceled:
+		return verdict.DropUnread
+	case own && slices.Contains([]mapping.Reason{
+		mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload,
+		mapping.ReasonBadResponse, mapping.ReasonWebServer,
+	}, failed.Reason):
+		if j.byCandidate {
+			return verdict.DropCandidateFailed
+		}
+		return verdict.DropAnsweredFailed
 	default:
-		return DropBreaker
+		return verdict.DropOwnError
 	}
-	if !c.replaysAll(operation) && !c.samples.Allow() {
-		return DropRateLimit
+	switch {
+	case !isWrite && c.options.Refuses(sides.Compared) && j.byCandidate:
+		return verdict.DropOtherFailed
+	case !isWrite && c.options.Refuses(sides.Compared):
+		return verdict.DropBreaker
+	case !c.replaysAll(j.operation) && !c.samples.Allow():
+		return verdict.DropRateLimit
 	}
 	return ""
 }
 
-// dismiss counts an answer that is not kept. While the candidate is refused, all that are read would be.
-func (c *Canary) dismiss(about subject, reason DropReason) {
-	if reason == DropBreaker {
-		c.ledger.refusals.note(about)
-		return
-	}
-	c.drop(about, reason)
+// SetSampling changes from now on which calls are compared. Shares below 0 count as
+// 0 and those above 1 as 1; Sampling.Validate finds them.
+func (c *Canary) SetSampling(sampling Sampling) {
+	sampling = sampling.clone()
+	c.sampling.Store(&sampling)
 }
 
-// subjectOf tells who is the reference.
-func (c *Canary) subjectOf(operation mapping.Operation, sides upstream.Sides) (subject, bool) {
-	about := subject{reference: sides.Answered, candidate: sides.Other, operation: operation}
-	if sides.Answered == c.options.Candidate {
-		about.reference, about.candidate = sides.Other, sides.Answered
-	}
-	known := c.options.Trackers[about.reference] != nil && about.candidate == c.options.Candidate
-	return about, known && about.reference != about.candidate
-}
+// Sampling says which calls are compared now.
+func (c *Canary) Sampling() Sampling { return c.sampling.Load().clone() }
 
-// survive keeps a mistake of the comparison away from the client.
-func (c *Canary) survive(operation mapping.Operation) {
-	if mistake := recover(); mistake != nil {
-		c.mistake(operation, mistake)
-		c.drop(subject{candidate: c.options.Candidate, operation: operation}, DropInternal)
+// sampled decides about one call.
+func (c *Canary) sampled(operation mapping.Operation, caller *upstream.Caller) bool {
+	sampling := c.sampling.Load()
+	share, own := sampling.Operations[operation]
+	if !own {
+		share = sampling.Default
 	}
-}
-
-// mistake logs what nobody thought of. What it says may have content in it, so only
-// its kind and place are told.
-func (c *Canary) mistake(operation mapping.Operation, mistake any) {
-	c.options.Logger.Error("comparing answers went wrong", "operation", operation,
-		"kind", fmt.Sprintf("%T", mistake), "stack", string(debug.Stack()))
+	switch {
+	case share <= 0:
+		return false
+	case share >= 1 || c.replaysAll(operation):
+		return true
+	case sampling.Sticky:
+		// The salt is secret, so that no client can choose a credential that is never compared.
+		return caller.Position(c.salt) < share
+	default:
+		return rand.Float64() < share
+	}
 }

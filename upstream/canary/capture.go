@@ -1,207 +1,232 @@
 package canary
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 )
 
-// CaptureOptions say what of an answer is kept for a comparison.
-type CaptureOptions struct {
-	// Operation is that of the call; it tells the status of a success.
-	Operation mapping.Operation
-	// MaxBody is how many bytes are kept beside the content of attachments; of a
-	// longer answer only the digest is [64 MiB].
-	MaxBody int64
-	// Split says where payloads lie meanwhile. Its limit of the body is not used.
-	Split mapping.SplitOptions
-	// Digest keeps the digest of the answer whatever its length.
-	Digest bool
-}
-
-// mostDigested bounds how many times MaxBody is read for a digest. Whoever sends more
-// never ends. Content costs time only, which is bounded.
-const mostDigested = 4
-
-// errEndless says that an answer was given up on.
-var errEndless = errors.New("the answer is many times longer than what is compared")
-
-// ReplyOf reads an answer to its end and closes it. Errors of the tracker are
-// replies; so are answers that are none, with Reply.Failure. An error is returned
-// when nothing can be said of the tracker: ctx ended, or there is no room.
-func ReplyOf(ctx context.Context, answer upstream.Answer, o CaptureOptions) (Reply, error) {
-	if answer.Err != nil || answer.Document == nil {
-		return failedReply(answer.Err)
-	}
+// capture keeps what the client gets. The job is enqueued when the client has all of it.
+func (c *Canary) capture(j *job, answer upstream.Response) {
 	document := answer.Document
-	defer document.Close() // its failure is that of the reading
-	reply := Reply{Status: statusOf(o.Operation, document), Header: headersOf(o.Operation, document)}
-	if document.NotModified {
-		reply.Status = 304
-		return reply, nil
+	if answer.Err == nil && len(document.Blobs()) == 0 {
+		j.client = replyHead(j.operation, document)
+		t := &tap{canary: c, job: j, pieces: make(chan []byte, maxPieces)}
+		if !c.begin(t.run) {
+			c.abandon(j, verdict.DropClosed)
+			return
+		}
+		document.Tee(t, t.done)
+		return
 	}
-	if blobs := document.Blobs(); len(blobs) > 0 {
-		return loadedReply(reply, document)
+	var err error
+	if answer.Err != nil {
+		j.client, err = failedReply(answer.Err)
+	} else {
+		j.size = document.Len()
+		j.client, err = c.read(replyHead(j.operation, document), document, nil)
 	}
-	unlimited := &budget{} // a reader has one file at a time, of MaxBody at most
-	unlimited.give(math.MaxInt64)
-	s := o.spool(unlimited)
-	defer s.release()
-	s.end = mostDigested * s.most
-	if _, err := document.WriteTo(s); err != nil {
-		return o.broken(ctx, err)
+	if err != nil || !c.hold(j, len(j.client.Body)) {
+		c.abandon(j, verdict.DropMemory)
+		return
 	}
-	return o.fill(reply, s)
+	c.enqueue(j)
 }
 
-func (o CaptureOptions) spool(disk *budget) *spool {
-	s := &spool{disk: disk, dir: o.Split.Dir, most: o.MaxBody, shape: shapes[o.Operation]}
-	if s.most <= 0 {
-		s.most = 64 << 20
-	}
-	return s
+// maxPieces bounds how many pieces of a stream wait for being read.
+const maxPieces = 1024
+
+// errNoMore ends the copying of a response. The client never sees it.
+var errNoMore = errors.New("the response is not kept any more")
+
+// tap copies a response while the client reads it. Write and done run on the client's goroutine; what takes long is left to
+// run.
+type tap struct {
+	canary *Canary
+	job    *job
+	pieces chan []byte
+	failed verdict.DropReason // is set before pieces is closed
+	piece  []byte             // what run has not read yet of one
 }
 
-// fill takes the body out of a spool.
-func (o CaptureOptions) fill(reply Reply, s *spool) (Reply, error) {
-	if err := s.read(); err != nil {
-		return Reply{}, fmt.Errorf("keep an answer: %w", err)
-	}
-	if !o.Digest && s.digest == nil {
-		text, payloads, err := o.split(s)
-		if err == nil {
-			reply.Body, reply.Payloads = text, payloads
-			return reply, nil
+// Write implements io.Writer for Document.Tee. An error ends the copying only.
+func (t *tap) Write(p []byte) (int, error) {
+	t.failed = verdict.DropMemory
+	switch {
+	case t.canary.ctx.Err() != nil:
+		t.failed = verdict.DropClosed
+	case t.canary.hold(t.job, len(p)):
+		select {
+		case t.pieces <- bytes.Clone(p):
+			t.failed = ""
+			return len(p), nil
+		default:
 		}
-		if _, tooMuch := errors.AsType[*mapping.LimitError](err); !tooMuch {
-			return unreadable(err)
-		}
 	}
-	digest, err := s.payload()
-	if err != nil {
-		return Reply{}, fmt.Errorf("read an answer back: %w", err)
-	}
-	reply.Digest = &digest
-	return reply, nil
+	return 0, errNoMore
 }
 
-// split sets the payloads aside and keeps their digests only.
-func (o CaptureOptions) split(s *spool) (jsontext.Value, []Payload, error) {
-	options := o.Split
-	options.Tolerant, options.Limits.Body = true, -1 // there is no more than MaxBody
-	text, blobs, err := mapping.Split(nil, s.reader(), options)
-	if err != nil {
-		return nil, nil, err
+// done is called when the client's document is closed.
+func (t *tap) done(whole bool) {
+	if !whole {
+		t.failed = cmp.Or(t.failed, verdict.DropUnread)
 	}
-	payloads, err := unstamped(blobs)
-	return text, payloads, errors.Join(err, mapping.CloseBlobs(blobs))
+	close(t.pieces)
 }
 
-// unstamped gives the payloads that blobs are, or that their stamps stand for.
-func unstamped(blobs []*mapping.Blob) ([]Payload, error) {
-	payloads := payloadsOf(blobs)
-	for i, blob := range blobs {
-		if !blob.Base64() || blob.Size() != int64(stampSize) {
-			continue
+// run reads the pieces until the client has read all of them.
+func (t *tap) run() {
+	c, j := t.canary, t.job
+	defer c.recoverPanic(j)
+	document := mapping.NewStream(nil, io.NopCloser(t), -1)
+	defer document.Close()
+	client, err := c.read(j.client, document, func(more int) error {
+		if !c.hold(j, more) {
+			return errNoRoom
 		}
-		raw, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, blob.Reader()))
-		if err != nil {
-			return nil, err
-		}
-		if payload, ok := payloadOfStamp(raw); ok {
-			payloads[i] = payload
-		}
+		return nil
+	})
+	_, _ = io.Copy(io.Discard, t) // the client reads on
+	reason := verdict.DropClosed
+	if c.ctx.Err() == nil { // otherwise the client may not have read all of it
+		reason = cmp.Or(t.failed, keepReason(err))
 	}
-	return payloads, nil
+	switch {
+	case reason == "" && client.Failure != "":
+		reason = verdict.DropUnreadable
+	case reason == "":
+		j.client = client
+		c.enqueue(j)
+		return
+	}
+	c.abandon(j, reason)
 }
 
-// loadedReply is that of a document whose payloads were set aside already.
-func loadedReply(reply Reply, document *mapping.Document) (Reply, error) {
-	text, err := document.Load(mapping.SplitOptions{})
-	reply.Body, reply.Payloads = text, payloadsOf(document.Blobs())
+// Read implements io.Reader for run. It fails after Close.
+func (t *tap) Read(p []byte) (int, error) {
+	for len(t.piece) == 0 {
+		select {
+		case <-t.canary.ctx.Done():
+			return 0, t.canary.ctx.Err()
+		case piece, more := <-t.pieces:
+			if !more {
+				return 0, io.EOF
+			}
+			t.piece = piece
+			t.job.size += int64(len(piece))
+			t.canary.hold(t.job, -len(piece))
+		}
+	}
+	n := copy(p, t.piece)
+	t.piece = t.piece[n:]
+	return n, nil
+}
+
+// errNoRoom says that all responses together take as much memory as they may.
+var errNoRoom = errors.New("the responses that wait take too much memory")
+
+// keepReason tells why a response could not be kept, empty for no error.
+func keepReason(err error) verdict.DropReason {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, errNoRoom):
+		return verdict.DropMemory
+	}
+	return verdict.DropSpoolFailed
+}
+
+// maxRead is up to how many times Options.MaxBody a response is read. Content of attachments does not count.
+const maxRead = 4
+
+// read reads a document to its end and adds it to a reply. The caller closes the document. What is not JSON, or endless, becomes a Failure of the reply. hold is
+// asked for memory, nil grants it.
+func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func(int) error) (compare.Reply, error) {
+	options := c.options.Split
+	options.Limits = jsonblob.AnswerLimits(options.Limits.BlobMemory)
+	options.Limits.Skeleton, options.Limits.Depth, options.Limits.String = int(maxRead*c.options.MaxBody), -1, -1
+	options.Tolerant, options.Hold = true, hold
+	text, err := document.Load(options)
+	payloads := document.Blobs()
+	if err == nil && len(payloads) == 0 { // one that is in memory has not been split
+		text, payloads, err = jsonblob.Split(nil, bytes.NewReader(text), options)
+		defer func() { _ = jsonblob.CloseBlobs(payloads) }() // they were not used but for their digests
+	}
+	if err == nil {
+		reply.Body, err = compare.Body(text, payloads)
+		reply.Long = int64(len(text)) > c.options.MaxBody
+	}
+	if _, bad := errors.AsType[*jsonblob.SyntaxError](err); bad {
+		return compare.Reply{Failure: string(mapping.ReasonBadResponse)}, nil
+	}
+	if _, tooMuch := errors.AsType[*jsonblob.LimitError](err); tooMuch {
+		return compare.Reply{Failure: "endless"}, nil
+	}
 	return reply, err
 }
 
-func payloadsOf(blobs []*mapping.Blob) []Payload {
-	list := make([]Payload, len(blobs))
-	for i, blob := range blobs {
-		list[i] = PayloadOf(blob)
+// replyOf reads a response to its end and closes it. Errors of the tracker are
+// replies; so are invalid responses, with Reply.Failure. An error is returned
+// when nothing is known of the tracker: ctx ended, or there is no room.
+func (c *Canary) replyOf(ctx context.Context, operation mapping.Operation, answer upstream.Response) (compare.Reply, error) {
+	document := answer.Document
+	if answer.Err != nil {
+		return failedReply(answer.Err)
 	}
-	return list
+	defer document.Close() // its failure is that of the reading
+	if document.NotModified {
+		return compare.Reply{Status: http.StatusNotModified}, nil
+	}
+	reply, err := c.read(replyHead(operation, document), document, nil)
+	_, isStream := errors.AsType[*mapping.StreamError](err)
+	switch {
+	case err == nil:
+		return reply, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return compare.Reply{Failure: string(mapping.ReasonTimeout)}, nil
+	case isStream && ctx.Err() == nil:
+		return compare.Reply{Failure: string(mapping.ReasonBadResponse)}, nil
+	}
+	return compare.Reply{}, fmt.Errorf("keep a response: %w", err)
 }
 
-// statusOf gives what the tracker sent, or should have sent where that is not known.
-func statusOf(operation mapping.Operation, document *mapping.Document) int {
-	return cmp.Or(document.Status, operation.SuccessStatus())
-}
-
-// headersOf gives the headers that are compared. Of the type the parameters mean
-// nothing, as JSON has one charset only; what comes from a cache had the type of all
-// answers. Of a tag only that there is one means anything from one tracker to the
-// other: clients ask with it later.
-func headersOf(operation mapping.Operation, document *mapping.Document) map[string]string {
-	headers := map[string]string{}
+// replyHead gives the status, or that of a success where it is not known, and the headers that are compared. Of the type
+// the parameters mean nothing, as JSON has one charset only; what comes from a cache had the type of all responses. Of an
+// ETag only its presence means anything from one tracker to the other: clients ask with it later.
+func replyHead(operation mapping.Operation, document *mapping.Document) compare.Reply {
+	reply := compare.Reply{Status: cmp.Or(document.Status, operation.SuccessStatus()), Header: map[string]string{}}
 	kind, _, _ := strings.Cut(document.ContentType, ";")
 	if document.Status == 0 {
 		kind = "application/json"
 	}
 	if kind = strings.ToLower(strings.TrimSpace(kind)); kind != "" {
-		headers["content-type"] = kind
+		reply.Header["content-type"] = kind
 	}
-	isAttachment := operation == mapping.OpAttachment || operation == mapping.OpBugAttachments
-	if isAttachment && document.ETag != "" {
-		headers["etag"] = "sent"
+	if (operation == mapping.OpAttachment || operation == mapping.OpBugAttachments) && document.ETag != "" {
+		reply.Header["etag"] = "sent"
 	}
-	return headers
+	return reply
 }
 
-// unreadable tells an answer that is no JSON from one that could not be kept.
-func unreadable(err error) (Reply, error) {
-	if _, bad := errors.AsType[*mapping.SyntaxError](err); bad {
-		return Reply{Failure: string(mapping.ReasonBadAnswer)}, nil
-	}
-	return Reply{}, fmt.Errorf("read an answer: %w", err)
-}
-
-// broken judges an answer whose end was not seen.
-func (o CaptureOptions) broken(ctx context.Context, err error) (Reply, error) {
-	_, stream := errors.AsType[*mapping.StreamError](err)
+// failedReply is that of a call without a document. Portico's own errors become a Failure.
+func failedReply(err error) (compare.Reply, error) {
+	failed, own := errors.AsType[*mapping.Error](err)
 	switch {
-	case errors.Is(err, errEndless):
-		return Reply{Failure: "endless"}, nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return Reply{Failure: string(mapping.ReasonTimeout)}, nil
-	case stream && ctx.Err() == nil:
-		return Reply{Failure: string(mapping.ReasonBadAnswer)}, nil
-	default:
-		return Reply{}, fmt.Errorf("keep an answer: %w", err)
+	case !own || failed.Reason == mapping.ReasonCanceled:
+		return compare.Reply{}, err
+	case failed.FromTracker():
+		return compare.ErrorReply(failed), nil
 	}
-}
-
-// failedReply is that of an answer without a document. What Portico says itself
-// becomes a Failure.
-func failedReply(err error) (Reply, error) {
-	said, ok := errors.AsType[*mapping.Error](err)
-	switch {
-	case !ok && err == nil:
-		return Reply{}, errors.New("an answer without a document")
-	case !ok:
-		return Reply{}, err
-	case said.FromTracker():
-		return errorReply(said), nil
-	case said.Reason == mapping.ReasonCanceled:
-		return Reply{}, err
-	default:
-		return Reply{Failure: string(said.Reason)}, nil
-	}
+	return compare.Reply{Failure: string(failed.Reason)}, nil
 }

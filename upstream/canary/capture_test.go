@@ -12,16 +12,19 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 )
 
 // upload attaches content to bug 1 and gives the new id.
 func upload(t *testing.T, to upstream.Tracker, caller upstream.Caller, content []byte) string {
 	t.Helper()
 	name, summary, kind := "large.bin", "large", "application/octet-stream"
-	blob := mapping.BlobFromRaw(content)
+	blob := jsonblob.BlobFromRaw(content)
 	defer blob.Close()
 	call := upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{
 		Bugs: []string{"1"}, Data: blob, FileName: &name, Summary: &summary, ContentType: &kind,
@@ -30,7 +33,7 @@ func upload(t *testing.T, to upstream.Tracker, caller upstream.Caller, content [
 	if answer.Err != nil {
 		t.Fatal(answer.Err)
 	}
-	text, err := answer.Document.Load(mapping.SplitOptions{})
+	text, err := answer.Document.Load(jsonblob.SplitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,21 +95,21 @@ func TestContentDoesNotCount(t *testing.T) {
 		content := base64.StdEncoding.EncodeToString(append(make([]byte, 2<<20), last...))
 		return always(answer{http.StatusOK, `{"bugs":{},"attachments":{"1":{"id":1,"data":"` + content + `","creation_time":"2024-01-01T00:00:0` + second + `Z"}}}`})
 	}
-	later := canary.Equivalence{
-		Name: "later", Type: canary.TimeWithin, Path: "$.attachments[*].creation_time", Within: 5 * time.Second,
+	later := compare.Equivalence{
+		Name: "later", Type: compare.TimeWithin, Path: "$.attachments[*].creation_time", Within: 5 * time.Second,
 		Owner: "mara", Reason: "why not", Expires: time.Now().Add(time.Hour),
 	}
-	excused, problems := canary.NewRules([]canary.Equivalence{later}, time.Now())
+	excused, problems := compare.NewRules([]compare.Equivalence{later}, time.Now())
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	for name, c := range map[string]struct {
 		fresh func(int64) answer
-		rules canary.Rules
+		rules compare.Rules
 		want  string
 	}{
-		"the same":      {large("a", "0"), canary.Rules{}, ""},
-		"another time":  {large("a", "3"), canary.Rules{}, "attachment.get time $.attachments[*].creation_time"},
+		"the same":      {large("a", "0"), compare.Rules{}, ""},
+		"another time":  {large("a", "3"), compare.Rules{}, "attachment.get time $.attachments[*].creation_time"},
 		"excused":       {large("a", "3"), excused, ""},
 		"another digit": {large("b", "3"), excused, "attachment.get digest $.attachments[*].data"},
 	} {
@@ -174,66 +177,5 @@ func TestNoiseBeyondTheCapProvesNothing(t *testing.T) {
 		w.make(attachment("4"))
 		w.settle()
 	}
-	w.dropped(canary.DropDigestNoise, 4)
-}
-
-// TestNoMoreRoomDrops: all files together have a bound.
-func TestNoMoreRoomDrops(t *testing.T) {
-	w := newWorld(t, worldOptions{aroundOld: longText, around: longText, tune: func(o *canary.Options) {
-		o.MaxBody, o.Timeout = 1536<<10, time.Minute
-	}})
-	var open []*mapping.Document
-	for range 6 { // of 1.3 MB each
-		answer := attachment("4").Make(t.Context(), w.client, w.caller)
-		if answer.Err != nil {
-			t.Fatal(answer.Err)
-		}
-		document := w.canary.Answered(t.Context(), w.caller, attachment("4"), sides, answer)
-		if n, err := document.WriteTo(discard{}); err != nil || n < 1_300_000 {
-			t.Fatalf("the client got %d bytes (%v)", n, err)
-		}
-		open = append(open, document)
-	}
-	waitFor(t, func() bool { return w.canary.Load().Disk >= 4*1_300_000 })
-	if disk := w.canary.Load().Disk; disk > 6<<20 {
-		t.Errorf("%d bytes are in files", disk)
-	}
-	for _, document := range open {
-		_ = document.Close()
-	}
-	got := w.sum("")
-	if got.Dropped[string(canary.DropSpool)] != 2 || got.Compared != 4 {
-		t.Errorf("got %+v, want 4 compared and 2 dropped for want of room", got)
-	}
-	if load := w.canary.Load(); load != (canary.Load{}) {
-		t.Errorf("got %+v at the end, want nothing", load)
-	}
-}
-
-func TestReplyOf(t *testing.T) {
-	options := canary.CaptureOptions{Operation: mapping.OpAttachment, MaxBody: 1 << 20, Split: mapping.SplitOptions{Dir: t.TempDir()}}
-	text := `{"attachments":{"1":{"data":"aGVsbG8="}},"bugs":{}}`
-	document := mapping.NewDocument([]byte(text))
-	document.ETag = "x"
-	reply, err := canary.ReplyOf(t.Context(), upstream.Answer{Document: document}, options)
-	if err != nil || reply.Status != 200 || len(reply.Payloads) != 1 || reply.Payloads[0].Size != 5 || reply.Header["etag"] != "sent" {
-		t.Errorf("got %+v (%v)", reply, err)
-	}
-	if bytes.Contains(reply.Body, []byte("aGVsbG8")) {
-		t.Errorf("the content is in %s", reply.Body)
-	}
-	options.Digest = true
-	reply, err = canary.ReplyOf(t.Context(), upstream.Answer{Document: mapping.NewDocument([]byte(text))}, options)
-	if err != nil || reply.Body != nil || reply.Digest == nil || reply.Digest.Size != int64(len(text)) {
-		t.Errorf("got %+v (%v), want the digest", reply, err)
-	}
-	reply, err = canary.ReplyOf(t.Context(), upstream.Answer{Document: mapping.NewDocument([]byte(`{"a"`))}, options)
-	if err != nil || reply.Digest == nil {
-		t.Errorf("got %+v (%v), want the digest of what is no JSON", reply, err)
-	}
-	options.Digest = false
-	reply, err = canary.ReplyOf(t.Context(), upstream.Answer{Document: mapping.NewDocument([]byte(`{"a"`))}, options)
-	if err != nil || reply.Failure != "bad-answer" {
-		t.Errorf("got %+v (%v), want a failure", reply, err)
-	}
+	w.dropped(verdict.DropDigestNoise, 4)
 }

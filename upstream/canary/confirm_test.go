@@ -15,6 +15,7 @@ import (
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 // rewriting changes the bodies of answers.
@@ -52,8 +53,8 @@ func TestLagEndsAsTransient(t *testing.T) {
 	}
 }
 
-// TestOneWrongAnswerIsNotConfirmed: the candidate is wrong once and right afterwards.
-func TestOneWrongAnswerIsNotConfirmed(t *testing.T) {
+// TestOneWrongReplyIsUnstable: the candidate is wrong once and right afterwards, and nothing was written.
+func TestOneWrongReplyIsUnstable(t *testing.T) {
 	w := newWorld(t, worldOptions{around: rewriting(func(n int64, _ *http.Request, body []byte) []byte {
 		if n == 1 {
 			return bytes.Replace(body, []byte(`"is_active"`), []byte(`"was_active"`), 1)
@@ -61,20 +62,20 @@ func TestOneWrongAnswerIsNotConfirmed(t *testing.T) {
 		return body
 	})})
 	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Transient != 1 || got.Confirmed != 0 || len(w.findings()) != 0 {
-		t.Errorf("got %+v, want one transient difference", got)
+	if got := w.sum(""); got.Confirmed != 1 || len(w.findings()) != 2 {
+		t.Errorf("got %+v and %q, want one comparison with two unstable differences", got, w.findings())
 	}
 }
 
-// TestOtherMistakesEachTimeAreNotConfirmed: nothing is wrong twice at the same place.
-func TestOtherMistakesEachTimeAreNotConfirmed(t *testing.T) {
+// TestOtherMistakesEachTimeAreUnstable: nothing is wrong twice at the same place.
+func TestOtherMistakesEachTimeAreUnstable(t *testing.T) {
 	w := newWorld(t, worldOptions{around: rewriting(func(n int64, _ *http.Request, body []byte) []byte {
 		name := []string{"needinfo flag", "review flag"}[n%2]
 		return bytes.Replace(body, []byte(name), []byte("another text"), 1)
 	})})
 	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Transient != 1 || len(w.findings()) != 0 {
-		t.Errorf("got %+v and %q, want one transient difference", got, w.findings())
+	if got := w.sum(""); got.Confirmed != 1 || len(w.findings()) != 1 {
+		t.Errorf("got %+v and %q, want one unstable difference", got, w.findings())
 	}
 }
 
@@ -83,8 +84,8 @@ func TestOtherMistakesEachTimeAreNotConfirmed(t *testing.T) {
 func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	call := flagTypes("TestProduct")
-	old := upstream.Answer{Document: mapping.NewDocument([]byte(`{"attachment":[],"bug":[]}`)), FromCache: true, Took: time.Microsecond}
-	document := w.canary.Answered(t.Context(), w.caller, call, upstream.Sides{Answered: oldName, Other: newName}, old)
+	old := upstream.Response{Document: mapping.NewDocument([]byte(`{"attachment":[],"bug":[]}`)), FromCache: true, Took: time.Microsecond}
+	document := w.canary.Answered(t.Context(), w.caller, call, upstream.Sides{Serving: oldName, Compared: newName}, old)
 	_ = document.Close()
 	got := w.sum("")
 	if got.Transient != 1 || len(w.findings()) != 0 {
@@ -192,7 +193,7 @@ func TestCandidateThatAnswersIsStillTheCandidate(t *testing.T) {
 	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
 	w.make(attachment("1"))
 	before := w.findings()
-	w.makeAs(attachment("1"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
 	if after := w.findings(); len(before) != 1 || len(after) != 1 || before[0] != after[0] {
 		t.Errorf("found %q, and %q when the candidate answers", before, after)
 	}
@@ -284,7 +285,7 @@ func TestFailureConfirmsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{around: wrongEveryOtherTime(http.StatusInternalServerError, refusal)})
 			w.make(flagTypes("TestProduct"))
-			w.dropped(canary.DropCandidateFailed, 1)
+			w.dropped(verdict.DropCandidateFailed, 1)
 			if got := w.sum(""); got.Compared != 0 || len(w.findings()) != 0 {
 				t.Errorf("got %+v and %q, want nothing", got, w.findings())
 			}

@@ -2,157 +2,62 @@ package canary
 
 import (
 	"bytes"
-	"encoding/base64"
-	"errors"
-	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"portico/mapping"
+	"portico/mapping/jsonblob"
+	"portico/upstream"
+	"portico/upstream/canary/compare"
 )
 
-// roomy is a spool for answers of so many bytes.
-func roomy(t testing.TB, most int64) (CaptureOptions, *spool) {
-	o := CaptureOptions{MaxBody: most, Split: mapping.SplitOptions{Dir: t.TempDir()}}
-	disk := &budget{}
-	disk.give(math.MaxInt64)
-	s := o.spool(disk)
-	t.Cleanup(s.release)
-	return o, s
-}
-
-// captured gives the reply that a text makes which comes in pieces of a size.
-func captured(t testing.TB, text string, piece int) (Reply, error) {
-	t.Helper()
-	o, s := roomy(t, 1<<20)
-	for part := range slices.Chunk([]byte(text), piece) {
-		if _, err := s.Write(part); err != nil {
+// reading reads responses of up to 64 KiB.
+func reading(t *testing.T) func(*mapping.Document) compare.Reply {
+	c := &Canary{options: Options{MaxBody: 64 << 10, Split: jsonblob.SplitOptions{Dir: t.TempDir()}}}
+	return func(document *mapping.Document) compare.Reply {
+		t.Helper()
+		reply, err := c.replyOf(t.Context(), mapping.OpAttachment, upstream.Response{Document: document})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	return o.fill(Reply{}, s)
-}
-
-// contents are insides of JSON strings, long and short, that are base64 or nearly.
-func contents() []string {
-	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("0123456789"), 600))
-	stamp := string(textPayload([]byte("x")).stamp())
-	return []string{
-		"", "aGVsbG8=", "hello", long, long[:len(long)-1] + "=", long + "QQ==", long + "QR==", long + "Q===", long + "QQ==QQ==", long + "Q", long + "=", long + "?",
-		strings.Repeat("/", 8000), strings.Repeat(`\/`, 8000), strings.Repeat(`\u002f`, 8000), strings.Repeat(`\u002F`, 8000),
-		long + `\\`, long + `\"`, long + `\ud83d\ude00`, long + "ü", stamp, strings.Replace(stamp, "c", `\u0063`, 1), stamp + long, "portico",
-		long[:shortContent], long[:shortContent+4], long[:shortContent-1] + `\/`,
+		return reply
 	}
 }
 
-// TestContentIsWhatSplitMakesOfIt, however it comes in.
-func TestContentIsWhatSplitMakesOfIt(t *testing.T) {
-	for n, content := range contents() {
-		for _, form := range []string{
-			`{"attachments":{"1":{"data":"%s","size":1}},"bugs":{}}`, `{"data" : "%s" ,"x":"data","y":["data","%[1]s"]}`, `[{"data":["%s"]},{"xdata":"%[1]s"}]`,
-			`{"a":"\"data\":","data":"%s"}`, `{"data":{"data":"%s"}}`,
-		} {
-			text := fmt.Sprintf(form, content)
-			want := split(t, text)
-			for _, piece := range []int{1, 7, 4096, 1 << 20} {
-				got, err := captured(t, text, piece)
-				if err != nil || !bytes.Equal(got.Body, want.Body) && len(want.Payloads) == len(got.Payloads) {
-					t.Errorf("content %d in %.20s… in pieces of %d: %.200s (%v), want %.200s", n, form, piece, got.Body, err, want.Body)
-				}
-				got.Status = want.Status
-				if found := Compare(mapping.OpAttachment, want, got, Rules{}); len(found) > 0 {
-					t.Errorf("content %d in %.20s… in pieces of %d: found %s", n, form, piece, said(found))
-				}
+// inPieces is a document that comes in pieces, so that it is not in memory.
+func inPieces(text string) *mapping.Document {
+	return mapping.NewStream(nil, io.NopCloser(strings.NewReader(text)), -1)
+}
+
+// TestReplyOf: a reply is the same whether the response was in memory, and has no content.
+func TestReplyOf(t *testing.T) {
+	read := reading(t)
+	text := `{"attachments":{"1":{"data":"aGVsbG8="}},"bugs":{}}`
+	document := mapping.NewDocument([]byte(text))
+	document.ETag = "x"
+	got, other := read(document), read(inPieces(text))
+	if got.Status != 200 || got.Header["etag"] != "sent" || bytes.Contains(got.Body, []byte("aGVsbG8")) || !bytes.Equal(got.Body, other.Body) {
+		t.Errorf("got %+v and %+v", got, other)
+	}
+	for name, test := range map[string]struct {
+		text    string
+		failure string
+		long    bool
+	}{
+		"cut off":          {`{"a"`, "bad-answer", false},
+		"a line break":     {`{"data":"` + strings.Repeat("QUJD", 4000) + "\n" + strings.Repeat("QUJD", 4000) + `"}`, "bad-answer", false},
+		"content cut off":  {`{"data":"` + strings.Repeat("QUJD", 4000), "bad-answer", false},
+		"a name twice":     {`{"data":"` + strings.Repeat("QUJD", 4000) + `","data":""}`, "bad-answer", false},
+		"long content":     {`{"data":"` + strings.Repeat("QUJD", 400_000) + `"}`, "", false},
+		"a long text":      {`{"text":"` + strings.Repeat("QUJD", 20_000) + `"}`, "", true},
+		"a text too long":  {`{"text":"` + strings.Repeat("QUJD", 80_000) + `"}`, "endless", false},
+		"as deep as it is": {`{"text":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, "", false},
+	} {
+		for _, document := range []*mapping.Document{mapping.NewDocument([]byte(test.text)), inPieces(test.text)} {
+			if got := read(document); got.Failure != test.failure || got.Long != test.long {
+				t.Errorf("%s: got failure %q, long %t", name, got.Failure, got.Long)
 			}
 		}
 	}
-}
-
-// TestContentIsTheSameInAnySpelling, in answers that nobody has taken apart, such as recorded ones.
-func TestContentIsTheSameInAnySpelling(t *testing.T) {
-	form := `{"attachments":{"1":{"id":1,"data":"%s"}},"bugs":{}}`
-	plain := ok(fmt.Sprintf(form, "aa/a"))
-	for spelling, want := range map[string]string{
-		`aa\/a`: "", `aa\u002Fa`: "", `\u0061a/a`: "", `aa\\a`: "digest $.attachments[*].data", `aa\/b`: "digest $.attachments[*].data",
-	} {
-		if got := said(Compare(mapping.OpAttachment, plain, ok(fmt.Sprintf(form, spelling)), Rules{})); got != want {
-			t.Errorf("%s: found %q, want %q", spelling, got, want)
-		}
-	}
-}
-
-// TestAnswersAreKeptAsTheyAre where they have no long content.
-func TestAnswersAreKeptAsTheyAre(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		text := []byte(genDocument(r, "text"))
-		var f contentFilter
-		var got []byte
-		for part := range slices.Chunk(text, rapid.IntRange(1, 50).Draw(r, "piece")) {
-			got = append(got, f.pass(part)...)
-		}
-		if !bytes.Equal(got, text) {
-			r.Fatalf("%s became %s", text, got)
-		}
-	})
-}
-
-// TestLongContentStaysBroken where it is no JSON.
-func TestLongContentStaysBroken(t *testing.T) {
-	long := strings.Repeat("QUJD", 4000)
-	for name, text := range map[string]string{
-		"a line break": `{"data":"` + long + "\n" + long + `"}`,
-		"no end":       `{"data":"` + long,
-		"more":         `{"data":"` + long + `"}}`,
-		"twice":        `{"data":"` + long + `","data":"` + long + `"}`,
-	} {
-		if got, err := captured(t, text, 1000); err != nil || got.Failure != string(mapping.ReasonBadAnswer) {
-			t.Errorf("%s: got %.100s (%v), want a failure", name, got.Body, err)
-		}
-	}
-}
-
-// TestContentTakesNoRoom, neither in memory nor in files, whatever its length.
-func TestContentTakesNoRoom(t *testing.T) {
-	o, s := roomy(t, 64<<10)
-	s.end = 4 * s.most
-	piece := bytes.Repeat([]byte("QUJD"), 16<<10)
-	_, _ = s.Write([]byte(`{"attachments":{"1":{"data":"`))
-	for range 1600 { // 100 MB
-		if _, err := s.Write(piece); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _ = s.Write([]byte(`","size":1}}}`))
-	if len(s.memory) > 1000 || s.file != nil || cap(s.filter.out) > 1000 || cap(s.filter.head) > 2*shortContent {
-		t.Errorf("%d bytes are in memory, and there is a file: %v", len(s.memory), s.file != nil)
-	}
-	got, err := o.fill(Reply{}, s)
-	if err != nil || len(got.Payloads) != 1 || got.Payloads[0].Size != int64(1600*len(piece)/4*3) {
-		t.Errorf("got %.100s with %+v (%v)", got.Body, got.Payloads, err)
-	}
-}
-
-// TestEndlessAnswersAreGivenUpOn when it is not content that has no end.
-func TestEndlessAnswersAreGivenUpOn(t *testing.T) {
-	_, s := roomy(t, 64<<10)
-	s.end = 4 * s.most
-	n, err := io.CopyN(s, zeros{}, 1<<20)
-	if !errors.Is(err, errEndless) || n > 8*s.most {
-		t.Errorf("%d bytes were taken (%v)", n, err)
-	}
-}
-
-// zeros has no end.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = '0'
-	}
-	return len(p), nil
 }

@@ -12,10 +12,11 @@ import (
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/transport"
 )
 
-var sides = upstream.Sides{Answered: oldName, Other: newName}
+var sides = upstream.Sides{Serving: oldName, Compared: newName}
 
 // holding keeps requests waiting until they are released.
 func holding(entered, release chan struct{}) func(http.Handler) http.Handler {
@@ -42,12 +43,10 @@ func TestFullQueueDrops(t *testing.T) {
 	for range 5 {
 		w.make(flagTypes("TestProduct"))
 	}
-	if got := w.canary.Load(); got.Queued != 2 || got.Pending != 3 || got.Memory == 0 {
-		t.Errorf("got %+v, want 2 queued of 3", got)
-	}
+	waitFor(t, func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && got.Memory > 0 })
 	close(release)
 	got := w.sum("")
-	if got.Compared != 3 || got.Dropped[string(canary.DropQueueFull)] != 3 || len(got.Dropped) != 1 {
+	if got.Compared != 3 || got.Dropped[string(verdict.DropQueueFull)] != 3 || len(got.Dropped) != 1 {
 		t.Errorf("got %+v, want 3 compared and 3 dropped", got)
 	}
 	if got := w.canary.Load(); got != (canary.Load{}) {
@@ -61,7 +60,7 @@ func TestRateLimitDrops(t *testing.T) {
 		w.make(flagTypes("TestProduct"))
 	}
 	got := w.sum("")
-	if got.Compared < 2 || got.Compared > 12 || got.Compared+got.Dropped[string(canary.DropRateLimit)] != 40 || len(got.Dropped) != 1 {
+	if got.Compared < 2 || got.Compared > 12 || got.Compared+got.Dropped[string(verdict.DropRateLimit)] != 40 || len(got.Dropped) != 1 {
 		t.Errorf("got %+v, want about 2 compared and the others dropped", got)
 	}
 }
@@ -91,7 +90,7 @@ func TestConfirmationsAreBounded(t *testing.T) {
 			dropped[reason] += n
 		}
 	}
-	if dropped[string(canary.DropConfirmFull)] != 8 || dropped[string(canary.DropClosed)] != 2 {
+	if dropped[string(verdict.DropConfirmFull)] != 8 || dropped[string(verdict.DropClosed)] != 2 {
 		t.Errorf("dropped %v, want 8 that found no room and 2 at the end", dropped)
 	}
 }
@@ -107,8 +106,8 @@ func waitFor(t *testing.T, met func() bool) {
 
 // TestAnswersThatAreNotCompared: each has a reason of its own.
 func TestAnswersThatAreNotCompared(t *testing.T) {
-	failed := func(reason mapping.Reason) upstream.Answer {
-		return upstream.Answer{Err: &mapping.Error{Code: 1, Status: 500, Message: "m", Reason: reason}}
+	failed := func(reason mapping.Reason) upstream.Response {
+		return upstream.Response{Err: &mapping.Error{Code: 1, Status: 500, Message: "m", Reason: reason}}
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -116,23 +115,23 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 		name   string
 		ctx    context.Context
 		sides  upstream.Sides
-		answer upstream.Answer
-		want   canary.DropReason
+		answer upstream.Response
+		want   verdict.DropReason
 	}{
-		{"304", t.Context(), sides, upstream.Answer{Document: &mapping.Document{NotModified: true}}, canary.DropNotModified},
-		{"timeout", t.Context(), sides, failed(mapping.ReasonTimeout), canary.DropAnsweredFailed},
-		{"unreachable", t.Context(), sides, failed(mapping.ReasonUnreachable), canary.DropAnsweredFailed},
-		{"bad answer", t.Context(), sides, failed(mapping.ReasonBadAnswer), canary.DropAnsweredFailed},
-		{"web server", t.Context(), sides, failed(mapping.ReasonWebServer), canary.DropAnsweredFailed},
-		{"candidate", t.Context(), upstream.Sides{Answered: newName, Other: oldName}, failed(mapping.ReasonUnreachable), canary.DropCandidateFailed},
-		{"refused", t.Context(), sides, failed(mapping.ReasonInvalid), canary.DropOwnError},
-		{"canceled", t.Context(), sides, failed(mapping.ReasonCanceled), canary.DropUnread},
-		{"gone", gone, sides, upstream.Answer{Err: context.Canceled}, canary.DropUnread},
-		{"own mistake", t.Context(), sides, upstream.Answer{Err: errors.New("x")}, canary.DropOwnError},
-		{"nothing", t.Context(), sides, upstream.Answer{}, canary.DropOwnError},
-		{"unknown tracker", t.Context(), upstream.Sides{Answered: oldName, Other: "other"}, failed(""), canary.DropUnknown},
-		{"the same twice", t.Context(), upstream.Sides{Answered: newName, Other: newName}, failed(""), canary.DropUnknown},
-		{"no JSON", t.Context(), sides, upstream.Answer{Document: mapping.NewDocument([]byte(`{"a":1,"a":2}`))}, canary.DropUnreadable},
+		{"304", t.Context(), sides, upstream.Response{Document: &mapping.Document{NotModified: true}}, verdict.DropNotModified},
+		{"timeout", t.Context(), sides, failed(mapping.ReasonTimeout), verdict.DropAnsweredFailed},
+		{"unreachable", t.Context(), sides, failed(mapping.ReasonUnreachable), verdict.DropAnsweredFailed},
+		{"bad answer", t.Context(), sides, failed(mapping.ReasonBadResponse), verdict.DropAnsweredFailed},
+		{"web server", t.Context(), sides, failed(mapping.ReasonWebServer), verdict.DropAnsweredFailed},
+		{"candidate", t.Context(), upstream.Sides{Serving: newName, Compared: oldName}, failed(mapping.ReasonUnreachable), verdict.DropCandidateFailed},
+		{"refused", t.Context(), sides, failed(mapping.ReasonInvalid), verdict.DropOwnError},
+		{"canceled", t.Context(), sides, failed(mapping.ReasonCanceled), verdict.DropUnread},
+		{"gone", gone, sides, upstream.Response{Err: context.Canceled}, verdict.DropUnread},
+		{"own mistake", t.Context(), sides, upstream.Response{Err: errors.New("x")}, verdict.DropOwnError},
+		{"nothing", t.Context(), sides, upstream.Response{}, verdict.DropOwnError},
+		{"unknown tracker", t.Context(), upstream.Sides{Serving: oldName, Compared: "other"}, failed(""), verdict.DropUnknown},
+		{"the same twice", t.Context(), upstream.Sides{Serving: newName, Compared: newName}, failed(""), verdict.DropUnknown},
+		{"no JSON", t.Context(), sides, upstream.Response{Document: mapping.NewDocument([]byte(`{"a":1,"a":2}`))}, verdict.DropUnreadable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{})
@@ -152,7 +151,7 @@ func TestClientThatHangsUpDrops(t *testing.T) {
 	if err := document.Close(); err != nil { // a megabyte that nobody has read
 		t.Error(err)
 	}
-	w.dropped(canary.DropUnread, 1)
+	w.dropped(verdict.DropUnread, 1)
 }
 
 func TestCallersWithoutCredentialsForBothDrop(t *testing.T) {
@@ -169,7 +168,7 @@ func TestCallersWithoutCredentialsForBothDrop(t *testing.T) {
 			w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Caller = c.policy }})
 			w.caller = c.caller
 			w.make(flagTypes("TestProduct"))
-			w.dropped(canary.DropCredentials, 1)
+			w.dropped(verdict.DropCredentials, 1)
 		})
 	}
 }
@@ -198,7 +197,7 @@ func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
 
 func TestUnreachableCandidateDrops(t *testing.T) {
 	w := newWorld(t, worldOptions{transport: transport.Options{
-		Retry: transport.RetryOptions{Tries: 1}, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
+		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
 	}})
 	w.fresh.host.Close()
 	for range 4 {
@@ -206,7 +205,7 @@ func TestUnreachableCandidateDrops(t *testing.T) {
 		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
 	}
 	got := w.sum("")
-	if got.Dropped[string(canary.DropUnreachable)] != 2 || got.Dropped[string(canary.DropBreaker)] != 2 || got.Compared != 0 {
+	if got.Dropped[string(verdict.DropUnreachable)] != 2 || got.Dropped[string(verdict.DropBreaker)] != 2 || got.Compared != 0 {
 		t.Errorf("got %+v, want 2 dropped as unreachable and 2 by the breaker", got)
 	}
 }
@@ -222,7 +221,7 @@ func TestOverloadedCandidateDrops(t *testing.T) {
 	w.make(flagTypes("TestProduct"))
 	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
 	close(release)
-	if got := w.sum(""); got.Dropped[string(canary.DropOverload)] != 1 || got.Same != 1 {
+	if got := w.sum(""); got.Dropped[string(verdict.DropOverload)] != 1 || got.Same != 1 {
 		t.Errorf("got %+v, want one dropped and one compared", got)
 	}
 }
@@ -243,7 +242,7 @@ func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 	}
 	w.make(flagTypes("TestProduct"))
 	w.make(attachment("4"))
-	w.dropped(canary.DropClosed, 3)
+	w.dropped(verdict.DropClosed, 3)
 	if err := w.canary.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
@@ -280,18 +279,18 @@ func TestSamplingIsChangedLive(t *testing.T) {
 // TestStickySamplingTakesCallers: all calls of a caller or none, whoever it is.
 func TestStickySamplingTakesCallers(t *testing.T) {
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{Default: 0.5, Sticky: true} }})
-	refused := upstream.Answer{Err: &mapping.Error{Code: 1, Reason: mapping.ReasonInvalid}}
+	refused := upstream.Response{Err: &mapping.Error{Code: 1, Reason: mapping.ReasonInvalid}}
 	taken := 0
 	for i := range 200 {
 		caller := upstream.Caller{Address: "192.0.2.1", Credentials: upstream.Credentials{APIKey: "key" + strconv.Itoa(i)}}
 		if i%2 == 0 {
 			caller = upstream.Caller{Address: "198.51.100." + strconv.Itoa(i)}
 		}
-		before := w.sum("").Dropped[string(canary.DropOwnError)]
+		before := w.sum("").Dropped[string(verdict.DropOwnError)]
 		for range 3 {
 			w.canary.Answered(t.Context(), caller, flagTypes("TestProduct"), sides, refused)
 		}
-		switch n := w.sum("").Dropped[string(canary.DropOwnError)] - before; n {
+		switch n := w.sum("").Dropped[string(verdict.DropOwnError)] - before; n {
 		case 0:
 		case 3:
 			taken++

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
@@ -69,12 +70,12 @@ func TestCachedAnswersHideNoStatus(t *testing.T) {
 		w := newWorld(t, worldOptions{around: withStatus(status)})
 		call := flagTypes("TestProduct")
 		answer := call.Make(t.Context(), w.client, w.caller)
-		text, err := answer.Document.Load(mapping.SplitOptions{})
+		text, err := answer.Document.Load(jsonblob.SplitOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cached := upstream.Answer{Document: mapping.NewDocument(text), FromCache: true, Took: time.Millisecond}
-		document := w.canary.Answered(t.Context(), w.caller, call, upstream.Sides{Answered: oldName, Other: newName}, cached)
+		cached := upstream.Response{Document: mapping.NewDocument(text), FromCache: true, Took: time.Millisecond}
+		document := w.canary.Answered(t.Context(), w.caller, call, upstream.Sides{Serving: oldName, Compared: newName}, cached)
 		_ = document.Close()
 		if found := w.findings(); !slices.Equal(found, want) {
 			t.Errorf("%d: found %q, want %q", status, found, want)

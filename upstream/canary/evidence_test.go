@@ -12,6 +12,7 @@ import (
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 	"portico/upstream/transport"
 )
@@ -39,7 +40,7 @@ func (m *moody) around(next http.Handler) http.Handler {
 	})
 }
 
-func (w *world) report() canary.Report {
+func (w *world) report() verdict.Report {
 	w.t.Helper()
 	w.settle()
 	report, err := w.canary.Report(w.t.Context())
@@ -73,24 +74,24 @@ func TestFixedCountsAnew(t *testing.T) {
 		w.make(attachment("1"))
 	}
 	report := w.report()
-	if v := report.Overall; report.Verdict != canary.Fail || v.Compared != 10 || v.Confirmed != 10 || len(report.Findings) < 2 {
+	if v := report.Overall; report.Verdict != verdict.Fail || v.Compared != 10 || v.Confirmed != 10 || len(report.Findings) < 2 {
 		t.Fatalf("before: %+v with %d findings", v, len(report.Findings))
 	}
 	candidate.bad.Store(false)
 	w.judgeAll(w.fixed)
-	if report := w.report(); report.Verdict != canary.Inconclusive || report.Overall.Compared != 0 || report.Overall.Needed != 49 {
+	if report := w.report(); report.Verdict != verdict.Inconclusive || report.Overall.Compared != 0 || report.Overall.Needed != 49 {
 		t.Errorf("fixed: %s, %+v", report.Verdict, report.Overall)
 	}
 	for range 49 {
 		w.make(attachment("1"))
 	}
-	if report := w.report(); report.Verdict != canary.Pass || report.Overall.Compared != 49 {
+	if report := w.report(); report.Verdict != verdict.Pass || report.Overall.Compared != 49 {
 		t.Errorf("fixed and compared: %s, %+v", report.Verdict, report.Overall)
 	}
 	candidate.bad.Store(true)
 	w.make(attachment("1"))
 	report = w.report()
-	if v := report.Overall; report.Verdict == canary.Pass || v.Compared != 50 || v.Confirmed != 1 || report.Findings[0].Count != 11 || report.Findings[0].Status != "open" {
+	if v := report.Overall; report.Verdict == verdict.Pass || v.Compared != 50 || v.Confirmed != 1 || report.Findings[0].Count != 11 || report.Findings[0].Status != "open" {
 		t.Errorf("seen again: %s, %+v, %+v", report.Verdict, v, report.Findings)
 	}
 }
@@ -121,10 +122,7 @@ func (w *world) another() *canary.Canary {
 	o := canary.Options{Trackers: map[string]upstream.Tracker{
 		oldName: dial(w.t, w.old.url, transport.Options{}), newName: dial(w.t, w.fresh.url, transport.Options{}),
 	}, Store: w.store, Candidate: newName}
-	other, err := canary.New(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	other := canary.New(canary.Complete(o))
 	w.t.Cleanup(func() { _ = other.Close() })
 	return other
 }
@@ -171,7 +169,7 @@ func TestAnotherCallsItFixed(t *testing.T) {
 		}
 	}
 	report := w.report()
-	if open := func(f canary.FindingView) bool { return f.Status != "fixed" }; len(known) == 0 || slices.ContainsFunc(report.Findings, open) {
+	if open := func(f verdict.FindingView) bool { return f.Status != "fixed" }; len(known) == 0 || slices.ContainsFunc(report.Findings, open) {
 		t.Errorf("found %+v, and then %+v", known, report.Findings)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/transport"
 )
 
@@ -74,8 +75,7 @@ func TestSickCandidateIsNotNoticed(t *testing.T) {
 	}
 }
 
-// TestFailuresAreConfirmed: an answer that is none is a finding when it happens
-// again, and none when it does not.
+// TestFailuresAreConfirmed: a failed call is a finding, also when the next one succeeds.
 func TestFailuresAreConfirmed(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault tracker.Fault
@@ -92,7 +92,7 @@ func TestFailuresAreConfirmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{
 				fresh:     tracker.Options{Faults: []tracker.Fault{c.fault}},
-				transport: transport.Options{Retry: transport.RetryOptions{Tries: 1}, Break: transport.BreakOptions{Unanswered: 100}},
+				transport: transport.Options{Tries: 1, Break: transport.BreakOptions{Unanswered: 100}},
 				tune:      func(o *canary.Options) { o.Timeout = 400 * time.Millisecond },
 			})
 			w.make(attachment("1"))
@@ -100,8 +100,8 @@ func TestFailuresAreConfirmed(t *testing.T) {
 			if c.found && (len(got) != 1 || got[0] != "attachment.get failure failure" || sum.Confirmed != 1) {
 				t.Errorf("found %q and %+v, want a failure", got, sum)
 			}
-			if !c.found && (len(got) != 0 || sum.Transient != 1 || sum.Failed != 1) {
-				t.Errorf("found %q and %+v, want a failure that is transient", got, sum)
+			if !c.found && (len(got) != 1 || sum.Confirmed != 1) || sum.Failed != 1 {
+				t.Errorf("found %q and %+v, want one failure", got, sum)
 			}
 		})
 	}
@@ -110,8 +110,8 @@ func TestFailuresAreConfirmed(t *testing.T) {
 // TestFailedReferenceProvesNothing about the candidate that answers.
 func TestFailedReferenceProvesNothing(t *testing.T) {
 	w := newWorld(t, worldOptions{old: tracker.Options{Faults: []tracker.Fault{{Kind: tracker.FaultHTML200}}}})
-	w.makeAs(attachment("1"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
-	w.dropped(canary.DropOtherFailed, 1)
+	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.dropped(verdict.DropOtherFailed, 1)
 }
 
 // TestCloseEndsWhatHangs within a second.
@@ -131,7 +131,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("it took %v to close", took)
 	}
-	w.dropped(canary.DropClosed, 20)
+	w.dropped(verdict.DropClosed, 20)
 }
 
 // TestSickTrackerIsNotAsked whichever of the two it is.
@@ -140,11 +140,11 @@ func TestSickTrackerIsNotAsked(t *testing.T) {
 	for range 3 {
 		w.make(attachment("1"))
 	}
-	w.dropped(canary.DropBreaker, 3)
+	w.dropped(verdict.DropBreaker, 3)
 	w = newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == oldName } }})
 	before := w.old.Requests()
-	w.makeAs(attachment("1"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
-	w.dropped(canary.DropOtherFailed, 1)
+	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.dropped(verdict.DropOtherFailed, 1)
 	if now := w.old.Requests(); !maps.Equal(now, before) {
 		t.Errorf("the old tracker was asked for %v, before for %v", now, before)
 	}
@@ -157,7 +157,7 @@ type noting struct {
 }
 
 func (n noting) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	n.most.Store(upstream.Most(ctx))
+	n.most.Store(upstream.MaxResponse(ctx))
 	return n.Tracker.Attachment(ctx, caller, request)
 }
 

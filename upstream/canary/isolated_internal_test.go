@@ -2,7 +2,6 @@ package canary
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"portico/mapping"
@@ -43,35 +42,15 @@ func TestProofOfIsolation(t *testing.T) {
 		"the reference fails":    {&mapping.Error{Code: 100500, Status: 500}, nil, false},
 		"the candidate is away":  {none, away, false},
 	} {
-		c, err := New(Options{
+		c := New(Complete(Options{
 			Trackers: map[string]upstream.Tracker{"old": &saysOfMarker{err: test.reference}, "new": &saysOfMarker{err: test.candidate}},
 			Store:    store, Candidate: "new", Marker: "M", Isolated: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if proved := c.isIsolated(t.Context()); proved != test.proved {
+		}))
+		if proved := c.provesIsolation(t.Context()); proved != test.proved {
 			t.Errorf("%s: proved is %t", name, proved)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// TestLongAnswersTakeNoRoom beyond what is compared: all that is kept of them is a digest.
-func TestLongAnswersTakeNoRoom(t *testing.T) {
-	const most = 2 * spoolMemory
-	_, s := roomy(t, most)
-	for written := 0; written <= 2*most; written += 1 << 10 {
-		if _, err := s.Write([]byte(strings.Repeat("x", 1<<10))); err != nil {
-			t.Fatal(err)
-		}
-		if s.onDisk+int64(len(s.memory)) > most {
-			t.Fatalf("%d bytes are kept", s.onDisk+int64(len(s.memory)))
-		}
-	}
-	if s.digest == nil || s.file != nil || len(s.memory) > 0 {
-		t.Errorf("more than a digest is kept: %d bytes", s.onDisk+int64(len(s.memory)))
 	}
 }

@@ -1,55 +1,60 @@
 package canary
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 )
 
-// Options configure a Canary. Trackers, Store and Candidate are required; other
-// zero fields mean the default in brackets.
+// Options configure a Canary. All are required, but for those that say otherwise.
 type Options struct {
-	// Trackers are the clients that comparisons use, by the trackers' names. Nothing
-	// of them is shared with those that clients wait for.
+	// Trackers are the two trackers' clients for comparisons, by name. They share nothing with those that clients wait for.
 	Trackers map[string]upstream.Tracker
 	// Store keeps what was found. It outlives the Canary.
 	Store *state.Store
-	// Candidate is the one of Trackers that is to take the other's place.
-	Candidate string
+	// Reference and Candidate are the names of the two trackers. The candidate is to take the other's place.
+	Reference, Candidate string
 
 	Sampling  Sampling
-	Workers   int           // comparisons made at a time [4]
-	Queue     int           // answers that may wait for a worker, and as many for being confirmed [256]
-	PerSecond int           // samples taken in a second at most; half as many are confirmed [50]
-	Timeout   time.Duration // of each call that a comparison makes [10s]
+	Workers   int           // comparisons made at a time
+	Queue     int           // responses that may wait for a worker, and as many for being confirmed
+	PerSecond int           // maximum number of samples in a second; half as many are confirmed
+	Timeout   time.Duration // of each call that a comparison makes
 
-	MaxBody      int64                // bytes of an answer beside attachments' content that are compared; longer ones by digest [64 MiB]
-	Split        mapping.SplitOptions // where payloads lie; its limit of the body is not used
-	ConfirmAfter time.Duration        // before both are asked again [1s]
-	NoiseShare   float64              // of comparisons without a difference, those in which the tracker that answered is asked twice more
-	Samples      int                  // kept for each finding [5]
+	MaxBody      int64                 // bytes of a response beside attachments' content that are compared; longer ones by digest
+	Split        jsonblob.SplitOptions // where payloads lie; its limit of the body is not used
+	ConfirmAfter time.Duration         // before both are asked again
+	NoiseShare   float64               // of comparisons without a difference, those in which the reference is asked twice more
+	Samples      int                   // kept for each finding
 
-	// Caller gives the caller in whose name a tracker is asked, false when there is
-	// none. nil forwards what the client showed, without cookies.
+	// Caller gives the caller in whose name a tracker is asked, false when there is none.
 	Caller func(caller upstream.Caller, tracker string) (upstream.Caller, bool)
-	Rules  Rules
-	// Refuses tells of a tracker that it would not be asked now, since it is known to
-	// be sick; then a read is not even kept. nil never knows.
+	Rules  compare.Rules
+	// CallerName gives the name of a caller for samples, empty where it has none.
+	CallerName func(caller upstream.Caller) string
+	// Address gives the path and query by which a tracker is asked for a call by GET, for
+	// samples; it is empty where there is none.
+	Address func(ctx context.Context, tracker string, call upstream.Call) string
+	// Refuses reports whether a tracker would not be asked now, since it is known to
+	// be sick; then a read is not even kept.
 	Refuses func(tracker string) bool
 
 	// Plan renders the request that a tracker would be sent for a write, as a JSON
 	// object; a *mapping.Error says that it has no form for it. nil compares no plans.
 	Plan func(ctx context.Context, tracker string, call upstream.Call) ([]byte, error)
 	// Follows says that the candidate gets the writes of the other tracker by means
-	// of its own, so that both show the same after ReadBack [5s].
+	// of its own, so that both show the same after ReadBack.
 	Follows  bool
 	ReadBack time.Duration
 	// Isolated lets writes be repeated on the candidate, as long as Marker, a product
@@ -57,20 +62,19 @@ type Options struct {
 	Isolated bool
 	Marker   string
 
-	Target  float64 // the share of mismatches that is allowed, from 0 to 1 [0.001]
-	Latency LatencyTarget
+	Target  float64               // the allowed share of mismatches, from 0 to 1
+	Latency verdict.LatencyTarget // the zero value has defaults
 
 	Logger   *slog.Logger
 	Observer Observer
 }
 
-// Observer is told of what becomes of samples, for metrics. It is called from one
-// goroutine, about once in a second, and never in the way of a client.
+// Observer is told of what becomes of samples, for metrics. It is called by several goroutines and must not block.
 type Observer interface {
-	// Compared counts comparisons since the last time by outcome.
-	Compared(operation mapping.Operation, outcome Outcome, n int64)
-	// Dropped counts comparisons that were not made.
-	Dropped(operation mapping.Operation, reason DropReason, n int64)
+	// Compared counts a comparison by its outcome.
+	Compared(operation mapping.Operation, outcome Outcome)
+	// Dropped counts a comparison that was not made.
+	Dropped(operation mapping.Operation, reason verdict.DropReason)
 }
 
 // Sampling says which calls are compared.
@@ -83,18 +87,14 @@ type Sampling struct {
 	Sticky bool `json:"sticky"`
 }
 
-// Validate finds shares that are none and operations that do not exist.
+// Validate finds invalid shares and operations that do not exist.
 func (s Sampling) Validate() error {
 	var wrong []error
 	if !isShare(s.Default) {
 		wrong = append(wrong, fmt.Errorf("the share %v is not between 0 and 1", s.Default))
 	}
-	known := map[mapping.Operation]bool{}
-	for _, operation := range mapping.Operations() {
-		known[operation] = true
-	}
 	for operation, share := range s.Operations {
-		if !known[operation] {
+		if !slices.Contains(mapping.Operations(), operation) {
 			wrong = append(wrong, fmt.Errorf("there is no operation %q", operation))
 		}
 		if !isShare(share) {
@@ -110,61 +110,4 @@ func isShare(share float64) bool { return share >= 0 && share <= 1 }
 func (s Sampling) clone() Sampling {
 	s.Operations = maps.Clone(s.Operations)
 	return s
-}
-
-func (s *Sampling) share(operation mapping.Operation) float64 {
-	if share, ok := s.Operations[operation]; ok {
-		return share
-	}
-	return s.Default
-}
-
-func (o Options) withDefaults() Options {
-	o.Workers = cmp.Or(o.Workers, 4)
-	o.Queue = cmp.Or(o.Queue, 256)
-	o.PerSecond = cmp.Or(o.PerSecond, 50)
-	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
-	o.ConfirmAfter = cmp.Or(o.ConfirmAfter, time.Second)
-	o.Samples = cmp.Or(o.Samples, 5)
-	o.ReadBack = cmp.Or(o.ReadBack, 5*time.Second)
-	o.Target = cmp.Or(o.Target, 0.001)
-	o.Sampling = o.Sampling.clone()
-	if o.Caller == nil {
-		o.Caller = func(caller upstream.Caller, _ string) (upstream.Caller, bool) { return caller, true }
-	}
-	if o.Refuses == nil {
-		o.Refuses = func(string) bool { return false }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
-// Validate reports everything that is wrong with the options at once.
-func (o Options) Validate() error {
-	wrong := []error{o.Sampling.Validate()}
-	if o.Store == nil {
-		wrong = append(wrong, errors.New("a comparison needs a store"))
-	}
-	if o.Trackers[o.Candidate] == nil || len(o.Trackers) < 2 {
-		wrong = append(wrong, errors.New("a comparison needs two trackers, one of them the candidate"))
-	}
-	if o.Workers < 0 || o.Queue < 0 || o.PerSecond < 0 || o.Samples < 0 || o.MaxBody < 0 {
-		wrong = append(wrong, errors.New("a bound of the comparison is negative"))
-	}
-	if o.Timeout < 0 || o.ConfirmAfter < 0 || o.ReadBack < 0 {
-		wrong = append(wrong, errors.New("a time of the comparison is negative"))
-	}
-	if !isShare(o.NoiseShare) || !isShare(o.Target) {
-		wrong = append(wrong, errors.New("noise share and target are shares from 0 to 1"))
-	}
-	if o.Isolated && o.Marker == "" {
-		wrong = append(wrong, errors.New("an isolated candidate needs a marker to prove it"))
-	}
-	if o.Isolated && o.Follows {
-		wrong = append(wrong, errors.New("a candidate that follows the other tracker is not isolated: it would get each write twice"))
-	}
-	return errors.Join(wrong...)
 }

@@ -1,303 +1,227 @@
 package canary
 
 import (
-	"container/heap"
 	"context"
-	"sync"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
+	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 )
 
-// job is one comparison on its way.
+// responseTimes is how long both trackers needed to begin their responses to one call. Only
+// where both are known can the histograms be compared.
+type responseTimes struct{ reference, candidate time.Duration }
+
+func (t responseTimes) known() bool { return t.reference > 0 && t.candidate > 0 }
+
+func (t *responseTimes) of(candidate bool) *time.Duration {
+	if candidate {
+		return &t.candidate
+	}
+	return &t.reference
+}
+
+// job is one comparison on its way. One goroutine at a time has it.
 type job struct {
-	subject
-	caller upstream.Caller
-	call   upstream.Call
-	// step is what a worker does next. It gives false when the job is over.
-	step  func(*Canary, context.Context, *job) bool
-	at    time.Time // when it is due again
-	began time.Time // when the client was answered
+	caller    upstream.Caller
+	operation mapping.Operation // of the call that the client made
+	call      upstream.Call
+	// run makes the comparison. It returns why there is no result, if so.
+	run   func(context.Context, *job) verdict.DropReason
+	began time.Time // when the client's response began
 
-	// said is what the client got, as bytes until a worker reads it; clientReply is
-	// set instead where there are none.
-	said                *spool
-	clientReply         *Reply
-	clientHeader        map[string]string
-	clientStatus        int // 0 when the answer came from a cache
-	answeredByCandidate bool
-	held                int64 // of Canary.memory
-	took, paired        took  // paired are of calls that the comparison made itself
-	// most is how long the candidate's answer may be, 0 when that is not known.
-	most int64
+	client                compare.Reply // the client's response
+	size                  int64         // its length
+	byCandidate           bool          // the client's response is the candidate's
+	held                  atomic.Int64  // of Canary.memory
+	observed, pairedCalls responseTimes // pairedCalls are of calls that the comparison made itself
+	maxReply              int64         // bytes of the candidate's response that are read, 0 without a bound
 
-	// first is what the reference said and second what the candidate said, suspects
+	// first is the reference's response and second the candidate's, unexplained
 	// what differs between them and is not known to be noise.
-	first, second Reply
-	suspects      []Difference
-	// failed says that the candidate had failed to answer when it was first asked.
-	failed bool
-	// noisy says that something else differed that is known to be noise.
-	noisy bool
+	first, second compare.Reply
+	unexplained   []compare.Difference
+	// failed says that the candidate had failed to respond when it was first asked, and
+	// firstStatus are the statuses of both replies then.
+	failed      bool
+	firstStatus [2]int
+	noisy       bool // something else differed that is known to be noise
 
-	readback *readback // of reads after a write
-	// planned is what differs between the plans of a write, and differentForm says that
-	// they are written differently. They count when the job ends, as all of a write does.
-	planned       []*found
-	differentForm bool
+	// planned is what differs between the plans of a write, and otherForm says that they are written differently.
+	planned   []*found
+	otherForm bool
 
-	// turn is the place of a write that is made once more, replayed says that the
-	// candidate has got it, and payload is its content in base64.
-	turn     *turn
-	replayed bool
-	payload  []byte
+	// turn is closed when the write before this one has ended, and done when this one has; they are nil for what is not repeated
+	// on an isolated candidate. isMissing says that the candidate lacks the write.
+	turn, done chan struct{}
+	isMissing  bool
 }
 
-func (c *Canary) newJob(about subject, caller upstream.Caller, call upstream.Call, step func(*Canary, context.Context, *job) bool) *job {
-	c.pending.Add(1)
-	if call.Attachments != nil { // a condition would get an answer without content
-		request := *call.Attachments
-		request.IfNoneMatch = ""
-		call.Attachments = &request
+// begin starts a goroutine that Close waits for. It returns false after Close.
+func (c *Canary) begin(run func()) bool {
+	c.life.Lock()
+	defer c.life.Unlock()
+	if !c.closed {
+		c.running.Go(run)
 	}
-	return &job{subject: about, caller: caller, call: call, step: step, began: time.Now()}
+	return !c.closed
 }
 
-// hold takes memory for a job until it ends.
-func (c *Canary) hold(j *job, n int64) bool {
-	ok := c.memory.take(n)
-	if ok {
-		j.held += n
+// firstDelay is how long a comparison waits at first: one that begins at once
+// would take the processor from the response that is just going out.
+const firstDelay = 50 * time.Millisecond
+
+// enqueue starts a captured job, or drops it.
+func (c *Canary) enqueue(j *job) {
+	reason := verdict.DropQueueFull
+	if c.queued.Add(1) <= int64(c.options.Queue) {
+		if c.begin(func() { c.process(j) }) {
+			return
+		}
+		reason = verdict.DropClosed
 	}
-	return ok
+	c.queued.Add(-1)
+	c.abandon(j, reason)
 }
 
-// abandon ends a job without a result.
-func (c *Canary) abandon(j *job, reason DropReason) {
-	c.drop(j.subject, reason)
+// process makes a comparison: writes that are repeated one after the other, and others as soon as a slot is free.
+func (c *Canary) process(j *job) {
+	defer c.recoverPanic(j)
+	var reason verdict.DropReason
+	if j.turn == nil {
+		reason = c.sleep(firstDelay)
+		defer c.freeSlot()
+	} else {
+		select {
+		case <-c.ctx.Done():
+			reason = verdict.DropClosed
+		case <-j.turn:
+		}
+	}
+	c.queued.Add(-1)
+	if reason == "" {
+		reason = j.run(c.ctx, j)
+	}
+	if reason != "" {
+		c.abandon(j, reason)
+		return
+	}
 	c.end(j)
 }
 
-// end gives back what a job holds.
-func (c *Canary) end(j *job) {
-	if j.said != nil {
-		j.said.release()
+// sleep waits and then takes a slot.
+func (c *Canary) sleep(pause time.Duration) verdict.DropReason {
+	select {
+	case <-c.ctx.Done():
+		return verdict.DropClosed
+	case <-time.After(pause):
 	}
-	c.memory.give(j.held)
-	j.said, j.held = nil, 0
-	if j.turn != nil {
-		c.replays.leave(j)
-		if !j.replayed {
-			c.missReplay()
-		}
+	select {
+	case <-c.ctx.Done():
+		return verdict.DropClosed
+	case c.slots <- struct{}{}:
+		return ""
+	}
+}
+
+// freeSlot gives a slot back. After Close there may be none.
+func (c *Canary) freeSlot() {
+	select {
+	case <-c.slots:
+	default:
+	}
+}
+
+// pause lets a job wait for being confirmed, without its slot.
+func (c *Canary) pause(pause time.Duration) verdict.DropReason {
+	defer c.waiting.Add(-1)
+	if c.waiting.Add(1) > int64(c.options.Queue) {
+		return verdict.DropConfirmFull
+	}
+	c.freeSlot()
+	return c.sleep(pause)
+}
+
+// recoverPanic keeps a panic in one comparison from ending the process.
+func (c *Canary) recoverPanic(j *job) {
+	if reason := recover(); reason != nil {
+		// Its text may have content in it, so only its type and place are logged.
+		c.options.Logger.Error("a comparison panicked", "operation", j.operation, "type", fmt.Sprintf("%T", reason), "stack", string(debug.Stack()))
+		c.abandon(j, verdict.DropInternal)
+	}
+}
+
+// abandon ends a job without a result.
+func (c *Canary) abandon(j *job, reason verdict.DropReason) {
+	c.recorder.drop(j.operation, reason)
+	c.end(j)
+}
+
+// end frees what a job holds.
+func (c *Canary) end(j *job) {
+	c.releaseClient(j)
+	if j.isMissing && c.repeated.Missed() {
+		c.options.Logger.Warn("a write was not repeated on the isolated candidate, which may hold something else from now on")
+	}
+	if j.done != nil {
+		close(j.done)
 	}
 	c.pending.Add(-1)
 }
 
-// courtesy is how long a comparison lets the client's own request be: whoever is
-// woken at once would take the processor from the answer that is just going out.
-const courtesy = 50 * time.Millisecond
+// releaseClient drops the client's response.
+func (c *Canary) releaseClient(j *job) {
+	c.memory.Add(-j.held.Swap(0))
+	j.client = compare.Reply{}
+}
 
-// enqueue keeps a job for the workers, or drops it. It wakes nobody.
-func (c *Canary) enqueue(j *job) {
-	reason := DropReason("")
-	c.life.Lock()
-	switch {
-	case c.closed:
-		reason = DropClosed
-	case j.turn != nil:
-		c.replays.ready(j)
-		c.releaseSoon()
-	case len(c.arrived)+len(c.queue) >= cap(c.queue):
-		reason = DropQueueFull
-	default:
-		c.arrived = append(c.arrived, j)
-		c.releaseSoon()
+// maxMemory bounds the bytes of responses that wait in memory, beside what a worker
+// has before it.
+const maxMemory = 64 << 20
+
+// hold takes memory for a job until it ends; a negative number gives some of it back.
+func (c *Canary) hold(j *job, n int) bool {
+	if c.memory.Add(int64(n)) > maxMemory {
+		c.memory.Add(-int64(n))
+		return false
 	}
-	c.life.Unlock()
-	if reason != "" {
-		c.abandon(j, reason)
+	j.held.Add(int64(n))
+	return true
+}
+
+// Load is how much is under way.
+type Load struct {
+	// Queued responses wait for a worker, Waiting ones for being asked again. Pending
+	// are all, those included that clients are still reading.
+	Queued, Waiting, Pending int
+	// Memory is the bytes of responses that wait.
+	Memory int64
+}
+
+// Load returns how much is under way, for metrics.
+func (c *Canary) Load() Load {
+	return Load{
+		Queued: int(c.queued.Load()), Waiting: int(c.waiting.Load()), Pending: int(c.pending.Load()), Memory: c.memory.Load(),
 	}
 }
 
-// releaseSoon sets the release for what has arrived; the lock is held.
-func (c *Canary) releaseSoon() {
-	if !c.released {
-		c.released = true
-		c.release.Reset(courtesy)
-	}
-}
-
-// handOver gives the workers what has arrived. There is room for it: only enqueue
-// decides how many there are.
-func (c *Canary) handOver() {
-	c.life.Lock()
-	defer c.life.Unlock()
-	if c.closed {
-		return
-	}
-	c.released = false
-	c.replays.nudge()
-	for _, j := range c.arrived {
-		c.queue <- j
-	}
-	clear(c.arrived)
-	c.arrived = c.arrived[:0]
-}
-
-// work is one worker.
-func (c *Canary) work() {
-	for {
+// Settle waits until nothing is under way any more, confirmations included, and all
+// that was found is in the store. It is for tests and for runs that end with a
+// verdict; under traffic it may wait until ctx ends.
+func (c *Canary) Settle(ctx context.Context) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for c.pending.Load() > 0 {
 		select {
-		case <-c.ctx.Done():
-			return
-		case j := <-c.due:
-			c.advance(j)
-		case j := <-c.queue:
-			c.advance(j)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d comparisons: %w", c.pending.Load(), ctx.Err())
+		case <-ticker.C:
 		}
 	}
-}
-
-// advance takes one step of a job.
-func (c *Canary) advance(j *job) {
-	more := false
-	defer func() {
-		if mistake := recover(); mistake != nil {
-			c.mistake(j.operation, mistake)
-			c.drop(j.subject, DropInternal)
-		}
-		if !more {
-			c.end(j)
-		}
-	}()
-	more = j.step(c, c.ctx, j)
-}
-
-// later puts a job aside for a while. It gives false when too many wait already.
-func (c *Canary) later(j *job, after time.Duration, step func(*Canary, context.Context, *job) bool) bool {
-	j.at, j.step = time.Now().Add(after), step
-	return c.waiting.push(j)
-}
-
-// pace brings the jobs that were put aside back when they are due.
-func (c *Canary) pace() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		j, wait := c.waiting.pop(time.Now())
-		if j != nil {
-			select {
-			case c.due <- j:
-			case <-c.ctx.Done():
-				c.abandon(j, DropClosed)
-				return
-			}
-			continue
-		}
-		timer.Reset(wait)
-		select {
-		case <-timer.C:
-		case <-c.waiting.wake:
-		case <-c.ctx.Done():
-			return
-		}
-	}
-}
-
-// discard drops what nobody will work on any more. It is called when all workers
-// have ended and nothing new can come.
-func (c *Canary) discard() {
-	for _, j := range c.arrived {
-		c.abandon(j, DropClosed)
-	}
-	c.arrived = nil
-	for {
-		select {
-		case j := <-c.queue:
-			c.abandon(j, DropClosed)
-			continue
-		default:
-		}
-		j := c.waiting.any()
-		if j == nil {
-			j = c.replays.any()
-		}
-		if j == nil {
-			return
-		}
-		c.abandon(j, DropClosed)
-	}
-}
-
-// waiting holds jobs by the time when they are due, a bounded number of them.
-type waiting struct {
-	mu   sync.Mutex
-	jobs byTime
-	most int
-	wake chan struct{}
-}
-
-func newWaiting(most int) *waiting { return &waiting{most: most, wake: make(chan struct{}, 1)} }
-
-func (w *waiting) push(j *job) bool {
-	w.mu.Lock()
-	fits := len(w.jobs) < w.most
-	if fits {
-		heap.Push(&w.jobs, j)
-	}
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-	return fits
-}
-
-// pop gives a job that is due, or how long there is none.
-func (w *waiting) pop(now time.Time) (*job, time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case len(w.jobs) == 0:
-		return nil, time.Hour
-	case w.jobs[0].at.After(now):
-		return nil, w.jobs[0].at.Sub(now)
-	}
-	return heap.Pop(&w.jobs).(*job), 0
-}
-
-// any gives a job whether it is due or not, nil when there is none.
-func (w *waiting) any() *job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.jobs) == 0 {
-		return nil
-	}
-	return heap.Pop(&w.jobs).(*job)
-}
-
-func (w *waiting) len() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.jobs)
-}
-
-// byTime is a heap, the earliest job first.
-type byTime []*job
-
-func (q byTime) Len() int           { return len(q) }
-func (q byTime) Less(i, k int) bool { return q[i].at.Before(q[k].at) }
-func (q byTime) Swap(i, k int)      { q[i], q[k] = q[k], q[i] }
-
-// Push implements heap.Interface.
-func (q *byTime) Push(j any) { *q = append(*q, j.(*job)) }
-
-// Pop implements heap.Interface.
-func (q *byTime) Pop() any {
-	last := len(*q) - 1
-	j := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return j
+	return c.recorder.flush(ctx)
 }

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -8,17 +9,29 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 )
 
 const (
-	// mostShown bounds the differences in one sample, longestExcerpt the bytes of an
-	// object around them. mostSampled is about how many of the findings of one
-	// comparison get a sample.
-	mostShown      = 8
-	mostSampled    = 32
-	longestExcerpt = 16 << 10
-	longestTarget  = 1 << 10
+	// maxShown bounds the differences in one sample, maxExcerpt the bytes of an
+	// object around them. About maxSampled of the findings of one comparison get a sample.
+	maxShown   = 8
+	maxSampled = 32
+	maxExcerpt = 16 << 10
+	maxTarget  = 1 << 10
+	maxAgent   = 200
+)
+
+// The kinds of findings, beside verdict.KindUnstable.
+const (
+	kindReply    = "reply"
+	kindPlan     = "plan"
+	kindReadBack = "readback"
+	kindLatency  = "latency"
+	kindIsolated = "isolated"
 )
 
 // SampleText is one comparison in which a finding was seen, as state.Sample.Text has
@@ -27,8 +40,17 @@ type SampleText struct {
 	// Method and Target are the request by which a client asks for the same.
 	Method string `json:"method"`
 	Target string `json:"target"`
-	// Differences are those of the finding, Want being the reference's.
-	Differences []SampleDifference `json:"differences"`
+	// Targets are the paths and queries by which each tracker is asked for the same, by
+	// the trackers' names. A tracker that has no such path is left out.
+	Targets map[string]string `json:"targets,omitempty"`
+	// Caller is the name of the caller, or else the kind of its credential: anonymous,
+	// key, login, token, authorization or cookies. UserAgent and RequestID are those of
+	// its request.
+	Caller    string `json:"caller,omitempty"`
+	UserAgent string `json:"user_agent,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+	// Differences are those of the finding without their content, Want being the reference's.
+	Differences []compare.Difference `json:"differences"`
 	// Answered and Other are the attachment, flag type or record around the first of
 	// them, of the reference and of the candidate.
 	Answered       jsontext.Value `json:"answered,omitempty"`
@@ -37,116 +59,111 @@ type SampleText struct {
 	OtherStatus    int            `json:"other_status"`
 }
 
-// SampleDifference is a Difference without content.
-type SampleDifference struct {
-	Class   Class          `json:"class"`
-	Path    string         `json:"path"`
-	Pointer string         `json:"pointer"`
-	Want    jsontext.Value `json:"want,omitempty"`
-	Have    jsontext.Value `json:"have,omitempty"`
+// found is a finding of one comparison or of several, with one of their samples.
+type found struct {
+	state.Finding
+	sample []byte
 }
 
-// found makes findings of the differences of one comparison, one for each signature.
-func (c *Canary) found(j *job, confirmed []Difference, kind string) []*found {
-	bySignature := map[string][]Difference{}
-	var order []string
+// findings makes findings of the differences of one comparison, one for each signature.
+func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) []*found {
+	bySignature := map[string][]compare.Difference{}
 	for _, d := range confirmed {
 		signature := d.Signature(j.operation)
-		if bySignature[signature] == nil {
-			order = append(order, signature)
-		}
 		bySignature[signature] = append(bySignature[signature], d)
 	}
-	at := j.began.UTC() // what somebody judges meanwhile, or in another process, was asked before
-	list := make([]*found, 0, len(order))
-	around := &surroundings{canary: c}
-	for _, signature := range order {
-		same := bySignature[signature]
-		var sample []byte
-		if rand.IntN(len(order)) < mostSampled {
-			sample = c.sample(j, same, around)
+	at := j.began.UTC() // what is judged meanwhile, or in another process, was asked before
+	list := make([]*found, 0, len(bySignature))
+	for signature, same := range bySignature {
+		f := &found{Finding: state.Finding{
+			Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
+			Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]),
+		}}
+		if same[0].Unstable {
+			f.Kind = verdict.KindUnstable
 		}
-		list = append(list, &found{
-			Finding: state.Finding{
-				Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
-				Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]),
-			},
-			sample: sample,
-		})
+		if rand.IntN(len(bySignature)) < maxSampled {
+			f.sample = c.sample(j, same)
+		}
+		list = append(list, f)
 	}
 	return list
 }
 
 // sample redacts what one finding is about. nil is no sample.
-func (c *Canary) sample(j *job, same []Difference, around *surroundings) []byte {
+func (c *Canary) sample(j *job, same []compare.Difference) []byte {
 	method, target := j.call.Line()
+	agent, first := j.caller.UserAgent, same[0]
 	text := SampleText{
-		Method: method, Target: target[:min(len(target), longestTarget)],
+		Method: method, Target: target[:min(len(target), maxTarget)], Targets: map[string]string{},
+		Caller: cmp.Or(c.options.CallerName(j.caller), credentialKind(j.caller)), UserAgent: agent[:min(len(agent), maxAgent)], RequestID: j.caller.RequestID,
+		Answered: c.excerpt(first.WantIn, first.Place), Other: c.excerpt(first.HaveIn, first.Place),
 		AnsweredStatus: j.first.Status, OtherStatus: j.second.Status,
 	}
-	text.Answered, text.Other = around.of(same[0])
-	for _, d := range same[:min(len(same), mostShown)] {
-		text.Differences = append(text.Differences, SampleDifference{
+	if first.Unstable {
+		text.AnsweredStatus, text.OtherStatus = j.firstStatus[0], j.firstStatus[1]
+	}
+	for name := range c.options.Trackers {
+		if address := c.options.Address(c.ctx, name, j.call); address != "" {
+			text.Targets[name] = address
+		}
+	}
+	for _, d := range same[:min(len(same), maxShown)] {
+		text.Differences = append(text.Differences, compare.Difference{
 			Class: d.Class, Path: d.Path, Pointer: d.Pointer, Want: c.excerpt(d.Want, d.Path), Have: c.excerpt(d.Have, d.Path),
 		})
 	}
 	made, err := json.Marshal(text)
 	if err != nil {
-		return nil // a value that is no JSON cannot be shown
+		return nil // a value that is not JSON cannot be shown
 	}
 	return made
 }
 
-// surroundings are the redacted objects around the differences of one comparison.
-// Those of one object stand together, so that none is redacted for each of them.
-type surroundings struct {
-	canary          *Canary
-	last            Difference
-	answered, other jsontext.Value
-}
-
-func (s *surroundings) of(d Difference) (answered, other jsontext.Value) {
-	if d.Place != s.last.Place || !sameText(d.WantIn, s.last.WantIn) || !sameText(d.HaveIn, s.last.HaveIn) {
-		s.last = d
-		s.answered, s.other = s.canary.excerpt(d.WantIn, d.Place), s.canary.excerpt(d.HaveIn, d.Place)
-	}
-	return s.answered, s.other
-}
-
-// sameText tells whether two values are the same piece of the same text.
-func sameText(a, b jsontext.Value) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
 func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
-	if shown := c.redactor.Redact(value, path); len(shown) <= longestExcerpt {
+	if shown := c.redactor.Redact(value, path); len(shown) <= maxExcerpt {
 		return shown
 	}
-	return jsontext.Value(`{"text":{"length":` + fmt.Sprint(len(value)) + `}}`)
+	return fmt.Appendf(nil, `{"text":{"length":%d}}`, len(value))
 }
 
-// note is one sentence on a finding, and others where the candidate may hold something else.
-func (c *Canary) note(j *job, d Difference) string {
-	note := c.noteOf(j, d)
-	if c.replays.gap.Load() {
-		note += " " + noteOfGap
-	}
-	if c.replays.overlap.Load() {
-		note += " " + noteOfOverlap
-	}
-	return strings.TrimSpace(note)
-}
-
-func (c *Canary) noteOf(j *job, d Difference) string {
+// credentialKind names what a caller is known by, in the order in which a tracker looks at it.
+func credentialKind(caller upstream.Caller) string {
+	have := caller.Credentials
 	switch {
-	case d.Class == ClassDigest && (j.first.Digest != nil || j.second.Digest != nil):
-		return fmt.Sprintf("The answers differ; longer than %d bytes, or nested too deeply, they were compared by their digests only.", c.options.MaxBody)
-	case d.Class == ClassFailure:
-		return "The candidate gave no sound answer: " + string(unquoted(d.Have)) + "."
-	case d.Class == ClassLatency:
-		return "The candidate takes longer to answer than it may."
-	case d.Class == ClassPlan && d.Path == PathRefused:
-		return "The write can be expressed for one of the trackers only."
+	case caller.Anonymous():
+		return "anonymous"
+	case have.Login != "" && have.Password != "":
+		return "login"
+	case have.Token != "":
+		return "token"
+	case have.APIKey != "":
+		return "key"
+	case have.Authorization != "":
+		return "authorization"
+	default:
+		return "cookies"
 	}
-	return ""
+}
+
+// note says what a finding is about, and why the candidate may hold something else.
+func (c *Canary) note(j *job, d compare.Difference) string {
+	var notes []string
+	if kind := d.Kind(); kind != "" {
+		notes = append(notes, "Of this kind: "+kind+".")
+	}
+	switch {
+	case d.Class == compare.ClassDigest && (j.first.Long || j.second.Long):
+		notes = append(notes, fmt.Sprintf("The responses differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody))
+	case d.Class == compare.ClassFailure:
+		notes = append(notes, "The candidate gave no valid response: "+strings.Trim(string(d.Have), `"`)+".")
+	case d.Class == compare.ClassLatency:
+		notes = append(notes, "The candidate is slower than allowed.")
+	case d.Class == compare.ClassPlan && d.Path == compare.PathRefused:
+		notes = append(notes, "The write can be expressed for one of the trackers only.")
+	}
+	if d.Unstable {
+		notes = append(notes, "It was gone when both were asked again, although nothing was written.")
+	}
+	return strings.TrimSpace(strings.Join(append(notes, c.repeated.Note()), " "))
 }

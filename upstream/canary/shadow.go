@@ -1,51 +1,24 @@
 package canary
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 )
 
 // shadowRole is what trackers are told that a comparison's calls are for.
 const shadowRole = "shadow"
 
-// refusal says why an answer cannot be compared, empty when it can.
-func refusal(ctx context.Context, answer upstream.Answer) DropReason {
-	said, ok := errors.AsType[*mapping.Error](answer.Err)
-	switch {
-	case answer.Err == nil && answer.Document == nil:
-		return DropOwnError
-	case answer.Err == nil && answer.Document.NotModified:
-		return DropNotModified
-	case answer.Err == nil || ok && said.FromTracker():
-		return ""
-	case !ok && ctx.Err() != nil:
-		return DropUnread
-	case !ok:
-		return DropOwnError
-	}
-	switch said.Reason {
-	case mapping.ReasonCanceled:
-		return DropUnread
-	case mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload,
-		mapping.ReasonBadAnswer, mapping.ReasonWebServer:
-		return DropAnsweredFailed
-	default:
-		return DropOwnError
-	}
-}
-
-func (c *Canary) captureOptions(operation mapping.Operation, digest bool) CaptureOptions {
-	return CaptureOptions{Operation: operation, MaxBody: c.options.MaxBody, Split: c.options.Split, Digest: digest}
-}
-
 // callerFor gives the caller in whose name a tracker is asked. Cookies belong to
-// one tracker; whoever was known by them alone would be somebody else without.
+// one tracker; a caller that is known by them alone would be anonymous without.
 func (c *Canary) callerFor(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
 	asked, ok := c.options.Caller(caller, tracker)
 	asked.Credentials.Cookies = ""
@@ -53,232 +26,225 @@ func (c *Canary) callerFor(caller upstream.Caller, tracker string) (upstream.Cal
 	return asked, ok && (caller.Anonymous() || !asked.Anonymous())
 }
 
-// heard is what a tracker said to a comparison.
-type heard struct {
-	reply Reply
-	took  time.Duration
-	// reason says why there is nothing to compare.
-	reason DropReason
-}
-
-// ask makes a call of one of the two trackers.
-func (c *Canary) ask(ctx context.Context, j *job, tracker string, digest bool) heard {
+// ask makes the call of one of the two trackers, and says why there is nothing to compare, if so.
+func (c *Canary) ask(ctx context.Context, j *job, tracker string) (compare.Reply, time.Duration, verdict.DropReason) {
 	caller, ok := c.callerFor(j.caller, tracker)
 	if !ok {
-		return heard{reason: DropCredentials}
+		return compare.Reply{}, 0, verdict.DropCredentials
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	if j.most > 0 && tracker == j.candidate {
-		ctx = upstream.WithMost(ctx, j.most)
+	if j.maxReply > 0 && tracker == c.options.Candidate {
+		ctx = upstream.WithMaxResponse(ctx, j.maxReply)
 	}
 	answer := j.call.Make(ctx, c.options.Trackers[tracker], caller)
-	if reason := c.unasked(j, tracker, answer.Err); reason != "" {
-		return heard{reason: reason}
-	}
-	reply, err := ReplyOf(ctx, answer, c.captureOptions(j.call.Operation, digest))
-	switch {
-	case err != nil && c.ctx.Err() != nil:
-		return heard{reason: DropClosed}
+	reply, err := c.replyOf(ctx, j.call.Operation, answer)
+	var reason verdict.DropReason
+	switch failed, own := errors.AsType[*mapping.Error](answer.Err); {
+	case (err != nil || answer.Err != nil) && c.ctx.Err() != nil:
+		reason = verdict.DropClosed
+	case answer.Err != nil && !own:
+		reason = verdict.DropInternal
 	case err != nil:
-		return heard{reason: spoolReason(err)}
-	case reply.Failure != "" && tracker != j.candidate:
-		return heard{reason: c.referenceFailed(j)}
+		reason = keepReason(err)
+	case tracker != c.options.Candidate && reply.Failure != "" && j.byCandidate:
+		reason = verdict.DropOtherFailed
+	case tracker != c.options.Candidate && reply.Failure != "":
+		reason = verdict.DropAnsweredFailed
+	case own && !failed.ConnectionLost:
+		reason = unreachable[failed.Reason]
+		if reason != "" && j.byCandidate {
+			reason = verdict.DropCandidateFailed
+		}
 	}
-	return heard{reply: reply, took: answer.Took}
+	return reply, answer.Took, reason
 }
 
-// unasked finds the errors that say nothing of how a tracker answers.
-func (c *Canary) unasked(j *job, tracker string, err error) DropReason {
-	said, ok := errors.AsType[*mapping.Error](err)
-	switch {
-	case err == nil:
-		return ""
-	case c.ctx.Err() != nil:
-		return DropClosed
-	case !ok:
-		return DropInternal
-	}
-	reason := silence(said)
-	switch {
-	case reason == "":
-		return ""
-	case tracker != j.candidate:
-		return c.referenceFailed(j)
-	case j.answeredByCandidate:
-		return DropCandidateFailed
-	}
-	return reason
+// unreachable maps reasons for which the candidate got no request. One that took the connection and then lost it has responded
+// badly, and that is compared.
+var unreachable = map[mapping.Reason]verdict.DropReason{
+	mapping.ReasonUnreachable: verdict.DropUnreachable, mapping.ReasonBreakerOpen: verdict.DropBreaker, mapping.ReasonOverload: verdict.DropOverload,
 }
 
-// silence tells the calls that never came to a tracker. One that took the connection
-// and then let it go has answered badly, and that is compared.
-func silence(said *mapping.Error) DropReason {
-	switch {
-	case said.Reason == mapping.ReasonUnreachable && !said.ConnectionLost:
-		return DropUnreachable
-	case said.Reason == mapping.ReasonBreakerOpen:
-		return DropBreaker
-	case said.Reason == mapping.ReasonOverload:
-		return DropOverload
+// askBoth asks the reference and then the candidate.
+func (c *Canary) askBoth(ctx context.Context, j *job) (reference, candidate compare.Reply, reason verdict.DropReason) {
+	j.pairedCalls = responseTimes{}
+	if reference, j.pairedCalls.reference, reason = c.ask(ctx, j, c.options.Reference); reason == "" {
+		candidate, j.pairedCalls.candidate, reason = c.ask(ctx, j, c.options.Candidate)
 	}
-	return ""
+	if !j.observed.known() {
+		j.observed = j.pairedCalls
+	}
+	return reference, candidate, reason
 }
 
-func (c *Canary) referenceFailed(j *job) DropReason {
-	if j.answeredByCandidate {
-		return DropOtherFailed
+// compare compares a read: the other tracker is asked, and both are asked again where they differ.
+func (c *Canary) compare(ctx context.Context, j *job) verdict.DropReason {
+	own, other := j.client, c.options.Reference
+	if !j.byCandidate {
+		const times, slack = 8, 1 << 20 // a candidate that floods costs no more
+		other, j.maxReply = c.options.Candidate, times*j.size+slack
 	}
-	return DropAnsweredFailed
-}
-
-// longest is how long an answer of the candidate may be, going by that of the
-// reference; 0 when that is not known. A candidate that floods us costs no more.
-func (j *job) longest() int64 {
-	const times, slack = 8, 1 << 20
-	switch {
-	case j.answeredByCandidate:
-		return 0
-	case j.said != nil:
-		return times*j.said.size + slack
-	case j.clientReply != nil && len(j.clientReply.Payloads) == 0:
-		return times*int64(len(j.clientReply.Body)) + slack // an error
-	default:
-		return 0
-	}
-}
-
-// other names the tracker that the client did not hear.
-func (j *job) other() string {
-	if j.answeredByCandidate {
-		return j.reference
-	}
-	return j.candidate
-}
-
-// clientSaw reads what the client got. A cache keeps no status: until both are asked
-// again, it was the one that all trackers send with a success.
-func (c *Canary) clientSaw(j *job, digest bool) (Reply, DropReason) {
-	if j.clientReply != nil {
-		return *j.clientReply, ""
-	}
-	reply := Reply{Status: cmp.Or(j.clientStatus, j.operation.SuccessStatus()), Header: j.clientHeader}
-	reply, err := c.captureOptions(j.operation, digest).fill(reply, j.said)
-	switch {
-	case err != nil:
-		return Reply{}, spoolReason(err)
-	case reply.Failure != "":
-		return Reply{}, DropUnreadable
-	}
-	return reply, ""
-}
-
-// compare is the first step of every read: the other tracker is asked.
-func (c *Canary) compare(ctx context.Context, j *job) bool {
-	j.most = j.longest()
-	long := j.said != nil && j.said.digest != nil
-	other := c.ask(ctx, j, j.other(), long)
-	if other.reason != "" {
-		c.drop(j.subject, other.reason)
-		return false
-	}
-	own, reason := c.clientSaw(j, other.reply.Digest != nil)
-	if reason == "" && own.Digest != nil && other.reply.Body != nil {
-		other = c.ask(ctx, j, j.other(), true) // one of them was only just beyond a limit
-		reason = other.reason
-	}
+	reply, took, reason := c.ask(ctx, j, other)
 	if reason != "" {
-		c.drop(j.subject, reason)
-		return false
+		return reason
 	}
-	j.took.other = other.took
-	j.first, j.second = own, other.reply
-	if j.answeredByCandidate {
-		j.first, j.second = other.reply, own
-		j.took.answered, j.took.other = j.took.other, j.took.answered
+	*j.observed.of(!j.byCandidate) = took
+	j.first, j.second = own, reply
+	if j.byCandidate {
+		j.first, j.second = reply, own
 	}
-	return c.weigh(ctx, j)
+	c.releaseClient(j)
+	if j.unexplained = c.unexplained(j, c.differences(j, j.first, j.second)); len(j.unexplained) == 0 {
+		c.learnEarly(ctx, j)
+		return c.conclude(j, nil, kindReply, OutcomeSame)
+	}
+	if !c.confirms.Allow() {
+		return verdict.DropConfirmLimit
+	}
+	if !c.hold(j, len(j.first.Body)+len(j.second.Body)) {
+		return verdict.DropMemory
+	}
+	if reason := c.pause(c.options.ConfirmAfter); reason != "" {
+		return reason
+	}
+	return c.confirm(ctx, j)
 }
 
-// weigh decides what becomes of the first comparison.
-func (c *Canary) weigh(ctx context.Context, j *job) bool {
-	j.suspects = c.suspects(j, c.differences(j, j.first, j.second))
-	if len(j.suspects) == 0 {
-		c.listen(ctx, j)
-		c.conclude(j, nil, kindReply, OutcomeSame)
-		return false
+// learnEarly asks the reference twice for some of the calls, to learn where it
+// contradicts itself, and both once for all of them while the candidate seems to be slower.
+func (c *Canary) learnEarly(ctx context.Context, j *job) {
+	twice := rand.Float64() < c.options.NoiseShare
+	if !twice && !c.recorder.seemsSlow(j.operation) || !c.confirms.Allow() {
+		return
 	}
-	return c.putAside(j)
+	first, reference, reason := c.ask(ctx, j, c.options.Reference)
+	if reason != "" {
+		return
+	}
+	if j.observed.reference == 0 {
+		j.observed.reference = reference
+	}
+	j.pairedCalls = responseTimes{reference, j.observed.candidate}
+	if j.byCandidate { // on a busy machine a comparison waits where clients do not
+		_, j.pairedCalls.candidate, _ = c.ask(ctx, j, c.options.Candidate)
+	}
+	if twice {
+		_, _, _ = c.askAgain(ctx, j, first) // when it fails, nothing is learnt
+	}
 }
 
-// suspects gives the differences that neither a rule nor noise explains.
-func (c *Canary) suspects(j *job, all []Difference) []Difference {
-	var suspects []Difference
-	isNoise := c.isNoise(j)
+// unexplained gives the differences that neither a rule nor noise explains, and counts the uses of rules.
+func (c *Canary) unexplained(j *job, all []compare.Difference) (unexplained []compare.Difference) {
 	for _, d := range all {
 		switch {
 		case d.Rule != "":
-			c.ledger.used(d.Rule)
-		case isNoise(d) || c.isOfReplay(d):
+			c.recorder.used(d.Rule)
+		case c.isNoise(j, d):
 			j.noisy = true
 		default:
-			suspects = append(suspects, d)
+			unexplained = append(unexplained, d)
 		}
 	}
-	return suspects
+	return unexplained
 }
 
-// differences are those of the candidate. Where there are very many, noise takes no
-// room from the others.
-func (c *Canary) differences(j *job, reference, candidate Reply) []Difference {
-	comparison := newComparison(j.call.Operation, c.rules())
-	comparison.expected = c.isNoise(j)
-	return comparison.replies(reference, candidate)
+// isNoise reports whether a difference is where the reference was seen to vary, or a time that an isolated candidate has later.
+func (c *Canary) isNoise(j *job, d compare.Difference) bool {
+	return c.noise.known(c.noise.callOf(j.call), d, time.Now()) || c.options.Isolated && c.repeated.Excuses(d)
 }
 
-// contradictions are the differences between two answers of the reference.
-func (c *Canary) contradictions(j *job, before, after Reply) []Difference {
-	comparison := newComparison(j.call.Operation, c.rules())
-	comparison.most = maxFound
-	return comparison.replies(before, after)
+// differences are those between two replies to the call of a job, by the rules that have not expired yet.
+func (c *Canary) differences(j *job, before, after compare.Reply) []compare.Difference {
+	return compare.Compare(j.call.Operation, before, after, c.options.Rules.At(time.Now()))
 }
 
-// isNoise tells of differences whether they are where the reference was seen to vary.
-func (c *Canary) isNoise(j *job) func(Difference) bool {
-	call := c.noise.callOf(j.reference, j.call)
-	return func(d Difference) bool { return d.Rule == "" && c.noise.known(call, d, time.Now()) }
-}
-
-// rules are those that have not expired yet.
-func (c *Canary) rules() Rules { return c.options.Rules.At(time.Now()) }
-
-// listen asks the reference twice for some of the calls, to learn early where it
-// contradicts itself, and once for all of them while the candidate seems to be slower.
-func (c *Canary) listen(ctx context.Context, j *job) {
-	twice := rand.Float64() < c.options.NoiseShare
-	if !twice && !c.ledger.seemsSlow(j.subject) || !c.confirms.Allow() {
-		return
+// confirm asks both again. The client's response may have come from a cache, or been
+// older than a write; now both are asked by the comparison alone.
+func (c *Canary) confirm(ctx context.Context, j *job) verdict.DropReason {
+	reference, candidate, reason := c.askBoth(ctx, j)
+	if reason == "" && candidate.IsBroken() && !j.second.IsBroken() && !reference.IsBroken() {
+		reason = verdict.DropCandidateFailed // what differed may be gone or not
 	}
-	first := c.ask(ctx, j, j.reference, j.first.Digest != nil)
-	if first.reason != "" {
-		return
+	if reason != "" {
+		return reason
 	}
-	if j.took.answered == 0 {
-		j.took.answered = first.took
-	}
-	if j.paired = c.pair(ctx, j, first.took); twice {
-		_, _, _ = c.askAgain(ctx, j, first.reply) // when it fails, nothing is learnt
-	}
+	before := j.first
+	now := slices.DeleteFunc(c.differences(j, reference, candidate), func(d compare.Difference) bool { return d.Rule != "" })
+	steady := slices.DeleteFunc(slices.Clone(j.unexplained), func(s compare.Difference) bool {
+		return c.isNoise(j, s) || slices.ContainsFunc(now, func(d compare.Difference) bool { return s.SamePlace(d) && c.isNoise(j, d) })
+	})
+	j.noisy = j.noisy || len(steady) < len(j.unexplained)
+	left := compare.Remaining(compare.Reported{Reference: before, Differences: steady}, compare.Reported{Reference: reference, Differences: now})
+	j.failed, j.firstStatus = j.second.IsBroken() && !before.IsBroken(), [2]int{before.Status, j.second.Status}
+	j.first, j.second = reference, candidate
+	all := len(left)
+	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.seen.Explains(j.call, d, j.began) })
+	return c.judge(ctx, j, left, c.differences(j, before, reference), kindReply, len(left) < all)
 }
 
-// askAgain asks the reference once more, right after it said something, and learns
+// maxAsked is how often the reference is asked about a difference whose signature
+// is new, until it says itself what the candidate says. What it says every other
+// time, it then fails to say once in 64 times.
+const maxAsked = 6
+
+// judge concludes with those of the differences that the reference neither shows itself nor explains by a change. changed
+// is what differs between its replies so far; written says that a write has explained other differences. The reference is
+// asked once more, or several times where a finding is new.
+func (c *Canary) judge(ctx context.Context, j *job, differences, changed []compare.Difference, kind string, written bool) verdict.DropReason {
+	isChanged, varied, last := compare.Changed(changed), map[variation]bool{}, j.first
+	steady, confirmed := differences, differences
+	for n := 1; len(differences) > 0; n++ {
+		next, more, reason := c.askAgain(ctx, j, last)
+		if reason != "" {
+			return c.abandonConfirmation(j, reason)
+		}
+		maps.Copy(varied, more)
+		steady = without(differences, varied)
+		confirmed = slices.DeleteFunc(slices.Clone(steady), isChanged)
+		if !c.noise.needsMoreSamples(j.operation, confirmed, time.Now()) {
+			break
+		}
+		if n == maxAsked {
+			c.noise.markNotNoise(j.operation, confirmed, time.Now())
+			break
+		}
+		last = next
+	}
+	j.noisy = j.noisy || len(steady) < len(differences)
+	outcome := OutcomeSame
+	if written || len(confirmed) < len(steady) {
+		outcome = OutcomeTransient
+	}
+	return c.conclude(j, confirmed, kind, outcome)
+}
+
+// askAgain asks the reference once more, right after it gave a reply, and learns
 // from what it says now.
-func (c *Canary) askAgain(ctx context.Context, j *job, before Reply) (Reply, map[varies]bool, DropReason) {
-	again := c.ask(ctx, j, j.reference, before.Digest != nil)
-	if again.reason != "" {
-		return Reply{}, nil, again.reason
+func (c *Canary) askAgain(ctx context.Context, j *job, before compare.Reply) (compare.Reply, map[variation]bool, verdict.DropReason) {
+	again, _, reason := c.ask(ctx, j, c.options.Reference)
+	if reason != "" {
+		return compare.Reply{}, nil, reason
 	}
-	varied := variations(c.contradictions(j, before, again.reply))
-	c.noise.learn(c.noise.callOf(j.reference, j.call), varied, time.Now())
-	return again.reply, varied, ""
+	varied := variations(c.differences(j, before, again))
+	c.noise.learn(c.noise.callOf(j.call), varied, time.Now())
+	return again, varied, ""
+}
+
+// conclude ends a comparison: with confirmed differences, or without. Noise in a whole
+// response may hide anything, so that one is no comparison.
+func (c *Canary) conclude(j *job, confirmed []compare.Difference, kind string, otherwise Outcome) verdict.DropReason {
+	isWhole := func(d compare.Difference) bool { return d.Class == compare.ClassDigest && d.Pointer == "$" }
+	if len(j.planned)+len(confirmed) == 0 && (j.first.Long || j.second.Long) && slices.ContainsFunc(c.differences(j, j.first, j.second), isWhole) {
+		return verdict.DropDigestNoise
+	}
+	if otherwise == OutcomeSame && (j.noisy || j.otherForm) {
+		otherwise = OutcomeNoisy
+	}
+	slower, isSlow := c.recorder.compared(comparison{j, append(j.planned, c.findings(j, confirmed, kind)...), otherwise})
+	if isSlow {
+		c.recorder.found(c.findings(j, []compare.Difference{slower}, kindLatency)[0])
+	}
+	j.first.Body, j.second.Body, j.unexplained = nil, nil, nil // it waits for being counted
+	return ""
 }

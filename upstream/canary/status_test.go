@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
@@ -65,11 +66,11 @@ func TestStatusOfACachedAnswer(t *testing.T) {
 	if said.Err != nil {
 		t.Fatal(said.Err)
 	}
-	text, err := said.Document.Load(mapping.SplitOptions{})
+	text, err := said.Document.Load(jsonblob.SplitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := upstream.Answer{Document: mapping.NewDocument(text), FromCache: true}
+	kept := upstream.Response{Document: mapping.NewDocument(text), FromCache: true}
 	_ = w.canary.Answered(t.Context(), w.caller, call, sides, kept).Close()
 	if found := w.findings(); len(found) > 0 {
 		t.Errorf("found %q", found)

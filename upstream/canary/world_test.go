@@ -14,10 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 	"portico/upstream/transport"
 )
@@ -67,12 +69,9 @@ func newSite(t testing.TB, options tracker.Options, around func(http.Handler) ht
 
 func dial(t testing.TB, at *url.URL, options transport.Options) upstream.Tracker {
 	t.Helper()
-	stack, err := transport.Chain(nil, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stack := transport.New(options)
 	t.Cleanup(stack.Close)
-	client, err := bugzilla.New(bugzilla.Options{URL: at, Dialect: "bugzilla-5", Transport: stack, Split: mapping.SplitOptions{Dir: t.TempDir()}})
+	client, err := bugzilla.New(bugzilla.Options{URL: at, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,25 +105,23 @@ func newWorld(t *testing.T, special worldOptions) *world {
 	o := canary.Options{
 		Trackers: map[string]upstream.Tracker{oldName: dial(t, w.old.url, transport.Options{}), newName: dial(t, w.fresh.url, special.transport)},
 		Store:    store, Candidate: newName, Sampling: canary.Sampling{Default: 1}, PerSecond: 100_000,
-		ConfirmAfter: 30 * time.Millisecond, Split: mapping.SplitOptions{Dir: t.TempDir()}, Timeout: 5 * time.Second,
+		ConfirmAfter: 30 * time.Millisecond, Split: jsonblob.SplitOptions{Dir: t.TempDir()}, Timeout: 5 * time.Second,
 	}
 	if special.tune != nil {
 		special.tune(&o)
 	}
-	if w.canary, err = canary.New(o); err != nil {
-		t.Fatal(err)
-	}
+	w.canary = canary.New(canary.Complete(o))
 	t.Cleanup(func() { _ = w.canary.Close() })
 	return w
 }
 
 // make does what a switchover and the proxy do: it calls the old tracker, tells the
 // Canary, and reads the answer to its end.
-func (w *world) make(call upstream.Call) upstream.Answer {
-	return w.makeAs(call, upstream.Sides{Answered: oldName, Other: newName}, w.client)
+func (w *world) make(call upstream.Call) upstream.Response {
+	return w.makeAs(call, upstream.Sides{Serving: oldName, Compared: newName}, w.client)
 }
 
-func (w *world) makeAs(call upstream.Call, sides upstream.Sides, client upstream.Tracker) upstream.Answer {
+func (w *world) makeAs(call upstream.Call, sides upstream.Sides, client upstream.Tracker) upstream.Response {
 	w.t.Helper()
 	answer := call.Make(w.t.Context(), client, w.caller)
 	answer.Document = w.canary.Answered(w.t.Context(), w.caller, call, sides, answer)
@@ -194,7 +191,7 @@ func (w *world) sum(operation mapping.Operation) state.Tally {
 }
 
 // dropped checks that everything that was sampled was dropped for one reason.
-func (w *world) dropped(reason canary.DropReason, n int64) {
+func (w *world) dropped(reason verdict.DropReason, n int64) {
 	w.t.Helper()
 	got := w.sum("")
 	if got.Dropped[string(reason)] != n || len(got.Dropped) != 1 || got.Compared != 0 {

@@ -2,115 +2,156 @@ package canary
 
 import (
 	"context"
-	"errors"
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"time"
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/canary/writes"
 )
+
+// firstPause is how long a candidate that follows is given before it is asked
+// again; the pauses double.
+const firstPause = 100 * time.Millisecond
 
 // takeWrite begins what can be compared of a write without making it twice: the
 // requests that both trackers would be sent, what both show afterwards, and, where
-// the candidate is proved to be isolated, its answer. Each write is one comparison,
+// the candidate is proved to be isolated, its response. Each write is one comparison,
 // whatever of this belongs to it.
-func (c *Canary) takeWrite(caller upstream.Caller, call upstream.Call, about subject, byCandidate bool, answer upstream.Answer) {
-	j := c.newJob(about, caller, call, (*Canary).comparePlans)
-	j.answeredByCandidate = byCandidate
+func (c *Canary) takeWrite(j *job, answer upstream.Response) {
 	switch {
-	case c.options.Isolated && !byCandidate && !isInexpressible(answer.Err):
+	case c.options.Isolated && !j.byCandidate && !writes.IsInexpressible(answer.Err):
 		c.takeReplay(j, answer)
-	case c.options.Follows && !byCandidate && answer.Err == nil:
-		j.step = (*Canary).beginReadBack
+	case c.options.Follows && !j.byCandidate && answer.Err == nil:
+		j.run = c.readBack
 		c.capture(j, answer)
 	case c.options.Plan != nil:
+		j.run = c.comparePlans
 		c.enqueue(j)
 	default:
 		c.end(j)
 	}
 }
 
-// isInexpressible tells the refusal of a write that a tracker has no form for. The
-// answer says nothing then, but the plans do.
-func isInexpressible(err error) bool {
-	said, ok := errors.AsType[*mapping.Error](err)
-	return ok && said.Reason == mapping.ReasonInexpressive
-}
-
-// comparePlans is all there is of a write whose result cannot be seen.
-func (c *Canary) comparePlans(ctx context.Context, j *job) bool {
-	if c.plan(ctx, j) {
-		c.conclude(j, nil, kindPlan, OutcomeSame)
-	} else {
-		c.drop(j.subject, DropPlanFailed)
-	}
-	return false
-}
-
-// giveUp ends a write whose result could not be compared. Plans that differ count
-// nevertheless, and where nobody can tell what a write touches they are all there is.
-func (c *Canary) giveUp(j *job, reason DropReason) {
-	if len(j.planned) > 0 || reason == DropNothingToRead && c.options.Plan != nil {
-		c.conclude(j, nil, kindPlan, OutcomeSame)
-		return
-	}
-	c.drop(j.subject, reason)
-}
-
-// plan renders the write for both trackers and keeps what differs. Nothing is sent.
-// It gives false when that was not possible.
+// plan renders the write for both trackers and keeps what differs; they count when the job ends. Nothing is sent.
+// It returns false when that was not possible.
 func (c *Canary) plan(ctx context.Context, j *job) bool {
 	if c.options.Plan == nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	first, firstRefused, err := c.render(ctx, j, j.reference)
-	if err != nil {
-		return false
-	}
-	second, secondRefused, err := c.render(ctx, j, j.candidate)
-	if err != nil {
-		return false
-	}
-	c.keepPlans(j, plans{first, second, firstRefused, secondRefused})
-	return true
+	differences, otherForm, err := writes.ComparePlans(ctx, c.options.Plan, upstream.Sides{Serving: c.options.Reference, Compared: c.options.Candidate}, j.call, c.options.Rules.At(time.Now()))
+	j.planned, j.otherForm = c.findings(j, c.unexplained(j, differences), kindPlan), otherForm
+	return err == nil
 }
 
-// plans are the requests for one write, or the refusals to make one.
-type plans struct{ first, second, firstRefused, secondRefused jsontext.Value }
-
-// render gives a tracker's request as JSON, or as JSON why there is none.
-func (c *Canary) render(ctx context.Context, j *job, tracker string) (request, refused jsontext.Value, err error) {
-	text, err := c.options.Plan(ctx, tracker, j.call)
-	if said, ok := errors.AsType[*mapping.Error](err); ok {
-		return nil, refusedPlan(said), nil
+// comparePlans is all there is of a write whose result cannot be seen.
+func (c *Canary) comparePlans(ctx context.Context, j *job) verdict.DropReason {
+	if !c.plan(ctx, j) {
+		return verdict.DropPlanFailed
 	}
-	return text, nil, err
+	return c.conclude(j, nil, kindPlan, OutcomeSame)
 }
 
-// refusedPlan tells a refusal without its words, in which names stand.
-func refusedPlan(said *mapping.Error) jsontext.Value {
-	var members mapping.Members
-	members.SetText("refused", string(said.Reason))
-	members.Set("code", jsontext.Value(strconv.Itoa(said.Code)))
-	return members.AppendJSON(nil)
+// abandonConfirmation ends a write whose result could not be compared. Plans that differ count
+// nevertheless, and where it is not known what a write touches they are all there is.
+func (c *Canary) abandonConfirmation(j *job, reason verdict.DropReason) verdict.DropReason {
+	if len(j.planned) > 0 || reason == verdict.DropNothingToRead && c.options.Plan != nil {
+		return c.conclude(j, nil, kindPlan, OutcomeSame)
+	}
+	return reason
 }
 
-// keepPlans notes what differs. What differs in its form only is noise: dialects
-// spell the same thing differently.
-func (c *Canary) keepPlans(j *job, p plans) {
-	var differ []Difference
+// readBack asks both for what was written, until they show the same or Options.ReadBack is over.
+func (c *Canary) readBack(ctx context.Context, j *job) verdict.DropReason {
+	if !c.plan(ctx, j) {
+		return verdict.DropPlanFailed
+	}
+	var reason verdict.DropReason
+	var known bool
+	if j.call, known = writes.Touched(j.call, j.client.Body); !known {
+		reason = verdict.DropNothingToRead
+	} else if !c.confirms.Allow() {
+		reason = verdict.DropConfirmLimit
+	}
+	end := time.Now().Add(c.options.ReadBack)
+	for pause := firstPause; reason == ""; pause *= 2 {
+		before := j.first
+		var reference, candidate compare.Reply
+		if reference, candidate, reason = c.askBoth(ctx, j); reason != "" {
+			break
+		}
+		j.observed, j.pairedCalls = responseTimes{}, responseTimes{} // of a read that no client made
+		j.first, j.second, j.noisy = reference, candidate, false
+		j.unexplained = c.unexplained(j, c.differences(j, j.first, j.second))
+		left := time.Until(end)
+		if len(j.unexplained) > 0 && left > 0 {
+			reason = c.pause(min(pause, left))
+			continue
+		}
+		var changed []compare.Difference
+		if before.Status != 0 && len(j.unexplained) > 0 {
+			changed = c.differences(j, before, j.first)
+		}
+		return c.judge(ctx, j, j.unexplained, changed, kindReadBack, false)
+	}
+	return c.abandonConfirmation(j, reason)
+}
+
+// replaysAll is true for calls of which an isolated candidate gets each one, however
+// few are sampled: with gaps it would soon differ by itself.
+func (c *Canary) replaysAll(operation mapping.Operation) bool {
+	return c.options.Isolated && operation.IsWrite()
+}
+
+// takeReplay keeps what a write needs to be repeated on the candidate. The write takes its place now, when it is answered,
+// whenever the client has read the response: one after the other they leave the candidate in the state in which they left
+// the reference.
+func (c *Canary) takeReplay(j *job, answer upstream.Response) {
+	c.repeated.Answered(j.began, answer.Took)
+	j.run, j.isMissing = c.replay, true
+	reason := verdict.DropReason("")
 	switch {
-	case p.firstRefused != nil && p.secondRefused != nil:
-	case p.firstRefused != nil || p.secondRefused != nil:
-		differ = []Difference{{
-			Class: ClassPlan, Path: PathRefused, Pointer: PathRefused, Want: p.firstRefused, Have: p.secondRefused,
-		}}
-	default:
-		j.differentForm = string(p.first) != string(p.second)
-		differ = c.suspects(j, ComparePlans(j.operation, planMeaning(p.first), planMeaning(p.second), c.rules()))
+	case !c.isolation.Proved():
+		reason = verdict.DropNotIsolated
+	case !writes.TakePayload(&j.call):
+		reason = verdict.DropPayload
 	}
-	j.planned = c.found(j, differ, kindPlan)
+	if reason != "" {
+		c.abandon(j, reason)
+		return
+	}
+	j.turn, j.done = c.repeated.Turn()
+	c.capture(j, answer)
+}
+
+// replay makes the write on the candidate, once, whatever comes of it.
+func (c *Canary) replay(ctx context.Context, j *job) (reason verdict.DropReason) {
+	if !c.isolation.Proved() {
+		return c.abandonConfirmation(j, verdict.DropNotIsolated)
+	}
+	planned := c.plan(ctx, j) // those that follow build on the write, also where its plans cannot be compared
+	j.second, _, reason = c.ask(ctx, j, c.options.Candidate)
+	j.isMissing = reason != ""
+	c.repeated.Repeated(time.Since(j.began))
+	if reason == "" && !planned {
+		reason = verdict.DropPlanFailed
+	}
+	if reason != "" {
+		return c.abandonConfirmation(j, reason)
+	}
+	j.first = j.client
+	return c.conclude(j, c.unexplained(j, c.differences(j, j.first, j.second)), kindIsolated, OutcomeSame)
+}
+
+// provesIsolation asks all trackers for the product that only an isolated candidate has.
+func (c *Canary) provesIsolation(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	return writes.IsMarked(ctx, c.options.Trackers, c.options.Candidate, c.options.Marker, func(tracker string) upstream.Caller {
+		caller, _ := c.callerFor(upstream.Caller{}, tracker)
+		return caller
+	})
 }

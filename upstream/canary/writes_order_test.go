@@ -16,6 +16,7 @@ import (
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 // writeLog stands before a candidate that has the marker product, and notes the
@@ -188,22 +189,23 @@ func TestClosingEndsReplays(t *testing.T) {
 	if load := w.canary.Load(); load != (canary.Load{}) {
 		t.Errorf("got %+v, want nothing held", load)
 	}
-	w.dropped(canary.DropClosed, 2)
+	w.dropped(verdict.DropClosed, 2)
 }
 
 // TestDroppedReplayIsTold: what is found after it may come of it.
 func TestDroppedReplayIsTold(t *testing.T) {
 	log := writeLog{hold: make(chan struct{})}
 	w := replayWorld(t, &log, func(o *canary.Options) { o.Queue = 2 })
-	for i := range 3 {
+	for i := range 4 { // one of which is being repeated
 		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
+		waitFor(t, func() bool { return len(log.seen()) == 1 })
 	}
 	close(log.hold)
 	w.settle()
 	w.make(updateSummary(1, "another"))
 	got := w.sum(mapping.OpUpdateAttachments)
-	if got.Compared != 3 || got.Dropped[string(canary.DropQueueFull)] != 1 {
-		t.Errorf("got %+v, want 3 compared and one dropped", got)
+	if got.Compared != 4 || got.Dropped[string(verdict.DropQueueFull)] != 1 {
+		t.Errorf("got %+v, want 4 compared and one dropped", got)
 	}
 	list, err := w.store.Findings(t.Context())
 	if err != nil || len(list) == 0 {
@@ -220,7 +222,7 @@ func TestDroppedReplayIsTold(t *testing.T) {
 func TestOverlapIsTold(t *testing.T) {
 	for name, together := range map[string]bool{"one after the other": false, "at the same time": true} {
 		w := replayWorld(t, &writeLog{}, nil)
-		answer := upstream.Answer{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
+		answer := upstream.Response{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
 		for range 2 {
 			w.canary.Answered(t.Context(), w.caller, updateSummary(1, "a"), sides, answer)
 			if together {

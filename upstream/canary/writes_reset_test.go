@@ -13,8 +13,8 @@ import (
 // explains what differs.
 func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
 	w := replayWorld(t, &writeLog{}, nil)
-	refused := upstream.Answer{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
-	write := func(answer upstream.Answer) {
+	refused := upstream.Response{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
+	write := func(answer upstream.Response) {
 		w.canary.Answered(t.Context(), w.caller, updateSummary(1, "a"), sides, answer)
 		w.settle()
 	}

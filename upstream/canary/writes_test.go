@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 // planner renders writes for real dialects, by the trackers' names.
@@ -57,7 +59,7 @@ func textBlob(t *testing.T, content string) upstream.Call {
 	t.Helper()
 	name, summary, kind := "a.txt", "words", "text/plain"
 	return upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{
-		Bugs: []string{"1"}, Data: mapping.BlobFromRaw([]byte(content)), FileName: &name, Summary: &summary, ContentType: &kind,
+		Bugs: []string{"1"}, Data: jsonblob.BlobFromRaw([]byte(content)), FileName: &name, Summary: &summary, ContentType: &kind,
 	}}
 }
 
@@ -194,7 +196,7 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 		t.Errorf("found %q, want the flag type missing", got)
 	}
 	w.make(createFlagType(t, `{"name":"n","description":"d"}`))
-	if got := w.sum(""); got.Dropped[string(canary.DropNothingToRead)] != 1 {
+	if got := w.sum(""); got.Dropped[string(verdict.DropNothingToRead)] != 1 {
 		t.Errorf("got %+v, want nothing to read of a flag type for all products", got)
 	}
 }
@@ -226,7 +228,7 @@ func TestIsolatedReplayNeedsTheMarker(t *testing.T) {
 	w := isolatedWorld(t, false)
 	waitFor(t, func() bool { return w.old.Requests()["flag_type.get"] > 0 || w.fresh.Requests()["flag_type.get"] > 0 })
 	w.make(updateSummary(1, "x"))
-	w.dropped(canary.DropNotIsolated, 1)
+	w.dropped(verdict.DropNotIsolated, 1)
 	if n := len(w.fresh.Journal()); n != 0 {
 		t.Errorf("the candidate carried out %d writes", n)
 	}
@@ -250,12 +252,12 @@ func TestIsolatedReplay(t *testing.T) {
 	large := textBlob(t, strings.Repeat("x", 300_000))
 	w.make(large)
 	got := w.sum(mapping.OpCreateAttachment)
-	if got.Compared != 1 || got.Dropped[string(canary.DropPayload)] != 1 {
+	if got.Compared != 1 || got.Dropped[string(verdict.DropPayload)] != 1 {
 		t.Errorf("got %+v, want one compared and one too large", got)
 	}
 	// Never the other way round: the old tracker is in use.
 	writes, own := len(w.old.Journal()), len(w.fresh.Journal())
-	w.makeAs(updateSummary(1, "y"), upstream.Sides{Answered: newName, Other: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.makeAs(updateSummary(1, "y"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
 	if w.settle(); len(w.old.Journal()) != writes {
 		t.Error("a write to the candidate was made on the old tracker too")
 	}

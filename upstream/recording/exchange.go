@@ -1,86 +1,96 @@
 package recording
 
-import "portico/upstream/canary"
+import (
+	"regexp"
+	"strings"
 
-// Exchange is one recorded request with its answer.
+	"portico/mapping"
+)
+
+// Exchange is one recorded request with its response.
 type Exchange struct {
-	// Name tells the exchange from the others of its file.
-	Name string
+	// Name distinguishes the exchange from the others of its file.
+	Name string `json:"name"`
 	// Operation is one of the seven of interface.md or any other word, empty when it is not known.
-	Operation string
+	Operation mapping.Operation `json:"op,omitempty"`
 	// Note is for people.
-	Note string
-	// Reset tells that the tracker's data was put back before this request.
-	Reset bool
+	Note string `json:"note,omitempty"`
+	// Reset says that the tracker's data was reset before this request.
+	Reset bool `json:"reset,omitempty"`
 	// Callers are the placeholders that stand for what was taken out of the request, without braces, such as caller-1.
-	Callers []string
-	// Unsendable says why the request cannot be made again; empty when it can.
-	Unsendable string
-	Request    Request
-	// Response is nil where the answer is not part of the recording; the request still has to be made, because it may change state.
-	Response *Response
+	Callers []string `json:"callers,omitempty"`
+	// Unsendable says why the request cannot be sent again; empty when it can.
+	Unsendable string  `json:"unsendable,omitempty"`
+	Request    Request `json:"-"`
+	// Response is nil where the response is not part of the recording; the request still has to be sent, because it may change state.
+	Response *Response `json:"-"`
 }
 
 // Request is a request as it was sent.
 type Request struct {
-	Method string
+	Method string `json:"method"`
 	// Path holds path and query exactly as they stood in the request line, escapes and all.
-	Path    string
-	Headers map[string]string
-	// Body is nil when no body and no Content-Length were sent.
-	Body []byte
-}
-
-// Response is an answer. Names of headers are in lower case.
-type Response struct {
-	Status  int
-	Headers map[string]string
-	Body    []byte
-	// HTML stands for a page whose text is not recorded.
-	HTML bool
-	// Length is the number of characters of a body that is not recorded in full; 0 means that it is, or that only its Size is known.
-	Length int
-	// Size is the number of bytes of a body that is not recorded in full, and SHA256 its digest in hexadecimal digits, empty
-	// where it is not known.
-	Size   int64
-	SHA256 string
-	// long is what is compared of an answer that was got just now and is too long to be kept.
-	long *canary.Payload
-}
-
-// record is one line of a file.
-type record struct {
-	Name       string          `json:"name"`
-	Op         string          `json:"op,omitempty"`
-	Note       string          `json:"note,omitempty"`
-	Callers    []string        `json:"callers,omitempty"`
-	Unsendable string          `json:"unsendable,omitempty"`
-	Request    requestRecord   `json:"request"`
-	Response   *responseRecord `json:"response"`
-	Reset      bool            `json:"reset,omitempty"`
-}
-
-type requestRecord struct {
-	Method  string            `json:"method"`
 	Path    string            `json:"path"`
 	Headers map[string]string `json:"headers"`
-	Body    *string           `json:"body"`
-	Base64  string            `json:"body_base64,omitempty"`
-	Elided  *elision          `json:"body_elided,omitempty"`
+	// Body is nil when no body and no Content-Length were sent.
+	Body []byte `json:"-"`
 }
 
-type responseRecord struct {
+// Response is a response. Names of headers are in lower case.
+type Response struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers"`
-	Body    string            `json:"body"`
-	Base64  string            `json:"body_base64,omitempty"`
-	HTML    bool              `json:"html,omitempty"`
-	Elided  *elision          `json:"body_elided,omitempty"`
+	Body    []byte            `json:"-"`
+	// HTML stands for a page whose text is not recorded.
+	HTML    bool `json:"html,omitempty"`
+	Elision `json:"-"`
 }
 
-// elision says what a shortened body was.
-type elision struct {
-	Chars  int    `json:"chars,omitempty"`
-	Bytes  int64  `json:"bytes"`
+// Elision describes a body that is not recorded in full. The zero value means that it is.
+type Elision struct {
+	// Length is the number of characters of the body, 0 where it is not known.
+	Length int `json:"chars,omitempty"`
+	// Size is the number of bytes, and SHA256 the digest in hexadecimal digits, empty where it is not known.
+	Size   int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
+}
+
+// routes are the methods and paths of the seven operations. Where two match the first one counts.
+var routes = []struct {
+	request   *regexp.Regexp
+	operation mapping.Operation
+}{
+	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/flag_type/([^/]+)$`), mapping.OpFlagTypes},
+	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/flag_type/([^/]+)/([^/]+)$`), mapping.OpFlagTypes},
+	{regexp.MustCompile(`^POST /rest(?:\.cgi)?/flag_type$`), mapping.OpCreateFlagType},
+	{regexp.MustCompile(`^PUT /rest(?:\.cgi)?/flag_type/([^/]+)$`), mapping.OpUpdateFlagTypes},
+	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/bug/([^/]+)/attachment$`), mapping.OpBugAttachments},
+	{regexp.MustCompile(`^POST /rest(?:\.cgi)?/bug/([^/]+)/attachment$`), mapping.OpCreateAttachment},
+	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/bug/attachment/([^/]+)$`), mapping.OpAttachment},
+	{regexp.MustCompile(`^PUT /rest(?:\.cgi)?/bug/attachment/([^/]+)$`), mapping.OpUpdateAttachments},
+}
+
+// OperationOf gives the operation that a request stands for; empty is none of the seven.
+func OperationOf(method, target string) mapping.Operation {
+	operation, _ := Segments(method, target)
+	return operation
+}
+
+// Segments gives the same, with the segments of the path that name what the request is about: product and component, or an id.
+func Segments(method, target string) (operation mapping.Operation, segments []string) {
+	request := method + " " + pathOf(target)
+	for _, route := range routes {
+		if found := route.request.FindStringSubmatch(request); found != nil {
+			return route.operation, found[1:]
+		}
+	}
+	return "", nil
+}
+
+var slashes = regexp.MustCompile(`/+`)
+
+// pathOf gives the path of a target. Slashes are collapsed as trackers do (tracker-behaviour.md section 1, Paths).
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return slashes.ReplaceAllString(path, "/")
 }

@@ -9,24 +9,24 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/wire"
 	"portico/upstream/recording"
 )
 
 // TestRoundTrip: what is written is read again, for all recordings of a real tracker and for what they do not have.
 func TestRoundTrip(t *testing.T) {
-	list, err := recording.Load(wireRecordings)
+	list, err := wire.Load(wireRecordings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list = append(list, recording.Exchange{
 		Name: "odd", Callers: []string{"caller-1"}, Unsendable: "why", Note: "<&>", Reset: true,
 		Request:  recording.Request{Method: "get", Path: "/%zz?a={{caller-1}}", Headers: map[string]string{"X": "1"}, Body: []byte("\xff")},
-		Response: &recording.Response{Status: 200, Headers: map[string]string{}, Body: []byte("\xfe"), Size: 7, SHA256: "00"},
+		Response: &recording.Response{Status: 200, Headers: map[string]string{}, Body: []byte("\xfe"), Elision: recording.Elision{Size: 7, SHA256: "00"}},
 	}, recording.Exchange{Name: "empty", Request: recording.Request{Method: "PUT", Path: "/", Headers: map[string]string{}, Body: []byte{}}})
 	var text bytes.Buffer
-	to := recording.NewWriter(&text)
 	for _, e := range list {
-		if err := to.Write(e); err != nil {
+		if err := recording.Write(&text, e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestManyCallers(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&keys, "&api_key=flooding%d", i)
 	}
-	flood.Target += "?x" + keys.String()
+	flood.Request.Path += "?x" + keys.String()
 	began := time.Now()
 	e := redactor.Redact(flood)
 	if took := time.Since(began); took > 20*time.Second || e.Unsendable == "" || strings.Contains(written(t, e), "flooding") {
@@ -62,7 +62,7 @@ func TestManyCallers(t *testing.T) {
 		for k := range 64 {
 			target += fmt.Sprintf("&api_key=%03x", i*64+k) // a short one is looked for in its place only
 		}
-		e := redactor.Redact(recording.Seen{Method: "GET", Target: target})
+		e := redactor.Redact(recording.Exchange{Request: recording.Request{Method: "GET", Path: target}})
 		for _, name := range e.Callers {
 			names[name] = true
 		}
@@ -70,7 +70,7 @@ func TestManyCallers(t *testing.T) {
 			t.Fatalf("after %d callers there are %d names, and %s can be made again", (i+1)*64, len(names), e.Request.Path)
 		}
 	}
-	if len(names) > 1<<16+1 || !names["caller-x"] {
+	if len(names) > 1<<16+1 || !names["caller-0"] {
 		t.Errorf("%d callers are remembered", len(names))
 	}
 }

@@ -17,7 +17,7 @@ import (
 // form is a way to send a credential.
 type form struct {
 	name string
-	put  func(seen *recording.Seen, secret string)
+	put  func(seen *recording.Exchange, secret string)
 }
 
 // parameterNames are what credentials are called in queries and bodies.
@@ -26,7 +26,7 @@ var parameterNames = []string{
 	"old_password", "new_password1", "matchpassword", "Bugzilla_api_key[]", "apiKey", "x-client-secret",
 }
 
-// forms are all ways of interface.md and clients.md, and what clients do beside them.
+// forms are all ways of interface.md and docs/clients.md, and what clients do beside them.
 func forms() []form {
 	list := []form{
 		{"X-BUGZILLA-API-KEY", inHeader("X-BUGZILLA-API-KEY", "")},
@@ -36,41 +36,41 @@ func forms() []form {
 		{"bearer", inHeader("Authorization", "Bearer ")},
 		{"odd scheme", inHeader("Authorization", "Token ")},
 		{"no scheme", inHeader("Authorization", "")},
-		{"basic", func(s *recording.Seen, secret string) {
-			s.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("me:"+secret)))
+		{"basic", func(s *recording.Exchange, secret string) {
+			s.Request.Headers["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+secret))
 		}},
 		{"cookie", inHeader("Cookie", "Bugzilla_login=3; Bugzilla_logincookie=")},
 		{"any cookie", inHeader("Cookie", "session=")},
 		{"a proxy's own", inHeader("Proxy-Authorization", "Bearer ")},
-		{"referer", func(s *recording.Seen, secret string) {
-			s.Header.Set("Referer", "http://tracker.example/?api_key="+url.QueryEscape(secret))
+		{"referer", func(s *recording.Exchange, secret string) {
+			s.Request.Headers["Referer"] = "http://tracker.example/?api_key=" + url.QueryEscape(secret)
 		}},
-		{"user and password before the host", func(s *recording.Seen, secret string) {
-			s.Target = "http://me:" + url.QueryEscape(secret) + "@tracker.example" + s.Target
+		{"user and password before the host", func(s *recording.Exchange, secret string) {
+			s.Request.Path = "http://me:" + url.QueryEscape(secret) + "@tracker.example" + s.Request.Path
 		}},
-		{"JSON-RPC in the query", func(s *recording.Seen, secret string) {
-			s.Target = "/jsonrpc.cgi?method=Bug.get&params=" + url.QueryEscape(`[{"ids":[1],"Bugzilla_api_key":`+quote(secret)+`}]`)
+		{"JSON-RPC in the query", func(s *recording.Exchange, secret string) {
+			s.Request.Path = "/jsonrpc.cgi?method=Bug.get&params=" + url.QueryEscape(`[{"ids":[1],"Bugzilla_api_key":`+quote(secret)+`}]`)
 		}},
-		{"header and query", func(s *recording.Seen, secret string) {
-			s.Header.Set("X-Bugzilla-Api-Key", secret)
-			s.Target = withQuery(s.Target, "Bugzilla_api_key", secret)
+		{"header and query", func(s *recording.Exchange, secret string) {
+			s.Request.Headers["X-Bugzilla-Api-Key"] = secret
+			s.Request.Path = withQuery(s.Request.Path, "Bugzilla_api_key", secret)
 		}},
-		{"twice in the query", func(s *recording.Seen, secret string) {
-			s.Target = withQuery(withQuery(s.Target, "api_key", secret), "api_key", secret)
+		{"twice in the query", func(s *recording.Exchange, secret string) {
+			s.Request.Path = withQuery(withQuery(s.Request.Path, "api_key", secret), "api_key", secret)
 		}},
-		{"every byte escaped", func(s *recording.Seen, secret string) {
-			s.Target += "?%61pi%5Fkey=" + escapeAll(secret)
+		{"every byte escaped", func(s *recording.Exchange, secret string) {
+			s.Request.Path += "?%61pi%5Fkey=" + escapeAll(secret)
 		}},
-		{"echoed in the answer", func(s *recording.Seen, secret string) {
-			s.Target = withQuery(s.Target, "token", secret)
-			s.Content = fmt.Appendf(nil, `{"error":true,"message":%s}`, quoteMore("no such token: "+secret))
+		{"echoed in the answer", func(s *recording.Exchange, secret string) {
+			s.Request.Path = withQuery(s.Request.Path, "token", secret)
+			s.Response.Body = fmt.Appendf(nil, `{"error":true,"message":%s}`, quoteMore("no such token: "+secret))
 		}},
-		{"given in the answer", func(s *recording.Seen, secret string) {
-			s.Content = fmt.Appendf(nil, `{"id":2,"token":%s}`, quote(secret))
-			s.Answer.Add("Set-Cookie", "Bugzilla_logincookie="+url.QueryEscape(secret)+"; path=/")
+		{"given in the answer", func(s *recording.Exchange, secret string) {
+			s.Response.Body = fmt.Appendf(nil, `{"id":2,"token":%s}`, quote(secret))
+			s.Response.Headers["set-cookie"] = "Bugzilla_logincookie=" + url.QueryEscape(secret) + "; path=/"
 		}},
-		{"redirected", func(s *recording.Seen, secret string) {
-			s.Answer.Set("Location", "http://tracker.example/x?token="+url.QueryEscape(secret))
+		{"redirected", func(s *recording.Exchange, secret string) {
+			s.Response.Headers["location"] = "http://tracker.example/x?token=" + url.QueryEscape(secret)
 		}},
 	}
 	for _, name := range parameterNames {
@@ -82,42 +82,44 @@ func forms() []form {
 // named are the ways in which a credential of one name is sent.
 func named(name string) []form {
 	return []form{
-		{name + " in the query", func(s *recording.Seen, secret string) { s.Target = withQuery(s.Target, name, secret) }},
-		{name + " in JSON", func(s *recording.Seen, secret string) {
+		{name + " in the query", func(s *recording.Exchange, secret string) { s.Request.Path = withQuery(s.Request.Path, name, secret) }},
+		{name + " in JSON", func(s *recording.Exchange, secret string) {
 			body(s, "application/json", `{"ids":[1],`+quote(name)+`: `+quote(secret)+"}")
 		}},
-		{name + " in JSON, escaped", func(s *recording.Seen, secret string) {
+		{name + " in JSON, escaped", func(s *recording.Exchange, secret string) {
 			body(s, "text/plain", `{"\u00`+fmt.Sprintf("%02x", name[0])+name[1:]+`":`+escapeJSON(secret)+"}")
 		}},
-		{name + " in JSON as a list", func(s *recording.Seen, secret string) { body(s, "", `{`+quote(name)+`:["x",{"y":`+quote(secret)+"}]}") }},
-		{name + " in JSON-RPC", func(s *recording.Seen, secret string) {
-			s.Target = "/jsonrpc.cgi"
+		{name + " in JSON as a list", func(s *recording.Exchange, secret string) {
+			body(s, "", `{`+quote(name)+`:["x",{"y":`+quote(secret)+"}]}")
+		}},
+		{name + " in JSON-RPC", func(s *recording.Exchange, secret string) {
+			s.Request.Path = "/jsonrpc.cgi"
 			body(s, "application/json", `{"id":1,"method":"Bug.get","params":[{`+quote(name)+`:`+quote(secret)+"}]}")
 		}},
-		{name + " in JSON, twice", func(s *recording.Seen, secret string) {
+		{name + " in JSON, twice", func(s *recording.Exchange, secret string) {
 			body(s, "application/json", `{`+quote(name)+`:"",`+quote(name)+`:`+quote(secret)+"}")
 		}},
-		{name + " in broken JSON", func(s *recording.Seen, secret string) {
+		{name + " in broken JSON", func(s *recording.Exchange, secret string) {
 			body(s, "application/json", `{`+quote(name)+`:`+quote(secret)+",")
 		}},
-		{name + " in broken JSON as a form", func(s *recording.Seen, secret string) {
+		{name + " in broken JSON as a form", func(s *recording.Exchange, secret string) {
 			body(s, "application/x-www-form-urlencoded", `{`+quote(name)+`:`+quote(secret)+",")
 		}},
-		{name + " in a form", func(s *recording.Seen, secret string) {
+		{name + " in a form", func(s *recording.Exchange, secret string) {
 			body(s, "application/x-www-form-urlencoded", url.Values{"summary": {"x"}, name: {secret}}.Encode())
 		}},
-		{name + " in a form of parts", func(s *recording.Seen, secret string) { parts(s, name, secret) }},
-		{name + " in XML-RPC", func(s *recording.Seen, secret string) { call(s, name, "<string>"+mark(secret)+"</string>") }},
-		{name + " in XML-RPC without a type", func(s *recording.Seen, secret string) { call(s, name, mark(secret)) }},
-		{name + " in XML-RPC, in pieces", func(s *recording.Seen, secret string) {
+		{name + " in a form of parts", func(s *recording.Exchange, secret string) { parts(s, name, secret) }},
+		{name + " in XML-RPC", func(s *recording.Exchange, secret string) { call(s, name, "<string>"+mark(secret)+"</string>") }},
+		{name + " in XML-RPC without a type", func(s *recording.Exchange, secret string) { call(s, name, mark(secret)) }},
+		{name + " in XML-RPC, in pieces", func(s *recording.Exchange, secret string) {
 			call(s, name, "<struct><member><name>a</name><value>"+mark(secret)+"</value></member><member><name>token</name><value>"+mark(secret)+"</value></member></struct>")
 		}},
 	}
 }
 
-func inHeader(name, before string) func(*recording.Seen, string) {
-	return func(s *recording.Seen, secret string) {
-		s.Header[http.CanonicalHeaderKey(name)] = []string{before + secret}
+func inHeader(name, before string) func(*recording.Exchange, string) {
+	return func(s *recording.Exchange, secret string) {
+		s.Request.Headers[http.CanonicalHeaderKey(name)] = before + secret
 	}
 }
 
@@ -129,14 +131,14 @@ func withQuery(target, name, value string) string {
 	return target + separator + url.QueryEscape(name) + "=" + url.QueryEscape(value)
 }
 
-func body(s *recording.Seen, kind, text string) {
-	s.Method, s.Body = http.MethodPost, []byte(text)
+func body(s *recording.Exchange, kind, text string) {
+	s.Request.Method, s.Request.Body = http.MethodPost, []byte(text)
 	if kind != "" {
-		s.Header.Set("Content-Type", kind)
+		s.Request.Headers["Content-Type"] = kind
 	}
 }
 
-func parts(s *recording.Seen, name, secret string) {
+func parts(s *recording.Exchange, name, secret string) {
 	var text bytes.Buffer
 	form := multipart.NewWriter(&text)
 	_ = form.WriteField("summary", "x")
@@ -145,8 +147,8 @@ func parts(s *recording.Seen, name, secret string) {
 	body(s, form.FormDataContentType(), text.String())
 }
 
-func call(s *recording.Seen, name, value string) {
-	s.Target = "/xmlrpc.cgi"
+func call(s *recording.Exchange, name, value string) {
+	s.Request.Path = "/xmlrpc.cgi"
 	body(s, "text/xml", `<?xml version='1.0'?>`+"\n<methodCall><methodName>Bug.get</methodName><params><param><value><struct>"+
 		"<member><name>ids</name><value><int>1</int></value></member><member><name>"+mark(name)+"</name><value>"+value+
 		"</value></member></struct></value></param></params></methodCall>")

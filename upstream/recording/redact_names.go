@@ -1,66 +1,57 @@
 package recording
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 )
 
-// secretWords are in the names of parameters and members that carry a credential, whatever stands around them
-// (wire-facts.md, section 1, Credentials, and what else trackers and clients call them). Letters and digits only.
-var secretWords = []string{
-	"passw", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "privatekey", "cookie", "credential", "authorization", "session",
+// isKnownName reports whether what stands under a name is kept: the members, elements and parameters of interface.md, of the recorded
+// exchanges, and of the tracker's other calls about bugs. A value under any other name may be a credential.
+func isKnownName(name string) bool {
+	const names = `
+		id ids names name type target_type description values inclusions exclusions sortkey is_active is_requestable
+		is_requesteeble is_specifically_requestable is_multiplicable cc_list grant_group request_group grant_group_id
+		request_group_id flag_id flagtypes flagtypes.name changes added removed
+
+		attachment attachments attachment_ids attachment_id bug bugs bug_id data size creation_time last_change_time file_name
+		filename summary content_type mimetype is_private is_obsolete is_patch isprivate isobsolete ispatch creator attacher
+		flags bug_flags obsoletes comment minor_update setter requestee status type_id creation_date modification_date new
+
+		product component include_fields exclude_fields callback limit offset order quicksearch new_since
+
+		alias all add remove set assigned_to author blocks body cc classification comments comment_id count depends_on dupe_of
+		edit_count groups is_cc_accessible is_confirmed is_creator_accessible is_open keywords op_sys platform priority
+		qa_contact raw_text rep_platform resolution see_also severity tags target_milestone text time url version whiteboard
+
+		error code message documentation method jsonrpc faultCode faultString requestee_id setter_id`
+	return slices.Contains(strings.Fields(names), name)
 }
 
-// secretNames are whole names of the same kind.
-var secretNames = []string{"pass", "key", "auth", "sudo", "otp", "jwt"}
+var (
+	// credentialName matches the names of credentials (tracker-behaviour.md section 1, Credentials, and what else trackers and
+	// clients call them), without what is neither letter nor digit.
+	credentialName = regexp.MustCompile(`passw|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|credential|authorization|session|^(?:pass|key|auth|sudo|otp|jwt)$`)
+	loginName      = regexp.MustCompile(`^x?(?:bugzilla|new)?login(?:name)?$`)
+	isDigits       = regexp.MustCompile(`^\d+$`)
+	punctuation    = regexp.MustCompile(`[^\pL\pN]`)
+)
 
-// isSecret tells whether what stands under a name is a credential. It is much less exact about names than trackers are: a
-// credential that stays is worse than a value that goes.
-func isSecret(name string) bool {
-	name = letters(name)
-	return slices.Contains(secretNames, name) || slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
-}
+// isCredential reports whether what stands under a name is a credential. It is less exact about names than trackers are: they
+// call some by names that only their extensions know.
+func isCredential(name string) bool { return credentialName.MatchString(letters(name)) }
 
-// isLogin tells whether what stands under a name says who somebody is.
-func isLogin(name string) bool {
-	name, _, _ = strings.Cut(name, "[") // login[] is one too
-	return slices.Contains([]string{"login", "bugzillalogin", "loginname", "newlogin"}, letters(name))
-}
+// isLogin reports whether what stands under a name is a login name.
+func isLogin(name string) bool { return loginName.MatchString(letters(name)) }
 
 // letters gives the letters and digits of a name, in lower case.
-func letters(name string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-}
+func letters(name string) string { return punctuation.ReplaceAllString(strings.ToLower(name), "") }
 
-func plainName(name string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.Trim(name, " \t\r\n\x00"), "-", "_"))
-}
-
-// hide gives the placeholder for what stands under a name, and tells whether there is one at all.
-func (s *sheet) hide(name, value string) (string, bool) {
-	switch {
-	case isSecret(name):
-		return s.caller(value), true
-	case isLogin(name):
-		return s.login(value), true
-	case s.isShort(value):
-		return s.caller(value), true
+// below names what stands in a member of a value that has a name itself. What is in a credential is one. Members that are called by
+// ids, products and components tell nothing of what is in them.
+func below(name, member string) string {
+	if isCredential(name) || isLogin(name) || name == "inclusions" || name == "exclusions" || isDigits.MatchString(member) {
+		return name
 	}
-	return "", false
-}
-
-// fewest is the length in bytes below which nothing is a credential that any tracker would take.
-const fewest = 4
-
-// isShort tells whether a value is a credential that is too short to be looked for inside of texts. Such a one goes where
-// it is the whole value, as when a form asks for a new password twice.
-func (s *sheet) isShort(value string) bool {
-	value = strings.TrimSpace(value)
-	return len(value) >= fewest && len(value) < shortest && slices.Contains(s.secrets, value)
+	return member
 }

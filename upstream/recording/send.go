@@ -1,66 +1,60 @@
 package recording
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 )
 
+var errTooLong = errors.New("the response is too long")
+
 // Send makes a request over a connection of its own, with method, path, header names and body exactly as recorded: net/http
 // would correct lower-case methods, stray percent signs and the like. A path of the base URL goes before the recorded one.
-// Of a body of more than 64 MiB only the size is given.
+// A response of more than 256 MiB is an error.
 func Send(ctx context.Context, baseURL string, r Request) (Response, error) {
-	return send(ctx, baseURL, r, defaultBody)
+	return send(ctx, baseURL, r, maxBody)
 }
 
-// send is Send that keeps bodies up to most bytes.
-func send(ctx context.Context, baseURL string, r Request, most int64) (Response, error) {
+// send is Send with a maximum size of a response in bytes.
+func send(ctx context.Context, baseURL string, r Request, maxSize int64) (Response, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
-		return Response{}, fmt.Errorf("sending %s: %w", r.Path, err)
+		return Response{}, err
 	}
-	conn, err := dial(ctx, base)
+	port := cmp.Or(base.Port(), base.Scheme) // the scheme names the port
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(base.Hostname(), port))
 	if err != nil {
-		return Response{}, fmt.Errorf("sending %s: %w", r.Path, err)
+		return Response{}, err
+	}
+	if base.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: base.Hostname()})
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	// A server may answer and close before it has read all; the answer counts, so the error of writing does not.
-	written := make(chan error, 1)
+	// A server may respond and close before it has read all; the response counts, so the error of writing does not.
+	written := make(chan struct{})
 	go func() {
-		_, err := conn.Write(r.bytes(base))
-		written <- err
+		_, _ = conn.Write(r.bytes(base))
+		close(written)
 	}()
-	answer, err := receive(conn, r, most)
+	response, err := receive(conn, r.Method, maxSize)
 	conn.Close()
-	if sendErr := <-written; err != nil && sendErr != nil {
-		err = fmt.Errorf("%w (and writing: %w)", err, sendErr)
-	}
-	if err != nil {
-		return Response{}, fmt.Errorf("receiving the answer to %s %s: %w", r.Method, r.Path, err)
-	}
-	return answer, nil
-}
-
-func dial(ctx context.Context, base *url.URL) (net.Conn, error) {
-	port := base.Port()
-	if base.Scheme == "https" {
-		if port == "" {
-			port = "443"
-		}
-		return (&tls.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(base.Hostname(), port))
-	}
-	if port == "" {
-		port = "80"
-	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(base.Hostname(), port))
+	<-written
+	return response, err
 }
 
 // bytes is the request as it goes over the wire.
@@ -76,4 +70,65 @@ func (r Request) bytes(base *url.URL) []byte {
 	b.WriteString("Connection: close\r\n\r\n")
 	b.Write(r.Body)
 	return b.Bytes()
+}
+
+// receive reads one response, after any informational ones.
+func receive(conn net.Conn, method string, maxSize int64) (Response, error) {
+	limited := &io.LimitedReader{R: conn, N: maxSize}
+	in := bufio.NewReader(limited)
+	for {
+		got, err := http.ReadResponse(in, &http.Request{Method: method})
+		if err == nil && got.StatusCode < http.StatusOK {
+			continue
+		}
+		var body []byte
+		if err == nil {
+			body, err = io.ReadAll(got.Body)
+			conn.Close() // first: else closing the body reads on to its end
+			got.Body.Close()
+		}
+		if limited.N <= 0 {
+			err = errTooLong
+		}
+		if err != nil {
+			return Response{}, err
+		}
+		if len(got.TransferEncoding) > 0 {
+			got.Header["Transfer-Encoding"] = got.TransferEncoding
+		}
+		return Response{Status: got.StatusCode, Headers: flat(got.Header), Body: body}, nil
+	}
+}
+
+// flat gives headers under names in lower case, those that came several times with commas between.
+func flat(header http.Header) map[string]string {
+	headers := map[string]string{}
+	for name, values := range header {
+		headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	return headers
+}
+
+// decoded undoes the content encoding of a response: some servers compress where nothing asks them to. What comes out has a maximum
+// size in bytes.
+func decoded(r Response, maxSize int64) (Response, error) {
+	var from io.Reader
+	var err error
+	switch strings.ToLower(r.Headers["content-encoding"]) {
+	case "", "identity":
+		return r, nil
+	case "gzip", "x-gzip":
+		from, err = gzip.NewReader(bytes.NewReader(r.Body))
+	case "deflate":
+		from, err = zlib.NewReader(bytes.NewReader(r.Body))
+	default:
+		err = errors.ErrUnsupported
+	}
+	if err == nil {
+		r.Body, err = io.ReadAll(io.LimitReader(from, maxSize))
+	}
+	if err == nil && int64(len(r.Body)) == maxSize {
+		err = errTooLong
+	}
+	return r, err
 }

@@ -3,21 +3,12 @@ package state
 import (
 	"context"
 	"database/sql"
-	"time"
 )
 
-// mostRecords bounds the audit trail.
-const mostRecords = 10_000
+// maxRecords bounds the audit trail; older records are removed.
+const maxRecords = 10_000
 
-// Append adds a record to the audit trail, which keeps the last 10,000. Its ID is
-// ignored, and the zero time is now.
-func (s *Store) Append(ctx context.Context, record Record) error {
-	if record.At.IsZero() {
-		record.At = s.now()
-	}
-	return s.write(ctx, "appending to the audit trail", func(tx session) error { return tx.append(ctx, record) })
-}
-
+// append adds a record to the audit trail. Its ID is ignored.
 func (s session) append(ctx context.Context, r Record) error {
 	var id int64
 	err := s.row(ctx, "INSERT INTO portico_audit (at, actor, action, subject, reason, detail) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
@@ -25,11 +16,11 @@ func (s session) append(ctx context.Context, r Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, "DELETE FROM portico_audit WHERE id <= ?", id-mostRecords)
+	_, err = s.exec(ctx, "DELETE FROM portico_audit WHERE id <= ?", id-maxRecords)
 	return err
 }
 
-// Audit gives the last records, the newest first.
+// Audit returns the last records, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]Record, error) {
 	var all []Record
 	err := s.read().each(ctx, func(rows *sql.Rows) error {
@@ -41,12 +32,4 @@ func (s *Store) Audit(ctx context.Context, limit int) ([]Record, error) {
 		return err
 	}, "SELECT id, at, actor, action, subject, reason, detail FROM portico_audit ORDER BY id DESC LIMIT ?", max(limit, 0))
 	return all, s.failed("reading the audit trail", err)
-}
-
-// untilDetail is the detail of a judgement that ends.
-func untilDetail(until time.Time) []byte {
-	if until.IsZero() {
-		return nil
-	}
-	return []byte(`{"until":"` + until.UTC().Format(time.RFC3339) + `"}`)
 }

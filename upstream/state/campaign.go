@@ -3,7 +3,7 @@ package state
 import "context"
 
 // CurrentCampaign tells since when comparisons count. The first campaign began when
-// the database was made, by nobody.
+// the database was made, and has no actor.
 func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
 	var c Campaign
 	var started int64
@@ -17,7 +17,7 @@ func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
 func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	now := s.now()
 	return s.write(ctx, "starting a campaign", func(tx session) error {
-		if err := tx.lockCampaign(ctx); err != nil {
+		if err := tx.campaign(ctx, tx.forUpdate); err != nil {
 			return err
 		}
 		for _, forget := range []string{
@@ -35,18 +35,8 @@ func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	})
 }
 
-// joinCampaign lets others add to what belongs to the campaign, but keeps a new one
-// from beginning until the transaction is over.
-func (s session) joinCampaign(ctx context.Context) error {
-	return s.campaign(ctx, s.forShare)
-}
-
-// lockCampaign waits for those who add something, and makes others wait. Without it
-// they would wait for each other's rows.
-func (s session) lockCampaign(ctx context.Context) error {
-	return s.campaign(ctx, s.forUpdate)
-}
-
+// campaign locks the campaign until the transaction is over. Transactions that add to it share the lock (forShare), so that no
+// new campaign begins meanwhile. One that removes what belongs to it has the lock alone (forUpdate); otherwise both would wait for each other's rows.
 func (s session) campaign(ctx context.Context, lock string) error {
 	var id int
 	return s.row(ctx, "SELECT id FROM portico_campaign"+lock).Scan(&id)

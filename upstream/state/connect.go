@@ -20,11 +20,11 @@ import (
 
 // How many connections are used at most, and how long they live.
 const (
-	mostConnections = 8
-	mostIdle        = 4
-	longestLife     = 30 * time.Minute
-	longestIdle     = 5 * time.Minute
-	longestConnect  = 5 * time.Second
+	maxConnections = 8
+	maxIdle        = 4
+	maxLife        = 30 * time.Minute
+	maxIdleTime    = 5 * time.Minute
+	connectTimeout = 5 * time.Second
 )
 
 var errScheme = errors.New(`it is neither "sqlite:FILE" nor "postgres://USER:PASSWORD@HOST/DATABASE"`)
@@ -42,7 +42,7 @@ func connect(dsn string) (*Store, error) {
 	return nil, errScheme
 }
 
-// Check tells what is wrong with an address as far as that can be known without touching the database.
+// Check returns what is wrong with an address as far as that can be known without touching the database.
 func Check(dsn string) error {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		return checkSQLite(path)
@@ -76,16 +76,16 @@ func (s *Store) connectPostgres(dsn string) error {
 		return postgresProblem(dsn, err)
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = longestConnect
+		config.ConnectTimeout = connectTimeout
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "portico"
 	}
 	pool := stdlib.OpenDB(*config)
-	pool.SetMaxOpenConns(mostConnections)
-	pool.SetMaxIdleConns(mostIdle)
-	pool.SetConnMaxLifetime(longestLife)
-	pool.SetConnMaxIdleTime(longestIdle)
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxIdle)
+	pool.SetConnMaxLifetime(maxLife)
+	pool.SetConnMaxIdleTime(maxIdleTime)
 	s.dialect, s.writer, s.reader = &postgresDialect, pool, pool
 	return nil
 }
@@ -119,35 +119,30 @@ func postgresProblem(dsn string, err error) error {
 // are the files that SQLite puts beside it.
 func (s *Store) connectSQLite(path string) error {
 	s.dialect = &sqliteDialect
-	if path == ":memory:" {
-		return s.connectMemory()
+	var err error
+	if path == ":memory:" { // one connection, which is the database
+		s.writer, err = openSQLite(path, 1, 0)
+		s.reader = s.writer
+		return err
 	}
-	path, err := createFile(path)
-	if err != nil {
+	if path, err = createFile(path); err != nil {
 		return err
 	}
 	if s.writer, err = openSQLite(path, 1, 100*time.Millisecond); err != nil {
 		return err
 	}
-	if s.reader, err = openSQLite(path, mostConnections, longestWait); err != nil {
+	if s.reader, err = openSQLite(path, maxConnections, lockTimeout); err != nil {
 		return errors.Join(err, s.writer.Close())
 	}
-	s.reader.SetMaxIdleConns(mostIdle)
+	s.reader.SetMaxIdleConns(maxIdle)
 	return nil
 }
 
-// connectMemory uses one connection, which is the database.
-func (s *Store) connectMemory() error {
-	pool, err := openSQLite(":memory:", 1, 0)
-	s.writer, s.reader = pool, pool
-	return err
-}
-
-// openSQLite opens a pool whose transactions take the lock of writers at once: they
-// would fail later if somebody else came between. Writes are on the disk when they
-// are committed; who answers for which product must survive a power cut. A wait is not interrupted,
+// openSQLite opens a pool whose transactions take the lock of writers at once, as they
+// would fail later if another writer came between. Writes are on the disk when they
+// are committed: which tracker has a product must survive a power cut. A wait is not interrupted,
 // so that of the writer is short: see begin.
-func openSQLite(path string, most int, wait time.Duration) (*sql.DB, error) {
+func openSQLite(path string, maxOpen int, wait time.Duration) (*sql.DB, error) {
 	options := url.Values{
 		"_txlock": {"immediate"},
 		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
@@ -156,7 +151,7 @@ func openSQLite(path string, most int, wait time.Duration) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(most)
+	pool.SetMaxOpenConns(maxOpen)
 	return pool, nil
 }
 

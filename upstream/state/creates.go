@@ -17,11 +17,11 @@ import (
 const (
 	createAge   = 24 * time.Hour
 	createPrune = time.Minute
-	mostCreates = 16_384
+	maxCreates  = 16_384
 )
 
-// BeginCreate claims the fingerprint of a create for a day. Where somebody else has
-// it, claimed is false and what is known of it is told. Whoever claims one calls
+// BeginCreate claims the fingerprint of a create for a day. Where it is claimed
+// already, claimed is false and known is what the store has of it. The caller ends its claim with
 // EndCreate; a process that dies before it does leaves a create that is Running.
 func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known Create, claimed bool, err error) {
 	if s.due("creates", createPrune) {
@@ -64,8 +64,23 @@ func scanCreate(scan func(...any) error) (Create, error) {
 	return c, nil
 }
 
-// EndCreate says what became of a claim, of which Body and Failed count; nil gives
-// it free.
+// KeepCreates notes that creates are still being carried out: they count as begun now.
+// A create that was not mentioned for a while belongs to a process that has ended.
+func (s *Store) KeepCreates(ctx context.Context, fingerprints [][sha256.Size]byte) error {
+	now := micros(s.now())
+	return s.write(ctx, "keeping creates", func(tx session) error {
+		for _, each := range fingerprints {
+			_, err := tx.exec(ctx, "UPDATE portico_creates SET begun_at = ? WHERE fingerprint = ? AND running = 1", now, each[:])
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// EndCreate notes the outcome of a claim, of which Body and Failed count; nil gives
+// it up.
 func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, outcome *Create) error {
 	if outcome == nil {
 		return s.write(ctx, "giving up a create", func(tx session) error {
@@ -98,15 +113,14 @@ func (s *Store) pruneCreates(ctx context.Context) error {
 			return err
 		}
 		_, err := tx.exec(ctx, `DELETE FROM portico_creates WHERE running = 0 AND begun_at <
-			(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, mostCreates-1)
+			(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
 		return err
 	})
 }
 
 // Secret gives random bytes for a purpose. They are made when they are first asked
-// for and stay the same, for all who share the database: fingerprints that must be
-// found again after a restart are made with them. Whoever reads the database reads
-// them too.
+// for and stay the same, for all processes that share the database: fingerprints that must be
+// found again after a restart are made with them. They are in clear in the database.
 func (s *Store) Secret(ctx context.Context, purpose string) (secret [sha256.Size]byte, err error) {
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
 	err = s.write(ctx, "making a secret", func(tx session) error {

@@ -102,12 +102,12 @@ func TestCreatesAreBounded(t *testing.T) {
 		if s.dialect == &postgresDialect {
 			key = "CAST('k' || n AS BYTEA)"
 		}
-		fill(t, s, mostCreates+10, `INSERT INTO portico_creates (fingerprint, content, begun_at, running)
+		fill(t, s, maxCreates+10, `INSERT INTO portico_creates (fingerprint, content, begun_at, running)
 			SELECT `+key+`, '', n + 1777890000000000, CASE WHEN n < 4 THEN 1 ELSE 0 END`)
 		_, _, err := s.BeginCreate(t.Context(), someKey, someContent)
 		must(t, err)
-		if got := count(t, s, "portico_creates"); got != mostCreates+3+1 {
-			t.Errorf("%d are kept, want %d and the three that run", got, mostCreates+1)
+		if got := count(t, s, "portico_creates"); got != maxCreates+3+1 {
+			t.Errorf("%d are kept, want %d and the three that run", got, maxCreates+1)
 		}
 	})
 }
@@ -135,6 +135,53 @@ func TestOneClaimWins(t *testing.T) {
 			all.Wait()
 			if claims.Load() != 1 {
 				t.Errorf("%d have claimed it", claims.Load())
+			}
+		}
+	})
+}
+
+// TestNewClaimReplacesTheExpiredOne checks a claim that comes before the expired one has been removed.
+func TestNewClaimReplacesTheExpiredOne(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		begin := func(key, content [sha256.Size]byte) (Create, bool) {
+			known, claimed, err := s.BeginCreate(t.Context(), key, content)
+			must(t, err)
+			return known, claimed
+		}
+		begin(someKey, someContent)
+		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
+		clock.pass(createAge - createPrune/2)
+		begin(sha256.Sum256(nil), someContent) // removes what has expired by now
+		clock.pass(createPrune / 2)
+		other := sha256.Sum256([]byte("other content"))
+		if _, claimed := begin(someKey, other); !claimed {
+			t.Fatal("the expired claim still counts")
+		}
+		known, _ := begin(someKey, other)
+		if want := (Create{Content: other, Running: true, Since: noon.Add(createAge)}); !reflect.DeepEqual(known, want) {
+			t.Errorf("got %+v, want %+v", known, want)
+		}
+	})
+}
+
+// TestOnlyRunningCreatesAreKept: a create that has ended expires a day after it began.
+func TestOnlyRunningCreatesAreKept(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		running := sha256.Sum256(nil)
+		for _, key := range [][sha256.Size]byte{someKey, running} {
+			_, _, err := s.BeginCreate(t.Context(), key, someContent)
+			must(t, err)
+		}
+		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
+		clock.pass(time.Hour)
+		must(t, s.KeepCreates(t.Context(), [][sha256.Size]byte{someKey, running}))
+		for key, want := range map[[sha256.Size]byte]time.Time{someKey: noon, running: noon.Add(time.Hour)} {
+			if known, _, err := s.BeginCreate(t.Context(), key, someContent); err != nil || !known.Since.Equal(want) {
+				t.Errorf("running is %t, since %v, want %v (%v)", known.Running, known.Since, want, err)
 			}
 		}
 	})

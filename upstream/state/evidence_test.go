@@ -35,7 +35,7 @@ func TestMismatchesAreBounded(t *testing.T) {
 	for key, n := range tally.Mismatches {
 		sum, size = sum+n, size+int64(len(key))
 	}
-	if sum != 4000 || size > mostMismatchText+1 || tally.Mismatches[AnyMismatch] == 0 || tally.Mismatches["0000000000000000"] != 2001 {
+	if sum != 4000 || size > maxMismatchText+1 || tally.Mismatches[AnyMismatch] == 0 || tally.Mismatches["0000000000000000"] != 2001 {
 		t.Errorf("%d mismatches under %d keys of %d bytes", sum, len(tally.Mismatches), size)
 	}
 }

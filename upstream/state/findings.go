@@ -12,19 +12,19 @@ import (
 	"portico/mapping"
 )
 
-// mostFindings bounds how many findings are kept.
-const mostFindings = 10_000
+// maxFindings bounds how many findings are kept.
+const maxFindings = 10_000
 
 // RecordFinding notes that a finding was seen finding.Count times more, last at
 // finding.Last, which is now when it is zero. One that was fixed, or accepted for a
-// time that is over by then, is open again; sightings from before somebody called
-// it fixed change nothing about that. Of its samples, of which nil is none, so many
+// time that is over by then, is open again; sightings from before it was called
+// fixed change nothing about that. Of its samples, of which nil is none, so many
 // are kept as keep says, each with the same likelihood. The error is ErrFull when
 // the finding is new and there are 10,000 others.
 func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
 	finding = s.completed(finding)
 	return s.write(ctx, "recording a finding", func(tx session) error {
-		if err := tx.joinCampaign(ctx); err != nil {
+		if err := tx.campaign(ctx, tx.forShare); err != nil {
 			return err
 		}
 		offered, err := tx.recordFinding(ctx, finding, sample != nil)
@@ -86,7 +86,7 @@ func (s session) checkRoom(ctx context.Context) error {
 	if err := s.row(ctx, "SELECT count(*) FROM portico_findings").Scan(&all); err != nil {
 		return err
 	}
-	if all > mostFindings {
+	if all > maxFindings {
 		return ErrFull
 	}
 	return nil
@@ -191,7 +191,7 @@ func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sampl
 	return f, samples, nil
 }
 
-// Judge says what somebody thinks of a finding, and leaves an audit record with the
+// Judge sets the status of a finding, and leaves an audit record with the
 // action "finding." and the status. From the moment on at which one is called fixed the
 // comparisons of its operation count anew: those before were of another candidate. Until is for what is accepted; the zero time has
 // no end. The error is ErrNotFound when there is no such finding.
@@ -202,6 +202,10 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 	case StatusAccepted:
 	default:
 		return fmt.Errorf("state: judging a finding: %q is no status", status)
+	}
+	var detail []byte
+	if !until.IsZero() {
+		detail = fmt.Appendf(nil, `{"until":%q}`, until.UTC().Format(time.RFC3339))
 	}
 	now := s.now()
 	return s.write(ctx, "judging a finding", func(tx session) error {
@@ -216,6 +220,6 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 		if err != nil {
 			return err
 		}
-		return tx.append(ctx, Record{At: now, Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: untilDetail(until)})
+		return tx.append(ctx, Record{At: now, Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: detail})
 	})
 }

@@ -119,7 +119,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 func TestFindingsHaveABound(t *testing.T) {
 	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
-		fill(t, s, mostFindings-1, `INSERT INTO portico_findings
+		fill(t, s, maxFindings-1, `INSERT INTO portico_findings
 			(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 			SELECT 'f' || n, '', '', '', 'reply', 1, 1, 1, '', 'open', 1`)
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: "last"}, nil, 0))
@@ -145,13 +145,31 @@ func TestAnyTextIsKept(t *testing.T) {
 		if want := "a\ufffdb\ufffdc'\"?$1ü"; f.Path != want || f.Actor != want || string(samples[0].Text) != odd {
 			t.Errorf("got %q by %q, %q", f.Path, f.Actor, samples[0].Text)
 		}
-		if len(f.Note) > 3*longestText || len(f.Reason) < longestText/2 {
+		if len(f.Note) > 3*maxText || len(f.Reason) < maxText/2 {
 			t.Errorf("of %d bytes, %d and %d are kept", len(long), len(f.Note), len(f.Reason))
 		}
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: long}, nil, 0))
 		must(t, s.AddTallies(t.Context(), []Tally{{At: future, Answered: long, Other: long, Operation: mapping.Operation(long), Dropped: map[string]int64{odd: 1}}}))
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{Name: long, Hits: 1}}))
-		_, err = s.Revise(t.Context(), 0, Revision{Base: odd, Source: odd, Actor: long, Reason: long})
+		_, err = s.Revise(t.Context(), 0, Revision{Base: odd, Source: odd, Actor: long, Reason: long}, "")
 		must(t, err)
+	})
+}
+
+// TestAcceptanceEndsAtItsTime: the clock of the process that saw the finding may be ahead.
+func TestAcceptanceEndsAtItsTime(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		until := noon.Add(time.Hour)
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "s", Last: noon}, nil, 0))
+		must(t, s.Judge(t.Context(), "s", StatusAccepted, "ada", "meant", until))
+		for seen, want := range map[time.Time]FindingStatus{until.Add(-time.Second): StatusAccepted, until: StatusOpen} {
+			must(t, s.Judge(t.Context(), "s", StatusAccepted, "ada", "meant", until))
+			must(t, s.RecordFinding(t.Context(), Finding{Signature: "s", Last: seen}, nil, 0))
+			if f, _, err := s.Finding(t.Context(), "s"); err != nil || f.Status != want {
+				t.Errorf("seen at %v: %s, want %s (%v)", seen, f.Status, want, err)
+			}
+		}
 	})
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// AnyMismatch is the key of Tally.Mismatches for comparisons of which nobody knows
-// any more which findings they had.
+// AnyMismatch is the key of Tally.Mismatches for comparisons whose
+// findings are no longer known.
 const AnyMismatch = "*"
 
-// mostMismatchText bounds the keys of one tally's mismatches, in bytes.
-const mostMismatchText = 4 << 10
+// maxMismatchText bounds the keys of one tally's mismatches, in bytes.
+const maxMismatchText = 4 << 10
 
 // Mismatch counts n comparisons in which just the findings with these signatures
 // were confirmed. Without any, and where a tally has too many kinds of comparisons
@@ -40,7 +40,7 @@ func addMismatches(a, b map[string]int64) map[string]int64 {
 	for _, some := range []map[string]int64{a, b} {
 		for _, key := range slices.Sorted(maps.Keys(some)) {
 			at := key
-			if _, known := sum[key]; !known && size+len(key) > mostMismatchText {
+			if _, known := sum[key]; !known && size+len(key) > maxMismatchText {
 				at = AnyMismatch
 			}
 			if _, known := sum[at]; !known {

@@ -61,6 +61,7 @@ func TestPasswordIsInNoError(t *testing.T) {
 		"looks like port": "postgres://portico:" + strings.TrimPrefix(password, "s3") + "/@127.0.0.1:1/a",
 		"not a number":    with(func(u *url.URL) { u.RawQuery = "connect_timeout=" + url.QueryEscape(password) }),
 		"in the query":    "postgres://127.0.0.1:1/a?connect_timeout=x&password=" + url.QueryEscape(password),
+		"of a key":        "postgres://127.0.0.1:1/a?target_session_attrs=" + url.QueryEscape(password) + "&sslpassword=" + url.QueryEscape(password),
 		"no URL":          "postgres:host=127.0.0.1 password='" + password + "'",
 	} {
 		_, err := Open(t.Context(), dsn)

@@ -82,7 +82,7 @@ func workOn(s *Store) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.Revise(ctx, present.Version, Revision{Table: []byte("{}")})
+		_, err = s.Revise(ctx, present.Version, Revision{Table: []byte("{}")}, "")
 		if _, late := errors.AsType[*ConflictError](err); late {
 			continue
 		} else if err != nil {

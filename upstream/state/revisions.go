@@ -4,10 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 )
 
-// mostRevisions bounds the history of the phases.
-const mostRevisions = 10_000
+// maxRevisions bounds the history of the rules.
+const maxRevisions = 10_000
 
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
@@ -28,16 +29,16 @@ func (s session) current(ctx context.Context) (Revision, bool, error) {
 	return r, err == nil, err
 }
 
-// CurrentRevision gives the revision that counts, and false when there is none yet.
+// CurrentRevision returns the revision in force, and false when there is none yet.
 func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
 	r, ok, err := s.read().current(ctx)
-	return r, ok, s.failed("reading the phases", err)
+	return r, ok, s.failed("reading the rules", err)
 }
 
-// Revise makes the next revision if expected is still the version that counts, 0
-// for none, and gives it with its version, and the time now when it had none. The
-// error is a *ConflictError when somebody else was faster.
-func (s *Store) Revise(ctx context.Context, expected int64, next Revision) (Revision, error) {
+// Revise makes the next revision if expected is still the version in force, 0
+// for none, and gives it with its version, and the time now when it had none. With an action other than "" it
+// leaves an audit record. The error is a *ConflictError when another process was faster.
+func (s *Store) Revise(ctx context.Context, expected int64, next Revision, action string) (Revision, error) {
 	next.Version = expected + 1
 	if next.At.IsZero() {
 		next.At = s.now()
@@ -47,8 +48,14 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision) (Revi
 	}
 	next.At = fromMicros(micros(next.At))
 	next.Base, next.Source, next.Actor, next.Reason = clean(next.Base), clean(next.Source), clean(next.Actor), clean(next.Reason)
-	err := s.write(ctx, "revising the phases", func(tx session) error {
-		return tx.revise(ctx, expected, next)
+	err := s.write(ctx, "revising the rules", func(tx session) error {
+		if err := tx.revise(ctx, expected, next); err != nil || action == "" {
+			return err
+		}
+		return tx.append(ctx, Record{
+			At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
+			Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
+		})
 	})
 	if err != nil {
 		return Revision{}, err
@@ -56,31 +63,27 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision) (Revi
 	return next, nil
 }
 
-// revise makes the next revision or gives a *ConflictError.
+// revise makes the next revision or fails with a *ConflictError.
 func (s session) revise(ctx context.Context, expected int64, next Revision) error {
+	var made int64
 	present, _, err := s.current(ctx)
-	if err != nil {
-		return err
-	}
-	if present.Version != expected {
-		return &ConflictError{Present: present}
-	}
-	// Where two are here at once, PostgreSQL makes the second wait for the first's
-	// key and then do nothing. In SQLite the second is not here yet.
-	made, err := s.exec(ctx, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-		next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, micros(next.At))
-	if err != nil {
-		return err
-	}
-	if made == 0 {
-		present, _, err := s.current(ctx)
-		if err != nil {
-			return err
+	if err == nil && present.Version == expected {
+		// Of two at once, PostgreSQL has the second wait for the first's key and then do
+		// nothing. In SQLite the second waits before it reads.
+		made, err = s.exec(ctx, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, micros(next.At))
+		if err == nil && made == 0 {
+			present, _, err = s.current(ctx)
 		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case made == 0:
 		return &ConflictError{Present: present}
 	}
-	_, err = s.exec(ctx, "DELETE FROM portico_revisions WHERE version <= ?", next.Version-mostRevisions)
+	_, err = s.exec(ctx, "DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
 	return err
 }
 
@@ -92,5 +95,5 @@ func (s *Store) Revisions(ctx context.Context, limit int) ([]Revision, error) {
 		all = append(all, r)
 		return err
 	}, selectRevisions, max(limit, 0))
-	return all, s.failed("reading the phases' history", err)
+	return all, s.failed("reading the history of the rules", err)
 }

@@ -23,7 +23,7 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 		return nil
 	}
 	return s.write(ctx, "adding uses of rules", func(tx session) error {
-		if err := tx.joinCampaign(ctx); err != nil {
+		if err := tx.campaign(ctx, tx.forShare); err != nil {
 			return err
 		}
 		// Sorted, as the rows of tallies are.

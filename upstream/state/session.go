@@ -11,9 +11,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// longestWait bounds how long a change waits for others in SQLite, whatever the
+// lockTimeout bounds how long a change waits for others in SQLite, whatever the
 // context says.
-const longestWait = 10 * time.Second
+const lockTimeout = 10 * time.Second
 
 // querier is what a transaction and a pool have in common.
 type querier interface {
@@ -55,7 +55,7 @@ func (s session) each(ctx context.Context, scan func(*sql.Rows) error, query str
 	return rows.Err()
 }
 
-// write runs a transaction that changes something. What is said in the error.
+// write runs a transaction that changes something; what names it in errors.
 func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
 	err := s.transact(ctx, change)
 	return s.failed(what, err)
@@ -73,11 +73,11 @@ func (s *Store) transact(ctx context.Context, change func(session) error) error 
 	return tx.Commit()
 }
 
-// begin waits for the lock of those who write in SQLite. The database's own wait
+// begin waits for the lock of writers in SQLite. The database's own wait
 // does not end with the context, and where a file is first given its journal there
 // is none.
 func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
-	for end := time.Now().Add(longestWait); ; {
+	for end := time.Now().Add(lockTimeout); ; {
 		tx, err := s.writer.BeginTx(ctx, nil)
 		if !busy(err) || time.Now().After(end) {
 			return tx, err
@@ -90,14 +90,14 @@ func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
 	}
 }
 
-// busy reports that somebody else has a lock of SQLite.
+// busy reports whether another connection has a lock of SQLite.
 func busy(err error) bool {
 	const busyCode = 5
 	failed, ok := errors.AsType[*sqlite.Error](err)
 	return ok && failed.Code()&0xff == busyCode
 }
 
-// read asks without a transaction.
+// read runs queries without a transaction.
 func (s *Store) read() session { return session{s.dialect, s.reader} }
 
 // failed wraps the error of something that was tried.
@@ -126,18 +126,18 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// Bounds of texts that people or trackers wrote, in bytes.
+// Bounds of texts from operators or trackers, in bytes.
 const (
-	longestText = 4096
-	longestName = 500 // PostgreSQL has no long keys
+	maxText = 4096
+	maxName = 500 // PostgreSQL has no long keys
 )
 
 // clean makes a text that both databases take: PostgreSQL refuses NUL and what is
 // not UTF-8.
-func clean(text string) string { return bounded(text, longestText) }
+func clean(text string) string { return bounded(text, maxText) }
 
-// name does so with a text that is part of a key.
-func name(text string) string { return bounded(text, longestName) }
+// name is clean for a text that is part of a key.
+func name(text string) string { return bounded(text, maxName) }
 
 func bounded(text string, most int) string {
 	text = strings.ToValidUTF8(text[:min(len(text), most)], "\ufffd")

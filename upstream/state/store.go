@@ -11,7 +11,7 @@ import (
 
 // Store is a database of Portico's own. It is safe for concurrent use, by several
 // processes too. All times it gives are UTC, to the microsecond. Nothing that is
-// given to it may hold a credential or what users wrote.
+// given to it may hold a credential or content that users wrote.
 type Store struct {
 	dialect *dialect
 	// writer has one connection in SQLite, where only one may write anyway; reader
@@ -23,15 +23,15 @@ type Store struct {
 	pruned map[string]time.Time // by table
 }
 
-// longestOpen bounds how long Open waits for others who change the database.
-const longestOpen = 30 * time.Second
+// openTimeout bounds how long Open waits for other processes that change the database.
+const openTimeout = 30 * time.Second
 
 // Open opens a database and brings its form up to date: "sqlite:FILE", whose folder
 // must be there, "sqlite::memory:", which is gone with the Store, or a URL
 // "postgres://…". ErrNewer says that a later version of Portico has used it. No
 // error tells the password of a URL.
 func Open(ctx context.Context, dsn string) (*Store, error) {
-	ctx, cancel := context.WithTimeout(ctx, longestOpen)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	s, err := connect(dsn)
 	if err != nil {
@@ -43,16 +43,12 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the database after what is going on.
+// Close closes the database after what is under way. It may be called again.
 func (s *Store) Close() error {
-	errs := []error{s.reader.Close()}
-	if s.writer != s.reader {
-		errs = append(errs, s.writer.Close())
-	}
-	return s.failed("closing the database", errors.Join(errs...))
+	return s.failed("closing the database", errors.Join(s.reader.Close(), s.writer.Close()))
 }
 
-// due tells whether it is time again to prune a table, at most once in every.
+// due reports whether it is time again to prune a table, at most once in every.
 func (s *Store) due(table string, every time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"database/sql"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -86,4 +87,26 @@ func count(t testing.TB, s *Store, table string) int {
 	var n int
 	must(t, s.reader.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
+}
+
+// Append adds a record to the audit trail by itself.
+func (s *Store) Append(ctx context.Context, record Record) error {
+	record.At = s.now()
+	return s.write(ctx, "appending to the audit trail", func(tx session) error { return tx.append(ctx, record) })
+}
+
+// TestRowsThatEndTooEarlyAreAnError: a query that is canceled while its rows are read must not look complete.
+func TestRowsThatEndTooEarlyAreAnError(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := s.read().each(ctx, func(*sql.Rows) error {
+			cancel()
+			return nil
+		}, "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 50000000) SELECT n FROM numbers")
+		if err == nil {
+			t.Error("no error")
+		}
+	})
 }

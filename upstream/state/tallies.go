@@ -29,8 +29,8 @@ func keyOf(t Tally) tallyKey {
 	return tallyKey{micros(t.At.Truncate(time.Minute)), name(t.Answered), name(t.Other), mapping.Operation(name(string(t.Operation)))}
 }
 
-// add sums up two tallies of the same key.
-func (t Tally) add(more Tally) Tally {
+// Add sums up two tallies of the same key and leaves both as they are.
+func (t Tally) Add(more Tally) Tally {
 	t.Compared += more.Compared
 	t.Same += more.Same
 	t.Noisy += more.Noisy
@@ -79,17 +79,17 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 	}
 	sums := map[tallyKey]Tally{}
 	for _, t := range tallies {
-		sums[keyOf(t)] = sums[keyOf(t)].add(t)
+		sums[keyOf(t)] = sums[keyOf(t)].Add(t)
 	}
 	if len(sums) == 0 {
 		return nil
 	}
-	// Everybody locks the rows in the same order, so that nobody waits in a circle.
+	// All processes lock the rows in the same order, or they could wait for each other for ever.
 	keys := slices.SortedFunc(maps.Keys(sums), func(a, b tallyKey) int {
 		return cmp.Or(cmp.Compare(a.minute, b.minute), cmp.Compare(a.answered, b.answered), cmp.Compare(a.other, b.other), cmp.Compare(a.operation, b.operation))
 	})
 	return s.write(ctx, "adding tallies", func(tx session) error {
-		if err := tx.joinCampaign(ctx); err != nil {
+		if err := tx.campaign(ctx, tx.forShare); err != nil {
 			return err
 		}
 		since, err := tx.evidence(ctx)
@@ -129,7 +129,7 @@ func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 	if err := present.decode(texts); err != nil {
 		return err
 	}
-	merged, err := present.add(t).encode()
+	merged, err := present.Add(t).encode()
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (t *Tally) decode(texts [4][]byte) error {
 
 func (s *Store) pruneTallies(ctx context.Context) error {
 	return s.write(ctx, "removing old tallies", func(tx session) error {
-		if err := tx.lockCampaign(ctx); err != nil {
+		if err := tx.campaign(ctx, tx.forUpdate); err != nil {
 			return err
 		}
 		_, err := tx.exec(ctx, "DELETE FROM portico_tallies WHERE minute < ?", micros(s.now().Add(-tallyAge)))

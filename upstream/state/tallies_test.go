@@ -130,7 +130,7 @@ func TestCampaignBeginsAnew(t *testing.T) {
 		must(t, s.Judge(t.Context(), "a", StatusAccepted, "ada", "known", time.Time{}))
 		must(t, s.AddTallies(t.Context(), []Tally{{At: noon, Compared: 1}}))
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{"ids", 1, noon}}))
-		_, err = s.Revise(t.Context(), 0, Revision{})
+		_, err = s.Revise(t.Context(), 0, Revision{}, "")
 		must(t, err)
 		must(t, s.StartCampaign(t.Context(), "bob", "a new candidate"))
 		if now, err := s.CurrentCampaign(t.Context()); err != nil || now != (Campaign{noon, "bob", "a new candidate"}) {

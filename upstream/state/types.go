@@ -20,7 +20,7 @@ var (
 	ErrNewer = errors.New("the database belongs to a newer version of Portico")
 )
 
-// ConflictError says that somebody else has revised the phases meanwhile.
+// ConflictError says that another process has revised the rules meanwhile.
 type ConflictError struct {
 	// Present is what counts; its zero value says that nothing was ever revised.
 	Present Revision
@@ -31,10 +31,10 @@ func (e *ConflictError) Error() string {
 	if e.Present.Version == 0 {
 		return "there is no version yet"
 	}
-	return fmt.Sprintf("version %d was made meanwhile by %q", e.Present.Version, e.Present.Actor)
+	return fmt.Sprintf("the rules are at version %d by now, which %q has made", e.Present.Version, e.Present.Actor)
 }
 
-// FindingStatus says what people think of a finding.
+// FindingStatus is the operators' judgement of a finding.
 type FindingStatus string
 
 // The statuses of a finding.
@@ -58,7 +58,7 @@ type Finding struct {
 	// is zero.
 	Count       int64
 	First, Last time.Time
-	// Note is one bounded sentence for people.
+	// Note is one bounded sentence for operators.
 	Note   string
 	Status FindingStatus
 	// Actor, Reason and Until are of the last judgement, also when it is over. The
@@ -88,21 +88,21 @@ type Tally struct {
 	Answered, Other string
 	Operation       mapping.Operation
 	// Confirmed is the number of comparisons with a confirmed difference that
-	// nobody has accepted.
+	// no operator has accepted.
 	Compared, Same, Noisy, Transient, Confirmed, Accepted int64
-	// Failed are those of Transient where the candidate had failed to answer.
+	// Failed are those of Transient where the candidate had failed to respond.
 	Failed int64
 	// Mismatches are the comparisons with a confirmed difference, accepted or not, by
 	// the signatures of their findings: sorted, with commas between, or AnyMismatch.
 	Mismatches map[string]int64
 	// Dropped is the number of comparisons that were not made, by reason.
 	Dropped map[string]int64
-	// AnsweredLatency and OtherLatency are the counts of histograms, whose bounds are
-	// the callers' business.
+	// AnsweredLatency and OtherLatency are the counts of histograms, whose bounds the
+	// caller defines.
 	AnsweredLatency, OtherLatency []int64
 }
 
-// RuleUse says how often a rule of equivalence has excused a difference.
+// RuleUse is how often an equivalence rule has accepted a difference.
 type RuleUse struct {
 	Name string
 	Hits int64
@@ -115,13 +115,13 @@ type Campaign struct {
 	Actor, Reason string
 }
 
-// Sources of a Revision: the configuration, or somebody at the admin listener.
+// Sources of a Revision: the configuration, or an operator at the admin listener.
 const (
 	SourceConfig = "config"
 	SourceAdmin  = "admin"
 )
 
-// Revision is one version of the phases' table.
+// Revision is one version of the table of rules.
 type Revision struct {
 	// Version counts from 1.
 	Version int64
@@ -148,11 +148,12 @@ type Record struct {
 type Create struct {
 	// Content stands for what the request said.
 	Content [sha256.Size]byte
-	// Running says that it is being carried out since Since, or that the process that
-	// did so is no more.
+	// Running says that it is being carried out, or that the process that did so has
+	// ended before EndCreate.
 	Running bool
-	Since   time.Time
-	// Body is the tracker's answer, unless Failed is set. Of Failed everything is kept
+	// Since is when it began, or the last KeepCreates.
+	Since time.Time
+	// Body is the tracker's response, unless Failed is set. Of Failed everything is kept
 	// but its cause.
 	Body   []byte
 	Failed *mapping.Error

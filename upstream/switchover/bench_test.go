@@ -3,6 +3,7 @@ package switchover
 import (
 	"context"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -18,19 +19,18 @@ func (s *still) FlagTypes(context.Context, upstream.Caller, mapping.FlagTypesReq
 	return s.reply, nil
 }
 
-func openStill(t testing.TB, rules ...Rule) (*Switchover, *Memory) {
+func openStill(t testing.TB, rules ...Rule) *Switchover {
 	t.Helper()
 	tracker := &still{reply: mapping.FlagTypes{Document: mapping.NewDocument([]byte("{}"))}}
-	memory := NewMemory()
-	s, err := New(t.Context(), Options{
-		Old: "old", New: "new", Trackers: map[string]upstream.Tracker{"old": tracker, "new": tracker},
-		Table: Table{Rules: rules}, Memory: memory,
-	})
+	s, err := New(t.Context(), Options{Old: "old", New: "new", Store: &localStore{}, Settings: Settings{
+		Shadow:   blind{},
+		Trackers: map[string]upstream.Tracker{"old": tracker, "new": tracker}, Table: Table{Rules: rules}, Follow: time.Minute,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return s, memory
+	return s
 }
 
 // hotRules are lists under which a flag type read needs no lookup.
@@ -52,7 +52,7 @@ func hotRules() map[string][]Rule {
 func BenchmarkFlagTypeRead(b *testing.B) {
 	for name, rules := range hotRules() {
 		b.Run(name, func(b *testing.B) {
-			s, _ := openStill(b, rules...)
+			s := openStill(b, rules...)
 			ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -63,9 +63,9 @@ func BenchmarkFlagTypeRead(b *testing.B) {
 		})
 	}
 	b.Run("while others write", func(b *testing.B) {
-		s, memory := openStill(b, always(PhaseNew, PhaseOld))
+		s := openStill(b, always(PhaseNew, PhaseOld))
 		other := caller("another")
-		memory.note(memory.digest(&other), written{object: object{kind: allTypes}, tracker: "old", at: s.now()})
+		s.memory.note((&callInfo{caller: &other}).identity(), written{object: object{kind: allTypes}, side: oldSide, at: s.now()})
 		ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 		b.ReportAllocs()
 		for b.Loop() {
@@ -78,7 +78,7 @@ func BenchmarkFlagTypeRead(b *testing.B) {
 
 func TestAReadWithoutLookupsAllocatesNothing(t *testing.T) {
 	for name, rules := range hotRules() {
-		s, _ := openStill(t, rules...)
+		s := openStill(t, rules...)
 		ctx, who, request := t.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 		allocations := testing.AllocsPerRun(100, func() {
 			if _, err := s.FlagTypes(ctx, who, request); err != nil {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
@@ -30,13 +32,10 @@ func serve(t testing.TB, options tracker.Options) (*tracker.Server, *bugzilla.Cl
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, err := transport.Chain(nil, transport.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stack := transport.New(transport.Options{})
 	t.Cleanup(stack.Close)
 	client, err := bugzilla.New(bugzilla.Options{
-		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: mapping.SplitOptions{Dir: t.TempDir()},
+		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,10 +54,13 @@ func over(t testing.TB, follows bool, rules ...Rule) (s *Switchover, old, candid
 	}
 	candidate, second := serve(t, behind)
 	s, err := New(t.Context(), Options{
-		Old: "main", New: "next", Table: Table{Rules: rules},
-		Trackers: map[string]upstream.Tracker{"main": first, "next": second},
-		Locate:   map[string]Locator{"main": first, "next": second},
-		Split:    mapping.SplitOptions{Dir: t.TempDir()},
+		Old: "main", New: "next", Store: &localStore{}, Settings: Settings{
+			Shadow: blind{},
+			Table:  Table{Rules: rules}, Follow: time.Minute,
+			Trackers: map[string]upstream.Tracker{"main": first, "next": second},
+			Locate:   map[string]Locator{"main": first, "next": second},
+			Split:    jsonblob.SplitOptions{Dir: t.TempDir()},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +133,7 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 	s, old, candidate := over(t, true, moved(Rule{Bugs: []Range{{5, 5}}}), always(PhaseOld, PhaseOld))
 	dev := upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
 	large := mapping.AttachmentCreate{
-		Bugs: []string{"5"}, Data: mapping.BlobFromRaw(bytes.Repeat([]byte("large"), 150_000)),
+		Bugs: []string{"5"}, Data: jsonblob.BlobFromRaw(bytes.Repeat([]byte("large"), 150_000)),
 		FileName: new("f"), Summary: new("large"), ContentType: new("text/plain"),
 	}
 	large.SetDefaults()
@@ -144,7 +146,7 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 	} {
 		split, err := s.BugAttachments(t.Context(), upstream.Caller{}, request)
 		got := text(t, split.Document, err)
-		whole, err := s.trackers[oldSide].BugAttachments(t.Context(), upstream.Caller{}, request)
+		whole, err := s.rules.Load().trackers[oldSide].BugAttachments(t.Context(), upstream.Caller{}, request)
 		want := text(t, whole.Document, err)
 		var gotValue, wantValue any
 		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {

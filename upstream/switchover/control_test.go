@@ -1,7 +1,6 @@
 package switchover
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"portico/upstream"
+	"github.com/go-json-experiment/json"
+
 	"portico/upstream/state"
 )
 
@@ -37,9 +37,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // replica opens another switchover over the same store.
 func replica(t *testing.T, file string, rules ...Rule) *bench {
 	t.Helper()
-	b := openBench(t, rules...)
-	b.reopen(t, Options{Table: Table{Rules: rules}, Store: openStore(t, file), Poll: 5 * time.Millisecond})
-	return b
+	return openBenchOver(t, openStore(t, file), 5*time.Millisecond, rules...)
 }
 
 func TestChangesAreCompareAndSet(t *testing.T) {
@@ -74,7 +72,7 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
 	t.Helper()
 	err := b.Change(t.Context(), former, next, "bob", "too late")
-	if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Present != former+1 || conflict.Actor != "ann" {
+	if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != former+1 || conflict.Present.Actor != "ann" {
 		t.Errorf("a change of a former version: %v", err)
 	}
 	if _, ok := errors.AsType[*UnsignedError](b.Change(t.Context(), former+1, next, " ", "why")); !ok {
@@ -102,7 +100,7 @@ func TestOneOfManyChangesWins(t *testing.T) {
 		all.Go(func() {
 			rule := always(PhaseNew, PhaseOld)
 			err := replicas[i%2].Change(t.Context(), version, Table{Rules: []Rule{rule}}, fmt.Sprint("actor ", i), "a race")
-			if _, faster := errors.AsType[*ConflictError](err); err == nil {
+			if _, faster := errors.AsType[*state.ConflictError](err); err == nil {
 				won.Add(1)
 			} else if !faster {
 				t.Error(err)
@@ -137,7 +135,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	if killed := two.Status(t.Context()).Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
 		t.Errorf("the other replica tells %+v of the kill", killed)
 	}
-	if two.Passthrough(caller("k"), false) != "old" {
+	if two.Passthrough(false) != "old" {
 		t.Error("the passthrough is not killed")
 	}
 	// Other rules neither release the kill switch nor begin to count.
@@ -156,7 +154,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	if got := two.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("after the revival a read goes to the %s tracker", got)
 	}
-	checkAudit(t, two.options.Store, actionRevive, actionChange, actionKill, actionChange)
+	checkAudit(t, two.store.(*state.Store), actionRevive, actionChange, actionKill, actionChange)
 }
 
 func checkAudit(t *testing.T, store *state.Store, actions ...string) {
@@ -209,7 +207,7 @@ func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 func TestAKillCountsHereWithoutTheStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.db")
 	b := replica(t, file, always(PhaseNew, PhaseNew))
-	if err := b.options.Store.Close(); err != nil {
+	if err := b.store.(*state.Store).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Kill(t.Context(), "ann", "both burn"); err == nil {
@@ -224,42 +222,19 @@ func TestAKillCountsHereWithoutTheStore(t *testing.T) {
 	}
 }
 
-// weak is a ledger that fails while a test says so.
-type weak struct {
-	ledger
-	down atomic.Bool
-}
-
-var errStore = errors.New("the store is away")
-
-func (w *weak) CurrentRevision(ctx context.Context) (state.Revision, bool, error) {
-	if w.down.Load() {
-		return state.Revision{}, false, errStore
-	}
-	return w.ledger.CurrentRevision(ctx)
-}
-
-func (w *weak) Revise(ctx context.Context, expected int64, next state.Revision) (state.Revision, error) {
-	if w.down.Load() {
-		return state.Revision{}, errStore
-	}
-	return w.ledger.Revise(ctx, expected, next)
-}
-
 func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseNew))
-	store := &weak{ledger: b.ledger}
-	b.ledger = store
+	store := b.local()
 	store.down.Store(true)
 	if err := b.Kill(t.Context(), "ann", "both burn"); !errors.Is(err, errStore) {
 		t.Errorf("got %v", err)
 	}
-	// Somebody else has changed the rules meanwhile.
-	revision, _, _ := store.ledger.CurrentRevision(t.Context())
-	if _, err := store.ledger.Revise(t.Context(), revision.Version, revision); err != nil {
+	store.down.Store(false)
+	// Another process has changed the rules meanwhile.
+	revision, _, _ := store.CurrentRevision(t.Context())
+	if _, err := store.Revise(t.Context(), revision.Version, revision, ""); err != nil {
 		t.Fatal(err)
 	}
-	store.down.Store(false)
 	if err := errors.Join(b.refresh(t.Context()), b.deliver(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -272,25 +247,29 @@ func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
 	}
 }
 
+// local is the store of a bench that has one of its own.
+func (b *bench) local() *localStore { return b.store.(*localStore) }
+
+// killedIn is the kill of a stored revision.
+func killedIn(revision state.Revision) *Kill {
+	var stored Table
+	_ = json.Unmarshal(revision.Table, &stored)
+	return stored.Killed
+}
+
 func TestNoOlderRulesAreTakenOver(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
-	former := b.table.Load().revision
+	former := b.rules.Load().revision
 	b.change(t, always(PhaseNew, PhaseNew))
 	if err := b.take(former); err != nil || b.Status(t.Context()).Version != former.Version+1 {
 		t.Errorf("version %d was taken over again (%v)", former.Version, err)
 	}
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	tracker := &fake{name: "t"}
-	trackers := map[string]upstream.Tracker{"old": tracker, "new": tracker}
-	for name, options := range map[string]Options{
-		"no trackers": {Old: "old", New: "new", Table: Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}},
-		"one tracker": {Old: "old", New: "old", Trackers: trackers, Table: Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}},
-		"no rules":    {Old: "old", New: "new", Trackers: trackers},
-	} {
-		if _, err := New(t.Context(), options); err == nil {
-			t.Errorf("%s: taken", name)
-		}
+func TestAStartWithoutRulesIsRefused(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.options.Settings.Table = Table{}
+	if _, err := New(t.Context(), b.options); err == nil {
+		t.Error("no rules: taken")
 	}
 }

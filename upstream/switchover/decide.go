@@ -1,206 +1,225 @@
 package switchover
 
 import (
+	"cmp"
 	"context"
-	"strings"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
-// choice is what was decided for one object.
-type choice struct {
-	object   object
-	rule     int
-	phase    Phase
-	side     side
-	followed bool
-	// absent says that no tracker has the object.
-	absent bool
-	// bug is what was looked up: the id of a bug that is named by an alias, or of the
-	// one that an attachment hangs on; 0 when nothing was.
-	bug int64
-	// tried says of which sides a bug's id was asked in vain to follow a write.
-	tried [2]bool
+// Locator finds out what a rule needs to know and a request does not say. It asks
+// one tracker with the caller's own credential. Errors are those of
+// upstream.Tracker.
+type Locator interface {
+	// Bug tells where a bug belongs, by id or alias. Codes: 100, 101, 102.
+	Bug(ctx context.Context, caller upstream.Caller, ref string) (mapping.Place, error)
+	// AttachmentBug gives the bug of an attachment, 0 when there is no such
+	// attachment. Codes: 102, 304.
+	AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error)
+	// FlagTypePlaces tells which products the caller sees, and where in them flag
+	// types apply: one list for each of ids and then for each of names, nil for what
+	// is not seen anywhere.
+	FlagTypePlaces(ctx context.Context, caller upstream.Caller, ids []int64, names []string) (products []string, places []mapping.Scopes, err error)
 }
 
-// bugID is the id of the bug that the object is or hangs on, 0 when it is not known.
-func (c *choice) bugID() int64 {
-	if c.object.kind == bugObject && c.object.alias == "" {
-		return c.object.id
-	}
-	return c.bug
-}
-
-// facts is what is known of an object that its request does not say.
-type facts struct {
-	place mapping.Place
-	// bugTried and placeTried say that there is no more to find out.
-	bugTried, placeTried bool
-	// outcome and said are those of the last lookup that found nothing.
-	outcome outcome
-	said    error
-	// agreed says that all rules that may match choose one side, which alone is asked.
-	agreed bool
-	side   side
-	// doubt is why the tracker that is asked first could not answer, where the other
-	// one did.
-	doubt error
-}
-
-// decide finds the first rule that matches an object. It looks up what the rules
+// decide finds the rule that decides about an object. It looks up what the rules
 // need to know, if it makes a difference.
-func (s *Switchover) decide(ctx context.Context, t *table, q *question, o object) (choice, error) {
-	if t.killed != nil {
-		return choice{object: o, rule: len(t.rules) - 1, phase: PhaseOld, side: oldSide}, nil
+func (s *Switchover) decide(ctx context.Context, rules *ruleSet, info *callInfo, o object) (route, error) {
+	if rules.killed != nil {
+		return route{object: o, rule: len(rules.rules) - 1, phase: PhaseOld, side: oldSide}, nil
 	}
-	first, open := s.first(t, q, &o)
-	if !open.any || open.samePhase {
-		return t.choose(first, q, o), nil
-	}
-	return s.decideOpen(ctx, t, q, o, first, open.sameSide)
-}
-
-func (t *table) choose(at int, q *question, o object) choice {
-	phase := q.phase(&t.rules[at])
-	return choice{object: o, rule: at, phase: phase, side: phase.side()}
-}
-
-// openRules says what is known of the rules that might match before the first
-// that surely does.
-type openRules struct{ any, samePhase, sameSide bool }
-
-// first finds the first rule that matches surely, without any lookup.
-func (s *Switchover) first(t *table, q *question, o *object) (int, openRules) {
-	var nothing facts
-	var phase Phase
-	open := openRules{samePhase: true, sameSide: true}
-	for i := range t.rules {
-		r := &t.rules[i]
-		// Who is in a percentage takes longest to find out, so it comes last.
-		is := r.place(o, &nothing)
-		if is == no || !s.asks(r, q) {
+	var place mapping.Place
+	var last lookupResult
+	var homeErr error // why the home tracker could not respond, where the other one did
+	next, more := o, o.kind != typesObject
+	for {
+		chosen, among := rules.route(info, &o, &place)
+		if !more || among.samePhase {
+			chosen.absent = last.outcome == absent && !among.sameSide
+			switch {
+			case homeErr != nil && chosen.side == rules.home:
+				return route{}, homeErr
+			case info.operation.IsWrite() && !among.sameSide && !chosen.absent:
+				// A rule that may match would send it to the other side. What does not exist cannot be written
+				// anywhere; the tracker says that itself.
+				return route{}, unplaced(o, last.refusal)
+			}
+			return chosen, nil
+		}
+		more = false
+		var result lookupResult
+		var err error
+		if among.sameSide {
+			result, err = s.lookup(ctx, rules, info, chosen.side, next)
+		} else {
+			result, err = s.lookupBoth(ctx, rules, info, next, &homeErr)
+		}
+		switch {
+		case err != nil && !among.sameSide:
+			return route{}, err
+		case err != nil: // only what is compared is not known, which is no reason to fail
 			continue
 		}
-		// All that may match have to agree with one another.
-		if phase == "" {
-			phase = q.phase(r)
+		if last = result; result.outcome == present {
+			place = result.place
+			more = next.kind == attachmentObject
+			next = object{kind: bugObject, id: place.Bug}
 		}
-		open.samePhase = open.samePhase && phase == q.phase(r)
-		open.sameSide = open.sameSide && phase.side() == q.phase(r).side()
-		if is == yes {
-			return i, open
-		}
-		open.any = true
 	}
-	return len(t.rules) - 1, open
 }
 
-// decideOpen decides where a lookup is needed. With sameSide it is needed only to
-// know what is compared, which is no reason to fail, nor to ask the tracker that
-// does not answer.
-func (s *Switchover) decideOpen(ctx context.Context, t *table, q *question, o object, first int, sameSide bool) (choice, error) {
-	f := facts{agreed: sameSide, side: q.phase(&t.rules[first]).side()}
-	chosen := first
-	for i := range first {
-		r := &t.rules[i]
-		if !s.asks(r, q) {
-			continue
-		}
-		is, err := s.placeOf(ctx, t, q, r, &o, &f)
-		if err != nil && !sameSide {
-			return choice{}, err
-		}
-		if is == yes {
-			chosen = i
-			break
-		}
+// lookupBoth asks the home tracker, and the other one for what that one does not know. If the home tracker does not respond
+// within half of the time that is left, a read goes by what the other one has; homeErr is why.
+func (s *Switchover) lookupBoth(ctx context.Context, rules *ruleSet, info *callInfo, o object, homeErr *error) (lookupResult, error) {
+	write, half := info.operation.IsWrite(), ctx
+	if end, limited := ctx.Deadline(); limited && !write {
+		var cancel context.CancelFunc
+		half, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
 	}
-	made := t.choose(chosen, q, o)
-	made.absent, made.bug = f.outcome == absent && !sameSide, f.place.Bug
-	if f.doubt != nil && made.side == t.home {
-		return choice{}, f.doubt
+	home, err := lookupResult{}, *homeErr
+	if err == nil {
+		home, err = s.lookup(half, rules, info, rules.home, o)
 	}
-	if q.write && s.doubtful(t, q, made, &f) {
-		return choice{}, unplaced(o, &f)
+	if err == nil && home.outcome == present || err != nil && write {
+		return home, err
 	}
-	return made, nil
+	other, otherErr := s.lookup(ctx, rules, info, rules.home.other(), o)
+	switch {
+	case otherErr == nil && other.outcome == present:
+		*homeErr = err
+		return other, nil
+	case err != nil:
+		return home, err
+	case otherErr != nil || home.outcome == absent:
+		return other, otherErr
+	}
+	return home, nil
 }
 
-// doubtful tells whether a rule that was passed over, because the object's place
-// is not known, would have sent the write to the other side. What does not exist
-// cannot be written anywhere: the tracker says so itself.
-func (s *Switchover) doubtful(t *table, q *question, made choice, f *facts) bool {
-	if f.outcome == absent {
-		return false
-	}
-	for i := range made.rule {
-		r := &t.rules[i]
-		if q.phase(r).side() != made.side && s.asks(r, q) && r.place(&made.object, f) == unknown {
-			return true
-		}
-	}
-	return false
+// outcome says how a lookup ended.
+type outcome uint8
+
+const (
+	present outcome = iota
+	// absent is what the tracker says does not exist, hidden what it does not tell
+	// this caller.
+	absent
+	hidden
+)
+
+// String is the word that observers get.
+func (o outcome) String() string { return [...]string{"found", "absent", "hidden"}[o] }
+
+// lookupResult is what one tracker knows of a bug or an attachment. Of an attachment only the bug is in place.
+type lookupResult struct {
+	outcome outcome
+	place   mapping.Place
+	// refusal is the tracker's own error where nothing was found.
+	refusal error
 }
 
-// placeOf is place with lookups.
-func (s *Switchover) placeOf(ctx context.Context, t *table, q *question, r *rule, o *object, f *facts) (answer, error) {
-	is := r.place(o, f)
-	if is == unknown && !f.bugTried {
-		f.bugTried = true
-		if err := s.findBug(ctx, t, q, o, f); err != nil {
-			f.placeTried = true
-			return unknown, err
-		}
-		is = r.place(o, f)
+// lookup asks one tracker about a bug or an attachment, or remembers its response for some seconds. An error
+// means that the tracker could not respond.
+func (s *Switchover) lookup(ctx context.Context, rules *ruleSet, info *callInfo, at side, o object) (lookupResult, error) {
+	key, now := placeKey{info.identity(), at, o}, s.now()
+	if place, ok := s.memory.place(key, now); ok {
+		return lookupResult{place: place}, nil
 	}
-	if is == unknown && !f.placeTried {
-		f.placeTried = true
-		if err := s.findPlace(ctx, t, q, o, f); err != nil {
-			return unknown, err
-		}
-		is = r.place(o, f)
-	}
-	return is, nil
-}
-
-// findBug finds out which bug an attachment hangs on.
-func (s *Switchover) findBug(ctx context.Context, t *table, q *question, o *object, f *facts) error {
-	if o.kind != attachmentObject {
-		return nil
-	}
-	answer, err := s.look(ctx, t, q, f, lookup{what: lookAttachment, object: *o})
-	f.outcome, f.said, f.place.Bug = answer.outcome, answer.said, answer.place.Bug
-	f.placeTried = f.place.Bug == 0
-	return err
-}
-
-// findPlace finds out where a bug belongs.
-func (s *Switchover) findPlace(ctx context.Context, t *table, q *question, o *object, f *facts) error {
-	bug := *o
+	var result lookupResult
+	var err error
+	locator, what := rules.locators[at], "bug"
 	if o.kind == attachmentObject {
-		bug = object{kind: bugObject, id: f.place.Bug}
+		what = "attachment"
+		result.place.Bug, err = locator.AttachmentBug(ctx, *info.caller, o.id)
+	} else {
+		result.place, err = locator.Bug(ctx, *info.caller, cmp.Or(o.alias, strconv.FormatInt(o.id, 10)))
 	}
-	answer, err := s.look(ctx, t, q, f, lookup{what: lookBug, object: bug})
-	f.outcome, f.said = answer.outcome, answer.said
-	if answer.outcome == present {
-		f.place = answer.place
+	if err == nil && result.place.Bug == 0 {
+		result.outcome = absent
+	} else {
+		result.outcome, result.refusal, err = outcomeOf(err)
 	}
-	return err
+	s.countLookup(rules, what, result.outcome, err)
+	// What is not there may be made, or become visible, at any moment.
+	if err == nil && result.outcome == present {
+		s.memory.keepPlace(key, result.place, now)
+	}
+	return result, err
 }
 
-// who digests the caller's credential once.
-func (s *Switchover) who(q *question) digest {
-	if !q.digested {
-		q.digested, q.who = true, s.memory.digest(q.caller)
+// outcomeOf tells a refused lookup, which is a response, from a failure to respond.
+func outcomeOf(err error) (is outcome, refusal, failed error) {
+	switch refusal, ok := errors.AsType[*mapping.Error](err); {
+	case err == nil:
+		return present, nil, nil
+	case !ok || !refusal.FromTracker() || refusal.Status >= http.StatusInternalServerError:
+		return present, nil, err
+	case refusal.Code == mapping.CodeBadBug || refusal.Code == codeNoBug:
+		return absent, err, nil
+	default:
+		return hidden, err, nil
 	}
-	return q.who
 }
 
-// listed names objects in an error, not too many of them.
-func listed(objects []string) string {
-	const most = 10
-	if more := len(objects) - most; more > 0 {
-		objects = append(objects[:most:most], "others")
+// codeNoBug says that there is no such bug (tracker-behaviour.md section 11).
+const codeNoBug = 101
+
+func (s *Switchover) countLookup(rules *ruleSet, what string, is outcome, err error) {
+	s.lookups.Add(1)
+	word := is.String()
+	if err != nil {
+		word = "failed"
 	}
-	return strings.Join(objects, ", ")
+	if rules.Observer.LookedUp != nil {
+		rules.Observer.LookedUp(what, word)
+	}
+}
+
+// maxParallelLookups bounds how many objects of one request are looked up at a time.
+const maxParallelLookups = 8
+
+// decideAll decides for each of several objects, in parallel as that may need lookups. The first error is returned.
+func (s *Switchover) decideAll(ctx context.Context, rules *ruleSet, info *callInfo, objects []object) ([]route, error) {
+	routes, errs := make([]route, len(objects)), make([]error, len(objects))
+	inParallel(len(objects), maxParallelLookups, func(i int) {
+		routes[i], errs[i] = s.decide(ctx, rules, info, objects[i])
+	})
+	return routes, cmp.Or(errs...)
+}
+
+// inParallel calls do with each number below n, at most limit of them at a time. A panic is
+// passed on to the caller, so that it ends one request and not the process.
+func inParallel(n, limit int, do func(i int)) {
+	if n == 1 {
+		do(0)
+		return
+	}
+	var (
+		all    sync.WaitGroup
+		slots  = make(chan struct{}, limit)
+		panics = make([]any, n)
+	)
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() {
+				panics[i] = recover()
+				<-slots
+			}()
+			do(i)
+		})
+	}
+	all.Wait()
+	for _, value := range panics {
+		if value != nil {
+			panic(value)
+		}
+	}
 }

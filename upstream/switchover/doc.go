@@ -1,2 +1,4 @@
-// Package switchover is a Tracker over two Trackers that moves from one to the other by rules and phases, and back, as section 10 of the design and upstream.Tracker say.
+// Package switchover is an upstream.Tracker over two trackers, the old and the new one. Rules with phases say which of the
+// two responds to a call, so that products and callers can be moved one after the other, and back. At every moment one
+// tracker takes the writes of an object. docs/migration.md says what operators may rely on.
 package switchover

@@ -3,29 +3,12 @@ package switchover
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"portico/mapping"
 )
-
-// ConflictError says that a change was made on a version that is not the present
-// one. Nothing was changed.
-type ConflictError struct {
-	// Expected is the version that the change was made on, Present the one there is.
-	Expected, Present int64
-	// Actor and At tell who made the present one, and when.
-	Actor string
-	At    time.Time
-	// Err is the cause; may be nil.
-	Err error
-}
-
-// Error implements error.
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("the rules are at version %d by now, the change was made on version %d", e.Present, e.Expected)
-}
-
-// Unwrap gives the cause.
-func (e *ConflictError) Unwrap() error { return e.Err }
 
 // InvalidError says that a table cannot be used. Nothing was changed.
 type InvalidError struct{ Problems []Problem }
@@ -39,7 +22,7 @@ func (e *InvalidError) Error() string {
 	return "the rules cannot be used: " + strings.Join(lines, "; ")
 }
 
-// UndeliveredError says that a kill counts in this process, and that others do not
+// UndeliveredError says that a kill is in force in this process, and that others do not
 // know of it yet.
 type UndeliveredError struct{ Err error }
 
@@ -51,28 +34,72 @@ func (e *UndeliveredError) Error() string {
 // Unwrap gives the cause.
 func (e *UndeliveredError) Unwrap() error { return e.Err }
 
-// UnsignedError says that a change came without who makes it or why.
+// UnsignedError says that a change came without an actor or a reason.
 type UnsignedError struct{}
 
 // Error implements error.
 func (*UnsignedError) Error() string { return "a change needs an actor and a reason" }
 
-// TurnedError says that a kill is in force that takes everything to another tracker than
-// the one that would be the old one now.
-type TurnedError struct {
-	Kill Kill
-	// Old is the tracker that would be the old one.
-	Old string
-}
-
-// Error implements error.
-func (e *TurnedError) Error() string {
-	return fmt.Sprintf("the kill switch takes everything to %q since %s (%s: %s), and not to %q: revive the rules before the primary tracker becomes another one",
-		e.Kill.Old, e.Kill.At.Format(time.RFC3339), e.Kill.Actor, e.Kill.Reason, e.Old)
-}
-
 // errForeign says that the stored rules are about other trackers.
 var errForeign = errors.New("another process goes by rules between other trackers; each write must have one place, so its configuration and this one have to agree")
 
-// errNoCall says that a Call has no request.
-var errNoCall = errors.New("a call without a request cannot be explained")
+// refuse makes the error of a write that is sent nowhere.
+func refuse(format string, args ...any) *mapping.Error {
+	err := mapping.Refuse(mapping.CodeBadParameter, format, args...)
+	err.Reason = mapping.ReasonSwitchover
+	return err
+}
+
+// unplaced is the error of a write whose place stays unknown. Where a tracker refused
+// the lookup of a bug, or the credential, it would refuse the write too, so that refusal is the error.
+func unplaced(o object, refusal error) error {
+	if refusal != nil && (o.kind == bugObject || loginError(refusal)) {
+		return refusal
+	}
+	err := refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+
+		"The caller may not see it, or it is in no product that the caller sees.", o)
+	err.Err = refusal
+	return err
+}
+
+// divided is the error of a write that two trackers would have to carry out.
+func divided(routes []route, names [2]string) error {
+	lists := [2][]string{}
+	for _, one := range routes {
+		if name := one.object.String(); !slices.Contains(lists[one.side], name) {
+			lists[one.side] = append(lists[one.side], name)
+		}
+	}
+	return refuse("This would have to be written in two trackers, so nothing was changed. %s: %s. %s: %s. Send one request for each.",
+		names[oldSide], listed(lists[oldSide]), names[newSide], listed(lists[newSide]))
+}
+
+// waiting is the error of a write that could not begin, because one of the same
+// object that began under earlier rules has not ended.
+func waiting(o object, cause error) error {
+	return &mapping.Error{
+		Code: mapping.CodeUnavailable, Status: mapping.StatusOf(mapping.CodeUnavailable), Reason: mapping.ReasonSwitchover,
+		Message:    fmt.Sprintf("Another write of %s still goes to the tracker that it moves away from; nothing was changed.", o),
+		RetryAfter: time.Second, Err: cause,
+	}
+}
+
+// refused reports whether an error says for certain that nothing was written. Of anything else that
+// may have been sent the outcome is unknown.
+func refused(err error) bool {
+	refusal, ok := errors.AsType[*mapping.Error](err)
+	if !ok || refusal.Unknown {
+		return false
+	}
+	notSent := []mapping.Reason{
+		mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive, mapping.ReasonSwitchover,
+	}
+	return refusal.Status < 500 || slices.Contains(notSent, refusal.Reason)
+}
+
+// loginError reports whether a tracker does not accept the caller's credential, so
+// that it would accept nothing else with it either (tracker-behaviour.md section 11).
+func loginError(err error) bool {
+	refusal, ok := errors.AsType[*mapping.Error](err)
+	return ok && (refusal.Code >= 300 && refusal.Code <= 307 && refusal.Code != 304 || refusal.Code == mapping.CodeLoginRequired)
+}

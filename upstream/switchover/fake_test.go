@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/state"
 )
 
 // fake is a tracker that remembers who wrote what, and shows it in its answers.
@@ -191,14 +194,68 @@ func (a *atlas) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64
 	return a.sees, all, nil
 }
 
+// blind is a shadow that compares nothing.
+type blind struct{}
+
+func (blind) Wrote(upstream.Call) {}
+
+func (blind) Answered(_ context.Context, _ upstream.Caller, _ upstream.Call, _ upstream.Sides, answer upstream.Response) *mapping.Document {
+	return answer.Document
+}
+
+// localStore keeps revisions in memory. It fails while down is set.
+type localStore struct {
+	mu        sync.Mutex
+	revisions []state.Revision
+	down      atomic.Bool
+}
+
+var errStore = errors.New("the store is away")
+
+func (l *localStore) CurrentRevision(context.Context) (state.Revision, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch n := len(l.revisions); {
+	case l.down.Load():
+		return state.Revision{}, false, errStore
+	case n == 0:
+		return state.Revision{}, false, nil
+	default:
+		return l.revisions[n-1], true, nil
+	}
+}
+
+func (l *localStore) Revise(ctx context.Context, expected int64, next state.Revision, _ string) (state.Revision, error) {
+	present, _, err := l.CurrentRevision(ctx)
+	if err != nil {
+		return state.Revision{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if present.Version != expected {
+		return state.Revision{}, &state.ConflictError{Present: present}
+	}
+	next.Version = expected + 1
+	l.revisions = append(l.revisions, next)
+	return next, nil
+}
+
+func (l *localStore) Revisions(_ context.Context, limit int) ([]state.Revision, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	newest := slices.Clone(l.revisions)
+	slices.Reverse(newest)
+	return newest[:min(limit, len(newest))], nil
+}
+
 // bench is a switchover over two fakes, whose time a test moves.
 type bench struct {
 	*Switchover
+	options  Options
 	old, new *fake
 	atlas    *atlas
 	beyond   *atlas // of the new tracker
 	clock    *clock
-	memory   *Memory
 }
 
 type clock struct {
@@ -220,8 +277,13 @@ func (c *clock) pass(d time.Duration) {
 
 func openBench(t testing.TB, rules ...Rule) *bench {
 	t.Helper()
+	return openBenchOver(t, &localStore{}, time.Hour, rules...)
+}
+
+func openBenchOver(t testing.TB, store Store, poll time.Duration, rules ...Rule) *bench {
+	t.Helper()
 	b := &bench{
-		old: &fake{name: "old"}, new: &fake{name: "new"}, memory: NewMemory(),
+		old: &fake{name: "old"}, new: &fake{name: "new"},
 		clock: &clock{at: time.Unix(1_800_000_000, 0)},
 		atlas: &atlas{sees: []string{"P1", "P2", "Elsewhere"}, types: map[int64]mapping.Scopes{
 			1: {{Product: "P1"}}, 2: {{Product: "P2"}}, 3: {{Product: "P1"}, {Product: "P2"}}, 4: {{Product: "__Any__"}},
@@ -229,28 +291,73 @@ func openBench(t testing.TB, rules ...Rule) *bench {
 		}},
 	}
 	b.beyond = &atlas{types: maps.Clone(b.atlas.types), sees: b.atlas.sees}
-	b.reopen(t, Options{Table: Table{Rules: rules}})
-	return b
-}
-
-// reopen makes the switchover anew, as a reload does.
-func (b *bench) reopen(t testing.TB, options Options) {
-	t.Helper()
-	options.Old, options.New = "old", "new"
-	options.Trackers = map[string]upstream.Tracker{"old": b.old, "new": b.new}
-	options.Locate = map[string]Locator{"old": b.atlas, "new": b.beyond}
-	options.Memory = b.memory
-	options.CallerNames = []string{"ci", "bot"}
-	options.Caller = func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") }
-	opened, err := open(t.Context(), options, b.clock.now)
+	b.options = Options{Old: "old", New: "new", Store: store, Settings: Settings{
+		Shadow:   blind{},
+		Trackers: map[string]upstream.Tracker{"old": b.old, "new": b.new}, Locate: map[string]Locator{"old": b.atlas, "new": b.beyond},
+		Table: Table{Rules: rules}, Follow: time.Minute, UnknownOutcome: time.Minute,
+		CallerNames: []string{"ci", "bot"}, Caller: func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") },
+	}}
+	opened, err := open(t.Context(), b.options, timing{b.clock.now, poll, 10 * time.Second, 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opened.Close() })
 	b.Switchover = opened
+	return b
 }
 
-// change makes other rules count.
+// set replaces the settings, as a reload does.
+func (b *bench) set(t testing.TB, change func(*Settings)) {
+	t.Helper()
+	settings := b.settings
+	change(&settings)
+	if err := b.Set(t.Context(), settings); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configure replaces the configured rules.
+func (b *bench) configure(t testing.TB, rules ...Rule) {
+	t.Helper()
+	b.set(t, func(s *Settings) { s.Table = Table{Rules: rules} })
+}
+
+// decision is where the rules send a call, with nothing sent but lookups.
+type decision struct {
+	Rule, Tracker, Compared string
+	Index                   int
+}
+
+// explain decides a call without making it.
+func (s *Switchover) explain(ctx context.Context, caller upstream.Caller, call upstream.Call) (decision, error) {
+	rules := s.rules.Load()
+	info := &callInfo{caller: &caller, operation: call.Operation}
+	var made []route
+	var err error
+	switch {
+	case call.FlagTypes != nil:
+		made = make([]route, 1)
+		made[0], err = s.decide(ctx, rules, info, object{kind: typesObject, product: call.FlagTypes.Product, component: call.FlagTypes.Component})
+		made[0] = s.afterOwnWrites(ctx, rules, info, made[0])
+	case call.Attachments != nil:
+		var parts []part
+		if parts, err = s.parts(ctx, rules, info, *call.Attachments); err == nil {
+			made = parts[0].routes
+		}
+	default:
+		made, err = s.decideWrite(ctx, rules, info, &call)
+	}
+	if err != nil {
+		return decision{}, err
+	}
+	d := decision{Rule: rules.rules[made[0].rule].Name, Tracker: s.names[made[0].side], Index: made[0].rule}
+	if allCompared(made) {
+		d.Compared = s.names[made[0].side.other()]
+	}
+	return d, nil
+}
+
+// change puts other rules in force.
 func (b *bench) change(t testing.TB, rules ...Rule) {
 	t.Helper()
 	if err := b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: rules}, "somebody", "a test"); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql" //nolint:depguard // only to be in the way of the store, as another process may be
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func (b *bench) killedOnlyHere(t *testing.T) {
 func (b *bench) wantStored(t *testing.T) {
 	t.Helper()
 	eventually(t, "the kill in the store", func() bool {
-		stored, _, err := b.ledger.CurrentRevision(t.Context())
+		stored, _, err := b.store.CurrentRevision(t.Context())
 		status := b.Status(t.Context())
 		return err == nil && killedIn(stored) != nil && status.Killed != nil && status.Undelivered == ""
 	})
@@ -69,7 +70,7 @@ func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
 		next := Table{Rules: []Rule{always(PhaseNewCompare, PhaseNew)}}
 		changed <- b.Change(context.WithoutCancel(t.Context()), 1, next, "bob", "a change")
 	}()
-	eventually(t, "the change's turn", func() bool { return len(b.memory.storing) > 0 })
+	eventually(t, "the change's turn", func() bool { return len(b.changing) > 0 })
 	b.killedOnlyHere(t)
 	if len(changed) > 0 {
 		t.Error("the change was over before the kill counted")
@@ -81,50 +82,29 @@ func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
 	}
 }
 
-func TestAKillThatIsNotStoredOutlivesAReload(t *testing.T) {
+func TestAKillThatIsNotStoredOutlivesNewSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.db")
 	b := replica(t, file, always(PhaseNew, PhaseNew))
 	unlock := locked(t, file)
 	b.killedOnlyHere(t)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, Store: b.options.Store, Poll: 5 * time.Millisecond})
+	b.set(t, func(s *Settings) { s.Follow = time.Second })
 	if status := b.Status(t.Context()); status.Killed == nil || status.Undelivered == "" || b.by(t, "k", ofBugs("1")) != "old" {
-		t.Errorf("after a reload the status is %+v", status)
+		t.Errorf("with new settings the status is %+v", status)
 	}
 	unlock()
 	b.wantStored(t)
+	b.configure(t, always(PhaseNew, PhaseOld))
+	if b.Status(t.Context()).Killed == nil {
+		t.Error("other rules in the configuration released the kill switch")
+	}
 	if err := b.Revive(t.Context(), "ann", "over"); err != nil || b.Status(t.Context()).Killed != nil {
 		t.Errorf("the kill does not end: %v", err)
 	}
 }
 
-func TestAKillDuringAReloadCountsInTheNextSwitchover(t *testing.T) {
-	b := openBench(t, always(PhaseNew, PhaseNew))
-	former := b.Switchover
-	store := &weak{ledger: former.ledger}
-	store.down.Store(true)
-	former.ledger = store
-	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, Poll: time.Hour})
-	b.ledger = store
-	if err := former.Kill(t.Context(), "ann", "it burns"); err == nil {
-		t.Fatal("the store was told")
-	}
-	if b.Status(t.Context()).Killed == nil {
-		t.Error("the kill does not count")
-	}
-	store.down.Store(false)
-	if err := b.deliver(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.wantStored(t)
-}
-
 func TestAKillOnlyHereIsTakenBackWithoutTheStore(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseNew))
-	store := &weak{ledger: b.ledger}
-	b.ledger = store
+	store := b.local()
 	store.down.Store(true)
 	b.killedOnlyHere(t)
 	if err := b.Revive(t.Context(), "ann", "a slip"); err != nil {
@@ -137,7 +117,7 @@ func TestAKillOnlyHereIsTakenBackWithoutTheStore(t *testing.T) {
 }
 
 // TestAKillThatComesBackLate has a process come back with a kill that the store
-// does not know, after another one has killed and revived.
+// does not have, after another one has killed and revived.
 func TestAKillThatComesBackLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		thrown time.Duration // after the revival elsewhere
@@ -147,21 +127,17 @@ func TestAKillThatComesBackLate(t *testing.T) {
 		"thrown after it":           {time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "s.db")
-			away, other := replica(t, file, always(PhaseNew, PhaseNew)), replica(t, file, always(PhaseNew, PhaseNew))
-			if err := away.Close(); err != nil { // it asks only when told to
-				t.Fatal(err)
-			}
-			store := &weak{ledger: away.ledger}
-			away.ledger = store
+			store := &localStore{}
+			away := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseNew)) // it asks only when told to
+			other := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseNew))
 			store.down.Store(true)
 			away.clock.pass(time.Hour + c.thrown)
 			away.killedOnlyHere(t)
+			store.down.Store(false)
 			other.clock.pass(time.Hour)
 			if err := errors.Join(other.Kill(t.Context(), "bob", "it burns"), other.Revive(t.Context(), "bob", "it is out")); err != nil {
 				t.Fatal(err)
 			}
-			store.down.Store(false)
 			if err := errors.Join(away.refresh(t.Context()), away.deliver(t.Context())); err != nil {
 				t.Fatal(err)
 			}
@@ -173,25 +149,26 @@ func TestAKillThatComesBackLate(t *testing.T) {
 	}
 }
 
-// gated is a ledger whose first change waits until it is let through.
+// gated is a store whose first change waits until it is let through.
 type gated struct {
-	ledger
+	localStore
 	once    sync.Once
 	in, out chan struct{}
 }
 
-func (g *gated) Revise(ctx context.Context, expected int64, next state.Revision) (state.Revision, error) {
-	g.once.Do(func() {
-		close(g.in)
-		<-g.out
-	})
-	return g.ledger.Revise(ctx, expected, next)
+func (g *gated) Revise(ctx context.Context, expected int64, next state.Revision, action string) (state.Revision, error) {
+	if action == actionKill {
+		g.once.Do(func() {
+			close(g.in)
+			<-g.out
+		})
+	}
+	return g.localStore.Revise(ctx, expected, next, action)
 }
 
 func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
-	b := openBench(t, always(PhaseNew, PhaseNew))
-	store := &gated{ledger: b.ledger, in: make(chan struct{}), out: make(chan struct{})}
-	b.ledger = store
+	store := &gated{in: make(chan struct{}), out: make(chan struct{})}
+	b := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseNew))
 	killed, again := make(chan error, 1), make(chan error, 1)
 	go func() { killed <- b.Kill(context.WithoutCancel(t.Context()), "ann", "it burns") }()
 	<-store.in
@@ -217,8 +194,8 @@ func TestTheStartDoesNotWaitForTheStoreForEver(t *testing.T) {
 	b := replica(t, file, always(PhaseOld, PhaseOld))
 	unlock := locked(t, file)
 	options := b.options
-	options.Table, options.StoreTimeout = Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, 50*time.Millisecond
-	opened, err := New(context.WithoutCancel(t.Context()), options)
+	options.Settings.Table = Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
+	opened, err := open(context.WithoutCancel(t.Context()), options, timing{time.Now, time.Hour, 50 * time.Millisecond, time.Second})
 	if err == nil {
 		_ = opened.Close()
 	}
@@ -226,4 +203,75 @@ func TestTheStartDoesNotWaitForTheStoreForEver(t *testing.T) {
 		t.Errorf("got %v, want that the store took too long", err)
 	}
 	unlock()
+}
+
+// TestTheStoreIsToldOfAKillAlthoughItsCallerHangsUp, as soon as it has time.
+func TestTheStoreIsToldOfAKillAlthoughItsCallerHangsUp(t *testing.T) {
+	b := openBenchOver(t, &localStore{}, 5*time.Millisecond, always(PhaseNew, PhaseNew))
+	b.changing <- struct{}{} // as another change does
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if _, ok := errors.AsType[*UndeliveredError](b.Kill(gone, "ann", "it burns")); !ok {
+		t.Error("nothing was said of the store")
+	}
+	<-b.changing
+	b.wantStored(t)
+}
+
+// TestAKillMadeOnFormerRules: other rules that the store has got meanwhile are no reason not to take it.
+func TestAKillMadeOnFormerRules(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseNew))
+	revision, _, _ := b.store.CurrentRevision(t.Context())
+	if _, err := b.store.Revise(t.Context(), revision.Version, revision, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	b.wantStored(t)
+}
+
+// TestAKillIsNotTurnedRound by a start with a configuration in which the trackers have changed places.
+func TestAKillIsNotTurnedRound(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseNew))
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	turned := b.options
+	turned.Old, turned.New, turned.Settings.Table = "new", "old", Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}
+	_, err := New(t.Context(), turned)
+	if err == nil || !strings.Contains(err.Error(), `takes everything to "old"`) || !strings.Contains(err.Error(), `not to "new"`) {
+		t.Errorf("got %v", err)
+	}
+	if err := b.Revive(t.Context(), "ann", "over"); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := New(t.Context(), turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = opened.Close()
+}
+
+// TestRulesOfOtherTrackersAreNotTakenOver: of two processes on one store the one goes from old to new, the other one from new to old.
+func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
+	b := openBenchOver(t, &localStore{}, 5*time.Millisecond, always(PhaseNew, PhaseNew))
+	turned := b.options
+	turned.Old, turned.New, turned.Settings.Table = "new", "old", Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}
+	other, err := New(t.Context(), turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("a read goes to the %s tracker", got)
+	}
+	err = b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, "ann", "back")
+	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
+		t.Errorf("it changed what another process goes by: %v", err)
+	}
+	if err := b.Kill(t.Context(), "ann", "it burns"); err == nil || b.by(t, "k", ofBugs("1")) != "old" {
+		t.Errorf("a kill does not count here, or is told to the other one: %v", err)
+	}
 }

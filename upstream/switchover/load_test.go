@@ -5,10 +5,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
@@ -19,8 +21,11 @@ func TestMovingUnderLoad(t *testing.T) {
 	next := new(atomic.Int64)
 	old, candidate := newBook(next), newBook(next)
 	s, err := New(t.Context(), Options{
-		Old: "old", New: "new", Table: Table{Rules: []Rule{always(PhaseOld, PhaseOld)}},
-		Trackers: map[string]upstream.Tracker{"old": old, "new": candidate}, Locate: map[string]Locator{"old": old, "new": candidate},
+		Old: "old", New: "new", Store: &localStore{}, Settings: Settings{
+			Shadow: blind{},
+			Table:  Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, Follow: time.Minute, UnknownOutcome: time.Minute,
+			Trackers: map[string]upstream.Tracker{"old": old, "new": candidate}, Locate: map[string]Locator{"old": old, "new": candidate},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +88,7 @@ func writeAndRead(t *testing.T, s *Switchover, who int, what string) error {
 		return err
 	}
 	var all shown
-	text, err := reply.Load(mapping.SplitOptions{})
+	text, err := reply.Load(jsonblob.SplitOptions{})
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}

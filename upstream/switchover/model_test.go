@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
@@ -86,8 +87,7 @@ func (b *book) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.At
 		all.Bugs[fmt.Sprint(bugOf(ref))] = list
 	}
 	for _, ref := range r.Attachments {
-		id, _ := number(ref)
-		all.Attachments[ref] = b.notes[id]
+		all.Attachments[ref] = b.notes[objectsOf([]string{ref}, attachmentNamed)[0].id]
 	}
 	text, err := json.Marshal(all)
 	return mapping.Attachments{Document: mapping.NewDocument(text)}, err
@@ -167,21 +167,23 @@ func anyTable(t *rapid.T) Table {
 func openModel(t *testing.T, rt *rapid.T) *model {
 	next := new(atomic.Int64)
 	m := &model{old: newBook(next), new: newBook(next), clock: &clock{at: time.Unix(1_800_000_000, 0)}, all: map[int64]int64{}, last: map[string]map[int64]noted{}, lastIn: map[string]time.Time{}}
-	memory := NewMemory()
 	m.reopen = func(table Table) {
-		s, err := open(t.Context(), Options{
-			Old: "old", New: "new", Table: table, Memory: memory, CallerNames: []string{"a", "b"},
+		settings := Settings{
+			Shadow: blind{},
+			Table:  table, CallerNames: []string{"a", "b"}, Follow: time.Minute, UnknownOutcome: time.Minute,
 			Trackers: map[string]upstream.Tracker{"old": m.old, "new": m.new}, Locate: map[string]Locator{"old": m.old, "new": m.new},
 			Caller: func(c upstream.Caller) string { return c.Credentials.APIKey },
-		}, m.clock.now)
-		if _, invalid := err.(*InvalidError); invalid {
-			return
 		}
-		if err != nil {
+		var err error
+		if m.s == nil {
+			m.s, err = open(t.Context(), Options{Old: "old", New: "new", Store: &localStore{}, Settings: settings},
+				timing{m.clock.now, time.Hour, time.Minute, time.Second})
+		} else {
+			err = m.s.Set(t.Context(), settings)
+		}
+		if _, invalid := err.(*InvalidError); err != nil && !invalid {
 			rt.Fatal(err)
 		}
-		m.close()
-		m.s = s
 	}
 	m.reopen(Table{Rules: []Rule{always(PhaseOld, PhaseOld)}})
 	return m
@@ -234,7 +236,8 @@ func (m *model) create(t *rapid.T) {
 	reply, err := m.s.CreateAttachment(t.Context(), caller(who), mapping.AttachmentCreate{Bugs: bugs, Summary: &what})
 	var ids []int64
 	if err == nil {
-		for i, o := range m.s.newAttachments(reply.Document) {
+		rules, call := m.s.rules.Load(), upstream.Call{CreateAttachment: &mapping.AttachmentCreate{}}
+		for i, o := range m.s.newAttachments(rules, call, upstream.Response{Document: reply.Document}) {
 			ids = append(ids, o.id)
 			m.all[o.id] = bugOf(bugs[i])
 		}
@@ -297,7 +300,7 @@ func (m *model) shown(t *rapid.T, reply mapping.Attachments, err error) (all sho
 		t.Fatal(err)
 	}
 	defer func() { _ = reply.Close() }()
-	text, err := reply.Load(mapping.SplitOptions{})
+	text, err := reply.Load(jsonblob.SplitOptions{})
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}

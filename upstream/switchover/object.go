@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,7 @@ const (
 // comparable, with names in lower case where it is remembered.
 type object struct {
 	kind objectKind
-	// id is a bug's or an attachment's; alias a bug's that was asked for by one.
+	// id is that of a bug or an attachment; alias is that of a bug which the request names by it.
 	id    int64
 	alias string
 	// product and component of flag types. An empty product is one that no rule
@@ -32,68 +33,77 @@ type object struct {
 	product, component string
 }
 
-// bugNamed reads a bug's id or alias as the tracker does (wire-facts.md section 5).
+// bugNamed reads a bug's id or alias as the tracker does (tracker-behaviour.md section 5).
 func bugNamed(ref string) object {
 	ref = strings.TrimSpace(ref)
-	if id, ok := number(ref); ok {
-		return object{kind: bugObject, id: id}
+	if id, err := strconv.ParseUint(ref, 10, 63); err == nil || ref == "" {
+		return object{kind: bugObject, id: int64(id)}
 	}
 	return object{kind: bugObject, alias: strings.ToLower(ref)}
 }
 
-// number reads digits; with anything else, or too many of them, it fails.
-func number(text string) (int64, bool) {
-	id, err := strconv.ParseUint(text, 10, 63)
-	return int64(id), err == nil
+// attachmentNamed reads an attachment's id; what is not a number is attachment 0,
+// which no tracker has.
+func attachmentNamed(ref string) object {
+	id, _ := strconv.ParseUint(strings.TrimSpace(ref), 10, 63)
+	return attachmentNumbered(int64(id))
 }
 
-// ref is how a tracker is asked for a bug. There is no bug 0, which the tracker says
-// itself; it cannot be asked for a bug without any name.
-func (o *object) ref() string {
-	if o.alias != "" {
-		return o.alias
+func attachmentNumbered(id int64) object { return object{kind: attachmentObject, id: id} }
+
+// objectsOf gives the objects that references of one kind mean.
+func objectsOf[T any](refs []T, read func(T) object) []object {
+	objects := make([]object, len(refs))
+	for i, ref := range refs {
+		objects[i] = read(ref)
 	}
-	return strconv.FormatInt(o.id, 10)
+	return objects
 }
 
 // String names the object in errors.
 func (o object) String() string {
-	o.alias, o.product, o.component = short(o.alias), short(o.product), short(o.component)
+	of, component := "products that no rule names", ""
+	if o.product != "" {
+		of = fmt.Sprintf("product %q", short(o.product))
+	}
+	if o.component != "" {
+		component = fmt.Sprintf("component %q of ", short(o.component))
+	}
 	switch {
-	case o.kind == bugObject && o.alias != "":
-		return fmt.Sprintf("bug %q", o.alias)
-	case o.kind == bugObject:
-		return fmt.Sprintf("bug %d", o.id)
 	case o.kind == attachmentObject:
 		return fmt.Sprintf("attachment %d", o.id)
+	case o.kind == bugObject && o.alias != "":
+		return fmt.Sprintf("bug %q", short(o.alias))
+	case o.kind == bugObject:
+		return fmt.Sprintf("bug %d", o.id)
 	case o.kind == allTypes:
 		return "flag types of every product"
-	case o.product == "" && o.component == "":
-		return "flag types of products that no rule names"
-	case o.product == "":
-		return fmt.Sprintf("flag types of component %q of products that no rule names", o.component)
-	case o.component == "":
-		return fmt.Sprintf("flag types of product %q", o.product)
 	default:
-		return fmt.Sprintf("flag types of component %q of product %q", o.component, o.product)
+		return "flag types of " + component + of
 	}
 }
 
-// short cuts a name that somebody made up, for an error to hold.
+// short cuts a name from a request to a length that fits into an error.
 func short(name string) string {
-	const most = 100
-	if len(name) <= most {
+	const maxLength = 100
+	if len(name) <= maxLength {
 		return name
 	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
+	return strings.ToValidUTF8(name[:maxLength], "") + "…"
 }
 
-// longestName is longer than any name that a tracker takes.
-const longestName = 1 << 10
+// listed names objects in an error, the first ten of them.
+func listed(objects []string) string {
+	const maxListed = 10
+	if len(objects) > maxListed {
+		objects = append(slices.Clone(objects[:maxListed]), "others")
+	}
+	return strings.Join(objects, ", ")
+}
 
-// plausible tells whether there can be such an object: nothing else is worth being
-// remembered.
-func (o object) plausible() bool { return len(o.alias)+len(o.product) <= longestName }
+// plausible reports whether a tracker could have such an object. Longer names than any tracker
+// takes are not remembered, or a client could fill the memory with them.
+func (o object) plausible() bool { return len(o.alias)+len(o.product) <= 1<<10 }
 
 // remembered is the form in which a written object is kept: of flag types only
 // the product, as every read of it shows them.
@@ -104,32 +114,25 @@ func (o object) remembered() object {
 	return object{kind: o.kind, id: o.id, alias: o.alias, product: strings.ToLower(strings.TrimSpace(o.product))}
 }
 
-func bugsNamed(refs []string) []object {
-	objects := make([]object, len(refs))
-	for i, ref := range refs {
-		objects[i] = bugNamed(ref)
-	}
-	return objects
+// sameName compares names as trackers do.
+func sameName(a, b string) bool {
+	return a == b || strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
-func attachmentsNumbered(ids []int64) []object {
-	objects := make([]object, len(ids))
-	for i, id := range ids {
-		objects[i] = object{kind: attachmentObject, id: id}
-	}
-	return objects
+func hasName(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(one string) bool { return sameName(one, name) })
 }
 
 // places lists the smallest places that rules could tell apart in scopes: a
 // product stands for itself and for each component of it that a rule names.
-func (t *table) places(scopes mapping.Scopes) []object {
+func (r *ruleSet) places(scopes mapping.Scopes) []object {
 	var all []object
 	for _, scope := range scopes {
 		switch {
-		case isEvery(scope.Product):
-			all = append(all, t.everywhere...)
+		case strings.HasPrefix(scope.Product, "__Any__"): // a tracker means every product by it
+			all = append(all, r.everywhere...)
 		case scope.Components == nil:
-			all = t.appendProduct(all, scope.Product)
+			all = r.appendProduct(all, scope.Product)
 		default:
 			for _, component := range scope.Components {
 				all = append(all, object{kind: typesObject, product: scope.Product, component: component})
@@ -139,30 +142,14 @@ func (t *table) places(scopes mapping.Scopes) []object {
 	return all
 }
 
-// isEvery tells whether a tracker means every product by a name.
-func isEvery(product string) bool { return strings.HasPrefix(product, "__Any__") }
-
 // appendProduct appends a product and its components that a rule names.
-func (t *table) appendProduct(all []object, product string) []object {
+func (r *ruleSet) appendProduct(all []object, product string) []object {
 	all = append(all, object{kind: typesObject, product: product})
-	for i := range t.rules {
-		rule := &t.rules[i]
-		if len(rule.Products) > 0 && !hasName(rule.Products, product) {
-			continue
-		}
-		for _, component := range rule.Components {
-			all = append(all, object{kind: typesObject, product: product, component: component})
-		}
-	}
-	return all
-}
-
-// allPlaces lists what rules could tell apart in all products.
-func (t *table) allPlaces() []object {
-	all := t.appendProduct(nil, "")
-	for i := range t.rules {
-		for _, product := range t.rules[i].Products {
-			all = t.appendProduct(all, product)
+	for i := range r.rules {
+		if rule := &r.rules[i]; len(rule.Products) == 0 || hasName(rule.Products, product) {
+			for _, component := range rule.Components {
+				all = append(all, object{kind: typesObject, product: product, component: component})
+			}
 		}
 	}
 	return all

@@ -28,7 +28,7 @@ func TestLongReferencesAreNotRemembered(t *testing.T) {
 	for i := range times {
 		zeros := strings.Repeat("0", length) + fmt.Sprint(i)
 		// The atlas takes a number with any zeros before it.
-		_, _ = b.Explain(t.Context(), caller("k"), ofBugs("bug-"+zeros))
+		_, _ = b.explain(t.Context(), caller("k"), ofBugs("bug-"+zeros))
 		call := upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}, Names: []string{zeros}}}
 		err := call.Make(t.Context(), b.Switchover, caller("k")).Err
 		wantRefused(t, err, "flag type", "…")
@@ -45,37 +45,22 @@ func TestLongReferencesAreNotRemembered(t *testing.T) {
 }
 
 func TestWhatIsRememberedOfPlacesIsBounded(t *testing.T) {
-	m, now := NewMemory(), time.Unix(1, 0)
-	answer := func(length int) found {
-		return found{scopes: []mapping.Scopes{{{Product: strings.Repeat("p", length)}}}}
+	m, now := newMemory(), time.Unix(1, 0)
+	key := func(i int) placeKey { return placeKey{object: object{id: int64(i)}} }
+	for i := range 3 * maxPlaces {
+		m.keepPlace(key(i), mapping.Place{Bug: int64(i)}, now)
+		if place, ok := m.place(key(i), now); !ok || place.Bug != int64(i) || len(m.places) > maxPlaces {
+			t.Fatalf("of %d places %d are remembered, the last as %v", i+1, len(m.places), place)
+		}
 	}
-	m.keep(placeKey{what: "too large"}, answer(mostOnePlace), now.Add(time.Second))
-	if len(m.places.entries) != 0 {
-		t.Error("an answer out of all proportion is remembered")
-	}
-	for i := range 1000 {
-		m.keep(placeKey{what: fmt.Sprint(i % 900)}, answer(mostOnePlace/2), now.Add(time.Second))
-	}
-	sum := 0
-	for key := range m.places.entries {
-		answer, _ := m.place(key, now)
-		sum += len(answer.scopes[0][0].Product)
-	}
-	if held := len(m.places.entries); held < 100 || sum > mostPlaceBytes || m.places.weight < sum || m.places.weight > mostPlaceBytes {
-		t.Errorf("%d answers of %d bytes are remembered, counted as %d", held, sum, m.places.weight)
-	}
-	m.sweep(now, now.Add(time.Second))
-	if len(m.places.entries) != 0 || m.places.weight != 0 {
-		t.Errorf("%d answers of %d bytes are left when none is believed", len(m.places.entries), m.places.weight)
+	if _, ok := m.place(key(3*maxPlaces-1), now.Add(placeLifetime)); ok {
+		t.Error("a place is believed for ever")
 	}
 }
 
 func TestFlagTypesThatAreNowhereAreAskedForAgain(t *testing.T) {
 	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
 	wantRefused(t, changingTypes(99).Make(t.Context(), b.Switchover, caller("k")).Err, "flag type 99")
-	if held := len(b.memory.places.entries); held != 0 {
-		t.Errorf("%d answers that say nothing are remembered", held)
-	}
 	b.atlas.types[99] = mapping.Scopes{{Product: "P1"}}
 	if got := b.by(t, "k", changingTypes(99)); got != "new" {
 		t.Errorf("a flag type that was made a moment ago is changed in the %s tracker", got)

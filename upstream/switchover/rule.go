@@ -9,65 +9,90 @@ import (
 	"portico/mapping"
 )
 
-// Rule says of some calls which tracker answers them. All conditions that are
-// set have to be met; a condition that is a list is met by any of its members.
-// Names of products and components are compared without regard to case, as
-// trackers do (wire-facts.md section 1, Encoded characters).
-type Rule struct {
-	// Name is unique in its table and seen in metrics and errors. It is part of
-	// what decides who is in a percentage.
-	Name       string   `json:"name"`
-	Products   []string `json:"products,omitempty"`
-	Components []string `json:"components,omitempty"`
-	// Bugs are met by these bugs and by attachments that hang on them.
-	Bugs []Range `json:"bugs,omitempty"`
-	// Attachments are met by these attachments, not by the bugs they hang on.
-	Attachments []Range             `json:"attachments,omitempty"`
-	Operations  []mapping.Operation `json:"operations,omitempty"`
-	// Callers are names that the configuration gives to credentials.
-	Callers []string `json:"callers,omitempty"`
-	// UserAgents are whole names, or beginnings with a * at the end.
-	UserAgents []string `json:"user_agents,omitempty"`
-	// Percent is the share of callers from 0 to 100, nil for all. A caller stays
-	// on its side, and raising the number takes nobody back.
-	Percent *float64 `json:"percent,omitempty"`
-	Reads   Phase    `json:"reads"`
-	Writes  Phase    `json:"writes"`
+// Phase says which of the two trackers responds, and whether the other one is
+// compared with it.
+type Phase string
+
+// The phases, in the order of a move.
+const (
+	PhaseOld        Phase = "old"
+	PhaseOldCompare Phase = "old-compare"
+	PhaseNewCompare Phase = "new-compare"
+	PhaseNew        Phase = "new"
+)
+
+// Phases lists all four in the order of a move.
+func Phases() []Phase { return []Phase{PhaseOld, PhaseOldCompare, PhaseNewCompare, PhaseNew} }
+
+// New reports whether the new tracker responds.
+func (p Phase) New() bool { return p == PhaseNewCompare || p == PhaseNew }
+
+// Compares reports whether the other tracker is compared with the one that responds.
+func (p Phase) Compares() bool { return p == PhaseOldCompare || p == PhaseNewCompare }
+
+// side is one of the two trackers.
+type side uint8
+
+const (
+	oldSide side = iota
+	newSide
+)
+
+func (p Phase) side() side {
+	if p.New() {
+		return newSide
+	}
+	return oldSide
 }
 
-// Conditional tells whether there are calls that the rule does not match.
+func (s side) other() side { return 1 - s }
+
+// PhasePair is a phase for reads and one for writes. The tags other than json are those of the configuration (package config),
+// here and in Rule.
+type PhasePair struct {
+	Reads  Phase `json:"reads" key:"reads" unset:"" oneof:"old|old-compare|new-compare|new"`
+	Writes Phase `json:"writes" key:"writes" unset:"" oneof:"old|old-compare|new-compare|new"`
+}
+
+// Rule says which tracker responds to some of the calls. All conditions that are
+// set have to be met; a condition that is a list is met by any of its members.
+// Names of products and components are compared without regard to case, as
+// trackers do (tracker-behaviour.md section 1, Encoded characters).
+type Rule struct {
+	// Name is unique in its table and appears in metrics and errors. It is part of
+	// what decides which callers are in a percentage.
+	Name       string   `json:"name" key:"name"`
+	Products   []string `json:"products,omitempty" key:"product" comma:"no"`
+	Components []string `json:"components,omitempty" key:"component" comma:"no"`
+	// Bugs are met by these bugs and by attachments of them.
+	Bugs []Range `json:"bugs,omitempty" key:"bugs"`
+	// Attachments are met by these attachments, not by their bugs.
+	Attachments []Range             `json:"attachments,omitempty" key:"attachments"`
+	Operations  []mapping.Operation `json:"operations,omitempty" key:"operation"`
+	// Callers are names that the configuration gives to credentials.
+	Callers []string `json:"callers,omitempty" key:"caller" comma:"no"`
+	// UserAgents are whole names, or prefixes with a * at the end.
+	UserAgents []string `json:"user_agents,omitempty" key:"user_agent" comma:"no"`
+	// Percent is the share of callers from 0 to 100, nil for all. A caller stays
+	// on its side, and raising the number takes no caller back.
+	Percent *float64 `json:"percent,omitempty" key:"percent" unset:"" min:"0" max:"100"`
+	Reads   Phase    `json:"reads" key:"reads" default:"old-compare" oneof:"old|old-compare|new-compare|new"`
+	Writes  Phase    `json:"writes" key:"writes" default:"old-compare" oneof:"old|old-compare|new-compare|new"`
+}
+
+// Conditional reports whether there are calls that the rule does not match.
 func (r Rule) Conditional() bool {
 	return len(r.Products)+len(r.Components)+len(r.Bugs)+len(r.Attachments)+
 		len(r.Operations)+len(r.Callers)+len(r.UserAgents) > 0 || r.Percent != nil
 }
 
-// Range is the ids From to To, both among them. A To of 0 is no end.
+// Range is the ids From to To, both included. A To of 0 is no end.
 type Range struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to,omitzero"`
 }
 
-// ParseRange reads "1-100", "100-" and "7".
-func ParseRange(text string) (Range, error) {
-	first, last, isRange := strings.Cut(strings.TrimSpace(text), "-")
-	from, err := strconv.ParseInt(strings.TrimSpace(first), 10, 64)
-	if err != nil {
-		return Range{}, fmt.Errorf("%q is not a range of ids such as 1-100, 100- or 7", text)
-	}
-	if !isRange {
-		return Range{From: from, To: from}, nil
-	}
-	if last = strings.TrimSpace(last); last == "" {
-		return Range{From: from}, nil
-	}
-	to, err := strconv.ParseInt(last, 10, 64)
-	if err != nil || to == 0 {
-		return Range{}, fmt.Errorf("%q is not a range of ids such as 1-100, 100- or 7", text)
-	}
-	return Range{From: from, To: to}, nil
-}
-
-// String gives the form that ParseRange reads.
+// String gives the form of the configuration: 1-100, 500- or 7.
 func (r Range) String() string {
 	switch r.To {
 	case r.From:
@@ -79,31 +104,36 @@ func (r Range) String() string {
 	}
 }
 
-// Has tells whether an id lies in the range.
-func (r Range) Has(id int64) bool { return id >= r.From && (r.To == 0 || id <= r.To) }
+// ParseRange reads what String writes, where ids begin with 1.
+func ParseRange(text string) (r Range, err error) {
+	if _, _ = fmt.Sscanf(text, "%d-%d", &r.From, &r.To); !strings.Contains(text, "-") {
+		r.To = r.From
+	}
+	if r.String() != text || r.From < 1 || r.To != 0 && r.To < r.From {
+		err = strconv.ErrSyntax
+	}
+	return r, err
+}
 
-// Table is the whole list of rules. The first rule that matches counts.
+// Table is the whole list of rules. The first rule that matches decides.
 type Table struct {
 	// Rules end with one that has no conditions.
 	Rules []Rule `json:"rules"`
-	// Passthrough is for paths that are none of the seven operations; nil is
+	// Passthrough is for paths outside the seven operations; nil is
 	// what the last rule says.
 	Passthrough *PhasePair `json:"passthrough,omitempty"`
 	// Killed, when set, makes every phase old.
 	Killed *Kill `json:"killed,omitempty"`
+	// Revived is when a kill was last ended. A kill from before it that reaches the
+	// store late is over.
+	Revived time.Time `json:"revived,omitzero"`
 }
 
-// Kill is the kill switch, thrown.
+// Kill is a kill switch in force.
 type Kill struct {
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 	// Old names the tracker that everything goes to.
 	Old string `json:"old,omitempty"`
-}
-
-// PhasePair is a phase for reads and one for writes.
-type PhasePair struct {
-	Reads  Phase `json:"reads"`
-	Writes Phase `json:"writes"`
 }

@@ -96,7 +96,7 @@ func TestConditions(t *testing.T) {
 			b := openBench(t, moved(c.rule), restBeside(c.rule))
 			from := caller("key-ci")
 			from.UserAgent = "old/1.0"
-			made, err := b.Explain(t.Context(), from, c.call)
+			made, err := b.explain(t.Context(), from, c.call)
 			if err != nil || (made.Index == 0) != c.want {
 				t.Errorf("got %+v (%v), want new: %v", made, err, c.want)
 			}
@@ -110,7 +110,7 @@ func TestFirstRuleThatMatchesCounts(t *testing.T) {
 	b := openBench(t, first, second, always(PhaseOld, PhaseOld))
 	for product, want := range map[string]string{"P1": "first", "P2": "second", "P3": "rest"} {
 		for _, call := range []upstream.Call{typesOf(product, ""), ofBugs(product[1:]), ofAttachments(product[1:] + "1")} {
-			made, err := b.Explain(t.Context(), caller("k"), call)
+			made, err := b.explain(t.Context(), caller("k"), call)
 			if err != nil || made.Rule != want {
 				t.Errorf("%s of %s: got rule %q (%v), want %q", call.Operation, product, made.Rule, err, want)
 			}
@@ -120,15 +120,15 @@ func TestFirstRuleThatMatchesCounts(t *testing.T) {
 
 func TestReadsAndWritesAreApart(t *testing.T) {
 	b := openBench(t, always(PhaseNewCompare, PhaseOld))
-	read, err := b.Explain(t.Context(), caller("k"), ofBugs("1"))
+	read, err := b.explain(t.Context(), caller("k"), ofBugs("1"))
 	if err != nil || read.Tracker != "new" || read.Compared != "old" {
 		t.Errorf("a read: %+v (%v)", read, err)
 	}
-	write, err := b.Explain(t.Context(), caller("k"), attachTo("1"))
+	write, err := b.explain(t.Context(), caller("k"), attachTo("1"))
 	if err != nil || write.Tracker != "old" || write.Compared != "" {
 		t.Errorf("a write: %+v (%v)", write, err)
 	}
-	if b.Passthrough(caller("k"), false) != "new" || b.Passthrough(caller("k"), true) != "old" {
+	if b.Passthrough(false) != "new" || b.Passthrough(true) != "old" {
 		t.Error("the passthrough does not follow the last rule")
 	}
 }
@@ -144,12 +144,12 @@ func TestNothingIsLookedUpInVain(t *testing.T) {
 	if asked := b.atlas.taken(); len(asked) != 2 {
 		t.Errorf("asked for %q, want the bug and the attachment once each", asked)
 	}
-	b.clock.pass(rememberPlaces)
+	b.clock.pass(placeLifetime)
 	b.explainAll(t, ofBugs("1"))
 	if asked := b.atlas.taken(); len(asked) != 1 {
 		t.Errorf("asked for %q, want the bug again after a while", asked)
 	}
-	if _, err := b.Explain(t.Context(), caller("another"), ofBugs("1")); err != nil || len(b.atlas.taken()) != 1 {
+	if _, err := b.explain(t.Context(), caller("another"), ofBugs("1")); err != nil || len(b.atlas.taken()) != 1 {
 		t.Errorf("another caller was told what the tracker had said to the first one (%v)", err)
 	}
 }
@@ -157,7 +157,7 @@ func TestNothingIsLookedUpInVain(t *testing.T) {
 func (b *bench) explainAll(t *testing.T, calls ...upstream.Call) {
 	t.Helper()
 	for _, call := range calls {
-		if _, err := b.Explain(t.Context(), caller("k"), call); err != nil {
+		if _, err := b.explain(t.Context(), caller("k"), call); err != nil {
 			t.Errorf("%s: %v", call.Operation, err)
 		}
 	}
@@ -167,13 +167,13 @@ func TestATrackerThatCannotBeAskedIsTheAnswer(t *testing.T) {
 	product := moved(Rule{Products: []string{"P1"}})
 	b := openBench(t, product, always(PhaseOld, PhaseOld))
 	for _, call := range []upstream.Call{ofBugs("88"), ofAttachments("881"), attachTo("88"), changing(881)} {
-		if _, err := b.Explain(t.Context(), caller("k"), call); err != errDown {
+		if _, err := b.explain(t.Context(), caller("k"), call); err != errDown {
 			t.Errorf("%s: got %v, want the error of the lookup", call.Operation, err)
 		}
 	}
 	product.Reads, product.Writes = PhaseOldCompare, PhaseOld
 	b.change(t, product, always(PhaseOld, PhaseOld))
-	if made, err := b.Explain(t.Context(), caller("k"), ofBugs("88")); err != nil || made.Compared != "" {
+	if made, err := b.explain(t.Context(), caller("k"), ofBugs("88")); err != nil || made.Compared != "" {
 		t.Errorf("got %+v (%v): a comparison is no reason to fail", made, err)
 	}
 }

@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -54,25 +55,30 @@ func TestPartsAreAskedByAnOperationThatFits(t *testing.T) {
 
 func TestOnePartThatFailsFailsAll(t *testing.T) {
 	first, second := &mapping.Error{Code: 1, Status: 400}, &mapping.Error{Code: 2, Status: 400}
-	for _, c := range []struct{ old, new, want error }{{first, nil, first}, {nil, second, second}, {first, second, second}} {
+	for _, c := range []struct{ old, new, want error }{{first, nil, first}, {nil, second, second}, {first, second, first}} {
 		b := split(t)
 		b.old.failing(c.old)
 		b.new.failing(c.new)
 		reply, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
 		if err != c.want || reply.Document != nil {
-			t.Errorf("got %v, want %v, which comes first", err, c.want)
+			t.Errorf("got %v, want %v, that of the old tracker first", err, c.want)
 		}
 	}
 }
 
-func TestAnswersThatCannotBeMerged(t *testing.T) {
-	for cause, want := range map[error]mapping.Reason{
-		errDown: mapping.ReasonBadAnswer, context.Canceled: mapping.ReasonCanceled, context.DeadlineExceeded: mapping.ReasonTimeout,
-	} {
-		said, ok := unmerged(cause).(*mapping.Error)
-		if !ok || said.Reason != want || said.Status < 500 || said.Err != cause {
-			t.Errorf("%v becomes %+v, want reason %q", cause, said, want)
-		}
+// garbled is a tracker whose replies are no JSON.
+type garbled struct{ upstream.Tracker }
+
+func (garbled) BugAttachments(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	return mapping.Attachments{Document: mapping.NewDocument([]byte("{"))}, nil
+}
+
+func TestRepliesThatCannotBeMerged(t *testing.T) {
+	b := split(t)
+	b.set(t, func(s *Settings) { s.Trackers["new"] = garbled{b.new} })
+	_, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+	if _, ok := errors.AsType[*mapping.StreamError](err); !ok {
+		t.Errorf("got %v, want a failure of the tracker's side", err)
 	}
 }
 
@@ -170,7 +176,7 @@ func TestFlagTypeWrites(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := openBench(t, c.rule, restBeside(c.rule))
-			made, err := b.Explain(t.Context(), caller("key-ci"), c.call)
+			made, err := b.explain(t.Context(), caller("key-ci"), c.call)
 			if c.want == "" {
 				wantRefused(t, err)
 			} else if err != nil || made.Tracker != c.want {
@@ -184,11 +190,13 @@ func TestFlagTypeWrites(t *testing.T) {
 type shadow struct {
 	mu   sync.Mutex
 	told []upstream.Sides
-	last upstream.Answer
+	last upstream.Response
 }
 
+func (s *shadow) Wrote(upstream.Call) {}
+
 func (s *shadow) Answered(
-	_ context.Context, _ upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Answer,
+	_ context.Context, _ upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response,
 ) *mapping.Document {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,9 +218,9 @@ func (s *shadow) taken() []upstream.Sides {
 func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
 	seen := &shadow{}
 	b := openBench(t, always(PhaseOld, PhaseOld))
-	oldFirst, newFirst := upstream.Sides{Answered: "old", Other: "new"}, upstream.Sides{Answered: "new", Other: "old"}
+	oldFirst, newFirst := upstream.Sides{Serving: "old", Compared: "new"}, upstream.Sides{Serving: "new", Compared: "old"}
 	for phase, want := range map[Phase][]upstream.Sides{PhaseOld: nil, PhaseOldCompare: {oldFirst}, PhaseNewCompare: {newFirst}, PhaseNew: nil} {
-		b.reopen(t, Options{Table: Table{Rules: []Rule{always(phase, phase)}}, Shadow: seen, Follow: -1})
+		b.set(t, func(s *Settings) { s.Table, s.Shadow, s.Follow = Table{Rules: []Rule{always(phase, phase)}}, seen, 0 })
 		for _, call := range []upstream.Call{typesOf("P1", ""), ofBugs("1"), ofAttachments("11"), attachTo("1"), changing(11), makingType(nil, nil), changingTypes(1)} {
 			b.do(t, "k", call)
 			if got := seen.taken(); !slices.Equal(got, want) {
@@ -220,7 +228,7 @@ func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
 			}
 		}
 	}
-	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}, Shadow: seen})
+	b.configure(t, always(PhaseOldCompare, PhaseOld))
 	reply, err := b.FlagTypes(t.Context(), caller("k"), mapping.FlagTypesRequest{Product: "P"})
 	if got := text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
 		t.Errorf("got %s with %+v, want the shadow's document and the cache's word", got, reply.Cache)
@@ -257,19 +265,18 @@ func TestAWriteWaitsForOneUnderFormerRules(t *testing.T) {
 	if calls := b.new.taken(); len(calls) != 2 {
 		t.Errorf("the new tracker got %d writes, want 2", len(calls))
 	}
-	if left := len(b.memory.flights.running); left != 0 {
-		t.Errorf("%d objects are still being written", left)
+	if left := len(b.inFlight.writes); left != 0 {
+		t.Errorf("%d writes are still in flight", left)
 	}
 }
 
-func TestAWriteWaitsForOneFromBeforeAReload(t *testing.T) {
+func TestAWriteWaitsForOneUnderFormerSettings(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
 	first := make(chan error, 1)
-	before := b.Switchover
-	go func() { first <- changing(11).Make(t.Context(), before, caller("a")).Err }()
+	go func() { first <- changing(11).Make(t.Context(), b.Switchover, caller("a")).Err }()
 	<-b.old.begun
-	b.reopen(t, Options{Table: Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}})
+	b.configure(t, always(PhaseNew, PhaseNew))
 	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	answer := changing(11).Make(short, b.Switchover, caller("b"))

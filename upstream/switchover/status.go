@@ -1,17 +1,16 @@
 package switchover
 
 import (
+	"context"
 	"time"
-
-	"portico/mapping"
 )
 
-// Status is what there is to see of a switchover.
+// Status is the state of a switchover as operators see it.
 type Status struct {
 	// Old and New are the trackers' names.
 	Old string `json:"old"`
 	New string `json:"new"`
-	// Version is what a change is made on. Source is config or admin.
+	// Version is what a change is revision on. Source is config or admin.
 	Version int64  `json:"version"`
 	Source  string `json:"source"`
 	// Base is the digest of the configured rules, with the trackers that they are about.
@@ -24,9 +23,9 @@ type Status struct {
 	// Undelivered, when not empty, says that only this process knows of the kill, and
 	// why.
 	Undelivered string `json:"undelivered,omitempty"`
-	// Rules are in their order, with their hits since this process took them.
+	// Rules are in their order, with their hits since this process took them over.
 	Rules []RuleStatus `json:"rules"`
-	// Passthrough is what counts for paths outside the seven operations.
+	// Passthrough is what holds for paths outside the seven operations.
 	Passthrough PhasePair `json:"passthrough"`
 	// Table is what a change begins with, Callers the names that it may use.
 	Table   Table    `json:"table"`
@@ -34,7 +33,7 @@ type Status struct {
 	// Stale, when not empty, is why the store could not be asked of late.
 	Stale string `json:"stale,omitempty"`
 	// Followed counts reads that went where the caller had written, Split reads
-	// that both trackers answered, Refused writes that no one tracker could do.
+	// that both trackers responded to, Refused writes that no one tracker could carry out.
 	Followed int64 `json:"followed"`
 	Split    int64 `json:"split"`
 	Refused  int64 `json:"refused"`
@@ -49,28 +48,29 @@ type RuleStatus struct {
 	Hits map[string]int64 `json:"hits"`
 }
 
-// Decision is what the rules say of one call, with nothing sent but lookups.
-type Decision struct {
-	// Rule is the name of the rule that decides, Index its place.
-	Rule  string `json:"rule"`
-	Index int    `json:"index"`
-	Reads Phase  `json:"reads"`
-	// Writes is the phase of writes under the same rule.
-	Writes Phase `json:"writes"`
-	// Operation is what was asked for.
-	Operation mapping.Operation `json:"operation"`
-	// Objects are what this decision is about, such as "bug 5".
-	Objects []string `json:"objects,omitempty"`
-	// Tracker is the name of the one that answers, Compared that of the other if
-	// it is compared.
-	Tracker  string `json:"tracker"`
-	Compared string `json:"compared,omitempty"`
-	// Followed says that the caller's own last write decides and not the rule.
-	Followed bool `json:"followed,omitempty"`
-	// Killed says that the kill switch decides.
-	Killed bool `json:"killed,omitempty"`
-	// Looked lists what had to be looked up, in words.
-	Looked []string `json:"looked,omitempty"`
-	// Parts are set when both trackers answer, one for each.
-	Parts []Decision `json:"parts,omitempty"`
+// Status tells which rules are in force and how often each decided.
+func (s *Switchover) Status(context.Context) Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status(s.rules.Load())
+}
+
+// status is Status; the caller holds mu.
+func (s *Switchover) status(rules *ruleSet) Status {
+	revision := rules.revision
+	status := Status{
+		Callers: append([]string{}, rules.CallerNames...),
+		Old:     s.names[oldSide], New: s.names[newSide], Version: revision.Version, Source: revision.Source, Base: s.base,
+		Actor: revision.Actor, Reason: revision.Reason, Changed: revision.At, Killed: rules.killed, Stale: s.stale,
+		Passthrough: rules.passthrough, Table: rules.source, Rules: make([]RuleStatus, len(rules.rules)),
+		Followed: s.followed.Load(), Split: s.split.Load(), Refused: s.refusals.Load(), Lookups: s.lookups.Load(),
+	}
+	for i := range rules.rules {
+		rule := &rules.rules[i]
+		status.Rules[i] = RuleStatus{rule.Rule, map[string]int64{status.Old: rule.hits[oldSide].Load(), status.New: rule.hits[newSide].Load()}}
+	}
+	if s.pending != nil {
+		status.Undelivered = s.undelivered
+	}
+	return status
 }

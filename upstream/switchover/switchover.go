@@ -1,78 +1,132 @@
 package switchover
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/state"
 )
 
-// Switchover is a Tracker that sends each call to one of two Trackers, as the
-// first rule that matches it says.
-type Switchover struct {
-	options  Options
-	names    [2]string
-	trackers [2]upstream.Tracker
-	memory   *Memory
-	ledger   ledger
-	// base is the digest of the configured rules, with the trackers that they are about.
-	base string
-	now  func() time.Time
+// Store keeps the revisions of the rules. *state.Store implements it.
+type Store interface {
+	// CurrentRevision gives the revision in force; known is false when there is none yet.
+	CurrentRevision(ctx context.Context) (revision state.Revision, known bool, err error)
+	// Revise makes the next revision, unless expected is not the present version: then the error is a *state.ConflictError. An
+	// action other than "" goes into the audit trail with it.
+	Revise(ctx context.Context, expected int64, next state.Revision, action string) (state.Revision, error)
+	// Revisions gives the last revisions, the newest first.
+	Revisions(ctx context.Context, limit int) ([]state.Revision, error)
+}
 
-	table atomic.Pointer[table]
-	// stale is why the ledger could not be asked of late, empty when it could.
-	stale atomic.Pointer[string]
+// Observer receives what the switchover does. Every text is from a small
+// fixed set or from the configuration. Functions that are nil are not called.
+type Observer struct {
+	// Routed gets each call, or part of one, with the rule that sent it to a
+	// tracker.
+	Routed func(operation mapping.Operation, rule, tracker string)
+	// Refused gets each write that no one tracker could carry out.
+	Refused func(operation mapping.Operation)
+	// LookedUp gets each lookup: bug, attachment or flag_type, and found, absent,
+	// hidden or failed.
+	LookedUp func(what, outcome string)
+	// Changed gets the status when other rules are in force. It must not call the Switchover.
+	Changed func(Status)
+}
+
+// Options are what stays the same for the life of a Switchover. All are required.
+type Options struct {
+	// Old and New name the trackers that the phases speak of.
+	Old, New string
+	Store    Store
+	Settings Settings
+}
+
+// Settings are what Set may replace. Trackers, Table and Shadow are required.
+type Settings struct {
+	// Trackers are both of them by their names.
+	Trackers map[string]upstream.Tracker
+	// Locate finds out where things belong in them, by the same names. Rules that need no lookups need none.
+	Locate map[string]Locator
+	// Table is the configured one.
+	Table Table
+	// CallerNames are the names that rules may use; Caller gives the one that a
+	// caller has, empty for none.
+	CallerNames []string
+	Caller      func(upstream.Caller) string
+	// Shadow gets responses in the phases that compare.
+	Shadow upstream.Shadow
+	// Follow is how long a caller's reads follow its own writes, 0 for not at all.
+	Follow time.Duration
+	// UnknownOutcome is how long a tracker may still carry out a write whose outcome is unknown. Until
+	// then the same object is not written at the other tracker, unless the kill switch is thrown.
+	UnknownOutcome time.Duration
+	// Split bounds what merging two replies may cost in memory.
+	Split jsonblob.SplitOptions
+	// Logger defaults to discarding.
+	Logger   *slog.Logger
+	Observer Observer
+}
+
+// Switchover is a Tracker that sends each call to one of two Trackers, as the
+// first rule that matches it says. It is safe for concurrent use.
+type Switchover struct {
+	names  [2]string
+	store  Store
+	timing timing
+	memory *memory
+
+	rules    atomic.Pointer[ruleSet]
+	inFlight inFlight
+
+	// changing is held while the store is told of a change. A kill is in force without it.
+	changing chan struct{}
+
+	mu sync.Mutex // held while rules is replaced, and never during I/O
+	// settings are the last that Set got, base is the digest of its table.
+	settings Settings
+	base     string
+	// pending is a kill that the store may not have, undelivered why it does not.
+	pending     *Kill
+	undelivered string
+	// stale is why the store could not be asked of late, empty when it could.
+	stale string
 
 	followed, split, refusals, lookups atomic.Int64
 
-	// life ends when the switchover is closed, and work with it.
-	life context.Context
+	life context.Context // ends with Close
 	end  context.CancelFunc
 	work sync.WaitGroup
 }
 
 var _ upstream.Tracker = (*Switchover)(nil)
 
-// New makes a switchover. The stored rules count when they were made on the
-// configured ones; else the configured ones count from now on. A kill that the
-// memory has and the store has not counts on. Errors are *InvalidError, or those of
-// the store, which may take as long as a change. Close ends what it started.
-func New(ctx context.Context, options Options) (*Switchover, error) {
-	return open(ctx, options, time.Now)
+// timing is what tests change.
+type timing struct {
+	now func() time.Time
+	// poll is how often the store is asked for changes made elsewhere, store how long it may take with one, and kill how
+	// long a kill, which is in force already, waits for the store before it responds.
+	poll, store, kill time.Duration
 }
 
-func open(ctx context.Context, options Options, now func() time.Time) (*Switchover, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
-		return nil, err
-	}
+// New makes a switchover. The stored rules are in force when they were made on the
+// configured ones; else the configured ones are from now on. Errors are *InvalidError, a kill that names another old tracker, or those of
+// the store, which may take ten seconds. Close ends what it started.
+func New(ctx context.Context, options Options) (*Switchover, error) {
+	return open(ctx, options, timing{now: time.Now, poll: time.Second, store: 10 * time.Second, kill: time.Second})
+}
+
+func open(ctx context.Context, options Options, timing timing) (*Switchover, error) {
 	s := &Switchover{
-		options: options, memory: options.Memory, now: now,
-		names:    [2]string{options.Old, options.New},
-		trackers: [2]upstream.Tracker{options.Trackers[options.Old], options.Trackers[options.New]},
-		ledger:   &options.Memory.local,
+		names: [2]string{options.Old, options.New}, store: options.Store, timing: timing, memory: newMemory(),
+		inFlight: inFlight{writes: map[*inFlightWrite]struct{}{}}, changing: make(chan struct{}, 1),
 	}
-	if options.Store != nil {
-		s.ledger = options.Store
-	}
-	var err error
-	if s.base, err = base(&options); err != nil {
-		return nil, err
-	}
-	s.base += " " + s.pair()
-	starting, cancel := context.WithTimeout(ctx, options.StoreTimeout)
-	defer cancel()
-	s.memory.enter(s)
-	if err := s.start(starting); err != nil {
-		s.memory.leave(s)
+	if err := s.Set(ctx, options.Settings); err != nil {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -80,178 +134,88 @@ func open(ctx context.Context, options Options, now func() time.Time) (*Switchov
 	return s, nil
 }
 
-// start takes over the stored rules, or stores the configured ones.
-func (s *Switchover) start(ctx context.Context) error {
-	for {
-		present, known, err := s.ledger.CurrentRevision(ctx)
+// Set replaces the settings. Calls under way end by the former ones. What operators have changed of the rules stays, unless the
+// configured table is another one than before: then that is in force. With an error, as of New, nothing changes. Only one
+// Set may run at a time.
+func (s *Switchover) Set(ctx context.Context, settings Settings) error {
+	if wrong := faults(settings.Table.Problems(settings.CallerNames)); len(wrong) > 0 {
+		return &InvalidError{Problems: wrong}
+	}
+	if settings.Logger == nil {
+		settings.Logger = slog.New(slog.DiscardHandler)
+	}
+	base := s.baseOf(settings.Table)
+	var made state.Revision
+	var source Table
+	if base != s.base {
+		err := s.change(ctx, func(ctx context.Context) (err error) {
+			made, source, err = s.configured(ctx, base, settings.Table)
+			return err
+		})
 		if err != nil {
-			return fmt.Errorf("read the rules that count: %w", err)
-		}
-		stored := killedIn(present)
-		primary := s.names[oldSide]
-		if err := cmp.Or(stored.unturned(primary), s.memory.Unturned(primary)); err != nil {
 			return err
 		}
-		if known && s.mine(present) {
-			s.adopt(present.Version)
-			return s.take(present)
-		}
-		next := s.options.Table
-		next.Killed = stored
-		made, err := s.revise(ctx, present.Version, state.Revision{
-			Base: s.base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
-		}, next)
-		if _, faster := errors.AsType[*state.ConflictError](err); faster {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("store the configured rules: %w", err)
-		}
-		s.adopt(made.Version)
-		return s.take(made)
 	}
-}
-
-// killedIn is the kill switch as a revision has it. Other rules do not release it.
-func killedIn(revision state.Revision) *Kill {
-	t, err := tableOf(revision)
-	if err != nil {
-		return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settings, s.base = settings, base
+	if present := s.rules.Load(); present != nil && present.revision.Version >= made.Version {
+		made, source = present.revision, present.source
 	}
-	return t.Killed
-}
-
-// take makes a revision the one that counts, unless it is older.
-func (s *Switchover) take(revision state.Revision) error {
-	source, err := tableOf(revision)
-	if err != nil {
-		return err
-	}
-	if s.foreign(revision) {
-		return fmt.Errorf("take over version %d of the rules: %w", revision.Version, errForeign)
-	}
-	if wrong := faults(source.Problems(callersIn(source))); len(wrong) > 0 {
-		return fmt.Errorf("take over version %d of the rules: %w", revision.Version, &InvalidError{Problems: wrong})
-	}
-	s.memory.rules.Lock()
-	defer s.memory.rules.Unlock()
-	if former := s.table.Load(); former != nil && former.revision.Version > revision.Version {
-		return nil
-	}
-	if pending := s.memory.pending; pending != nil && pending.known(s.ledger, source.Killed) {
-		s.memory.pending = nil
-	}
-	s.install(newTable(source, revision))
+	s.install(source, made)
 	return nil
 }
 
-// mine tells whether a revision was made on the configured rules. Bases once were digests only.
-func (s *Switchover) mine(revision state.Revision) bool {
-	digest, _, _ := strings.Cut(s.base, " ")
-	return revision.Base == s.base || revision.Base == digest
-}
-
-// foreign tells whether a revision is about other trackers, or about the same ones the other way
-// round: its phases mean something else.
-func (s *Switchover) foreign(revision state.Revision) bool {
-	_, pair, named := strings.Cut(revision.Base, " ")
-	return named && pair != s.pair()
-}
-
-// pair names both trackers, the old one first.
-func (s *Switchover) pair() string { return s.names[oldSide] + " " + s.names[newSide] }
-
-// callersIn are the names that a table uses. One that this process does not know
-// matches nobody here, which is no reason to go by other rules than the others do.
-func callersIn(t Table) []string {
-	var names []string
-	for _, rule := range t.Rules {
-		names = append(names, rule.Callers...)
+// install puts rules in force, with the kill that the store may not have. The caller holds mu.
+func (s *Switchover) install(source Table, revision state.Revision) {
+	killed := source.Killed
+	if s.pending != nil && killed != nil && !killed.At.Before(s.pending.At) {
+		s.pending = nil // the store has it, or a later one
 	}
-	return names
-}
-
-// install makes a table the one that counts, for the requests that are still in the
-// house of a former configuration too. Whoever calls has the lock of the rules.
-func (s *Switchover) install(next *table) {
-	s.swap(next)
-	for _, other := range s.memory.switchovers {
-		if other != s {
-			other.keepUp(next, s.ledger)
-		}
+	if s.pending != nil {
+		killed = s.pending
 	}
-	s.memory.inForce = inForce{next.killed, s.ledger}
-}
-
-// keepUp goes by what another switchover over the same memory has come to know. One that
-// has another ledger, or other trackers, has rules of its own, but heeds a kill that takes
-// everything to where its own would.
-func (s *Switchover) keepUp(next *table, at ledger) {
-	switch present := s.table.Load(); {
-	case present == nil: // it is about to begin
-	case at == s.ledger && !s.foreign(next.revision) && next.revision.Version > present.revision.Version:
-		s.swap(newTable(next.source, next.revision))
-	case next.killed != present.killed && next.killed.unturned(s.names[oldSide]) == nil:
-		s.swap(newTable(present.source, present.revision).killedBy(next.killed))
-	}
-}
-
-// swap puts in a table, with the kill that the ledger may not know of.
-func (s *Switchover) swap(next *table) {
-	if pending := s.memory.pending; pending != nil && pending.kill.unturned(s.names[oldSide]) == nil {
-		next.pending = pending
-		next.killedBy(pending.kill)
-	}
-	s.memory.flights.mu.Lock()
-	former := s.table.Swap(next)
-	s.memory.flights.mu.Unlock()
+	next := newRuleSet(s.settings, s.names, source, revision, killed)
+	s.inFlight.mu.Lock()
+	former := s.rules.Swap(next)
+	s.inFlight.mu.Unlock()
 	if former != nil {
-		former.replace() // whoever waits or asks by it decides again
+		former.replace() // calls that wait or look up by it decide again
 	}
-	s.options.Logger.Info("rules taken over", "version", next.revision.Version, "source", next.revision.Source,
-		"killed", next.killed != nil)
-	if s.options.Observer.Changed != nil {
-		s.options.Observer.Changed(next.revision.Version, next.killed != nil)
+	next.Logger.Info("rules in force", "version", revision.Version, "source", revision.Source, "killed", killed != nil)
+	if next.Observer.Changed != nil {
+		next.Observer.Changed(s.status(next))
 	}
 }
 
 // Close ends what the switchover started. Calls that are under way go on.
 func (s *Switchover) Close() error {
-	s.memory.leave(s)
 	s.end()
 	s.work.Wait()
 	return nil
 }
 
-// count counts and tells where a call goes.
-func (s *Switchover) count(t *table, operation mapping.Operation, made choice) {
-	t.rules[made.rule].hits[made.side].Add(1)
-	if made.followed {
+func (s *Switchover) now() time.Time { return s.timing.now() }
+
+// count counts and reports where a call goes.
+func (s *Switchover) count(rules *ruleSet, operation mapping.Operation, chosen route) {
+	rule := &rules.rules[chosen.rule]
+	rule.hits[chosen.side].Add(1)
+	if chosen.followed {
 		s.followed.Add(1)
 	}
-	if s.options.Observer.Routed != nil {
-		s.options.Observer.Routed(operation, t.rules[made.rule].Name, s.names[made.side])
+	if rules.Observer.Routed != nil {
+		rules.Observer.Routed(operation, rule.Name, s.names[chosen.side])
 	}
 }
 
-func (s *Switchover) countRefusal(operation mapping.Operation, err error) {
-	said, ok := errors.AsType[*mapping.Error](err)
-	if !ok || said.Reason != mapping.ReasonSwitchover {
-		return
-	}
-	s.refusals.Add(1)
-	if s.options.Observer.Refused != nil {
-		s.options.Observer.Refused(operation)
-	}
-}
-
-// Passthrough names the tracker for a path that is none of the seven operations:
-// that of the last rule, or of the rule of their own.
-func (s *Switchover) Passthrough(_ upstream.Caller, write bool) string {
-	t := s.table.Load()
-	phase := t.passthrough.Reads
+// Passthrough names the tracker for a path outside the seven operations, by the table's
+// passthrough or else by the last rule.
+func (s *Switchover) Passthrough(write bool) string {
+	rules := s.rules.Load()
+	phase := rules.passthrough.Reads
 	if write {
-		phase = t.passthrough.Writes
+		phase = rules.passthrough.Writes
 	}
 	return s.names[phase.side()]
 }

@@ -21,7 +21,7 @@ func (l lost) FlagTypePlaces(context.Context, upstream.Caller, []int64, []string
 func TestWhereOneTrackerWritesTheOtherIsNotAsked(t *testing.T) {
 	seen := &shadow{}
 	b := openBench(t, Rule{Name: "one", Products: []string{"P1"}, Reads: PhaseNew, Writes: PhaseOld}, always(PhaseOldCompare, PhaseOldCompare))
-	b.reopen(t, Options{Table: b.Status(t.Context()).Table, Shadow: seen})
+	b.set(t, func(s *Settings) { s.Shadow = seen })
 	for _, c := range []struct {
 		id       int64
 		compared int
@@ -37,7 +37,7 @@ func TestWhereOneTrackerWritesTheOtherIsNotAsked(t *testing.T) {
 	if asked := b.beyond.taken(); len(asked) > 0 {
 		t.Errorf("the new tracker, which writes nothing, was asked for %q", asked)
 	}
-	b.options.Locate["old"] = lost{b.atlas}
+	b.set(t, func(s *Settings) { s.Locate["old"] = lost{b.atlas} })
 	b.soon(t, "other", changingTypes(1))
 	if b.atlas.taken(); len(b.old.taken()) != 1 {
 		t.Error("a change was not sent, because it could not be found out whether it is to be compared")

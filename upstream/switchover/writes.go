@@ -2,7 +2,10 @@ package switchover
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -10,181 +13,11 @@ import (
 	"portico/upstream"
 )
 
-// decideAll decides for each of several objects.
-func (s *Switchover) decideAll(ctx context.Context, t *table, q *question, objects []object) ([]choice, error) {
-	ctx = s.foresee(ctx, t, q, objects)
-	made := make([]choice, 0, max(1, len(objects)))
-	for _, o := range objects {
-		one, err := s.decide(ctx, t, q, o)
-		if err != nil {
-			return nil, err
-		}
-		made = append(made, one)
-	}
-	if len(made) == 0 {
-		made = append(made, t.choose(len(t.rules)-1, q, object{}))
-	}
-	return made, nil
-}
-
-// decideWrite decides for a write, which only one tracker may carry out.
-func (s *Switchover) decideWrite(ctx context.Context, t *table, q *question, objects []object) ([]choice, error) {
-	made, err := s.decideAll(ctx, t, q, objects)
-	if err != nil {
-		return nil, err
-	}
-	return s.undivided(made)
-}
-
-// undivided refuses what was decided for a write where it needs both trackers.
-func (s *Switchover) undivided(made []choice) ([]choice, error) {
-	withAbsent(made)
-	if !oneSide(made) {
-		return nil, divided(made, s.names)
-	}
-	return made, nil
-}
-
-// decideAttach decides for a new attachment. Where the bug of the path is none of the others, it wins and they are not
-// written, so they do not count. The call is settled then, or the tracker might find otherwise a moment later.
-func (s *Switchover) decideAttach(ctx context.Context, t *table, q *question, call *upstream.Call) ([]choice, error) {
-	create := *call.CreateAttachment
-	made, err := s.decideAll(ctx, t, q, bugsNamed(create.Named()))
-	if err != nil {
-		return nil, err
-	}
-	path := made[0].bugID()
-	mayBePath := func(c choice) bool { return c.bugID() == 0 || c.bugID() == path }
-	if create.PathBug != "" && path != 0 && !slices.ContainsFunc(made[1:], mayBePath) {
-		create.Settle(false)
-		call.CreateAttachment, made = &create, made[:1]
-	}
-	return s.undivided(made)
-}
-
-// withAbsent sends what no tracker has where the first of the other objects goes,
-// so that the tracker says what is missing.
-func withAbsent(made []choice) {
-	first := slices.IndexFunc(made, func(c choice) bool { return !c.absent })
-	if first < 0 {
-		return
-	}
-	for i := range made {
-		if made[i].absent {
-			made[i].side, made[i].phase = made[first].side, made[first].phase
-		}
-	}
-}
-
-// decideCall decides for the objects of a write.
-func (s *Switchover) decideCall(ctx context.Context, t *table, q *question, call *upstream.Call) ([]choice, error) {
-	switch {
-	case call.CreateFlagType != nil:
-		return s.decideCreate(ctx, t, q, call.CreateFlagType)
-	case call.UpdateFlagTypes != nil:
-		return s.decideUpdate(ctx, t, q, call.UpdateFlagTypes)
-	case call.CreateAttachment != nil:
-		return s.decideAttach(ctx, t, q, call)
-	case call.UpdateAttachments != nil:
-		return s.decideWrite(ctx, t, q, attachmentsNumbered(call.UpdateAttachments.IDs))
-	default:
-		return nil, errNoCall
-	}
-}
-
-// write sends a write to the one tracker that it belongs to. created takes what a
-// reply says of new objects.
-func (s *Switchover) write(
-	ctx context.Context, caller upstream.Caller, call upstream.Call, created func(*mapping.Document) []object,
-) (*mapping.Document, error) {
-	q := &question{caller: &caller, operation: call.Operation, write: true}
-	t, made, leave, err := s.begin(ctx, func(ctx context.Context, t *table) ([]choice, error) { return s.decideCall(ctx, t, q, &call) })
-	if err != nil {
-		s.countRefusal(q.operation, err)
-		return nil, err
-	}
-	to, answer := made[0].side, upstream.Answer{Err: context.Canceled} // as long as there is none
-	defer func() { s.landed(leave, len(made), answer.Err) }()
-	s.count(t, q.operation, made[0])
-	answer = call.Make(ctx, s.trackers[to], caller)
-	if answer.Err == nil || !refused(answer.Err) {
-		s.remember(q, made, s.names[to], created, answer.Document)
-	}
-	if allCompared(made) {
-		s.show(ctx, caller, call, to, &answer)
-	}
-	return answer.Document, answer.Err
-}
-
-// remember notes what was written for the reads that follow.
-func (s *Switchover) remember(q *question, made []choice, tracker string, created func(*mapping.Document) []object, document *mapping.Document) {
-	if s.options.Follow < 0 || q.caller.Anonymous() {
-		return
-	}
-	now := s.now()
-	writes := make([]written, 0, len(made))
-	for i := range made {
-		if o := made[i].object.remembered(); o.plausible() {
-			writes = append(writes, written{object: o, tracker: tracker, at: now, bug: made[i].bugID()})
-		}
-	}
-	if created != nil && document != nil {
-		for _, o := range created(document) {
-			writes = append(writes, written{object: o, tracker: tracker, at: now, made: true, bug: onlyBug(made)})
-		}
-	}
-	s.memory.note(s.who(q), writes...)
-}
-
-// onlyBug is the bug that new attachments hang on where it is one that is known.
-func onlyBug(made []choice) int64 {
-	if len(made) > 1 {
-		return 0
-	}
-	return made[0].bugID()
-}
-
-// allCompared tells whether all objects are in a phase that compares: of another
-// one there may be nothing to compare with.
-func allCompared(made []choice) bool {
-	for i := range made {
-		if !made[i].phase.Compares() {
-			return false
-		}
-	}
-	return true
-}
-
-// show tells the shadow of an answer and takes back its document.
-func (s *Switchover) show(ctx context.Context, caller upstream.Caller, call upstream.Call, answered side, answer *upstream.Answer) {
-	if s.options.Shadow == nil {
-		return
-	}
-	sides := upstream.Sides{Answered: s.names[answered], Other: s.names[answered.other()]}
-	answer.Document = s.options.Shadow.Answered(ctx, caller, call, sides, *answer)
-}
-
-// newAttachments reads the ids of a create's answer.
-func (s *Switchover) newAttachments(document *mapping.Document) []object {
-	text, err := document.Load(s.options.Split)
-	if err != nil {
-		return nil
-	}
-	var answer struct {
-		IDs []int64 `json:"ids"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		s.options.Logger.Warn("the ids of new attachments could not be read, so reads of them do not follow", "cause", err)
-		return nil
-	}
-	return attachmentsNumbered(answer.IDs)
-}
-
 // CreateFlagType implements upstream.Tracker.
 func (s *Switchover) CreateFlagType(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate,
 ) (mapping.FlagTypeCreated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request}, nil)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request})
 	return mapping.FlagTypeCreated{Document: document}, err
 }
 
@@ -192,7 +25,7 @@ func (s *Switchover) CreateFlagType(
 func (s *Switchover) UpdateFlagTypes(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate,
 ) (mapping.FlagTypesUpdated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request}, nil)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request})
 	return mapping.FlagTypesUpdated{Document: document}, err
 }
 
@@ -200,7 +33,7 @@ func (s *Switchover) UpdateFlagTypes(
 func (s *Switchover) CreateAttachment(
 	ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate,
 ) (mapping.AttachmentsCreated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request}, s.newAttachments)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request})
 	return mapping.AttachmentsCreated{Document: document}, err
 }
 
@@ -208,6 +41,216 @@ func (s *Switchover) CreateAttachment(
 func (s *Switchover) UpdateAttachments(
 	ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate,
 ) (mapping.AttachmentsUpdated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request}, nil)
+	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request})
 	return mapping.AttachmentsUpdated{Document: document}, err
+}
+
+// write sends a write to the one tracker that it belongs to.
+func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
+	info := &callInfo{caller: &caller, operation: call.Operation}
+	routes, own, err := s.begin(ctx, func(ctx context.Context, rules *ruleSet) ([]route, error) {
+		return s.decideWrite(ctx, rules, info, &call)
+	})
+	if err != nil {
+		if refusal, ok := errors.AsType[*mapping.Error](err); ok && refusal.Reason == mapping.ReasonSwitchover {
+			s.refusals.Add(1)
+			if refused := s.rules.Load().Observer.Refused; refused != nil {
+				refused(call.Operation)
+			}
+		}
+		return nil, err
+	}
+	rules, to := own.rules, routes[0].side
+	response := upstream.Response{Err: context.Canceled} // until there is one
+	defer func() { s.leave(own, response.Err) }()
+	s.count(rules, call.Operation, routes[0])
+	rules.Shadow.Wrote(call)
+	response = call.Make(ctx, rules.trackers[to], caller)
+	rules.Shadow.Wrote(call)
+	if response.Err == nil || !refused(response.Err) {
+		s.remember(rules, info, routes, s.newAttachments(rules, call, response))
+	}
+	if allCompared(routes) {
+		s.show(ctx, rules, caller, call, to, &response)
+	}
+	return response.Document, response.Err
+}
+
+// newAttachments reads the ids that the reply to a create names.
+func (s *Switchover) newAttachments(rules *ruleSet, call upstream.Call, response upstream.Response) []object {
+	if call.CreateAttachment == nil || response.Document == nil {
+		return nil
+	}
+	var reply struct {
+		IDs []int64 `json:"ids"`
+	}
+	text, err := response.Document.Load(rules.Split)
+	if err == nil {
+		err = json.Unmarshal(text, &reply)
+	}
+	if err != nil {
+		rules.Logger.Warn("ids of new attachments are unreadable; reads of them do not follow the write", "cause", err)
+	}
+	return objectsOf(reply.IDs, attachmentNumbered)
+}
+
+// decideWrite decides for all objects of a write, which only one tracker may carry out.
+func (s *Switchover) decideWrite(ctx context.Context, rules *ruleSet, info *callInfo, call *upstream.Call) (routes []route, err error) {
+	switch {
+	case call.CreateFlagType != nil:
+		// Without inclusions it is for every product (interface.md section 1.3).
+		places := rules.everywhere
+		if scopes := call.CreateFlagType.Inclusions; scopes != nil {
+			places = rules.places(*scopes)
+		}
+		routes, err = s.decideTypes(ctx, rules, info, without(places, call.CreateFlagType.Exclusions))
+	case call.UpdateFlagTypes != nil:
+		routes, err = s.decideTypesUpdate(ctx, rules, info, call.UpdateFlagTypes)
+	case call.CreateAttachment != nil:
+		routes, err = s.decideAttach(ctx, rules, info, call)
+	default:
+		routes, err = s.decideAll(ctx, rules, info, objectsOf(call.UpdateAttachments.IDs, attachmentNumbered))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return routes, s.undivided(routes)
+}
+
+// undivided refuses a write that would need both trackers. What no tracker has goes where the first of the
+// other objects goes, so that the tracker says what is missing.
+func (s *Switchover) undivided(routes []route) error {
+	if first := slices.IndexFunc(routes, func(one route) bool { return !one.absent }); first >= 0 {
+		for i := range routes {
+			if routes[i].absent {
+				routes[i].side, routes[i].phase = routes[first].side, routes[first].phase
+			}
+		}
+	}
+	if !oneSide(routes) {
+		return divided(routes, s.names)
+	}
+	return nil
+}
+
+func oneSide(routes []route) bool {
+	return !slices.ContainsFunc(routes, func(one route) bool { return one.side != routes[0].side })
+}
+
+// decideAttach decides for a new attachment. Where the bug of the path is none of the others, it wins and they are not
+// written, so they do not count. The call is settled then, or the tracker might find otherwise a moment later.
+func (s *Switchover) decideAttach(ctx context.Context, rules *ruleSet, info *callInfo, call *upstream.Call) ([]route, error) {
+	create := *call.CreateAttachment
+	routes, err := s.decideAll(ctx, rules, info, objectsOf(create.Named(), bugNamed))
+	if err != nil || create.PathBug == "" {
+		return routes, err
+	}
+	path := routes[0].bugID()
+	mayBePath := func(one route) bool { return one.bugID() == 0 || one.bugID() == path }
+	if path != 0 && !slices.ContainsFunc(routes[1:], mayBePath) {
+		create.Settle(false)
+		call.CreateAttachment, routes = &create, routes[:1]
+	}
+	return routes, nil
+}
+
+// decideTypes decides for places of flag types. Without any, the last rule decides.
+func (s *Switchover) decideTypes(ctx context.Context, rules *ruleSet, info *callInfo, places []object) ([]route, error) {
+	if len(places) == 0 {
+		places = []object{{kind: typesObject}}
+	}
+	return s.decideAll(ctx, rules, info, places)
+}
+
+// without leaves out the places that are excluded. A whole product goes with all
+// its components.
+func without(places []object, exclusions *mapping.Scopes) []object {
+	if exclusions == nil {
+		return places
+	}
+	return slices.DeleteFunc(slices.Clone(places), func(o object) bool {
+		return slices.ContainsFunc(*exclusions, func(scope mapping.Scope) bool {
+			return sameName(scope.Product, o.product) &&
+				(scope.Components == nil || o.component != "" && hasName(scope.Components, o.component))
+		})
+	})
+}
+
+// decideTypesUpdate decides where flag types are changed: where they apply now, and
+// where they will. Nothing is looked up when all places agree.
+func (s *Switchover) decideTypesUpdate(ctx context.Context, rules *ruleSet, info *callInfo, request *mapping.FlagTypeUpdate) ([]route, error) {
+	everywhere, err := s.decideAll(ctx, rules, info, rules.everywhere)
+	if err != nil {
+		return nil, err
+	}
+	otherPhase := func(one route) bool { return one.phase != everywhere[0].phase }
+	if rules.killed != nil || !slices.ContainsFunc(everywhere, otherPhase) {
+		everywhere[0].object = object{kind: allTypes}
+		return everywhere[:1], nil
+	}
+	sides, agreed := []side{oldSide, newSide}, oneSide(everywhere)
+	if agreed {
+		sides = []side{everywhere[0].side}
+	}
+	places, products, err := s.typePlaces(ctx, rules, info, request, sides)
+	if err != nil && agreed {
+		return everywhere, nil // one tracker writes it anyway; only what is compared is not known
+	}
+	if err != nil {
+		return nil, err
+	}
+	if request.Inclusions != nil {
+		places = append(places, rules.places(*request.Inclusions)...)
+	}
+	routes, err := s.decideTypes(ctx, rules, info, places)
+	if err != nil {
+		return nil, err
+	}
+	// Types may also apply in products that the caller does not see. Where a rule has one of them written at the
+	// other tracker, half of the change would be a guess. Nothing is known of products that no rule names.
+	for i := range everywhere {
+		if name := everywhere[i].object.product; name != "" && everywhere[i].side != routes[0].side && !hasName(products, name) {
+			return nil, refuse("It cannot be told to which of two trackers these flag types belong, so nothing was changed. "+
+				"They may apply in product %q, which is written at the other tracker and which the caller does not see.", name)
+		}
+	}
+	return routes, nil
+}
+
+// typePlaces looks up where flag types apply, in both trackers where both may write
+// them: an id that both have may be of two different types, and then it belongs to
+// neither alone. It gives the products that the caller sees, too.
+func (s *Switchover) typePlaces(
+	ctx context.Context, rules *ruleSet, info *callInfo, request *mapping.FlagTypeUpdate, sides []side,
+) (places []object, products []string, err error) {
+	seen := make([]bool, len(request.IDs)+len(request.Names))
+	for _, side := range sides {
+		visible, scopes, err := rules.locators[side].FlagTypePlaces(ctx, *info.caller, request.IDs, request.Names)
+		is, refusal, err := outcomeOf(err)
+		s.countLookup(rules, "flag_type", is, err)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case loginError(refusal):
+			return nil, nil, refusal
+		}
+		products = append(products, visible...)
+		for i, scopes := range scopes {
+			if scopes != nil {
+				seen[i] = true
+				places = append(places, rules.places(scopes)...)
+			}
+		}
+	}
+	if missing := slices.Index(seen, false); missing >= 0 {
+		name := ""
+		if missing < len(request.IDs) {
+			name = fmt.Sprintf("flag type %d", request.IDs[missing])
+		} else {
+			name = fmt.Sprintf("flag type %q", short(strings.TrimSpace(request.Names[missing-len(request.IDs)])))
+		}
+		return nil, nil, refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+
+			"It is in no product that the caller sees.", name)
+	}
+	return places, products, nil
 }

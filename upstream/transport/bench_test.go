@@ -1,10 +1,12 @@
-package transport
+package transport_test
 
 import (
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	. "portico/upstream/transport"
 )
 
 // BenchmarkRead compares a read of 5 KB through the whole chain with one through net/http alone.
@@ -14,11 +16,7 @@ func BenchmarkRead(b *testing.B) {
 	l := listenAgain(b, "127.0.0.1:0")
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
-	stack, err := Chain(nil, Options{Observer: &discard{}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer stack.Close()
+	stack := newStack(b, Options{Observer: &discard{}})
 	bare := &http.Transport{DisableCompression: true}
 	defer bare.CloseIdleConnections()
 	for name, rt := range map[string]http.RoundTripper{"chain": stack, "bare": bare} {

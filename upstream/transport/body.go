@@ -1,121 +1,201 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 )
 
-// ending is how a response body ended.
-type ending struct {
-	err    error         // nil after a whole body, and after one that its reader closed early by choice
-	whole  bool          // the end was seen
-	bytes  int64         // how much was read
-	waited time.Duration // the part of lasted spent inside Read: waiting for the tracker, not for the client
-	lasted time.Duration // from the headers to the end of the data, seen or given up
-}
+const (
+	maxSilence = 30 * time.Second // of a response while it is read, whatever HeaderTimeout is
+	readAhead  = 64 << 10         // bytes of a body that are read before its caller gets it; a small one that is cut short is asked for again
+	streamed   = 4 << 10          // the same of a streamed body: what has come with its header, most of the time
+)
 
-// body passes a response body on and reports exactly once how it ended: at its end, at an error, when it is
-// closed, or when its context ends, whichever is first. So a layer gets its slot or its verdict back even
-// from a caller that forgets to close. With atClose the end of the data alone is not the end: the caller
-// may still Fail it until it closes it.
-type body struct {
-	ctx     context.Context
-	inner   io.ReadCloser
-	onDone  func(ending)
-	atClose bool
-	begun   time.Time
-	bytes   atomic.Int64
-	waited  stopwatch
-	whole   atomic.Bool
-	lasted  atomic.Int64 // set with whole
-	done    sync.Once
-	stop    func() bool // of context.AfterFunc
-}
-
-// watch puts a body around resp.Body. onDone may run in another goroutine, when ctx ends.
-func watch(ctx context.Context, resp *http.Response, atClose bool, onDone func(ending)) {
-	b := &body{ctx: ctx, inner: resp.Body, onDone: onDone, atClose: atClose, begun: time.Now()}
-	if resp.Body == http.NoBody {
-		b.whole.Store(true)
-		if !atClose { // nothing will come, and many callers do not close what is empty
-			b.finish(nil)
-			return
-		}
+// accept takes the header of a response.
+func (a *attempt) accept(resp *http.Response) {
+	a.waiting.Store(false)
+	a.body, resp.Body = resp.Body, a
+	a.mu.Lock()
+	a.resp = resp
+	a.mu.Unlock()
+	if a.body == http.NoBody { // many callers do not close or read what is empty
+		a.dataEnded()
 	}
-	resp.Body = b
-	b.stop = context.AfterFunc(ctx, b.ended)
+	if a.breaker != nil {
+		a.breaker.headerReceived(&a.admission, resp.StatusCode)
+	}
+	if a.ctx.Err() != nil {
+		a.expired() // once more, since the first time there was no response to end
+	}
 }
 
-// Read reports the end of the data and every error but the end.
-func (b *body) Read(p []byte) (int, error) {
-	b.waited.start()
-	n, err := b.inner.Read(p)
-	b.waited.stop()
-	b.bytes.Add(int64(n))
+// prefetch reads the begin of the body ahead. A small body is whole after that, so a cut one can still be asked for again.
+func (a *attempt) prefetch() {
+	size, length := 8<<10, a.resp.ContentLength
 	switch {
-	case err == nil:
-	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-		b.lasted.CompareAndSwap(0, int64(time.Since(b.begun)))
-		b.whole.Store(true)
-		if !b.atClose {
-			b.settle(nil)
-		}
-	default:
-		b.settle(err)
+	case a.call.Stream:
+		size = streamed
+	case length >= 0 && length < readAhead:
+		size = int(length) + 1 // one more, so that the end is seen
 	}
+	head := make([]byte, 0, size)
+	for a.end == nil && len(head) < readAhead && !(a.call.Stream && len(head) > 0) {
+		if len(head) == cap(head) {
+			head = slices.Grow(head, len(head))
+		}
+		n, _ := a.receive(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+	}
+	a.ahead = head
+}
+
+// Read returns what was read ahead and then the rest.
+func (a *attempt) Read(p []byte) (int, error) {
+	switch {
+	case len(a.ahead) > 0:
+		n := copy(p, a.ahead)
+		a.ahead = a.ahead[n:]
+		return n, nil
+	case a.end != nil:
+		return 0, a.end
+	}
+	return a.receive(p)
+}
+
+// receive reads from the tracker.
+func (a *attempt) receive(p []byte) (int, error) {
+	a.waiting.Store(a.ctx.Err() == nil)
+	n, err := a.body.Read(p)
+	total := a.received.Add(int64(n))
+	switch limit := a.call.MaxBody; {
+	case limit > 0 && total > limit:
+		err = a.broken(a.call.newError(BadResponse, 0, errors.New("the response body is longer than its caller reads")))
+	case err == nil:
+		a.waiting.Store(false)
+	case errors.Is(err, io.EOF):
+		a.dataEnded()
+	case a.ctx.Err() != nil:
+		err = a.broken(contextError(a.ctx))
+	case isTimeout(err):
+		err = a.broken(a.call.newError(Timeout, 0, errors.New("no bytes of the response for too long")))
+	default:
+		err = a.broken(a.call.newError(CutShort, 0, discreet(err)))
+	}
+	a.end = err
 	return n, err
 }
 
-// Close before the end is the reader's choice and no error, unless the context has ended and left no choice.
-func (b *body) Close() error {
-	err := b.inner.Close()
-	if b.ctx.Err() != nil {
-		b.ended()
+// broken ends the attempt with a body that is not whole.
+func (a *attempt) broken(e *Error) error {
+	e.Unknown = !a.read
+	a.finish(e)
+	return e
+}
+
+// dataEnded gives the slot back. The breaker waits for Close, because the caller may still Fail the response.
+func (a *attempt) dataEnded() {
+	a.whole.Store(true)
+	if c := a.conn.Swap(nil); c != nil {
+		if a.usable && c.in.Buffered() == 0 {
+			a.call.stack.pool.put(c)
+		} else {
+			_ = c.Close()
+		}
 	}
-	b.settle(nil)
-	return err
+	a.releaseSlot()
 }
 
-// Fail passes the word inwards, then ends this layer with it.
-func (b *body) Fail(err error) {
-	Fail(b.inner, err)
-	b.settle(&Error{Reason: BadAnswer, Op: Operation(b.ctx), Err: err})
+// Close before the end is the reader's choice and no error, unless the context has ended and left no choice.
+func (a *attempt) Close() error {
+	if a.ctx.Err() != nil {
+		a.expired()
+	}
+	a.finish(nil)
+	return nil
 }
 
-// ended is the end by the context: too late to matter when all data were read.
-func (b *body) ended() {
-	if b.whole.Load() {
-		b.finish(nil)
+// Fail reports that a response, although whole, was not what was due (HTML where JSON was due): the breaker counts it
+// as a failure and the call's Sample has BadResponse. It must be called with resp.Body before that is closed; other readers are ignored.
+func Fail(body io.Reader, err error) {
+	if a, ok := body.(*attempt); ok {
+		a.finish(a.call.newError(BadResponse, 0, err))
+	}
+}
+
+// expired follows the end of the context, which is too late to matter when all data were read. Before there is a response the end of
+// the connection ends the attempt.
+func (a *attempt) expired() {
+	a.disconnect()
+	a.mu.Lock()
+	responded := a.resp != nil
+	a.mu.Unlock()
+	switch {
+	case a.whole.Load():
+		a.finish(nil)
+	case responded:
+		a.finish(contextError(a.ctx))
+	}
+}
+
+// disconnect closes the connection unless the response was whole.
+func (a *attempt) disconnect() {
+	if c := a.conn.Swap(nil); c != nil {
+		_ = c.Close()
+	}
+}
+
+// finish ends the attempt once. It returns when the end has been recorded and reported, by this or another goroutine: a reader that gets an
+// error may act on it at once, and the end of the context is noticed in another goroutine than its Read.
+func (a *attempt) finish(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
 		return
 	}
-	b.finish(contextError(b.ctx))
-}
-
-func (b *body) settle(err error) {
-	b.finish(err)
-	if b.stop != nil {
-		b.stop()
+	a.over, a.err = true, err
+	if a.stop != nil {
+		a.stop()
+	}
+	if a.breaker != nil {
+		reason := ReasonOf(err)
+		if reason == Timeout && !a.waiting.Load() {
+			reason = Canceled // the client was slow to take the response
+		}
+		a.breaker.finish(&a.admission, reason)
+	}
+	a.disconnect()
+	a.releaseSlot()
+	a.cancel(nil)
+	if a.reports {
+		a.call.report(a, a.err)
 	}
 }
 
-// finish returns when the ending has been reported, by whomever: a reader that is told of a failure may act on it at once,
-// and the end of the context is noticed in another goroutine than its Read.
-func (b *body) finish(err error) {
-	b.done.Do(func() { b.report(err) })
+func (a *attempt) releaseSlot() {
+	if a.hasSlot.CompareAndSwap(true, false) {
+		a.call.stack.Limiter.release()
+	}
 }
 
-func (b *body) report(err error) {
-	lasted := time.Duration(b.lasted.Load())
-	if lasted == 0 {
-		lasted = time.Since(b.begun)
+// result returns why the attempt has ended, nil while it has not.
+func (a *attempt) result() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// deliver returns the result of the call, which ends with this attempt and is reported then.
+func (a *attempt) deliver() (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.resp == nil {
+		return nil, a.err
 	}
-	b.onDone(ending{
-		err: err, whole: b.whole.Load(), bytes: b.bytes.Load(),
-		waited: b.waited.elapsed(), lasted: lasted,
-	})
+	if a.reports = true; a.over {
+		a.call.report(a, a.err)
+	}
+	return a.resp, nil
 }

@@ -3,58 +3,116 @@ package transport
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
 )
 
-// Breaker is the circuit breaker of one kind of call to one tracker.
+const (
+	breakWindow   = 10 * time.Second // results are counted over this sliding time
+	breakBuckets  = 10               // steps that the window moves in
+	maxTargets    = 1024             // failed targets that a breaker remembers
+	maxHistory    = 32               // changes that a breaker remembers
+	minRetryAfter = 100 * time.Millisecond
+	trialFraction = 8 // the first trial has this fraction of TrialTimeout; each one that fails doubles it
+)
+
+// State is what a breaker does with calls.
+type State string
+
+// The states.
+const (
+	Closed   State = "closed"    // lets everything through
+	HalfOpen State = "half-open" // lets one trial through at a time
+	Open     State = "open"      // lets nothing through
+)
+
+// Change is one change of a breaker's state.
+type Change struct {
+	Breaker  string // "read" or "write"
+	At       time.Time
+	From, To State
+	Reason   Reason // of the last failure before the change
+}
+
+// Status is a breaker at one moment.
+type Status struct {
+	Breaker   string
+	State     State
+	Since     time.Time
+	Reason    Reason // of the last failure
+	Successes int    // within the window, or since the state changed
+	Failures  int    // the same; repeated failures of one target count once
+	Opens     uint64 // since the start
+	Rejected  uint64 // since the start
+	History   []Change
+}
+
+// Breaker is the circuit breaker of one kind of call to one tracker. gobreaker counts and decides.
 //
-// gobreaker counts and decides; around it stands what it does not have: open times that grow, a probe that ends
-// them early, a deadline for trials, and the release of callers who wait for a tracker that has stopped answering.
-// So gobreaker's own open time is a nanosecond, and until is the one that counts.
+// Results are recorded when calls end, because gobreaker drops those of calls that began before its window. Only a trial
+// holds gobreaker's report function while it runs.
 type Breaker struct {
 	name   string
 	o      BreakOptions
-	opened func() // starts the prober
-	closed func() // after it closed; nil = nobody wants to know
+	prober *prober
+	reads  *Breaker // of the same tracker; nil in the breaker of reads
+	cb     *gobreaker.TwoStepCircuitBreaker[struct{}]
+	seed   maphash.Seed
 
-	mu         sync.Mutex
-	cb         *gobreaker.TwoStepCircuitBreaker[struct{}]
-	state      State
-	episode    uint64 // grows with every change of state: results of earlier ones no longer count
-	since      time.Time
-	openedAt   time.Time     // when it last opened
-	until      time.Time     // of the open state
-	reopened   int           // trials failed in a row
-	lifted     bool          // a probe, not time, ended the last open state
-	scouts     int           // under way
-	scouted    time.Time     // when the last scout went
-	usual      time.Duration // about the longest that good answers take to begin
-	vouched    bool          // the tracker answered a probe or another call since the breaker opened
-	suspect    bool          // a call waited in vain while closed: probes ask whether the tracker hangs
-	distrust   bool          // a probe's word has proved wrong since the breaker was last closed
-	unanswered int           // calls in a row
-	reason     Reason        // of the last failure
-	waiting    map[*call]struct{}
-	released   []*call
-	opens      uint64
-	rejected   uint64
-	history    []Change
-	pending    []Change // for OnChange
-	delivering bool
+	mu       sync.Mutex // taken inside gobreaker's lock, so gobreaker must not be called while it is held
+	epoch    uint64     // number of changes of state; results of calls from earlier ones do not count
+	since    time.Time
+	reason   Reason // of the last failure
+	probe    probeResult
+	trial    *admission // under way, or nil
+	failed   int        // trials in a row
+	targets  *expiring[uint64]
+	waiting  map[*admission]struct{} // reads without a response header
+	opens    uint64
+	rejected uint64
+	history  []Change
 }
 
-func newBreaker(name string, o BreakOptions, opened func()) *Breaker {
-	b := &Breaker{name: name, o: o, opened: opened, state: Closed, since: time.Now(), waiting: map[*call]struct{}{}}
+// probeResult is the result of probes since the breaker opened. A failure stays: from then on probes decide instead of calls.
+type probeResult uint8
+
+const (
+	probeUnknown probeResult = iota
+	probeGood
+	probeFailed
+)
+
+// admission is one call that a breaker let through.
+type admission struct {
+	target   [2]string // method and path, which identify a request for counting its failures
+	read     bool
+	cancel   context.CancelCauseFunc
+	epoch    uint64
+	report   func(error) // of a trial; nil for other calls
+	deadline *time.Timer // of a trial
+	header   bool        // the response header is here
+	once     sync.Once
+}
+
+var (
+	errNeutral = errors.New("not a result of the tracker")
+	errFailed  = errors.New("the call failed")
+)
+
+func newBreaker(name string, o BreakOptions, p *prober) *Breaker {
+	b := &Breaker{
+		name: name, o: o, prober: p, seed: maphash.MakeSeed(), since: time.Now(),
+		targets: newExpiring[uint64](maxTargets), waiting: map[*admission]struct{}{},
+	}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          name,
-		MaxRequests:   uint32(o.Trials),
-		Interval:      o.bucket() * buckets,
-		BucketPeriod:  o.bucket(),
-		Timeout:       1,
+		Interval:      breakWindow,
+		BucketPeriod:  breakWindow / breakBuckets,
+		Timeout:       o.OpenFor,
 		ReadyToTrip:   b.readyToTrip,
 		OnStateChange: b.changed,
 		IsExcluded:    func(err error) bool { return errors.Is(err, errNeutral) },
@@ -62,212 +120,226 @@ func newBreaker(name string, o BreakOptions, opened func()) *Breaker {
 	return b
 }
 
-var errNeutral = errors.New("says nothing about the tracker")
+func (b *Breaker) hasProbes() bool { return b.o.ProbeURL != "" }
 
-// call is one admitted call.
-type call struct {
-	done    func(error)
-	episode uint64
-	begun   time.Time
-	cancel  context.CancelCauseFunc
-	trial   *time.Timer // nil but for trials and scouts
-	client  *stopwatch  // nil but for those: how long the caller's own bytes were waited for
-	scout   bool
-	over    bool
-}
+// State returns the present state.
+func (b *Breaker) State() State { return State(b.cb.State().String()) }
 
-// verdict is what a finished call says about the tracker: failed with a reason, fine, or nothing.
-type verdict struct {
-	reason  Reason // "" = fine
-	neutral bool
-}
-
-// admit lets a call through or returns how long the caller should wait. Reads are released when the breaker opens for
-// want of answers; writes are not, because a write that was sent is better waited for than called unknown.
-func (b *Breaker) admit(cancel context.CancelCauseFunc, read bool) (*call, time.Duration) {
-	defer b.deliver()
+// Refuses reports whether a call would be refused now. It changes nothing but a state whose time is over.
+func (b *Breaker) Refuses() bool {
+	state := b.State()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, wait := time.Now(), b.o.ProbeEvery
-	var done func(error)
-	err := errClosedDoor
-	if b.state == Open && now.Before(b.until) {
-		wait = b.until.Sub(now)
-	} else {
-		done, err = b.cb.Allow() // refuses when half-open and the trials are under way
-	}
-	switch {
-	case err == nil:
-	case read && b.mayScout(now):
-		return b.scout(cancel, now), 0
-	default:
-		b.rejected++
-		return nil, wait
-	}
-	c := &call{done: done, episode: b.episode, begun: now, cancel: cancel}
-	if b.state == HalfOpen {
-		c.client = &stopwatch{}
-		c.trial = time.AfterFunc(b.trialTime(), func() { b.expire(c) })
-	}
-	if read {
-		b.waiting[c] = struct{}{}
-	}
-	return c, 0
+	return state == Open || state == HalfOpen && b.trial != nil
 }
 
-var errClosedDoor = errors.New("open, and its time is not over")
-
-// answered is called when the header of a good answer is there: the call no longer waits, its verdict follows.
-func (b *Breaker) answered(c *call) {
+// Status returns the present state with its counts and history.
+func (b *Breaker) Status() Status {
+	state, n := b.State(), b.cb.Counts()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.waiting, c)
-	b.usual = max(b.usual-b.usual/16, time.Since(c.begun))
-	if c.trial != nil && c.trial.Stop() {
-		c.trial = time.AfterFunc(b.o.TrialTimeout, func() { b.finish(c, verdict{neutral: true}) })
+	return Status{
+		Breaker: b.name, State: state, Since: b.since, Reason: b.reason,
+		Successes: int(n.TotalSuccesses), Failures: int(n.TotalFailures),
+		Opens: b.opens, Rejected: b.rejected, History: slices.Clone(b.history),
 	}
 }
 
-// expire ends a trial that got no answer in time, so that one that is never reported cannot hold the breaker half-open.
-// A tracker that was not even given the whole question has not failed: then another call may try.
-func (b *Breaker) expire(c *call) {
-	if c.client.running() || c.client.elapsed() > time.Since(c.begun)/2 {
-		b.finish(c, verdict{neutral: true})
-		return
-	}
-	b.finish(c, verdict{reason: Timeout})
-}
-
-// finish takes the verdict of a call. Only the first one counts.
-func (b *Breaker) finish(c *call, v verdict) {
-	b.mu.Lock()
-	if c.over {
-		c.left(b)
-		b.mu.Unlock()
-		return
-	}
-	c.over = true
-	if c.trial != nil {
-		c.trial.Stop()
-	}
-	switch {
-	case c.scout:
-		b.returned(c, v)
-	case c.episode == b.episode:
-		b.count(c, v)
-	}
-	delete(b.waiting, c) // after count: a trial that expired is among those to release
-	release, ask := b.release(), b.suspect
-	b.mu.Unlock()
-	release()
-	b.deliver()
-	if ask {
-		b.opened()
-	}
-}
-
-var errReleased = errors.New("the tracker stopped answering while this call waited")
-
-func (b *Breaker) count(c *call, v verdict) {
-	switch {
-	case v.neutral:
-		c.done(errNeutral)
-		return
-	case v.reason == "":
-		b.unanswered, b.suspect = 0, false
-		b.report(c, nil)
-		return
-	case v.reason.noAnswer():
-		b.unanswered++
-		b.suspect = b.suspect || v.reason == Timeout && b.state == Closed && b.o.Probe != nil
-	default:
-		b.unanswered = 0
-	}
-	b.reason = v.reason
-	b.report(c, errFailed)
-}
-
-var errFailed = errors.New("the call failed")
-
-// report books a result when it is known. gobreaker books it when the call began, and forgets it when that is longer
-// ago than the window: a tracker that hangs for longer than that would never open the breaker.
-func (b *Breaker) report(c *call, err error) {
-	if b.state != Closed || time.Since(c.begun) < b.o.bucket() {
-		c.done(err)
-		return
-	}
-	c.done(errNeutral)
-	if done, refused := b.cb.Allow(); refused == nil {
-		done(err)
-	}
-}
-
+// readyToTrip opens the breaker when probes fail as well, or for silence. Failures that are responses open it only where
+// there are no probes. gobreaker calls it with its lock held.
 func (b *Breaker) readyToTrip(n gobreaker.Counts) bool {
+	b.mu.Lock()
+	silent := b.reason.silent()
+	b.mu.Unlock()
 	total := int(n.TotalSuccesses + n.TotalFailures)
-	return b.unanswered >= b.o.Unanswered ||
-		(total >= b.o.MinRequests && float64(n.TotalFailures) >= b.o.FailureRatio*float64(total))
+	half := total >= b.o.MinRequests && 2*int(n.TotalFailures) >= total
+	switch {
+	case b.prober.failing():
+		return true
+	case silent:
+		return half || int(n.ConsecutiveFailures) >= b.o.Unanswered
+	}
+	return half && !b.hasProbes()
 }
 
-// lift ends the open time early on the word of a probe. Real calls then decide: a probe that was good while they
-// fail is not believed again before the breaker has closed.
-func (b *Breaker) lift(took time.Duration) {
-	defer b.deliver()
+// admit lets a call through and returns 0, or returns how long the caller should wait.
+func (b *Breaker) admit(a *admission) time.Duration {
+	state := b.State()
+	if state == HalfOpen && b.mayTry(a.read) {
+		a.report, _ = b.cb.Allow()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
-	if b.state == HalfOpen && !b.vouched {
-		b.stepAside(now)
+	if state != Closed && a.report == nil {
+		b.rejected++
+		return max(minRetryAfter, time.Until(b.since.Add(b.o.OpenFor)))
 	}
-	b.vouched, b.suspect, b.usual = true, false, max(b.usual, took)
-	if b.state != Open || b.distrust && now.Before(b.until) {
+	a.epoch = b.epoch
+	if a.report != nil {
+		b.trial = a
+		limit := min(b.o.TrialTimeout, b.o.TrialTimeout/trialFraction<<min(b.failed, trialFraction))
+		a.deadline = time.AfterFunc(limit, func() { b.expire(a) })
+	} else if a.read {
+		b.waiting[a] = struct{}{}
+	}
+	return 0
+}
+
+// mayTry reports whether a call may be a trial. While probes fail, no client waits to find out whether the tracker is
+// back, except one read now and then, for a tracker that fails probes alone. A write follows when reads work.
+func (b *Breaker) mayTry(read bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case !b.hasProbes() || b.probe == probeGood:
+		return true
+	case read:
+		return time.Since(b.since) > b.o.TrialTimeout
+	}
+	return b.reads != nil && b.reads.State() == Closed
+}
+
+// expire ends a trial at its deadline, so that one without a result cannot hold the breaker half-open. A trial without a
+// response has failed. A write continues all the same, because its outcome would be unknown otherwise.
+func (b *Breaker) expire(a *admission) {
+	b.mu.Lock()
+	header := a.header
+	b.mu.Unlock()
+	if header {
+		b.finish(a, Canceled) // the body takes its time, and another call may try
 		return
 	}
-	b.lifted = now.Before(b.until)
-	b.cb.State() // moves on to half-open
+	b.finish(a, Timeout)
+	if a.read {
+		a.cancel(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("no response within the deadline of a trial")})
+	}
 }
 
-// wondering tells whether a probe could say something new. It tells nobody anything: the prober holds its own lock
-// meanwhile.
-func (b *Breaker) wondering() bool {
+// headerReceived notes the response header. A 5xx is the end of the call for the breaker; a 4xx is a response like any other.
+func (b *Breaker) headerReceived(a *admission, status int) {
+	if status >= 500 {
+		b.finish(a, ServerError)
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == Open || b.state == HalfOpen && !b.vouched || b.suspect
+	a.header = true
+	delete(b.waiting, a)
 }
 
-// changed is gobreaker's word that the state is another one; b.mu is held.
-func (b *Breaker) changed(_ string, from, to gobreaker.State) {
-	now := time.Now()
-	b.episode++
-	b.suspect = false
-	b.state, b.since = stateOf(to), now
-	change := Change{Breaker: b.name, At: now, From: stateOf(from), To: b.state, Reason: b.reason}
-	switch b.state {
-	case Open:
-		b.open(stateOf(from), now)
-		change.OpenFor = b.until.Sub(now)
-	case Closed:
-		b.reopened, b.distrust, b.unanswered = 0, false, 0
-	}
-	b.history = append(b.history, change)
-	b.history = b.history[max(0, len(b.history)-b.o.History):]
-	b.pending = append(b.pending, change)
+// finish books the result of a call, once. The reason is empty for a success.
+func (b *Breaker) finish(a *admission, reason Reason) {
+	a.once.Do(func() { b.record(a, reason) })
 }
 
-func (b *Breaker) open(from State, now time.Time) {
-	b.opens++
-	if from == HalfOpen {
-		b.reopened++
-		b.distrust = b.distrust || b.lifted
+func (b *Breaker) record(a *admission, reason Reason) {
+	b.mu.Lock()
+	delete(b.waiting, a)
+	if a.deadline != nil {
+		a.deadline.Stop()
 	}
-	b.lifted, b.vouched, b.openedAt = false, false, now
-	hold := b.o.OpenMax
-	if b.reopened < 16 {
-		hold = min(hold, b.o.OpenFor<<b.reopened)
+	if b.trial == a {
+		b.trial = nil
 	}
-	b.until = now.Add(hold - time.Duration(b.o.Jitter*rand.Float64()*float64(hold)))
-	if b.reason.noAnswer() {
-		for c := range b.waiting {
-			b.released = append(b.released, c)
+	current, repeated := a.epoch == b.epoch, false
+	if reason.failed() && reason != Connect { // no request can cause a failure to connect, so each one of those counts
+		key := maphash.Comparable(b.seed, a.target)
+		repeated = b.targets.left(key) > 0 || !b.targets.add(key, breakWindow)
+	}
+	if reason.failed() && current && !repeated {
+		b.reason = reason
+	}
+	b.mu.Unlock()
+	var result error
+	switch {
+	case reason == "":
+		b.prober.callSucceeded()
+	case !reason.failed(), repeated && b.discounts() && (a.report == nil || !reason.silent()):
+		result = errNeutral
+	default:
+		result = errFailed
+	}
+	if reason.failed() {
+		b.prober.callFailed()
+	}
+	switch {
+	case a.report != nil:
+		a.report(result)
+	case current && !errors.Is(result, errNeutral):
+		b.add(result)
+	}
+}
+
+// discounts reports whether the failures of one target may count once only: there is other evidence of how the tracker is.
+func (b *Breaker) discounts() bool { return b.hasProbes() || b.cb.Counts().TotalSuccesses > 0 }
+
+// add books a result in the closed state.
+func (b *Breaker) add(result error) {
+	if b.State() != Closed {
+		return
+	}
+	if report, err := b.cb.Allow(); err == nil {
+		report(result)
+	}
+}
+
+// probed takes the result of a probe. In the closed state a failed one counts like a call. In the half-open state a good one
+// closes the breaker if probes have failed before: it replaces a trial under way.
+func (b *Breaker) probed(failure Reason) {
+	state := b.State()
+	b.mu.Lock()
+	closes := failure == "" && b.probe == probeFailed && state == HalfOpen
+	switch {
+	case failure != "":
+		b.probe, b.reason = probeFailed, failure
+	case b.probe == probeUnknown:
+		b.probe = probeGood
+	}
+	trial := b.trial
+	b.mu.Unlock()
+	switch {
+	case failure != "":
+		b.add(errFailed)
+	case closes:
+		if trial != nil {
+			b.finish(trial, Canceled)
+		}
+		if report, err := b.cb.Allow(); err == nil {
+			report(nil)
 		}
 	}
+}
+
+// changed is called by gobreaker with its lock held.
+func (b *Breaker) changed(_ string, from, to gobreaker.State) {
+	b.mu.Lock()
+	now := time.Now()
+	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason}
+	b.epoch++
+	b.since = now
+	var release map[*admission]struct{}
+	switch change.To {
+	case Open:
+		b.opens++
+		if change.From == HalfOpen {
+			b.failed++
+		} else if b.probe = probeUnknown; b.prober.failing() {
+			b.probe = probeFailed
+		}
+		if b.reason.silent() {
+			release, b.waiting = b.waiting, map[*admission]struct{}{}
+		}
+	case Closed:
+		b.failed = 0
+	}
+	b.history = append(b.history, change)
+	b.history = b.history[max(0, len(b.history)-maxHistory):]
+	b.mu.Unlock()
+	for a := range release {
+		a.cancel(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("the tracker stopped responding while this call waited")})
+	}
+	if change.To == Open {
+		b.prober.breakerOpened()
+	}
+	b.o.OnChange(change)
 }

@@ -1,47 +1,50 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"syscall"
 	"time"
 )
 
-// Reason says in one word why a call got no usable answer. The set is closed, so it may label a metric.
+// Reason says in one word why a call got no usable response. The set is closed, so it may label a metric.
 type Reason string
 
-// The reasons. Only ServerError never stands in an *Error: a 5xx is an answer to the caller, but a failure to a breaker.
+// The reasons. ServerError never stands in an *Error: a 5xx is a response to the caller, but a failure to a breaker.
 const (
 	BreakerOpen            Reason = "breaker_open"              // refused here, or released because the breaker opened meanwhile
-	LimitFull              Reason = "limit_full"                // refused here: no slot, no room in the queue, or no slot in time
+	LimitFull              Reason = "limit_full"                // refused here: no slot and no place in the queue, or no slot in time
+	RateLimited            Reason = "rate_limited"              // refused here: the tracker has sent this client a 429
 	Timeout                Reason = "timeout"                   // a deadline passed while the tracker had the call
 	Connect                Reason = "connect"                   // no connection: refused, unreachable, name unknown, TLS failed
-	Reset                  Reason = "reset"                     // the connection ended before the header of an answer was whole
-	CutShort               Reason = "cut_short"                 // the connection ended inside the answer
-	BadAnswer              Reason = "bad_answer"                // not HTTP, or not what was due (see Fail)
-	ResponseHeaderTooLarge Reason = "response_header_too_large" // more header than MaxResponseHeaderBytes
+	Reset                  Reason = "reset"                     // the connection ended before the header of a response was whole
+	CutShort               Reason = "cut_short"                 // the connection ended inside the response
+	BadResponse            Reason = "bad_answer"                // not HTTP, or not what was due (see Fail)
+	ResponseHeaderTooLarge Reason = "response_header_too_large" // more header than 64 KiB
 	Canceled               Reason = "canceled"                  // the caller went away
-	RequestBody            Reason = "request_body"              // the caller's body failed, lied about its length, or came too slowly
+	RequestBody            Reason = "request_body"              // the request's body failed or was shorter than declared
 	ServerError            Reason = "server_error"              // status 5xx
 	Other                  Reason = "other"                     // a mistake in the request, such as a missing host
 )
 
-// Error is the only error that the chain returns, from RoundTrip and from reading a body.
+// Error is the only error of a Stack, from RoundTrip and from reading a body.
 type Error struct {
 	Reason     Reason
-	Op         string        // from WithOperation, may be empty
+	Op         string        // the Operation of the Call, may be empty
 	RetryAfter time.Duration // when asking again makes sense; 0 = not known
-	Unknown    bool          // bytes of a write may have reached the tracker and no whole answer came: it may have happened
+	Unknown    bool          // bytes of a write may have reached the tracker and no whole response came: it may have been carried out
 	Err        error         // the cause, may be nil
 }
 
 // Error names the operation and the reason. It never contains a URL: query strings carry credentials.
 func (e *Error) Error() string {
-	op := e.Op
-	if op == "" {
-		op = "call"
-	}
-	text := fmt.Sprintf("tracker %s: %s", op, e.Reason)
+	text := fmt.Sprintf("tracker %s: %s", cmp.Or(e.Op, "call"), e.Reason)
 	if e.Unknown {
 		text += " (outcome unknown)"
 	}
@@ -54,52 +57,71 @@ func (e *Error) Error() string {
 // Unwrap makes errors.Is(err, context.Canceled) and the like work.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout lets a *url.Error around this one answer Timeout() as callers of net/http expect.
-func (e *Error) Timeout() bool { return e.Reason == Timeout }
-
-// ReasonOf gives the reason of any error: "" for nil, Other for what did not come from here.
+// ReasonOf returns the reason of any error: "" for nil, Other for what did not come from here.
 func ReasonOf(err error) Reason {
-	var e *Error
+	e, ok := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &e):
+	case ok:
 		return e.Reason
-	case errors.Is(err, context.Canceled):
-		return Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		return Timeout
 	}
 	return Other
 }
 
-// OutcomeUnknown tells whether err leaves open if a write took place.
+// OutcomeUnknown reports whether err leaves open if a write took place.
 func OutcomeUnknown(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Unknown
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Unknown
 }
 
-// noAnswer tells whether the tracker was silent or unreachable, rather than answering badly.
-func (r Reason) noAnswer() bool { return r == Connect || r == Reset || r == Timeout }
+// silent reports whether no response came, rather than a bad one.
+func (r Reason) silent() bool { return r == Connect || r == Reset || r == Timeout }
 
-// nobodysFault tells whether a failure says nothing about the tracker.
-func (r Reason) nobodysFault() bool {
+// failed reports whether the tracker failed. The client or Portico caused the other reasons.
+func (r Reason) failed() bool {
 	switch r {
-	case Canceled, RequestBody, Other, BreakerOpen, LimitFull:
-		return true
+	case "", Canceled, RequestBody, Other, BreakerOpen, LimitFull, RateLimited:
+		return false
 	}
-	return false
+	return true
 }
 
-// contextError turns the end of ctx into an *Error. A cause that is one already (a breaker that opened) keeps its say.
+// contextError returns the end of ctx as an *Error. A cause that is an *Error, such as that of an opening breaker, is kept.
 func contextError(ctx context.Context) *Error {
-	e := &Error{Reason: Canceled, Op: Operation(ctx), Err: ctx.Err()}
-	var cause *Error
-	switch {
-	case errors.As(context.Cause(ctx), &cause):
-		e.Reason, e.RetryAfter, e.Err = cause.Reason, cause.RetryAfter, cause.Err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	e := &Error{Reason: Canceled, Err: ctx.Err()}
+	if cause, ok := errors.AsType[*Error](context.Cause(ctx)); ok {
+		*e = *cause
+	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Reason = Timeout
 	}
+	e.Op = CallOf(ctx).Operation
 	return e
+}
+
+// isOwnShortage reports whether Portico has no file or memory left for a connection, which is not a failure of the tracker.
+func isOwnShortage(err error) bool {
+	return isOneOf(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM)
+}
+
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+// isLost reports whether the tracker closed the connection.
+func isLost(err error) bool {
+	return isOneOf(err, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed, http.ErrBodyReadAfterClose)
+}
+
+func isOneOf(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}
+
+// discreet returns err without the tracker's own text: net/http quotes what it cannot read, and that may be a cookie or a token.
+func discreet(err error) error {
+	if isLost(err) {
+		return err
+	}
+	return errors.New("what the tracker sent is not HTTP")
 }

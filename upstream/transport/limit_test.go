@@ -1,4 +1,4 @@
-package transport
+package transport_test
 
 import (
 	"context"
@@ -10,9 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	. "portico/upstream/transport"
 )
 
-// gate is a tracker that answers when it is told to, and knows the order and the number of its guests.
+// gate is a tracker that responds when open is closed, and records the order and the number of its requests.
 type gate struct {
 	*tracker
 	open  chan struct{}
@@ -42,17 +44,17 @@ func newGate(t *testing.T) *gate {
 func (g *gate) classed(t *testing.T, ctx context.Context, class Class, name string) *http.Request {
 	switch class {
 	case Shadow:
-		ctx = WithShadow(ctx)
+		ctx = With(ctx, shadow)
 	case Write:
-		ctx = WithWrite(ctx)
+		ctx = With(ctx, writes)
 	}
 	return request(t, ctx, http.MethodGet, g.url+"/"+name, "")
 }
 
 // start makes a call in the background and waits until it has a slot or a place in the queue.
-func (g *gate) start(t *testing.T, l *Limiter, class Class, name string) <-chan error {
+func (g *gate) start(t *testing.T, l *Stack, class Class, name string) <-chan error {
 	t.Helper()
-	before := l.Load()
+	before := l.Limiter.Load()
 	done := make(chan error, 1)
 	req := g.classed(t, t.Context(), class, name)
 	go func() {
@@ -60,23 +62,28 @@ func (g *gate) start(t *testing.T, l *Limiter, class Class, name string) <-chan 
 		done <- err
 	}()
 	eventually(t, name+" in", func() bool {
-		now := l.Load()
-		return now.InUse+total(now.Waiting) > before.InUse+total(before.Waiting) || now.Shed != before.Shed
+		now := l.Limiter.Load()
+		return now.InUse+now.Waiting > before.InUse+before.Waiting || now.Shed != before.Shed
 	})
 	return done
 }
 
-func total(n [classes]int) int { return n[Shadow] + n[Read] + n[Write] }
+// limited is a stack with a limit and nothing else.
+func limited(t *testing.T, limit LimitOptions) *Stack {
+	o := plain(BaseOptions{})
+	o.Limit = limit
+	return newStack(t, o)
+}
 
 func TestLimitBoundsWhatRuns(t *testing.T) {
 	g := newGate(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 3, ReserveWrites: -1, ReserveReads: -1, Queue: 20, QueueWait: 5 * time.Second})
+	l := limited(t, LimitOptions{Slots: 3, ReserveWrites: -1, Queue: 20, QueueWait: 5 * time.Second})
 	var all []<-chan error
 	for i := range 10 {
 		all = append(all, g.start(t, l, Write, strconv.Itoa(i)))
 	}
 	eventually(t, "3 at the tracker", func() bool { return g.now.Load() == 3 })
-	if load := l.Load(); load.InUse != 3 || load.Waiting[Write] != 7 {
+	if load := l.Limiter.Load(); load.InUse != 3 || load.Waiting != 7 {
 		t.Errorf("load %+v", load)
 	}
 	close(g.open)
@@ -85,26 +92,26 @@ func TestLimitBoundsWhatRuns(t *testing.T) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
-	if g.most != 3 || l.Load().InUse != 0 {
-		t.Errorf("up to %d at a time; %d held at the end", g.most, l.Load().InUse)
+	if g.most != 3 || l.Limiter.Load().InUse != 0 {
+		t.Errorf("up to %d at a time; %d held at the end", g.most, l.Limiter.Load().InUse)
 	}
 }
 
 func TestLimitSheds(t *testing.T) {
 	g := newGate(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, Queue: 1, QueueWait: 100 * time.Millisecond, RetryAfter: 7 * time.Second})
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: 100 * time.Millisecond})
 	running := g.start(t, l, Read, "running")
 	begun := time.Now()
 	queued := g.start(t, l, Read, "queued")
 	_, _, err := do(l, g.classed(t, t.Context(), Read, "extra"))
 	e, ok := err.(*Error)
-	if !ok || e.Reason != LimitFull || e.RetryAfter != 7*time.Second || e.Unknown || time.Since(begun) > 90*time.Millisecond {
+	if !ok || e.Reason != LimitFull || e.RetryAfter != time.Second || e.Unknown || time.Since(begun) > 90*time.Millisecond {
 		t.Errorf("no room: %v after %v", err, time.Since(begun))
 	}
 	if err := <-queued; ReasonOf(err) != LimitFull || time.Since(begun) < 100*time.Millisecond {
 		t.Errorf("no slot in time: %v after %v", err, time.Since(begun))
 	}
-	if load := l.Load(); load.Shed[Read] != 2 || total(load.Waiting) != 0 || load.InUse != 1 {
+	if load := l.Limiter.Load(); load.Shed != 2 || load.Waiting != 0 || load.InUse != 1 {
 		t.Errorf("load %+v", load)
 	}
 	close(g.open)
@@ -113,10 +120,10 @@ func TestLimitSheds(t *testing.T) {
 	}
 }
 
-// TestNoTimeToWait: there is room in the queue, but nobody is let wait in it.
+// TestNoTimeToWait: there is a place in the queue, but a call may not wait in it.
 func TestNoTimeToWait(t *testing.T) {
 	g := newGate(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, QueueWait: -1})
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: -1})
 	running, begun := g.start(t, l, Read, "running"), time.Now()
 	if _, _, err := do(l, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull || time.Since(begun) > 900*time.Millisecond {
 		t.Errorf("%v after %v", err, time.Since(begun))
@@ -127,14 +134,21 @@ func TestNoTimeToWait(t *testing.T) {
 	}
 }
 
-// TestWritesHaveASlotOfTheirOwn: wherever there is more than one, unless nobody is to have any.
+// TestWritesHaveASlotOfTheirOwn: wherever there is more than one, unless none shall be reserved.
 func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
-	for slots, want := range map[int]int{1: 0, 2: 1, 3: 1, 7: 1, 8: 1, 16: 2, 64: 8} {
-		o := LimitOptions{Slots: slots}
-		if got := o.withDefaults().ReserveWrites; got != want || o.Validate() != nil {
-			t.Errorf("of %d slots %d are for writes, want %d; %v", slots, got, want, o.Validate())
+	free := func(o LimitOptions) int {
+		s := limited(t, o)
+		for range o.Slots {
+			_, done := s.Acquire(t.Context(), http.MethodGet)
+			t.Cleanup(done)
 		}
-		if got := (LimitOptions{Slots: slots, ReserveWrites: -1}).withDefaults().ReserveWrites; got != 0 {
+		return o.Slots - s.Limiter.Load().InUse
+	}
+	for slots, want := range map[int]int{1: 0, 2: 1, 3: 1, 7: 1, 8: 1, 16: 2, 64: 8} {
+		if got := free(LimitOptions{Slots: slots, Queue: -1}); got != want {
+			t.Errorf("of %d slots %d are for writes, want %d", slots, got, want)
+		}
+		if got := free(LimitOptions{Slots: slots, Queue: -1, ReserveWrites: -1}); got != 0 {
 			t.Errorf("of %d slots %d are for writes although none shall be", slots, got)
 		}
 	}
@@ -142,16 +156,15 @@ func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
 
 func TestLimitReserves(t *testing.T) {
 	g := newGate(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 3, ReserveWrites: 1, ReserveReads: 1, Queue: -1})
+	l := limited(t, LimitOptions{Slots: 3, ReserveWrites: 1, Queue: -1})
 	refused := func(class Class) {
 		t.Helper()
 		if _, _, err := do(l, g.classed(t, t.Context(), class, "refused")); ReasonOf(err) != LimitFull {
 			t.Errorf("%v took a slot that is not for it: %v", class, err)
 		}
 	}
-	all := []<-chan error{g.start(t, l, Shadow, "shadow")}
+	all := []<-chan error{g.start(t, l, Shadow, "shadow"), g.start(t, l, Read, "read")}
 	refused(Shadow)
-	all = append(all, g.start(t, l, Read, "read"))
 	refused(Read)
 	all = append(all, g.start(t, l, Write, "write"))
 	refused(Write)
@@ -165,7 +178,7 @@ func TestLimitReserves(t *testing.T) {
 
 func TestLimitOrderOfSacrifice(t *testing.T) {
 	g := newGate(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, Queue: 3, QueueWait: 5 * time.Second})
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 3, QueueWait: 5 * time.Second})
 	running := g.start(t, l, Read, "running")
 	shadow1 := g.start(t, l, Shadow, "shadow1")
 	shadow2 := g.start(t, l, Shadow, "shadow2")
@@ -190,8 +203,8 @@ func TestLimitOrderOfSacrifice(t *testing.T) {
 }
 
 func TestLimitHoldsTheSlotUntilTheBodyEnds(t *testing.T) {
-	tr := newTracker(t, bigAnswer)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, Queue: -1})
+	tr := newTracker(t, bigResponse)
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: -1})
 	for name, end := range map[string]func(*http.Response, context.CancelFunc){
 		"closed":        func(r *http.Response, _ context.CancelFunc) { _ = r.Body.Close(); _ = r.Body.Close() },
 		"context ended": func(_ *http.Response, cancel context.CancelFunc) { cancel() },
@@ -206,18 +219,18 @@ func TestLimitHoldsTheSlotUntilTheBodyEnds(t *testing.T) {
 			t.Errorf("%s: a second call ran while the first body was open: %v", name, err)
 		}
 		end(resp, cancel)
-		eventually(t, "the slot is free", func() bool { return l.Load().InUse == 0 })
+		eventually(t, "the slot is free", func() bool { return l.Limiter.Load().InUse == 0 })
 		_ = resp.Body.Close()
-		if n := l.Load().InUse; n != 0 {
+		if n := l.Limiter.Load().InUse; n != 0 {
 			t.Errorf("%s: given back twice, %d in use", name, n)
 		}
 		cancel()
 	}
 }
 
-func TestLimitForgetsWhoLeaves(t *testing.T) {
+func TestLimitForgetsCanceledCalls(t *testing.T) {
 	g := newGate(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, QueueWait: 5 * time.Second})
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: 5 * time.Second})
 	running := g.start(t, l, Read, "running")
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
@@ -225,10 +238,10 @@ func TestLimitForgetsWhoLeaves(t *testing.T) {
 		_, _, err := do(l, g.classed(t, ctx, Read, "left"))
 		left <- err
 	}()
-	eventually(t, "it waits", func() bool { return l.Load().Waiting[Read] == 1 })
+	eventually(t, "it waits", func() bool { return l.Limiter.Load().Waiting == 1 })
 	cancel()
-	if err := <-left; ReasonOf(err) != Canceled || l.Load().Waiting[Read] != 0 || l.Load().Shed[Read] != 0 {
-		t.Errorf("%v, load %+v", err, l.Load())
+	if err := <-left; ReasonOf(err) != Canceled || l.Limiter.Load().Waiting != 0 || l.Limiter.Load().Shed != 0 {
+		t.Errorf("%v, load %+v", err, l.Limiter.Load())
 	}
 	close(g.open)
 	if err := <-running; err != nil {
@@ -239,9 +252,9 @@ func TestLimitForgetsWhoLeaves(t *testing.T) {
 // TestRefusalsCloseTheRequestBody, as every RoundTripper must.
 func TestRefusalsCloseTheRequestBody(t *testing.T) {
 	g, dead := newGate(t), deadURL(t)
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 1, ReserveWrites: -1, ReserveReads: -1, Queue: -1})
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: -1})
 	running := g.start(t, l, Read, "running")
-	b := newBreakers(t, BreakOptions{Unanswered: 1})
+	b := newBreaking(t, BreakOptions{Unanswered: 1})
 	_, _, _ = do(b, post(t, dead))
 	for want, rt := range map[Reason]http.RoundTripper{LimitFull: l, BreakerOpen: b} {
 		req, body := post(t, dead), &closeCounter{Reader: strings.NewReader("{}")}
@@ -266,7 +279,7 @@ func (c *closeCounter) Close() error { c.closed++; return nil }
 // TestLimitUnderRace: slots and places come out even whatever happens at the same time.
 func TestLimitUnderRace(t *testing.T) {
 	tr := newTracker(t, func(http.ResponseWriter, *http.Request) {})
-	l := Limit(newBase(t, BaseOptions{}), LimitOptions{Slots: 4, Queue: 4, QueueWait: time.Millisecond})
+	l := limited(t, LimitOptions{Slots: 4, Queue: 4, QueueWait: time.Millisecond})
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -276,5 +289,161 @@ func TestLimitUnderRace(t *testing.T) {
 		})
 	}
 	all.Wait()
-	eventually(t, "nothing held", func() bool { load := l.Load(); return load.InUse == 0 && total(load.Waiting) == 0 })
+	eventually(t, "nothing held", func() bool { load := l.Limiter.Load(); return load.InUse == 0 && load.Waiting == 0 })
+}
+
+// onlyOne is a stack with one slot and room for one who waits.
+func onlyOne(t *testing.T, observer Observer) *Stack {
+	return newStack(t, Options{
+		Observer: observer,
+		Limit:    LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: 5 * time.Second},
+	})
+}
+
+func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
+	g, stack := newGate(t), onlyOne(t, nil)
+	close(g.open)
+	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
+	if load := stack.Limiter.Load(); load.InUse != 1 {
+		t.Errorf("before the call %+v", load)
+	}
+	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/a", "")); err != nil {
+		t.Fatalf("a call that has its slot: %v", err)
+	}
+	if load := stack.Limiter.Load(); load.InUse != 0 {
+		t.Errorf("after the call %+v", load)
+	}
+	// Another call of the same context has to ask for a slot of its own.
+	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/b", "")); err != nil {
+		t.Errorf("the second call: %v", err)
+	}
+	done()
+	if load := stack.Limiter.Load(); load.InUse != 0 {
+		t.Errorf("at the end %+v", load)
+	}
+}
+
+func TestUnusedSlotIsReleasedOnce(t *testing.T) {
+	stack := onlyOne(t, nil)
+	_, done := stack.Acquire(t.Context(), http.MethodGet)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, refused := stack.Acquire(gone, http.MethodGet)
+	if refused(); stack.Limiter.Load().InUse != 1 {
+		t.Error("who got no slot gave one back")
+	}
+	done()
+	done()
+	if load := stack.Limiter.Load(); load.InUse != 0 {
+		t.Errorf("%+v", load)
+	}
+}
+
+// TestSlotsBelongToOneStack: a slot at one tracker is none at another.
+func TestSlotsBelongToOneStack(t *testing.T) {
+	g, mine, other := newGate(t), onlyOne(t, nil), onlyOne(t, nil)
+	ctx, done := mine.Acquire(t.Context(), http.MethodGet)
+	defer done()
+	running := make(chan error, 1)
+	go func() {
+		_, _, err := do(other, request(t, ctx, http.MethodGet, g.url+"/a", ""))
+		running <- err
+	}()
+	eventually(t, "a slot of its own", func() bool { return other.Limiter.Load().InUse == 1 })
+	close(g.open)
+	if err := <-running; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefusedAcquireFailsItsCall in the way in which it would have failed without, and nothing is sent.
+func TestRefusedAcquireFailsItsCall(t *testing.T) {
+	g, seen := newGate(t), &recorder{}
+	stack := onlyOne(t, seen)
+	running := g.start(t, stack, Read, "running")
+	gone, leave := context.WithCancel(t.Context())
+	waiting := make(chan context.Context)
+	go func() {
+		ctx, _ := stack.Acquire(gone, http.MethodGet)
+		waiting <- ctx
+	}()
+	eventually(t, "one waits", func() bool { return stack.Limiter.Load().Waiting == 1 })
+	full, done := stack.Acquire(t.Context(), http.MethodGet)
+	if _, _, err := do(stack, request(t, full, http.MethodGet, g.url+"/full", "")); ReasonOf(err) != LimitFull {
+		t.Errorf("no room to wait: %v", err)
+	}
+	done()
+	leave()
+	if _, _, err := do(stack, request(t, <-waiting, http.MethodGet, g.url+"/gone", "")); ReasonOf(err) != Canceled {
+		t.Errorf("the caller has gone: %v", err)
+	}
+	close(g.open)
+	if err := <-running; err != nil {
+		t.Error(err)
+	}
+	if load := stack.Limiter.Load(); load.InUse != 0 || load.Shed != 1 || len(g.order) != 1 {
+		t.Errorf("%+v, the tracker saw %q", load, g.order)
+	}
+	if samples := seen.all(); len(samples) < 2 || samples[0].Reason != LimitFull || samples[1].Reason != Canceled {
+		t.Errorf("observed: %+v", samples)
+	}
+}
+
+// TestAcquireHasAClass: a read finds no slot where a write does.
+func TestAcquireHasAClass(t *testing.T) {
+	stack := newStack(t, Options{Limit: LimitOptions{Slots: 2, ReserveWrites: 1, Queue: -1}})
+	_, first := stack.Acquire(t.Context(), http.MethodGet)
+	defer first()
+	_, second := stack.Acquire(t.Context(), http.MethodGet)
+	defer second()
+	_, third := stack.Acquire(With(t.Context(), writes), http.MethodGet)
+	defer third()
+	if load := stack.Limiter.Load(); load.InUse != 2 || load.Shed != 1 {
+		t.Errorf("%+v", load)
+	}
+}
+
+// TestWaitingInAcquireIsMeasured as a part of the call.
+func TestWaitingInAcquireIsMeasured(t *testing.T) {
+	const wait = 50 * time.Millisecond
+	g, seen := newGate(t), &recorder{}
+	var begins []time.Time
+	stack := newStack(t, Options{
+		Observer: seen,
+		Limit:    LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: 5 * time.Second},
+		Trace: func(req *http.Request, begun time.Time) (*http.Request, Observer) {
+			begins = append(begins, begun)
+			return req, nil
+		},
+	})
+	running := g.start(t, stack, Read, "running")
+	time.AfterFunc(wait, func() { close(g.open) })
+	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
+	defer done()
+	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/a", "")); err != nil {
+		t.Fatal(err)
+	}
+	if took := seen.last(t).Total; took < wait/2 {
+		t.Errorf("measured %v of a call that waited %v", took, wait)
+	}
+	resting := time.Now()
+	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/b", "")); err != nil {
+		t.Fatal(err)
+	}
+	if len(begins) != 3 || resting.Sub(begins[1]) < wait/2 || begins[2].Before(resting) {
+		t.Errorf("calls began at %v, the last one of the same context after %v", begins, resting)
+	}
+	<-running
+}
+
+// TestRepeatedCallsQueueAnew: the slot of a turn is good for one request.
+func TestRepeatedCallsQueueAnew(t *testing.T) {
+	tr := flaky(t, 1, say("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"))
+	stack := onlyOne(t, nil)
+	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
+	status, _, err := do(stack, request(t, ctx, http.MethodGet, tr.url, ""))
+	done()
+	if load := stack.Limiter.Load(); err != nil || status != http.StatusOK || load.InUse != 0 {
+		t.Errorf("%d, %v, %+v", status, err, load)
+	}
 }

@@ -2,168 +2,177 @@ package transport
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Probe asks a tracker for a sign of life over rt, which has no breaker. nil = alive. An error that wraps ErrUnwell says
-// that the tracker answers, and does not hang, but is not well either.
-type Probe func(ctx context.Context, rt http.RoundTripper) error
+const (
+	probeEvery   = 100 * time.Millisecond // pause between two probes
+	probeTimeout = 300 * time.Millisecond // while a breaker is open: with probeEvery the longest time to see a recovery
+	checkTimeout = time.Second            // after a failed call: a busy tracker must not look like one that hangs
+	checkPause   = time.Second            // shortest time between two series of probes after failed calls
+	checkProbes  = 5                      // failed probes after which a series ends although the breakers stay closed
+	probesToOpen = 2                      // failed probes in a row, without a good call between them
+	probeHead    = 64 << 10               // bytes of a response that Well gets
+)
 
-// ErrUnwell is the answer of a tracker to a Probe that is no sign of health.
-var ErrUnwell = errors.New("the tracker answers with a failure")
-
-// GetProbe is a Probe that wants an answer to GET url that is not a 5xx. Of what is none, well judges the status and the
-// beginning of the body; a nil one takes everything.
-func GetProbe(url string, well func(status int, head []byte) bool) Probe {
-	return func(ctx context.Context, rt http.RoundTripper) error {
-		req, err := http.NewRequestWithContext(WithOperation(ctx, "probe"), http.MethodGet, url, http.NoBody)
-		if err != nil {
-			return fmt.Errorf("make the probe's request: %w", err)
-		}
-		req.Header.Set("Accept", "application/json") // others may be answered with a page
-		resp, err := rt.RoundTrip(req)
-		if err != nil {
-			return fmt.Errorf("probe the tracker: %w", err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		if resp.StatusCode >= http.StatusInternalServerError {
-			return fmt.Errorf("probe the tracker: status %d: %w", resp.StatusCode, ErrUnwell)
-		}
-		head, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-		if err != nil {
-			return fmt.Errorf("read the answer to the probe: %w", err)
-		}
-		if well != nil && !well(resp.StatusCode, head) {
-			return fmt.Errorf("probe the tracker: not what was due, with status %d: %w", resp.StatusCode, ErrUnwell)
-		}
-		return nil
-	}
-}
-
-// prober asks for signs of life while a breaker is open. It starts with the first one that opens, ends with the last
-// one that is no longer open, and is owned by Breakers.Close.
+// prober sends probes, one at a time, while a breaker is open and after calls that failed. Beside them a second probe at a
+// time is patient while a breaker is open: it recognises a tracker that works but is slow.
 type prober struct {
-	o       BreakOptions
-	rt      http.RoundTripper
-	targets []*Breaker
-	ctx     context.Context
-	cancel  context.CancelFunc
-	all     sync.WaitGroup
-	// brief are probes of the usual time. A few patient ones, which nobody waits for, see a tracker that is well but slow:
-	// without them it would be taken for one that hangs, for good.
-	brief, patient chan struct{}
-
-	mu      sync.Mutex
-	running bool
+	stack    *Stack
+	o        BreakOptions
+	breakers []*Breaker
+	ctx      context.Context
+	cancel   context.CancelFunc
+	all      sync.WaitGroup
+	brief    chan struct{} // wakes the goroutine that sends brief probes
+	patient  chan struct{}
+	failures atomic.Int32 // probes in a row, and no good call since
+	begun    time.Time
+	last     atomic.Int64 // when a brief probe ended: the time.Duration since begun
 }
 
-// patientProbes are under way at a time at most.
-const patientProbes = 5
-
-func newProber(rt http.RoundTripper, o BreakOptions) *prober {
+// newProber returns a prober, which does nothing when there is no ProbeURL.
+func newProber(s *Stack) *prober {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &prober{o: o, rt: rt, ctx: ctx, cancel: cancel,
-		brief: make(chan struct{}, o.Probes), patient: make(chan struct{}, patientProbes)}
+	return &prober{
+		stack: s, o: s.o.Break, ctx: ctx, cancel: cancel, brief: make(chan struct{}, 1), patient: make(chan struct{}, 1),
+		begun: time.Now().Add(-checkPause),
+	}
 }
 
-func (p *prober) start() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.o.Probe == nil || p.running || p.ctx.Err() != nil {
-		return
+func (p *prober) start(breakers ...*Breaker) {
+	if p.breakers = breakers; p.o.ProbeURL != "" {
+		p.all.Go(func() { p.run(p.brief, p.probe) })
+		p.all.Go(func() { p.run(p.patient, p.probePatiently) })
 	}
-	p.running = true
-	p.all.Go(p.run)
 }
 
 func (p *prober) close() {
-	p.mu.Lock()
 	p.cancel()
-	p.mu.Unlock()
 	p.all.Wait()
 }
 
-func (p *prober) run() {
-	tick := time.NewTicker(p.o.ProbeEvery)
-	defer tick.Stop()
-	patientEvery := max(1, int(2*p.o.ProbeTimeout/p.o.ProbeEvery))
-	for n := 0; ; n++ {
-		select {
-		case <-tick.C:
-		case <-p.ctx.Done():
-			return
-		}
-		if p.finished() {
-			return
-		}
-		p.send(p.brief, p.o.ProbeTimeout)
-		if n%patientEvery == 0 {
-			p.send(p.patient, max(p.o.ProbeTimeout, p.o.TrialTimeout))
-		}
+// failing reports whether probes fail and no call has succeeded since.
+func (p *prober) failing() bool { return p.failures.Load() >= probesToOpen }
+
+// callSucceeded ends a row of failed probes.
+func (p *prober) callSucceeded() {
+	if p.failures.Load() > 0 {
+		p.failures.Store(0)
 	}
 }
 
-// send begins a probe, unless enough of its kind hang already.
-func (p *prober) send(kind chan struct{}, limit time.Duration) {
+// callFailed starts probes after a failed call.
+func (p *prober) callFailed() {
+	if time.Since(p.begun)-time.Duration(p.last.Load()) >= checkPause {
+		wake(p.brief)
+	}
+}
+
+// breakerOpened starts probes. It is called with gobreaker's lock held.
+func (p *prober) breakerOpened() {
+	wake(p.brief)
+	wake(p.patient)
+}
+
+func wake(c chan struct{}) {
 	select {
-	case kind <- struct{}{}:
-		p.all.Go(func() {
-			defer func() { <-kind }()
-			p.ask(limit)
-		})
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// finished is decided under the lock of start, so that a breaker that opens now finds the prober running or starts it.
-func (p *prober) finished() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, b := range p.targets {
-		if b.wondering() {
-			return false
-		}
-	}
-	p.running = false
-	return true
-}
-
-// errPanic says nothing about the tracker.
-var errPanic = errors.New("the probe panicked")
-
-// probe keeps a panic from ending the process: nobody else could.
-func (p *prober) probe(ctx context.Context) (err error) {
-	defer func() {
-		cause := recover()
-		if cause == nil {
+// run waits to be woken and probes until probe returns false.
+func (p *prober) run(woken <-chan struct{}, probe func() bool) {
+	for {
+		select {
+		case <-woken:
+		case <-p.ctx.Done():
 			return
 		}
-		err = errPanic
-		if p.o.OnPanic != nil {
+		for again := true; again; {
+			again = probe()
+			if sleep(p.ctx, probeEvery) != nil {
+				return
+			}
+		}
+	}
+}
+
+// probe sends one brief probe and reports whether another one is due.
+func (p *prober) probe() bool {
+	closed, limit := p.closed(), probeTimeout
+	if closed {
+		limit = checkTimeout
+	}
+	failure := p.send(limit)
+	p.last.Store(int64(time.Since(p.begun)))
+	switch {
+	case failure == "":
+		p.notify("")
+	case failure.failed() && closed == p.closed():
+		failures := p.failures.Add(1)
+		p.notify(failure)
+		return failures < checkProbes || !p.closed()
+	}
+	return !p.closed()
+}
+
+// probePatiently sends one patient probe, of which only a good result counts.
+func (p *prober) probePatiently() bool {
+	if p.send(p.o.TrialTimeout) == "" {
+		p.notify("")
+	}
+	return !p.closed()
+}
+
+// send sends a probe and returns why it failed, or "".
+func (p *prober) send(limit time.Duration) (failure Reason) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			failure = Other
 			p.o.OnPanic(cause)
 		}
 	}()
-	return p.o.Probe(ctx, p.rt)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.o.ProbeURL, http.NoBody)
+	if err != nil {
+		return Other
+	}
+	req.Header.Set("Accept", "application/json") // without it some trackers respond with a page
+	a := newAttempt(&call{stack: p.stack, read: true}, req)
+	a.send(req)
+	if a.resp == nil {
+		return ReasonOf(a.result())
+	}
+	defer func() { _ = a.Close() }()
+	head, err := io.ReadAll(io.LimitReader(a, probeHead))
+	switch {
+	case err != nil:
+		return ReasonOf(err)
+	case a.resp.StatusCode >= http.StatusInternalServerError || !p.o.Well(a.resp.StatusCode, head):
+		return ServerError
+	}
+	return ""
 }
 
-func (p *prober) ask(limit time.Duration) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
-	begun := time.Now()
-	err := p.probe(ctx)
-	for _, b := range p.targets {
-		switch {
-		case err == nil:
-			b.lift(time.Since(begun))
-		case errors.Is(err, ErrUnwell):
-			b.vouch(begun)
-		case p.ctx.Err() == nil:
-			b.confirm(ReasonOf(err), time.Since(begun))
-		}
+// notify gives the breakers the result of a probe.
+func (p *prober) notify(failure Reason) {
+	if failure == "" {
+		p.failures.Store(0)
 	}
+	for _, b := range p.breakers {
+		b.probed(failure)
+	}
+}
+
+// closed reports whether all breakers are closed.
+func (p *prober) closed() bool {
+	return !slices.ContainsFunc(p.breakers, func(b *Breaker) bool { return b.State() != Closed })
 }

@@ -1,19 +1,28 @@
-package transport
+package transport_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	. "portico/upstream/transport"
 )
 
-func quickRetry(t *testing.T) http.RoundTripper {
-	return Retry(newBase(t, BaseOptions{}), RetryOptions{Base: time.Millisecond})
+// retrying is a stack with retries and breakers that never open.
+func retrying(t *testing.T, base BaseOptions) *Stack {
+	o := plain(base)
+	o.Tries = 0
+	return newStack(t, o)
 }
 
 // flaky fails the first requests in the given way and then answers "fine".
@@ -49,16 +58,16 @@ func TestRetriesWhatMayPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := flaky(t, 2, fail)
-			status, body, err := do(quickRetry(t), get(t, tr.url))
+			status, body, err := do(retrying(t, BaseOptions{}), get(t, tr.url))
 			if status != 200 || body != "fine" || err != nil || tr.hits.Load() != 3 {
 				t.Errorf("%d %q %v after %d requests", status, body, err, tr.hits.Load())
 			}
 			tr = flaky(t, 3, fail)
-			if status, body, err = do(quickRetry(t), get(t, tr.url)); err == nil && status == 200 || tr.hits.Load() != 3 {
+			if status, body, err = do(retrying(t, BaseOptions{}), get(t, tr.url)); err == nil && status == 200 || tr.hits.Load() != 3 {
 				t.Errorf("gave up with %d %q %v after %d requests", status, body, err, tr.hits.Load())
 			}
 			tr = flaky(t, 1, fail)
-			_, _, _ = do(quickRetry(t), post(t, tr.url))
+			_, _, _ = do(retrying(t, BaseOptions{}), post(t, tr.url))
 			if tr.hits.Load() != 1 {
 				t.Errorf("a write was sent %d times", tr.hits.Load())
 			}
@@ -69,13 +78,13 @@ func TestRetriesWhatMayPass(t *testing.T) {
 func TestRetriesConnectErrors(t *testing.T) {
 	tr := flaky(t, 0, nil)
 	var dials atomic.Int64
-	rt := Retry(newBase(t, BaseOptions{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	rt := retrying(t, BaseOptions{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		if dials.Add(1) < 3 {
 			address = strings.TrimPrefix(deadURL(t), "http://")
 		}
 		var d net.Dialer
 		return d.DialContext(ctx, network, address)
-	}}), RetryOptions{Base: time.Millisecond})
+	}})
 	if _, body, err := do(rt, get(t, tr.url)); body != "fine" || err != nil {
 		t.Errorf("%q %v", body, err)
 	}
@@ -83,7 +92,7 @@ func TestRetriesConnectErrors(t *testing.T) {
 
 func TestDoesNotRetry(t *testing.T) {
 	hanging := func(c *net.TCPConn) { hang(c) }
-	noGetBody := request(t, WithRead(t.Context()), http.MethodPost, "", "{}")
+	noGetBody := request(t, With(t.Context(), reads), http.MethodPost, "", "{}")
 	noGetBody.GetBody = nil
 	for name, c := range map[string]struct {
 		fail func(*net.TCPConn)
@@ -92,16 +101,15 @@ func TestDoesNotRetry(t *testing.T) {
 		"500":                     {say(strings.Replace(status503, "503", "500", 1)), get(t, "")},
 		"404":                     {say(strings.Replace(status503, "503", "404", 1)), get(t, "")},
 		"a timeout":               {hanging, get(t, "")},
-		"a GET that writes":       {say(status503), request(t, WithWrite(t.Context()), http.MethodGet, "", "")},
+		"a GET that writes":       {say(status503), request(t, With(t.Context(), writes), http.MethodGet, "", "")},
 		"a body it has not kept":  {say(status503), noGetBody},
 		"a cut after 64 KiB":      {say("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("a", 80000)), get(t, "")},
-		"a cut in a streamed one": {say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), request(t, WithStream(t.Context()), http.MethodGet, "", "")},
+		"a cut in a streamed one": {say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), request(t, With(t.Context(), streamed), http.MethodGet, "", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := flaky(t, 1, c.fail)
 			c.req.URL.Scheme, c.req.URL.Host = "http", strings.TrimPrefix(tr.url, "http://")
-			base := newBase(t, BaseOptions{ResponseHeaderTimeout: 300 * time.Millisecond})
-			_, _, _ = do(Retry(base, RetryOptions{Base: time.Millisecond}), c.req)
+			_, _, _ = do(retrying(t, BaseOptions{HeaderTimeout: 300 * time.Millisecond}), c.req)
 			if tr.hits.Load() != 1 {
 				t.Errorf("sent %d times", tr.hits.Load())
 			}
@@ -111,8 +119,8 @@ func TestDoesNotRetry(t *testing.T) {
 
 // TestRetryDoesNotWaitTooLong: a tracker that asks for more patience than there is gets its say.
 func TestRetryDoesNotWaitTooLong(t *testing.T) {
-	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
-	rt := Retry(newBase(t, BaseOptions{}), RetryOptions{RetryAfterMax: 999 * time.Millisecond})
+	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 3\r\nConn", 1)))
+	rt := retrying(t, BaseOptions{})
 	if status, body, err := do(rt, get(t, tr.url)); status != 503 || body != "busy" || err != nil || tr.hits.Load() != 1 {
 		t.Errorf("%d %q %v after %d requests", status, body, err, tr.hits.Load())
 	}
@@ -123,7 +131,7 @@ func TestRetryKeepsTheDeadline(t *testing.T) {
 	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
 	ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
 	defer cancel()
-	status, body, err := do(quickRetry(t), request(t, ctx, http.MethodGet, tr.url, ""))
+	status, body, err := do(retrying(t, BaseOptions{}), request(t, ctx, http.MethodGet, tr.url, ""))
 	if status != 503 || body != "busy" || err != nil || tr.hits.Load() != 1 {
 		t.Errorf("%d %q %v after %d requests", status, body, err, tr.hits.Load())
 	}
@@ -136,7 +144,7 @@ func TestRetryKeepsTheBody(t *testing.T) {
 		bodies = append(bodies, string(b))
 		w.WriteHeader(http.StatusBadGateway)
 	})
-	_, _, err := do(quickRetry(t), request(t, WithRead(t.Context()), http.MethodPost, tr.url, "ask"))
+	_, _, err := do(retrying(t, BaseOptions{}), request(t, With(t.Context(), reads), http.MethodPost, tr.url, "ask"))
 	if err != nil || strings.Join(bodies, " ") != "ask ask ask" {
 		t.Errorf("bodies %q, error %v", bodies, err)
 	}
@@ -145,7 +153,7 @@ func TestRetryKeepsTheBody(t *testing.T) {
 func TestRetryWaitsAsLongAsAsked(t *testing.T) {
 	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
 	begun := time.Now()
-	if _, body, err := do(quickRetry(t), get(t, tr.url)); body != "fine" || err != nil {
+	if _, body, err := do(retrying(t, BaseOptions{}), get(t, tr.url)); body != "fine" || err != nil {
 		t.Errorf("%q %v", body, err)
 	}
 	if took := time.Since(begun); took < time.Second || took > 3*time.Second {
@@ -162,7 +170,7 @@ func TestRetryEndsWithItsCaller(t *testing.T) {
 	}
 	done := make(chan end, 1)
 	go func() {
-		status, _, err := do(quickRetry(t), request(t, ctx, http.MethodGet, tr.url, ""))
+		status, _, err := do(retrying(t, BaseOptions{}), request(t, ctx, http.MethodGet, tr.url, ""))
 		done <- end{status, err}
 	}()
 	eventually(t, "the first request", func() bool { return tr.hits.Load() == 1 })
@@ -176,14 +184,14 @@ func TestRetryEndsWithItsCaller(t *testing.T) {
 
 // TestRetryBudget: retries are a share of the calls, however many went well before.
 func TestRetryBudget(t *testing.T) {
-	const good, calls, burst = 200, 100, 5
+	const good, calls, burst = 200, 100, 10
 	var asked atomic.Int64
 	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) > good {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	rt := Retry(newBase(t, BaseOptions{}), RetryOptions{Base: 1, Tries: 3, Share: 0.2, Burst: burst})
+	rt := retrying(t, BaseOptions{})
 	for i := range good + calls {
 		if status, _, err := do(rt, get(t, tr.url)); (status == 503) != (i >= good) || err != nil {
 			t.Fatalf("%d %v", status, err)
@@ -205,7 +213,7 @@ func TestReplayedBodies(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, strings.Repeat("0123456789abcdef", n/16+1)[:n])
 	})
-	rt := quickRetry(t)
+	rt := retrying(t, BaseOptions{})
 	for _, n := range []int{0, 1, 8191, 8192, 8193, 65535, 65536, 65537, 300000} {
 		for _, form := range []string{"", "&length"} {
 			_, body, err := do(rt, get(t, tr.url+"/?n="+strconv.Itoa(n)+form))
@@ -226,7 +234,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	resp, err := quickRetry(t).RoundTrip(request(t, WithStream(t.Context()), http.MethodGet, tr.url, ""))
+	resp, err := retrying(t, BaseOptions{}).RoundTrip(request(t, With(t.Context(), streamed), http.MethodGet, tr.url, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,24 +245,209 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 	}
 }
 
-// TestStreamThatBreaksOffBeforeItsFirstByte: nobody has seen anything of it.
+// TestStreamThatBreaksOffBeforeItsFirstByte: its caller has seen nothing of it.
 func TestStreamThatBreaksOffBeforeItsFirstByte(t *testing.T) {
 	tr := flaky(t, 1, say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"))
-	if _, body, err := do(Streaming(quickRetry(t)), get(t, tr.url)); body != "fine" || err != nil || tr.hits.Load() != 2 {
+	if _, body, err := do(retrying(t, BaseOptions{}), request(t, With(t.Context(), streamed), http.MethodGet, tr.url, "")); body != "fine" || err != nil || tr.hits.Load() != 2 {
 		t.Errorf("%q %v after %d requests", body, err, tr.hits.Load())
 	}
 }
 
+// TestPauseHasFullJitter: reads that failed together are not repeated together.
 func TestPauseHasFullJitter(t *testing.T) {
-	r := &retry{o: RetryOptions{Base: 10 * time.Millisecond, Max: 30 * time.Millisecond}}
-	for try, ceiling := range map[int]time.Duration{1: 10 * time.Millisecond, 2: 20 * time.Millisecond, 3: 30 * time.Millisecond, 99: 30 * time.Millisecond} {
-		low, high := time.Hour, time.Duration(0)
-		for range 2000 {
-			p := r.pause(try)
-			low, high = min(low, p), max(high, p)
+	const calls = 60
+	var failed sync.Map // when each call failed
+	pauses := make(chan time.Duration, calls)
+	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
+		at, again := failed.LoadOrStore(r.URL.Path, time.Now())
+		if again {
+			pauses <- time.Since(at.(time.Time))
+			return
 		}
-		if low > ceiling/10 || high > ceiling || high < ceiling*9/10 {
-			t.Errorf("try %d: %v to %v, want 0 to %v", try, low, high, ceiling)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	var all sync.WaitGroup
+	for i := range calls {
+		rt, req := retrying(t, BaseOptions{}), get(t, fmt.Sprint(tr.url, "/", i)) // each with a budget of its own
+		all.Go(func() { _, _, _ = do(rt, req) })
+	}
+	all.Wait()
+	close(pauses)
+	took := slices.Sorted(func(yield func(time.Duration) bool) {
+		for pause := range pauses {
+			if !yield(pause) {
+				return
+			}
 		}
+	})
+	if len(took) != calls || took[calls-1]-took[0] < 25*time.Millisecond {
+		t.Errorf("the pauses were %v", took)
+	}
+}
+
+// TestRetryFreesItsSlot: while a read pauses before its next try, another call has the only slot.
+func TestRetryFreesItsSlot(t *testing.T) {
+	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
+	stack := newStack(t, Options{Limit: LimitOptions{Slots: 1, ReserveWrites: -1, Queue: -1}})
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := do(stack, get(t, tr.url))
+		done <- err
+	}()
+	eventually(t, "it pauses", func() bool { return tr.hits.Load() == 1 && stack.Limiter.Load().InUse == 0 })
+	if _, body, err := do(stack, get(t, tr.url)); body != "fine" || err != nil {
+		t.Errorf("%q %v", body, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// forgetful is a tracker that answers some requests, and ends the connection instead of answering the others. loses gets the
+// number of the request, and of the request on its connection.
+func forgetful(t *testing.T, loses func(n, onConn int64) bool) (tr *tracker, requests *atomic.Int64) {
+	requests = &atomic.Int64{}
+	return rawTracker(t, func(c *net.TCPConn) {
+		for onConn := int64(1); ; onConn++ {
+			if _, err := readRequest(c); err != nil || loses(requests.Add(1), onConn) {
+				return
+			}
+			if _, err := c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")); err != nil {
+				return
+			}
+		}
+	}), requests
+}
+
+// TestReplaysOnKeptConnectionsAreRetries: a read that is sent again because a kept connection has ended counts against the budget.
+func TestReplaysOnKeptConnectionsAreRetries(t *testing.T) {
+	tr, requests := forgetful(t, func(n, _ int64) bool { return n%3 == 0 })
+	seen := &recorder{}
+	s := newStack(t, Options{Observer: seen, Break: BreakOptions{MinRequests: 1000, Unanswered: 1000}})
+	const reads = 200
+	for range reads {
+		_, _, _ = do(s, get(t, tr.url))
+	}
+	if n := requests.Load(); n > reads+reads/5+10 || n < reads+reads/10 {
+		t.Errorf("%d reads became %d requests", reads, n)
+	}
+	tries := 0
+	for _, sample := range seen.all() {
+		tries += sample.Tries
+	}
+	if int64(tries) != requests.Load() {
+		t.Errorf("%d tries are told of %d", tries, requests.Load())
+	}
+}
+
+// TestKeptConnectionsThatEnd: where every kept connection ends without notice, reads go on with new ones when there is no retry left.
+func TestKeptConnectionsThatEnd(t *testing.T) {
+	tr, _ := forgetful(t, func(_, onConn int64) bool { return onConn > 1 })
+	s := newStack(t, Options{})
+	for range 100 {
+		if status, _, err := do(s, get(t, tr.url)); err != nil || status != 200 {
+			t.Fatal(status, err)
+		}
+	}
+}
+
+// timeless is a GET whose context has no deadline.
+func timeless(t *testing.T, url string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(With(t.Context(), streamed), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// TestAllTriesTogetherHaveOneTime: the second one does not begin to count anew.
+func TestAllTriesTogetherHaveOneTime(t *testing.T) {
+	const within = 600 * time.Millisecond
+	first := make(chan struct{}, 1)
+	first <- struct{}{}
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		_, _ = readRequest(c)
+		select {
+		case <-first: // hangs up
+			time.Sleep(2 * within / 3)
+		default:
+			hang(c)
+		}
+	})
+	stack := retrying(t, BaseOptions{HeaderTimeout: within})
+	begun := time.Now()
+	_, _, err := do(stack, timeless(t, tr.url))
+	if took := time.Since(begun); ReasonOf(err) != Timeout || tr.hits.Load() != 2 || took > within*3/2 {
+		t.Errorf("%v after %v and %d requests", err, took, tr.hits.Load())
+	}
+	busy := rawTracker(t, func(c *net.TCPConn) {
+		_, _ = readRequest(c)
+		_, _ = io.WriteString(c, strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1))
+	})
+	if status, _, err := do(stack, timeless(t, busy.url)); status != 503 || err != nil || busy.hits.Load() != 1 {
+		t.Errorf("%d %v after %d requests: there was no time for a pause", status, err, busy.hits.Load())
+	}
+}
+
+// TestAnswerOfALaterTryTakesItsTime: the limit is on its beginning.
+func TestAnswerOfALaterTryTakesItsTime(t *testing.T) {
+	const within = 400 * time.Millisecond
+	var requests atomic.Int64
+	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		for range 6 {
+			_, _ = io.WriteString(w, "x")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(within / 4)
+		}
+	})
+	if _, body, err := do(retrying(t, BaseOptions{HeaderTimeout: within}), timeless(t, tr.url)); body != "xxxxxx" || err != nil {
+		t.Errorf("%q %v", body, err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"17": 17 * time.Second, "": 0, "-1": 0, "soon": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "99999999999999999999": 0,
+	} {
+		if got := RetryAfter(http.Header{"Retry-After": {text}}); got != want {
+			t.Errorf("%q means %v, want %v", text, got, want)
+		}
+	}
+	later := http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}
+	if got := RetryAfter(later); got < 58*time.Minute || got > time.Hour {
+		t.Errorf("an hour from now means %v", got)
+	}
+}
+
+// TestLimitedClients: after a 429 the tracker is not asked for the same client, and for others it is.
+func TestLimitedClients(t *testing.T) {
+	after := "17"
+	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", after)
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	s := retrying(t, BaseOptions{})
+	call := func(client byte) error {
+		ctx := With(t.Context(), func(c *Call) { c.Client, c.Pause = [16]byte{client}, time.Hour })
+		_, _, err := do(s, request(t, ctx, http.MethodGet, tr.url, ""))
+		return err
+	}
+	limited := func(err error, wait time.Duration) bool {
+		e, ok := errors.AsType[*Error](err)
+		return ok && e.Reason == RateLimited && e.RetryAfter > wait-5*time.Second && e.RetryAfter <= wait
+	}
+	if first, again := call(1), call(1); first != nil || !limited(again, 17*time.Second) {
+		t.Errorf("%v, then %v", first, again)
+	}
+	after = ""
+	if first, again := call(2), call(2); first != nil || !limited(again, time.Hour) {
+		t.Errorf("%v, then %v", first, again)
+	}
+	if first, again := call(0), call(0); first != nil || again != nil || tr.hits.Load() != 4 {
+		t.Errorf("without a client %v, then %v; %d requests", first, again, tr.hits.Load())
 	}
 }

@@ -1,4 +1,4 @@
-package transport
+package transport_test
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	. "portico/upstream/transport"
 )
 
 // tracker is a server on a real socket.
@@ -80,8 +82,8 @@ func reset(c *net.TCPConn) {
 // hang reads until the other side gives up.
 func hang(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
-// deadURL is an address where nobody listens.
-func deadURL(t *testing.T) string {
+// deadURL is an address without a listener.
+func deadURL(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,22 +93,28 @@ func deadURL(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-func newStack(t *testing.T, o Options) *Stack {
+func newStack(t testing.TB, o Options) *Stack {
 	t.Helper()
-	s, err := Chain(nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(o)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func newBase(t *testing.T, o BaseOptions) *Wire {
-	t.Helper()
-	w := Base(o)
-	t.Cleanup(w.CloseIdleConnections)
-	return w
+// plain has one try and breakers that never open.
+func plain(base BaseOptions) Options {
+	return Options{Base: base, Tries: 1, Break: BreakOptions{MinRequests: 1 << 30, Unanswered: 1 << 30}}
 }
+
+func newPlain(t testing.TB, base BaseOptions) *Stack {
+	t.Helper()
+	return newStack(t, plain(base))
+}
+
+// shadow, writes and streamed say one thing each about a call.
+func shadow(c *Call)   { c.Shadow = true }
+func reads(c *Call)    { c.Reads = true }
+func writes(c *Call)   { c.Writes = true }
+func streamed(c *Call) { c.Stream = true }
 
 // request ends by itself after a while, so that a broken rule is a failed test and not a hung one.
 func request(t *testing.T, ctx context.Context, method, url, body string) *http.Request {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 )
 
 func (s Subject) ofBug(t *testing.T, user string, request mapping.AttachmentsRequest) attachments {
@@ -65,7 +66,7 @@ func privateAttachments(t *testing.T, s Subject) {
 
 func upload(bugs ...string) mapping.AttachmentCreate {
 	request := mapping.AttachmentCreate{
-		Bugs: bugs, Data: mapping.BlobFromRaw([]byte("some content\n")),
+		Bugs: bugs, Data: jsonblob.BlobFromRaw([]byte("some content\n")),
 		FileName: new("f.txt"), Summary: new("made by the contract"), ContentType: new("text/plain"),
 	}
 	request.SetDefaults()

@@ -1,149 +1,304 @@
 package pages
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"errors"
+	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"portico/proxy/admin"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 )
 
-// CanaryDesk is what the pages ask of a comparison. *canary.Canary is one.
-type CanaryDesk interface {
-	// Report gives everything that was found out.
-	Report(ctx context.Context) (canary.Report, error)
-	// Sampling gives which calls are compared.
+// Canary is the comparison that the pages show and change. *canary.Canary implements it.
+type Canary interface {
+	// Report returns the results of the comparison.
+	Report(ctx context.Context) (verdict.Report, error)
+	// Sampling returns which calls are compared.
 	Sampling() canary.Sampling
 	// SetSampling changes at once which calls are compared.
 	SetSampling(sampling canary.Sampling)
-	// Accept, Reopen and Fixed judge a finding; an error for which errors.Is gives state.ErrNotFound says that there is none.
-	// The zero time has no end.
+	// Accept accepts a finding. The zero time has no end. Like Reopen and Fixed it returns an error for which errors.Is gives
+	// state.ErrNotFound if there is no such finding.
 	Accept(ctx context.Context, signature, actor, reason string, until time.Time) error
 	// Reopen takes a judgement back.
 	Reopen(ctx context.Context, signature, actor, reason string) error
-	// Fixed says that a finding should not come again; if it does, it is open.
+	// Fixed marks a finding as fixed; if it comes again, it is open.
 	Fixed(ctx context.Context, signature, actor, reason string) error
-	// Reset begins anew: what was found before counts no more.
+	// Reset discards all earlier results of the comparison.
 	Reset(ctx context.Context, actor, reason string) error
 }
 
-// FindingShelf gives one finding with its samples, or state.ErrNotFound. *state.Store is one.
-type FindingShelf interface {
+// Findings returns one finding with its samples, or state.ErrNotFound. *state.Store implements it.
+type Findings interface {
 	Finding(ctx context.Context, signature string) (state.Finding, []state.Sample, error)
 }
 
-// CanaryOptions say what the pages know of the surroundings. The zero value is usable.
+// CanaryOptions describe the surroundings of the comparison. The zero value is usable.
 type CanaryOptions struct {
 	// Facade is the base URL that clients use, and Trackers are those of the trackers by name; both without credentials.
 	// What is not known is left out of the commands that pages offer.
 	Facade   string
 	Trackers map[string]string
-	// Switchover says that there is a page where phases are seen.
-	Switchover bool
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
+	// HeaderCredentials reports whether a tracker takes an API key from a header; others take it from the query. nil means
+	// never.
+	HeaderCredentials func(tracker string) bool
 }
 
 // canaryPages serve everything below /canary.
 type canaryPages struct {
-	desk    CanaryDesk
-	shelf   FindingShelf
-	options CanaryOptions
-	now     func() time.Time
+	canary   Canary
+	findings Findings
+	options  CanaryOptions
 }
 
-// CanaryPages is the comparison at /canary: pages, JSON, and the changes that people may make.
-func CanaryPages(desk CanaryDesk, shelf FindingShelf, options CanaryOptions) admin.Page {
-	p := &canaryPages{desk: desk, shelf: shelf, options: options, now: options.Now}
-	if p.now == nil {
-		p.now = time.Now
+// CanaryPages returns the comparison at /canary: pages, JSON, and the changes that people may make.
+func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) admin.Page {
+	p := &canaryPages{comparison, findings, options}
+	return admin.Page{Path: "/canary", Title: "Canary", Handler: routes(map[string]handler{
+		"GET /canary": func(w http.ResponseWriter, r *http.Request) error {
+			return p.showOverview(w, r, http.StatusOK, newForm(r))
+		},
+		"GET /canary/findings":             p.showFindings,
+		"GET /canary/findings/{signature}": p.finding,
+		"GET /canary/rules":                p.showRules,
+		"GET /canary/report.json":          p.reported(jsonOf(func(report verdict.Report) any { return report })),
+		"GET /canary/verdict.json":         p.reported(jsonOf(func(report verdict.Report) any { return viewVerdict(report) })),
+		"GET /canary/findings.json": p.reported(jsonOf(func(report verdict.Report) any {
+			return map[string]any{"findings": append([]verdict.FindingView{}, report.Findings...)}
+		})),
+		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
+		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
+		"GET /canary/sampling.json": func(w http.ResponseWriter, _ *http.Request) error {
+			return writeJSON(w, comparison.Sampling(), nil)
+		},
+		"POST /canary/findings/{signature}/{judgement}": p.judge,
+		"POST /canary/gate":                             p.reported(gate),
+		"POST /canary/reset": change{
+			apply: func(ctx context.Context, j judgement) error { return comparison.Reset(ctx, j.Actor, j.Reason) },
+			form:  p.showOverview, done: "/canary?done=reset",
+			result: func(context.Context) (any, error) { return map[string]string{"done": "reset"}, nil },
+		}.serve,
+		"POST /canary/sampling": p.setSampling,
+	})}
+}
+
+// reportTimeout bounds reading the report from the store. It never waits for a tracker.
+const reportTimeout = 20 * time.Second
+
+func (p *canaryPages) report(r *http.Request) (verdict.Report, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), reportTimeout)
+	defer cancel()
+	return p.canary.Report(ctx)
+}
+
+// reported responds with the report in the form that write gives it.
+func (p *canaryPages) reported(write func(http.ResponseWriter, verdict.Report) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		report, err := p.report(r)
+		if err != nil {
+			return err
+		}
+		return write(w, report)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /canary", p.overview)
-	mux.HandleFunc("GET /canary/findings", p.findings)
-	mux.HandleFunc("GET /canary/findings/{signature}", p.finding)
-	mux.HandleFunc("GET /canary/rules", p.rules)
-	mux.HandleFunc("GET /canary/report.json", p.reported(tellReport))
-	mux.HandleFunc("GET /canary/report.txt", p.reported(writeText))
-	mux.HandleFunc("GET /canary/report.xml", p.reported(writeJUnit))
-	mux.HandleFunc("GET /canary/verdict.json", p.reported(tellVerdict))
-	mux.HandleFunc("GET /canary/findings.json", p.reported(tellFindings))
-	mux.HandleFunc("GET /canary/sampling.json", func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, desk.Sampling()) })
-	mux.HandleFunc("POST /canary/findings/{signature}/{judgement}", p.judge)
-	mux.HandleFunc("POST /canary/gate", p.reported(gate))
-	mux.HandleFunc("POST /canary/reset", p.reset)
-	mux.HandleFunc("POST /canary/sampling", p.setSampling)
-	return admin.Page{Path: "/canary", Title: "Canary", Handler: admin.Offer(mux, nothingHere)}
 }
 
-// patience bounds what a page waits for. A report is read from the store, never from a tracker.
-const patience = 20 * time.Second
+// jsonOf writes a view of the report as JSON.
+func jsonOf(view func(verdict.Report) any) func(http.ResponseWriter, verdict.Report) error {
+	return func(w http.ResponseWriter, report verdict.Report) error { return writeJSON(w, view(report), nil) }
+}
 
-// reported answers with the report, in the form that write gives it.
-func (p *canaryPages) reported(write func(http.ResponseWriter, canary.Report)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if report, ok := p.report(w, r); ok {
-			write(w, report)
+// textOf writes the report as text, completely or not at all.
+func textOf(contentType string, write func(verdict.Report, io.Writer) error) func(http.ResponseWriter, verdict.Report) error {
+	return func(w http.ResponseWriter, report verdict.Report) error {
+		var text bytes.Buffer
+		if write(report, &text) != nil {
+			return &fault{Status: http.StatusInternalServerError, Message: "The report cannot be written."}
+		}
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(text.Bytes()) // a client that has gone needs no error
+		return nil
+	}
+}
+
+// reportPage is a page that shows a part of the report.
+type reportPage struct {
+	Tab    string
+	Report verdict.Report
+	// Unused and Expired count the rules that do nothing.
+	Unused, Expired int
+}
+
+func (p *canaryPages) newPage(r *http.Request, tab string) (reportPage, error) {
+	report, err := p.report(r)
+	page := reportPage{Tab: tab, Report: report}
+	for _, rule := range report.Rules {
+		switch rule.State {
+		case verdict.RuleUnused:
+			page.Unused++
+		case verdict.RuleExpired:
+			page.Expired++
 		}
 	}
+	return page, err
 }
 
-// report asks for the report, and answers by itself where there is none.
-func (p *canaryPages) report(w http.ResponseWriter, r *http.Request) (canary.Report, bool) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
-	report, err := p.desk.Report(ctx)
+// overviewPage is the first page.
+type overviewPage struct {
+	reportPage
+	Done     string
+	Verdict  verdictView
+	Timeline timeline
+	Open     []verdict.FindingView
+	// OpenAll is the number of open findings; Open has the most frequent ones.
+	OpenAll int
+	// Judged is the number of findings that are accepted or fixed.
+	Judged   int
+	Dropped  []drop
+	Sampling canary.Sampling
+	Form     judgement
+}
+
+// drop is a reason for which comparisons were not made.
+type drop struct {
+	Reason string
+	Count  int64
+}
+
+// maxOpen is the number of findings on the first page.
+const maxOpen = 5
+
+func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
+	common, err := p.newPage(r, "/canary")
 	if err != nil {
-		refuse(w, r, stateFault(err))
-		return report, false
+		return err
 	}
-	return report, true
-}
-
-// stateFault is the answer to a failure of the store.
-func stateFault(err error) fault {
-	if errors.Is(err, state.ErrNotFound) {
-		return fault{Status: http.StatusNotFound, Error: "There is no such finding. It may have gone when the comparison began anew."}
+	report := common.Report
+	open := openFindings(report)
+	page := overviewPage{
+		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report.Timeline, report.At),
+		Open: open[:min(len(open), maxOpen)], OpenAll: len(open), Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
 	}
-	return fault{Status: http.StatusServiceUnavailable, Error: "What was found cannot be read or written now: " + err.Error() + "."}
-}
-
-// tabs are the pages of the comparison, with the one that is shown.
-type tabs struct{ Current string }
-
-// List gives the tabs in their order.
-func (t tabs) List() []tab {
-	all := []tab{{"Overview", "/canary", false}, {"Findings", "/canary/findings", false}, {"Rules", "/canary/rules", false}}
-	for i := range all {
-		all[i].Here = all[i].Path == t.Current
+	for reason, n := range report.Dropped {
+		if n > 0 {
+			page.Dropped = append(page.Dropped, drop{reason, n})
+		}
 	}
-	return all
+	slices.SortFunc(page.Dropped, func(a, b drop) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
+	})
+	return show(w, r, status, string(report.Verdict)+" · Canary", "overview.html", page)
 }
 
-type tab struct {
-	Title, Path string
-	Here        bool
+// SamplingText says in words which calls are compared.
+func (v overviewPage) SamplingText() string {
+	units := "requests"
+	if v.Sampling.Sticky {
+		units = "callers"
+	}
+	parts := []string{share(v.Sampling.Default) + " of " + units}
+	for _, operation := range slices.Sorted(maps.Keys(v.Sampling.Operations)) {
+		parts = append(parts, share(v.Sampling.Operations[operation])+" of "+string(operation))
+	}
+	return strings.Join(parts, ", ")
 }
 
-// done is what a change is confirmed with, on the page that the browser is sent to.
-func done(r *http.Request) string {
-	return map[string]string{
-		"accept":   "Accepted. The finding no longer counts against the candidate.",
-		"reopen":   "Reopened. The finding counts again.",
-		"fixed":    "Marked as fixed. The comparisons of its operation count anew. Should it come again, it is open.",
-		"reset":    "Begun anew. What was found before counts no more.",
-		"sampling": "Changed. It holds from now on.",
-		"kill":     "The kill switch is thrown. Everything goes to the old tracker.",
-		"revive":   "Revived. The rules count again.",
-	}[r.URL.Query().Get("done")]
+// DefaultPercent is the sampling as the form shows it.
+func (v overviewPage) DefaultPercent() string {
+	return strconv.FormatFloat(v.Sampling.Default*100, 'f', -1, 64)
 }
 
-// actorOf suggests who somebody is: the name of a browser's login.
-func actorOf(r *http.Request) string {
-	name, _, _ := r.BasicAuth()
-	return strings.TrimSpace(name)
+// setSampling takes a Sampling as JSON, or the default share in percent from the form.
+func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error {
+	var sampling canary.Sampling
+	if isJSON(r) {
+		if err := readJSON(w, r, maxForm, &sampling); err != nil {
+			return err
+		}
+	} else {
+		if err := readForm(w, r); err != nil {
+			return err
+		}
+		sampling = p.canary.Sampling()
+		percent, err := strconv.ParseFloat(strings.TrimSpace(r.PostForm.Get("percent")), 64)
+		if err != nil {
+			return &fault{Status: http.StatusUnprocessableEntity, Message: "The sampling was not changed: give the share in percent, a number from 0 to 100."}
+		}
+		sampling.Default = percent / 100
+	}
+	if err := sampling.Validate(); err != nil {
+		return &fault{Status: http.StatusUnprocessableEntity, Message: "The sampling was not changed: " + strings.ReplaceAll(err.Error(), "\n", "; ") + "."}
+	}
+	p.canary.SetSampling(sampling)
+	if fromBrowser(r) {
+		http.Redirect(w, r, "/canary?done=sampling", http.StatusSeeOther)
+		return nil
+	}
+	return writeJSON(w, p.canary.Sampling(), nil)
+}
+
+// findingsPage is the list of findings.
+type findingsPage struct {
+	reportPage
+	// Findings are those that match the filters, and Listed those of them that the page lists.
+	Findings, Listed []verdict.FindingView
+	Filters          []filter
+	Filtered         bool
+}
+
+// filter is one of the choices above the list, with the number of findings of each value.
+type filter struct {
+	Name, Title, Chosen string
+	Counts              map[string]int
+}
+
+// maxListed is the number of findings that the page lists; /canary/findings.json has all.
+const maxListed = 500
+
+func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request) error {
+	common, err := p.newPage(r, "/canary/findings")
+	if err != nil {
+		return err
+	}
+	page := findingsPage{reportPage: common, Findings: common.Report.Findings}
+	for _, each := range []struct {
+		name, title string
+		of          func(verdict.FindingView) string
+	}{
+		{"status", "Status", func(f verdict.FindingView) string { return f.Status }},
+		{"operation", "Operation", func(f verdict.FindingView) string { return string(f.Operation) }},
+		{"class", "Class", func(f verdict.FindingView) string { return string(f.Class) }},
+	} {
+		one := filter{Name: each.name, Title: each.title, Chosen: r.URL.Query().Get(each.name), Counts: map[string]int{}}
+		for _, f := range common.Report.Findings {
+			one.Counts[each.of(f)]++
+		}
+		page.Filters = append(page.Filters, one)
+		if one.Chosen != "" {
+			page.Filtered = true
+			page.Findings = slices.DeleteFunc(slices.Clone(page.Findings), func(f verdict.FindingView) bool { return each.of(f) != one.Chosen })
+		}
+	}
+	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
+	return show(w, r, http.StatusOK, "Findings · Canary", "findings.html", page)
+}
+
+// Rest is the number of findings that the page does not list.
+func (v findingsPage) Rest() int { return len(v.Findings) - len(v.Listed) }
+
+// showRules lists the equivalence rules.
+func (p *canaryPages) showRules(w http.ResponseWriter, r *http.Request) error {
+	page, err := p.newPage(r, "/canary/rules")
+	if err != nil {
+		return err
+	}
+	return show(w, r, http.StatusOK, "Rules · Canary", "rules.html", page)
 }

@@ -8,6 +8,7 @@ import (
 
 	"portico/mapping"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 func TestPagesOfTheComparison(t *testing.T) {
@@ -17,7 +18,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared per minute.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
-		"/canary/findings?class=none":               {"No finding is like that."},
+		"/canary/findings?class=none":               {"No finding matches the filter."},
 		"/canary/rules":                             {"time-within 2 s", "never hit", "expired", "grace", "Clients look for one value."},
 		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true</mark>", "<mark>&#34;is_active&#34;: 1</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
 			`&#39;http://facade/rest/flag_type/WebShop&#39;`, `&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `X-BUGZILLA-API-KEY: $API_KEY`, `name="reason"`},
@@ -36,8 +37,8 @@ func TestPagesOfTheComparison(t *testing.T) {
 func TestNothingFromOutsideIsMarkup(t *testing.T) {
 	s := open(t)
 	nasty := `"><script>alert(1)</script>`
-	s.canary.SetReport(func(r *canary.Report) {
-		r.Pair.Other, r.Campaign.Reason = nasty, nasty
+	s.canary.SetReport(func(r *verdict.Report) {
+		r.Pair.Compared, r.Campaign.Reason = nasty, nasty
 		for i := range r.Findings {
 			f := &r.Findings[i]
 			f.Path, f.Note, f.Reason, f.Actor = f.Path+nasty, nasty, nasty, nasty
@@ -56,7 +57,7 @@ func TestNothingFromOutsideIsMarkup(t *testing.T) {
 
 func TestLongListIsCut(t *testing.T) {
 	s := open(t)
-	s.canary.SetReport(func(r *canary.Report) {
+	s.canary.SetReport(func(r *verdict.Report) {
 		for range 600 {
 			r.Findings = append(r.Findings, r.Findings[0])
 		}
@@ -70,16 +71,16 @@ func TestLongListIsCut(t *testing.T) {
 
 func TestComparisonAsData(t *testing.T) {
 	s := open(t)
-	report := decode[canary.Report](t, s.get("/canary/report.json"))
-	if report.Verdict != canary.Fail || len(report.Findings) != 5 || report.Overall.Compared != 21712 {
+	report := decode[verdict.Report](t, s.get("/canary/report.json"))
+	if report.Verdict != verdict.Fail || len(report.Findings) != 5 || report.Overall.Compared != 21712 {
 		t.Errorf("%+v", report)
 	}
-	list := decode[struct{ Findings []canary.FindingView }](t, s.get("/canary/findings.json"))
+	list := decode[struct{ Findings []verdict.FindingView }](t, s.get("/canary/findings.json"))
 	if len(list.Findings) != 5 || list.Findings[0].Signature != signature {
 		t.Errorf("%+v", list)
 	}
 	one := decode[struct {
-		Finding canary.FindingView
+		Finding verdict.FindingView
 		Samples []struct{ Sample canary.SampleText }
 	}](t, s.get("/canary/findings/"+signature+".json"))
 	if one.Finding.Count != 214 || len(one.Samples) != 2 || string(one.Samples[0].Sample.Differences[0].Have) != "1" {
@@ -91,52 +92,52 @@ func TestComparisonAsData(t *testing.T) {
 	if a := s.get("/canary/report.xml"); !strings.Contains(a.body, "<testsuite") || a.kind != "application/xml; charset=utf-8" {
 		t.Errorf("%+v", a)
 	}
-	s.canary.SetReport(func(r *canary.Report) { *r = canary.Report{Verdict: canary.Inconclusive} })
+	s.canary.SetReport(func(r *verdict.Report) { *r = verdict.Report{Verdict: verdict.Inconclusive} })
 	if a := s.get("/canary/findings.json"); !strings.Contains(a.body, `"findings": []`) {
 		t.Errorf("no finding is %s", a.body)
 	}
 }
 
 func TestVerdictAndGate(t *testing.T) {
-	quiet := func(r *canary.Report) { r.Findings, r.Overall.Confirmed, r.Overall.Rate = nil, 0, 0 }
+	quiet := func(r *verdict.Report) { r.Findings, r.Overall.Confirmed, r.Overall.Rate = nil, 0, 0 }
 	for _, c := range []struct {
-		verdict        canary.Verdict
-		change         func(*canary.Report)
+		verdict        verdict.Verdict
+		change         func(*verdict.Report)
 		status, passed int
 		exit           int
 		reason, next   string
 	}{
-		{canary.Fail, func(*canary.Report) {}, 412, 0, 1, "231 of 21,712", "most frequent finding"},
-		{canary.Fail, func(r *canary.Report) {
+		{verdict.Fail, func(*verdict.Report) {}, 412, 0, 1, "231 of 21,712", "most frequent finding"},
+		{verdict.Fail, func(r *verdict.Report) {
 			r.Overall.Rate, r.Overall.Reasons = 0.0001, []string{"flag_type.get: the other tracker is slower than it may be"}
 		}, 412, 0, 1, "Flag_type.get: the other tracker is slower", "most frequent"},
-		{canary.Pass, quiet, 200, 1, 0, "at 95 % confidence fewer than", "may take over"},
-		{canary.Inconclusive, quiet, 503, 0, 2, "not enough to be sure that fewer than 0.1 % do in attachment.list", "1,366 more comparisons"},
-		{canary.Inconclusive, func(r *canary.Report) { quiet(r); r.Overall.Compared, r.Timeline = 0, nil }, 503, 0, 2, "Nothing has been compared", "being dropped"},
-		{canary.Inconclusive, func(r *canary.Report) { quiet(r); r.Overall.Compared, r.Dropped = 0, nil }, 503, 0, 2, "Nothing has been compared", "sampling"},
-		{canary.Inconclusive, func(r *canary.Report) {
+		{verdict.Pass, quiet, 200, 1, 0, "at 95 % confidence fewer than", "may take over"},
+		{verdict.Inconclusive, quiet, 503, 0, 2, "not enough to be sure that fewer than 0.1 % do in attachment.list", "1,366 more comparisons"},
+		{verdict.Inconclusive, func(r *verdict.Report) { quiet(r); r.Overall.Compared, r.Timeline = 0, nil }, 503, 0, 2, "Nothing has been compared", "being dropped"},
+		{verdict.Inconclusive, func(r *verdict.Report) { quiet(r); r.Overall.Compared, r.Dropped = 0, nil }, 503, 0, 2, "Nothing has been compared", "sampling"},
+		{verdict.Inconclusive, func(r *verdict.Report) {
 			r.Overall.Rate, r.Overall.Confirmed, r.Overall.Reasons = 0, 0, []string{"somebody has to judge 3 open findings"}
 		}, 503, 0, 2, "Somebody has to judge 3", "most frequent"},
 	} {
 		s := open(t)
-		s.canary.SetReport(func(r *canary.Report) { r.Verdict = c.verdict; c.change(r) })
-		type verdict struct {
-			Verdict      canary.Verdict
+		s.canary.SetReport(func(r *verdict.Report) { r.Verdict = c.verdict; c.change(r) })
+		type judged struct {
+			Verdict      verdict.Verdict
 			ExitCode     int `json:"exit_code"`
 			Passed       int
 			Reason, Next string
 			Needed       int64
-			Operations   map[mapping.Operation]canary.Verdict
+			Operations   map[mapping.Operation]verdict.Verdict
 		}
-		v := decode[verdict](t, s.get("/canary/verdict.json"))
+		v := decode[judged](t, s.get("/canary/verdict.json"))
 		if v.Verdict != c.verdict || v.Passed != c.passed || v.ExitCode != c.exit || !strings.Contains(v.Reason, c.reason) || !strings.Contains(v.Next, c.next) {
 			t.Errorf("%s: %+v", c.verdict, v)
 		}
-		if v.Operations[mapping.OpAttachment] != canary.Pass || v.Needed != 1366 {
+		if v.Operations[mapping.OpAttachment] != verdict.Pass || v.Needed != 1366 {
 			t.Errorf("%s: %+v", c.verdict, v)
 		}
 		a := s.post("/canary/gate", `{"name": "portico", "phase": "Progressing"}`, jsonType, "*/*")
-		if a.status != c.status || decode[verdict](t, a).Verdict != c.verdict {
+		if a.status != c.status || decode[judged](t, a).Verdict != c.verdict {
 			t.Errorf("the gate for %s: %d %s", c.verdict, a.status, a.body)
 		}
 		if a := s.get("/canary"); a.status != 200 || !strings.Contains(a.body, string(c.verdict)) {
@@ -147,7 +148,7 @@ func TestVerdictAndGate(t *testing.T) {
 
 func TestJudging(t *testing.T) {
 	s := open(t)
-	status := func() canary.FindingView {
+	status := func() verdict.FindingView {
 		report, _ := s.canary.Report(t.Context())
 		return report.Findings[0]
 	}
@@ -161,7 +162,7 @@ func TestJudging(t *testing.T) {
 	}
 	s.get(a.location).contains(t, `role="status"`, "Accepted.", "Reopen")
 	a = s.post("/canary/findings/"+signature+"/reopen", `{"actor": "ada", "reason": "it is not"}`, jsonType, "*/*")
-	if one := decode[struct{ Finding canary.FindingView }](t, a); a.status != 200 || one.Finding.Status != "open" {
+	if one := decode[struct{ Finding verdict.FindingView }](t, a); a.status != 200 || one.Finding.Status != "open" {
 		t.Errorf("%+v", a)
 	}
 	if a = s.post("/canary/findings/"+signature+"/fixed", "actor=ada&reason=5.4.1", formType, "*/*"); a.status != 200 || status().Status != "fixed" {
@@ -181,6 +182,8 @@ func TestJudgementsThatCannotBeTaken(t *testing.T) {
 		{accept, "actor=+&reason=x", formType, 422, `"field": "actor"`},
 		{accept, "actor=ada", formType, 422, `"field": "reason"`},
 		{accept, "actor=ada&reason=" + strings.Repeat("x", 1001), formType, 422, "at most 1000"},
+		{accept, "actor=" + strings.Repeat("x", 101) + "&reason=x", formType, 422, "at most 100 characters"},
+		{accept, "actor=ada&reason=x&until=3651d", formType, 422, `"field": "until"`},
 		{accept, "actor=ada&reason=%00", formType, 422, "cannot be shown"},
 		{accept, "actor=ada%0A7+bob&reason=x", formType, 422, `"field": "actor"`},
 		{accept, "actor=ada&reason=%ff", formType, 422, "cannot be shown"},
@@ -220,7 +223,7 @@ func TestUntil(t *testing.T) {
 	} {
 		body, _ := json.Marshal(map[string]string{"actor": "ada", "reason": "x", "until": until})
 		a := s.post("/canary/findings/"+signature+"/accept", string(body), jsonType, "*/*")
-		got := decode[struct{ Finding canary.FindingView }](t, a).Finding.Until
+		got := decode[struct{ Finding verdict.FindingView }](t, a).Finding.Until
 		if d := got.Sub(want).Abs(); d > time.Minute {
 			t.Errorf("%q ends %v, want %v", until, got, want)
 		}

@@ -1,3 +1,3 @@
-// Package pages shows the comparison and the switchover on the admin listener, as pages and as JSON, and takes the changes
-// that people make there (DESIGN.md, sections 9 to 11).
+// Package pages shows the comparison and the switchover on the listener for operators, as HTML pages and as JSON, and takes the
+// changes that operators make there.
 package pages

@@ -82,8 +82,8 @@ func TestSideBySide(t *testing.T) {
 	for _, c := range []struct{ a, b, left, right string }{
 		{`{"id":1,"a":true}`, `{"id":1,"a":1}`, "{|≠\"a\": true,|\"id\": 1|}", "{|≠\"a\": 1,|\"id\": 1|}"},
 		{`{"a":1,"b":2}`, `{"b":2}`, "{|−\"a\": 1,|\"b\": 2|}", "{||\"b\": 2|}"},
-		{`[{"id":1,"v":1},{"id":2}]`, `[{"id":2},{"id":1,"v":1}]`, "[|−{|−\"id\": 1,|−\"v\": 1|−},|{|\"id\": 2|}|||||]", "[|||||{|\"id\": 2|},|+{|+\"id\": 1,|+\"v\": 1|+}|]"},
-		{`["x"]`, `null`, "≠[|≠\"x\"|≠]", "≠null||"},
+		{`[{"id":1,"v":1},{"id":2}]`, `[{"id":2},{"id":1,"v":1}]`, "[||||{|\"id\": 1,|\"v\": 1|},|−{|−\"id\": 2|−}|]", "[|+{|+\"id\": 2|+},|{|\"id\": 1,|\"v\": 1|}||||]"},
+		{`["x"]`, `null`, "≠[|−\"x\"|−]", "≠null||"},
 		{``, `{"a":1}`, "||", "+{|+\"a\": 1|+}"},
 		{`{"d":{"text":{"length":3,"digest":"ab"}}}`, `{"d":{"text":{"length":4,"digest":"cd"}}}`, "{|≠\"d\": ‹3 characters, #ab›|}", "{|≠\"d\": ‹4 characters, #cd›|}"},
 	} {
@@ -105,9 +105,9 @@ func flat(lines []line) string {
 }
 
 func TestLongExcerptsAreCut(t *testing.T) {
-	long := "[" + strings.Repeat("1,", 2*mostLines) + "1]"
+	long := "[" + strings.Repeat("1,", 2*maxLines) + "1]"
 	left, right := sideBySide([]byte(long), []byte("[]"), "")
-	if len(left) != mostLines+1 || len(right) != mostLines+1 || !strings.Contains(left[mostLines].Value, "more lines") {
+	if len(left) != maxLines+1 || len(right) != maxLines+1 || !strings.Contains(left[maxLines].Value, "more lines") {
 		t.Errorf("%d and %d lines", len(left), len(right))
 	}
 }

@@ -7,135 +7,158 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"portico/proxy/admin"
 	"portico/upstream/canary"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 )
 
-// findingView is one finding with its samples.
-type findingView struct {
-	Tabs    tabs
+// findingPage is one finding with its samples.
+type findingPage struct {
+	Tab     string
 	Done    string
-	Finding canary.FindingView
-	Pair    trackers
+	Finding verdict.FindingView
+	Report  verdict.Report
 	Samples []sampleView
 	Form    judgement
-	// Today and Suggested are the first day that the form takes and the one that it begins with.
+	// Today is the first day that the form takes.
 	Today string
 }
 
-// suggestedDays is how long an acceptance holds unless somebody says otherwise.
+// sampleView is one comparison.
+type sampleView struct {
+	At time.Time
+	canary.SampleText
+	// Left and Right are both responses, line beside line.
+	Left, Right []line
+	// Elsewhere says that they differ in more than this finding.
+	Elsewhere bool
+	Commands  []command
+}
+
+// command is a command to paste into a shell.
+type command struct{ ID, Title, Text string }
+
+// suggestedDays is how long an acceptance holds, as the form suggests it.
 const suggestedDays = 30
 
-func (p *canaryPages) finding(w http.ResponseWriter, r *http.Request) {
-	signature, asJSON := strings.CutSuffix(r.PathValue("signature"), ".json")
-	found, samples, err := p.shelf.Finding(r.Context(), signature)
-	switch {
-	case err != nil:
-		refuse(w, r, stateFault(err))
-	case asJSON:
-		tell(w, http.StatusOK, jsonFinding(found, samples))
-	default:
-		form := judgement{Actor: actorOf(r), Until: p.now().UTC().AddDate(0, 0, suggestedDays).Format(time.DateOnly)}
-		p.showFinding(w, r, found, samples, http.StatusOK, form)
+func (p *canaryPages) finding(w http.ResponseWriter, r *http.Request) error {
+	if signature, asJSON := strings.CutSuffix(r.PathValue("signature"), ".json"); asJSON {
+		value, err := p.findingJSON(r.Context(), signature)
+		return writeJSON(w, value, err)
 	}
+	form := newForm(r)
+	form.Until = time.Now().UTC().AddDate(0, 0, suggestedDays).Format(time.DateOnly)
+	return p.showFinding(w, r, http.StatusOK, form)
 }
 
-func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, found state.Finding, samples []state.Sample, status int, form judgement) {
-	view := findingView{Tabs: tabs{"/canary/findings"}, Done: done(r), Finding: viewFinding(found), Form: form, Today: p.now().UTC().Format(time.DateOnly)}
-	report, ok := p.report(w, r)
-	if !ok {
-		return
+func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
+	found, samples, err := p.findings.Finding(r.Context(), r.PathValue("signature"))
+	if err != nil {
+		return err
 	}
-	view.Pair = trackers(report.Pair)
+	report, err := p.report(r)
+	if err != nil {
+		return err
+	}
+	page := findingPage{Tab: "/canary/findings", Done: doneMessage(r), Finding: viewFinding(found), Report: report, Form: form,
+		Today: time.Now().UTC().Format(time.DateOnly)}
 	for i, sample := range samples {
-		view.Samples = append(view.Samples, p.viewSample(fmt.Sprintf("curl-%d", i+1), found.Path, sample, view.Pair))
+		view := sampleView{At: sample.At}
+		if json.Unmarshal(sample.Text, &view.SampleText) == nil { // otherwise only the time is shown
+			view.Left, view.Right = sideBySide(view.Answered, view.Other, found.Path)
+			view.Elsewhere = slices.ContainsFunc(slices.Concat(view.Left, view.Right), func(l line) bool { return l.Aside && l.Sign != "" })
+			view.Commands = p.commands(fmt.Sprintf("curl-%d", i+1), view.SampleText, report)
+		}
+		page.Samples = append(page.Samples, view)
 	}
-	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Body: findingPage, Data: view})
+	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Body: templates.Lookup("finding.html"), Data: page})
+	return nil
 }
 
-// viewFinding gives a stored finding as reports have it.
-func viewFinding(f state.Finding) canary.FindingView {
-	return canary.FindingView{
-		Signature: f.Signature, Operation: f.Operation, Class: canary.Class(f.Class), Path: f.Path, Kind: cmp.Or(f.Kind, "reply"),
+// viewFinding returns a stored finding as reports have it.
+func viewFinding(f state.Finding) verdict.FindingView {
+	return verdict.FindingView{
+		Signature: f.Signature, Operation: f.Operation, Class: compare.Class(f.Class), Path: f.Path, Kind: cmp.Or(f.Kind, "reply"),
 		Status: string(f.Status), Count: f.Count, First: f.First, Last: f.Last, Note: f.Note, Samples: f.Samples,
 		Actor: f.Actor, Reason: f.Reason, Until: f.Until,
 	}
 }
 
-// sampleJSON is a sample as scripts get it.
+// sampleJSON is a sample in the JSON API.
 type sampleJSON struct {
 	ID   int64           `json:"id"`
 	At   time.Time       `json:"at"`
 	Text json.RawMessage `json:"sample"`
 }
 
-func jsonFinding(found state.Finding, samples []state.Sample) any {
+func (p *canaryPages) findingJSON(ctx context.Context, signature string) (any, error) {
+	found, samples, err := p.findings.Finding(ctx, signature)
 	list := []sampleJSON{}
 	for _, s := range samples {
 		list = append(list, sampleJSON{s.ID, s.At, s.Text})
 	}
-	return map[string]any{"finding": viewFinding(found), "samples": list}
+	return map[string]any{"finding": viewFinding(found), "samples": list}, err
 }
 
-// judge takes what somebody thinks of a finding.
-func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) {
+// judge accepts or reopens a finding, or marks it as fixed.
+func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 	verb, signature := r.PathValue("judgement"), r.PathValue("signature")
-	act := map[string]func(context.Context, judgement) error{
+	apply := map[string]func(context.Context, judgement) error{
 		"accept": func(ctx context.Context, j judgement) error {
-			return p.desk.Accept(ctx, signature, j.Actor, j.Reason, j.Ends)
+			return p.canary.Accept(ctx, signature, j.Actor, j.Reason, j.Ends)
 		},
-		"reopen": func(ctx context.Context, j judgement) error { return p.desk.Reopen(ctx, signature, j.Actor, j.Reason) },
-		"fixed":  func(ctx context.Context, j judgement) error { return p.desk.Fixed(ctx, signature, j.Actor, j.Reason) },
+		"reopen": func(ctx context.Context, j judgement) error {
+			return p.canary.Reopen(ctx, signature, j.Actor, j.Reason)
+		},
+		"fixed": func(ctx context.Context, j judgement) error { return p.canary.Fixed(ctx, signature, j.Actor, j.Reason) },
 	}[verb]
-	if act == nil {
-		nothingHere(w, r, http.StatusNotFound)
-		return
+	if apply == nil {
+		return noPage(r, http.StatusNotFound)
 	}
-	given, wrong := readJudgement(w, r, p.now())
-	if wrong == nil && len(given.Problems) > 0 {
-		p.refuseJudgement(w, r, signature, given)
-		return
+	return change{
+		apply: apply, form: p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
+		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
+	}.serve(w, r)
+}
+
+// The curl options that send an API key, which the reader has to set.
+const (
+	keyInHeader = `-H "X-BUGZILLA-API-KEY: $API_KEY" `
+	keyInQuery  = `-G --data-urlencode "Bugzilla_api_key=$API_KEY" `
+)
+
+// commands returns those that repeat the request of a sample: through Portico and at both trackers, in the form that each of
+// them understands. Commands with unknown addresses are left out. Only reads are offered.
+func (p *canaryPages) commands(prefix string, sample canary.SampleText, report verdict.Report) []command {
+	if sample.Method != http.MethodGet || !strings.HasPrefix(sample.Target, "/") {
+		return nil
 	}
-	if wrong == nil {
-		if err := act(r.Context(), given); err != nil {
-			failed := stateFault(err)
-			wrong = &failed
+	var all []command
+	add := func(title, base, target, credential string) {
+		if base == "" || target == "" {
+			return
 		}
+		if sample.Caller == "anonymous" {
+			credential = ""
+		}
+		all = append(all, command{fmt.Sprintf("%s-%d", prefix, len(all)+1), title, "curl -s " + credential + quoteShell(strings.TrimSuffix(base, "/")+target)})
 	}
-	switch {
-	case wrong != nil:
-		refuse(w, r, *wrong)
-	case fromBrowser(r):
-		see(w, r, "/canary/findings/"+url.PathEscape(signature)+"?done="+verb)
-	default:
-		p.tellJudged(w, r, signature)
+	add("Through Portico", p.options.Facade, sample.Target, keyInHeader)
+	for _, name := range []string{report.Pair.Serving, report.Pair.Compared} {
+		credential := keyInQuery
+		if p.options.HeaderCredentials != nil && p.options.HeaderCredentials(name) {
+			credential = keyInHeader
+		}
+		add(name, p.options.Trackers[name], sample.Targets[name], credential)
 	}
+	return all
 }
 
-// tellJudged answers a script with the finding as it is now.
-func (p *canaryPages) tellJudged(w http.ResponseWriter, r *http.Request, signature string) {
-	found, samples, err := p.shelf.Finding(r.Context(), signature)
-	if err != nil {
-		refuse(w, r, stateFault(err))
-		return
-	}
-	tell(w, http.StatusOK, jsonFinding(found, samples))
-}
-
-// refuseJudgement shows the form again, with what is wrong.
-func (p *canaryPages) refuseJudgement(w http.ResponseWriter, r *http.Request, signature string, given judgement) {
-	if !fromBrowser(r) {
-		refuse(w, r, invalid(given))
-		return
-	}
-	found, samples, err := p.shelf.Finding(r.Context(), signature)
-	if err != nil {
-		refuse(w, r, stateFault(err))
-		return
-	}
-	p.showFinding(w, r, found, samples, http.StatusUnprocessableEntity, given)
-}
+// quoteShell quotes a text for a shell.
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

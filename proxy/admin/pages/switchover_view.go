@@ -10,87 +10,32 @@ import (
 	"strings"
 	"time"
 
-	"portico/mapping"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
 
-// switchoverView is what the page shows.
-type switchoverView struct {
+// switchoverPage is the data of the page.
+type switchoverPage struct {
 	Done      string
 	Status    switchover.Status
-	Rules     []ruleView
 	History   []historyEntry
 	NoHistory string
 	Form      judgement
 }
 
-// ruleView is one rule, or what holds for everything else.
-type ruleView struct {
-	Name string
-	// Conditions are what a request must meet, in words; none means every request.
-	Conditions []condition
-	// Otherwise is what a rule without conditions is about.
-	Otherwise     string
-	Reads, Writes []step
-	Hits          []hits
-}
-
-type condition struct{ Name, Text string }
-
-// step is one of the four phases as a rule stands to it.
-type step struct {
-	Phase switchover.Phase
-	// Here says that the rule is in this phase, Passed that it is beyond.
-	Here, Passed bool
-}
-
-type hits struct {
-	Tracker string
-	Count   int64
-}
-
-func (v *switchoverView) fill(status switchover.Status) {
-	v.Status = status
-	for i, rule := range status.Rules {
-		one := ruleView{Name: rule.Rule.Name, Conditions: conditionsOf(rule.Rule), Reads: stepsTo(rule.Rule.Reads), Writes: stepsTo(rule.Rule.Writes)}
-		if one.Otherwise = "every request"; i > 0 {
-			one.Otherwise = "everything else"
-		}
-		for _, name := range []string{status.Old, status.New} {
-			one.Hits = append(one.Hits, hits{name, rule.Hits[name]})
-		}
-		v.Rules = append(v.Rules, one)
-	}
-}
-
-// Passthrough gives the phases of everything that no rule is about.
-func (v *switchoverView) Passthrough() ruleView {
-	return ruleView{Reads: stepsTo(v.Status.Passthrough.Reads), Writes: stepsTo(v.Status.Passthrough.Writes)}
-}
-
-func stepsTo(here switchover.Phase) []step {
-	place := slices.Index(switchover.Phases(), here)
-	var all []step
-	for i, phase := range switchover.Phases() {
-		all = append(all, step{Phase: phase, Here: i == place, Passed: i < place})
-	}
-	return all
-}
-
-// conditionsOf says in words what a rule asks of a request.
-func conditionsOf(rule switchover.Rule) []condition {
-	var all []condition
+// conditionsOf says in words which requests a rule applies to. None means every request.
+func conditionsOf(rule switchover.Rule) []string {
+	var all []string
 	add := func(name string, values []string) {
 		if len(values) > 0 {
-			all = append(all, condition{name, strings.Join(values, ", ")})
+			all = append(all, name+": "+strings.Join(values, ", "))
 		}
 	}
 	add("product", rule.Products)
 	add("component", rule.Components)
-	add("bug", texts(rule.Bugs, switchover.Range.String))
-	add("attachment", texts(rule.Attachments, switchover.Range.String))
-	add("operation", texts(rule.Operations, func(o mapping.Operation) string { return string(o) }))
+	add("bug", texts(rule.Bugs))
+	add("attachment", texts(rule.Attachments))
+	add("operation", texts(rule.Operations))
 	add("caller", rule.Callers)
 	add("user agent", rule.UserAgents)
 	if rule.Percent != nil {
@@ -99,10 +44,10 @@ func conditionsOf(rule switchover.Rule) []condition {
 	return all
 }
 
-func texts[T any](list []T, text func(T) string) []string {
+func texts[T any](list []T) []string {
 	all := make([]string, len(list))
 	for i, one := range list {
-		all[i] = text(one)
+		all[i] = fmt.Sprint(one)
 	}
 	return all
 }
@@ -119,7 +64,7 @@ type historyEntry struct {
 	Table   switchover.Table `json:"table"`
 }
 
-// viewHistory says of each revision what it changed. The oldest one that is given has nothing to be compared with.
+// viewHistory says what each revision changed. The oldest one has nothing to be compared with.
 func viewHistory(revisions []state.Revision) []historyEntry {
 	all := make([]historyEntry, len(revisions))
 	for i, r := range slices.Backward(revisions) {
@@ -134,9 +79,15 @@ func viewHistory(revisions []state.Revision) []historyEntry {
 	return all
 }
 
-// changesBetween says in words what became of a table.
+// changesBetween says in words how two tables differ.
 func changesBetween(before, after switchover.Table) []string {
-	changes := killChange(before.Killed, after.Killed)
+	var changes []string
+	switch {
+	case before.Killed == nil && after.Killed != nil:
+		changes = []string{"kill switch thrown"}
+	case before.Killed != nil && after.Killed == nil:
+		changes = []string{"kill switch taken back"}
+	}
 	old := map[string]switchover.Rule{}
 	for _, rule := range before.Rules {
 		old[rule.Name] = rule
@@ -160,17 +111,6 @@ func changesBetween(before, after switchover.Table) []string {
 		changes = append(changes, "other order")
 	}
 	return changes
-}
-
-func killChange(before, after *switchover.Kill) []string {
-	switch {
-	case before == nil && after != nil:
-		return []string{"kill switch thrown"}
-	case before != nil && after == nil:
-		return []string{"kill switch taken back"}
-	default:
-		return nil
-	}
 }
 
 func ruleChanges(before, after switchover.Rule) []string {

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"portico/mapping"
-	"portico/upstream/canary"
+	"portico/proxy/admin"
+	"portico/upstream/canary/verdict"
 )
 
 // verdictView is a verdict in short, for scripts and for tools of progressive delivery.
 type verdictView struct {
-	Verdict canary.Verdict `json:"verdict"`
+	Verdict verdict.Verdict `json:"verdict"`
 	// ExitCode is 0 for PASS, 1 for FAIL, 2 for INCONCLUSIVE; Passed is 1 or 0, for tools that compare numbers.
 	ExitCode int       `json:"exit_code"`
 	Passed   int       `json:"passed"`
@@ -29,53 +30,47 @@ type verdictView struct {
 	UpperBound float64 `json:"upper_bound"`
 	Target     float64 `json:"target"`
 	Needed     int64   `json:"needed"`
-	// OpenFindings is how many findings nobody has judged.
-	OpenFindings int                                  `json:"open_findings"`
-	Operations   map[mapping.Operation]canary.Verdict `json:"operations"`
+	// OpenFindings is the number of findings that are neither accepted nor fixed.
+	OpenFindings int                                   `json:"open_findings"`
+	Operations   map[mapping.Operation]verdict.Verdict `json:"operations"`
 }
 
-func viewVerdict(report canary.Report) verdictView {
+func viewVerdict(report verdict.Report) verdictView {
 	view := verdictView{
 		Verdict: report.Verdict, ExitCode: report.Verdict.ExitCode(), At: report.At,
 		Compared: report.Overall.Compared, Confirmed: report.Overall.Confirmed, Rate: report.Overall.Rate,
 		UpperBound: report.Overall.UpperBound, Target: report.Target, Needed: needed(report),
-		OpenFindings: len(openFindings(report)), Operations: map[mapping.Operation]canary.Verdict{},
+		OpenFindings: len(openFindings(report)), Operations: map[mapping.Operation]verdict.Verdict{},
 	}
 	for _, operation := range report.Operations {
 		view.Operations[operation.Operation] = operation.Verdict
 	}
-	if view.Verdict == canary.Pass {
+	if view.Verdict == verdict.Pass {
 		view.Passed = 1
 	}
 	view.Reason, view.Next = reasonOf(report), nextOf(report)
 	return view
 }
 
-func tellVerdict(w http.ResponseWriter, report canary.Report) {
-	tell(w, http.StatusOK, viewVerdict(report))
-}
-
-// gate answers a tool that wants to go on only after a PASS: by the status alone, with the reason beside it.
-func gate(w http.ResponseWriter, report canary.Report) {
-	status := http.StatusServiceUnavailable
-	switch report.Verdict {
-	case canary.Pass:
-		status = http.StatusOK
-	case canary.Fail:
-		status = http.StatusPreconditionFailed
+// gate responds to a tool that wants to go on only after a PASS: by the status alone, with the reason beside it.
+func gate(w http.ResponseWriter, report verdict.Report) error {
+	status, known := map[verdict.Verdict]int{verdict.Pass: http.StatusOK, verdict.Fail: http.StatusPreconditionFailed}[report.Verdict]
+	if !known {
+		status = http.StatusServiceUnavailable
 	}
-	tell(w, status, viewVerdict(report))
+	admin.WriteJSON(w, status, viewVerdict(report))
+	return nil
 }
 
 // openFindings are those that count, the most frequent first.
-func openFindings(report canary.Report) []canary.FindingView {
-	open := slices.DeleteFunc(slices.Clone(report.Findings), func(f canary.FindingView) bool { return f.Status != "open" })
-	slices.SortStableFunc(open, func(a, b canary.FindingView) int { return cmp.Compare(b.Count, a.Count) })
+func openFindings(report verdict.Report) []verdict.FindingView {
+	open := slices.DeleteFunc(slices.Clone(report.Findings), func(f verdict.FindingView) bool { return f.Status != "open" })
+	slices.SortStableFunc(open, func(a, b verdict.FindingView) int { return cmp.Compare(b.Count, a.Count) })
 	return open
 }
 
 // needed is how many more comparisons it takes, of all operations that still need some.
-func needed(report canary.Report) int64 {
+func needed(report verdict.Report) int64 {
 	var sum int64
 	for _, operation := range report.Operations {
 		sum += operation.Needed
@@ -84,39 +79,35 @@ func needed(report canary.Report) int64 {
 }
 
 // reasonOf says in one sentence why the verdict is what it is.
-func reasonOf(report canary.Report) string {
+func reasonOf(report verdict.Report) string {
 	overall, open := report.Overall, openFindings(report)
 	compared := plural(overall.Compared, "comparison", "comparisons")
+	unreliable := slices.ContainsFunc(append(slices.Clone(report.Operations), overall), func(v verdict.OperationVerdict) bool {
+		return v.TooOftenPrevented(report.Target)
+	})
 	switch {
-	case report.Verdict == canary.Pass:
-		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the answers differ: the target is %s.", compared, share(overall.UpperBound), share(report.Target))
+	case report.Verdict == verdict.Pass:
+		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the responses differ: the target is %s.", compared, share(overall.UpperBound), share(report.Target))
 	case overall.Confirmed > 0 && overall.Rate > report.Target:
 		return fmt.Sprintf("%s of %s differ (%s) for %s; %s would be allowed.", count(overall.Confirmed), compared, share(overall.Rate),
 			plural(int64(len(open)), "open finding", "open findings"), share(report.Target))
 	case overall.Compared == 0 && len(open) == 0:
 		return "Nothing has been compared yet."
-	case report.Verdict == canary.Inconclusive && len(open) == 0 && !unreliable(report):
+	case report.Verdict == verdict.Inconclusive && len(open) == 0 && !unreliable:
 		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure that fewer than %s do%s.", compared, share(report.Target), undecided(report))
 	case len(overall.Reasons) > 0:
-		return sentence(overall.Reasons)
+		text := strings.Join(overall.Reasons, "; ")
+		return strings.ToUpper(text[:1]) + text[1:] + "."
 	default:
-		return fmt.Sprintf("%s in %s: somebody has to judge.", plural(int64(len(open)), "open finding", "open findings"), compared)
+		return fmt.Sprintf("%s in %s to judge.", plural(int64(len(open)), "open finding", "open findings"), compared)
 	}
-}
-
-// unreliable tells whether the candidate was too often not to be asked, or failed too often.
-func unreliable(report canary.Report) bool {
-	is := func(v canary.OperationVerdict) bool {
-		return v.TooOftenPrevented(report.Target) || v.TooOftenFailed(report.Target)
-	}
-	return is(report.Overall) || slices.ContainsFunc(report.Operations, is)
 }
 
 // undecided names the operations that still need comparisons, unless all do.
-func undecided(report canary.Report) string {
+func undecided(report verdict.Report) string {
 	var names []string
 	for _, operation := range report.Operations {
-		if operation.Verdict == canary.Inconclusive {
+		if operation.Verdict == verdict.Inconclusive {
 			names = append(names, string(operation.Operation))
 		}
 	}
@@ -126,19 +117,13 @@ func undecided(report canary.Report) string {
 	return " in " + strings.Join(names, " and ")
 }
 
-// sentence writes reasons as one.
-func sentence(reasons []string) string {
-	text := strings.Join(reasons, "; ")
-	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
-
 // nextOf says what to do about it.
-func nextOf(report canary.Report) string {
+func nextOf(report verdict.Report) string {
 	switch {
-	case report.Verdict == canary.Pass:
+	case report.Verdict == verdict.Pass:
 		return "The candidate may take over: move the reads of one product first, and keep comparing."
 	case len(openFindings(report)) > 0:
-		return "Begin with the most frequent finding: mend the candidate and mark it as fixed, or accept it with a reason."
+		return "Begin with the most frequent finding: fix the candidate and mark it as fixed, or accept it with a reason."
 	case report.Overall.Compared == 0 && len(report.Dropped) > 0:
 		return "Comparisons are being dropped: see the reasons below."
 	case report.Overall.Compared == 0:
@@ -149,7 +134,7 @@ func nextOf(report canary.Report) string {
 }
 
 // waiting says how much longer to compare.
-func waiting(report canary.Report) string {
+func waiting(report verdict.Report) string {
 	more := needed(report)
 	text := fmt.Sprintf("Keep the traffic going: %s without a difference will do.", plural(more, "more comparison", "more comparisons"))
 	if rate := recentRate(report); rate > 0 && more > 0 {
@@ -159,7 +144,7 @@ func waiting(report canary.Report) string {
 }
 
 // recentRate is the number of comparisons in a minute, over the last quarter of an hour.
-func recentRate(report canary.Report) float64 {
+func recentRate(report verdict.Report) float64 {
 	var sum int64
 	first := report.At
 	for _, p := range report.Timeline {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -11,7 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
-	"portico/upstream/canary"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/switchover"
 )
 
 // words are what templates write values with.
@@ -21,12 +24,15 @@ var words = template.FuncMap{
 	"share":    share,
 	"duration": duration,
 	"at":       at,
-	"machine":  machineTime,
+	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"fragment": fragment,
-	"title":    operationTitle,
-	"means":    classMeans,
-	"dropped":  dropMeans,
+	"title":    title,
+	"means":    compare.Class.Means,
+	"dropped":  func(reason string) string { return drops[verdict.DropReason(reason)] },
 	"lower":    strings.ToLower,
+
+	"phases":     switchover.Phases,
+	"conditions": conditionsOf,
 }
 
 // count writes a number with commas.
@@ -74,9 +80,6 @@ func at(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// machineTime is the same for the datetime attribute.
-func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // span writes roughly how long something takes.
 func span(d time.Duration) string {
 	switch {
@@ -99,86 +102,47 @@ func plural(n int64, one, many string) string {
 	return count(n) + " " + many
 }
 
-// operationTitle says in words what an operation is.
-func operationTitle(operation mapping.Operation) string {
-	titles := map[mapping.Operation]string{
-		mapping.OpFlagTypes: "Read flag types", mapping.OpCreateFlagType: "Create a flag type", mapping.OpUpdateFlagTypes: "Update flag types",
-		mapping.OpBugAttachments: "List a bug’s attachments", mapping.OpAttachment: "Read an attachment",
-		mapping.OpCreateAttachment: "Create an attachment", mapping.OpUpdateAttachments: "Update attachments",
-	}
-	if title, known := titles[operation]; known {
-		return title
-	}
-	return string(operation)
-}
+// title says in words what an operation does.
+func title(operation mapping.Operation) string { return cmp.Or(operation.Title(), string(operation)) }
 
-// classMeans says in a sentence what a class of differences is.
-func classMeans(class canary.Class) string { return classes[class] }
-
-var classes = map[canary.Class]string{
-	canary.ClassStatus:  "The HTTP status is another one.",
-	canary.ClassCode:    "The error code is another one.",
-	canary.ClassMessage: "The error message is another one.",
-	canary.ClassHeader:  "A header that clients look at differs.",
-	canary.ClassMissing: "The other tracker leaves this out.",
-	canary.ClassExtra:   "Only the other tracker has this.",
-	canary.ClassNull:    "This is null on one side only.",
-	canary.ClassType:    "This has another JSON type.",
-	canary.ClassValue:   "This has another value.",
-	canary.ClassTime:    "This is another time.",
-	canary.ClassOrder:   "These are the same elements in another order.",
-	canary.ClassSet:     "These are other elements, whatever their order.",
-	canary.ClassDigest:  "The content is another one; only digests were compared.",
-	canary.ClassFailure: "Only one of the trackers answered.",
-	canary.ClassPlan:    "Each tracker would be sent another request for the same write.",
-	canary.ClassLatency: "The other tracker is slower than it may be.",
-}
-
-// dropMeans says in words why comparisons were not made.
-func dropMeans(reason string) string {
-	if means, known := drops[canary.DropReason(reason)]; known {
-		return means
-	}
-	return "no further explanation"
-}
-
-var drops = map[canary.DropReason]string{
-	canary.DropQueueFull:       "all workers were busy and the queue was full",
-	canary.DropRateLimit:       "more samples than are compared in a second",
-	canary.DropMemory:          "waiting answers filled the memory set aside for them",
-	canary.DropSpool:           "waiting answers filled the files set aside for them",
-	canary.DropSpoolFailed:     "a file for a waiting answer could not be written or read",
-	canary.DropUnread:          "the client did not read its answer to the end",
-	canary.DropNotModified:     "the answer was “not modified” and had no content",
-	canary.DropAnsweredFailed:  "the tracker that answers clients failed",
-	canary.DropOwnError:        "Portico refused the request itself",
-	canary.DropUnreadable:      "the answer is not JSON that can be compared",
-	canary.DropCredentials:     "the other tracker would not know the caller",
-	canary.DropUnknown:         "one of the two trackers is not configured",
-	canary.DropUnreachable:     "no connection to the candidate",
-	canary.DropBreaker:         "the candidate failed so often that it is left alone",
-	canary.DropOverload:        "the candidate had as many comparisons as it may",
-	canary.DropCandidateFailed: "the candidate was to answer, a client or once more, and did not",
-	canary.DropOtherFailed:     "the tracker that is not the candidate failed",
-	canary.DropConfirmFull:     "too many differences waited to be confirmed",
-	canary.DropConfirmLimit:    "confirming would have asked the trackers too often",
-	canary.DropDigestNoise:     "the answers were too long, and those of one tracker differ each time",
-	canary.DropNotIsolated:     "the candidate has not proved to be isolated",
-	canary.DropPayload:         "the content of a write was too large to be kept",
-	canary.DropNothingToRead:   "nobody can say what a write has touched",
-	canary.DropPlanFailed:      "a write could not be written for one of the trackers",
-	canary.DropClosed:          "Portico stopped or reloaded meanwhile",
-	canary.DropInternal:        "a mistake of the comparison itself; the log has more",
+// drops says for each reason why comparisons were not made.
+var drops = map[verdict.DropReason]string{
+	verdict.DropQueueFull:       "all workers were busy and the queue was full",
+	verdict.DropRateLimit:       "more samples than are compared in a second",
+	verdict.DropMemory:          "waiting responses filled the memory set aside for them",
+	verdict.DropSpoolFailed:     "a file for a waiting response could not be written or read",
+	verdict.DropUnread:          "the client did not read its response to the end",
+	verdict.DropNotModified:     "the response was “not modified” and had no content",
+	verdict.DropAnsweredFailed:  "the tracker that serves clients failed",
+	verdict.DropOwnError:        "Portico refused the request itself",
+	verdict.DropUnreadable:      "the response is not JSON that can be compared",
+	verdict.DropCredentials:     "the other tracker would not know the caller",
+	verdict.DropUnknown:         "one of the two trackers is not configured",
+	verdict.DropUnreachable:     "no connection to the candidate",
+	verdict.DropBreaker:         "the candidate failed so often that it is left alone",
+	verdict.DropOverload:        "the candidate had as many comparisons as it may",
+	verdict.DropCandidateFailed: "a call of the candidate, for a client or once more, failed",
+	verdict.DropOtherFailed:     "the tracker that is not the candidate failed",
+	verdict.DropConfirmFull:     "too many differences waited to be confirmed",
+	verdict.DropConfirmLimit:    "confirming would have asked the trackers too often",
+	verdict.DropDigestNoise:     "the responses were too long, and those of one tracker differ each time",
+	verdict.DropNotIsolated:     "the candidate has not proved to be isolated",
+	verdict.DropPayload:         "the content of a write was too large to be kept",
+	verdict.DropNothingToRead:   "it is not known what a write has touched",
+	verdict.DropPlanFailed:      "a write could not be written for one of the trackers",
+	verdict.DropClosed:          "Portico stopped or reloaded meanwhile",
+	verdict.DropInternal:        "a mistake of the comparison itself; the log has more",
 }
 
 // fragment writes one side of a difference.
-func fragment(class canary.Class, value jsontext.Value) string {
-	decoded, there := decodeValue(value)
-	if !there {
+func fragment(class compare.Class, value jsontext.Value) string {
+	decoded, found := decodeValue(value)
+	switch {
+	case !found:
 		return "absent"
-	}
-	if class == canary.ClassLatency {
+	case class == compare.ClassLatency:
 		return compact(decoded) + " ms"
+	default:
+		return compact(decoded)
 	}
-	return compact(decoded)
 }

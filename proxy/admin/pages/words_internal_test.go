@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"portico/upstream/canary"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 )
 
 func TestNumbersInWords(t *testing.T) {
@@ -14,7 +15,7 @@ func TestNumbersInWords(t *testing.T) {
 		duration(0): "–", duration(8400 * time.Microsecond): "8.4 ms", duration(999 * time.Nanosecond): "0.999 µs", duration(2 * time.Minute): "120 s",
 		span(time.Millisecond): "1 s", span(90 * time.Second): "90 s", span(10 * time.Minute): "10 min", span(26 * time.Hour): "26 h", span(72 * time.Hour): "3 days",
 		plural(1, "rule", "rules"): "1 rule", plural(0, "rule", "rules"): "0 rules",
-		curl("http://x/bz/", "/rest/flag_type/it's"): `curl -s -H "X-BUGZILLA-API-KEY: $API_KEY" 'http://x/bz/rest/flag_type/it'\''s'`,
+		quoteShell("it's"): `'it'\''s'`,
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -23,12 +24,12 @@ func TestNumbersInWords(t *testing.T) {
 }
 
 func TestEveryClassAndReasonIsExplained(t *testing.T) {
-	for _, class := range canary.Classes() {
-		if classMeans(class) == "" {
+	for _, class := range compare.Classes() {
+		if class.Means() == "" {
 			t.Errorf("the class %s is not explained", class)
 		}
 	}
-	for _, reason := range canary.DropReasons() {
+	for _, reason := range verdict.DropReasons() {
 		if drops[reason] == "" {
 			t.Errorf("the reason %s is not explained", reason)
 		}
@@ -42,18 +43,18 @@ func TestTimelineLosesNothing(t *testing.T) {
 		for time.Duration(minutes-1)*time.Minute/step >= 120 {
 			step *= 2
 		}
-		var points []canary.TimePoint
+		var points []verdict.TimePoint
 		first := now.Truncate(time.Minute).Add(-time.Duration(minutes-1) * time.Minute)
 		for at := first; !at.After(now); at = at.Add(step) {
-			points = append(points, canary.TimePoint{At: at, Compared: 3, Confirmed: 1})
+			points = append(points, verdict.TimePoint{At: at, Compared: 3, Confirmed: 1})
 		}
 		drawn := drawTimeline(points, now)
 		var sum int64
 		for _, p := range drawn.Points {
 			sum += p.Compared
 		}
-		if sum != int64(3*len(points)) || drawn.Width < leastBars || drawn.Width > mostBars || len(drawn.Compared) == 0 {
-			t.Errorf("%d minutes: %d of %d in %d bars of %v", minutes, sum, 3*len(points), drawn.Width, drawn.Step)
+		if sum != int64(3*len(points)) || drawn.Width < minBars || drawn.Width > maxBars || len(drawn.Compared) == 0 {
+			t.Errorf("%d minutes: %d of %d in %d bars %s", minutes, sum, 3*len(points), drawn.Width, drawn.Unit)
 		}
 		for _, b := range drawn.Compared {
 			if b.X < 0 || b.X >= drawn.Width || b.Height <= 0 || b.Height > 100 {

@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -13,16 +14,16 @@ import (
 // intro is what the page says before its figures.
 const intro = `# Compatibility passport
 
-What became of %d recorded requests to a real tracker (Bugzilla 5.2), sent through Portico to a tracker that gives the recorded answers.
-The answers to %d of them are known and were compared: status, JSON, and the headers that a client can lean on. The others are listed at
+The results of %d recorded requests to a real tracker (Bugzilla 5.2), sent through Portico to a tracker that gives the recorded responses.
+The responses to %d of them are known and were compared: status, JSON, and the headers that a client can depend on. The others are listed at
 the end. ` + "`go run ./test/wire/passport`" + ` writes this page, and a test compares it with the recordings.
 
-## Answers
+## Responses
 
-- **same**: no client can tell Portico's answer from the recorded one.
+- **same**: no client can tell Portico's response from the recorded one.
 - **better by design**: it differs for a reason that is given below and in [divergences.md](divergences.md).
-- **not replayable**: the recorded answer cannot be given again.
-- **different**: nobody has explained the difference.
+- **not replayable**: the recorded response cannot be given again.
+- **different**: the difference is not explained.
 
 `
 
@@ -35,30 +36,64 @@ Each exchange counts once in the row of each of its fields:
 - **defaulted**: the client did not send it, Portico did.
 - **translated**: the tracker got it in another form or at another place: booleans as 1 and 0, lists as the tracker's text, ids in the body.
 - **left out**: the tracker did not get it, because it has no meaning there: null on creates, parameters of reads that it does not know.
-- **answered by Portico**: with success, and the tracker was not asked.
+- **served by Portico**: with success, and the tracker was not asked.
 - **refused by Portico**: the tracker was not asked.
 - **refused by the tracker**: it was asked, and its refusal was passed on. Where Portico sent a value in another shape, such as a text for an
   array, the recorded refusal was of the client's shape, and the field counts as translated.
 
-A refusal counts for the field that the exchange was recorded to try out; where that is none, or where who asks is the reason, it counts for
+A refusal counts for the field that the exchange was recorded to try out; where there is none, or where the caller is the reason, it counts for
 the request as a whole, in the row ` + "`(request)`" + `. Members and parameters that the interface does not name are summed up as ` + "`(others)`" + `.
 `
 
-// WritePassport runs the recordings' results into docs/COMPATIBILITY.md.
-func WritePassport(out io.Writer, exchanges []wire.Exchange, results []Result) error {
+// WritePassport replays the recordings in a folder and writes docs/COMPATIBILITY.md.
+func WritePassport(ctx context.Context, out io.Writer, dir string) error {
 	var page strings.Builder
-	tables := Passport(exchanges, results)
-	fmt.Fprintf(&page, intro, len(exchanges), len(results))
-	writeTotals(&page, tables)
-	writeAccounts(&page, results)
-	page.WriteString("\n" + legend)
-	for i := range tables {
-		writeFields(&page, &tables[i])
+	for _, tracker := range Trackers() {
+		exchanges, results, err := tracker.Replay(ctx, dir, nil)
+		if err != nil {
+			return err
+		}
+		tables := Passport(exchanges, results)
+		if tracker.File == Trackers()[0].File {
+			writeMain(&page, tables, exchanges, results)
+			continue
+		}
+		fmt.Fprintf(&page, section, tracker.Title, len(exchanges), len(results))
+		writeTotals(&page, tables)
+		fmt.Fprintf(&page, "\n### Reasons for differences of %s\n", tracker.Title)
+		writeAccounts(&page, tracker.Accounts, results)
 	}
-	writeSkipped(&page, tables)
 	_, err := io.WriteString(out, page.String())
 	return err
 }
+
+// writeMain writes the part of the first tracker, with the fields and what was skipped.
+func writeMain(page *strings.Builder, tables []Table, exchanges []wire.Exchange, results []Result) {
+	fmt.Fprintf(page, intro, len(exchanges), len(results))
+	writeTotals(page, tables)
+	page.WriteString("\n## Reasons for differences\n")
+	writeAccounts(page, accountsOf52(), results)
+	page.WriteString(`
+These are not counted: the tracker's unquoted ETag and its cookie for anonymous callers, which Portico passes on with successes other
+than reads of flag types, and not with errors; the length, which Portico tells; and ` + "`flag_id`" + `, the second name of a new flag type's id.
+`)
+	page.WriteString("\n" + legend)
+	for i := range tables {
+		writeFields(page, &tables[i])
+	}
+	writeSkipped(page, tables)
+}
+
+// section begins the part of a further tracker.
+const section = `
+## %s
+
+%d of the requests were sent to this tracker too, those for flag types under ` + "`/rest/flag_types`" + `; most flag type writes are left out, since
+the tracker has none. The responses to %d are known. Each was replayed through Portico with the dialect ` + "`bmo`" + `, as above.
+Not counted, besides what is named above: the request headers that scripts of other sites may send, Harmony's Cache-Control, and the new
+attachments in the responses to creates, which Portico names in ` + "`ids`" + `.
+
+`
 
 func writeTotals(page *strings.Builder, tables []Table) {
 	kinds := []Kind{Same, Better, Unplayable, Different}
@@ -93,9 +128,9 @@ func title(operation mapping.Operation) string {
 	return string(operation)
 }
 
-func writeAccounts(page *strings.Builder, results []Result) {
-	page.WriteString("\n## Reasons for differences\n\n| reason | kind | exchanges |\n|---|---|--:|\n")
-	for _, account := range Accounts() {
+func writeAccounts(page *strings.Builder, accounts []Account, results []Result) {
+	page.WriteString("\n| reason | kind | exchanges |\n|---|---|--:|\n")
+	for _, account := range accounts {
 		count := 0
 		for _, result := range results {
 			if slices.Contains(account.Names, result.Name) && result.Kind() == account.Kind {
@@ -104,16 +139,12 @@ func writeAccounts(page *strings.Builder, results []Result) {
 		}
 		fmt.Fprintf(page, "| %s | %s | %d |\n", account.Reason, account.Kind, count)
 	}
-	page.WriteString(`
-These differ on every answer and are not counted: the tracker's unquoted ETag and its cookie for anonymous callers, which Portico does
-not hand on; the length, which Portico tells; and ` + "`flag_id`" + `, the second name of a new flag type's id.
-`)
 }
 
 func writeFields(page *strings.Builder, table *Table) {
-	fmt.Fprintf(page, "\n### %s\n\n%d exchanges, of which %d without a known answer are not in the table.\n\n",
+	fmt.Fprintf(page, "\n### %s\n\n%d exchanges, of which %d without a known response are not in the table.\n\n",
 		title(table.Operation), table.Exchanges()+len(table.Skipped), len(table.Skipped))
-	page.WriteString("| field | exchanges | passed on | defaulted | translated | left out | answered by Portico | refused by Portico | refused by the tracker |\n")
+	page.WriteString("| field | exchanges | passed on | defaulted | translated | left out | served by Portico | refused by Portico | refused by the tracker |\n")
 	page.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, row := range table.Rows {
 		fmt.Fprintf(page, "| `%s` | %d |", row.Field, row.Total())
@@ -126,7 +157,7 @@ func writeFields(page *strings.Builder, table *Table) {
 
 // writeSkipped lists names, those that differ after the last dot only together.
 func writeSkipped(page *strings.Builder, tables []Table) {
-	page.WriteString("\n## Skipped exchanges\n\nThe answers to these are not part of the recordings.\n")
+	page.WriteString("\n## Skipped exchanges\n\nThe responses to these are not part of the recordings.\n")
 	for i := range tables {
 		if len(tables[i].Skipped) == 0 {
 			continue

@@ -204,7 +204,7 @@ func pathFields(operation mapping.Operation) []string {
 	}[operation]
 }
 
-// knownFields are the fields of interface.md, the path's first, and the query parameters of reads (wire-facts.md, section 5).
+// knownFields are the fields of interface.md, the path's first, and the query parameters of reads (tracker-behaviour.md section 5).
 func knownFields(operation mapping.Operation) []string {
 	shared := []string{
 		"name", "description", "inclusions", "exclusions", "sortkey", "is_active", "is_requestable", "cc_list",

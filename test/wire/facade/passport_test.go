@@ -8,18 +8,13 @@ import (
 	"testing"
 
 	"portico/mapping"
-	"portico/test/wire"
 	"portico/upstream/recording"
 )
 
 // TestPassportIsCurrent compares docs/COMPATIBILITY.md with the recordings.
 func TestPassportIsCurrent(t *testing.T) {
-	exchanges, err := wire.Load(recordings)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want bytes.Buffer
-	if err := WritePassport(&want, exchanges, replay(t, nil)); err != nil {
+	if err := WritePassport(t.Context(), &want, testdata); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile("../../../docs/COMPATIBILITY.md")
@@ -30,7 +25,7 @@ func TestPassportIsCurrent(t *testing.T) {
 
 // TestFates holds the account of some exchanges against what their requests say.
 func TestFates(t *testing.T) {
-	results := replay(t, nil)
+	results := replay(t, Trackers()[0], nil)
 	for _, c := range []struct {
 		name  string
 		field string

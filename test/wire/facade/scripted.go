@@ -45,6 +45,9 @@ func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked = &Asked{Method: r.Method, Target: r.RequestURI, ContentType: r.Header.Get("Content-Type"), Body: body}
 	answer := s.answer
 	s.mu.Unlock()
+	if answer.Status == 0 { // recorded as a closed connection
+		panic(http.ErrAbortHandler)
+	}
 	for name, value := range answer.Headers {
 		if name != "transfer-encoding" && name != "content-length" && name != "connection" {
 			w.Header()[http.CanonicalHeaderKey(name)] = []string{value}

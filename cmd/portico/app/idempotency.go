@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream/state"
+)
+
+const (
+	// idempotencySecret names the secret in the store under which fingerprints of creates are made.
+	idempotencySecret = "idempotency"
+	// storeTimeout bounds how long a create waits for the store.
+	storeTimeout = 5 * time.Second
+	// heartbeatInterval is the time between two heartbeats of a process that carries out creates.
+	heartbeatInterval = 3 * time.Second
+	// abandonedAfter is the time without a heartbeat after which the process of a running create counts as dead.
+	abandonedAfter = 5 * heartbeatInterval
+)
+
+// idempotencyRecords is the proxy.IdempotencyStore in the state: its records survive the process and count for all processes that
+// share the state.
+type idempotencyRecords struct {
+	store  *state.Store
+	logger *slog.Logger
+	now    func() time.Time
+	// alone is since when no other process uses the store; zero if others may.
+	alone time.Time
+
+	mu sync.Mutex
+	// beats are the timers of the next heartbeats of the creates that this process carries out.
+	beats map[[sha256.Size]byte]*time.Timer
+}
+
+var _ proxy.IdempotencyStore = (*idempotencyRecords)(nil)
+
+// newIdempotencyRecords keeps records in a store that was just opened at an address.
+func newIdempotencyRecords(store *state.Store, at string, logger *slog.Logger) *idempotencyRecords {
+	r := &idempotencyRecords{store: store, logger: logger, now: time.Now, beats: map[[sha256.Size]byte]*time.Timer{}}
+	if strings.HasPrefix(at, "sqlite:") {
+		r.alone = time.Now().Truncate(time.Microsecond) // as precise as the store
+	}
+	return r
+}
+
+// Begin implements proxy.IdempotencyStore. If the store fails the create is refused, since it may have been carried out before.
+func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Size]byte) (proxy.IdempotencyRecord, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	known, claimed, err := r.store.BeginCreate(ctx, key, content)
+	if err != nil {
+		return proxy.IdempotencyRecord{}, false, &mapping.Error{
+			Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonInternal, RetryAfter: time.Second, Err: err,
+			Message: "It cannot be looked up whether a request with this Idempotency-Key was carried out before.",
+		}
+	}
+	if claimed {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beats[key] = time.AfterFunc(heartbeatInterval, func() { r.heartbeat(key) })
+	}
+	record := proxy.IdempotencyRecord{Content: known.Content, Running: known.Running, Body: known.Body, Failed: known.Failed}
+	if known.Running && (known.Since.Before(r.alone) || r.now().Sub(known.Since) > abandonedAfter) {
+		record.Running, record.Failed = false, proxy.UnknownCreate(nil)
+	}
+	return record, claimed, nil
+}
+
+// End implements proxy.IdempotencyStore. An outcome that cannot be stored is unknown to later requests.
+func (r *idempotencyRecords) End(ctx context.Context, key [sha256.Size]byte, outcome *proxy.IdempotencyRecord) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	var stored *state.Create
+	if outcome != nil {
+		stored = &state.Create{Content: outcome.Content, Body: outcome.Body, Failed: outcome.Failed}
+	}
+	if err := r.store.EndCreate(ctx, key, stored); err != nil {
+		r.logger.Warn("the outcome of a create could not be stored; to later requests it is unknown", "cause", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if beat := r.beats[key]; beat != nil {
+		beat.Stop()
+		delete(r.beats, key)
+	}
+}
+
+// heartbeat tells all processes that this one is carrying out a create, and again after heartbeatInterval.
+func (r *idempotencyRecords) heartbeat(key [sha256.Size]byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := r.store.KeepCreates(ctx, [][sha256.Size]byte{key}); err != nil {
+		r.logger.Warn("the heartbeat of a create could not be stored; later requests may take its outcome for unknown", "cause", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if beat := r.beats[key]; beat != nil {
+		beat.Reset(heartbeatInterval)
+	}
+}

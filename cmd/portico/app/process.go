@@ -1,0 +1,94 @@
+package app
+
+import (
+	"cmp"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+
+	"portico/cmd/portico/config"
+)
+
+// The garbage collector runs when a quarter of the live heap has been allocated on top of it, and counts floorBytes as a part of that.
+const (
+	collectorPercent = 25
+	floorBytes       = 40 << 20
+)
+
+// HeapFloor sets the pace of the garbage collector, and returns memory that is never touched, so that the system never provides it. The caller keeps it. The live heap of Portico
+// is some megabytes, and without the floor the collector would run for every few of them, many times a second while it serves cached
+// reads. A higher GOGC would do the same for small heaps, and let the memory of a thousand waiting clients double before anything is
+// collected. If GOGC is set it counts, on top of the floor.
+func HeapFloor() []byte {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectorPercent)
+	}
+	return make([]byte, floorBytes)
+}
+
+// NewLogger returns the program's logger. Callers keep secrets out of the lines, for example with config.RedactURL.
+func NewLogger(w io.Writer, cfg config.Log) *slog.Logger {
+	return newLogger(w, cfg, logLevel(cfg.Level))
+}
+
+func newLogger(w io.Writer, cfg config.Log, level slog.Leveler) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Format == "text" {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// logLevel parses a level that config has checked.
+func logLevel(name string) (level slog.Level) {
+	_ = level.UnmarshalText([]byte(name))
+	return level
+}
+
+// QuietLibraries replaces the output of the standard library's log and of the library of traces by lines at level debug that say only
+// that there was one: net/http logs parts of responses there.
+func QuietLibraries(logger *slog.Logger) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { logger.Debug("a library of traces complained; its words are not shown") }))
+	log.SetFlags(0)
+	log.SetOutput(libraryLog{logger})
+}
+
+// libraryLog is the output of the standard library's log.
+type libraryLog struct{ logger *slog.Logger }
+
+// Write implements io.Writer.
+func (l libraryLog) Write(p []byte) (int, error) {
+	l.logger.Debug("a library complained; its words are not shown", "bytes", len(p))
+	return len(p), nil
+}
+
+// version describes this build.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	return BuildVersion(info)
+}
+
+// BuildVersion describes a build: its version, the commit if it is known, and the version of Go.
+func BuildVersion(info *debug.BuildInfo) string {
+	if info == nil {
+		return "unknown"
+	}
+	parts := []string{cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if commit := settings["vcs.revision"]; commit != "" {
+		dirty := ""
+		if settings["vcs.modified"] == "true" {
+			dirty = " with local changes"
+		}
+		parts = append(parts, "commit "+commit[:min(12, len(commit))]+dirty)
+	}
+	return strings.Join(append(parts, info.GoVersion), ", ")
+}

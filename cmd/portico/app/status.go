@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"portico/cmd/portico/config"
+	"portico/upstream/transport"
+)
+
+// Status is what /status shows.
+type Status struct {
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Primary string    `json:"primary"`
+	// NeedRestart are the keys that the file has changed and that take effect at the next start.
+	NeedRestart []string                 `json:"need_restart,omitempty"`
+	Trackers    map[string]TrackerStatus `json:"trackers"`
+	Cache       *cacheStatus             `json:"cache,omitempty"`
+	// Canary and Switchover are nil without a candidate.
+	Canary     *canaryStatus     `json:"canary,omitempty"`
+	Switchover *switchoverStatus `json:"switchover,omitempty"`
+}
+
+// TrackerStatus is the state of one tracker in /status.
+type TrackerStatus struct {
+	URL string `json:"url"`
+	// Problem is a reason why the tracker serves no request, with its remedy.
+	Problem        string          `json:"problem,omitempty"`
+	Dialect        string          `json:"dialect"`
+	TrackerVersion string          `json:"tracker_version,omitempty"`
+	DialectPinned  bool            `json:"dialect_pinned"`
+	Breakers       []breakerStatus `json:"breakers"`
+	Slots          int             `json:"slots"`
+	InUse          int             `json:"in_use"`
+}
+
+type breakerStatus struct {
+	Breaker    string           `json:"breaker"`
+	State      transport.State  `json:"state"`
+	Since      time.Time        `json:"since"`
+	LastReason transport.Reason `json:"last_reason,omitempty"`
+	Successes  int              `json:"successes"`
+	Failures   int              `json:"failures"`
+	Opens      uint64           `json:"opens"`
+	Rejected   uint64           `json:"rejected"`
+	History    []breakerChange  `json:"history"`
+}
+
+// breakerChange is a transport.Change.
+type breakerChange struct {
+	Breaker string           `json:"-"`
+	At      time.Time        `json:"at"`
+	From    transport.State  `json:"from"`
+	To      transport.State  `json:"to"`
+	Reason  transport.Reason `json:"reason,omitempty"`
+}
+
+// cacheStatus is a cache.Status.
+type cacheStatus struct {
+	Redis       bool `json:"redis"`
+	Embedded    bool `json:"embedded"`
+	Subscribed  bool `json:"subscribed"`
+	Undelivered bool `json:"undelivered"`
+	TrackerSick bool `json:"tracker_sick"`
+	LocalItems  int  `json:"local_items"`
+}
+
+// canaryStatus is the comparison in brief; its pages have the rest.
+type canaryStatus struct {
+	Candidate string  `json:"candidate"`
+	Sample    float64 `json:"sample"`
+	Queued    int     `json:"queued"`
+	Waiting   int     `json:"waiting"`
+}
+
+// switchoverStatus is the switchover in brief; its pages have the rest.
+type switchoverStatus struct {
+	Version int64  `json:"version"`
+	Source  string `json:"source"`
+	Killed  bool   `json:"killed"`
+	// Undelivered, when not empty, says that only this process knows of the kill.
+	Undelivered string       `json:"undelivered,omitempty"`
+	Stale       string       `json:"stale,omitempty"`
+	Rules       []ruleStatus `json:"rules"`
+}
+
+type ruleStatus struct {
+	Rule   string `json:"rule"`
+	Reads  string `json:"reads"`
+	Writes string `json:"writes"`
+}
+
+// status is what /status shows now. It waits for no tracker.
+func (rt *Runtime) status() Status {
+	s := Status{
+		Version: version(), Started: rt.started, Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
+		Trackers: map[string]TrackerStatus{},
+	}
+	for name, t := range rt.trackers {
+		s.Trackers[name] = t.status()
+	}
+	if c := rt.trackers[rt.cfg.Primary].cache; c != nil {
+		s.Cache = new(cacheStatus(c.Status()))
+	}
+	if rt.Canary != nil {
+		load := rt.Canary.Load()
+		s.Canary = &canaryStatus{rt.cfg.Candidate, rt.Canary.Sampling().Default, load.Queued, load.Waiting}
+	}
+	if rt.switchover != nil {
+		held := rt.switchover.Status(context.Background())
+		s.Switchover = &switchoverStatus{
+			Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
+		}
+		for _, each := range held.Rules {
+			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, string(each.Rule.Reads), string(each.Rule.Writes)})
+		}
+	}
+	return s
+}
+
+func (t *tracker) status() TrackerStatus {
+	dialect, version, certain := t.dialect()
+	load := t.stack.Limiter.Load()
+	return TrackerStatus{
+		URL: config.RedactURL(t.settings.URL), Problem: t.problem(), Dialect: dialect, TrackerVersion: version, DialectPinned: certain,
+		Breakers: []breakerStatus{newBreakerStatus(t.stack.Reads), newBreakerStatus(t.stack.Writes)},
+		Slots:    load.Slots, InUse: load.InUse,
+	}
+}
+
+func newBreakerStatus(breaker *transport.Breaker) breakerStatus {
+	s := breaker.Status()
+	shown := breakerStatus{s.Breaker, s.State, s.Since, s.Reason, s.Successes, s.Failures, s.Opens, s.Rejected, []breakerChange{}}
+	for _, change := range s.History {
+		shown.History = append(shown.History, breakerChange(change))
+	}
+	return shown
+}
+
+// problem is a reason why the tracker serves no request, with its remedy; empty if none is known.
+func (t *tracker) problem() string {
+	to := t.client.Redirect()
+	if to == "" {
+		return ""
+	}
+	return fmt.Sprintf("tracker %s redirects all requests to %s: set trackers.%s.host: %s", t.name, to, t.name, to)
+}

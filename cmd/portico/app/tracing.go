@@ -1,0 +1,256 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"portico/cmd/portico/config"
+	"portico/proxy"
+	"portico/proxy/admin"
+	"portico/upstream/transport"
+)
+
+const (
+	// exportTimeout bounds the time to send one batch of spans with all tries, exportTry that of one try, and flushTimeout the time to
+	// send the last spans of a runtime.
+	exportTimeout = 10 * time.Second
+	exportTry     = 5 * time.Second
+	flushTimeout  = 3 * time.Second
+	// maxSpansWaiting bounds the queue of spans, maxSpansAtOnce a batch. A batch is sent spanDelay after its first span.
+	maxSpansWaiting = 2048
+	maxSpansAtOnce  = 256
+	spanDelay       = time.Second
+)
+
+// tracing makes spans of requests and of calls to trackers. Attributes hold words of a fixed set, numbers, request ids and names from
+// the configuration: no path, query, header or name of an object, and so no credential. They are named as in the semantic conventions
+// of OpenTelemetry, or portico.….
+type tracing struct{ tracer trace.Tracer }
+
+// openTracing starts what sends spans, if there is a collector. The library sends them in batches, drops them while its queue is full,
+// and lets no request wait.
+func (rt *Runtime) openTracing(lookup config.Variables) error {
+	settings := &rt.cfg.Traces
+	if settings.Endpoint == "" {
+		return nil
+	}
+	exporter, err := newExporter(settings, rt.cfg.Timeouts.Connect, lookup)
+	if err != nil {
+		return err
+	}
+	about, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(
+		attribute.String("service.name", "portico"), attribute.String("service.version", version())))
+	if err != nil {
+		return err
+	}
+	counting := &countingExporter{SpanExporter: exporter, metrics: rt.resources.metrics, logger: rt.logger}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithResource(about), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(settings.Sample))),
+		sdktrace.WithBatcher(counting, sdktrace.WithMaxQueueSize(maxSpansWaiting), sdktrace.WithMaxExportBatchSize(maxSpansAtOnce),
+			sdktrace.WithBatchTimeout(spanDelay), sdktrace.WithExportTimeout(exportTimeout)))
+	rt.tracing = &tracing{provider.Tracer("portico")}
+	rt.onClose(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		defer cancel()
+		_ = errors.Join(provider.Shutdown(ctx), exporter.Shutdown(ctx)) // spans that were not sent are counted
+	})
+	return nil
+}
+
+// newExporter makes what sends batches of spans. It has an HTTP client of its own, because that of the library obeys variables of the
+// environment, follows redirects and shares its connections.
+func newExporter(settings *config.Traces, connect time.Duration, lookup config.Variables) (sdktrace.SpanExporter, error) {
+	headers, err := settings.ReadHeaders(lookup)
+	if err != nil {
+		return nil, err
+	}
+	secured, err := config.TLSFiles{CAFile: settings.CAFile}.Client()
+	if err != nil {
+		return nil, err
+	}
+	endpoint := strings.TrimSuffix(strings.TrimRight(settings.Endpoint, "/"), "/v1/traces") + "/v1/traces"
+	client := &http.Client{
+		Timeout:       exportTry,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:     (&net.Dialer{Timeout: connect}).DialContext,
+			TLSClientConfig: secured, TLSHandshakeTimeout: connect,
+			DisableKeepAlives: true, // at most one batch a second, and no connection stays open after the end
+		},
+	}
+	return otlptracehttp.New(context.Background(),
+		otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithHeaders(headers), otlptracehttp.WithHTTPClient(client),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithCompression(otlptracehttp.NoCompression),
+		otlptracehttp.WithTimeout(exportTimeout),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled: true, InitialInterval: 250 * time.Millisecond, MaxInterval: 2 * time.Second, MaxElapsedTime: exportTimeout,
+		}))
+}
+
+// countingExporter counts the spans of batches that were sent and of those that could not be sent. The library calls it from one
+// goroutine.
+type countingExporter struct {
+	sdktrace.SpanExporter
+	metrics *admin.Metrics
+	logger  *slog.Logger
+	failing bool // the last batch was not sent
+}
+
+// ExportSpans implements sdktrace.SpanExporter. It returns no error, because the library would log the collector's response.
+func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch {
+	case err == nil:
+		e.metrics.SpansSent(len(spans))
+		if e.failing {
+			e.logger.Info("traces are sent again")
+		}
+	default:
+		e.metrics.SpansDropped("not-sent", len(spans))
+		if !e.failing {
+			e.logger.Warn("traces cannot be sent; they are dropped and counted", "cause", exportCause(err))
+		}
+	}
+	e.failing = err != nil
+	return nil
+}
+
+// exportCause is the part of an error that may be logged: a failure of the network, and not the collector's response, which may be
+// long and hold anything.
+func exportCause(err error) string {
+	if address, ok := errors.AsType[*url.Error](err); ok {
+		return address.Err.Error()
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return "the collector did not respond in time"
+	}
+	return "the collector did not accept them"
+}
+
+// Start implements proxy.Tracer. The span gets its name at the end, when the operation is known.
+func (t *tracing) Start(r *http.Request, arrived time.Time) (context.Context, proxy.Span) {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := t.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(arrived))
+	return ctx, requestSpan{span, methodName(r.Method)}
+}
+
+// requestSpan is the span of a client's request.
+type requestSpan struct {
+	span   trace.Span
+	method string
+}
+
+// TraceID implements proxy.Span.
+func (s requestSpan) TraceID() string { return s.span.SpanContext().TraceID().String() }
+
+// End implements proxy.Span.
+func (s requestSpan) End(record proxy.Record) {
+	route := record.Route
+	if route != "" {
+		route = "/rest" + route
+	}
+	s.span.SetName(string(record.Operation))
+	setTexts(s.span,
+		"http.request.method", s.method, "portico.operation", string(record.Operation), "portico.request_id", record.ID,
+		"http.route", route, "portico.cache", record.CacheOutcome(), "portico.reason", string(record.Reason))
+	if record.Status != 0 && record.Status != proxy.StatusClientGone { // without a response the client has gone, which is no failure
+		failed := record.Status < http.StatusBadRequest && record.Reason != ""
+		setOutcome(s.span, record.Status, string(record.Reason), failed)
+	}
+	s.span.End()
+}
+
+// call begins the span of a call to a tracker; a call that belongs to no request has none. The tracker gets the trace, sampled or not,
+// instead of what the client sent.
+func (t *tracing) call(tracker string, req *http.Request, begun time.Time) (*http.Request, transport.Observer) {
+	ctx := req.Context()
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return req, nil
+	}
+	operation := cmp.Or(transport.CallOf(ctx).Operation, string(proxy.OpPassthrough))
+	ctx, span := t.tracer.Start(ctx, "tracker "+operation, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(begun))
+	req = req.WithContext(ctx)
+	if req.Header = req.Header.Clone(); req.Header == nil {
+		req.Header = http.Header{}
+	}
+	for _, name := range (propagation.TraceContext{}).Fields() {
+		req.Header.Del(name)
+	}
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
+	port, err := strconv.Atoi(req.URL.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[req.URL.Scheme]
+	}
+	span.SetAttributes(attribute.Int("server.port", port))
+	setTexts(span, "portico.tracker", tracker, "portico.operation", operation,
+		"http.request.method", methodName(req.Method), "server.address", req.URL.Hostname())
+	return req, callSpan{span}
+}
+
+// callSpan is the span of a call to a tracker.
+type callSpan struct{ span trace.Span }
+
+// Observe implements transport.Observer: the call has ended.
+func (s callSpan) Observe(sample transport.Sample) {
+	reason := string(sample.Reason)
+	setTexts(s.span, "portico.outcome", cmp.Or(reason, "ok"))
+	s.span.SetAttributes(attribute.Int("portico.tries", sample.Tries))
+	if sample.Tries > 1 {
+		s.span.SetAttributes(attribute.Int("http.request.resend_count", sample.Tries-1))
+	}
+	if sample.Unknown {
+		s.span.SetAttributes(attribute.Bool("portico.outcome_unknown", true))
+	}
+	setOutcome(s.span, sample.Status, reason, reason != "" && sample.Reason != transport.Canceled)
+	s.span.End()
+}
+
+// setOutcome sets the status of a response, 0 for none. The span is an error if the call failed or the status is 500 or above: a mistake
+// of the client is no error. reason says why in one word.
+func setOutcome(span trace.Span, status int, reason string, failed bool) {
+	if status > 0 {
+		span.SetAttributes(attribute.Int("http.response.status_code", status))
+	}
+	if failed || status >= http.StatusInternalServerError {
+		setTexts(span, "error.type", cmp.Or(reason, strconv.Itoa(status)))
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+// setTexts sets attributes by pairs of name and value, except where the value is empty.
+func setTexts(span trace.Span, pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			span.SetAttributes(attribute.String(pair[0], pair[1]))
+		}
+	}
+}
+
+// methodName is a method as an attribute. A method that is not registered could be any text.
+func methodName(method string) string {
+	switch method {
+	case "":
+		return http.MethodGet
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return "_OTHER"
+}

@@ -1,0 +1,272 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"portico/cache"
+	"portico/cmd/portico/config"
+	"portico/proxy"
+	"portico/proxy/admin"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/transport"
+)
+
+// tracker is everything that belongs to one tracker. Nothing of it is shared with another one.
+type tracker struct {
+	name     string
+	settings config.Tracker
+	base     *url.URL
+	stack    *transport.Stack // nil in a dry run
+	// transport carries the requests of clients: stack, or what takes its place in a dry run.
+	transport http.RoundTripper
+	client    *bugzilla.Client
+	shadow    *bugzilla.Client // of comparisons, nil without them
+	target    *proxy.Target    // for paths outside the interface
+	cache     *cache.Cache     // nil if it is off
+}
+
+// openTracker builds what a tracker needs to serve clients: connections with limit and breakers, client and cache.
+func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
+	t := &tracker{name: name, settings: rt.cfg.Trackers[name]}
+	var err error
+	if t.base, err = url.Parse(t.settings.URL); err != nil {
+		return fmt.Errorf("tracker %s: invalid URL", name) // the error would show the URL, which may hold a password
+	}
+	if dry := rt.resources.dry; dry != nil {
+		t.transport = t.settings.SentHost().Over(dryTracker{dry, name})
+	} else {
+		limits := &rt.cfg.Limits
+		t.stack, err = rt.openStack(t, name, transport.Options{
+			Base: transport.BaseOptions{MaxIdleConns: limits.Concurrency},
+			Limit: transport.LimitOptions{
+				Slots: limits.Concurrency, Queue: orOff(limits.Queue), QueueWait: orOff(limits.WaitFor(t.settings.Timeout)),
+			},
+		})
+		t.transport = t.stack
+	}
+	if err != nil {
+		return err
+	}
+	if t.client, err = rt.newClient(t, name, t.transport); err != nil {
+		return err
+	}
+	t.target = t.newTarget()
+	rt.trackers[name] = t
+	if name == rt.cfg.Primary && t.stack != nil { // a candidate that fails is left alone
+		ctx, cancel := context.WithCancel(context.Background())
+		var watching sync.WaitGroup
+		watching.Go(func() { t.client.WatchRedirect(ctx) })
+		rt.onClose(func() { cancel(); watching.Wait() })
+	}
+	if rt.cfg.Cache.Scope == string(cache.ScopeOff) {
+		return nil
+	}
+	return rt.openCache(t, lookup)
+}
+
+// orOff turns the configuration's zero, which means none, into that of package transport.
+func orOff[T int | time.Duration](n T) T { return cmp.Or(n, -1) }
+
+// openStack returns connections to a tracker, which metrics show under a label.
+func (rt *Runtime) openStack(t *tracker, label string, options transport.Options) (*transport.Stack, error) {
+	secured, err := t.settings.TLSFiles.Client()
+	if err != nil {
+		return nil, fmt.Errorf("tracker %s: %w", t.name, err)
+	}
+	options.Base.Host = t.settings.SentHost()
+	options.Base.ConnectTimeout = rt.cfg.Timeouts.Connect
+	options.Base.HeaderTimeout = cmp.Or(options.Base.HeaderTimeout, t.settings.Timeout)
+	key := stackKey(t, options)
+	options.Base.TLS = secured
+	metrics, logger := rt.resources.metrics, rt.logger // not rt: connections may outlive it
+	options.Observer = trackerObserver{metrics, label}
+	if label == t.name { // calls for comparison belong to no request, and no client waits for the tracker to recover
+		options.Trace = rt.resources.trace(t.name)
+		options.Break.ProbeURL, options.Break.Well = t.base.JoinPath("rest", "version").String(), bugzilla.IsHealthy
+	}
+	options.Break.OnChange = func(change transport.Change) {
+		metrics.Breaker(label, change.Breaker, string(change.To))
+		logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
+			"from", change.From, "to", change.To, "reason", change.Reason)
+	}
+	options.Break.OnPanic = func(cause any) { // its value may hold content
+		logger.Error("a probe panicked", "tracker", label, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+	}
+	rt.stacks[label] = rt.resources.stack(label, key, options)
+	return rt.stacks[label].Stack, nil
+}
+
+// trackerObserver passes what transport measures to the metrics.
+type trackerObserver struct {
+	metrics *admin.Metrics
+	tracker string
+}
+
+// Observe implements transport.Observer.
+func (o trackerObserver) Observe(s transport.Sample) {
+	o.metrics.Call(o.tracker, admin.Call{
+		Operation: s.Operation, Class: s.Class.String(), Outcome: cmp.Or(string(s.Reason), "ok"), Status: s.Status, Unknown: s.Unknown,
+		Tries: s.Tries, Took: s.Total, BytesIn: s.BytesIn, BytesOut: s.BytesOut,
+	})
+}
+
+// newClient makes a client of a tracker. The log shows label.
+func (rt *Runtime) newClient(t *tracker, label string, over http.RoundTripper) (*bugzilla.Client, error) {
+	return bugzilla.New(bugzilla.Options{
+		URL: t.base, Dialect: t.settings.Dialect, HideKeys: t.settings.HideKeys, MaxBody: int64(t.settings.MaxBody), Transport: over,
+		Split: rt.replySplit(), Logger: rt.logger.With("tracker", label),
+	})
+}
+
+// front is the tracker as clients reach it: with its cache, if it has one.
+func (t *tracker) front() upstream.Tracker {
+	if t.cache != nil {
+		return t.cache
+	}
+	return t.client
+}
+
+func (t *tracker) newTarget() *proxy.Target {
+	target := &proxy.Target{
+		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For,
+		HeaderCredentials: func(ctx context.Context) bool { return t.client.Dialect(ctx).HeaderCredentials },
+		Below:             func(ctx context.Context) string { return t.client.Dialect(ctx).Below() },
+		MarkWrite: func(ctx context.Context) context.Context {
+			return transport.With(ctx, func(c *transport.Call) { c.Writes = true })
+		},
+	}
+	if host := t.settings.SentHost(); host.Name != "" {
+		target.Names = []string{host.Name}
+	}
+	return target
+}
+
+// dialect returns the name of the dialect, the version that told it, and whether one of the clients has found it out.
+func (t *tracker) dialect() (dialect, version string, certain bool) {
+	dialect, version, certain = t.client.Pinned()
+	if !certain && t.shadow != nil {
+		return t.shadow.Pinned()
+	}
+	return dialect, version, certain
+}
+
+// openCache puts a cache before the client of a tracker.
+func (rt *Runtime) openCache(t *tracker, lookup config.Variables) error {
+	options, err := rt.cacheOptions(t, lookup)
+	if err != nil {
+		return err
+	}
+	options.Shared = rt.resources.cache(options)
+	rt.shared[t.name] = options.Shared
+	t.cache = cache.New(t.client, options)
+	rt.onClose(func() { _ = t.cache.Close() })
+	rt.cached = append(rt.cached, t)
+	return nil
+}
+
+func (rt *Runtime) cacheOptions(t *tracker, lookup config.Variables) (cache.Options, error) {
+	settings, metrics := &rt.cfg.Cache, rt.resources.metrics
+	secret, err := settings.Secret.Read(lookup)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	redis, err := RedisOptions(&rt.cfg, lookup)
+	return cache.Options{
+		Tracker: t.name, Address: TrackerAddress(t.base) + " " + t.settings.Dialect,
+		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
+		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
+		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
+		FillTimeout: rt.callTime(t.settings), Logger: rt.logger,
+		Observer: cache.Observer{
+			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
+		},
+	}, err
+}
+
+// TrackerAddress is the URL of a tracker in one form, however it is written, and without a login.
+func TrackerAddress(base *url.URL) string {
+	port := cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
+	at := net.JoinHostPort(strings.ToLower(base.Hostname()), port)
+	return base.Scheme + "://" + at + strings.TrimRight(base.Path, "/")
+}
+
+// RedisOptions returns the options of the cache that the configuration of Redis stands for.
+func RedisOptions(cfg *config.Config, lookup config.Variables) (cache.Redis, error) {
+	c := &cfg.Cache.Redis
+	options := cache.Redis{Addrs: c.Addrs}
+	var err error
+	if c.URL != "" {
+		if options, err = cache.ParseRedis(c.URL); err != nil {
+			return options, err
+		}
+	}
+	password, err := c.Password.Read(lookup)
+	if err != nil {
+		return options, err
+	}
+	secured, err := c.Client()
+	if err != nil {
+		return options, err
+	}
+	if secured != nil {
+		options.TLS = secured
+	}
+	options.MasterName, options.DialTimeout, options.Timeout = c.MasterName, cfg.Timeouts.Connect, cfg.Timeouts.Redis
+	options.Username, options.Password = cmp.Or(c.Username, options.Username), cmp.Or(string(password), options.Password)
+	return options, nil
+}
+
+// cacheView shows the caches of all trackers to operators.
+func (rt *Runtime) cacheView() admin.CacheView {
+	show := func(t *tracker, item cache.Item) admin.CacheItem {
+		shown := admin.CacheItem{
+			Key: item.Key, Scope: item.Scope, Product: item.Product, Component: item.Component, State: item.State, Why: item.Why,
+			AgeSeconds: item.Age.Seconds(), TTLSeconds: item.TTL.Seconds(), Bytes: item.Bytes,
+		}
+		if len(rt.cached) > 1 {
+			shown.Tracker = t.name
+		}
+		return shown
+	}
+	return admin.CacheView{
+		Product: func(ctx context.Context, product, component string) (shown []admin.CacheItem, err error) {
+			for _, t := range rt.cached {
+				items, err := t.cache.Lookup(ctx, product, component)
+				if err != nil {
+					return shown, err
+				}
+				for _, item := range items {
+					shown = append(shown, show(t, item))
+				}
+			}
+			return shown, nil
+		},
+		Key: func(ctx context.Context, key string) (admin.CacheItem, bool, error) {
+			for _, t := range rt.cached {
+				item, err := t.cache.LookupKey(ctx, key)
+				if !errors.Is(err, cache.ErrNoItem) {
+					return show(t, item), err == nil, err
+				}
+			}
+			return admin.CacheItem{}, false, nil
+		},
+		Purge: func(ctx context.Context, product string) error {
+			var failed error
+			for _, t := range rt.cached {
+				failed = errors.Join(failed, t.cache.Purge(ctx, product))
+			}
+			return failed
+		},
+	}
+}

@@ -1,0 +1,328 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeFile puts a configuration into a temporary folder.
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// texts renders problems without the folder of the file.
+func texts(problems []Problem) []string {
+	list := []string{}
+	for _, p := range problems {
+		if p.origin.line > 0 {
+			p.origin.source = filepath.Base(p.origin.source)
+		}
+		list = append(list, p.String())
+	}
+	return list
+}
+
+// withTracker is the least that a configuration must say.
+const withTracker = "trackers: {main: {url: 'http://tracker.example/'}}\n"
+
+func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
+	for _, tt := range []struct {
+		name, yaml string
+		want       []string
+	}{
+		{"nothing at all", "", []string{"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL"}},
+		{"only comments", "# nothing\n", []string{"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL"}},
+		{"least", withTracker, nil},
+		{"empty sections mean the defaults", withTracker + "cache:\nlimits: ~\n", nil},
+		{"unknown key", withTracker + "lisen: :80\n",
+			[]string{`c.yaml:2:1: unknown key "lisen"; did you mean "listen"?`}},
+		{"unknown key of another section", withTracker + "secret_file: x\n",
+			[]string{`c.yaml:2:1: unknown key "secret_file"; did you mean "cache.secret_file"?`}},
+		{"unknown key like nothing", withTracker + "cache:\n  entirely_else: 1\n",
+			[]string{`c.yaml:3:3: unknown key "entirely_else" in cache`}},
+		{"wrong case", withTracker + "Listen: :80\n",
+			[]string{`c.yaml:2:1: unknown key "Listen"; did you mean "listen"?`}},
+		{"twice", "listen: :80\n" + withTracker + "listen: :81\n",
+			[]string{"c.yaml:3:1: listen: is set twice, first in line 1"}},
+		{"several, in order", "log: {level: loud}\nlimits:\n  body: 5 apples\n  depth: deep\n  ids: 0\n" + withTracker + "cache: {ttl: 5}\n", []string{
+			`c.yaml:1:14: log.level: "loud" is not one of debug, info, warn, error`,
+			`c.yaml:3:9: limits.body: "5 apples" is not a size such as 64MiB, 10MB or 512`,
+			`c.yaml:4:10: limits.depth: "deep" is not a whole number`,
+			`c.yaml:5:8: limits.ids: 0 is less than 1`,
+			`c.yaml:7:14: cache.ttl: "5" is not a duration such as 500ms, 30s or 5m`,
+		}},
+		{"too much", withTracker + "limits: {header: 1GiB}\n",
+			[]string{"c.yaml:2:18: limits.header: 1GiB is more than 16MiB"}},
+		{"list for a text", withTracker + "listen: [a]\n", []string{"c.yaml:2:9: listen: is a list, but must be a plain value"}},
+		{"text for a section", withTracker + "limits: 5\n", []string{"c.yaml:2:9: limits: is a plain value, but must be a mapping"}},
+		{"mapping for a list", withTracker + "trusted_proxies: {a: b}\n", []string{"c.yaml:2:18: trusted_proxies: is a mapping, but must be a list"}},
+		{"list for both", withTracker + "cache: {redis: [a]}\n", []string{"c.yaml:2:16: cache.redis: is a list, but must be a plain value or a mapping"}},
+		{"no value", withTracker + "listen:\n", []string{"c.yaml:2:8: listen: has no value"}},
+		{"list at the top", "- a\n", []string{
+			"c.yaml:1:1: is a list, but must be a mapping",
+			"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL",
+		}},
+		{"not YAML", "listen: :80\ntrackers: [\n", []string{"c.yaml:2:1: not valid YAML: did not find expected node content"}},
+		{"second document", withTracker + "---\nlisten: :80\n", []string{"c.yaml:2:1: a second document begins here: one file is one configuration"}},
+		{"merge key", withTracker + "limits:\n  <<: {depth: 5}\n", []string{`c.yaml:3:3: unknown key "<<" in limits`}},
+		{"key that is no word", withTracker + "? [a]\n: b\n", []string{"c.yaml:2:3: a key must be a plain word"}},
+		{"bad network", withTracker + "trusted_proxies: [10.0.0.0/8, 10.0.0.0/40]\n",
+			[]string{`c.yaml:2:31: trusted_proxies[1]: "10.0.0.0/40" is not an address or network such as 10.0.0.0/8`}},
+		{"tracker's name", "trackers: {Main_1: {url: 'http://a/'}, b: {url: 'http://b/'}}\n",
+			[]string{`c.yaml:1:12: trackers: "Main_1" is not a name of lower-case letters, digits and hyphens`}},
+		{"primary unknown", withTracker + "primary: mian\n",
+			[]string{`c.yaml:2:10: primary: "mian" is not one of the trackers (main); did you mean "main"?`}},
+		{"primary not said", "trackers: {a: {url: 'http://a/'}, b: {url: 'http://b/'}}\n",
+			[]string{"c.yaml:1:1: primary: is missing: say which of a, b serves clients"}},
+		{"tracker not used", "trackers:\n  a: {url: 'http://a/'}\n  b: {url: 'http://b/'}\nprimary: a\n",
+			[]string{"c.yaml:3:6: warning: trackers.b: is neither the primary tracker nor the candidate, so nothing uses it"}},
+		{"url missing", "trackers:\n  main:\n    dialect: bmo\n", []string{"c.yaml:3:5: trackers.main.url: is missing"}},
+		{"url no text", "trackers: {main: {url: [x]}}\n",
+			[]string{"c.yaml:1:24: trackers.main.url: is a list, but must be a plain value"}},
+		{"dialect", "trackers: {main: {url: 'http://a/', dialect: bugzila-5}}\n",
+			[]string{`c.yaml:1:46: trackers.main.dialect: "bugzila-5" is not one of auto, bugzilla-5, bmo; did you mean "bugzilla-5"?`}},
+		{"listeners", withTracker + "listen: nonsense\nadmin: {listen: ':99999'}\n", []string{
+			`c.yaml:2:9: listen: "nonsense" is not an address such as 127.0.0.1:8080 or :8080`,
+			`c.yaml:3:17: admin.listen: ":99999" is not an address such as 127.0.0.1:8080 or :8080`,
+		}},
+		{"same listener", withTracker + "admin: {listen: '127.0.0.1:8080'}\n",
+			[]string{"c.yaml:2:17: admin.listen: is 127.0.0.1:8080, which listen (127.0.0.1:8080) takes already"}},
+		{"same port on all interfaces", withTracker + "listen: '[::]:9080'\n",
+			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen ([::]:9080) takes already"}},
+		{"both on a free port", withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n", nil},
+		{"admin open", withTracker + "admin: {listen: ':9080'}\n",
+			[]string{"c.yaml:2:17: admin.listen: :9080 is open to other machines without authentication: " +
+				"set admin.token_file, admin.token_env or admin.tls.client_ca_file"}},
+		{"passthrough", withTracker + "passthrough: [/x, y, /a/../b]\n", []string{
+			`c.yaml:2:19: passthrough[1]: "y" is not a path that begins with / and has no dot segments`,
+			`c.yaml:2:22: passthrough[2]: "/a/../b" is not a path that begins with / and has no dot segments`,
+		}},
+		{"passthrough word", withTracker + "passthrough: some\n",
+			[]string{`c.yaml:2:14: passthrough: "some" is neither all nor none nor a list of path prefixes`}},
+		{"documentation", withTracker + "api: {documentation: 'javascript:x'}\n",
+			[]string{"c.yaml:2:22: api.documentation: \"javascript:x\" is not an http or https URL"}},
+		{"local level longer than the shared", withTracker + "cache: {local_ttl: 1h}\n",
+			[]string{"c.yaml:2:20: cache.local_ttl: 1h0m0s is longer than ttl (1m0s)"}},
+		{"state", withTracker + "state: /var/lib/portico.db\n",
+			[]string{"c.yaml:2:8: state: \"/var/lib/portico.db\" is not sqlite:FILE or a postgres://HOST/DATABASE URL"}},
+		{"port of the state", withTracker + "state: postgres://db:0/portico\n",
+			[]string{"c.yaml:1:1: warning: cache.redis: is embedded, so each process has a cache of its own, but state is PostgreSQL, which several processes share: " +
+				"name a Redis server that they share",
+				`c.yaml:2:8: state: has "0" for a port, which is not one from 1 to 65535`}},
+		{"password of the state", withTracker + "state: postgres://me:pw@db/portico\n",
+			[]string{"c.yaml:1:1: warning: cache.redis: is embedded, so each process has a cache of its own, but state is PostgreSQL, which several processes share: " +
+				"name a Redis server that they share",
+				"c.yaml:2:8: warning: state: holds a password in clear: better set PORTICO_STATE in the environment"}},
+		{"password of the state in its query", withTracker + "state: postgres://db/portico?user=me&password=pw\n",
+			[]string{"c.yaml:1:1: warning: cache.redis: is embedded, so each process has a cache of its own, but state is PostgreSQL, which several processes share: " +
+				"name a Redis server that they share",
+				"c.yaml:2:8: warning: state: holds a password in clear: better set PORTICO_STATE in the environment"}},
+		{"no room for the payloads kept in memory", withTracker + "limits: {body: 4KiB}\n", nil},
+		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n", []string{
+			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
+			"c.yaml:3:25: cache.stale_if_error: 2562047h47m is more than 87600h",
+		}},
+		{"variables", "trackers: {main: {url: $TRACKER}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\n" +
+			"switchover: {passthrough: {reads: '${B}'}}\ncanary: {marker: '^costs 5$'}\n", []string{
+			"c.yaml:1:24: trackers.main.url: variables in the file are not expanded; set PORTICO_TRACKERS_MAIN_URL in the environment instead",
+			"c.yaml:2:16: cache.redis: variables in the file are not expanded; set PORTICO_CACHE_REDIS in the environment instead",
+			"c.yaml:3:15: passthrough[0]: variables in the file are not expanded; set PORTICO_PASSTHROUGH in the environment instead",
+			"c.yaml:4:35: switchover.passthrough.reads: variables in the file are not expanded; set PORTICO_SWITCHOVER_PASSTHROUGH_READS in the environment instead",
+		}},
+		{"misspelt choices", "trackers: {main: {url: 'http://a/', dialect: bugzilla}}\ncache: {scope: credentials}\nlog: {level: WARN}\n" +
+			"canary: {credentials: maped}\n", []string{
+			`c.yaml:1:46: trackers.main.dialect: "bugzilla" is not one of auto, bugzilla-5, bmo; did you mean "bugzilla-5"?`,
+			`c.yaml:2:16: cache.scope: "credentials" is not one of credential, group, off; did you mean "credential"?`,
+			`c.yaml:3:14: log.level: "WARN" is not one of debug, info, warn, error; did you mean "warn"?`,
+			`c.yaml:4:23: canary.credentials: "maped" is not one of forward, service, mapped; did you mean "mapped"?`,
+		}},
+		{"state without a file", withTracker + "state: 'sqlite:'\n", []string{"c.yaml:2:8: state: \"sqlite:\" is not sqlite:FILE or a postgres://HOST/DATABASE URL"}},
+		{"state that processes share, and a cache that they share", withTracker + "state: postgres://db/portico\ncache: {redis: 'redis://cache'}\n", nil},
+		{"state that processes share, and no cache", withTracker + "state: postgres://db/portico\ncache: {scope: off}\n", nil},
+		{"same port by its name", withTracker + "listen: localhost:9080\n",
+			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen (localhost:9080) takes already"}},
+		{"secret that is not there", withTracker + "cache: {secret_env: NOT_SET}\n", []string{"c.yaml:2:21: cache.secret_env: NOT_SET holds nothing"}},
+		{"blobs", withTracker + "blobs: {memory: 1GiB, dir: /does/not/exist}\n", []string{
+			"c.yaml:2:17: warning: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",
+			"c.yaml:2:28: blobs.dir: /does/not/exist is not a directory that can be read",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, problems := Load(nil, nil, writeFile(t, "c.yaml", tt.yaml))
+			if got := texts(problems); !slices.Equal(got, tt.want) && len(got)+len(tt.want) > 0 {
+				t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(tt.want, "\n  "))
+			}
+		})
+	}
+}
+
+func TestTrackerURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://tracker.example":        "",
+		"https://tracker.example/bugs/": "",
+		"http://[::1]:8081/":            "",
+		"http://127.0.0.1:8080/":        "is where Portico itself listens",
+		"http://localhost:9080/":        "is where Portico itself listens",
+		"http://tracker.example:65535/": "",
+		"http://tracker.example:99999/": `has "99999" for a port`,
+		"http://tracker.example:0/":     `has "0" for a port`,
+		"ftp://tracker.example/":        "must begin with",
+		"tracker.example":               "must begin with",
+		"http:///bugs":                  "has no host",
+		"http://me:hunter2@host/":       "must not hold a name or password",
+		"http://host/?a=b":              "must not have a query",
+		"http://host/?":                 "must not have a query",
+		"http://host/#top":              "must not have a query",
+		"http://host/rest":              "is the REST interface",
+		"http://host/bugs/rest.cgi/":    "is the REST interface",
+		"http://host/a/../b":            "must not have . or ..",
+		"http://me:hunter2@ho st/%zz":   "is not a URL",
+	} {
+		_, problems := Load([]Setting{{"trackers.main.url", url, "--tracker"}}, nil, "")
+		got := strings.Join(texts(problems), "\n")
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", url, got, want)
+		}
+		if strings.Contains(got, "hunter2") {
+			t.Errorf("%s: the message shows the password: %s", url, got)
+		}
+	}
+}
+
+func TestRedis(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"redis: embedded":                                              "",
+		"redis: redis://cache:6379/3":                                  "",
+		"redis: unix:///run/redis.sock":                                "",
+		"redis: {addrs: ['a:1', 'b:2'], master_name: mymaster}":        "",
+		"redis: {url: 'rediss://cache', tls: {server_name: x}}":        "",
+		"redis: {url: 'redis://cache', addrs: ['a:1']}":                "exclude each other",
+		"redis: {addrs: ['a']}":                                        `"a" is not host:port`,
+		"redis: {addrs: ['a:99999']}":                                  `"a:99999" is not host:port`,
+		"redis: redis://cache:99999":                                   `has "99999" for a port`,
+		"redis: {master_name: m}":                                      "names no server",
+		"redis: {url: 'redis://c', master_name: m}":                    "needs addrs",
+		"redis: http://cache":                                          "unsupported scheme",
+		"redis: redis://cache/first":                                   "invalid path or database number",
+		"redis: 'redis://cache?pool=1'":                                "only db and cluster",
+		"redis: 'redis:///1'":                                          "not a URL of the form redis://host",
+		"redis: 'unix://'":                                             "invalid path",
+		"redis: {url: embedded, username: me}":                         "which has no password",
+		"redis: redis://:hunter2@cache":                                "warning: cache.redis: holds a password in clear",
+		"redis: me:hunter2@cache":                                      "REDACTED: the Redis address",
+		"redis: {addrs: ['a:1'], password_file: /nope}":                "reading the secret",
+		"redis: {addrs: ['a:1'], password_env: NOT_SET}":               "NOT_SET holds nothing",
+		"redis: {addrs: ['a:1'], password_env: A, password_file: b}":   "exclude each other",
+		"redis: {addrs: ['a:1'], tls: {cert_file: x}}":                 "need each other",
+		"redis: {addrs: ['a:1'], tls: {server_name: x}}":               "warning: cache.redis.tls: does nothing",
+		"redis: {url: 'redis://cache', tls: {server_name: x}}":         "warning: cache.redis.tls: does nothing",
+		"redis: {addrs: ['a:1'], username: me}":                        "warning: cache.redis.username: does nothing",
+		"redis: {addrs: ['a:1'], tls: {enabled: 1}}":                   "is not true or false",
+		"redis: {addrs: ['a:1'], tls: {ca_file: /does/not/exist.pem}}": "reading certificates",
+	} {
+		_, problems := Load(nil, nil, writeFile(t, "c.yaml", withTracker+"cache: {"+yaml+"}\n"))
+		got := strings.Join(texts(problems), "\n")
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", yaml, got, want)
+		}
+		if strings.Contains(got, "hunter2") {
+			t.Errorf("%s: the message shows the password: %s", yaml, got)
+		}
+	}
+}
+
+func TestFlagsBeatEnvironmentBeatsFileBeatsDefaults(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+`
+listen: 127.0.0.1:1
+admin: {listen: 127.0.0.1:2}
+cache: {ttl: 3m}
+`)
+	environ := []string{"PORTICO_LISTEN=127.0.0.1:11", "PORTICO_ADMIN_LISTEN=127.0.0.1:12", "HOME=/"}
+	flags := []Setting{{"listen", "127.0.0.1:21", "--listen"}}
+	cfg, problems := Load(flags, environ, file)
+	if len(problems) > 0 {
+		t.Fatal(texts(problems))
+	}
+	got := []any{cfg.Listen, cfg.Admin.Listen, cfg.Cache.TTL, cfg.Cache.LocalTTL}
+	want := []any{"127.0.0.1:21", "127.0.0.1:12", 3 * time.Minute, time.Second}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAnchorsMayBeUsed(t *testing.T) {
+	cfg, problems := Load(nil, nil, writeFile(t, "c.yaml", `
+trackers:
+  a: &base {url: 'https://a/', timeout: 7s}
+  b: *base
+primary: b
+`))
+	if Fatal(problems) || cfg.Trackers["b"].Timeout != 7*time.Second {
+		t.Errorf("got %v, %v", cfg.Trackers, texts(problems))
+	}
+}
+
+func TestMissingFileIsOneProblem(t *testing.T) {
+	_, problems := Load(nil, nil, filepath.Join(t.TempDir(), "none.yaml"))
+	if len(problems) != 1 || !strings.Contains(problems[0].String(), "cannot be read") {
+		t.Errorf("got %v", texts(problems))
+	}
+}
+
+func TestAFileIsNamedWhateverItLacks(t *testing.T) {
+	empty, folder := writeFile(t, "c.yaml", ""), t.TempDir()
+	for file, want := range map[string]string{
+		empty:  empty + ":1:1: trackers: is empty",
+		folder: folder + ": cannot be read: ",
+	} {
+		if _, problems := Load(nil, nil, file); len(problems) != 1 || !strings.HasPrefix(problems[0].String(), want) {
+			t.Errorf("got %v, want %s", problems, want)
+		}
+	}
+}
+
+func TestSyntaxIsWrongInItsLine(t *testing.T) {
+	for content, line := range map[string]int{
+		withTracker + "log: {level: info\nstate: a\n":         2, // where it begins
+		withTracker + "passthrough: [/a\nstate: a\n":          2,
+		withTracker + "limits:\n  ids: 5\n depth: 7\n":        4,
+		withTracker + "limits:\n  ids: 5\n    depth: 7\n":     4,
+		withTracker + "limits:\n\tids: 5\n":                   3,
+		withTracker + "...\nlimits: {ids: 5}\n":               3,
+		withTracker + "limits:\n  - 1\n  ids: 5\n":            3,
+		withTracker + "passthrough:\n  - /a\n  ]\n":           3,
+		withTracker + "log: {level: !m!x info}\nlimits: {}\n": 2,
+		"\n\n" + withTracker + "trusted_proxies: [\n":         4,
+		"listen: a: b\n" + withTracker:                        1,
+	} {
+		_, problems := Load(nil, nil, writeFile(t, "c.yaml", content))
+		if got := texts(problems); len(got) != 1 || !strings.HasPrefix(got[0], fmt.Sprintf("c.yaml:%d:1: not valid YAML: ", line)) {
+			t.Errorf("%q gives %q, want line %d", content, got, line)
+		}
+	}
+}
+
+// TestStateProblemsNameTheKey: the store is looked at only where there is a candidate.
+func TestStateProblemsNameTheKey(t *testing.T) {
+	for content, want := range map[string][]string{
+		withTwo + "state: sqlite:/does/not/exist/x.db\n":     {"c.yaml:4:8: state: the folder /does/not/exist is not there"},
+		withTracker + "state: sqlite:/does/not/exist/x.db\n": {},
+		withTwo: {},
+	} {
+		cfg, _ := Load(nil, nil, writeFile(t, "c.yaml", content))
+		if got := texts(cfg.StateProblems()); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", content, got, want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEnvironmentReachesEveryKindOfKey(t *testing.T) {
+	cfg, problems := Load(nil, []string{
+		"PORTICO_TRACKERS_MAIN_URL=http://a/",
+		"PORTICO_TRACKERS_NEW_ONE_URL=https://b/",
+		"PORTICO_TRACKERS_NEW_ONE_TIMEOUT=3s",
+		"PORTICO_PRIMARY=new-one",
+		"PORTICO_PASSTHROUGH=/xmlrpc.cgi, /jsonrpc.cgi",
+		"PORTICO_TRUSTED_PROXIES=10.1.2.3/8,::1",
+		"PORTICO_CACHE_REDIS_ADDRS=a:1,b:2",
+		"PORTICO_CACHE_REDIS_TLS_ENABLED=true",
+		"PORTICO_LIMITS_IDS=7",
+		"PORTICO_LIMITS_BODY=1GiB",
+		"PORTICO_LOG_LEVEL=",
+	}, "")
+	if Fatal(problems) {
+		t.Fatal(texts(problems))
+	}
+	if b := cfg.Trackers["new-one"]; b.URL != "https://b/" || b.Timeout != 3*time.Second || b.Dialect != "auto" {
+		t.Errorf("tracker new-one is %+v", b)
+	}
+	if cfg.Primary != "new-one" {
+		t.Error("the primary is another tracker")
+	}
+	if want := (Prefixes{"/xmlrpc.cgi", "/jsonrpc.cgi"}); !reflect.DeepEqual(cfg.Passthrough, want) {
+		t.Errorf("passthrough is %q", cfg.Passthrough)
+	}
+	if got := cfg.TrustedProxies; len(got) != 2 || got[0].String() != "10.0.0.0/8" || got[1].String() != "::1/128" {
+		t.Errorf("trusted proxies are %v", got)
+	}
+	if r := cfg.Cache.Redis; r.URL != "" || len(r.Addrs) != 2 || !r.TLS.Enabled {
+		t.Errorf("redis is %+v", r)
+	}
+	if cfg.Limits.IDs != 7 || cfg.Limits.Body != 1<<30 || cfg.Log.Level != "info" {
+		t.Errorf("limits are %+v, level %q", cfg.Limits, cfg.Log.Level)
+	}
+}
+
+func TestUnknownVariablesAreProblems(t *testing.T) {
+	for entry, want := range map[string]string{
+		"PORTICO_LISTN=x": `PORTICO_LISTN: no key has this name; did you mean "PORTICO_LISTEN"?`,
+		"PORTICO_LIMITS_HEADERS=x": `PORTICO_LIMITS_HEADERS: no key has this name; ` +
+			`did you mean "PORTICO_LIMITS_HEADER"?`,
+		"PORTICO_LIMITS_IDS=many":          `PORTICO_LIMITS_IDS: limits.ids: "many" is not a whole number`,
+		"PORTICO_TRACKERS_URL=http://a/":   `PORTICO_TRACKERS_URL: no key has this name; did you mean "PORTICO_TRACKERS_MAIN_URL"?`,
+		"PORTICO_CONFIG=/else.yaml":        "",
+		"PORTICO_STATE=sqlite:x.db":        "",
+		"PORTICO_TRACKER=http://a/":        `PORTICO_TRACKER: no key has this name; did you mean "PORTICO_TRACKERS_MAIN_URL"?`,
+		"PORTICO_FOO=1":                    "PORTICO_FOO: no key has this name",
+		"PORTICO_SERVICE_HOST=10.0.0.1":    "",
+		"PORTICO_ADMIN_SERVICE_PORT=9080":  "",
+		"PORTICO_PORT=tcp://10.0.0.1:8080": "",
+		"PORTICO_PORT_8080_TCP_ADDR=x":     "",
+	} {
+		_, problems := Load([]Setting{{"trackers.main.url", "http://a/", "--tracker"}}, []string{entry}, "")
+		if got := strings.Join(texts(problems), "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", entry, got, want)
+		}
+	}
+}
+
+func TestSecretsComeFromFileOrEnvironment(t *testing.T) {
+	file := writeFile(t, "secret", "the password\n")
+	cfg, problems := Load(nil, []string{
+		"PORTICO_TRACKERS_MAIN_URL=http://a/",
+		"PORTICO_CACHE_SECRET_ENV=PORTICO_CACHE_KEY",
+		"PORTICO_CACHE_KEY=sixteen bytes or more",
+		"PORTICO_CACHE_REDIS_ADDRS=a:1",
+		"PORTICO_CACHE_REDIS_PASSWORD_FILE=" + file,
+	}, "")
+	if len(problems) > 0 {
+		t.Fatal(texts(problems))
+	}
+	lookup := func(string) (string, bool) { return "sixteen bytes or more", true }
+	if secret, err := cfg.Cache.Secret.Read(lookup); err != nil || string(secret) != "sixteen bytes or more" {
+		t.Errorf("secret is %q, %v", secret, err)
+	}
+	if password, err := cfg.Cache.Redis.Password.Read(lookup); err != nil || string(password) != "the password" {
+		t.Errorf("password is %q, %v", password, err)
+	}
+	for _, key := range []string{"cache.secret", "admin.token"} {
+		_, problems := Load(nil, []string{"PORTICO_TRACKERS_MAIN_URL=http://a/", envName(key) + "_ENV=SHORT", "SHORT=is too short"}, "")
+		if got, want := texts(problems), envName(key)+"_ENV: "+key+"_env: is shorter than 16 bytes"; !slices.Equal(got, []string{want}) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestRedisTextKeepsTheLogin(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker+"cache: {redis: {addrs: ['a:1'], username: me, master_name: m}}\n")
+	cfg, problems := Load([]Setting{{"cache.redis", "redis://b", "--redis"}}, nil, file)
+	want := Redis{URL: "redis://b", Username: "me"}
+	if Fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, want) {
+		t.Errorf("got %+v, %v", cfg.Cache.Redis, texts(problems))
+	}
+	cfg, problems = Load([]Setting{{"cache.redis", "embedded", "--redis"}}, nil, file)
+	want = Redis{URL: "embedded"}
+	if Fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, want) {
+		t.Errorf("got %+v, %v", cfg.Cache.Redis, texts(problems))
+	}
+}
+
+func TestNoTwoKeysShareAVariable(t *testing.T) {
+	seen := map[string]string{}
+	for _, p := range textPaths() {
+		name := envName(p)
+		if other, ok := seen[name]; ok {
+			t.Errorf("%s stands for %s and %s", name, other, p)
+		}
+		seen[name] = p
+		for _, other := range textPaths() {
+			_, key, named := strings.Cut(envName(other), "*")
+			entries, _, _ := strings.Cut(other, ".*")
+			// Of two keys of which one ends like the other, the longer is meant.
+			clash := named && other != p && strings.HasPrefix(name, envName(entries)) && strings.HasSuffix(name, key)
+			if clash && !(strings.HasPrefix(p, entries+".*.") && len(p) > len(other)) {
+				t.Errorf("%s could be %s of some entry", name, other)
+			}
+		}
+		if name == envConfigFile || serviceLink.MatchString(name) {
+			t.Errorf("%s, the variable of %s, means something else already", name, p)
+		}
+	}
+}
+
+// TestTheLongerKeyIsMeant tells a caller's shadow key from the key of a caller whose
+// name ends in shadow.
+func TestTheLongerKeyIsMeant(t *testing.T) {
+	cfg, problems := Load(nil, []string{
+		"PORTICO_TRACKERS_MAIN_URL=http://a/",
+		"PORTICO_CALLERS_CI_BOT_KEY_ENV=ONE",
+		"PORTICO_CALLERS_CI_BOT_SHADOW_KEY_ENV=OTHER",
+		"ONE=1", "OTHER=2",
+	}, "")
+	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE"}, ShadowKey: Secret{Env: "OTHER"}}}
+	if len(problems) > 0 || !reflect.DeepEqual(cfg.Callers, want) {
+		t.Errorf("got %+v, %v", cfg.Callers, texts(problems))
+	}
+}
+
+// TestTheWaysToRedisBeatEachOther: one way in the environment beats the other in the file.
+func TestTheWaysToRedisBeatEachOther(t *testing.T) {
+	for _, tt := range []struct{ file, environ, url, addr string }{
+		{"redis://a:1", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
+		{"embedded", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
+		{"{url: 'redis://a:1'}", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS_URL=redis://a:1", "redis://a:1", ""},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS=redis://a:1", "redis://a:1", ""},
+	} {
+		cfg, problems := Load(nil, []string{tt.environ}, writeFile(t, "c.yaml", withTracker+"cache: {redis: "+tt.file+"}\n"))
+		redis := cfg.Cache.Redis
+		if len(problems) > 0 || redis.URL != tt.url || strings.Join(redis.Addrs, ",") != tt.addr {
+			t.Errorf("%s and %s: %q, %q, %v", tt.file, tt.environ, redis.URL, redis.Addrs, texts(problems))
+		}
+	}
+}
+
+// TestSecretsEndWithTheirLine: a line end behind a secret is no part of it, in a variable as in a file.
+func TestSecretsEndWithTheirLine(t *testing.T) {
+	const token = "0123456789abcdef"
+	variable := func(string) (string, bool) { return token + "\r\n", true }
+	for name, admin := range map[string]Admin{
+		"variable": {Token: Secret{Env: "TOKEN"}}, "file": {Token: Secret{File: writeFile(t, "token", token+"\n")}},
+	} {
+		if got, err := admin.Token.Read(variable); err != nil || string(got) != token {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// What an entry lacks that a variable has made is told of the variable, and not of a file that knows nothing of it.
+func TestEntriesFromVariablesAreToldOfThem(t *testing.T) {
+	file := writeFile(t, "portico.yaml", "trackers: {main: {url: http://a/}}\nprimary: main\n")
+	_, problems := Load(nil, []string{"PORTICO_TRACKERS_OTHER_DIALECT=bmo", "PORTICO_TRACKERS_MAIN_TIMEOUT=1s"}, file)
+	const want = `PORTICO_TRACKERS_OTHER_DIALECT: trackers.other.url: is missing`
+	if got := texts(problems); !slices.Contains(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What is wrong in a list from a variable is told of the variable, whatever list stands in the file.
+func TestListsFromVariablesAreToldOfThem(t *testing.T) {
+	const tracker = "trackers: {main: {url: http://a/}}\n"
+	for _, content := range []string{tracker, tracker + "passthrough: [/a, /b]\n"} {
+		file := writeFile(t, "portico.yaml", content)
+		_, problems := Load(nil, []string{"PORTICO_PASSTHROUGH=/a,b"}, file)
+		const want = `PORTICO_PASSTHROUGH: passthrough: "/a,b" is neither all nor none nor a list`
+		if got := texts(problems); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%q gives %q", content, got)
+		}
+	}
+}
+
+// TestPrintedValuesHaveNoSecrets: passwords in URLs are left out, and each value that is not a default names its origin.
+func TestPrintedValuesHaveNoSecrets(t *testing.T) {
+	cfg, _ := Load(nil, []string{"PORTICO_STATE=postgres://me:hunter2@db/portico?password=hunter2", "PORTICO_CACHE_REDIS=redis://:hunter2@cache"},
+		writeFile(t, "c.yaml", withTracker))
+	var printed strings.Builder
+	if err := Print(&printed, cfg); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\nstate: postgres://REDACTED@db/portico?password=REDACTED # PORTICO_STATE\n", "  redis: redis://REDACTED@cache # PORTICO_CACHE_REDIS\n", "c.yaml:1:24\n",
+	} {
+		if !strings.Contains(printed.String(), want) || strings.Contains(printed.String(), "hunter2") {
+			t.Errorf("%q is not in\n%s", want, &printed)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Print writes the whole configuration in a form that can be read again, with a comment on each value that is not a default.
+// Names and passwords in URLs are left out.
+func Print(w io.Writer, cfg Config) error {
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(cfg.node("", reflect.ValueOf(cfg), "")); err != nil {
+		return fmt.Errorf("printing the configuration: %w", err)
+	}
+	return encoder.Close()
+}
+
+// node renders one value: sections in the order of the struct, entries by name, and lists of plain values in one line.
+func (c *Config) node(path string, v reflect.Value, tag reflect.StructTag) *yaml.Node {
+	switch value := v.Interface().(type) {
+	case Redis:
+		if value.URL != "" && reflect.DeepEqual(value, Redis{URL: value.URL}) {
+			v = reflect.ValueOf(value.URL)
+		}
+	case Prefixes:
+		if word := value.word(); word != "" {
+			v = reflect.ValueOf(word)
+		}
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	add := func(key string, value reflect.Value, tag reflect.StructTag) {
+		path := join(path, key)
+		child := c.node(path, value, tag)
+		if o, known := c.origins[path]; known && child.Kind == yaml.ScalarNode {
+			child.LineComment = o.String()
+		}
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, child)
+	}
+	switch t := v.Type(); {
+	case isSection(t):
+		for _, m := range members(v) {
+			add(m.path, m.value, m.tag)
+		}
+	case t.Kind() == reflect.Map:
+		entries := map[string]reflect.Value{}
+		for name, entry := range v.Seq2() {
+			entries[fmt.Sprint(name)] = entry
+		}
+		for _, name := range SortedKeys(entries) {
+			add(name, entries[name], "")
+		}
+	case t.Kind() == reflect.Slice:
+		n.Kind = yaml.SequenceNode
+		if v.Len() == 0 || !isSection(t.Elem()) {
+			n.Style = yaml.FlowStyle
+		}
+		for i := range v.Len() {
+			n.Content = append(n.Content, c.node(fmt.Sprintf("%s[%d]", path, i), v.Index(i), tag))
+		}
+	default:
+		n.SetString(textOf(v, tag)) // quoted where it would be read as something else
+		if t.Kind() != reflect.String && n.Value != "" {
+			n.Tag = ""
+		}
+	}
+	return n
+}
+
+// Redacted stands in place of a secret.
+const Redacted = "REDACTED"
+
+// Printable is a text without the secrets that URLs may carry. Other texts have none: secrets are named by file or variable.
+func Printable(text string) string {
+	if strings.Contains(text, "://") {
+		return RedactURL(text)
+	}
+	return text
+}
+
+// RedactURL removes what may be secret from a URL before it is printed: name and password, and the values of the query. What is
+// no URL, but could have a name and password in it, is not printed at all.
+func RedactURL(text string) string {
+	if address, err := netip.ParseAddrPort(text); err == nil {
+		return address.String() // it stands where a URL should, and is no secret
+	}
+	u, err := url.Parse(text)
+	if err != nil || (u.Opaque != "" || u.Scheme == "") && strings.Contains(text, "@") {
+		return Redacted
+	}
+	if u.User != nil {
+		u.User = url.User(Redacted)
+	}
+	if u.RawQuery != "" {
+		query := u.Query()
+		for key := range query {
+			query.Set(key, Redacted)
+		}
+		u.RawQuery = query.Encode()
+	}
+	return u.String()
+}

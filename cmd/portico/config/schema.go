@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// key is a key of the configuration, or a struct whose keys stand in the section around it.
+type key struct {
+	path  string
+	value reflect.Value
+	tag   reflect.StructTag
+}
+
+// keys lists a value and all structs and keys in it, sections before their keys. Items of lists are not listed. The values can be
+// set where v can be set, except in entries of maps.
+func keys(path string, v reflect.Value, tag reflect.StructTag) []key {
+	list := []key{{path, v, tag}}
+	switch {
+	case v.Kind() == reflect.Map:
+		for name, entry := range v.Seq2() {
+			list = append(list, keys(join(path, fmt.Sprint(name)), entry, "")...)
+		}
+	case isSection(v.Type()):
+		for f, value := range v.Fields() {
+			if f.Tag != "" {
+				list = append(list, keys(join(path, f.Tag.Get("key")+f.Tag.Get("keys")), value, f.Tag)...)
+			}
+		}
+	}
+	return list
+}
+
+// members lists the keys of a section itself in the order of the struct; their paths begin in it.
+func members(section reflect.Value) []key {
+	return slices.DeleteFunc(keys("", section, ""), func(k key) bool {
+		return k.tag.Get("key") == "" || strings.Contains(k.path, ".")
+	})
+}
+
+// isSection reports whether values of the type are mappings with known keys.
+func isSection(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && strings.Contains(string(t.Field(0).Tag), "key")
+}
+
+// isText reports whether a plain text is a whole value of the type.
+func isText(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Map:
+		return false
+	case reflect.Slice:
+		return isText(t.Elem())
+	default:
+		return !isSection(t) || t == reflect.TypeFor[Redis]()
+	}
+}
+
+// join puts a key behind the path of its section. A key such as _file ends the name of the key before it.
+func join(path, key string) string {
+	if path == "" || key == "" || key[0] == '_' {
+		return path + key
+	}
+	return path + "." + key
+}
+
+// Defaults returns a section, or an entry of Trackers or of a list, in which nothing is set.
+func Defaults[T any]() T { return newValue(reflect.TypeFor[T]()).Interface().(T) }
+
+// newValue is Defaults for a reflected type; the value is addressable.
+func newValue(t reflect.Type) reflect.Value {
+	value := reflect.New(t).Elem()
+	for _, k := range keys("", value, "") {
+		if text := k.tag.Get("default"); text != "" {
+			mustParse(k.value, text, k.tag)
+		} else if k.value.Kind() == reflect.Map {
+			k.value.Set(reflect.MakeMap(k.value.Type()))
+		}
+	}
+	return value
+}
+
+// textPaths lists every path that takes a plain text, with * for the name of an entry. Sections in lists, and entries that are
+// not named by the operator, have none: only a file can set them.
+func textPaths() (paths []string) {
+	cfg := Default()
+	cfg.Trackers["*"], cfg.Callers["*"] = Tracker{}, Caller{}
+	for _, k := range keys("", reflect.ValueOf(cfg), "") {
+		if isText(k.value.Type()) {
+			paths = append(paths, k.path)
+		}
+	}
+	return paths
+}
+
+// KeepUntilRestart sets the keys of next that a reload does not take to their values in running. It lists those that differ, in
+// the order of Config. A tracker that running uses stays; others may come and go. A listener that turns TLS on or off is listed by
+// its cert_file.
+func KeepUntilRestart(running Config, next *Config) (changed []string) {
+	kept := map[string]reflect.Value{}
+	for _, k := range keys("", reflect.ValueOf(running), "") {
+		if k.tag.Get("change") == "restart" {
+			kept[k.path] = k.value
+		}
+	}
+	for _, k := range keys("", reflect.ValueOf(next).Elem(), "") {
+		if value, known := kept[k.path]; known && fmt.Sprint(value) != fmt.Sprint(k.value) {
+			if changed = append(changed, k.path); k.value.CanSet() {
+				k.value.Set(value)
+			}
+		}
+	}
+	for name, former := range running.Trackers {
+		if tracker, known := next.Trackers[name]; known {
+			tracker.URL = former.URL
+			next.Trackers[name] = tracker
+		} else if name == running.Primary || name == running.Candidate {
+			next.Trackers[name] = former
+		}
+	}
+	if running.TLS.On() != next.TLS.On() {
+		next.TLS, changed = running.TLS, append(changed, "tls.cert_file")
+	}
+	if running.Admin.TLS.On() != next.Admin.TLS.On() {
+		next.Admin.TLS, changed = running.Admin.TLS, append(changed, "admin.tls.cert_file")
+	}
+	return changed
+}
+
+// SortedKeys returns the names in a map in alphabetical order.
+func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+)
+
+// Variables finds a variable of the environment and reports whether it is set.
+type Variables = func(name string) (value string, set bool)
+
+// Secret names where a secret is: in a file or in a variable of the environment. Secrets themselves never stand in the
+// configuration.
+type Secret struct {
+	// File holds the secret.
+	File string `key:"_file"`
+	// Env names the environment variable that holds it instead.
+	Env string `key:"_env"`
+}
+
+// Given reports whether a secret is named.
+func (s Secret) Given() bool { return s != Secret{} }
+
+// Read returns the secret, without line ends at its end, or nil where none is named. An empty one is an error.
+func (s Secret) Read(variables Variables) ([]byte, error) {
+	secret := ""
+	switch {
+	case !s.Given():
+		return nil, nil
+	case s.File != "" && s.Env != "":
+		return nil, errors.New("a file and an environment variable exclude each other")
+	case s.Env != "":
+		secret, _ = variables(s.Env)
+	default:
+		content, err := os.ReadFile(s.File)
+		if err != nil {
+			return nil, fmt.Errorf("reading the secret: %w", err)
+		}
+		secret = string(content)
+	}
+	if secret = strings.TrimRight(secret, "\r\n"); secret == "" {
+		return nil, fmt.Errorf("%s holds nothing", s.File+s.Env)
+	}
+	return []byte(secret), nil
+}
+
+// ReadHeaders returns what is sent to the collector besides the traces, which is mostly a secret. It is empty where none is named.
+func (t *Traces) ReadHeaders(variables Variables) (map[string]string, error) {
+	text, err := t.Headers.Read(variables)
+	headers := map[string]string{}
+	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		name, value, _ := strings.Cut(line, ":")
+		if headers[name] = strings.TrimSpace(value); !is(line, "header") {
+			return nil, errors.New("a line is not in the form of Name: value") // the line may be the secret
+		}
+	}
+	return headers, err
+}
+
+// KeyPair is a certificate and its private key in PEM files. It is empty where none is shown.
+type KeyPair struct {
+	// CertFile is the certificate that is shown, with those that lead to its root.
+	CertFile string `key:"cert_file"`
+	// KeyFile is the private key of CertFile.
+	KeyFile string `key:"key_file"`
+}
+
+// On reports whether there is one: a listener without it speaks plain HTTP.
+func (p KeyPair) On() bool { return p.CertFile != "" }
+
+// Server returns the TLS settings of a listener with this certificate, or nil where TLS is off. HTTP/2 is not offered: it would
+// bring a second way to read requests and wins nothing for clients that send one at a time.
+func (p KeyPair) Server() (*tls.Config, error) { return AdminTLS{KeyPair: p}.Server() }
+
+// Server returns the settings of the listener, or nil where TLS is off. A client certificate is checked, but not required:
+// health checks come without one, and package admin decides what needs one.
+func (t AdminTLS) Server() (*tls.Config, error) {
+	settings, err := TLSFiles{t.ClientCAFile, t.KeyPair}.Client()
+	if err != nil || !t.On() {
+		return nil, err
+	}
+	settings.NextProtos, settings.ClientCAs = []string{"http/1.1"}, settings.RootCAs
+	if settings.ClientCAs != nil {
+		settings.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return settings, nil
+}
+
+// TLSFiles are PEM files for the client's side of a TLS connection.
+type TLSFiles struct {
+	// CAFile holds the certificates that those of the other side are checked against, in place of the system's.
+	CAFile string `key:"ca_file" holds:"certificates"`
+	// KeyPair is shown to the other side.
+	KeyPair `keys:""`
+}
+
+// Client returns the settings for a TLS client.
+func (t TLSFiles) Client() (*tls.Config, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading certificates: %w", err)
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no PEM certificate", t.CAFile)
+		}
+	}
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		return nil, errors.New("cert_file and key_file need each other")
+	}
+	if t.On() {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate: %w", err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	return settings, nil
+}
+
+// TLS is the client's side of a TLS connection that may be plain.
+type TLS struct {
+	// Enabled turns TLS on; a rediss:// URL does so by itself.
+	Enabled bool `key:"enabled"`
+	// TLSFiles are the certificates.
+	TLSFiles `keys:""`
+	// ServerName is the name in the server's certificate, where it differs from the address.
+	ServerName string `key:"server_name"`
+}
+
+// Client returns the settings for the connection to Redis, or nil for a plain one.
+func (r *Redis) Client() (*tls.Config, error) {
+	if !r.TLS.Enabled && !strings.HasPrefix(r.URL, "rediss:") {
+		return nil, nil
+	}
+	settings, err := r.TLS.Client()
+	if err == nil {
+		settings.ServerName = r.TLS.ServerName
+	}
+	return settings, err
+}
+
+// OpenToAll reports whether other machines reach an address of the operators' listener without a token or a certificate.
+func (a *Admin) OpenToAll(address string) bool {
+	return toOthers(address) && !a.Token.Given() && a.TLS.ClientCAFile == ""
+}
+
+// toOthers reports whether other machines reach an address.
+func toOthers(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && !loopback(host)
+}

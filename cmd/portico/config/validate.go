@@ -1,0 +1,392 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"portico/cache"
+	"portico/mapping"
+	"portico/upstream/canary/compare"
+	"portico/upstream/state"
+	"portico/upstream/switchover"
+	"portico/upstream/transport"
+)
+
+// checker finds what no single value can tell: whether values fit together, and whether the files that they name are there.
+type checker struct {
+	*Config
+	problems
+	variables Variables
+}
+
+// Problems returns all problems of a configuration that Load has read or a program has made.
+func (c *Config) Problems(variables Variables) []Problem {
+	k := &checker{c, problems{origins: c.origins}, variables}
+	for _, key := range keys("", reflect.ValueOf(*c), "") {
+		k.files(key)
+	}
+	k.listeners()
+	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
+		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", c.Blobs.Memory, c.Limits.Body)
+	}
+	if info, err := os.Stat(cmp.Or(c.Blobs.Dir, ".")); err != nil || !info.IsDir() {
+		k.errorf("blobs.dir", "%s is not a directory that can be read", c.Blobs.Dir)
+	}
+	k.trackers()
+	k.callers()
+	k.rules("switchover", c.Switchover.RuleSet, SortedKeys(c.Callers))
+	k.flagTypeWrites()
+	k.canary()
+	k.redis()
+	k.state()
+	if c.Traces.Endpoint != "" {
+		k.baseURL("traces.endpoint", c.Traces.Endpoint, "use headers_file or headers_env", c.Traces.CAFile != "")
+	}
+	return k.list
+}
+
+// files checks one value: that the files and variables that it names are there and fit.
+func (c *checker) files(k key) {
+	var err error
+	switch value := k.value.Interface().(type) {
+	case Secret:
+		content, bad := value.Read(c.variables)
+		bound, _ := strconv.Atoi(k.tag.Get("min"))
+		if err = bad; err == nil && value.Given() && len(content) < bound {
+			err = fmt.Errorf("is shorter than %d bytes", bound)
+		}
+		if err == nil && k.path == "traces.headers" {
+			_, err = c.Traces.ReadHeaders(c.variables)
+		}
+		suffix := "_file"
+		if value.File == "" {
+			suffix = "_env"
+		}
+		k.path += suffix
+	case KeyPair:
+		_, err = TLSFiles{KeyPair: value}.Client()
+		k.path = join(k.path, "cert_file")
+	case string:
+		if k.tag.Get("holds") == "certificates" {
+			_, err = TLSFiles{CAFile: value}.Client()
+		}
+	}
+	if err != nil {
+		c.errorf(k.path, "%s", err)
+	}
+}
+
+// listeners checks both addresses against each other, and that the operators' one is not open to other machines without
+// authentication.
+func (c *checker) listeners() {
+	admin := &c.Admin
+	token, _ := admin.Token.Read(c.variables)
+	own, ownPort, _ := net.SplitHostPort(c.Listen)
+	host, port, _ := net.SplitHostPort(admin.Listen)
+	if leadsTo(host, port, c.Listen) || port == ownPort && port != "0" && (EveryHost(own) || EveryHost(host)) {
+		c.errorf("admin.listen", "is %s, which listen (%s) takes already", admin.Listen, c.Listen)
+	}
+	if admin.TLS.ClientCAFile != "" && !admin.TLS.On() {
+		c.errorf("admin.tls.client_ca_file", "needs cert_file and key_file: without TLS no client shows a certificate")
+	}
+	switch {
+	case admin.OpenToAll(admin.Listen):
+		c.errorf("admin.listen", "%s is open to other machines without authentication: "+
+			"set admin.token_file, admin.token_env or admin.tls.client_ca_file", admin.Listen)
+	case token != nil && !admin.TLS.On() && toOthers(admin.Listen):
+		c.warnf("admin.listen", "%s is open to other machines, and the token goes there in clear: set admin.tls", admin.Listen)
+	}
+}
+
+// leadsTo reports whether a connection to a host and port reaches a listener. Port 0 is a free one, which no connection reaches.
+func leadsTo(host, port, listener string) bool {
+	own, ownPort, _ := net.SplitHostPort(listener)
+	return port == ownPort && port != "0" && (host == own || loopback(host) && (EveryHost(own) || loopback(own)))
+}
+
+// EveryHost reports whether an address means all interfaces of the machine.
+func EveryHost(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+// loopback reports whether a host name stands for this machine only.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// trackers checks every tracker and the choice between them.
+func (c *checker) trackers() {
+	names := SortedKeys(c.Trackers)
+	_, chosen := c.Trackers[c.Primary]
+	for _, name := range names {
+		t, path := c.Trackers[name], "trackers."+name
+		if t.URL == "" {
+			c.errorf(path+".url", "is missing")
+		} else {
+			c.baseURL(path+".url", t.URL, "callers bring their own credentials", t.CAFile+t.CertFile != "")
+		}
+		if chosen && name != c.Primary && name != c.Candidate {
+			c.warnf(path, "is neither the primary tracker nor the candidate, so nothing uses it")
+		}
+	}
+	for key, name := range map[string]string{"primary": c.Primary, "candidate": c.Candidate} {
+		if _, known := c.Trackers[name]; !known && name != "" && len(names) > 0 {
+			c.errorf(key, "%q is not one of the trackers (%s)%s", name, strings.Join(names, ", "), DidYouMean(name, names))
+		}
+	}
+	switch {
+	case len(names) == 0:
+		c.errorf("trackers", "is empty: name at least one, or use --tracker URL")
+	case c.Primary == "":
+		c.errorf("primary", "is missing: say which of %s serves clients", strings.Join(names, ", "))
+	case c.Candidate == c.Primary && chosen:
+		c.errorf("candidate", "%q is the primary tracker already", c.Candidate)
+	}
+	if c.Candidate == "" && len(c.Switchover.Rules) > 0 {
+		c.errorf("switchover.rules", "need a second tracker: say which one is the candidate")
+	}
+}
+
+// SentHost returns the address that requests to the tracker name, the zero one where it is that of the URL.
+func (t *Tracker) SentHost() transport.Host {
+	if t.Host == "" {
+		return transport.Host{}
+	}
+	scheme, name, given := strings.Cut(t.Host, "://")
+	if !given {
+		name = t.Host
+		scheme, _, _ = strings.Cut(t.URL, "://")
+	}
+	return transport.Host{Name: name, Scheme: scheme}
+}
+
+// baseURL checks the address of a tracker or a collector. login is what to use in place of a name and password, and certificates
+// says that certificates are given for it.
+func (c *checker) baseURL(key, text, login string, certificates bool) {
+	u, err := parseURL(text)
+	problem, last := "", path.Base(u.Path)
+	switch {
+	case err != nil:
+		problem = err.Error()
+	case u.Scheme != "http" && u.Scheme != "https":
+		problem = "must begin with http:// or https://"
+	case u.Hostname() == "":
+		problem = "has no host"
+	case u.User != nil:
+		problem = "must not hold a name or password: " + login
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		problem = "must not have a query or fragment"
+	case u.Path != "" && !is(u.Path, "path"):
+		problem = "must not have . or .. in its path"
+	case last == "rest" || last == "rest.cgi":
+		problem = "is the REST interface: give the front page, without /" + last
+	case leadsTo(u.Hostname(), u.Port(), c.Listen), leadsTo(u.Hostname(), u.Port(), c.Admin.Listen):
+		problem = "is where Portico itself listens"
+	}
+	if problem != "" {
+		c.errorf(key, "%s: %s", RedactURL(text), problem)
+	} else if u.Scheme == "http" && certificates {
+		c.warnf(key, "is not https, so ca_file and cert_file do nothing")
+	}
+}
+
+// parseURL parses a URL, with an error for a port that cannot be connected to. Errors do not repeat the text, which may hold a
+// password. The URL is never nil.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return &url.URL{}, errors.New("is not a URL")
+	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+		return u, fmt.Errorf("has %q for a port, which is not one from 1 to 65535", u.Port())
+	}
+	return u, nil
+}
+
+// callers checks that every name stands for keys of its own, that of the other tracker too.
+func (c *checker) callers() {
+	owners, names := map[string]string{}, SortedKeys(c.Callers)
+	for i, name := range slices.Repeat(names, 2) { // first the keys of all callers, then what stands for them
+		secret, taken := c.Callers[name].Key, "has the same key as %s"
+		if i >= len(names) {
+			secret, taken = c.Callers[name].ShadowKey, "has a shadow key that is a key of %s"
+		} else if !secret.Given() {
+			c.errorf("callers."+name, "has no key: set key_file or key_env")
+		}
+		key, _ := secret.Read(c.variables)
+		if owner, found := owners[string(key)]; found && owner != name {
+			c.errorf("callers."+name, taken, owner)
+		} else if key != nil {
+			owners[string(key)] = name
+		}
+	}
+}
+
+// rules checks rules, which stand in a section, with the code that start-up uses.
+func (p *problems) rules(section string, r RuleSet, callers []string) {
+	if (r.Passthrough.Reads == "") != (r.Passthrough.Writes == "") {
+		p.errorf(join(section, "passthrough"), "needs both reads and writes, or neither")
+	}
+	for _, found := range r.Table().Problems(callers) {
+		p.listed(section, "rules", found)
+	}
+}
+
+// ruleKeys are the keys of the configuration for the members of a rule that it calls otherwise.
+var ruleKeys = map[string]string{
+	"products": "product", "components": "component", "operations": "operation", "callers": "caller", "user_agents": "user_agent",
+}
+
+// listed reports a problem of an entry of a list in a section, or of a key of the section where Rule is negative.
+func (p *problems) listed(section, list string, found switchover.Problem) {
+	if found.Rule >= 0 {
+		section = fmt.Sprintf("%s[%d]", join(section, list), found.Rule)
+	}
+	report := p.errorf
+	if found.Warning {
+		report = p.warnf
+	}
+	report(join(section, cmp.Or(ruleKeys[found.Field], found.Field)), "%s", found.Message)
+}
+
+// NoFlagTypeWrites is the warning about a rule that sends flag type writes to a tracker that has none.
+func NoFlagTypeWrites(rule, tracker string, dialect mapping.Dialect) string {
+	return fmt.Sprintf("rule %s sends flag type writes to tracker %s, which has none (dialect %s): they are refused", rule, tracker, dialect.Name)
+}
+
+// flagTypeWrites warns of rules that send flag type writes to a tracker whose configured dialect has none. Where the dialect is
+// auto, only a probe can tell.
+func (c *checker) flagTypeWrites() {
+	if c.Candidate == "" || len(c.Switchover.Rules) == 0 {
+		return
+	}
+	for _, name := range []string{c.Primary, c.Candidate} {
+		dialect, known := mapping.DialectNamed(c.Trackers[name].Dialect)
+		if !known || dialect.FlagTypeWrites {
+			continue
+		}
+		for _, i := range c.Switchover.Table().FlagTypeWriters(name == c.Candidate) {
+			c.warnf(fmt.Sprintf("switchover.rules[%d].writes", i), "%s", NoFlagTypeWrites(c.Switchover.Rules[i].Name, name, dialect))
+		}
+	}
+}
+
+// canary checks the comparison.
+func (c *checker) canary() {
+	settings := &c.Canary
+	mapped := false
+	for _, caller := range c.Callers {
+		mapped = mapped || caller.ShadowKey.Given()
+	}
+	switch {
+	case settings.Credentials == CredentialsService && !settings.ServiceKey.Given():
+		c.errorf("canary.credentials", "service needs service_key_file or service_key_env")
+	case settings.Credentials == CredentialsMapped && !mapped:
+		c.errorf("canary.credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
+	}
+	switch {
+	case settings.Isolated && settings.Follows:
+		c.errorf("canary.isolated", "and follows exclude each other: the candidate would get each write twice")
+	case settings.Isolated && settings.Marker == "":
+		c.errorf("canary.isolated", "needs a marker that proves it")
+	}
+	// Operators may set other rules while Portico runs, so that this is no mistake.
+	compares := func(rule switchover.Rule) bool { return rule.Writes == switchover.PhaseOldCompare }
+	if c.Candidate != "" && !slices.ContainsFunc(c.Switchover.Table().Rules, compares) {
+		for key, set := range map[string]bool{"follows": settings.Follows, "isolated": settings.Isolated} {
+			if set {
+				c.warnf("canary."+key, "does nothing as long as no rule has writes in the phase old-compare")
+			}
+		}
+	}
+	_, found := compare.NewRules(settings.Equivalences, time.Now())
+	for _, p := range found {
+		c.listed("canary", "equivalences", switchover.Problem{Rule: p.Rule, Field: p.Field, Message: p.Message, Warning: p.Warning})
+	}
+}
+
+// redis checks that there is exactly one way to reach Redis, and warns of keys that do nothing.
+func (c *checker) redis() {
+	const key = "cache.redis"
+	if c.Cache.LocalTTL > c.Cache.TTL {
+		c.errorf("cache.local_ttl", "%s is longer than ttl (%s)", c.Cache.LocalTTL, c.Cache.TTL)
+	}
+	r := &c.Cache.Redis
+	u, err := parseURL(r.URL)
+	switch {
+	case r.URL == "" && len(r.Addrs) == 0:
+		c.errorf(key, "names no server: write embedded, a URL, or addrs")
+	case r.URL != "" && len(r.Addrs) > 0:
+		c.errorf(key+".addrs", "and url exclude each other")
+	case r.Embedded():
+		if r.Username != "" || r.Password.Given() || r.TLS != (TLS{}) {
+			c.errorf(key, "is embedded, which has no password and no TLS")
+		}
+		return
+	case r.URL != "":
+		if err == nil {
+			_, err = cache.ParseRedis(r.URL)
+		}
+		if err != nil {
+			c.errorf(key, "%s: %s", RedactURL(r.URL), err)
+		}
+		c.warnPassword(u, key)
+	}
+	if r.MasterName != "" && len(r.Addrs) == 0 {
+		c.errorf(key+".master_name", "needs addrs, the addresses of the Sentinels")
+	}
+	if r.TLS != (TLS{}) && !r.TLS.Enabled && u.Scheme != "rediss" {
+		c.warnf(key+".tls", "does nothing and the connection is in clear: set enabled, or begin the URL with rediss://")
+	}
+	if _, password := u.User.Password(); r.Username != "" && !r.Password.Given() && !password {
+		c.warnf(key+".username", "does nothing without password_file or password_env")
+	}
+}
+
+// warnPassword warns of a password in the file. The environment is the place for a URL that needs one.
+func (c *checker) warnPassword(u *url.URL, key string) {
+	_, has := u.User.Password()
+	has = has || u.Query().Get("password") != "" // PostgreSQL takes it there, too
+	if has && !strings.HasPrefix(c.origin(key).source, envPrefix) {
+		c.warnf(key, "holds a password in clear: better set %s in the environment", envName(key))
+	}
+}
+
+// state checks where durable state is kept.
+func (c *checker) state() {
+	if strings.HasPrefix(c.State, "sqlite:") {
+		return
+	}
+	u, err := parseURL(c.State)
+	if err != nil {
+		c.errorf("state", "%s", err)
+	}
+	c.warnPassword(u, "state")
+	if c.Cache.Redis.Embedded() && c.Cache.Scope != "off" {
+		c.warnf("cache.redis", "is embedded, so each process has a cache of its own, but state is PostgreSQL, which several processes share: "+
+			"name a Redis server that they share")
+	}
+}
+
+// StateProblems returns those that start-up would meet when it opens the store, as far as they can be known without a connection.
+// A command that only explains a request does not need the store.
+func (c *Config) StateProblems() []Problem {
+	p := problems{origins: c.origins}
+	if err := state.Check(c.State); err != nil && c.Candidate != "" {
+		p.errorf("state", "%s", err)
+	}
+	return p.list
+}

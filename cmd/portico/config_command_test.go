@@ -1,0 +1,81 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portico/cmd/portico/config"
+	"portico/test/process"
+)
+
+// withTracker is the minimum of a configuration.
+const withTracker = "trackers: {main: {url: 'http://tracker.example/'}}\n"
+
+// withTwo is the minimum of a configuration of two trackers; an addition begins in line 4.
+const withTwo = "trackers: {a: {url: 'http://a.example/'}, b: {url: 'http://b.example/'}}\nprimary: a\ncandidate: b\n"
+
+// writeFile writes a file in a temporary directory and returns its path.
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// texts renders problems without the directory of the file.
+func texts(problems []config.Problem) []string {
+	list := []string{}
+	for _, p := range problems {
+		origin, message, _ := strings.Cut(p.String(), ": ")
+		list = append(list, filepath.Base(origin)+": "+message)
+	}
+	return list
+}
+
+// pemText encodes one block.
+func pemText(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+func TestRecordSaysWhatHasProblems(t *testing.T) {
+	code, _, stderr := portico(t, nil, "record", "--out", filepath.Join(t.TempDir(), "tape"))
+	if code != exitFailed || !strings.Contains(stderr, "trackers: ") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+func TestTrackerBehindTLSWithOwnCertificates(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"version":"5.2, seen ` + r.TLS.PeerCertificates[0].Subject.CommonName + `"}`))
+	}))
+	cert, key := process.KeyPair(t)
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	ca := writeFile(t, "ca.pem", pemText("CERTIFICATE", server.Certificate().Raw))
+
+	environ := []string{
+		"PORTICO_TRACKERS_MAIN_CA_FILE=" + ca,
+		"PORTICO_TRACKERS_MAIN_CERT_FILE=" + cert,
+		"PORTICO_TRACKERS_MAIN_KEY_FILE=" + key,
+	}
+	code, stdout, stderr := portico(t, environ, "check", "--probe", "--tracker", server.URL)
+	if code != exitOK || !strings.Contains(stdout, "version 5.2, seen portico") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = portico(t, environ[1:], "check", "--probe", "--tracker", server.URL)
+	if code != exitFailed || !strings.Contains(stdout, "certificate") {
+		t.Errorf("without the CA: exit %d\n%s", code, stdout)
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestPlanShowsEveryLine: rules that go, stay, come and change, and what other paths follow from the last rule.
+func TestPlanShowsEveryLine(t *testing.T) {
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","table":{"rules":[
+			{"name":"gone","products":["A, B"],"reads":"new","writes":"old"},
+			{"name":"stays","bugs":[{"from":1,"to":5}],"percent":10,"reads":"new","writes":"old"},
+			{"name":"rest","reads":"old","writes":"old"}]},"callers":["robot"]}`))
+	}))
+	defer listener.Close()
+	const rules = "rules: [{name: stays, bugs: 1-5, percent: 10, reads: new, writes: old}, " +
+		"{name: comes, caller: robot, operation: attachment.get, reads: new, writes: old}, {name: rest, reads: new, writes: old}]\n"
+	file := writeFile(t, "rules.yaml", rules)
+	code, stdout, stderr := portico(t, nil, "migrate", "plan", file, "--admin", listener.URL)
+	want := `- gone: reads new, writes old, product "A, B"
+  stays: reads new, writes old, bugs 1-5; 10 % of the callers
+- rest: reads old, writes old, everything
+- (other paths): reads old, writes old
++ comes: reads new, writes old, operation attachment.get; caller robot
++ rest: reads new, writes old, everything
++ (other paths): reads new, writes old
+Apply it with: portico migrate apply ` + file + ` --version 3
+`
+	if code != exitOK || stdout != want {
+		t.Errorf("exit %d\n%s\nwant\n%s", code, stdout, want)
+	}
+	command := exec.CommandContext(t.Context(), buildPortico(t), "migrate", "plan", "-", "--admin", listener.URL)
+	command.Stdin = strings.NewReader(rules)
+	if output, err := command.Output(); err != nil || string(output) != strings.ReplaceAll(want, file, "-") {
+		t.Errorf("from standard input: %v\n%s", err, output)
+	}
+	if want := "warning: the dialect of tracker a is not known yet, nor whether it has the flag type writes that rules send to it\n"; stderr != want {
+		t.Errorf("the warnings are %q", stderr)
+	}
+}

@@ -1,0 +1,171 @@
+package jsonblob
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"io/fs"
+	"math"
+	"strings"
+	"sync/atomic"
+)
+
+// Blob is one base64 payload of any size. It stays in memory up to a threshold and is in a temporary file beyond it,
+// so the heap that a request needs does not depend on the size of an attachment.
+//
+// A Blob never changes once it is made, and may be read by several goroutines at once. The nil Blob is empty.
+type Blob struct {
+	spool  *spool
+	offset int64 // of the text in the spool
+	length int64 // of the text
+	size   int64
+	text   bool // not base64: see Base64
+	closed atomic.Bool
+}
+
+// BlobFromRaw makes a Blob in memory that stands for content. It is for small ones.
+func BlobFromRaw(content []byte) *Blob {
+	b, _ := BlobFromEncoded(base64.StdEncoding.EncodeToString(content)) // which is always valid
+	return b
+}
+
+// BlobFromEncoded makes a Blob in memory of base64 text, repaired as Split repairs it. It is for small ones. A text that is not
+// base64 is a *SyntaxError.
+func BlobFromEncoded[T string | []byte](text T) (*Blob, error) {
+	return BlobFromReader(strings.NewReader(string(text)), SplitOptions{Limits: Limits{BlobMemory: math.MaxInt64, Body: -1}})
+}
+
+// BlobFromReader makes a Blob of any size of base64 text that comes without JSON around it, such as a form field, under
+// the same rules, options and errors as a member `data` in Split.
+func BlobFromReader(src io.Reader, opts SplitOptions) (*Blob, error) {
+	s := newSplitter(nil, src, opts)
+	defer s.in.recycle()
+	b, err := s.bare()
+	if err != nil {
+		_ = s.spool.release() // the first error is the one to tell
+		return nil, err
+	}
+	return b, nil
+}
+
+// bare takes a text that is nothing but one payload.
+func (s *splitter) bare() (*Blob, error) {
+	p := s.newPayload()
+	for s.in.more() {
+		if kind, _, err := p.piece(&s.in, false); err != nil {
+			return nil, err
+		} else if kind != 0 {
+			return nil, s.in.wrong(kind, 0)
+		}
+	}
+	if !s.in.ended() {
+		return nil, s.in.failure()
+	}
+	size, kind, err := p.finish()
+	if kind != 0 {
+		err = s.in.wrong(kind, 0)
+	}
+	return &Blob{spool: s.spool, length: s.spool.size, size: size}, err
+}
+
+// Size is the number of bytes of the decoded content. For a text that is not base64 it is the number of bytes of the text.
+func (b *Blob) Size() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.size
+}
+
+// EncodedLen is the number of bytes that Reader gives.
+func (b *Blob) EncodedLen() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.length
+}
+
+// Digest reads the Blob and computes the SHA-256 of the decoded content, so that two payloads can be compared without keeping either.
+// For a text that is not base64 it is the SHA-256 of the text: compare Base64 too. The result is not kept. An error is a *BlobError.
+func (b *Blob) Digest() (digest [sha256.Size]byte, err error) {
+	var content io.Reader = bufio.NewReaderSize(b.Reader(), largeWindow)
+	if b.Base64() {
+		content = base64.NewDecoder(base64.StdEncoding, content)
+	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, content)
+	hash.Sum(digest[:0])
+	return digest, err
+}
+
+// Base64 reports whether the Blob is base64 in canonical form. It is false only for a member named `data` of a tracker's response
+// that was something else and too long to stay in the skeleton (SplitOptions.Tolerant): then Reader gives the inside of the JSON
+// string exactly as it was sent, escapes included, and Join puts it back like that.
+func (b *Blob) Base64() bool { return b == nil || !b.text }
+
+// Reader reads the encoded text from its beginning, however often it is called. It is an io.WriterTo too.
+func (b *Blob) Reader() io.Reader {
+	if b == nil {
+		return new(bytes.Reader)
+	}
+	return &blobReader{blob: b}
+}
+
+// Close gives memory and file back. Reading a closed Blob fails with fs.ErrClosed; closing it again does nothing.
+func (b *Blob) Close() error {
+	if b == nil || b.closed.Swap(true) {
+		return nil
+	}
+	return b.spool.release()
+}
+
+// CloseBlobs closes all of them and returns the first failure.
+func CloseBlobs(blobs []*Blob) error {
+	var first error
+	for _, b := range blobs {
+		if err := b.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// blobReader is one pass over the text of a Blob.
+type blobReader struct {
+	blob *Blob
+	off  int64
+}
+
+// Read implements io.Reader.
+func (r *blobReader) Read(p []byte) (int, error) {
+	left := r.blob.length - r.off
+	switch {
+	case left == 0:
+		return 0, io.EOF
+	case r.blob.closed.Load():
+		return 0, &BlobError{Op: "read", Err: fs.ErrClosed}
+	}
+	n, err := r.blob.spool.ReadAt(p[:min(int64(len(p)), left)], r.blob.offset+r.off)
+	r.off += int64(n)
+	return n, err
+}
+
+// WriteTo implements io.WriterTo. What is in memory is written at once, a file in large pieces.
+func (r *blobReader) WriteTo(w io.Writer) (int64, error) {
+	b := r.blob
+	if mem := b.spool.mem; mem != nil && !b.closed.Load() {
+		n, err := w.Write(mem[b.offset+r.off : b.offset+b.length])
+		r.off += int64(n)
+		return int64(n), err
+	}
+	return Copy(w, r)
+}
+
+// Copy copies src to dst as io.Copy does, in large pieces with a pooled buffer. It calls nothing but Read and Write, so that an error
+// can be told to be that of src or of dst.
+func Copy(dst io.Writer, src io.Reader) (int64, error) {
+	buffer := largeWindows.Get().(*[largeWindow]byte)
+	defer largeWindows.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{dst}, struct{ io.Reader }{src}, buffer[:])
+}

@@ -1,0 +1,116 @@
+package jsonblob
+
+import "strings"
+
+const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// base64Bytes are those of the alphabet.
+var base64Bytes = makeBase64Bytes()
+
+func makeBase64Bytes() *byteSet {
+	return newByteSet(func(c byte) bool { return strings.IndexByte(base64Alphabet, c) >= 0 })
+}
+
+// payload is a base64 text that is being read. Its characters are checked and not decoded.
+type payload struct {
+	spool *spool
+	from  int64 // where it begins in the spool
+	last  byte  // the last character of the alphabet
+	pads  int   // '=' after it
+	exact bool  // nothing is repaired: a text that is not canonical is refused
+}
+
+func (s *splitter) newPayload() *payload {
+	return &payload{spool: s.spool, from: s.spool.size, exact: s.opts.Tolerant}
+}
+
+// piece takes what the window has of the payload. It moves the characters of the alphabet together, if anything is between them, and
+// adds them to the spool at once. quoted says that this is the inside of a JSON string, which its quote ends: then last is true. With a kind
+// other than zero the character at which the text ceased to be base64 is still unread.
+func (p *payload) piece(in *input, quoted bool) (kind SyntaxKind, last bool, err error) {
+	from, to, width := in.pos, in.pos, 1
+	for in.pos < in.end && width > 0 && kind == 0 && !last && err == nil {
+		if n := base64Bytes.prefixLen(in.unread()); n > 0 && p.pads == 0 {
+			if to < in.pos {
+				copy(in.window[to:], in.unread()[:n])
+			}
+			to, in.pos = to+n, in.pos+n
+			continue
+		}
+		c := rune(in.window[in.pos])
+		width = 1
+		switch {
+		case quoted && c == '"':
+			last = true
+			in.pos++
+			continue
+		case quoted && c == '\\':
+			if c, width, err = in.escape(0); width == 0 {
+				continue
+			}
+		case quoted && c < ' ':
+			err = in.wrong(SyntaxControl, 0)
+			continue
+		}
+		var isChar bool
+		if isChar, kind = p.accept(c, int(p.size()+int64(to-from))%4); kind == 0 {
+			in.pos += width
+		}
+		if isChar {
+			in.window[to] = byte(c)
+			to++
+		}
+	}
+	if to > from {
+		p.last = in.window[to-1]
+	}
+	if failed := p.spool.write(in.window[from:to]); err == nil {
+		err = failed
+	}
+	if width == 0 && err == nil && !in.fill() { // an escape reaches beyond the window
+		err = in.failure()
+	}
+	return kind, last, err
+}
+
+// size is the number of characters of the alphabet in the spool.
+func (p *payload) size() int64 { return p.spool.size - p.from }
+
+// accept reports whether c, which comes after the given number of characters of its group, is one of the alphabet or else may be left
+// out. A kind other than zero says why it is wrong.
+func (p *payload) accept(c rune, group int) (isChar bool, kind SyntaxKind) {
+	switch {
+	case c == '=' && group >= 2 && group+p.pads < 4:
+		p.pads++
+		return false, 0
+	case c == '=':
+		return false, SyntaxBase64Padding
+	case !p.exact && strings.ContainsRune("\r\n \t", c):
+		return false, 0
+	case !strings.ContainsRune(base64Alphabet, c):
+		return false, SyntaxBase64Alphabet
+	case p.pads > 0:
+		return false, SyntaxBase64Padding
+	}
+	return true, 0
+}
+
+// finish makes the end of the payload canonical as RFC 4648 (section 3.5) asks of an encoder: padded, and with zero in the bits beyond
+// the last byte. It returns the size of the content in bytes.
+func (p *payload) finish() (size int64, kind SyntaxKind, err error) {
+	group := int(p.size() % 4)
+	switch group {
+	case 0:
+		return p.size() / 4 * 3, 0, nil
+	case 1:
+		return 0, SyntaxBase64Length, nil
+	}
+	size = p.size() * 3 / 4
+	beyond := 1<<(8-2*group) - 1
+	last := base64Alphabet[strings.IndexByte(base64Alphabet, p.last)&^beyond]
+	if p.exact && (last != p.last || group+p.pads != 4) {
+		return 0, SyntaxBase64Length, nil
+	}
+	p.spool.size--
+	return size, 0, p.spool.write(append([]byte{last}, "=="[:4-group]...))
+}

@@ -1,0 +1,95 @@
+package fastpath
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Nothing of one request is seen by the next one that uses the same fastRequest.
+func TestRequestsAreReset(t *testing.T) {
+	f := newRequest().(*fastRequest)
+	if !f.parse([]byte("GET /a?x=y HTTP/1.1\r\nHost: one\r\nX-Bugzilla-Api-Key: secret\r\n\r\n"), "client") {
+		t.Fatal("not read")
+	}
+	f.Header().Set("Set-Cookie", "secret")
+	f.WriteHeader(http.StatusTeapot)
+	_, _ = f.Write([]byte("secret"))
+	f.response()
+	if !f.parse([]byte("GET /b HTTP/1.1\r\nHost: two\r\n\r\n"), "other") {
+		t.Fatal("not read")
+	}
+	r := &f.request
+	if len(r.Header) > 0 || r.Host != "two" || r.URL.String() != "/b" || r.RequestURI != "/b" || r.RemoteAddr != "other" {
+		t.Errorf("got %+v", r)
+	}
+	if len(f.Header()) > 0 || f.status != 0 || f.pause != defaultPause {
+		t.Errorf("got %+v", f)
+	}
+	_, _ = f.Write([]byte("fine"))
+	if response := string(f.response()); strings.Contains(response, "secret") || !strings.HasPrefix(response, "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("got %s", response)
+	}
+}
+
+// One huge response does not stay in memory.
+func TestHugeResponsesAreNotKept(t *testing.T) {
+	f := newRequest().(*fastRequest)
+	_, _ = f.Write(make([]byte, maxKept))
+	f.response()
+	f.reset()
+	if cap(f.body)+f.out.Cap() > maxKept {
+		t.Errorf("%d and %d bytes are kept", cap(f.body), f.out.Cap())
+	}
+}
+
+// A field that could end the head is written as net/http writes it.
+func TestFieldsAreWrittenAsByNetHTTP(t *testing.T) {
+	for _, header := range []http.Header{
+		{"Etag": {"x"}, "Age": {"1"}},
+		{"Etag": {"x\r\nEvil: y"}},
+		{"Etag": {"x"}, "Other": {"1", "2"}},
+		{"Age": {"1", "2"}},
+	} {
+		f := newRequest().(*fastRequest)
+		f.header = header
+		f.writeHeader()
+		var want bytes.Buffer
+		_ = header.Write(&want) // a buffer takes everything
+		if f.out.String() != want.String() {
+			t.Errorf("got %q, want %q", f.out.String(), want.String())
+		}
+	}
+}
+
+// Whatever the fast path reads as a request, net/http reads as the same one.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET /rest/flag_type/A%2FB%20c/d%21!?a=b HTTP/1.1\r\nHost: x:80\r\nAccept: a\r\naccept:b \r\n\r\n",
+		"GET //x?y=z? HTTP/1.1\r\nHost: [::1]\r\nConnection: Keep-Alive\r\nX_y: 1\r\n\r\n",
+		"GET /? HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n",
+		"GET /a#b HTTP/1.1\r\nHost: x\r\nTE: z\r\nUser-Agent:\r\n\r\n",
+	} {
+		f.Add([]byte(text))
+	}
+	used := newRequest().(*fastRequest)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !isWholeGet(text) || !used.parse(text, "client") {
+			return
+		}
+		got := &used.request
+		reader := bufio.NewReader(bytes.NewReader(text))
+		want, err := http.ReadRequest(reader)
+		if err != nil || want.Close || want.ContentLength != 0 || reader.Buffered() > 0 {
+			t.Fatalf("net/http takes %q for %+v, %v", text, want, err)
+		}
+		if got.Method != want.Method || got.RequestURI != want.RequestURI || got.Host != want.Host || got.Proto != want.Proto ||
+			*got.URL != *want.URL || got.URL.EscapedPath() != want.URL.EscapedPath() || !reflect.DeepEqual(got.Header, want.Header) {
+			t.Errorf("%q is\n%+v, net/http has\n%+v", text, got, want)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package canary
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"portico/test/process"
+	"portico/test/tracker"
+)
+
+// change changes the reply of a tracker. n counts its requests from 1 on.
+type change func(r *http.Request, n int64, status int, body []byte) (int, []byte)
+
+// pair is Portico before two reference trackers, whose replies a test may change.
+type pair struct {
+	*process.Facade
+	old, fresh *tracker.Server
+	urls       [2]string
+	file       string // the configuration
+}
+
+// pairOptions describe a pair. Zero values are two equal trackers.
+type pairOptions struct {
+	old, fresh       tracker.Options
+	changeOld        change
+	changeNew        change
+	follows          bool   // the candidate gets the writes of the reference
+	canary, settings string // lines of the configuration
+	env              []string
+}
+
+func newPair(t *testing.T, o pairOptions) *pair {
+	t.Helper()
+	o.old.Seed, o.fresh.Seed = tracker.SeedFixture, tracker.SeedFixture
+	p := &pair{old: tracker.New(o.old)}
+	if o.follows {
+		o.fresh.Follows = p.old
+	}
+	p.fresh = tracker.New(o.fresh)
+	p.urls = [2]string{serveChanged(t, p.old, o.changeOld), serveChanged(t, p.fresh, o.changeNew)}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "portico.yaml")
+	p.file = file
+	lines := []string{
+		"trackers:", `  old: {url: "` + p.urls[0] + `/"}`, `  fresh: {url: "` + p.urls[1] + `/"}`, "primary: old", "candidate: fresh",
+		`state: "sqlite:` + filepath.Join(dir, "state.db") + `"`, "cache: {scope: off}", "log: {level: warn}",
+		"canary:", "  per_second: 5000", "  noise: 0", o.canary, o.settings,
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Facade = serveWith(t, o.env, file)
+	return p
+}
+
+// serveWith runs Portico with variables of its environment.
+func serveWith(t *testing.T, env []string, file string) *process.Facade {
+	t.Helper()
+	clients, operators := process.FreeAddress(t), process.FreeAddress(t)
+	running := process.Launch(t, process.Spec{
+		Program: process.Portico(t), Args: []string{"serve", "--config", file, "--listen", clients, "--admin-listen", operators}, Env: env,
+		Ready: func(*process.Process) bool { return process.Listens(clients) && process.Listens(operators) },
+	})
+	return &process.Facade{Process: running, Clients: "http://" + clients, Operators: "http://" + operators}
+}
+
+// serveChanged serves a tracker with changed replies.
+func serveChanged(t *testing.T, server *tracker.Server, with change) string {
+	t.Helper()
+	var asked atomic.Int64
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if with == nil || r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/version") {
+			server.ServeHTTP(w, r)
+			return
+		}
+		recorded := httptest.NewRecorder()
+		server.ServeHTTP(recorded, r)
+		status, body := with(r, asked.Add(1), recorded.Code, recorded.Body.Bytes())
+		maps.Copy(w.Header(), recorded.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(status)
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(func() { _ = server.Close(); listener.Close() })
+	return listener.URL
+}
+
+// fixtureKey is the API key of a user of the fixture.
+func fixtureKey(user string) string { return tracker.Keys(tracker.SeedFixture)[user+"@example.com"] }
+
+// read makes a read as a client and gives the status.
+func (p *pair) read(t *testing.T, target string, header ...string) int {
+	t.Helper()
+	return p.send(t, http.MethodGet, target, "", header...)
+}
+
+func (p *pair) send(t *testing.T, method, target, body string, header ...string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, p.Clients+target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, one := range header {
+		name, value, _ := strings.Cut(one, ": ")
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+// numbers are those of a report that these tests look at.
+type numbers struct {
+	Operation string   `json:"operation"`
+	Verdict   string   `json:"verdict"`
+	Compared  int64    `json:"compared"`
+	Confirmed int64    `json:"confirmed"`
+	Unstable  int64    `json:"unstable"`
+	Transient int64    `json:"transient"`
+	Failed    int64    `json:"failed"`
+	ErrorRate float64  `json:"error_rate"`
+	Reasons   []string `json:"reasons"`
+}
+
+// listed is a finding of a report.
+type listed struct {
+	Signature string `json:"signature"`
+	Class     string `json:"class"`
+	Path      string `json:"path"`
+	Kind      string `json:"kind"`
+	Status    string `json:"status"`
+	Note      string `json:"note"`
+	Count     int64  `json:"count"`
+	Samples   int    `json:"samples"`
+}
+
+type reported struct {
+	Verdict    string           `json:"verdict"`
+	Overall    numbers          `json:"overall"`
+	Operations []numbers        `json:"operations"`
+	Findings   []listed         `json:"findings"`
+	Dropped    map[string]int64 `json:"dropped"`
+	Rules      []struct {
+		Name string `json:"name"`
+		Hits int64  `json:"hits"`
+	} `json:"rules"`
+	Timeline []struct {
+		Compared  int64 `json:"compared"`
+		Confirmed int64 `json:"confirmed"`
+	} `json:"timeline"`
+}
+
+// report waits until so many comparisons are over.
+func (p *pair) report(t *testing.T, compared int64) reported {
+	t.Helper()
+	var r reported
+	process.Eventually(t, fmt.Sprintf("%d comparisons", compared), func() bool {
+		r = reported{}
+		fetch(t, p.Operators+"/canary/report.json", &r)
+		over := r.Overall.Compared
+		for _, n := range r.Dropped {
+			over += n
+		}
+		return over >= compared
+	})
+	return r
+}
+
+// open gives the open findings at a path.
+func (r reported) open(path string) []listed {
+	var all []listed
+	for _, f := range r.Findings {
+		if f.Status == "open" && (path == "" || f.Path == path) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// judge accepts, reopens or marks a finding as fixed.
+func (p *pair) judge(t *testing.T, signature, word string) {
+	t.Helper()
+	response, err := http.PostForm(p.Operators+"/canary/findings/"+signature+"/"+word, url.Values{"actor": {"ada"}, "reason": {"a test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body)
+		t.Fatalf("%s: %d %s", word, response.StatusCode, text)
+	}
+}
+
+// sample is the first sample of a finding.
+func (p *pair) sample(t *testing.T, signature string) map[string]json.RawMessage {
+	t.Helper()
+	var found struct {
+		Samples []struct {
+			Sample map[string]json.RawMessage `json:"sample"`
+		} `json:"samples"`
+	}
+	fetch(t, p.Operators+"/canary/findings/"+signature+".json", &found)
+	if len(found.Samples) == 0 {
+		t.Fatalf("the finding %s has no sample", signature)
+	}
+	return found.Samples[0].Sample
+}

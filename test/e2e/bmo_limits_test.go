@@ -1,0 +1,190 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/test/process"
+	"portico/test/tracker"
+)
+
+// Limits of BMO and Harmony: 16 MiB for a request, and the rate of one address (tracker-behaviour.md section 14).
+
+func writeConfig(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "portico.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// attachmentOf is the body of a create whose content takes up size bytes as base64.
+func attachmentOf(size int) string {
+	return `{"data":"` + strings.Repeat("YWFh", size/4) + `","file_name":"f","summary":"s","content_type":"text/plain"}`
+}
+
+func TestBMO_ABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
+	for _, dialect := range []string{tracker.DialectBMO, tracker.DialectHarmony} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			server := reference(t, tracker.Options{Dialect: dialect, Params: tracker.Params{MaxAttachmentSize: 1 << 20}})
+			f := startFacade(t, listenOn(t, server).String())
+			got := f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(16<<20)).refused(t, 413, 200413)
+			if reason := got.header.Get("Portico-Error"); reason != "too-large" {
+				t.Errorf("Portico-Error %q", reason)
+			}
+			f.post(t, "dev", "/rest/bug/7/comment", `{"comment":"`+strings.Repeat("x", 16<<20)+`"}`).refused(t, 413, 200413)
+			if done := server.Journal(); len(done) != 0 {
+				t.Errorf("the tracker executed %d writes", len(done))
+			}
+			f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(16_000_000)).ok(t, 201)
+		})
+	}
+}
+
+func TestBMO_TheLargestBodyIsConfigured(t *testing.T) {
+	t.Parallel()
+	server := reference(t, tracker.Options{})
+	f := startFacade(t, listenOn(t, server).String(), "TRACKERS_MAIN_MAX_BODY=100KiB")
+	f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(100<<10)).refused(t, 413, 200413)
+	f.post(t, "dev", "/rest/bug/7/comment", `{"comment":"`+strings.Repeat("x", 100<<10)+`"}`).refused(t, 413, 200413)
+	f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(99<<10)).ok(t, 201)
+}
+
+// from asks as a client behind a trusted proxy.
+func (f *facade) from(t *testing.T, address, user, path string) *reply {
+	t.Helper()
+	return f.do(t, ask{method: http.MethodGet, path: path, user: user, header: http.Header{"X-Forwarded-For": {address}}})
+}
+
+func TestBMO_AClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	tape := &recording{}
+	server := reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 3, Quirks: []tracker.Quirk{tracker.QuirkReverseProxy}})
+	f := startFacade(t, listenOn(t, tape.over(server)).String(), "TRUSTED_PROXIES=127.0.0.1/32", "CACHE_TTL=1s", "CACHE_STALE_WHILE_REVALIDATE=0s")
+	const blocked, other = "192.0.2.1", "192.0.2.2"
+	f.from(t, other, "", "/rest/flag_type/TestProduct").ok(t, 200)
+	for range 3 {
+		f.from(t, blocked, "", "/rest/bug/attachment/1?include_fields=id").ok(t, 200)
+	}
+	f.from(t, blocked, "", "/rest/bug/attachment/1").fails(t, 400, 32000)
+	f.from(t, blocked, "", "/rest/bug/attachment/1").refused(t, 429, 200429)
+	before := len(tape.all())
+	for range 3 {
+		for _, path := range []string{"/rest/bug/attachment/1", "/rest/bug/5/attachment", "/rest/bug/1", "/rest/flag_type/4242", "/index.cgi"} {
+			got := f.from(t, blocked, "", path).refused(t, 429, 200429)
+			if seconds, err := strconv.Atoi(got.header.Get("Retry-After")); err != nil || seconds < 3500 || seconds > 3700 {
+				t.Errorf("%s: Retry-After %q, want about an hour", path, got.header.Get("Retry-After"))
+			}
+			if reason := got.header.Get("Portico-Error"); reason != "rate-limited" {
+				t.Errorf("%s: Portico-Error %q", path, reason)
+			}
+		}
+	}
+	if more := tape.all()[before:]; len(more) > 0 {
+		t.Errorf("the tracker was asked %d times more for a client that it blocks", len(more))
+	}
+	time.Sleep(1100 * time.Millisecond) // what is stored is not fresh any more
+	f.from(t, blocked, "", "/rest/flag_type/TestProduct").ok(t, 200)
+	if got := f.from(t, other, "", "/rest/flag_type/TestProduct").ok(t, 200).cacheStatus(); got != "fwd=stale" {
+		t.Errorf("another client gets %q, want a fresh response", got)
+	}
+	for _, path := range []string{"/rest/bug/attachment/1", "/rest/flag_type/TestProduct", "/rest/flag_type/4242", "/rest/version"} {
+		if got := f.from(t, other, "", path); got.status != 200 {
+			t.Errorf("%s of another client: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+// The last address of X-Forwarded-For is the one that trackers count.
+func TestBMO_TheTrackerIsToldTheClientsAddress(t *testing.T) {
+	t.Parallel()
+	tape := &recording{}
+	f := startFacade(t, listenOn(t, tape.over(reference(t, tracker.Options{Dialect: tracker.DialectBMO}))).String(), "TRUSTED_PROXIES=127.0.0.1/32")
+	for _, path := range []string{"/rest/bug/attachment/1", "/rest/bug/1"} {
+		f.from(t, "192.0.2.1", "", path).ok(t, 200)
+		list := strings.Split(tape.last(t).header.Get("X-Forwarded-For"), ",")
+		if last := strings.TrimSpace(list[len(list)-1]); last != "192.0.2.1" {
+			t.Errorf("%s: the last address told is %q", path, last)
+		}
+	}
+}
+
+// With Retry-After the tracker decides how long, whatever its dialect. One caller is its address with its credential.
+func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
+	t.Parallel()
+	tape := &recording{}
+	server := reference(t, tracker.Options{})
+	limited := keys(t)["dev"]
+	base := listenOn(t, tape.over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.RawQuery, limited) || r.Method != http.MethodGet {
+			w.Header().Set("Retry-After", "600")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})))
+	f := startFacade(t, base.String(), "CACHE_SCOPE=off")
+	for i := range 4 {
+		got := f.get(t, "dev", "/rest/flag_type/TestProduct").refused(t, 429, 200429)
+		if seconds, err := strconv.Atoi(got.header.Get("Retry-After")); err != nil || seconds < 500 || seconds > 600 || i == 0 && seconds != 600 {
+			t.Errorf("try %d: Retry-After %q", i, got.header.Get("Retry-After"))
+		}
+	}
+	f.put(t, "dev", "/rest/bug/attachment/5", `{"summary":"s"}`).refused(t, 429, 200429)
+	f.get(t, "dev", "/rest/bug/1").refused(t, 429, 200429)
+	if asked := tape.asked(); len(asked) != 1 {
+		t.Errorf("the tracker was asked %q", asked)
+	}
+	for _, user := range []string{"", "plain"} {
+		f.get(t, user, "/rest/flag_type/TestProduct").ok(t, 200)
+		f.get(t, user, "/rest/bug/1").ok(t, 200)
+	}
+}
+
+func TestBMO_RulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	const rules = `
+  rules:
+    - {name: types, operation: [flag_type.create], product: [TestProduct], reads: new, writes: new}
+    - {name: files, operation: [attachment.create], reads: new, writes: new}
+    - {name: rest, reads: new, writes: old}
+`
+	old := listenOn(t, reference(t, tracker.Options{}))
+	bmo := listenOn(t, reference(t, tracker.Options{Dialect: tracker.DialectBMO}))
+	config := func(dialect, rules string) string {
+		return fmt.Sprintf("trackers: {main: {url: %q}, next: {url: %q, dialect: %s}}\nprimary: main\ncandidate: next\nstate: sqlite:%s\nswitchover:%s\n",
+			old, bmo, dialect, filepath.Join(t.TempDir(), "state.db"), rules)
+	}
+	const warning = "rule types sends flag type writes to tracker next, which has none"
+	wants := func(what, out string, want bool) {
+		t.Helper()
+		if strings.Contains(out, warning) != want || strings.Contains(out, "rule files sends") || strings.Contains(out, "rule rest sends") {
+			t.Errorf("%s: %s", what, out)
+		}
+	}
+	for _, dialect := range []string{"bmo", "auto", "bugzilla-5"} {
+		file := writeConfig(t, config(dialect, rules))
+		code, out := portico(t, "check", "--config", file)
+		wants("check with dialect "+dialect, out, dialect == "bmo")
+		if code != 0 {
+			t.Errorf("exit %d: %s", code, out)
+		}
+		_, out = portico(t, "check", "--config", file, "--probe")
+		wants("check --probe with dialect "+dialect, out, dialect != "bugzilla-5")
+	}
+	f := process.Serve(t, nil, "serve", "--config", writeConfig(t, config("auto", " {}")))
+	plan := writeConfig(t, strings.ReplaceAll(strings.TrimPrefix(rules, "\n"), "\n  ", "\n")[2:])
+	process.Eventually(t, "migrate plan warns once the dialect is found", func() bool {
+		(&client{base: f.Clients}).get(t, "", "/rest/flag_type/TestProduct").ok(t, 200) // which is compared
+		_, out := portico(t, "migrate", "plan", plan, "--admin", f.Operators)
+		return strings.Contains(out, warning)
+	})
+}

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/test/process"
+)
+
+// startOnSmallDisk runs `portico serve` with a folder for payloads that has room for a megabyte. The folder is a file system
+// that only this process sees and that ends with it.
+func startOnSmallDisk(t *testing.T, tracker string) *client {
+	t.Helper()
+	folder := t.TempDir()
+	const mount = `mount -t tmpfs -o size=1m none "$0" && exec "$@"`
+	if out, err := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", mount, folder, "true").CombinedOutput(); err != nil {
+		t.Skipf("a small file system cannot be mounted here, which takes root and unshare: %v: %s", err, out)
+	}
+	at, admin := process.FreeAddress(t), process.FreeAddress(t)
+	program, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Launch(t, process.Spec{
+		Program: program,
+		Args: []string{
+			"--mount", "sh", "-c", mount, folder,
+			process.Portico(t), "serve", "--tracker", tracker, "--listen", at, "--admin-listen", admin,
+		},
+		Env:   []string{"PORTICO_BLOBS_DIR=" + folder},
+		Ready: func(*process.Process) bool { return process.Listens(at) && process.Listens(admin) },
+	})
+	return &client{base: "http://" + at, keys: keys(t)}
+}
+
+// Where payloads find no room, clients are told to come back, and small requests go on.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	_, tracker := startTracker(t, process.FreeAddress(t))
+	c := startOnSmallDisk(t, tracker)
+	refusedForNow(t, c)
+}
+
+// The same holds where the folder for payloads is gone.
+func TestMissingBlobFolder(t *testing.T) {
+	t.Parallel()
+	_, tracker := startTracker(t, process.FreeAddress(t))
+	folder := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := startFacade(t, tracker, "BLOBS_DIR="+folder)
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	refusedForNow(t, p.client)
+}
+
+func refusedForNow(t *testing.T, c *client) {
+	t.Helper()
+	content := base64.StdEncoding.EncodeToString(make([]byte, 3<<20))
+	large := fmt.Sprintf(`{"data":%q,"file_name":"large","summary":"large","content_type":"text/plain"}`, content)
+	before := len(attachmentsOf(t, c))
+	for _, a := range []ask{
+		{method: http.MethodPost, path: "/rest/bug/1/attachment", user: "admin", body: large},
+		{method: http.MethodPost, path: "/xmlrpc.cgi", user: "admin", body: strings.Repeat("x", 3<<20)},
+	} {
+		start := time.Now()
+		got := c.do(t, a).refused(t, http.StatusServiceUnavailable, 200503)
+		if got.header.Get("Retry-After") == "" || got.header.Get("Portico-Error") != "overload" {
+			t.Errorf("%s %s: %v after %v", a.method, a.path, got.header, time.Since(start))
+		}
+	}
+	if after := len(attachmentsOf(t, c)); after != before {
+		t.Errorf("%d attachments, there were %d", after, before)
+	}
+	c.post(t, "admin", "/rest/bug/1/attachment", upload(`"content_type":"text/plain"`)).ok(t, http.StatusCreated)
+}
+
+// attachmentsOf lists the attachments of bug 1.
+func attachmentsOf(t *testing.T, c *client) []any {
+	t.Helper()
+	list, _ := c.get(t, "admin", "/rest/bug/1/attachment?exclude_fields=data").ok(t, http.StatusOK).at(t, "bugs", "1").([]any)
+	return list
+}

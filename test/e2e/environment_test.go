@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"portico/cache"
+	"portico/mapping/jsonblob"
+	"portico/proxy"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/transport"
+)
+
+// environment is Portico before a reference tracker, every part of it on a socket of its own: the chain that the program builds,
+// in one process so that a test can inspect it.
+type environment struct {
+	*client
+	tracker *tracker.Server
+	// behind is where the tracker listens, or what stands before it.
+	behind *url.URL
+	cache  *cache.Cache
+}
+
+// plan says how a environment differs from the usual one. The zero value is a stock tracker with the fixture, and no cache.
+type plan struct {
+	cached    bool
+	responses proxy.Responses
+	tracker   tracker.Options
+	dialect   string
+	limits    proxy.Limits
+	transport transport.Options
+	timeout   time.Duration
+	pass      []string
+	// before is put before the tracker, to see or to change what goes to it.
+	before func(http.Handler) http.Handler
+	// below is the path under which the tracker is reached.
+	below string
+}
+
+// open builds a environment, which ends with the test.
+func open(t testing.TB, p plan) *environment {
+	t.Helper()
+	h := &environment{tracker: reference(t, p.tracker)}
+	var handler http.Handler = h.tracker
+	if p.below != "" {
+		handler = under(p.below, handler)
+	}
+	if p.before != nil {
+		handler = p.before(handler)
+	}
+	h.behind = listenOn(t, handler)
+	h.behind.Path = p.below
+	stack := transport.New(p.transport)
+	t.Cleanup(stack.Close)
+	if p.dialect == "" {
+		p.dialect = "auto"
+	}
+	remote := clientOf(t, h.behind, stack, p.dialect)
+	var next upstream.Tracker = remote
+	if p.cached {
+		h.cache = cacheOver(t, remote)
+		next = h.cache
+	}
+	h.client = &client{base: h.front(t, p, next, remote, stack), keys: keys(t)}
+	return h
+}
+
+// front serves Portico as cmd/portico builds it.
+func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote *bugzilla.Client, stack *transport.Stack) string {
+	t.Helper()
+	if p.pass == nil {
+		p.pass = []string{"/"}
+	}
+	options := proxy.Options{
+		Tracker: next, BlobDir: t.TempDir(), Responses: p.responses, Limits: p.limits,
+		ReadTimeout: p.timeout, WriteTimeout: p.timeout,
+		FlagTypeWrites: func(ctx context.Context) bool { return remote.Dialect(ctx).FlagTypeWrites },
+		Passthrough: proxy.Passthrough{
+			Target: proxy.Target{
+				Base: h.behind, Transport: stack,
+				For: func(ctx context.Context, _ upstream.Caller) context.Context {
+					return transport.With(ctx, func(c *transport.Call) { c.Stream = true })
+				},
+				HeaderCredentials: func(ctx context.Context) bool { return remote.Dialect(ctx).HeaderCredentials },
+				Below:             func(ctx context.Context) string { return remote.Dialect(ctx).Below() },
+			},
+			Prefixes: p.pass,
+		},
+	}
+	if h.cache != nil {
+		options.Passthrough.FlagTypesChanging = h.cache.WriteAround
+	}
+	handler, err := proxy.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listenOn(t, handler).String()
+}
+
+// under serves a tracker below a path. The reference tracker looks at the request line, so that is rewritten too.
+func under(path string, next http.Handler) http.Handler {
+	return http.StripPrefix(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RequestURI = r.URL.RequestURI()
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// bothWays runs a test on a environment without a cache and on one with it.
+func bothWays(t *testing.T, test func(t *testing.T, h *environment)) {
+	t.Helper()
+	for name, p := range map[string]plan{"uncached": {}, "cached": {cached: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, p))
+		})
+	}
+}
+
+// stub answers everything in place of a tracker.
+func stub(t testing.TB, handler http.HandlerFunc) func(http.Handler) http.Handler {
+	t.Helper()
+	return func(http.Handler) http.Handler { return handler }
+}
+
+// listenOn serves a handler on a socket of its own.
+func listenOn(t testing.TB, handler http.Handler) *url.URL {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
+
+// splitTo bounds what an answer may cost in memory, with a folder of the test's own for the rest.
+func splitTo(t testing.TB) jsonblob.SplitOptions { return jsonblob.SplitOptions{Dir: t.TempDir()} }

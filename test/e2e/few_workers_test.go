@@ -1,0 +1,218 @@
+package e2e
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/test/process"
+)
+
+// apacheConf gives each connection a worker, and keeps the connections that find none in the accept backlog.
+const apacheConf = `
+ServerName tracker.example
+Listen ADDRESS
+PidFile DIR/apache.pid
+Mutex file:DIR default
+ErrorLog DIR/error.log
+User nobody
+Group nogroup
+LoadModule mpm_prefork_module /usr/lib/apache2/modules/mod_mpm_prefork.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so
+LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so
+ServerLimit WORKERS
+StartServers WORKERS
+MinSpareServers 1
+MaxSpareServers WORKERS
+MaxRequestWorkers WORKERS
+MaxConnectionsPerChild 0
+KeepAlive KEEP
+KeepAliveTimeout 5
+AllowEncodedSlashes NoDecode
+ProxyPass / TRACKER/ disablereuse=On nocanon
+`
+
+// fewWorkers runs the reference tracker, which takes some time for each request, behind an Apache with few workers. It gives two of
+// these: one to ask straight, and one behind a Portico with its default settings.
+func fewWorkers(t *testing.T, workers int, keepAlive string, delay time.Duration) (straight, behind string, through *facade) {
+	t.Helper()
+	_, tracker := startTracker(t, process.FreeAddress(t), "--fault", "kind=slow,delay="+delay.String())
+	straight, behind = startApache(t, tracker, workers, keepAlive), startApache(t, tracker, workers, keepAlive)
+	return straight, behind, startFacade(t, behind, "LOG_LEVEL=warn")
+}
+
+func startApache(t *testing.T, tracker string, workers int, keepAlive string) (base string) {
+	t.Helper()
+	program, err := exec.LookPath("apache2")
+	if err != nil {
+		program = "/usr/sbin/apache2"
+	}
+	dir, err := os.MkdirTemp("", "portico-apache-") //nolint:usetesting // the workers are of another user, who may not enter the folder of a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil { // the workers are of another user
+		t.Fatal(err)
+	}
+	address := process.FreeAddress(t)
+	text := strings.NewReplacer("DIR", dir, "ADDRESS", address, "TRACKER", tracker, "WORKERS", strconv.Itoa(workers), "KEEP", keepAlive).Replace(apacheConf)
+	file := filepath.Join(dir, "apache.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// At its end Apache sends SIGTERM to its process group, so it gets one of its own.
+	process.Launch(t, process.Spec{
+		Program: "setsid", Args: []string{program, "-d", dir, "-f", file, "-D", "FOREGROUND"},
+		Ready: func(*process.Process) bool { return process.Listens(address) },
+	})
+	return "http://" + address
+}
+
+// workerAsk sends one request on a connection of its own, as a script does, and gives its status, 0 for no response.
+func workerAsk(t *testing.T, base string, a ask) (status int, took time.Duration) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), cmp.Or(a.method, http.MethodGet), base+a.path, strings.NewReader(a.body))
+	if err != nil {
+		t.Error(err)
+		return 0, 0
+	}
+	request.Close = true
+	request.Header.Set("Content-Type", "application/json")
+	begun := time.Now()
+	response, err := straight().Do(request)
+	if err != nil {
+		return 0, time.Since(begun)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, time.Since(begun)
+}
+
+// workerRead is the nth of many reads, which no cache answers: an operation or a path that passes through.
+func workerRead(n int) ask {
+	return ask{path: []string{"/rest/bug/1/attachment", "/rest/bug/1/comment"}[n%2]}
+}
+
+func workerWrite(t *testing.T, n int) ask {
+	path := "/rest/flag_type/1?Bugzilla_api_key=" + keys(t)["editor"]
+	return ask{method: http.MethodPut, path: path, body: `{"description":"number ` + strconv.Itoa(n) + `"}`}
+}
+
+// workerBurst sends so many reads at once, and gives how many were refused and the longest time.
+func workerBurst(t *testing.T, base string, reads int) (refused int, longest time.Duration) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for n := range reads {
+		all.Go(func() {
+			status, took := workerAsk(t, base, workerRead(n))
+			mu.Lock()
+			defer mu.Unlock()
+			longest = max(longest, took)
+			if status != http.StatusOK {
+				refused++
+			}
+		})
+	}
+	all.Wait()
+	return refused, longest
+}
+
+// Portico keeps no connection that occupies a worker while another call waits for one.
+func TestABurstAtATrackerWithFewWorkers(t *testing.T) {
+	t.Parallel()
+	base, _, p := fewWorkers(t, 10, "On", 100*time.Millisecond)
+	_, alone := workerBurst(t, base, 60)
+	for range 2 { // the second one finds kept connections
+		refused, longest := workerBurst(t, p.base, 60)
+		if refused > 0 {
+			t.Errorf("%d of 60 reads were refused", refused)
+		}
+		if most := 2*alone + 2*time.Second; longest > most {
+			t.Errorf("the last of 60 reads took %v through Portico and %v without", longest, alone)
+		}
+	}
+}
+
+// A call waits for its turn for as long as the tracker may take for a response.
+func TestABurstIsQueuedAndNotRefused(t *testing.T) {
+	t.Parallel()
+	_, _, p := fewWorkers(t, 4, "Off", 100*time.Millisecond)
+	if refused, longest := workerBurst(t, p.base, 160); refused > 0 {
+		t.Errorf("%d of 160 reads were refused; the last one took %v", refused, longest)
+	}
+}
+
+// A write waits no longer beside readers than it does without Portico.
+func TestAWriteBesideReadersAtATrackerWithFewWorkers(t *testing.T) {
+	t.Parallel()
+	base, _, p := fewWorkers(t, 10, "On", 100*time.Millisecond)
+	slowest := func(at string) (longest time.Duration) {
+		var readers sync.WaitGroup
+		end := make(chan struct{})
+		for n := range 14 {
+			readers.Go(func() {
+				for {
+					select {
+					case <-end:
+						return
+					default:
+					}
+					if status, _ := workerAsk(t, at, workerRead(n)); status != http.StatusOK {
+						t.Errorf("a read: %d", status)
+						return
+					}
+				}
+			})
+		}
+		for n := range 4 {
+			status, took := workerAsk(t, at, workerWrite(t, n))
+			if longest = max(longest, took); status != http.StatusOK {
+				t.Errorf("a write: %d", status)
+			}
+		}
+		close(end)
+		readers.Wait()
+		return longest
+	}
+	alone := slowest(base)
+	if longest := slowest(p.base); longest > 2*alone+2*time.Second {
+		t.Errorf("a write took %v through Portico and %v without", longest, alone)
+	}
+}
+
+// Idle connections delay neither a write through Portico nor, for long, other users of the tracker.
+func TestIdleConnectionsOccupyNoWorkers(t *testing.T) {
+	t.Parallel()
+	_, tracker, p := fewWorkers(t, 4, "On", 100*time.Millisecond)
+	for _, c := range []struct {
+		name, at string
+		request  ask
+		most     time.Duration
+	}{
+		{"a write through Portico", p.base, workerWrite(t, 1), 1500 * time.Millisecond},
+		{"a read of another user", tracker, workerRead(0), 2500 * time.Millisecond},
+	} {
+		least := time.Hour
+		for n := 0; n < 5 && least > c.most; n++ { // a busy machine may be slow once
+			workerBurst(t, p.base, 4)
+			status, took := workerAsk(t, c.at, c.request)
+			if least = min(least, took); status != http.StatusOK {
+				t.Errorf("%s: %d", c.name, status)
+			}
+		}
+		if least > c.most {
+			t.Errorf("%s took %v at least", c.name, least)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package facade
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"portico/mapping"
+	"portico/test/wire"
+	"portico/upstream"
+)
+
+// Tracker is a real tracker whose exchanges are recorded.
+type Tracker struct {
+	// Title is its name in docs/COMPATIBILITY.md, File the name of the recordings in test/wire/testdata.
+	Title, File string
+	// Dialect is the one that Portico has for it.
+	Dialect string
+	// Accounts explain the responses that differ.
+	Accounts []Account
+	// Headers are those that differ on every response.
+	Headers []string
+}
+
+// Trackers lists the trackers, Bugzilla 5.2 first.
+func Trackers() []Tracker {
+	mojo := slices.Concat(headersApart, headersOfMojo)
+	return []Tracker{
+		{"Bugzilla 5.2", "bugzilla-5.2.jsonl", mapping.Bugzilla5().Name, accountsOf52(), headersApart},
+		{"BMO", "bmo.jsonl", mapping.BMO().Name, accountsOfBMO(), mojo},
+		{"Harmony", "harmony.jsonl", mapping.BMO().Name, accountsOfHarmony(), mojo},
+	}
+}
+
+// Exchanges loads the recordings from a folder. Clients ask Portico for flag types under the name that the interface has.
+func (t *Tracker) Exchanges(dir string) ([]wire.Exchange, error) {
+	exchanges, err := wire.Load(filepath.Join(dir, t.File))
+	for i := range exchanges {
+		path := &exchanges[i].Request.Path
+		*path = strings.Replace(*path, "/flag_types/", "/flag_type/", 1)
+	}
+	return exchanges, err
+}
+
+// Replay runs the recordings in a folder through Portico. change may put something before the tracker's client.
+func (t *Tracker) Replay(ctx context.Context, dir string, change func(upstream.Tracker) upstream.Tracker) ([]wire.Exchange, []Result, error) {
+	exchanges, err := t.Exchanges(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	house, err := Open(t.Dialect, change)
+	if err != nil {
+		return nil, nil, err
+	}
+	results := house.Run(ctx, exchanges, t.Accounts, t.Headers)
+	return exchanges, results, house.Close()
+}

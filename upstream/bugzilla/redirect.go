@@ -1,0 +1,90 @@
+package bugzilla
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"portico/upstream/transport"
+)
+
+// watchInterval is the pause between two requests of WatchRedirect.
+const watchInterval = 5 * time.Second
+
+// redirectTarget is where a tracker redirects all requests, nil where it does not.
+type redirectTarget = atomic.Pointer[string]
+
+// Redirect returns the scheme and host to which the tracker redirects the request for its version, empty when it does not. BMO and
+// Harmony redirect every request whose Host is not that of their urlbase (tracker-behaviour.md section 14).
+func (c *Client) Redirect() string {
+	if to := c.redirect.Load(); to != nil {
+		return *to
+	}
+	return ""
+}
+
+// WatchRedirect requests the version until the tracker responds or ctx ends, so that Redirect is known without a client's request.
+func (c *Client) WatchRedirect(ctx context.Context) {
+	for {
+		if c.responds(ctx) {
+			return
+		}
+		select {
+		case <-time.After(watchInterval):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// responds requests the version and reports whether the tracker responded. It finds out the dialect where that is not configured.
+func (c *Client) responds(ctx context.Context) bool {
+	if c.dialect.configured {
+		_, _, err := c.version(ctx)
+		return err == nil
+	}
+	c.Dialect(ctx)
+	_, _, certain := c.Pinned()
+	return certain
+}
+
+// redirects notes redirects to another host and removes their address from responses, so that http.Client neither follows it nor
+// fails to parse it: its error would show the address, and hide that a write has reached the tracker.
+type redirects struct {
+	next http.RoundTripper
+	to   *redirectTarget
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r redirects) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	switch to := elsewhere(request.URL, response); {
+	case to == "" && r.to.Load() != nil:
+		r.to.Store(nil)
+	case to != "" && transport.CallOf(request.Context()).Operation == versionOperation:
+		r.to.Store(&to) // a client's own request may be redirected for another reason, such as a missing login
+	}
+	response.Header.Del("Location")
+	return response, nil
+}
+
+// elsewhere returns the scheme and host that a response redirects to, empty where it does not, or not to another one.
+func elsewhere(asked *url.URL, response *http.Response) string {
+	if response.StatusCode < 300 || response.StatusCode >= 400 {
+		return ""
+	}
+	location, err := url.Parse(response.Header.Get("Location"))
+	if err != nil || location.Host == "" || location.Scheme != "http" && location.Scheme != "https" {
+		return ""
+	}
+	if strings.EqualFold(location.Host, asked.Host) && location.Scheme == asked.Scheme {
+		return ""
+	}
+	return location.Scheme + "://" + location.Host
+}

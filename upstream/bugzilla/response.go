@@ -1,0 +1,197 @@
+package bugzilla
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/upstream/transport"
+)
+
+// headSize is how much of a response is read before anything is decided;
+// nearly all responses without attachment data are smaller.
+const headSize = 64 << 10
+
+// receive turns a response into a document, or into the tracker's own error. It
+// closes the body unless a document streams it.
+func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document, error) {
+	document, err := c.read(call, response)
+	if page, ok := errors.AsType[*badResponse](err); ok {
+		err = unreadable(response, page)
+	}
+	if failed, ok := errors.AsType[*mapping.Error](err); ok {
+		if failed.Code == mapping.CodeTrackerFailure {
+			transport.Fail(response.Body, failed) // the status is that of a success
+		}
+		failed.RetryAfter, failed.Received = transport.RetryAfter(response.Header), response.StatusCode // some clients wait for it (docs/clients.md duty 20)
+		if response.StatusCode == http.StatusUnauthorized {
+			failed.Challenge = response.Header.Values("Www-Authenticate")
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(markGatewayError(call, response, err), document.Close(), response.Body.Close())
+	}
+	document.Status = response.StatusCode
+	document.ContentType = response.Header.Get("Content-Type")
+	document.ETag = response.Header.Get("Etag")
+	document.Cookies, document.Tracker = response.Header.Values("Set-Cookie"), c.url
+	return document, nil
+}
+
+// markGatewayError marks the error of a write that comes from a gateway which lost the tracker, and so cannot know what the
+// tracker did, as one of unknown outcome. The status tells such an error, or that it has no code: every error of a tracker has
+// one (tracker-behaviour.md section 1, Errors). Another Portico reports in a header whether it knows.
+func markGatewayError(call *Call, response *http.Response, err error) error {
+	var failed *mapping.Error
+	if !call.Operation.IsWrite() || !errors.As(err, &failed) {
+		return err
+	}
+	status, verdict := response.StatusCode, response.Header.Get("Portico-Error")
+	lost := status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+	if !lost && (status < http.StatusInternalServerError || failed.Code != 0) || verdict != "" && !strings.Contains(verdict, "outcome=unknown") {
+		return err
+	}
+	failed.Reason = mapping.ReasonBadResponse
+	markUnknown(failed, howToCheck(call.Operation))
+	return failed
+}
+
+// read returns the document of a response, also beside an error if it is to be closed. Only reads by REST stream: the client of a
+// write must not get a success before the whole response was checked.
+func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, error) {
+	status := response.StatusCode
+	if status == http.StatusNotModified && call.IfNoneMatch != "" {
+		return &mapping.Document{NotModified: true}, response.Body.Close()
+	}
+	if status >= 300 && status < 400 {
+		return nil, &badResponse{text: "the tracker responded with a redirect", redirect: c.Redirect()}
+	}
+	var buffer bytes.Buffer
+	n, err := buffer.ReadFrom(io.LimitReader(response.Body, headSize))
+	if err != nil {
+		return nil, err
+	}
+	head := buffer.Bytes()
+	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return nil, bad("the tracker's response is not a JSON object")
+	}
+	document := mapping.NewDocument(head)
+	if n == headSize {
+		document = mapping.NewStream(head, newGuard(head, response.Body), response.ContentLength)
+		if call.RPC == "" && call.IsRead() && status < 400 {
+			return document, nil
+		}
+	}
+	if err := c.check(call, document, status); err != nil {
+		return document, err // the body of a short response stays open, because transport.Fail has no effect after Close
+	}
+	return document, response.Body.Close()
+}
+
+// check loads a document and returns why it is not a success of a call. Errors are found in the body first, because internal
+// ones come with the status of a success (tracker-behaviour.md section 1, Errors). Of a JSON-RPC response only the result stays,
+// which is the object that REST returns (section 1, Encoded characters).
+func (c *Client) check(call *Call, document *mapping.Document, status int) error {
+	text, err := document.Load(c.split)
+	if err != nil {
+		return err
+	}
+	members, err := mapping.ParseMembers(text)
+	if err != nil {
+		return bad("the tracker's response is not valid JSON")
+	}
+	reported := members.Get("error")
+	if call.RPC != "" && reported.Kind() == '{' {
+		members, _ = mapping.ParseMembers(reported)
+		members.Take("name") // which the protocol gives every error
+		return trackerError(members, 0)
+	}
+	if failed, _ := mapping.ParseBool(reported); failed || status >= 400 {
+		return trackerError(members, status)
+	}
+	if call.RPC != "" {
+		text = members.Get("result")
+		members, _ = mapping.ParseMembers(text)
+	}
+	if members == nil || !hasExpectedMembers(call.Operation, members) {
+		return bad("the tracker's response does not hold what was asked for")
+	}
+	if call.RPC != "" {
+		return document.Replace(text)
+	}
+	return nil
+}
+
+// hasExpectedMembers reports whether a success has the members of its operation (tracker-behaviour.md sections 2 to 7). After an
+// object without them the outcome of a write is unknown.
+func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bool {
+	has := func(name string, kind jsontext.Kind) bool { return members.Get(name).Kind() == kind }
+	switch operation {
+	case mapping.OpCreateFlagType:
+		return (mapping.FlagTypeCreated{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
+	case mapping.OpUpdateFlagTypes:
+		return has("flagtypes", '[')
+	case mapping.OpBugAttachments, mapping.OpAttachment:
+		return has("bugs", '{') && has("attachments", '{') || has("bugs", '[') // the list of a lookup of bugs
+	case mapping.OpCreateAttachment:
+		return has("ids", '[') || has("attachments", '{') // the map of the dialect bmo
+	case mapping.OpUpdateAttachments:
+		return has("attachments", '[')
+	default:
+		return true // flag types are checked when they are brought into their stable form
+	}
+}
+
+// trackerError makes the tracker's own error of the members of one, and keeps the other members.
+func trackerError(members mapping.Members, status int) error {
+	code, haveCode := mapping.Int(members.Get("code"))
+	message, haveMessage := mapping.Text(members.Get("message"))
+	if !haveCode && !haveMessage {
+		return bad("the tracker responded with an error that has neither code nor message")
+	}
+	if status < 400 {
+		status = mapping.StatusOf(int(code))
+	}
+	documentation, _ := mapping.Text(members.Get("documentation"))
+	extra := members.Clone()
+	for _, name := range []string{"error", "code", "message", "documentation"} {
+		extra.Take(name)
+	}
+	return &mapping.Error{Code: int(code), Status: status, Message: message, Documentation: documentation, Extra: extra}
+}
+
+// badResponse is the error for a response that is not the tracker's JSON.
+type badResponse struct {
+	text string
+	// unavailable is the Retry-After of a 503.
+	unavailable time.Duration
+	// redirect is the address to which the tracker redirects all requests, if it does.
+	redirect string
+}
+
+func bad(text string) *badResponse { return &badResponse{text: text} }
+
+// Error implements error.
+func (e *badResponse) Error() string { return e.text }
+
+// unreadable returns the error for a response that is not the tracker's JSON. With a status of 4xx it is the refusal of a
+// web server or a gateway before the tracker. A client can cause such responses at will, so they must not open the breaker
+// for the others. Everything else is a failure of the tracker.
+func unreadable(response *http.Response, page *badResponse) error {
+	if response.StatusCode >= 400 && response.StatusCode < 500 {
+		refused := mapping.RefusedByServer(response.StatusCode)
+		refused.Err = page
+		return refused
+	}
+	transport.Fail(response.Body, page)
+	if response.StatusCode == http.StatusServiceUnavailable {
+		page.unavailable = transport.RetryAfter(response.Header)
+	}
+	return page
+}

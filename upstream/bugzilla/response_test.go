@@ -1,0 +1,172 @@
+package bugzilla
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/transport"
+)
+
+// TestWhatOpensTheBreaker: pages that a client can bring about shut nobody else out, and bad answers to fair questions do.
+func TestWhatOpensTheBreaker(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		want   transport.State
+	}{
+		{"page 400", 400, "<html>", transport.Closed},
+		{"page 404", 404, "<html>", transport.Closed},
+		{"page 414", 414, "<html>", transport.Closed},
+		{"page 429", 429, "<html>", transport.Closed},
+		{"cut error 404", 404, `{"error":`, transport.Closed},
+		{"page 200", 200, "<html>", transport.Open},
+		{"cut JSON 200", 200, `{"bugs":{},`, transport.Open},
+		{"page 503", 503, "<html>", transport.Open},
+		{"redirect", 302, "", transport.Open},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, stack := dialStack(t, "bugzilla-5", answering(c.status, "text/html", c.body), transport.Options{})
+			for range 30 {
+				_, read := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+				_, write := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+				if read == nil || write == nil {
+					t.Fatal("a success")
+				}
+			}
+			if reads, writes := stack.Reads.Status(), stack.Writes.Status(); reads.Opens > 0 != (c.want == transport.Open) ||
+				writes.Opens > 0 != (c.want == transport.Open) {
+				t.Errorf("the breakers have opened %d and %d times, want %s", reads.Opens, writes.Opens, c.want)
+			}
+		})
+	}
+}
+
+// TestPagesSayHowToLogIn: only a 401 does, whatever else has the header.
+func TestPagesSayHowToLogIn(t *testing.T) {
+	challenges := []string{`Basic realm="staff"`, "Negotiate"}
+	for status, want := range map[int][]string{401: challenges, 403: nil, 500: nil} {
+		client := dial(t, "bugzilla-5", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Www-Authenticate"] = challenges
+			http.Error(w, "who are you", status)
+		})
+		_, read := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+		_, write := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+		for _, err := range []error{read, write} {
+			if said, _ := errors.AsType[*mapping.Error](err); said == nil || !slices.Equal(said.Challenge, want) {
+				t.Errorf("%d: %v has not the challenges %q", status, err, want)
+			}
+		}
+	}
+}
+
+// TestPagesSayWhenToAskAgain: of a write that got a 503 nobody knows what became, so nobody is told to repeat it.
+func TestPagesSayWhenToAskAgain(t *testing.T) {
+	for _, c := range []struct {
+		status      int
+		read, write mapping.Error
+	}{
+		{
+			429,
+			mapping.Error{Code: mapping.CodeRateLimited, Status: 429, Reason: mapping.ReasonWebServer, RetryAfter: 9 * time.Second},
+			mapping.Error{Code: mapping.CodeRateLimited, Status: 429, Reason: mapping.ReasonWebServer, RetryAfter: 9 * time.Second},
+		},
+		{
+			503,
+			mapping.Error{Code: mapping.CodeUnavailable, Status: 503, Reason: mapping.ReasonBadResponse, RetryAfter: 9 * time.Second},
+			mapping.Error{Code: mapping.CodeTimeout, Status: 504, Reason: mapping.ReasonBadResponse, Unknown: true},
+		},
+	} {
+		client := dial(t, "bugzilla-5", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "9")
+			http.Error(w, "slow down", c.status)
+		})
+		reader, writer := upstream.Caller{Address: "192.0.2.1"}, upstream.Caller{Address: "192.0.2.2"} // one would have to wait after the first 429
+		_, read := client.BugAttachments(t.Context(), reader, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+		_, write := client.UpdateFlagTypes(t.Context(), writer, mapping.FlagTypeUpdate{IDs: []int64{1}})
+		for want, err := range map[*mapping.Error]error{&c.read: read, &c.write: write} {
+			checkError(t, err, want.Code, want.Status, want.Reason, want.Unknown)
+			if said, _ := errors.AsType[*mapping.Error](err); said.RetryAfter != want.RetryAfter {
+				t.Errorf("%d: ask again after %v, want %v", c.status, said.RetryAfter, want.RetryAfter)
+			}
+		}
+	}
+}
+
+// TestASuccessWithoutItsContent: an object that does not hold what was asked for is no success, and of a write nobody
+// knows what became of it.
+func TestASuccessWithoutItsContent(t *testing.T) {
+	for _, body := range []string{`{}`, `{"id":null,"ids":null,"flagtypes":0,"attachments":0,"bugs":0}`, `{"version":"5.2+"}`} {
+		client := dial(t, "bugzilla-5", answering(200, "application/json", body))
+		name := "made"
+		for operation, ask := range map[mapping.Operation]func() error{
+			mapping.OpFlagTypes: func() error {
+				_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+				return err
+			},
+			mapping.OpCreateFlagType: func() error {
+				_, err := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
+				return err
+			},
+			mapping.OpUpdateFlagTypes: func() error {
+				_, err := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{Names: []string{name}})
+				return err
+			},
+			mapping.OpBugAttachments: func() error {
+				_, err := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+				return err
+			},
+			mapping.OpAttachment: func() error {
+				_, err := client.Attachment(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Attachments: []string{"1"}})
+				return err
+			},
+			mapping.OpCreateAttachment: func() error {
+				_, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}})
+				return err
+			},
+			mapping.OpUpdateAttachments: func() error {
+				_, err := client.UpdateAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentUpdate{IDs: []int64{1}})
+				return err
+			},
+		} {
+			err := ask()
+			said, known := errors.AsType[*mapping.Error](err)
+			if !known || said.Reason != mapping.ReasonBadResponse || said.Unknown != operation.IsWrite() {
+				t.Errorf("%s answered with %s: %v", operation, body, err)
+			}
+		}
+	}
+}
+
+// TestLongAnswersToWritesAreJudged: they too can hold something else than the success, or an error that is not seen from
+// their beginning.
+func TestLongAnswersToWritesAreJudged(t *testing.T) {
+	long := `{"x":"` + strings.Repeat("x", headSize) + `"`
+	for _, c := range []struct {
+		rest    string
+		unknown bool
+		code    int
+	}{
+		{`}`, true, mapping.CodeTimeout},
+		{`,"error":true,"code":100500,"message":"m"}`, false, mapping.CodeTrackerFailure},
+		{`,"flagtypes":[],"attachments":[],"ids":[5],"id":5}`, false, 0},
+	} {
+		client := dial(t, "bugzilla-5", answering(200, "application/json", long+c.rest))
+		_, updated := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+		_, made := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
+		_, attached := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}})
+		_, edited := client.UpdateAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentUpdate{IDs: []int64{1}})
+		for i, err := range []error{updated, made, attached, edited} {
+			said, failed := errors.AsType[*mapping.Error](err)
+			if failed != (c.code != 0) || failed && (said.Code != c.code || said.Unknown != c.unknown) {
+				t.Errorf("write %d answered with …%s: %v", i, c.rest, err)
+			}
+		}
+	}
+}

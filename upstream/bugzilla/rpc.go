@@ -1,0 +1,82 @@
+package bugzilla
+
+import (
+	"io"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// The scripts, besides that of REST, with which flag types can be changed: the two older interfaces, and the page that
+// administrators use.
+const (
+	scriptJSONRPC   = "jsonrpc.cgi"
+	scriptXMLRPC    = "xmlrpc.cgi"
+	scriptFlagTypes = "editflagtypes.cgi"
+)
+
+// Script returns the script that a tracker runs for a decoded path. What follows it in the path means nothing to the tracker.
+func Script(decoded string) string {
+	script, _, _ := strings.Cut(path.Clean("/" + decoded)[1:], "/")
+	return script
+}
+
+// IsRPC reports whether a script is one of the two older interfaces, whose bodies say what a request does.
+func IsRPC(script string) bool { return script == scriptJSONRPC || script == scriptXMLRPC }
+
+// ChangesFlagTypes reports whether a path segment, in any case of letters, names a script that can change flag types.
+func ChangesFlagTypes(segment string) bool {
+	lower := strings.ToLower(segment)
+	return IsRPC(lower) || lower == scriptFlagTypes
+}
+
+// PageChangesFlagTypes reports whether a request to the page of administrators may change flag types. The page takes the parameters
+// of its links as those of its forms, except with OPTIONS.
+func PageChangesFlagTypes(script, method, query string) bool {
+	reads := method == http.MethodGet || method == http.MethodHead
+	return script == scriptFlagTypes && method != http.MethodOptions && (!reads || query != "")
+}
+
+// RPCCall is what the body of a call of the older interfaces says.
+type RPCCall struct {
+	// WritesFlagTypes says that its method is a flag type write, in a list of calls all methods. A tracker refuses a body that
+	// cannot be read.
+	WritesFlagTypes bool
+	// ShowsCredential says that it has a member for a credential.
+	ShowsCredential bool
+}
+
+// ReadCall reads a call of any length, in which attachments may come before the method. isCredential knows the names of credentials.
+// An error is one of body.
+func ReadCall(script string, body io.Reader, isCredential func(name string) bool) (call RPCCall, err error) {
+	others := false
+	method := func(name string) {
+		writes := name == "FlagType.create" || name == "FlagType.update"
+		others = others || !writes
+		call.WritesFlagTypes = writes && !others
+	}
+	credential := func(name string) { call.ShowsCredential = call.ShowsCredential || isCredential(name) }
+	if script == scriptXMLRPC {
+		_, err = walkXML(body, func(depth int, name, text string) {
+			switch {
+			case depth == 2 && name == "methodName":
+				method(text)
+			case name == "name":
+				credential(text)
+			}
+		})
+		return call, err
+	}
+	level := 1
+	_, err = WalkJSON(body, func(depth int, name, value string) {
+		switch {
+		case depth == 0 && value == "[":
+			level = 2 // a list of calls
+		case depth == level && name == "method":
+			others = others && level == 2 // of two methods of one call the last one counts
+			method(value)
+		}
+		credential(name)
+	})
+	return call, err
+}

@@ -1,0 +1,220 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+
+	"portico/mapping"
+)
+
+// digestOf is that of a text, as a whole response has it.
+func digestOf(text string) string { return digestIn(unknownShape, text) }
+
+func digestIn(shape *Shape, text string) string {
+	c := &comparison{}
+	if n := parse(jsontext.Value(text)); n != nil {
+		return c.digest(n.raw, shape)
+	}
+	return "no JSON: " + text
+}
+
+// TestDigest: the order of members and the spelling mean nothing, everything else does.
+func TestDigest(t *testing.T) {
+	const text = `{"a":"x\"/\u00e9😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`
+	for _, other := range []string{
+		`{"b":[1,2,{"d":true,"c":null},{"d":2,"c":1}],"a":"x\"/é😀"}`,
+		" { \"\\u0061\" : \"x\\u0022\\/é\\ud83d\\uDE00\",\n\"b\":[1,\t2 ,{\"c\":null,\"d\":true},{\"c\":1,\"d\":2 }]}\r\n",
+	} {
+		if digestOf(text) != digestOf(other) {
+			t.Errorf("%s and %s have different digests", text, other)
+		}
+	}
+	seen := map[string]string{digestOf(text): text}
+	for _, other := range []string{
+		// Swapped between objects, reordered, and moved in or out.
+		`{"a":"x\"/é😀","b":[1,2,{"c":1,"d":true},{"c":null,"d":2}]}`, `{"a":"x\"/é😀","b":[2,1,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,2,{"c":1,"d":2},{"c":null,"d":true}]}`, `{"b":"x\"/é😀","a":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,[2,{"c":null,"d":true},{"c":1,"d":2}]]}`, `{"a":"x\"/é😀","b":[1,2,{"c":null,"d":true,"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,2,{"c":null},{"c":1,"d":2}]}`, `[{"a":"x\"/é😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}]`,
+		// Other scalars.
+		`{"a":"x\"/é😀","b":["1",2,{"c":null,"d":true},{"c":1,"d":2}]}`, `{"a":"x\"/é😀","b":[12,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\" /é😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`, `{"a":"x\"/e😀","b":[1,2,{"c":null,"d":true},{"c":1,"d":2}]}`,
+		`{"a":"x\"/é😀","b":[1,2,{"c":"null","d":true},{"c":1,"d":2}]}`,
+		// No JSON, or not to its end.
+		text[:len(text)-1], text[:len(text)-2], text + text, text + "]", text + `"`, `"`, `"\`, `"\u12`, ``, `{`, `[`, `[1 2]`, `[1,2]`, `[12]`, `[1,,2]`, `[1,]`, `{"a"}`, `{"a":}`,
+		`{"a":1]`, `[1}`, `{]`, `"\ud83d"`, `"\ude00"`, `"\ufffd"`, `"\ud83d\ud83d"`, `"\x"`, `"\u12g4"`, `"x"`, `<html>`,
+	} {
+		if before, known := seen[digestOf(other)]; known {
+			t.Errorf("%s and %s have the same digest", before, other)
+		}
+		seen[digestOf(other)] = other
+	}
+}
+
+// TestDigestOfNumbers: they are the same where they are the same member by member.
+func TestDigestOfNumbers(t *testing.T) {
+	same := [][]string{
+		{"0", "-0"}, {"1"}, {"-1"}, {"1.0", "1e0", "10E-1", "1.00"}, {"0.0", "-0.0", "0e7"}, {"150"}, {"1.5e2", "150.0", "1.50E+2"}, {"15e-1", "1.5"},
+		{"1" + strings.Repeat("0", 100)}, {"-1.5"}, {"1.5e"}, {"1.5ee1"}, {"01.5"}, {".15e1"}, {"tru"}, {"true"}, {`"1.5"`}, {`".15e-1"`},
+	}
+	seen := map[string]int{}
+	for i, list := range same {
+		for _, number := range list {
+			digest := digestOf(`{"a":[` + number + `,1]}`)
+			if before, known := seen[digest]; known && before != i {
+				t.Errorf("%s is the same as %s", number, same[before])
+			}
+			if seen[digest] = i; digest != digestOf(`{"a":[`+list[0]+`,1]}`) {
+				t.Errorf("%s is another number than %s", number, list[0])
+			}
+		}
+	}
+}
+
+// TestDigestOfSets: where the order of a list means nothing for the comparison, it means nothing for the digest.
+func TestDigestOfSets(t *testing.T) {
+	shape := shapeOf(mapping.OpFlagTypes)
+	text := func(bug, inclusions string) string {
+		return fmt.Sprintf(`{"bug":[%s],"attachment":[{"inclusions":[%s]}]}`, bug, inclusions)
+	}
+	if digestIn(shape, text("1,2", `"a","b"`)) != digestIn(shape, text("1,2", `"b","a"`)) {
+		t.Error("components count in their order")
+	}
+	for _, other := range []string{text("2,1", `"a","b"`), text("1,2", `"a","b","b"`), text("1,2", `"a",["b"]`)} {
+		if digestIn(shape, text("1,2", `"a","b"`)) == digestIn(shape, other) {
+			t.Errorf("%s is the same", other)
+		}
+	}
+}
+
+// TestTooManyValuesAreComparedByDigest: order and spelling mean nothing there either, nor which side was too long.
+func TestTooManyValuesAreComparedByDigest(t *testing.T) {
+	body := func(each string) Reply {
+		return Reply{Body: jsontext.Value(`{"bug":[` + strings.Repeat(each+", ", maxNodes/3) + `{}]}`)}
+	}
+	one, two, long := body(`{"id":1,"x":"/"}`), body(`{"x":"\/", "id":1}`), body(`{"x":"\/", "id":1}`)
+	long.Long = true
+	for name, test := range map[string]struct {
+		other Reply
+		want  int
+	}{"reordered": {two, 0}, "by digest": {long, 0}, "another": {body(`{"id":1,"x":"?"}`), 1}, "none": {Reply{}, 1}} {
+		if found := Compare(mapping.OpFlagTypes, one, test.other, Rules{}); len(found) != test.want {
+			t.Errorf("%s: found %v", name, found)
+		}
+	}
+}
+
+// spellable is a JSON value of which a test writes several spellings.
+type spellable struct {
+	scalar  string
+	names   []string // of the members of an object, without which it is an array
+	inside  []spellable
+	isArray bool
+}
+
+func drawNode(t *rapid.T, depth int) spellable {
+	kind := rapid.IntRange(0, 3).Draw(t, "kind")
+	if depth == 0 || kind < 2 {
+		return spellable{scalar: rapid.SampledFrom([]string{"1", "2", "true", "null", `"a/b"`, `"é😀"`, `"c\td"`, `""`}).Draw(t, "scalar")}
+	}
+	n := spellable{isArray: kind == 2}
+	for i := range rapid.IntRange(0, 4).Draw(t, "length") {
+		n.inside = append(n.inside, drawNode(t, depth-1))
+		n.names = append(n.names, fmt.Sprint("é/", i))
+	}
+	return n
+}
+
+// write writes a value: its members in any order, its characters in any spelling.
+func (n spellable) write(out *strings.Builder, random *rand.Rand) {
+	if n.scalar != "" {
+		out.WriteString(spelt(n.scalar, random))
+		return
+	}
+	order := random.Perm(len(n.inside))
+	brackets := "{}"
+	if n.isArray {
+		brackets = "[]"
+	}
+	out.WriteByte(brackets[0])
+	for i, at := range order {
+		if i > 0 {
+			out.WriteString(",")
+		}
+		if n.isArray {
+			at = i
+		} else {
+			out.WriteString(spelt(`"`+n.names[at]+`"`, random) + " :")
+		}
+		n.inside[at].write(out, random)
+	}
+	out.WriteByte(brackets[1])
+}
+
+func spelt(scalar string, random *rand.Rand) string {
+	if scalar[0] != '"' {
+		return scalar + strings.Repeat(" ", random.Intn(2))
+	}
+	var out strings.Builder
+	for _, r := range strings.ReplaceAll(scalar[1:len(scalar)-1], `\t`, "\t") {
+		switch {
+		case r == '/' && random.Intn(2) == 0:
+			out.WriteString(`\/`)
+		case r < ' ' || random.Intn(2) == 0:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&out, `\u%04x`, unit)
+			}
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return `"` + out.String() + `"`
+}
+
+// plain is one text for all that are the same value.
+func (n spellable) plain() string {
+	if n.scalar != "" {
+		return n.scalar
+	}
+	parts := make([]string, len(n.inside))
+	for i, inner := range n.inside {
+		parts[i] = inner.plain()
+		if !n.isArray {
+			parts[i] = n.names[i] + ":" + parts[i]
+		}
+	}
+	return fmt.Sprint(n.isArray, "(", strings.Join(parts, ","), ")")
+}
+
+// TestDigestIsOfTheValue: two texts have one digest exactly when they are the same value.
+func TestDigestIsOfTheValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value, other := drawNode(t, 4), drawNode(t, 4)
+		random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+		spelling := func(n spellable) string {
+			var out strings.Builder
+			n.write(&out, random)
+			return out.String()
+		}
+		first := spelling(value)
+		if second := spelling(value); digestOf(first) != digestOf(second) {
+			t.Errorf("%s and %s have different digests", first, second)
+		}
+		if second := spelling(other); (digestOf(first) == digestOf(second)) != (value.plain() == other.plain()) {
+			t.Errorf("%s and %s: the digests say otherwise", first, second)
+		}
+		// Two elements or members that change places.
+		if n := len(value.inside); n >= 2 && value.inside[0].plain() != value.inside[n-1].plain() {
+			value.inside[0], value.inside[n-1] = value.inside[n-1], value.inside[0]
+			if second := spelling(value); digestOf(first) == digestOf(second) {
+				t.Errorf("%s and %s have the same digest", first, second)
+			}
+		}
+	})
+}

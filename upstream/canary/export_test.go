@@ -1,0 +1,53 @@
+package canary
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/canary/verdict"
+)
+
+// Complete gives options that a test leaves open the values that a configuration has by default.
+func Complete(o Options) Options {
+	o.Workers, o.Queue, o.PerSecond = cmp.Or(o.Workers, 4), cmp.Or(o.Queue, 256), cmp.Or(o.PerSecond, 50)
+	o.Timeout, o.MaxBody = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.MaxBody, 64<<20)
+	o.ConfirmAfter, o.ReadBack = cmp.Or(o.ConfirmAfter, time.Second), cmp.Or(o.ReadBack, 5*time.Second)
+	o.Samples, o.Target = cmp.Or(o.Samples, 5), cmp.Or(o.Target, 0.001)
+	for name := range o.Trackers {
+		if name != o.Candidate {
+			o.Reference = name
+		}
+	}
+	if o.Caller == nil {
+		o.Caller = func(caller upstream.Caller, _ string) (upstream.Caller, bool) { return caller, true }
+	}
+	if o.CallerName == nil {
+		o.CallerName = func(upstream.Caller) string { return "" }
+	}
+	if o.Address == nil {
+		o.Address = func(context.Context, string, upstream.Call) string { return "" }
+	}
+	if o.Refuses == nil {
+		o.Refuses = func(string) bool { return false }
+	}
+	if o.Observer == nil {
+		o.Observer = unobserved{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// unobserved is an Observer of nothing.
+type unobserved struct{}
+
+// Compared implements Observer.
+func (unobserved) Compared(mapping.Operation, Outcome) {}
+
+// Dropped implements Observer.
+func (unobserved) Dropped(mapping.Operation, verdict.DropReason) {}

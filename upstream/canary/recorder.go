@@ -1,0 +1,334 @@
+package canary
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
+)
+
+// Outcome is what came of one comparison.
+type Outcome string
+
+// The outcomes. A comparison has one, the last of these that fits any of its
+// differences.
+const (
+	OutcomeSame Outcome = "same"
+	// OutcomeNoisy: it differs only where one tracker differs from itself, and plans
+	// of writes only in their form.
+	OutcomeNoisy Outcome = "noisy"
+	// OutcomeTransient: a write explains the difference.
+	OutcomeTransient Outcome = "transient"
+	// OutcomeAccepted: all that differs was accepted.
+	OutcomeAccepted Outcome = "accepted"
+	// OutcomeConfirmed: a difference lasts, or has gone although nothing was written.
+	OutcomeConfirmed Outcome = "confirmed"
+)
+
+const (
+	// flushEvery is how often a batch is written, and judgedEvery after how many of them judgements are read again.
+	flushEvery  = time.Second
+	judgedEvery = 5
+	// flushTimeout bounds the writing of one batch.
+	flushTimeout = 10 * time.Second
+	// maxFindings and maxTallies bound one batch.
+	maxFindings, maxTallies = 1000, 1000
+)
+
+// recorder counts, and writes a batch to the store from time to time. mu is held for moments only, never while the store
+// is read or written.
+type recorder struct {
+	canary *Canary
+
+	flushing sync.Mutex // guards what is known of the store and what is written to it
+	campaign time.Time  // when it began by the store, zero when that is not known
+	writing  batch      // what could not be written yet
+	failing  bool       // the last flush failed, which was logged
+
+	mu    sync.Mutex
+	made  []comparison // since the last flush
+	batch batch
+	// since is when the campaign began as far as is known here, and evidence when the comparisons of an operation
+	// started again from zero. What began before does not count.
+	since    time.Time
+	evidence map[mapping.Operation]time.Time
+	accepted map[string]time.Time // until when; the zero time has no end
+	speeds   map[mapping.Operation]*speeds
+}
+
+// comparison is one that was made, with what was confirmed, and its outcome when that is nothing.
+type comparison struct {
+	*job
+	confirmed []*found
+	otherwise Outcome
+}
+
+// batch is what was counted since the last flush.
+type batch struct {
+	tallies  map[tallyKey]state.Tally
+	findings map[string]*found
+	uses     map[string]state.RuleUse
+}
+
+type tallyKey struct {
+	operation mapping.Operation
+	minute    int64
+}
+
+func newBatch() batch {
+	return batch{tallies: map[tallyKey]state.Tally{}, findings: map[string]*found{}, uses: map[string]state.RuleUse{}}
+}
+
+func newRecorder(c *Canary) *recorder {
+	return &recorder{canary: c, batch: newBatch(), writing: newBatch(), speeds: map[mapping.Operation]*speeds{}}
+}
+
+// count adds to the tally of a minute. When so many wait that the store must have been away for long, days take the place of
+// minutes.
+func (b *batch) count(more state.Tally, at time.Time) {
+	length := time.Minute
+	if len(b.tallies) >= maxTallies {
+		length = 24 * time.Hour
+	}
+	more.At = at.Truncate(length).UTC()
+	key := tallyKey{more.Operation, more.At.Unix()}
+	if sum, known := b.tallies[key]; known {
+		more = sum.Add(more)
+	}
+	b.tallies[key] = more
+}
+
+// find takes a finding. One too many is not kept, and the tally of its mismatch says so: its signature is not in the store.
+func (b *batch) find(f *found) {
+	known := b.findings[f.Signature]
+	switch {
+	case known != nil:
+		known.Count += f.Count
+		known.Note = cmp.Or(f.Note, known.Note)
+		if f.Last.After(known.Last) {
+			known.Last = f.Last
+		}
+		if known.sample == nil {
+			known.sample = f.sample
+		}
+	case len(b.findings) < maxFindings:
+		b.findings[f.Signature] = f
+	}
+}
+
+// drop counts a comparison that is not made.
+func (r *recorder) drop(operation mapping.Operation, reason verdict.DropReason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tally := r.tally(operation)
+	tally.Dropped = map[string]int64{string(reason): 1}
+	r.batch.count(tally, time.Now())
+	r.canary.options.Observer.Dropped(operation, reason)
+}
+
+// tally is an empty one of an operation.
+func (r *recorder) tally(operation mapping.Operation) state.Tally {
+	return state.Tally{Answered: r.canary.options.Reference, Other: r.canary.options.Candidate, Operation: operation}
+}
+
+// used counts a difference that a rule has excused.
+func (r *recorder) used(rule string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batch.uses[rule] = state.RuleUse{Name: rule, Hits: r.batch.uses[rule].Hits + 1, Last: time.Now().UTC()}
+}
+
+// compared takes a comparison that was made. It is counted by the next flush, which knows what other processes have said. The
+// difference is returned when the candidate turns out to be too slow.
+func (r *recorder) compared(one comparison) (slower compare.Difference, isSlow bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made = append(r.made, one)
+	if one.observed.known() && r.counts(one.job) {
+		return r.timed(one.job, time.Now())
+	}
+	return slower, false
+}
+
+// counts reports whether a job began when the numbers counted already. The lock is held.
+func (r *recorder) counts(j *job) bool {
+	return !j.began.Before(r.since) && !j.began.Before(r.evidence[j.operation])
+}
+
+// found counts a finding that no comparison has.
+func (r *recorder) found(f *found) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batch.find(f)
+}
+
+// countMade counts the comparisons that were made.
+func (r *recorder) countMade() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.made {
+		if r.counts(one.job) {
+			r.count(one, time.Now())
+		}
+	}
+	r.made = nil
+}
+
+// count counts a comparison. The lock is held.
+func (r *recorder) count(one comparison, now time.Time) {
+	tally, outcome := r.tally(one.operation), one.otherwise
+	tally.Compared = 1
+	var signatures []string
+	for _, f := range one.confirmed {
+		until, accepted := r.accepted[f.Signature]
+		if !accepted || !until.IsZero() && until.Before(now) {
+			outcome = OutcomeConfirmed
+		} else if outcome != OutcomeConfirmed {
+			outcome = OutcomeAccepted
+		}
+		signatures = append(signatures, f.Signature)
+		r.batch.find(f)
+	}
+	if len(signatures) > 0 {
+		tally.Mismatch(signatures, 1)
+	}
+	*map[Outcome]*int64{
+		OutcomeSame: &tally.Same, OutcomeNoisy: &tally.Noisy, OutcomeTransient: &tally.Transient, OutcomeAccepted: &tally.Accepted, OutcomeConfirmed: &tally.Confirmed,
+	}[outcome] = 1
+	if one.failed {
+		tally.Failed = 1
+	}
+	if one.observed.known() {
+		tally.AnsweredLatency, tally.OtherLatency = verdict.CountLatency(nil, one.observed.reference), verdict.CountLatency(nil, one.observed.candidate)
+	}
+	r.batch.count(tally, now)
+	r.canary.options.Observer.Compared(one.operation, outcome)
+}
+
+// follow finds out whether another process has reset the comparison, or marked a finding as fixed. What began here before that
+// is of the time before.
+func (r *recorder) follow(ctx context.Context) error {
+	store := r.canary.options.Store
+	campaign, err := store.CurrentCampaign(ctx)
+	if err != nil {
+		return err
+	}
+	evidence, err := store.Evidence(ctx)
+	if err != nil {
+		return err
+	}
+	if !r.campaign.IsZero() && !r.campaign.Equal(campaign.Started) {
+		// The store's time may be ahead, by the clock of another machine.
+		r.canary.forget(slices.MinFunc([]time.Time{time.Now(), campaign.Started}, time.Time.Compare))
+	}
+	r.campaign = campaign.Started
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.evidence = evidence
+	return nil
+}
+
+// forgetBefore drops what was counted and not yet written, and what is still under way, but
+// for comparisons that began since then. The caller holds flushing.
+func (r *recorder) forgetBefore(since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.since, r.batch, r.writing, r.accepted = since, newBatch(), newBatch(), nil
+	clear(r.speeds)
+}
+
+// flush counts and writes what was compared, and keeps what could not be written.
+func (r *recorder) flush(ctx context.Context) error {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	err := r.follow(ctx)
+	r.countMade()
+	for range 2 { // what could not be written before, and what has come since
+		if err == nil {
+			err = r.write(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.writing, r.batch = r.batch, newBatch()
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// write takes out of writing what it has written. Findings go first: a mismatch whose finding is not there is one of too
+// many.
+func (r *recorder) write(ctx context.Context) error {
+	store, b := r.canary.options.Store, r.writing
+	for signature, f := range b.findings {
+		err := store.RecordFinding(ctx, f.Finding, f.sample, r.canary.options.Samples)
+		if err != nil && !errors.Is(err, state.ErrFull) {
+			return err
+		}
+		delete(b.findings, signature)
+	}
+	if err := store.AddTallies(ctx, slices.Collect(maps.Values(b.tallies))); err != nil {
+		return err
+	}
+	clear(b.tallies)
+	if err := store.AddRuleUses(ctx, slices.Collect(maps.Values(b.uses))); err != nil {
+		return err
+	}
+	clear(b.uses)
+	return nil
+}
+
+// keepRecords writes what was compared, once in a second, and reads now and then what
+// other processes have judged.
+func (c *Canary) keepRecords() {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	r := c.recorder
+	for ticks := 0; ; ticks++ {
+		ctx, cancel := context.WithTimeout(c.ctx, flushTimeout)
+		err := r.flush(ctx)
+		if err == nil && ticks%judgedEvery == 0 {
+			err = r.readJudgements(ctx)
+		}
+		cancel()
+		failing := err != nil && !errors.Is(err, context.Canceled)
+		if failing && !r.failing {
+			c.options.Logger.Warn("writing the results of comparisons failed; they are kept and tried again", "error", err)
+		} else if r.failing && !failing {
+			c.options.Logger.Info("the results of comparisons are written again")
+		}
+		r.failing = failing
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// readJudgements learns what operators, and other processes, have accepted.
+func (r *recorder) readJudgements(ctx context.Context) error {
+	list, err := r.canary.options.Store.Findings(ctx)
+	if err != nil {
+		return err
+	}
+	accepted := map[string]time.Time{}
+	for _, f := range list {
+		if f.Status == state.StatusAccepted {
+			accepted[f.Signature] = f.Until
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.accepted = accepted
+	return nil
+}

@@ -1,0 +1,254 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/state"
+)
+
+// defaultTarget is the allowed mismatch rate where none is configured: 0.1 %.
+const defaultTarget = 0.001
+
+// JudgeInput is everything that a report is made of.
+type JudgeInput struct {
+	At       time.Time
+	Campaign state.Campaign
+	// Pair is the tracker that responds to clients, and the one that may take its place.
+	Pair upstream.Sides
+	// Target is the allowed mismatch rate, from 0 to 1; an invalid one means 0.001.
+	Target float64
+	// Tallies, Findings and Uses are those of the campaign, as the store has them, and
+	// Since is when the comparisons of an operation started again from zero.
+	Tallies  []state.Tally
+	Findings []state.Finding
+	Since    map[mapping.Operation]time.Time
+	Rules    compare.Rules
+	Uses     []state.RuleUse
+}
+
+// Judge makes the report. It is FAIL when a larger share of the comparisons than the target allows had a finding that is open, or
+// when an open finding is of slowness or of a call that the candidate has no form for. It is PASS when nothing is open, the upper
+// bound is within the target, and so is the share of calls that the candidate kept from being compared, for every operation that
+// clients use and for all together. Otherwise it is INCONCLUSIVE, also without any comparison.
+func Judge(input JudgeInput) Report {
+	if !(input.Target > 0 && input.Target <= 1) { // which NaN is not
+		input.Target = defaultTarget
+	}
+	report := Report{
+		At: input.At, Pair: input.Pair, Target: input.Target,
+		Campaign:   CampaignView{Started: input.Campaign.Started, Actor: input.Campaign.Actor, Reason: input.Campaign.Reason},
+		Operations: []OperationVerdict{}, Findings: findingViews(input.Findings), Rules: ruleViews(input.Rules.At(input.At), input.Uses),
+		Dropped: map[string]int64{},
+	}
+	known := map[string]state.Finding{}
+	for _, finding := range input.Findings {
+		known[finding.Signature] = finding
+	}
+	input.Tallies = slices.DeleteFunc(slices.Clone(input.Tallies), func(t state.Tally) bool { return t.At.Before(input.Since[t.Operation]) })
+	var all evidence
+	for _, operation := range mapping.Operations() {
+		about := gather(input, operation, known)
+		if about.Compared > 0 || about.open > 0 || about.Dropped > 0 || !about.Since.IsZero() {
+			report.Operations = append(report.Operations, about.decide(input.Target))
+			all.add(about)
+		}
+	}
+	for _, tally := range input.Tallies {
+		for reason, n := range tally.Dropped {
+			report.Dropped[reason] += n
+		}
+	}
+	report.Overall = overall(all.decide(input.Target), report.Operations)
+	report.Verdict, report.Timeline = report.Overall.Verdict, timeline(input.Tallies, known)
+	return report
+}
+
+// overall joins the verdict on all comparisons with those on each operation. Where these are not all PASS, their reasons are the
+// reasons.
+func overall(all OperationVerdict, operations []OperationVerdict) OperationVerdict {
+	rank := map[Verdict]int{Pass: 0, Inconclusive: 1, Fail: 2}
+	var needed int64
+	var reasons []string
+	for _, v := range operations {
+		needed += v.Needed
+		for _, reason := range v.Reasons {
+			reasons = append(reasons, string(v.Operation)+": "+reason)
+		}
+		if rank[v.Verdict] > rank[all.Verdict] {
+			all.Verdict = v.Verdict
+		}
+	}
+	all.Needed = max(all.Needed, needed)
+	if len(reasons) > 0 {
+		all.Reasons = reasons
+	}
+	return all
+}
+
+// evidence is what is known of one operation, or of all together.
+type evidence struct {
+	OperationVerdict
+	reference, candidate []int64 // latencies
+	// open is the number of open findings, and recent of those seen since the comparisons count. No mismatch rate excuses
+	// those that are slow or inexpressible.
+	open, recent, slow, inexpressible int64
+}
+
+// gather counts what is known of one operation. known holds the findings by signature.
+func gather(input JudgeInput, operation mapping.Operation, known map[string]state.Finding) evidence {
+	e := evidence{OperationVerdict: OperationVerdict{Operation: operation, Since: input.Since[operation]}}
+	for _, finding := range input.Findings {
+		if finding.Operation != operation || finding.Status != state.StatusOpen {
+			continue
+		}
+		e.open++
+		if !finding.Last.Before(e.Since) {
+			e.recent++
+		}
+		switch class := compare.Class(finding.Class); {
+		case class == compare.ClassLatency:
+			e.slow++
+		case class == compare.ClassPlan && finding.Path == compare.PathRefused:
+			e.inexpressible++
+		}
+	}
+	for _, tally := range input.Tallies {
+		if tally.Operation == operation {
+			e.add(evidenceOf(tally, known))
+		}
+	}
+	return e
+}
+
+// evidenceOf counts the comparisons of a tally with an open finding, each once. Where it is not known any more which findings a
+// comparison had, any open one of the operation counts; a finding that is not kept was never judged.
+func evidenceOf(tally state.Tally, known map[string]state.Finding) evidence {
+	e := evidence{reference: tally.AnsweredLatency, candidate: tally.OtherLatency}
+	e.Compared, e.Transient, e.Noisy, e.Failed = tally.Compared, tally.Transient, tally.Noisy, tally.Failed
+	const none, unstable, persistent, unlisted = 0, 1, 2, 3
+	rank := func(f state.Finding, listed bool) int {
+		switch {
+		case !listed:
+			return unlisted
+		case f.Operation != tally.Operation || f.Status != state.StatusOpen:
+			return none
+		case f.Kind == KindUnstable:
+			return unstable
+		}
+		return persistent
+	}
+	for mismatch, n := range tally.Mismatches {
+		worst, signatures := none, state.Signatures(mismatch)
+		for _, signature := range signatures {
+			f, listed := known[signature]
+			worst = max(worst, rank(f, listed))
+		}
+		if signatures == nil {
+			for _, f := range known {
+				worst = max(worst, min(2*rank(f, true), persistent))
+			}
+		}
+		if worst > none {
+			e.Confirmed += n
+		}
+		switch worst {
+		case unstable:
+			e.Unstable += n
+		case unlisted:
+			e.Unlisted += n
+		}
+	}
+	e.Accepted = max(tally.Confirmed+tally.Accepted-e.Confirmed, 0)
+	for reason, n := range tally.Dropped {
+		e.Dropped += n
+		if DropReason(reason).isCandidates() {
+			e.Prevented += n
+		}
+	}
+	return e
+}
+
+// add adds the counts of other comparisons.
+func (e *evidence) add(more evidence) {
+	e.Compared += more.Compared
+	e.Confirmed += more.Confirmed
+	e.Unstable += more.Unstable
+	e.Unlisted += more.Unlisted
+	e.Transient += more.Transient
+	e.Noisy += more.Noisy
+	e.Accepted += more.Accepted
+	e.Failed += more.Failed
+	e.Dropped += more.Dropped
+	e.Prevented += more.Prevented
+	e.reference, e.candidate = AddHistograms(e.reference, more.reference), AddHistograms(e.candidate, more.candidate)
+	e.open += more.open
+	e.recent += more.recent
+	e.slow += more.slow
+	e.inexpressible += more.inexpressible
+}
+
+// decide completes the verdict.
+func (e *evidence) decide(target float64) OperationVerdict {
+	v := e.OperationVerdict
+	v.UpperBound, v.Answered, v.Other = upperBound(v.Confirmed, v.Compared), quantilesOf(e.reference), quantilesOf(e.candidate)
+	if v.Answered.P50 > 0 {
+		v.Ratio = float64(v.Other.P50) / float64(v.Answered.P50)
+	}
+	if v.Compared > 0 {
+		v.Rate, v.ErrorRate = float64(v.Confirmed)/float64(v.Compared), float64(v.Failed)/float64(v.Compared)
+	}
+	e.judge(&v, target)
+	if v.Verdict == Inconclusive {
+		v.Needed = needed(v.Confirmed, v.Compared, target)
+		if v.TooOftenPrevented(target) {
+			v.Needed = max(v.Needed, int64(math.Ceil(float64(v.Prevented)/target))-v.Prevented-v.Compared)
+		}
+	}
+	return v
+}
+
+// judge sets the verdict and every reason why it is not PASS.
+func (e *evidence) judge(v *OperationVerdict, target float64) {
+	prevented := v.Compared + v.Prevented
+	v.Verdict = Pass
+	for _, rule := range []struct {
+		applies bool
+		verdict Verdict // empty where the reason only adds to others
+		reason  string
+	}{
+		{e.slow > 0, Fail, "the candidate is slower than allowed"},
+		{e.inexpressible > 0, Fail, "the candidate has no form for a call that clients make"},
+		{v.Rate > target || v.Compared == 0 && e.recent > 0, Fail, percent(v.Rate) + " of comparisons differ (limit " + percent(target) + ")"},
+		{v.Compared == 0 && v.Dropped > 0, Inconclusive, "every comparison was dropped"},
+		{v.Compared == 0 && v.Dropped == 0 && !v.Since.IsZero(), Inconclusive, "nothing was compared since a finding was called fixed"},
+		{v.Compared == 0 && v.Dropped == 0 && v.Since.IsZero(), Inconclusive, "nothing was compared yet"},
+		{v.Compared > 0 && v.Rate <= target && v.UpperBound > target, Inconclusive,
+			"the true mismatch rate could be as high as " + percent(v.UpperBound) + " (limit " + percent(target) + ")"},
+		{v.TooOftenPrevented(target), Inconclusive, fmt.Sprintf("the candidate prevented the comparison of %s of %s (%s, limit %s)",
+			number(v.Prevented), counted(prevented, "call"), percent(float64(v.Prevented)/float64(prevented)), percent(target))},
+		{e.open > 0, Inconclusive, counted(e.open, "open finding") + " must be judged"},
+		{v.Unlisted > 0, Inconclusive, counted(v.Unlisted, "comparison") + " had differences that are not listed, because too many findings are kept"},
+		{v.Unstable > 0, "", counted(v.Unstable, "comparison") + " had differences that went away although nothing was written"},
+		{v.Failed > 0, "", counted(v.Failed, "comparison") + " had no valid reply of the candidate (" + percent(v.ErrorRate) + ")"},
+	} {
+		if !rule.applies || rule.verdict == "" && v.Verdict == Pass {
+			continue
+		}
+		if v.Verdict != Fail && rule.verdict != "" {
+			v.Verdict = rule.verdict
+		}
+		v.Reasons = append(v.Reasons, rule.reason)
+	}
+}
+
+// TooOftenPrevented reports whether the candidate kept a larger share of the calls from being compared than may differ. A tracker
+// that gets no request contradicts nothing.
+func (v OperationVerdict) TooOftenPrevented(target float64) bool {
+	return float64(v.Prevented) > target*float64(v.Compared+v.Prevented)
+}

@@ -1,0 +1,75 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+)
+
+// Identity identifies a caller within this process: the address together with all
+// that was shown to log in. It must not leave the process, since it is not keyed.
+func (c Caller) Identity() [16]byte {
+	have := c.Credentials
+	authorization := have.Authorization
+	if bearer := have.Bearer(); bearer != "" && bearer == have.APIKey {
+		authorization = ""
+	}
+	parts := []string{c.Address, have.APIKey, have.Login, have.Password, have.Token, authorization}
+	for cookie := range strings.SplitSeq(have.Cookies, ";") {
+		if strings.Contains(cookie, "Bugzilla_login=") || strings.Contains(cookie, "Bugzilla_logincookie=") {
+			parts = append(parts, strings.TrimSpace(cookie))
+		}
+	}
+	var text []byte
+	for _, part := range parts {
+		text = appendPart(text, part)
+	}
+	sum := sha256.Sum256(text)
+	return [16]byte(sum[:16])
+}
+
+// Position maps a caller to a number from 0 to below 1: the same one in every
+// process and at any time, and an unrelated one for each salt. A share of the callers is
+// those whose position is below it. Trackers decide by login, then by token or cookies,
+// then by key (tracker-behaviour.md section 1, Credentials), and so does Position: of a login it takes
+// the name, of a token or cookies the user that they are for, and the address of a
+// caller that shows nothing. None of it is verified, so nothing else may depend on it.
+// Position allocates nothing.
+func (c Caller) Position(salt string) float64 {
+	var buffer [256]byte
+	in, have := appendPart(buffer[:0], salt), &c.Credentials
+	switch user, _, _ := strings.Cut(have.Token, "-"); {
+	case have.Login != "" && have.Password != "":
+		in = appendPart(append(in, 'l'), have.Login)
+	case user != "" && user != have.Token:
+		in = appendPart(append(in, 'u'), user)
+	case have.Token != "":
+		in = appendPart(append(in, 't'), have.Token)
+	case have.LoginCookies():
+		in = appendPart(append(in, 'u'), have.cookieUser())
+	case have.APIKey != "":
+		in = appendPart(append(in, 'k'), strings.TrimSpace(have.APIKey))
+	case have.Authorization != "":
+		in = appendPart(append(in, 'h'), have.Authorization)
+	default:
+		in = appendPart(append(in, 'a'), c.Address)
+	}
+	sum := sha256.Sum256(in)
+	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
+}
+
+// cookieUser is the user that login cookies are for.
+func (c *Credentials) cookieUser() string {
+	for part := range strings.SplitSeq(c.Cookies, ";") {
+		if user, ok := strings.CutPrefix(strings.TrimSpace(part), "Bugzilla_login="); ok {
+			return user
+		}
+	}
+	return c.Cookies
+}
+
+// appendPart adds a text with its length before it, so that no two lists of parts
+// look the same.
+func appendPart(in []byte, text string) []byte {
+	return append(binary.AppendUvarint(in, uint64(len(text))), text...)
+}

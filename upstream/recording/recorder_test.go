@@ -1,0 +1,220 @@
+package recording_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"portico/test/tracker"
+	"portico/upstream/recording"
+)
+
+// recordedTracker is a recorder before a reference tracker.
+type recordedTracker struct {
+	*recording.Recorder
+	front *httptest.Server
+}
+
+func recorded(t *testing.T, o recording.RecorderOptions) recordedTracker {
+	t.Helper()
+	behind := tracker.New(tracker.Options{})
+	r := recordedTracker{Recorder: recording.NewRecorder(o)}
+	r.front = httptest.NewServer(r.Handler(behind))
+	t.Cleanup(func() {
+		_ = behind.Close()
+		r.end(t)
+	})
+	return r
+}
+
+// end waits for the requests under way before it closes the recorder.
+func (r recordedTracker) end(t *testing.T) recording.Counts {
+	t.Helper()
+	r.front.Close()
+	counts, err := r.Close()
+	if err != nil {
+		t.Error(err)
+	}
+	return counts
+}
+
+func send(t *testing.T, base, method, path, text string, header http.Header) recording.Response {
+	t.Helper()
+	r := recording.Request{Method: method, Path: path, Headers: map[string]string{}}
+	for name := range header {
+		r.Headers[name] = header.Get(name)
+	}
+	if text != "" {
+		r.Body = []byte(text)
+	}
+	answer, err := recording.Send(t.Context(), base, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// kept closes a recorder and reads what it wrote.
+func kept(t *testing.T, recorder recordedTracker, text *bytes.Buffer) ([]recording.Exchange, recording.Counts) {
+	t.Helper()
+	counts := recorder.end(t)
+	in := recording.NewReader(bytes.NewReader(text.Bytes()))
+	var list []recording.Exchange
+	for {
+		e, err := in.Next()
+		if err == io.EOF {
+			return list, counts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+}
+
+const editorKey = "EditorKey0000000000000000000000000000000"
+
+// TestRecorder: what went by is in the file, can be made again, and gets the same answers.
+func TestRecorder(t *testing.T) {
+	var text bytes.Buffer
+	recorder := recorded(t, recording.RecorderOptions{To: &text})
+	first := send(t, recorder.front.URL, "GET", "/rest/bug/1/attachment?include_fields=id,creator", "", nil)
+	send(t, recorder.front.URL, "POST", "/rest/flag_type", `{"name":"n","description":"d","Bugzilla_api_key":"`+editorKey+`"}`, http.Header{"Content-Type": {"application/json"}})
+	send(t, recorder.front.URL, "PUT", "/rest/flag_type/19?api_key="+editorKey, "", http.Header{"Content-Type": {"application/json"}, "Content-Length": {"0"}})
+	list, counts := kept(t, recorder, &text)
+	if len(list) != 3 || counts.Written != 3 || counts.Unsendable != 0 || len(counts.Dropped) != 0 {
+		t.Fatalf("got %d exchanges, %+v", len(list), counts)
+	}
+	if strings.Contains(text.String(), editorKey) || strings.Contains(text.String(), "@example.com") {
+		t.Errorf("a key or an address is in %s", &text)
+	}
+	if e := list[0]; e.Name != "000001" || e.Operation != "attachment.list" || e.Response.Status != 200 || e.Request.Body != nil ||
+		!strings.Contains(string(e.Response.Body), `"creator":"{{address-1}}"`) {
+		t.Errorf("the first is %+v (%s)", e, e.Response.Body)
+	}
+	if e := list[1]; e.Response.Status != 201 || strings.Join(e.Callers, " ") != "caller-1" {
+		t.Errorf("the second is %+v", e)
+	}
+	if e := list[2]; e.Request.Body == nil || e.Request.Path != "/rest/flag_type/19?api_key={{caller-1}}" {
+		t.Errorf("the third is %+v", e)
+	}
+	behind := httptest.NewServer(tracker.New(tracker.Options{}))
+	defer behind.Close()
+	again, err := recording.Send(t.Context(), behind.URL, list[0].Request)
+	if err != nil || again.Status != first.Status || len(again.Body) != len(first.Body) {
+		t.Errorf("made again: %v %+v", err, again)
+	}
+}
+
+// stuck is a file that takes nothing until it is let go.
+type stuck struct{ free chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) { <-s.free; return len(p), nil }
+
+// TestRecorderNeverWaits: with a file that takes nothing, clients are answered, and what has no room is counted.
+func TestRecorderNeverWaits(t *testing.T) {
+	file := stuck{make(chan struct{})}
+	free := sync.OnceFunc(func() { close(file.free) })
+	t.Cleanup(free)
+	recorder := recorded(t, recording.RecorderOptions{To: file})
+	// The recorder takes some before it is stuck, how many depends on who gets the processor.
+	sent := 0
+	for counts, _ := recorder.Counts(); counts.Dropped["queue"] < 5; counts, _ = recorder.Counts() {
+		if sent++; sent > 2000 {
+			t.Fatalf("got %+v, want at least 5 dropped", counts)
+		}
+		if a := send(t, recorder.front.URL, "GET", "/rest/version", "", nil); a.Status != 200 {
+			t.Fatalf("got %+v", a)
+		}
+	}
+	recorder.front.Close()
+	free()
+	counts := recorder.end(t)
+	if counts.Written+counts.Dropped["queue"] != sent {
+		t.Errorf("got %+v, want %d in all", counts, sent)
+	}
+}
+
+// TestRecorderMemory: exchanges whose bodies are too much all together are dropped.
+func TestRecorderMemory(t *testing.T) {
+	var text bytes.Buffer
+	recorder := recorded(t, recording.RecorderOptions{To: &text, Memory: 100 << 10})
+	upload := func(size int) {
+		t.Helper()
+		data := base64.StdEncoding.EncodeToString(make([]byte, size))
+		answer := send(t, recorder.front.URL, "POST", "/rest/bug/1/attachment?api_key="+editorKey,
+			`{"data":"`+data+`","file_name":"f","summary":"s","content_type":"text/plain"}`, http.Header{"Content-Type": {"application/json"}})
+		if answer.Status != 201 {
+			t.Errorf("got %d %s", answer.Status, answer.Body)
+		}
+	}
+	upload(500_000)
+	send(t, recorder.front.URL, "GET", "/rest/version", "", nil)
+	if list, counts := kept(t, recorder, &text); len(list) != 1 || counts.Dropped["memory"] != 1 {
+		t.Errorf("got %d exchanges, %+v", len(list), counts)
+	}
+}
+
+// full is a file without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// TestRecorderWithoutRoom: the error is told at the end, and clients hear nothing of it.
+func TestRecorderWithoutRoom(t *testing.T) {
+	recorder := recording.NewRecorder(recording.RecorderOptions{To: full{}})
+	front := httptest.NewServer(recorder.Handler(http.NotFoundHandler()))
+	defer front.Close()
+	if a := send(t, front.URL, "GET", "/x", "", nil); a.Status != 404 {
+		t.Errorf("got %+v", a)
+	}
+	front.Close()
+	if counts, err := recorder.Close(); err == nil || counts.Written+counts.Dropped["write"] < 1 {
+		t.Errorf("got %+v, %v", counts, err)
+	}
+}
+
+// TestRecorderLetsFlushesThrough: an answer that comes in pieces does.
+func TestRecorderLetsFlushesThrough(t *testing.T) {
+	recorder := recording.NewRecorder(recording.RecorderOptions{To: io.Discard})
+	defer recorder.Close()
+	arrived := make(chan struct{})
+	front := httptest.NewServer(recorder.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "first")
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		<-arrived
+	})))
+	defer front.Close()
+	answer, err := http.Get(front.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	piece := make([]byte, 5)
+	_, err = io.ReadFull(answer.Body, piece)
+	close(arrived)
+	if err != nil || string(piece) != "first" {
+		t.Errorf("got %q, %v", piece, err)
+	}
+}
+
+// TestRecorderUnreadBody: a request whose body the handler did not read to its end cannot be sent again.
+func TestRecorderUnreadBody(t *testing.T) {
+	var text bytes.Buffer
+	recorder := recording.NewRecorder(recording.RecorderOptions{To: &text})
+	front := httptest.NewServer(recorder.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, 2))
+	})))
+	send(t, front.URL, "POST", "/rest/flag_type", `{"name":"n"}`, http.Header{"Content-Type": {"application/json"}})
+	list, counts := kept(t, recordedTracker{Recorder: recorder, front: front}, &text)
+	if len(list) != 1 || list[0].Unsendable == "" || list[0].Request.Body != nil || counts.Unsendable != 1 {
+		t.Errorf("got %+v, %+v", list, counts)
+	}
+}

@@ -1,0 +1,194 @@
+package recording_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/upstream/canary/verdict"
+	"portico/upstream/recording"
+)
+
+// scripted is a tracker with one flag type, whose members are those that say gives for the first time that it is asked, for the
+// second and so on.
+func scripted(t *testing.T, say func(n int64) string) (base string, asked *atomic.Int64) {
+	t.Helper()
+	asked = new(atomic.Int64)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasPrefix(r.URL.Path, "/rest/flag_type") {
+			fmt.Fprint(w, `{"version":"5.2"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"bug":[{"id":1,%s}],"attachment":[]}`, say(asked.Add(1)))
+	}))
+	t.Cleanup(front.Close)
+	return front.URL, asked
+}
+
+func always(text string) func(int64) string { return func(int64) string { return text } }
+
+func flagTypeReads(n int) []recording.Exchange {
+	list := make([]recording.Exchange, n)
+	for i := range list {
+		list[i] = asked(http.MethodGet, "/rest/flag_type/A", "", http.StatusOK)
+	}
+	return list
+}
+
+// TestReplayAsksTheRightOneAgain: what the right one says seldom is noise all the same.
+func TestReplayAsksTheRightOneAgain(t *testing.T) {
+	right, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n >= 5) })
+	judged, _ := scripted(t, always(`"name":"true"`))
+	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
+	if len(r.Findings) > 0 || r.Overall.Noisy != 1 {
+		t.Errorf("%d noisy, found\n%s", r.Overall.Noisy, describe(r))
+	}
+}
+
+// TestReplayBelieves: what was confirmed three times is not asked about any more.
+func TestReplayBelieves(t *testing.T) {
+	right, _ := scripted(t, always(`"name":"a"`))
+	judged, asked := scripted(t, always(`"name":"b"`))
+	r := replay(t, flagTypeReads(5), recording.ReplayOptions{Tracker: judged, Against: right}).Report
+	if asked.Load() != 3*2+2 || r.Overall.Confirmed != 5 {
+		t.Errorf("asked %d times, %d confirmed", asked.Load(), r.Overall.Confirmed)
+	}
+}
+
+// TestReplayUnstable: a difference that is gone although nothing was written is a finding, whatever differs elsewhere.
+func TestReplayUnstable(t *testing.T) {
+	right, _ := scripted(t, always(`"name":"a","description":"d"`))
+	judged, _ := scripted(t, func(n int64) string {
+		if n == 1 {
+			return `"name":"b","description":"d"`
+		}
+		return `"name":"a","description":"e"`
+	})
+	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
+	if len(r.Findings) != 1 || r.Overall.Unstable != 1 || r.Findings[0].Kind != "unstable" {
+		t.Errorf("%d unstable, found\n%s", r.Overall.Unstable, describe(r))
+	}
+}
+
+// TestReplayWritesOnce: a write is not made again to find out whether its answer differs once more, and one whose answer is not
+// recorded is no comparison.
+func TestReplayWritesOnce(t *testing.T) {
+	judged, sent := scripted(t, always(`"name":"b"`))
+	list := []recording.Exchange{asked(http.MethodPost, "/rest/flag_type", "{}", http.StatusOK)}
+	r := replay(t, list, recording.ReplayOptions{Tracker: judged, Writes: true}).Report
+	if sent.Load() != 1 || r.Overall.Confirmed != 1 {
+		t.Errorf("sent %d times, %d confirmed", sent.Load(), r.Overall.Confirmed)
+	}
+	list = []recording.Exchange{asked(http.MethodPost, "/rest/flag_type", "{}", 0)}
+	r = replay(t, list, recording.ReplayOptions{Tracker: judged, Writes: true}).Report
+	if sent.Load() != 2 || len(r.Operations) > 0 {
+		t.Errorf("sent %d times, got %+v", sent.Load(), r.Operations)
+	}
+}
+
+// TestReplayTimesOfTheRecording: what happened while the recording was made cannot happen then once more. Older times are the
+// tracker's data.
+func TestReplayTimesOfTheRecording(t *testing.T) {
+	judged, _ := scripted(t, always(`"last_change_time":"2026-05-05T10:00:00Z"`))
+	for recorded, found := range map[string]bool{"2020-02-02T08:00:00Z": false, "2019-02-02T08:00:00Z": true} {
+		list := flagTypeReads(1)
+		list[0].Response.Headers["date"] = "Sun, 02 Feb 2020 10:00:00 GMT"
+		list[0].Response.Body = []byte(`{"bug":[{"id":1,"last_change_time":"` + recorded + `"}],"attachment":[]}`)
+		if r := replay(t, list, recording.ReplayOptions{Tracker: judged}).Report; len(r.Findings) > 0 != found {
+			t.Errorf("%s: found\n%s", recorded, describe(r))
+		}
+	}
+}
+
+// TestReplayThatIsBrokenOffPassesNothing, and what was being asked when it ended says nothing.
+func TestReplayThatIsBrokenOffPassesNothing(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	right, _ := scripted(t, always(`"name":"a"`))
+	judged, _ := scripted(t, func(n int64) string {
+		if n == 3 {
+			time.AfterFunc(50*time.Millisecond, end) // while it waits to ask again
+			return `"name":"b"`
+		}
+		return `"name":"a"`
+	})
+	list := slices.Values(flagTypeReads(9))
+	next, stop := iter.Pull(list)
+	defer stop()
+	result, err := recording.Replay(ctx, func() (recording.Exchange, error) {
+		e, more := next()
+		if !more {
+			return e, io.EOF
+		}
+		return e, nil
+	}, recording.ReplayOptions{Tracker: judged, Against: right, Target: 1, Timeout: 30 * time.Second, ConfirmAfter: 500 * time.Millisecond})
+	all := result.Report.Overall
+	if err == nil || result.Report.Verdict != verdict.Inconclusive || all.Verdict != verdict.Inconclusive || len(all.Reasons) == 0 {
+		t.Errorf("%v: %s, %q", err, result.Report.Verdict, all.Reasons)
+	}
+	if all.Compared != 2 || all.Transient != 0 {
+		t.Errorf("%d compared, %d in passing", all.Compared, all.Transient)
+	}
+}
+
+// TestReplayIsNotDistractedByFailures: whoever is wrong first and then fails altogether was wrong each time, and is not while the one
+// that is right fails as well.
+func TestReplayIsNotDistractedByFailures(t *testing.T) {
+	failing := func(body string) string {
+		var n atomic.Int64
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if strings.HasPrefix(r.URL.Path, "/rest/flag_type") && n.Add(1) > 1 {
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprint(w, `{"error":true,"code":51,"message":"gone"}`)
+				return
+			}
+			fmt.Fprint(w, body)
+		}))
+		t.Cleanup(front.Close)
+		return front.URL
+	}
+	right, _ := scripted(t, always(`"name":"a"`))
+	wrong := `{"bug":[{"id":1,"name":"b"}],"attachment":[]}`
+	if r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: failing(wrong), Against: right}).Report; r.Overall.Confirmed != 1 {
+		t.Errorf("%d transient, found\n%s", r.Overall.Transient, describe(r))
+	}
+	same := `{"bug":[{"id":1,"name":"a"}],"attachment":[]}`
+	if r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: failing(wrong), Against: failing(same)}).Report; r.Overall.Confirmed != 0 {
+		t.Errorf("gone from both is found as\n%s", describe(r))
+	}
+}
+
+// TestReplayCannotSeeBehindNoise: where only digests are known and the right one gives another each time, nothing was compared.
+func TestReplayCannotSeeBehindNoise(t *testing.T) {
+	many := func(n int64) string { return `"values":[` + strings.Repeat(fmt.Sprint(n, ","), 1<<19) + `0]` }
+	right, _ := scripted(t, many)
+	judged, _ := scripted(t, always(`"other":1,`+many(0)))
+	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
+	if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropDigestNoise)] != 1 || r.Verdict == verdict.Pass {
+		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
+	}
+}
+
+// TestReplayConfirmsNothingAlone: while the right one cannot be asked again, nobody knows whether a difference was in passing.
+func TestReplayConfirmsNothingAlone(t *testing.T) {
+	judged, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n > 1) })
+	right, _ := scripted(t, func(n int64) string {
+		if n > 1 {
+			return "broken"
+		}
+		return `"name":"true"`
+	})
+	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
+	if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropOtherFailed)] != 1 {
+		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
+	}
+}

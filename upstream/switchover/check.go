@@ -1,0 +1,187 @@
+package switchover
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"portico/mapping"
+)
+
+// Problem is one thing that is wrong with a table.
+type Problem struct {
+	// Rule is the index of the rule, -1 for the table itself.
+	Rule int `json:"rule"`
+	// Field is the rule's member as in JSON, such as products or reads; empty
+	// when it is the rule as a whole.
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	// Warning says that the table works nevertheless.
+	Warning bool `json:"warning,omitempty"`
+}
+
+// String gives the problem in one line.
+func (p Problem) String() string {
+	switch {
+	case p.Rule < 0:
+		return p.Message
+	case p.Field == "":
+		return fmt.Sprintf("rule %d: %s", p.Rule+1, p.Message)
+	default:
+		return fmt.Sprintf("rule %d, %s: %s", p.Rule+1, p.Field, p.Message)
+	}
+}
+
+// Problems lists all that is wrong with a table, in the order of its rules.
+// callers are the names that a rule may use.
+func (t Table) Problems(callers []string) []Problem {
+	if len(t.Rules) == 0 {
+		return []Problem{{Rule: -1, Message: "there are no rules; the last one has to be there, without conditions"}}
+	}
+	c := &checker{rules: t.Rules, callers: callers}
+	if t.Passthrough != nil {
+		c.at = -1
+		c.phases("passthrough.", *t.Passthrough)
+	}
+	for i, rule := range t.Rules {
+		c.at = i
+		c.name(rule.Name)
+		c.phases("", PhasePair{rule.Reads, rule.Writes})
+		c.conditions(rule)
+		for k, earlier := range t.Rules[:i] {
+			if covers(earlier, rule) {
+				c.add("", "%q is never reached, because rule %d (%q) matches all that it matches", rule.Name, k+1, earlier.Name)
+				break
+			}
+		}
+	}
+	if t.Rules[c.at].Conditional() {
+		c.add("", "the last rule must have no conditions, or there are calls that no rule is for")
+	}
+	if len(faults(c.found)) == 0 {
+		c.callersApart()
+		c.pairs()
+	}
+	if t.Passthrough != nil && len(faults(c.found)) == 0 {
+		c.besidePassthrough(t.Passthrough)
+	}
+	slices.SortStableFunc(c.found, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
+	return c.found
+}
+
+// faults are the problems that keep a table from working.
+func faults(problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Warning })
+}
+
+// checker collects the problems of the rules, one rule after the other.
+type checker struct {
+	rules   []Rule
+	callers []string
+	at      int // the rule that is checked
+	found   []Problem
+}
+
+func (c *checker) add(field, format string, args ...any) {
+	c.found = append(c.found, Problem{Rule: c.at, Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) warn(field, format string, args ...any) {
+	c.add(field, format, args...)
+	c.found[len(c.found)-1].Warning = true
+}
+
+// name checks the name of a rule, which is a label of metrics and stands in lines of logs and terminals.
+func (c *checker) name(name string) {
+	const maxName = 200
+	switch {
+	case strings.TrimSpace(name) == "":
+		c.add("name", "a rule needs a name")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		c.add("name", "%q has a line end or another control character in it", name)
+	case len(name) > maxName:
+		c.add("name", "a name has at most %d bytes, as it is a label of metrics", maxName)
+	case slices.ContainsFunc(c.rules[:c.at], func(earlier Rule) bool { return earlier.Name == name }):
+		c.add("name", "there is another rule %q", name)
+	}
+}
+
+func (c *checker) phases(prefix string, pair PhasePair) {
+	for i, phase := range []Phase{pair.Reads, pair.Writes} {
+		if !slices.Contains(Phases(), phase) {
+			c.add(prefix+[]string{"reads", "writes"}[i], "%q is no phase: old, old-compare, new-compare or new", phase)
+		}
+	}
+	if pair.Writes.New() && !pair.Reads.New() {
+		c.add(prefix+"reads", "reads (%s) are behind writes (%s): what is written would not be visible", pair.Reads, pair.Writes)
+	}
+}
+
+func (c *checker) conditions(rule Rule) {
+	for _, list := range []struct {
+		field string
+		texts []string
+	}{{"products", rule.Products}, {"components", rule.Components}, {"callers", rule.Callers}, {"user_agents", rule.UserAgents}} {
+		for _, text := range list.texts {
+			if strings.TrimSpace(text) == "" {
+				c.add(list.field, "an empty text matches nothing")
+			}
+			if at := strings.IndexByte(text, '*'); list.field == "user_agents" && at >= 0 && at < len(text)-1 {
+				c.add(list.field, "in %q the * is not at the end", text)
+			}
+		}
+	}
+	for i, ranges := range [][]Range{rule.Bugs, rule.Attachments} {
+		for _, r := range ranges {
+			if r.From < 1 || r.To < 0 || r.To != 0 && r.To < r.From {
+				c.add([]string{"bugs", "attachments"}[i], "%s is no range of ids from 1 on", r)
+			}
+		}
+	}
+	for _, operation := range rule.Operations {
+		if !slices.Contains(mapping.Operations(), operation) {
+			c.add("operations", "there is no operation %q, only %q", operation, mapping.Operations())
+		}
+	}
+	for _, name := range rule.Callers {
+		if !slices.Contains(c.callers, name) {
+			c.add("callers", "no caller is named %q, only %q", name, c.callers)
+		}
+	}
+	if p := rule.Percent; p != nil && (math.IsNaN(*p) || *p < 0 || *p > 100) {
+		c.add("percent", "%v is no percentage from 0 to 100", *p)
+	}
+}
+
+// callersApart warns when a rule tells callers apart and what they write goes
+// elsewhere than what others write: one object can then be written in both.
+func (c *checker) callersApart() {
+	last := c.rules[len(c.rules)-1]
+	for i, rule := range c.rules {
+		if (len(rule.Callers)+len(rule.UserAgents) > 0 || rule.Percent != nil) && rule.Writes.New() != last.Writes.New() {
+			c.at = i
+			c.warn("writes", "these callers write elsewhere than the others, so one object can be written in both trackers")
+		}
+	}
+}
+
+// besidePassthrough warns where the paths outside the operations are ahead of the rules or behind them: much of what the older
+// interfaces read and write is the same as what the rules are about.
+func (c *checker) besidePassthrough(pass *PhasePair) {
+	c.at = -1
+	for i, rule := range c.rules {
+		switch {
+		case pass.Writes.New() && !rule.Reads.New():
+			c.warn("passthrough.writes", "what other paths write at the new tracker, XML-RPC among them, is read at the old one by rule %d (%q)", i+1, rule.Name)
+			return
+		case rule.Writes.New() && !pass.Reads.New():
+			c.warn("passthrough.reads", "other paths, XML-RPC and pages among them, read at the old tracker what rule %d (%q) writes at the new one", i+1, rule.Name)
+			return
+		}
+	}
+}

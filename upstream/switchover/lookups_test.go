@@ -1,0 +1,114 @@
+package switchover
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// gathering is a locator that answers when so many are asking, or takes its time.
+type gathering struct {
+	Locator
+	wanted       int64
+	asking, most atomic.Int64
+	all          atomic.Int64
+	together     chan struct{}
+	once         sync.Once
+}
+
+func (g *gathering) Bug(ctx context.Context, caller upstream.Caller, ref string) (mapping.Place, error) {
+	g.all.Add(1)
+	now := g.asking.Add(1)
+	defer g.asking.Add(-1)
+	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
+	}
+	if now == g.wanted {
+		g.once.Do(func() { close(g.together) })
+	}
+	select {
+	case <-g.together:
+	case <-time.After(20 * time.Second):
+	}
+	return g.Locator.Bug(ctx, caller, ref)
+}
+
+// TestObjectsAreLookedUpSideBySide, not too many at a time, and what is not there is asked for once by each tracker.
+func TestObjectsAreLookedUpSideBySide(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	locator := &gathering{Locator: b.atlas, wanted: maxParallelLookups, together: make(chan struct{})}
+	b.set(t, func(s *Settings) { s.Locate["old"] = locator })
+	var refs []string
+	for id := range 30 {
+		refs = append(refs, strconv.Itoa(id+1)) // from 10 on there is nothing
+	}
+	began := time.Now()
+	document, err := b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: refs})
+	if got := text(t, document.Document, err); !strings.Contains(got, `"1":[{"by":"new"}]`) || !strings.Contains(got, `"2":[{"by":"old"}]`) {
+		t.Errorf("got %s", got)
+	}
+	if took := time.Since(began); took > 15*time.Second || locator.most.Load() != maxParallelLookups {
+		t.Errorf("it took %v, %d were looked up at a time", took, locator.most.Load())
+	}
+	if all, beyond := locator.all.Load(), b.beyond.taken(); all != 30 || len(beyond) != 21 {
+		t.Errorf("the old tracker was asked %d times, the new one %d times: %q", all, len(beyond), beyond)
+	}
+}
+
+// TestWhatIsNotThereIsAskedForAgain by the next request: it may have been made meanwhile.
+func TestWhatIsNotThereIsAskedForAgain(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	for range 2 {
+		b.atlas.taken()
+		if _, err := b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: []string{"55", "56"}}); err != nil {
+			t.Fatal(err)
+		}
+		if asked := b.atlas.taken(); len(asked) != 2 {
+			t.Errorf("asked %q", asked)
+		}
+	}
+}
+
+// broken is a locator with a mistake in it.
+type broken struct{ Locator }
+
+func (broken) Bug(context.Context, upstream.Caller, string) (mapping.Place, error) {
+	panic("a mistake")
+}
+
+// mistaken is a tracker with a mistake in it.
+type mistaken struct{ upstream.Tracker }
+
+func (mistaken) BugAttachments(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	panic("a mistake")
+}
+
+// TestAPanicOfAPartIsThatOfItsRequest, though both trackers are asked at once.
+func TestAPanicOfAPartIsThatOfItsRequest(t *testing.T) {
+	b := openBench(t, moved(Rule{Bugs: []Range{{1, 1}}}), always(PhaseOld, PhaseOld))
+	b.set(t, func(s *Settings) { s.Trackers["new"] = mistaken{b.new} })
+	defer func() {
+		if recover() != "a mistake" {
+			t.Error("it is gone")
+		}
+	}()
+	_, _ = b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+}
+
+// TestAPanicOfALookupIsThatOfItsRequest, who can bear it, wherever it happens first.
+func TestAPanicOfALookupIsThatOfItsRequest(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	b.set(t, func(s *Settings) { s.Locate["old"] = broken{} })
+	defer func() {
+		if recover() != "a mistake" {
+			t.Error("it is gone")
+		}
+	}()
+	_, _ = b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+}

@@ -1,0 +1,165 @@
+package switchover
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// by names the tracker to which a call of a caller goes.
+func (b *bench) by(t *testing.T, key string, call upstream.Call) string {
+	t.Helper()
+	made, err := b.explain(t.Context(), caller(key), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Tracker
+}
+
+// do makes a call that has to succeed.
+func (b *bench) do(t *testing.T, key string, call upstream.Call) {
+	t.Helper()
+	text(t, call.Make(t.Context(), b.Switchover, caller(key)).Document, nil)
+}
+
+func TestReadsFollowTheCallersOwnWrites(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseOld))
+	one := mapping.Scopes{{Product: "P1", Components: []string{"C"}}}
+	for _, c := range []struct {
+		write        upstream.Call
+		shows, apart []upstream.Call
+	}{
+		{attachTo("1"), []upstream.Call{ofBugs("1"), ofBugs("bug-1"), ofAttachments("1001")}, []upstream.Call{ofBugs("2"), ofAttachments("11"), typesOf("P1", "")}},
+		{attachTo("bug-2"), []upstream.Call{ofBugs("2"), ofBugs("BUG-2"), ofAttachments("1001")}, []upstream.Call{ofBugs("1")}},
+		{changing(31, 41), []upstream.Call{ofAttachments("31"), ofAttachments("041"), ofBugs("3"), ofBugs("bug-4")}, []upstream.Call{ofAttachments("32"), ofBugs("5")}},
+		{makingType(&one, nil), []upstream.Call{typesOf("p1", ""), typesOf("P1", "C"), typesOf("P1", "D")}, []upstream.Call{typesOf("P2", ""), ofBugs("1")}},
+		{makingType(nil, nil), []upstream.Call{typesOf("P2", ""), typesOf("Any", "C")}, []upstream.Call{ofBugs("1")}},
+		{changingTypes(1), []upstream.Call{typesOf("P9", "")}, []upstream.Call{ofBugs("1")}},
+	} {
+		b.Switchover.memory = newMemory()
+		b.old.next = 0
+		b.do(t, "writer", c.write)
+		for _, read := range c.shows {
+			if got := b.by(t, "writer", read); got != "old" {
+				t.Errorf("%v after %v goes to the %s tracker", line(read), line(c.write), got)
+			}
+			if got := b.by(t, "another", read); got != "new" {
+				t.Errorf("%v of another caller goes to the %s tracker", line(read), got)
+			}
+		}
+		for _, read := range c.apart {
+			if got := b.by(t, "writer", read); got != "new" {
+				t.Errorf("%v, which %v does not concern, goes to the %s tracker", line(read), line(c.write), got)
+			}
+		}
+		b.clock.pass(time.Minute)
+		if got := b.by(t, "writer", c.shows[0]); got != "new" {
+			t.Errorf("%v goes to the %s tracker when the time is over", line(c.shows[0]), got)
+		}
+	}
+}
+
+func line(call upstream.Call) string {
+	method, target := call.Line()
+	return method + " " + target
+}
+
+func TestTheLastWriteCounts(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.do(t, "k", attachTo("1"))
+	b.change(t, always(PhaseNew, PhaseNew))
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("after the move the bug is read in the %s tracker", got)
+	}
+	b.do(t, "k", attachTo("bug-1"))
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("after another write the bug is read in the %s tracker", got)
+	}
+	b.change(t, always(PhaseOld, PhaseOld))
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("after the way back the bug is read in the %s tracker", got)
+	}
+	if err := b.Kill(t.Context(), "a", "r"); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("with the kill switch thrown the bug is read in the %s tracker", got)
+	}
+}
+
+func TestMemoryOutlivesNewSettings(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.do(t, "k", attachTo("1"))
+	b.configure(t, always(PhaseNew, PhaseNew))
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("after a reload the bug is read in the %s tracker", got)
+	}
+}
+
+func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&mapping.Error{Code: 50, Status: 400}, "new"},
+		{&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonBreakerOpen}, "new"},
+		{&mapping.Error{Code: 200502, Status: 502, Reason: mapping.ReasonUnreachable}, "new"},
+		{&mapping.Error{Code: 200501, Status: 501, Reason: mapping.ReasonInexpressive}, "new"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonBreakerOpen, Unknown: true}, "old"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonUnreachable, Unknown: true}, "old"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, "old"},
+		{&mapping.Error{Code: 200503, Status: 503, Reason: mapping.ReasonOverload}, "new"},
+		{&mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout}, "old"},
+		{&mapping.Error{Code: 100500, Status: 500}, "old"},
+		{fmt.Errorf("who knows"), "old"},
+	} {
+		b := openBench(t, always(PhaseNew, PhaseOld))
+		b.old.failing(c.err)
+		if answer := attachTo("1").Make(t.Context(), b.Switchover, caller("k")); answer.Err != c.err {
+			t.Fatalf("got %v, want %v", answer.Err, c.err)
+		}
+		if got := b.by(t, "k", ofBugs("1")); got != c.want {
+			t.Errorf("after %v the bug is read in the %s tracker, want %s", c.err, got, c.want)
+		}
+	}
+}
+
+func TestMemoryIsBoundedAndHoldsNoCredential(t *testing.T) {
+	m := newMemory()
+	now := time.Unix(1, 0)
+	identify := func(key string) identity {
+		who := caller(key)
+		return (&callInfo{caller: &who}).identity()
+	}
+	for i := range maxWrites/40 + 100 {
+		for j := range 40 {
+			m.note(identify(fmt.Sprint("SECRET", i)), written{object: object{id: int64(j)}, at: now.Add(time.Duration(i))})
+		}
+	}
+	one := identify("SECRET")
+	for j := range 2 * maxOwnWrites {
+		m.note(one, written{object: object{id: int64(j)}, at: now.Add(time.Hour)})
+	}
+	writes := m.since(one, now)
+	if len(writes) != maxOwnWrites || writes[len(writes)-1].object.id != 2*maxOwnWrites-1 {
+		t.Errorf("%d writes of one caller are remembered, want the last %d", len(writes), maxOwnWrites)
+	}
+	var sum int64
+	for _, w := range m.writers {
+		sum += int64(len(w))
+	}
+	if sum != m.written.Load() || sum > maxWrites+maxOwnWrites {
+		t.Errorf("%d writes of %d callers, counted as %d", sum, len(m.writers), m.written.Load())
+	}
+	if strings.Contains(fmt.Sprintf("%+v", m.writers), "SECRET") {
+		t.Error("a credential is remembered")
+	}
+	m.forget(now.Add(time.Hour))
+	if m.written.Load() != 0 || len(m.writers) != 0 {
+		t.Errorf("%d writes are left when all are old", m.written.Load())
+	}
+}

@@ -1,0 +1,210 @@
+package switchover
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"portico/upstream/state"
+)
+
+// baseOf is the digest of configured rules, with the names of the trackers that they are about.
+func (s *Switchover) baseOf(table Table) string {
+	text, _ := json.Marshal(struct {
+		Old, New string
+		Table    Table
+	}{s.names[oldSide], s.names[newSide], table}, json.Deterministic(true)) // rules that cannot be written cannot be stored either
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12]) + " " + s.pair()
+}
+
+// pair names both trackers, the old one first.
+func (s *Switchover) pair() string { return s.names[oldSide] + " " + s.names[newSide] }
+
+// tableOf reads the table of a revision. One about other trackers, or about the same ones the other way round, is
+// errForeign: its phases mean something else.
+func (s *Switchover) tableOf(revision state.Revision) (t Table, err error) {
+	if _, pair, _ := strings.Cut(revision.Base, " "); pair != s.pair() {
+		return Table{}, errForeign
+	}
+	if err = json.Unmarshal(revision.Table, &t); err == nil && len(t.Rules) == 0 {
+		err = errors.New("there are none")
+	}
+	if err != nil {
+		return Table{}, fmt.Errorf("read version %d of the rules: %w", revision.Version, err)
+	}
+	return t, nil
+}
+
+// configured gives the stored rules if they were made on the configured ones, and else stores the
+// configured ones. Only Revive ends a kill.
+func (s *Switchover) configured(ctx context.Context, base string, table Table) (state.Revision, Table, error) {
+	for {
+		present, known, err := s.store.CurrentRevision(ctx)
+		if err != nil {
+			return present, Table{}, fmt.Errorf("read the stored rules: %w", err)
+		}
+		if known && present.Base == base {
+			source, err := s.tableOf(present)
+			return present, source, err
+		}
+		var stored Table
+		_ = json.Unmarshal(present.Table, &stored) // without a table there is no kill either
+		if killed := stored.Killed; killed != nil && killed.Old != s.names[oldSide] {
+			return present, Table{}, fmt.Errorf("the kill switch takes everything to %q since %s (%s: %s), and not to %q: revive the rules before the primary tracker becomes another one",
+				killed.Old, killed.At.Format(time.RFC3339), killed.Actor, killed.Reason, s.names[oldSide])
+		}
+		next := table
+		next.Killed, next.Revived = stored.Killed, stored.Revived
+		made, err := s.revise(ctx, present.Version, "", next, state.Revision{
+			Base: base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
+		})
+		if _, faster := errors.AsType[*state.ConflictError](err); faster {
+			continue
+		}
+		if err != nil {
+			err = fmt.Errorf("store the configured rules: %w", err)
+		}
+		return made, next, err
+	}
+}
+
+// revise makes the revision of a table that comes after the expected one.
+func (s *Switchover) revise(ctx context.Context, expected int64, action string, table Table, next state.Revision) (state.Revision, error) {
+	text, err := json.Marshal(table)
+	if err != nil {
+		return state.Revision{}, fmt.Errorf("write the rules as JSON: %w", err)
+	}
+	next.Table, next.At = text, s.now().UTC()
+	return s.store.Revise(ctx, expected, next, action)
+}
+
+// take puts a stored revision in force, unless it is older than the present one.
+func (s *Switchover) take(revision state.Revision) error {
+	source, err := s.tableOf(revision)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rules.Load().revision.Version < revision.Version {
+		s.install(source, revision)
+	}
+	return nil
+}
+
+// refresh takes over what other processes have changed, and notes why it cannot.
+func (s *Switchover) refresh(ctx context.Context) error {
+	present, known, err := s.store.CurrentRevision(ctx)
+	if err == nil && known {
+		err = s.take(present)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	former := s.stale
+	if s.stale = ""; err != nil {
+		s.stale = err.Error()
+		if former == "" {
+			s.settings.Logger.Warn("rules of other processes are unknown here; the last known ones stay in force", "cause", err)
+		}
+	}
+	return err
+}
+
+// watch asks for changes made elsewhere, tells the store of a kill that it does not have, and forgets what is too old.
+func (s *Switchover) watch() {
+	tick := time.NewTicker(s.timing.poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(s.life, max(s.timing.poll, 5*time.Second))
+		rules := s.rules.Load()
+		if s.refresh(ctx) == nil {
+			if err := s.deliver(ctx); err != nil {
+				rules.Logger.Warn("the store could not be told of the kill switch", "cause", err)
+			}
+		}
+		cancel()
+		s.memory.forget(s.now().Add(-rules.Follow))
+	}
+}
+
+// change makes one change at a time, and bounds how long the store may take with it.
+func (s *Switchover) change(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timing.store)
+	defer cancel()
+	select {
+	case s.changing <- struct{}{}:
+		defer func() { <-s.changing }()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for another change of the rules: %w", ctx.Err())
+	}
+	return do(ctx)
+}
+
+// Actions of the audit trail.
+const (
+	actionChange = "switchover.change"
+	actionKill   = "switchover.kill"
+	actionRevive = "switchover.revive"
+)
+
+// put stores a table as the revision after the present one and puts it in force. With a *state.ConflictError another process was faster, and its
+// revision is in force. The base stays that of the present rules, which need not be the one of this process.
+func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, actor, reason string) error {
+	made, err := s.revise(ctx, present.revision.Version, action, next, state.Revision{
+		Base: present.revision.Base, Source: state.SourceAdmin, Actor: actor, Reason: reason,
+	})
+	if conflict, ok := errors.AsType[*state.ConflictError](err); ok {
+		return cmp.Or(s.take(conflict.Present), err)
+	}
+	if err != nil {
+		return fmt.Errorf("store the changed rules: %w", err)
+	}
+	return s.take(made)
+}
+
+// Change puts other rules in force, here at once and in other processes when they ask
+// next. version is the one that the change was made on. The kill switch stays as
+// it is. Errors are *state.ConflictError, *InvalidError, *UnsignedError, or those of the
+// store; with any of them nothing changes.
+func (s *Switchover) Change(ctx context.Context, version int64, next Table, actor, reason string) error {
+	if wrong := faults(next.Problems(s.rules.Load().CallerNames)); len(wrong) > 0 {
+		return &InvalidError{Problems: wrong}
+	}
+	if unsigned(actor, reason) {
+		return &UnsignedError{}
+	}
+	return s.change(ctx, func(ctx context.Context) error {
+		// Another process may have made the version a moment ago.
+		if err := s.refresh(ctx); err != nil {
+			return fmt.Errorf("read the stored rules: %w", err)
+		}
+		present := s.rules.Load()
+		if version != present.revision.Version {
+			return &state.ConflictError{Present: present.revision}
+		}
+		next.Killed, next.Revived = present.source.Killed, present.source.Revived
+		return s.put(ctx, actionChange, present, next, actor, reason)
+	})
+}
+
+func unsigned(actor, reason string) bool {
+	return strings.TrimSpace(actor) == "" || strings.TrimSpace(reason) == ""
+}
+
+// History gives the last revisions, the newest first.
+func (s *Switchover) History(ctx context.Context, limit int) ([]state.Revision, error) {
+	return s.store.Revisions(ctx, limit)
+}

@@ -1,0 +1,53 @@
+package switchover
+
+import (
+	"errors"
+	"testing"
+
+	"portico/upstream/state"
+)
+
+// TestSettingsAreReplacedInPlace: rules of operators stay until the configured ones are others, and settings with a mistake change nothing.
+func TestSettingsAreReplacedInPlace(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.change(t, always(PhaseNew, PhaseOld))
+	next := &fake{name: "next"}
+	b.set(t, func(s *Settings) { s.Trackers["new"] = next })
+	b.do(t, "k", ofBugs("1"))
+	if calls := next.taken(); len(calls) != 1 || b.Status(t.Context()).Version != 2 {
+		t.Errorf("the new client of the new tracker got %v, the version is %d", calls, b.Status(t.Context()).Version)
+	}
+	settings := b.settings
+	settings.Table = Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}
+	if _, invalid := errors.AsType[*InvalidError](b.Set(t.Context(), settings)); !invalid || b.by(t, "k", ofBugs("1")) != "new" {
+		t.Error("rules with a mistake are in force")
+	}
+	b.local().down.Store(true)
+	settings.Table = Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}
+	if err := b.Set(t.Context(), settings); !errors.Is(err, errStore) || b.by(t, "k", ofBugs("1")) != "new" {
+		t.Errorf("rules that could not be stored are in force (%v)", err)
+	}
+	b.local().down.Store(false)
+	b.configure(t, always(PhaseOldCompare, PhaseOld))
+	if status := b.Status(t.Context()); status.Version != 3 || status.Source != state.SourceConfig || b.by(t, "k", ofBugs("1")) != "old" {
+		t.Errorf("other configured rules are not in force: %+v", status)
+	}
+}
+
+// TestAStoredTableThatIsUnreadableIsAnError, though it was made on the configured one.
+func TestAStoredTableThatIsUnreadableIsAnError(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	for _, text := range []string{"", "{}", "[]"} {
+		present, _, _ := b.store.CurrentRevision(t.Context())
+		present.Table = []byte(text)
+		if _, err := b.store.Revise(t.Context(), present.Version, present, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(t.Context(), b.options); err == nil {
+			t.Errorf("%q is taken for a table", text)
+		}
+		if err := b.refresh(t.Context()); err == nil || b.Status(t.Context()).Stale == "" || b.by(t, "k", ofBugs("1")) != "old" {
+			t.Errorf("%q is taken over (%v)", text, err)
+		}
+	}
+}

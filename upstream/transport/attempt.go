@@ -1,0 +1,190 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// attempt is one request of a call. It is also the body of its response, and holds the slot of the call and its admission by the breaker
+// until that has ended: with the end of the data, with an error, when it is closed, or when its context ends, whichever is first. So
+// both get their results even from a caller that forgets to close.
+type attempt struct {
+	admission
+	call    *call
+	ctx     context.Context
+	breaker *Breaker // nil in a probe
+	hasSlot atomic.Bool
+	waiting atomic.Bool // for the tracker, and not for the client
+
+	conn       atomic.Pointer[conn] // while the request or its response occupies one
+	reused     bool                 // conn was kept from an earlier request
+	usable     bool                 // conn can be kept when the response is whole
+	bodyFailed atomic.Bool          // of the request
+
+	resp     *http.Response // nil before there is one
+	body     io.ReadCloser  // of resp
+	ahead    []byte         // what was read ahead
+	end      error          // of the data, io.EOF of whole ones
+	received atomic.Int64
+	whole    atomic.Bool // all data were received
+
+	mu      sync.Mutex
+	stop    func() bool // of context.AfterFunc
+	over    bool
+	err     error // when over; nil after a whole response, and after one that its reader closed early by choice
+	reports bool  // the call ends with this attempt
+}
+
+func newAttempt(c *call, req *http.Request) *attempt {
+	a := &attempt{call: c}
+	a.ctx, a.cancel = context.WithCancelCause(req.Context())
+	a.target, a.read = [...]string{req.Method, req.URL.Path}, c.read
+	a.waiting.Store(true)
+	return a
+}
+
+// attempt makes one request when there is a slot for it and the breaker lets it through. Unless until is zero, the header of the
+// response must be here by then.
+//
+// The slot comes before the breaker, so that a trial is never spent on waiting in the queue.
+func (c *call) attempt(req *http.Request, until time.Time) *attempt {
+	c.tries++
+	a := newAttempt(c, req)
+	if !until.IsZero() {
+		clock := time.AfterFunc(time.Until(until), func() { a.cancel(&Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
+		defer clock.Stop()
+	}
+	if err := c.acquire(a.ctx); err != nil {
+		closeBody(req)
+		a.finish(err)
+		return a
+	}
+	a.hasSlot.Store(true)
+	breaker := c.stack.Writes
+	if c.read {
+		breaker = c.stack.Reads
+	}
+	if wait := breaker.admit(&a.admission); wait > 0 {
+		closeBody(req)
+		a.finish(c.newError(BreakerOpen, wait, nil))
+		return a
+	}
+	a.breaker = breaker
+	a.send(req)
+	return a
+}
+
+// acquire waits for a slot, unless the call has one already. On error nothing was sent.
+func (c *call) acquire(ctx context.Context) error {
+	var err error
+	if c.slot.take(c.stack.Limiter) {
+		err = c.slot.err
+	} else {
+		err = c.stack.Limiter.acquire(ctx, c.class)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return contextError(ctx)
+	}
+	return c.newError(LimitFull, time.Second, err)
+}
+
+// send sends the request and waits for the header of the response.
+func (a *attempt) send(req *http.Request) {
+	c, failure := a.connect(req)
+	if failure != nil {
+		closeBody(req)
+		a.finish(failure)
+		return
+	}
+	a.conn.Store(c)
+	a.mu.Lock()
+	a.stop = context.AfterFunc(a.ctx, a.expired)
+	a.mu.Unlock()
+	out := *req
+	out.Close = !a.usable
+	a.call.stack.o.Base.Host.set(&out)
+	if hasBody(req) {
+		out.Body = &upload{ReadCloser: req.Body, attempt: a, left: req.ContentLength}
+	}
+	resp, usable, err := c.exchange(&out, a.bodyFailed.Load) //nolint:bodyclose // the attempt becomes the body
+	a.usable = usable
+	if failure = a.failure(c, resp, err); failure == nil {
+		a.accept(resp)
+		return
+	}
+	failure.Unknown = !a.read && c.sent.Load() > 0
+	a.finish(failure)
+}
+
+// connect returns a connection for the request: a kept one or a new one.
+func (a *attempt) connect(req *http.Request) (*conn, *Error) {
+	c, s := a.call, a.call.stack
+	if req.URL.Host == "" {
+		return nil, c.newError(Other, 0, errors.New("the request names no host"))
+	}
+	a.usable = a.read && s.budget.take(0) && !s.pool.scarce()
+	if a.usable && !c.fresh {
+		if kept := s.pool.kept(req.URL); kept != nil {
+			a.reused = true
+			return kept, nil
+		}
+	}
+	got, err := s.pool.dial(a.ctx, req.URL)
+	switch {
+	case err == nil:
+		return got, nil
+	case a.ctx.Err() != nil:
+		return nil, contextError(a.ctx)
+	case isOwnShortage(err):
+		return nil, c.newError(LimitFull, time.Second, err)
+	}
+	return nil, c.newError(Connect, 0, err)
+}
+
+// failure returns what is wrong with the result of an exchange, or nil.
+func (a *attempt) failure(conn *conn, resp *http.Response, err error) *Error {
+	c := a.call
+	switch {
+	case err == nil && (resp.StatusCode < 200 || resp.StatusCode > 599):
+		return c.newError(BadResponse, 0, errors.New("the status is not between 200 and 599"))
+	case err == nil:
+		return nil
+	case a.ctx.Err() != nil:
+		return contextError(a.ctx)
+	case a.bodyFailed.Load():
+		return c.newError(RequestBody, 0, err)
+	case isTimeout(err):
+		return c.newError(Timeout, 0, err)
+	case errors.Is(err, errLongHeader):
+		return c.newError(ResponseHeaderTooLarge, 0, err)
+	case conn.received.Load() == 0, isLost(err):
+		return c.newError(Reset, 0, discreet(err))
+	}
+	return c.newError(BadResponse, 0, discreet(err))
+}
+
+// upload is the body of a request. It tells a failing client from a failing tracker.
+type upload struct {
+	io.ReadCloser
+	attempt *attempt
+	left    int64 // of the declared length
+}
+
+// Read counts what is sent and notes failures of the body.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	u.attempt.call.sent.Add(int64(n))
+	u.left -= int64(n)
+	if err != nil && (err != io.EOF || u.left > 0) {
+		u.attempt.bodyFailed.Store(true)
+	}
+	return n, err
+}

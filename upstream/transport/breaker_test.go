@@ -1,0 +1,597 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "portico/upstream/transport"
+)
+
+// moody is a tracker that does as it is told: "ok", "500", "404", "reset", "cut", "html" or "hang".
+type moody struct {
+	*tracker
+	mood atomic.Value
+}
+
+func newMoody(t *testing.T, mood string) *moody {
+	m := &moody{}
+	m.mood.Store(mood)
+	m.tracker = newTracker(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch m.mood.Load() {
+		case "500":
+			w.WriteHeader(http.StatusInternalServerError)
+		case "404":
+			w.WriteHeader(http.StatusNotFound)
+		case "reset":
+			panic(http.ErrAbortHandler)
+		case "cut":
+			w.Header().Set("Content-Length", "9")
+			_, _ = io.WriteString(w, "abc")
+		case "hang":
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, "<html>")
+		}
+	})
+	return m
+}
+
+func newBreaking(t *testing.T, o BreakOptions) *Stack {
+	t.Helper()
+	return newStack(t, Options{Base: BaseOptions{HeaderTimeout: 5 * time.Second}, Tries: 1, Break: o, Limit: LimitOptions{Slots: 1000}})
+}
+
+func (m *moody) read(t *testing.T, b http.RoundTripper) error {
+	_, _, err := do(b, get(t, m.url))
+	return err
+}
+
+// TestHangUpsAreNeutral: 100 clients leave while they wait, read or send.
+func TestHangUpsAreNeutral(t *testing.T) {
+	hung, big := newMoody(t, "hang"), newTracker(t, bigResponse)
+	for name, abort := range map[string]func(http.RoundTripper){
+		"waiting": func(b http.RoundTripper) {
+			ctx, cancel := context.WithCancel(t.Context())
+			sent := hung.hits.Load()
+			go func() {
+				eventually(t, "it waits", func() bool { return hung.hits.Load() > sent })
+				cancel()
+			}()
+			_, _, _ = do(b, request(t, ctx, http.MethodGet, hung.url, ""))
+		},
+		"reading": func(b http.RoundTripper) {
+			ctx, cancel := context.WithCancel(t.Context())
+			resp, err := b.RoundTrip(request(t, ctx, http.MethodGet, big.url, ""))
+			cancel()
+			if err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+		},
+		"sending": func(b http.RoundTripper) {
+			req := request(t, t.Context(), http.MethodPost, hung.url, "x")
+			req.Body, req.ContentLength, req.GetBody = io.NopCloser(errReader{}), 1000, nil
+			_, _, _ = do(b, req)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBreaking(t, BreakOptions{})
+			for range 100 {
+				abort(b)
+			}
+			for _, breaker := range []*Breaker{b.Reads, b.Writes} {
+				if s := breaker.Status(); s.State != Closed || s.Failures != 0 || s.Successes != 0 {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+	}
+}
+
+// TestSlowClientIsNotTheTrackersFailure: the deadline passes while the client is slow to read a response that is there.
+func TestSlowClientIsNotTheTrackersFailure(t *testing.T) {
+	big, b := newTracker(t, bigResponse), newBreaking(t, BreakOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+	defer cancel()
+	resp, err := b.RoundTrip(request(t, ctx, http.MethodGet, big.url, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for err == nil {
+		_, err = resp.Body.Read(make([]byte, 1024))
+		time.Sleep(5 * time.Millisecond)
+	}
+	if s := b.Reads.Status(); ReasonOf(err) != Timeout || s.Failures != 0 {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// TestSilentTrackerIsItsOwnFailure is the other side: the deadline passes while the client waits for bytes.
+func TestSilentTrackerIsItsOwnFailure(t *testing.T) {
+	tr := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", hangUp))
+	b := newBreaking(t, BreakOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err := do(b, request(t, ctx, http.MethodGet, tr.url, ""))
+	if s := b.Reads.Status(); ReasonOf(err) != Timeout || s.Failures != 1 {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// reads makes n reads of m, each of a target of its own.
+func (m *moody) reads(t *testing.T, b http.RoundTripper, n int) {
+	t.Helper()
+	for i := range n {
+		_, _, _ = do(b, get(t, fmt.Sprint(m.url, "/", m.hits.Load(), "/", i)))
+	}
+}
+
+// quick has an open time that a test can wait for.
+func quick() BreakOptions { return BreakOptions{OpenFor: 50 * time.Millisecond} }
+
+// probed has probes that are good or fail.
+func probed(t *testing.T, good bool) BreakOptions {
+	return BreakOptions{ProbeURL: newMoody(t, "ok").url, Well: func(int, []byte) bool { return good }}
+}
+
+// TestWhatOpensABreaker without a probe, with one that is well, and with one that fails.
+func TestWhatOpensABreaker(t *testing.T) {
+	good := func(t *testing.T) BreakOptions { return probed(t, true) }
+	bad := func(t *testing.T) BreakOptions { return probed(t, false) }
+	for name, c := range map[string]struct {
+		mood       string
+		good, bad  int
+		sameTarget bool
+		probes     func(t *testing.T) BreakOptions // nil = none
+		opens      bool
+	}{
+		"half of the results":                {"500", 5, 5, false, nil, true},
+		"less than half":                     {"500", 6, 5, false, nil, false},
+		"too few":                            {"500", 4, 5, false, nil, false},
+		"cut short":                          {"cut", 5, 5, false, nil, true},
+		"resets in a row":                    {"reset", 100, 5, false, nil, true},
+		"resets of one target":               {"reset", 1, 50, true, nil, false},
+		"one target":                         {"500", 1, 50, true, nil, false},
+		"one target, nothing else known":     {"500", 0, 10, true, nil, true},
+		"a probe that is well":               {"500", 5, 50, false, good, false},
+		"a probe that is well, one target":   {"500", 0, 50, true, good, false},
+		"silence, a probe that is well":      {"reset", 5, 20, false, good, true},
+		"silence of one target":              {"reset", 5, 50, true, good, false},
+		"a probe that fails":                 {"500", 5, 1, false, bad, true},
+		"a probe that fails, one target":     {"500", 5, 1, true, bad, true},
+		"a probe that fails, and no failure": {"404", 5, 5, false, bad, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var o BreakOptions
+			if c.probes != nil {
+				o = c.probes(t)
+			}
+			m, b := newMoody(t, "ok"), newBreaking(t, o)
+			m.reads(t, b, c.good)
+			m.mood.Store(c.mood)
+			if c.sameTarget {
+				for range c.bad {
+					_ = m.read(t, b)
+				}
+			} else {
+				m.reads(t, b, c.bad)
+			}
+			if c.probes != nil && c.opens {
+				eventually(t, "open", func() bool { return b.Reads.Status().Opens > 0 })
+				return
+			}
+			if s := b.Reads.Status(); (s.Opens > 0) != c.opens {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestNoConnectionOpens whatever the target is: no request can cause that.
+func TestNoConnectionOpens(t *testing.T) {
+	m, b := newMoody(t, "ok"), newBreaking(t, BreakOptions{})
+	m.reads(t, b, 3)
+	dead := deadURL(t)
+	for i := range 5 {
+		if _, _, err := do(b, get(t, dead)); ReasonOf(err) != Connect {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	_, _, err := do(b, get(t, dead))
+	var e *Error
+	if !errors.As(err, &e) || e.Reason != BreakerOpen || e.RetryAfter <= 0 || e.Unknown {
+		t.Errorf("after 5 in a row: %v", err)
+	}
+	if s := b.Reads.Status(); s.Reason != Connect || s.Opens != 1 || s.Rejected != 1 || len(s.History) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if _, _, err := do(b, post(t, dead)); ReasonOf(err) != Connect {
+		t.Errorf("writes have a breaker of their own: %v", err)
+	}
+}
+
+// opened returns breakers without a probe over m whose reads are half-open.
+func opened(t *testing.T, m *moody, o BreakOptions) *Stack {
+	t.Helper()
+	b := newBreaking(t, o)
+	m.mood.Store("500")
+	m.reads(t, b, 10)
+	due(t, b)
+	return b
+}
+
+func due(t *testing.T, b *Stack) {
+	t.Helper()
+	if b.Reads.State() == Closed {
+		t.Fatal("not open")
+	}
+	eventually(t, "a trial is due", func() bool { return b.Reads.State() == HalfOpen })
+}
+
+// TestTrialsDecide, one at a time, and report every change of state in order.
+func TestTrialsDecide(t *testing.T) {
+	m, o := newMoody(t, ""), quick()
+	var told []Change
+	o.OnChange = func(c Change) { told = append(told, c) }
+	b := opened(t, m, o)
+	_ = m.read(t, b)
+	due(t, b)
+	m.mood.Store("ok")
+	if b.Reads.Refuses() {
+		t.Error("it would refuse the trial")
+	}
+	resp, err := b.RoundTrip(get(t, m.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(resp.Body)
+	if err := m.read(t, b); ReasonOf(err) != BreakerOpen || !b.Reads.Refuses() {
+		t.Errorf("beside the trial: %v", err)
+	}
+	_ = resp.Body.Close()
+	want := []State{Open, HalfOpen, Open, HalfOpen, Closed}
+	for i, c := range told {
+		if i >= len(want) || c.To != want[i] || c.Breaker != "read" || c.Reason != ServerError || i > 0 && c.From != want[i-1] {
+			t.Errorf("change %d: %+v", i, c)
+		}
+	}
+	if len(told) != len(want) || len(b.Reads.Status().History) != len(want) || b.Reads.Refuses() {
+		t.Errorf("%d changes, %+v", len(told), b.Reads.Status())
+	}
+}
+
+// TestCanceledTrialIsNeutral: another one may follow at once.
+func TestCanceledTrialIsNeutral(t *testing.T) {
+	m := newMoody(t, "")
+	b := opened(t, m, quick())
+	m.mood.Store("hang")
+	for range 5 {
+		sent := m.hits.Load()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			eventually(t, "it waits", func() bool { return m.hits.Load() > sent })
+			cancel()
+		}()
+		if _, _, err := do(b, request(t, ctx, http.MethodGet, m.url, "")); ReasonOf(err) != Canceled {
+			t.Fatal(err)
+		}
+		if b.Reads.State() != HalfOpen {
+			t.Fatalf("%s", b.Reads.State())
+		}
+	}
+}
+
+// TestTrialsHaveADeadline: one without a response, and one whose caller never closes the body.
+func TestTrialsHaveADeadline(t *testing.T) {
+	m, o := newMoody(t, ""), quick()
+	o.TrialTimeout = 800 * time.Millisecond
+	b := opened(t, m, o)
+	m.mood.Store("hang")
+	if _, _, err := do(b, get(t, m.url)); ReasonOf(err) != BreakerOpen {
+		t.Errorf("the trial without a response: %v", err)
+	}
+	if s := b.Reads.Status(); s.Reason != Timeout {
+		t.Errorf("%+v", s)
+	}
+	due(t, b)
+	m.mood.Store("ok")
+	forgotten, err := b.RoundTrip(request(t, context.Background(), http.MethodGet, m.url, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another trial", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
+	_ = forgotten.Body.Close()
+}
+
+// TestResultsOfAnEarlierState: calls that began before the breaker opened neither close it nor open it again.
+func TestResultsOfAnEarlierState(t *testing.T) {
+	m, dead := newMoody(t, "ok"), deadURL(t)
+	b := newBreaking(t, quick())
+	early, err := b.RoundTrip(post(t, m.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.mood.Store("hang")
+	sent := m.hits.Load()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var all sync.WaitGroup
+	for i := range 10 { // writes, because reads are released
+		all.Go(func() { _, _, _ = do(b, request(t, ctx, http.MethodPost, fmt.Sprint(m.url, "/", i), "{}")) })
+	}
+	eventually(t, "all wait", func() bool { return m.hits.Load() == sent+10 })
+	for range 5 {
+		_, _, _ = do(b, post(t, dead))
+	}
+	_ = early.Body.Close()
+	if b.Writes.State() == Closed {
+		t.Error("an earlier success has closed the breaker")
+	}
+	m.mood.Store("ok")
+	eventually(t, "closed again", func() bool {
+		_, _, err := do(b, post(t, m.url))
+		return err == nil && b.Writes.State() == Closed
+	})
+	cancel(&Error{Reason: Timeout})
+	all.Wait()
+	if s := b.Writes.Status(); s.State != Closed || s.Failures != 0 || s.Opens != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestResponsesThatAreNotWhatWasDue: 200 with a page where JSON was due, through the whole chain.
+func TestResponsesThatAreNotWhatWasDue(t *testing.T) {
+	var seen recorder
+	m, stack := newMoody(t, "html"), newStack(t, Options{Observer: &seen})
+	for range 10 {
+		resp, err := stack.RoundTrip(get(t, m.url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.ReadAll(resp.Body)
+		Fail(resp.Body, errors.New("not JSON"))
+		_ = resp.Body.Close()
+	}
+	if s := stack.Reads.Status(); s.State != Open || s.Reason != BadResponse {
+		t.Errorf("%+v", s)
+	}
+	if s := seen.last(t); s.Reason != BadResponse || s.Status != 200 {
+		t.Errorf("measured %+v", s)
+	}
+}
+
+// TestNoClientTriesWhileProbesFail: a good probe closes both breakers.
+func TestNoClientTriesWhileProbesFail(t *testing.T) {
+	m := newMoody(t, "ok")
+	b := newBreaking(t, BreakOptions{ProbeURL: m.url})
+	m.reads(t, b, 3)
+	m.mood.Store("reset")
+	m.reads(t, b, 1)
+	open := func() bool { return b.Reads.State() != Closed && b.Writes.State() != Closed }
+	eventually(t, "both are open", open)
+	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		_, _, read := do(b, get(t, m.url))
+		_, _, write := do(b, post(t, m.url))
+		if ReasonOf(read) != BreakerOpen || ReasonOf(write) != BreakerOpen {
+			t.Fatalf("%v, %v", read, write)
+		}
+	}
+	m.mood.Store("ok")
+	eventually(t, "both are closed", func() bool { return b.Reads.State() == Closed && b.Writes.State() == Closed })
+}
+
+// TestATrackerThatFailsProbesAlone: one read now and then finds out that calls work, and writes follow.
+func TestATrackerThatFailsProbesAlone(t *testing.T) {
+	m := newMoody(t, "reset")
+	o := probed(t, false)
+	o.TrialTimeout = 200 * time.Millisecond
+	b := newBreaking(t, o)
+	eventually(t, "both are open", func() bool {
+		_ = m.read(t, b)
+		_, _, _ = do(b, post(t, m.url))
+		return b.Reads.State() != Closed && b.Writes.State() != Closed
+	})
+	m.mood.Store("ok")
+	eventually(t, "reads work", func() bool { return m.read(t, b) == nil })
+	eventually(t, "writes work", func() bool { _, _, err := do(b, post(t, m.url)); return err == nil })
+}
+
+// TestASlowTrackerComesBack although it takes longer than a brief probe waits.
+func TestASlowTrackerComesBack(t *testing.T) {
+	url := deadURL(t)
+	b := newBreaking(t, BreakOptions{ProbeURL: url})
+	for range 5 {
+		_, _, _ = do(b, get(t, url))
+	}
+	eventually(t, "open", func() bool { return b.Reads.State() != Closed })
+	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(600 * time.Millisecond) })}
+	l := listenAgain(t, strings.TrimPrefix(url, "http://"))
+	go func() { _ = s.Serve(l) }()
+	defer s.Close()
+	eventually(t, "closed", func() bool { return b.Reads.State() == Closed })
+}
+
+// TestBreakersUnderRace: whatever happens at once, the breakers close when the tracker is well.
+func TestBreakersUnderRace(t *testing.T) {
+	m := newMoody(t, "ok")
+	b := newBreaking(t, BreakOptions{OpenFor: 5 * time.Millisecond, ProbeURL: m.url})
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 60 {
+				m.mood.Store([]string{"ok", "500", "reset", "cut", "hang", "404"}[(g+i)%6])
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%5)*time.Millisecond)
+				_, _, err := do(b, request(t, ctx, []string{"GET", "POST"}[i%2], fmt.Sprint(m.url, "/", i), ""))
+				cancel()
+				var own *Error
+				if err != nil && !errors.As(err, &own) {
+					t.Errorf("an error of another kind: %#v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	m.mood.Store("ok")
+	eventually(t, "closed again", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
+}
+
+// TestOpeningReleasesWaitingReads: no read waits for a tracker that is known to hang. A write that was sent goes on.
+func TestOpeningReleasesWaitingReads(t *testing.T) {
+	m, b := newMoody(t, "hang"), newBreaking(t, BreakOptions{})
+	type end struct {
+		method string
+		err    error
+	}
+	ends := make(chan end, 11)
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := func(method string) {
+		_, _, err := do(b, request(t, ctx, method, m.url, ""))
+		ends <- end{method, err}
+	}
+	for range 10 {
+		go wait(http.MethodGet)
+	}
+	go wait(http.MethodPost)
+	eventually(t, "all wait", func() bool { return m.hits.Load() == 11 })
+	for _, rt := range []string{http.MethodGet, http.MethodPost} {
+		for range 5 { // writes to a dead port open the breaker of writes too
+			_, _, _ = do(b, request(t, t.Context(), rt, deadURL(t), ""))
+		}
+	}
+	begun := time.Now()
+	for range 10 {
+		e := <-ends
+		var own *Error
+		if !errors.As(e.err, &own) || e.method != http.MethodGet || own.Reason != BreakerOpen || own.RetryAfter <= 0 || own.Unknown {
+			t.Errorf("%s: %v", e.method, e.err)
+		}
+	}
+	if took := time.Since(begun); took > time.Second || b.Writes.State() != Open {
+		t.Errorf("released after %v; writes %s", took, b.Writes.State())
+	}
+	cancel()
+	if e := <-ends; e.method != http.MethodPost || ReasonOf(e.err) != Canceled || !OutcomeUnknown(e.err) {
+		t.Errorf("the write: %+v", e)
+	}
+}
+
+// TestOpeningCutsNoResponseShort whose header has come.
+func TestOpeningCutsNoResponseShort(t *testing.T) {
+	let := make(chan struct{})
+	slow := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "wh")
+		_ = http.NewResponseController(w).Flush()
+		<-let
+		_, _ = io.WriteString(w, "ole")
+	})
+	b := newBreaking(t, BreakOptions{})
+	resp, err := b.RoundTrip(request(t, With(t.Context(), streamed), http.MethodGet, slow.url, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		_, _, _ = do(b, get(t, deadURL(t)))
+	}
+	if b.Reads.State() != Open {
+		t.Fatal("not open")
+	}
+	close(let)
+	if body := slurp(t, resp); body != "whole" {
+		t.Errorf("%q", body)
+	}
+}
+
+// TestBadResponsesReleaseNoRead: a tracker that responds with 500 quickly may still be working on other requests.
+func TestBadResponsesReleaseNoRead(t *testing.T) {
+	m, b := newMoody(t, "500"), newBreaking(t, BreakOptions{})
+	let := make(chan struct{})
+	slow := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { <-let; _, _ = io.WriteString(w, "ok") })
+	done := make(chan error, 1)
+	go func() { done <- (&moody{tracker: slow}).read(t, b) }()
+	eventually(t, "it waits", func() bool { return slow.hits.Load() == 1 })
+	m.reads(t, b, 10)
+	if b.Reads.State() != Open {
+		t.Fatal("not open")
+	}
+	close(let)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProbes: which responses to a probe are good.
+func TestProbes(t *testing.T) {
+	html := func(_ int, head []byte) bool { return string(head) == "<html>" }
+	for name, c := range map[string]struct {
+		mood  string
+		well  func(int, []byte) bool
+		opens bool
+	}{
+		"a page":          {"ok", nil, false},
+		"404":             {"404", nil, false},
+		"500":             {"500", nil, true},
+		"reset":           {"reset", nil, true},
+		"cut":             {"cut", nil, true},
+		"hang":            {"hang", nil, true},
+		"what was due":    {"ok", html, false},
+		"another content": {"404", html, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			probed, called := newMoody(t, c.mood), newMoody(t, "500")
+			b := newBreaking(t, BreakOptions{ProbeURL: probed.url, Well: c.well})
+			called.reads(t, b, 1)
+			eventually(t, "a probe", func() bool { return probed.hits.Load() > 0 })
+			if c.opens {
+				eventually(t, "open", func() bool { return b.Reads.Status().Opens > 0 && b.Writes.Status().Opens > 0 })
+				return
+			}
+			time.Sleep(300 * time.Millisecond)
+			if s := b.Reads.Status(); s.Opens > 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func listenAgain(t testing.TB, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestPanickingProbe: a panic says nothing about the tracker, and the next probes are sent.
+func TestPanickingProbe(t *testing.T) {
+	m := newMoody(t, "ok")
+	var probes, told atomic.Int64
+	o := probed(t, true)
+	o.OnPanic = func(any) { told.Add(1) }
+	o.Well = func(int, []byte) bool {
+		if probes.Add(1) < 3 {
+			panic("in the probe")
+		}
+		return true
+	}
+	b := newBreaking(t, o)
+	m.mood.Store("reset")
+	m.reads(t, b, 5)
+	m.mood.Store("ok")
+	eventually(t, "closed by a trial", func() bool {
+		_ = m.read(t, b)
+		return b.Reads.State() == Closed && told.Load() == 2
+	})
+}

@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	idleTimeout    = time.Second // for which a connection is kept, which may occupy a worker of the tracker
+	maxHeaderBytes = 64 << 10    // of a response header, with what TLS adds
+	readBuffer     = 4 << 10     // enough for the header of a response and a small body
+	copyBuffer     = 64 << 10    // for request bodies
+	maxInterim     = 5           // responses with a status of 1xx before the one that counts
+	// directBody is the longest request body that is sent before the response is read. During a longer one the tracker may
+	// respond that it does not take it.
+	directBody = 64 << 10
+	// lateResponse is how long a response may take after the tracker has stopped taking its request.
+	lateResponse = time.Second
+)
+
+// conn is a connection to the tracker, which carries one request at a time. net/http writes the request and reads the response in the
+// goroutine of the call. The embedded connection is the one below TLS: its bytes are counted, because whether a write
+// may have reached the tracker must not be guessed.
+type conn struct {
+	net.Conn
+	pool         *pool
+	scheme, host string
+	stream       net.Conn // TLS over this conn, or this conn
+	in           *bufio.Reader
+	expiry       *time.Timer // runs while the connection is idle
+	timers       []*time.Timer
+	state        atomic.Int32 // changes with pool.mu held
+
+	sent, received atomic.Int64  // the bytes of the present request and its response
+	silence        time.Duration // for which a body may pause; 0 before the response header is here
+	cut            atomic.Bool   // no more of the request is sent
+	sendErr        error         // of Write; net/http hides it in an error of its own
+}
+
+// The states of a conn.
+const (
+	unserved int32 = iota // no byte has come: the connection may wait for a worker of the tracker
+	served
+	closed
+)
+
+var errLongHeader = errors.New("the response header is too long")
+
+// Write gives up when the tracker takes nothing for HeaderTimeout. Nothing else limits how long a tracker that has stopped
+// reading holds up a request, because the wait for its response begins after the last byte.
+func (c *conn) Write(p []byte) (int, error) {
+	for total := 0; ; {
+		_ = c.SetWriteDeadline(time.Now().Add(c.pool.o.HeaderTimeout)) // a connection without deadlines writes without
+		n, err := 0, os.ErrDeadlineExceeded
+		if !c.cut.Load() {
+			n, err = c.Conn.Write(p[total:])
+		}
+		total += n
+		c.sent.Add(int64(n))
+		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			c.sendErr = err
+			return total, err
+		}
+	}
+}
+
+// Read counts what comes.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.silence > 0 {
+		_ = c.SetReadDeadline(time.Now().Add(c.silence))
+	} else if c.received.Load() >= maxHeaderBytes {
+		return 0, errLongHeader
+	}
+	n, err := c.Conn.Read(p)
+	c.received.Add(int64(n))
+	if n > 0 && c.state.Load() == unserved {
+		c.pool.move(c, served)
+	}
+	return n, err
+}
+
+// Close counts the connection out before the tracker learns of it and gives its worker to another one. It sends no TLS alert, which
+// could block.
+func (c *conn) Close() error {
+	c.pool.move(c, closed)
+	return c.Conn.Close()
+}
+
+// exchange sends a request and returns the response, whose body is to be read from the connection, and whether the connection
+// can be used again after that. failed reports that the body of the request has failed; the tracker's response is not waited for then.
+func (c *conn) exchange(req *http.Request, failed func() bool) (resp *http.Response, usable bool, err error) {
+	c.sent.Store(0)
+	c.received.Store(0)
+	c.silence, c.sendErr = 0, nil
+	send := func() error {
+		err := c.send(req)
+		if c.sendErr != nil {
+			err = c.sendErr
+		}
+		switch {
+		case err == nil:
+			_ = c.SetReadDeadline(time.Now().Add(c.pool.o.HeaderTimeout))
+		case failed():
+			_ = c.SetReadDeadline(time.Now())
+		default:
+			_ = c.SetReadDeadline(time.Now().Add(lateResponse))
+		}
+		return err
+	}
+	var sendErr error
+	if !hasBody(req) || req.ContentLength >= 0 && req.ContentLength <= directBody {
+		sendErr = send()
+		resp, err = c.readHeader(req)
+	} else {
+		_ = c.SetReadDeadline(time.Time{})
+		result := make(chan error, 1)
+		go func() { result <- send() }()
+		if resp, err = c.readHeader(req); err != nil || resp.StatusCode >= http.StatusMultipleChoices {
+			c.cut.Store(true)
+			_ = c.SetWriteDeadline(time.Now())
+		}
+		sendErr = <-result
+	}
+	if err != nil {
+		if sendErr != nil && !isTimeout(sendErr) && c.received.Load() == 0 {
+			err = sendErr
+		}
+		return nil, false, err
+	}
+	c.silence = min(c.pool.o.HeaderTimeout, maxSilence)
+	return resp, sendErr == nil && !resp.Close && !req.Close, nil
+}
+
+// send sends a request and closes its body.
+func (c *conn) send(req *http.Request) error {
+	w, _ := c.pool.writers.Get().(*bufio.Writer)
+	defer c.pool.writers.Put(w)
+	w.Reset(sink{c})
+	defer w.Reset(nil)
+	if err := req.Write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// readHeader returns a response without its body.
+func (c *conn) readHeader(req *http.Request) (*http.Response, error) {
+	for range maxInterim {
+		resp, err := http.ReadResponse(c.in, req)
+		if err != nil || resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols || resp.StatusCode < 100 {
+			return resp, err
+		}
+	}
+	return nil, errors.New("too many interim responses")
+}
+
+// sink lets request bodies go out in large pieces.
+type sink struct{ *conn }
+
+// Write implements io.Writer.
+func (s sink) Write(p []byte) (int, error) { return s.stream.Write(p) }
+
+// ReadFrom implements io.ReaderFrom.
+func (s sink) ReadFrom(r io.Reader) (int64, error) {
+	buffer, _ := s.pool.buffers.Get().(*[copyBuffer]byte)
+	defer s.pool.buffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{s.stream}, struct{ io.Reader }{r}, buffer[:])
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package transport
+
+// silent reports whether an idle connection may be used. Here only a failing request tells that the tracker has closed it.
+func (c *conn) silent() bool { return c.in.Buffered() == 0 }

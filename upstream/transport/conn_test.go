@@ -1,0 +1,261 @@
+package transport_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "portico/upstream/transport"
+)
+
+// TestUnaskedResponseIsDiscarded: a tracker says something on a kept connection that nobody has asked for, with its response or after it.
+// The next request must not get that.
+func TestUnaskedResponseIsDiscarded(t *testing.T) {
+	ok := func(text string) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	}
+	for name, pause := range map[string]time.Duration{"with the response": 0, "after it": 10 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			said := make(chan struct{}, 2)
+			tr := rawTracker(t, func(c *net.TCPConn) {
+				in := bufio.NewReader(c)
+				for range 2 {
+					if _, err := http.ReadRequest(in); err != nil {
+						return
+					}
+					if pause == 0 {
+						_, _ = io.WriteString(c, ok("asked")+ok("unasked"))
+					} else {
+						_, _ = io.WriteString(c, ok("asked"))
+						time.Sleep(pause)
+						_, _ = io.WriteString(c, ok("unasked"))
+					}
+					said <- struct{}{}
+				}
+			})
+			w := newPlain(t, BaseOptions{})
+			for range 2 {
+				if _, text, err := do(w, get(t, tr.url)); text != "asked" || err != nil {
+					t.Errorf("got %q, %v", text, err)
+				}
+				<-said
+			}
+		})
+	}
+}
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func upload64MB(t *testing.T, url string) *http.Request {
+	t.Helper()
+	const size = 64 << 20
+	req := request(t, t.Context(), http.MethodPost, url, "x")
+	req.Body, req.ContentLength, req.GetBody = io.NopCloser(io.LimitReader(zeros{}, size)), size, nil
+	return req
+}
+
+// TestTrackerThatStopsReading: the wait for an answer begins after the last byte, so the sending needs a limit of its own.
+func TestTrackerThatStopsReading(t *testing.T) {
+	let := make(chan struct{})
+	deaf := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-let })
+	plain, secure := httptest.NewServer(deaf), httptest.NewTLSServer(deaf)
+	t.Cleanup(func() { close(let); plain.Close(); secure.Close() })
+	o := BaseOptions{HeaderTimeout: 200 * time.Millisecond, TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig}
+	for _, url := range []string{plain.URL, secure.URL} {
+		begun := time.Now()
+		_, _, err := do(newPlain(t, o), upload64MB(t, url)) // whose own context ends after 10 s
+		if took := time.Since(begun); ReasonOf(err) != Timeout || !OutcomeUnknown(err) || took > 5*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	}
+}
+
+// TestSlowTrackerMayTakeItsTime: the limit is on the pause, not on the whole.
+func TestSlowTrackerMayTakeItsTime(t *testing.T) {
+	const pause, size = 300 * time.Millisecond, 1 << 20
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		_ = c.SetReadBuffer(64 << 10)
+		for left, piece := size, make([]byte, 64<<10); left > 0; {
+			time.Sleep(pause / 6)
+			n, err := c.Read(piece)
+			if left -= n; err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	})
+	w := newPlain(t, BaseOptions{HeaderTimeout: pause, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil {
+			err = c.(*net.TCPConn).SetWriteBuffer(16 << 10)
+		}
+		return c, err
+	}})
+	req := request(t, t.Context(), http.MethodPost, tr.url, "x")
+	req.Body, req.ContentLength, req.GetBody = io.NopCloser(io.LimitReader(zeros{}, size)), size, nil
+	begun := time.Now()
+	if status, _, err := do(w, req); status != 200 || err != nil {
+		t.Errorf("%d, %v", status, err)
+	}
+	if took := time.Since(begun); took < pause {
+		t.Errorf("%v are no test", took)
+	}
+}
+
+// TestTrackersTextIsNotTold: net/http quotes what it cannot read, and that may be a credential.
+func TestTrackersTextIsNotTold(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, answer := range map[string]string{
+		"header without colon": ok + "Set-Cookie Bugzilla_logincookie=SECRET\r\n\r\n",
+		"no status line":       "Set-Cookie: Bugzilla_logincookie=SECRET oh\r\n\r\n",
+		"no status":            "HTTP/1.1 SECRET x\r\n\r\n",
+		"no length":            ok + "Content-Length: SECRET\r\n\r\n",
+		"unknown encoding":     ok + "Transfer-Encoding: SECRET\r\n\r\n",
+		"trailer":              ok + "Transfer-Encoding: chunked\r\n\r\n0\r\nSet-Cookie SECRET\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := rawTracker(t, respond(answer, nil))
+			_, _, err := do(newPlain(t, BaseOptions{}), get(t, tr.url))
+			if err == nil || strings.Contains(err.Error(), "SECRET") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// connectionsSeen counts the connections of GET requests at a tracker that takes some time.
+type connectionsSeen struct {
+	mu    sync.Mutex
+	reads map[string]bool
+}
+
+func (s *connectionsSeen) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	if r.Method == http.MethodGet {
+		s.reads[r.RemoteAddr] = true
+	}
+	s.mu.Unlock()
+	time.Sleep(20 * time.Millisecond)
+}
+
+func (s *connectionsSeen) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.reads)
+}
+
+// A tracker that was seen to serve many connections at once has workers for writes: reads keep their connections beside them.
+func TestKeptConnectionsSurviveWrites(t *testing.T) {
+	seen := &connectionsSeen{reads: map[string]bool{}}
+	tr := newTracker(t, seen.ServeHTTP)
+	w := newPlain(t, BaseOptions{})
+	together := func(reads, writes int) {
+		var all sync.WaitGroup
+		for n := range reads + writes {
+			req := get(t, tr.url)
+			if n >= reads {
+				req = post(t, tr.url)
+			}
+			all.Go(func() {
+				if _, _, err := do(w, req); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	newConnections := func() int {
+		together(12, 0) // the tracker serves that many at the same time
+		together(0, 1)  // one more than that, so the idle connections end
+		together(4, 0)
+		before := seen.count()
+		for range 10 {
+			together(3, 1)
+		}
+		return seen.count() - before
+	}
+	more := newConnections()
+	for tries := 0; more > 5 && tries < 15; tries++ { // a busy machine may let a connection wait for long
+		more = newConnections()
+	}
+	if more > 5 {
+		t.Errorf("30 reads beside 10 writes took %d new connections", more)
+	}
+}
+
+// While a connection waits for its first byte and the tracker was never seen to serve as many, no connection is kept.
+func TestIdleConnectionsEndWhileAnotherWaits(t *testing.T) {
+	goOn := make(chan struct{})
+	ended := make(chan time.Time, 1)
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		req, err := readRequest(c)
+		if err != nil {
+			return
+		}
+		if req.Method == http.MethodPost {
+			<-goOn
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		if req.Method == http.MethodGet {
+			hang(c)
+			ended <- time.Now()
+		}
+	})
+	w := newPlain(t, BaseOptions{})
+	if _, _, err := do(w, get(t, tr.url)); err != nil {
+		t.Fatal(err)
+	}
+	waiting, begun := make(chan error, 1), time.Now()
+	req := post(t, tr.url)
+	go func() {
+		_, _, err := do(w, req)
+		waiting <- err
+	}()
+	if after := (<-ended).Sub(begun); after > 900*time.Millisecond { // it would end by itself after a second
+		t.Errorf("the idle connection has ended after %v", after)
+	}
+	close(goOn)
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoResponseIsLost: while connections wait for workers, idle ones are closed for them, and no other.
+func TestNoResponseIsLost(t *testing.T) {
+	workers := make(chan struct{}, 3)
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		workers <- struct{}{}
+		defer func() { <-workers }()
+		for {
+			if _, err := readRequest(c); err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	w := newPlain(t, BaseOptions{})
+	var all sync.WaitGroup
+	for n := range 8 {
+		method := []string{http.MethodGet, http.MethodPost}[n%2]
+		all.Go(func() {
+			for range 200 {
+				if _, _, err := do(w, request(t, t.Context(), method, tr.url, "")); err != nil {
+					t.Errorf("%s: %v", method, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}

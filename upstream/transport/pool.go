@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// staleWait is how long a connection waits for its first byte before the number of workers that was seen earlier no longer
+	// counts: other users of the tracker may have taken them since.
+	staleWait = 250 * time.Millisecond
+	// handshakeWait is added to the time of a TLS handshake.
+	handshakeWait = 10 * time.Millisecond
+)
+
+// pool opens the connections to a tracker, keeps idle ones, and finds out whether connections wait for a worker. A server that gives
+// each connection a worker (Apache with prefork) keeps further ones in its accept backlog, and a kept connection occupies a worker
+// although it is idle. Seen from here, a connection that never delivered a byte may wait there.
+type pool struct {
+	o   BaseOptions
+	tls *tls.Config
+
+	writers, buffers sync.Pool // in which requests are written; empty between two requests
+
+	mu       sync.Mutex
+	idle     []*conn // the one that was used last is the last one
+	open     int     // connections
+	unserved int     // those of them without a byte from the tracker
+	served   int     // the largest number that were open and had delivered a byte at the same time: the tracker has that many workers
+}
+
+func newPool(o BaseOptions) *pool {
+	secure := o.TLS.Clone()
+	if secure == nil {
+		secure = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	secure.ClientSessionCache = tls.NewLRUClientSessionCache(8) // makes the extra handshakes of writes cheap
+	return &pool{
+		o: o, tls: secure,
+		writers: sync.Pool{New: func() any { return bufio.NewWriter(nil) }},
+		buffers: sync.Pool{New: func() any { return new([copyBuffer]byte) }},
+	}
+}
+
+// kept returns a connection to the server of a URL that is idle and whole, or nil.
+func (p *pool) kept(to *url.URL) *conn {
+	for {
+		p.mu.Lock()
+		at := len(p.idle) - 1
+		for at >= 0 && (p.idle[at].scheme != to.Scheme || p.idle[at].host != to.Host) {
+			at--
+		}
+		if at < 0 {
+			p.mu.Unlock()
+			return nil
+		}
+		c := p.idle[at]
+		p.idle = slices.Delete(p.idle, at, at+1)
+		p.mu.Unlock()
+		c.expiry.Stop()
+		if c.silent() {
+			return c
+		}
+		_ = c.Close()
+	}
+}
+
+// dial opens a connection to the server of a URL.
+func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
+	secure := to.Scheme == "https"
+	port := "80"
+	if secure {
+		port = "443"
+	}
+	connecting, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout)
+	defer cancel()
+	begun := time.Now()
+	established, err := p.o.Dial(connecting, "tcp", net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port)))
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: established, pool: p, scheme: to.Scheme, host: to.Host}
+	c.stream = c
+	c.expiry = time.AfterFunc(time.Hour, func() { p.expire(c) })
+	c.expiry.Stop()
+	p.add(c, secure, time.Since(begun))
+	if secure {
+		config := p.tls.Clone()
+		config.ServerName = cmp.Or(config.ServerName, to.Hostname())
+		shaking, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout)
+		defer cancel()
+		over := tls.Client(c, config)
+		if err := over.HandshakeContext(shaking); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		c.stream = over
+	}
+	c.in = bufio.NewReaderSize(c.stream, readBuffer)
+	return c, nil
+}
+
+// put keeps an idle connection, or closes it where there are enough or another connection may wait for its worker.
+func (p *pool) put(c *conn) {
+	p.mu.Lock()
+	kept := len(p.idle) < p.o.MaxIdleConns && !p.isScarce()
+	if kept {
+		p.idle = append(p.idle, c)
+		c.expiry.Reset(idleTimeout)
+	}
+	p.mu.Unlock()
+	if !kept {
+		_ = c.Close()
+	}
+}
+
+// expire closes a connection that was idle for long.
+func (p *pool) expire(c *conn) {
+	p.mu.Lock()
+	at := slices.Index(p.idle, c)
+	if at >= 0 {
+		p.idle = slices.Delete(p.idle, at, at+1)
+	}
+	p.mu.Unlock()
+	if at >= 0 {
+		_ = c.Close()
+	}
+}
+
+// closeIdle closes the connections that are idle.
+func (p *pool) closeIdle() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, c := range idle {
+		c.expiry.Stop()
+		_ = c.Close()
+	}
+}
+
+// scarce reports whether a connection may wait for a worker that another connection of this process occupies.
+func (p *pool) scarce() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.isScarce()
+}
+
+func (p *pool) isScarce() bool { return p.unserved > 0 && p.open > max(p.served, p.unserved) }
+
+// freeIdle closes idle connections if another one may wait for their workers.
+func (p *pool) freeIdle() {
+	if p.scarce() {
+		p.closeIdle()
+	}
+}
+
+// forget drops what was learned about the number of workers.
+func (p *pool) forget() {
+	p.mu.Lock()
+	p.served = p.open - p.unserved
+	p.mu.Unlock()
+	p.freeIdle()
+}
+
+// add counts a connection that took some time to establish.
+func (p *pool) add(c *conn, secure bool, took time.Duration) {
+	p.mu.Lock()
+	p.open++
+	p.unserved++
+	p.mu.Unlock()
+	if !secure {
+		p.freeIdle()
+		c.timers = []*time.Timer{time.AfterFunc(staleWait, p.forget)}
+		return
+	}
+	// A worker begins the handshake at once, so a response to that is due after one more round trip.
+	due := handshakeWait + 3*took
+	c.timers = []*time.Timer{time.AfterFunc(due, p.freeIdle), time.AfterFunc(due+staleWait, p.forget)}
+}
+
+// move changes the state of a connection, which only ever grows.
+func (p *pool) move(c *conn, state int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	former := c.state.Load()
+	if former >= state {
+		return
+	}
+	c.state.Store(state)
+	for _, timer := range c.timers {
+		timer.Stop()
+	}
+	if former == unserved {
+		p.unserved--
+	}
+	if state == closed {
+		p.open--
+	}
+	p.served = max(p.served, p.open-p.unserved)
+}

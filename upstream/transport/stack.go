@@ -1,0 +1,278 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	retryPause    = 50 * time.Millisecond // the first pause is up to this long, the second one up to twice that
+	retryShare    = 0.2                   // retries per read, on average
+	retryBurst    = 10                    // retries that may be saved up
+	maxRetryAfter = 2 * time.Second       // the longest Retry-After that is waited for; a response with a longer one is returned
+
+	maxPaused = 16384 // clients that are remembered because the tracker limits them
+	maxPause  = 24 * time.Hour
+)
+
+// Stack is the transport of one tracker's HTTP client: HTTP/1.1 over its own connections, no proxy, no compression, no redirects. Nothing
+// of it is shared with another tracker.
+//
+// Reads share kept connections. Every write has a connection of its own, because real trackers end kept ones without notice
+// (docs/clients.md duty 18), and the write would be lost or sent twice. A read is sent again over a new connection, which counts as a
+// retry, so reads have connections of their own, too, when there is no retry left. The same holds while a connection may wait for a
+// worker of the tracker: then no connection is kept, and the tracker takes all of them in the order in which they came.
+type Stack struct {
+	Reads, Writes *Breaker // a tracker that cannot write may still read
+	Limiter       *Limiter
+
+	o      Options
+	pool   *pool
+	prober *prober
+	budget budget
+	paused *expiring[[16]byte] // clients that the tracker limits
+}
+
+// New returns a Stack. The caller must Close it.
+func New(o Options) *Stack {
+	o = o.withDefaults()
+	s := &Stack{o: o, Limiter: &Limiter{o: o.Limit}, pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
+	s.budget.stored = retryBurst
+	s.prober = newProber(s)
+	s.Reads, s.Writes = newBreaker("read", o.Break, s.prober), newBreaker("write", o.Break, s.prober)
+	s.Writes.reads = s.Reads
+	s.prober.start(s.Reads, s.Writes)
+	return s
+}
+
+// Close ends probing, waits for the probes under way and closes kept connections. Calls still work.
+func (s *Stack) Close() {
+	s.prober.close()
+	s.pool.closeIdle()
+}
+
+// call is one call with all its tries.
+type call struct {
+	Call
+	stack    *Stack
+	class    Class
+	read     bool
+	begun    time.Time
+	follower Observer // of a Trace, or nil
+	tries    int
+	fresh    bool         // a kept connection has failed
+	sent     atomic.Int64 // bytes of request bodies
+}
+
+// RoundTrip makes one call. It refuses calls for a client that the tracker limits, because trackers extend a block at every try.
+// Its errors, and those of the response's body, are *Error. A request body that blocks must observe the deadline itself:
+// RoundTrip waits for its Read to return before it gives up.
+func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
+	of := CallOf(req.Context())
+	c := &call{Call: of, stack: s, class: of.class(req.Method), read: of.reads(req.Method), begun: time.Now()}
+	if c.slot != nil && !c.slot.taken.Load() {
+		c.begun = c.slot.asked
+	}
+	if s.o.Trace != nil {
+		req, c.follower = s.o.Trace(req, c.begun)
+	}
+	resp, err := c.repeat(req)
+	if err != nil {
+		c.report(nil, err)
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusTooManyRequests && c.Client != [16]byte{} {
+		s.paused.add(c.Client, min(maxPause, cmp.Or(RetryAfter(resp.Header), c.Pause)))
+	}
+	return resp, nil
+}
+
+// repeat sends a request. A read that failed in a way that may pass is sent again before its caller has seen a byte. A write is
+// sent once: repeating it could do it twice.
+//
+// Each attempt waits for a slot of its own, behind others, so that a call that pauses holds none, and each has its own verdict of the breaker.
+func (c *call) repeat(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if wait := c.stack.paused.left(c.Client); wait > 0 {
+		closeBody(req)
+		return nil, c.newError(RateLimited, wait, nil)
+	}
+	deadline, given := ctx.Deadline()
+	if !given {
+		deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)
+	}
+	if c.read {
+		c.stack.budget.add(retryShare)
+	}
+	for {
+		var until time.Time
+		if c.tries > 0 && !given {
+			until = deadline
+		}
+		a := c.attempt(req, until)
+		if c.read && a.resp != nil && !transient(a.resp.StatusCode) {
+			a.prefetch()
+		}
+		pause, again := c.again(req, a, deadline)
+		if !again {
+			return a.deliver()
+		}
+		if a.resp != nil {
+			_ = a.Close()
+		}
+		if err := sleep(ctx, pause); err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		if hasBody(req) {
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, c.newError(RequestBody, 0, err)
+			}
+			req = req.WithContext(ctx)
+			req.Body = body
+		}
+	}
+}
+
+// again decides whether to send a request again, and after which pause.
+func (c *call) again(req *http.Request, a *attempt, deadline time.Time) (pause time.Duration, again bool) {
+	if !c.read || c.tries >= c.stack.o.Tries || req.Context().Err() != nil || hasBody(req) && req.GetBody == nil {
+		return 0, false
+	}
+	reason := ReasonOf(a.result())
+	again = reason == Connect || reason == Reset || reason == CutShort
+	if a.reused && reason == Reset {
+		c.fresh = true // the tracker had ended the connection
+	} else {
+		pause = rand.N(time.Duration(c.tries) * retryPause) // full jitter: callers that failed together do not return together
+	}
+	if reason == "" && transient(a.resp.StatusCode) {
+		asked := RetryAfter(a.resp.Header)
+		again, pause = asked <= maxRetryAfter, max(pause, asked)
+	}
+	return pause, again && time.Until(deadline) > pause && c.stack.budget.take(1)
+}
+
+func (c *call) newError(reason Reason, retryAfter time.Duration, err error) *Error {
+	return &Error{Reason: reason, Op: c.Operation, RetryAfter: retryAfter, Err: err}
+}
+
+// report tells the observers that the call has ended, with the response of an attempt or without one.
+func (c *call) report(with *attempt, err error) {
+	sample := Sample{
+		Operation: c.Operation, Class: c.class, Reason: ReasonOf(err), Unknown: OutcomeUnknown(err), Tries: c.tries,
+		Total: time.Since(c.begun), BytesOut: c.sent.Load(),
+	}
+	if with != nil {
+		sample.Status, sample.BytesIn = with.resp.StatusCode, with.received.Load()
+	}
+	for _, observer := range [...]Observer{c.stack.o.Observer, c.follower} {
+		if observer != nil {
+			observer.Observe(sample)
+		}
+	}
+}
+
+// transient reports whether a status may be gone a moment later.
+func transient(status int) bool {
+	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
+}
+
+// hasBody reports whether there are bytes to send.
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+// closeBody closes the body of a request that is not sent, as every RoundTripper must.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// sleep returns early, with an *Error, when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx)
+	}
+}
+
+// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date; 0 when a response does not tell.
+func RetryAfter(header http.Header) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// budget keeps retries to a share of the reads: every read earns a fraction of a retry. When a tracker fails for everybody,
+// retries add that share to its load and no more.
+type budget struct {
+	mu     sync.Mutex
+	stored float64
+}
+
+func (b *budget) add(n float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stored = min(retryBurst, b.stored+n)
+}
+
+// take takes n, and reports whether there is a retry.
+func (b *budget) take(n float64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stored < 1 {
+		return false
+	}
+	b.stored -= n
+	return true
+}
+
+// expiring is a bounded set whose keys expire.
+type expiring[K comparable] struct {
+	max   int
+	mu    sync.Mutex
+	until map[K]time.Time
+}
+
+func newExpiring[K comparable](max int) *expiring[K] {
+	return &expiring[K]{max: max, until: map[K]time.Time{}}
+}
+
+// left returns how long a key stays; 0 or less for one that is not there.
+func (e *expiring[K]) left(key K) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return time.Until(e.until[key])
+}
+
+// add adds a key for some time, and reports false when there is no place for it.
+func (e *expiring[K]) add(key K, stays time.Duration) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.until) >= e.max {
+		maps.DeleteFunc(e.until, func(_ K, at time.Time) bool { return time.Until(at) <= 0 })
+	}
+	if len(e.until) >= e.max {
+		return false
+	}
+	e.until[key] = time.Now().Add(stays)
+	return true
+}
