@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -183,7 +181,7 @@ func (rt *Runtime) cacheOptions(t *tracker, lookup config.Variables) (cache.Opti
 	}
 	redis, err := RedisOptions(&rt.cfg, lookup)
 	return cache.Options{
-		Tracker: t.name, Address: TrackerAddress(t.base) + " " + t.settings.Dialect,
+		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
 		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
 		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
 		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
@@ -192,13 +190,6 @@ func (rt *Runtime) cacheOptions(t *tracker, lookup config.Variables) (cache.Opti
 			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
 		},
 	}, err
-}
-
-// TrackerAddress is the URL of a tracker in one form, however it is written, and without a login.
-func TrackerAddress(base *url.URL) string {
-	port := cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
-	at := net.JoinHostPort(strings.ToLower(base.Hostname()), port)
-	return base.Scheme + "://" + at + strings.TrimRight(base.Path, "/")
 }
 
 // RedisOptions returns the options of the cache that the configuration of Redis stands for.
