@@ -32,7 +32,7 @@ var mayImport = []struct {
 	{"cache", []string{"upstream"}},
 	{"proxy", []string{"upstream", "upstream/bugzilla"}},
 	{"proxy/fastpath", []string{"upstream"}},
-	{"proxy/admin", []string{"upstream", "proxy"}},
+	{"proxy/admin", []string{"upstream", "upstream/*", "upstream/canary/verdict", "cache", "proxy"}},
 	{"proxy/admin/pages", []string{"upstream/canary", "upstream/canary/*", "upstream/state", "upstream/switchover", "proxy/admin"}},
 	{"cmd/portico/config", []string{"upstream", "upstream/*", "upstream/canary/*", "cache", "proxy"}},
 	{"cmd/portico/app", []string{anything}},

@@ -5,10 +5,7 @@ import (
 	"net/http"
 	"time"
 
-
 	"portico/cmd/portico/config"
-	"portico/mapping"
-	"portico/proxy/admin"
 	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/canary/compare"
@@ -80,7 +77,7 @@ func (rt *Runtime) openCanary(known upstream.NamedCallers, lookup config.Variabl
 		Refuses: func(tracker string) bool { return rt.stacks[shadowLabel(tracker)].Reads.Refuses() },
 		Follows: settings.Follows, ReadBack: settings.ReadBack, Isolated: settings.Isolated, Marker: settings.Marker,
 		Target: settings.Target / 100, Latency: verdict.LatencyTarget{Ratio: settings.Latency.Ratio, Slack: settings.Latency.Slack},
-		Logger: rt.logger, Observer: canaryObserver{rt.resources.metrics},
+		Logger: rt.logger, Observer: rt.resources.metrics,
 	})
 	rt.onClose(func() {
 		if err := rt.Canary.Close(); err != nil {
@@ -120,19 +117,6 @@ func (s shadowed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r.WithContext(ctx))
 }
 
-// canaryObserver passes what the comparison counts to the metrics.
-type canaryObserver struct{ metrics *admin.Metrics }
-
-// Compared implements canary.Observer.
-func (o canaryObserver) Compared(operation mapping.Operation, outcome canary.Outcome) {
-	o.metrics.Compared(string(operation), string(outcome), 1)
-}
-
-// Dropped implements canary.Observer.
-func (o canaryObserver) Dropped(operation mapping.Operation, reason verdict.DropReason) {
-	o.metrics.Dropped(string(operation), string(reason), 1)
-}
-
 // switchoverSettings join the switchover with both trackers.
 func (rt *Runtime) switchoverSettings(known upstream.NamedCallers) switchover.Settings {
 	metrics := rt.resources.metrics
@@ -142,18 +126,7 @@ func (rt *Runtime) switchoverSettings(known upstream.NamedCallers) switchover.Se
 		UnknownOutcome: max(time.Minute, 4*rt.maxCallTime()), // as for the cache
 		Split:          rt.replySplit(), Logger: rt.logger,
 		Observer: switchover.Observer{
-			Routed: func(operation mapping.Operation, rule, tracker string) {
-				metrics.Routed(string(operation), rule, tracker)
-			},
-			Refused:  func(operation mapping.Operation) { metrics.RefusedWrite(string(operation)) },
-			LookedUp: metrics.Lookup,
-			Changed: func(status switchover.Status) {
-				var rules []admin.RulePhase
-				for _, each := range status.Rules {
-					rules = append(rules, admin.RulePhase{Rule: each.Rule.Name, Reads: string(each.Rule.Reads), Writes: string(each.Rule.Writes)})
-				}
-				metrics.Phases(status.Version, status.Killed != nil, rules)
-			},
+			Routed: metrics.Routed, Refused: metrics.RefusedWrite, LookedUp: metrics.Lookup, Changed: metrics.Phases,
 		},
 	}
 	for name, t := range rt.trackers {

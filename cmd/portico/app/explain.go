@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 
-
 	"portico/cmd/portico/config"
 	"portico/mapping"
 	"portico/proxy"
