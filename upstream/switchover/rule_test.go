@@ -179,8 +179,8 @@ func TestATrackerThatCannotBeAskedIsTheAnswer(t *testing.T) {
 	}
 }
 
-// TestConditions words each condition of a rule. A name that looks like several is in quotes.
-func TestConditions(t *testing.T) {
+// TestConditionsInWords words each condition of a rule. A name that looks like several is in quotes.
+func TestConditionsInWords(t *testing.T) {
 	share := 12.5
 	rule := Rule{
 		Name: "all", Products: []string{"A", "B, C"}, Components: []string{"x"}, Bugs: []Range{{From: 1, To: 5}, {From: 9}},
