@@ -203,6 +203,16 @@ func TestLongSentencesAreFound(t *testing.T) {
 	}
 }
 
+// TestPagesUsePlainWords finds words that say who does something without saying it, and "a path that is none" for an invalid one.
+func TestPagesUsePlainWords(t *testing.T) {
+	vague := regexp.MustCompile(`(?i)\b(?:nobody|somebody|anybody|that (?:is|are) none|we|our)\b`)
+	for _, page := range pages(t) {
+		if word := vague.FindString(code.ReplaceAllString(read(t, filepath.Join(top, page)), "")); word != "" {
+			t.Errorf("%s says %q", page, word)
+		}
+	}
+}
+
 // TestEveryDetailIsDocumented: docs/reference/http.md has each word that Cache-Status may hold.
 func TestEveryDetailIsDocumented(t *testing.T) {
 	page := read(t, "../../docs/reference/http.md")
