@@ -244,3 +244,17 @@ func TestKeysThatNeedARestartAreDocumented(t *testing.T) {
 		t.Errorf("keys %q need a restart, and the page lists %q", have, want)
 	}
 }
+
+// TestEveryFaultAndQuirkIsDocumented: docs/how-to/test-a-client.md lists what the reference tracker can do on demand.
+func TestEveryFaultAndQuirkIsDocumented(t *testing.T) {
+	page := read(t, "../../docs/how-to/test-a-client.md")
+	have := found(sources(t, "test/tracker"), `(?m)^\s*(?:Fault|Quirk)\w+\s+(?:FaultKind|Quirk)\s*= "([a-z0-9_-]+)"`)
+	for _, name := range have {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("docs/how-to/test-a-client.md does not name %q", name)
+		}
+	}
+	if len(have) < 30 {
+		t.Errorf("only %q were found", have)
+	}
+}
