@@ -4,7 +4,9 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,11 +33,21 @@ type Metrics struct {
 	routed, refusedWrites, lookups                     *counters
 	spans, spansDropped                                *counters
 	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
+	holding, reloadSuccess, reloadTime                 *prometheus.GaugeVec
+
+	mu      sync.Mutex           // guards what follows
+	reasons map[[2]string]Reason // that hold, by code and subject
+	settled time.Time            // when the last reason ended, or the start
+	minutes []totals             // at the ends of minutes, the latest last; never empty
 }
+
+// requestBounds are the bounds of the buckets of times, in seconds: from a response out of memory to the longest upload.
+var requestBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
 // NewMetrics returns Metrics that include those of the Go runtime and of the process.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	now := time.Now()
+	m := &Metrics{registry: prometheus.NewRegistry(), reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.requests = m.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason")
 	m.requestSeconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation")
@@ -70,6 +82,14 @@ func NewMetrics() *Metrics {
 
 	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
 	m.spansDropped = m.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason")
+
+	m.holding = m.gauge("condition", "1 while a reason of the alarm holds.", "code", "subject")
+	m.reloadSuccess = m.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success.")
+	m.reloadTime = m.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start.")
+	m.Reloaded(nil)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(info.Main.Version, info.GoVersion).Set(1)
+	}
 	return m
 }
 
@@ -90,9 +110,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 }
 
 func (m *Metrics) histogram(name, help string, labels ...string) *histograms {
-	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help,
-		// from a response out of memory to the longest upload
-		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}}, labels)
+	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: requestBounds[:]}, labels)
 	m.registry.MustRegister(vec)
 	return newVector(vec.WithLabelValues, len(labels))
 }
@@ -225,12 +243,15 @@ func (m *Metrics) Breaker(tracker, breaker, state string) {
 		m.breakers.WithLabelValues(tracker, breaker, each).Set(number(each == state))
 	}
 	m.breakerChanges.of(tracker, breaker, state).Inc()
+	if !strings.HasPrefix(tracker, "shadow:") { // no client waits for a comparison
+		m.set("breaker-"+breaker, tracker, state != "closed", time.Now(), "")
+	}
 }
 
 // Load is the load of a tracker's limiter.
 type Load struct {
 	// InUse calls hold one of the Slots, Waiting wait for one.
-	InUse, Slots, Waiting int
+	Slots, InUse, Waiting int
 	// Shed is the number of calls refused since the start.
 	Shed uint64
 }
@@ -246,6 +267,31 @@ func (m *Metrics) Limiter(tracker string, read func() Load) error {
 			prometheus.CounterOpts(describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels)),
 			func() float64 { return float64(read().Shed) })),
 	)
+}
+
+// Connections shows the open connections of clients, and how many of them have a request. Each scrape calls read. It is called at
+// most once.
+func (m *Metrics) Connections(read func() (open, busy int)) error {
+	return errors.Join(
+		m.onScrape(describe("client_connections", "Open connections of clients.", nil), func() int { open, _ := read(); return open }),
+		m.onScrape(describe("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", nil), func() int {
+			_, busy := read()
+			return busy
+		}),
+	)
+}
+
+// Reloaded records the outcome of a reload of the configuration.
+func (m *Metrics) Reloaded(err error) {
+	now := time.Now()
+	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
+	cause := ""
+	if err != nil {
+		cause = err.Error()
+	} else {
+		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+	}
+	m.set("reload", "", err != nil, now, cause)
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
@@ -281,7 +327,10 @@ func result(err error) string {
 }
 
 // RedisState records whether Redis can be reached.
-func (m *Metrics) RedisState(available bool) { m.redisUp.WithLabelValues().Set(number(available)) }
+func (m *Metrics) RedisState(available bool) {
+	m.redisUp.WithLabelValues().Set(number(available))
+	m.set("redis", "", !available, time.Now(), "")
+}
 
 // CacheChange counts a flag type change by whether Redis has been informed of it.
 func (m *Metrics) CacheChange(delivered bool) {
@@ -316,15 +365,16 @@ func (m *Metrics) Lookup(what, outcome string) { m.lookups.of(what, outcome).Inc
 // RulePhase holds the phases of the reads and writes that a rule applies to.
 type RulePhase struct{ Rule, Reads, Writes string }
 
-// Phases replaces the rules that are shown.
-func (m *Metrics) Phases(version int64, killed bool, rules []RulePhase) {
+// Phases replaces the rules that are shown. killed is when the kill switch was thrown, zero if it is not.
+func (m *Metrics) Phases(version int64, killed time.Time, rules []RulePhase) {
 	m.phases.Reset()
 	for _, each := range rules {
 		m.phases.WithLabelValues(each.Rule, "reads", each.Reads).Set(1)
 		m.phases.WithLabelValues(each.Rule, "writes", each.Writes).Set(1)
 	}
 	m.rulesVersion.WithLabelValues().Set(float64(version))
-	m.killed.WithLabelValues().Set(number(killed))
+	m.killed.WithLabelValues().Set(number(!killed.IsZero()))
+	m.set("kill-switch", "", !killed.IsZero(), killed, "")
 }
 
 // number returns 1 for true and 0 for false.

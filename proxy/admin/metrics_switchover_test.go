@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/proxy/admin"
 )
@@ -17,8 +18,8 @@ func TestMetricsOfTwoTrackers(t *testing.T) {
 	metrics.Routed("flag_type.get", "ci", "new")
 	metrics.RefusedWrite("attachment.update")
 	metrics.Lookup("bug", "found")
-	metrics.Phases(3, false, []admin.RulePhase{{Rule: "gone", Reads: "new", Writes: "new"}})
-	metrics.Phases(4, true, []admin.RulePhase{{Rule: "ci", Reads: "new-compare", Writes: "old"}})
+	metrics.Phases(3, time.Time{}, []admin.RulePhase{{Rule: "gone", Reads: "new", Writes: "new"}})
+	metrics.Phases(4, time.Now(), []admin.RulePhase{{Rule: "ci", Reads: "new-compare", Writes: "old"}})
 	if err := metrics.CanaryQueue(func() int { return 9 }); err != nil {
 		t.Fatal(err)
 	}

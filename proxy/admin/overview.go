@@ -1,15 +1,16 @@
 package admin
 
 import (
-	_ "embed" // the page's content
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"portico/proxy/admin/view"
 )
 
 // overview is the page at /: the status as tables.
@@ -24,10 +25,16 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data := overviewData{Ready: s.ready.Load()}
+	if m := s.options.Metrics; m != nil {
+		t := m.Traffic()
+		data.Alarm, data.Charts, data.Thin, data.Span = new(m.Alarm()), charts(t), t.Thin, seconds(t.Latest.Seconds)
+	}
 	members, isObject := state.(map[string]any)
 	if !isObject {
 		members = map[string]any{"status": state}
 	}
+	delete(members, "alarm") // shown above
+	delete(members, "traffic")
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		entry := statusEntry{Name: inWords(name), Value: members[name]}
 		if _, isObject := entry.Value.(map[string]any); isObject || len(columnsOf(entry.Value)) > 0 {
@@ -36,13 +43,51 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			data.Plain = append(data.Plain, entry)
 		}
 	}
-	Show(w, r, Sheet{Title: "Status", Body: overviewPage, Data: data, Live: true})
+	Show(w, r, Sheet{Title: "Status", Templates: templates, Body: "overview.html", Data: data, Live: true})
 }
 
 // overviewData has the entries of one line, and the groups that need a table of their own.
 type overviewData struct {
 	Ready         bool
 	Plain, Groups []statusEntry
+	// Alarm and what follows are those of Metrics; nil and empty without it.
+	Alarm  *Alarm
+	Charts []view.Chart
+	Thin   bool
+	// Span is the time that the figures of Charts are of.
+	Span string
+}
+
+// charts draws the traffic of the last hour.
+func charts(t Traffic) []view.Chart {
+	draw := func(title, now string, floor float64, write func(float64) string, figures ...func(Interval) float64) view.Chart {
+		layers := make([][]float64, len(figures))
+		for i, figure := range figures {
+			for _, minute := range t.Minutes {
+				layers[i] = append(layers[i], figure(minute))
+			}
+		}
+		return view.NewChart(title, now, minutesKept, floor, write, layers...)
+	}
+	perSecond := func(rate float64) string { return strconv.FormatFloat(rate, 'g', 3, 64) + " /s" }
+	now := t.Latest
+	return []view.Chart{
+		draw("Requests", perSecond(now.RequestsPerSecond), .1, perSecond, func(i Interval) float64 { return i.RequestsPerSecond }),
+		draw("Errors, status 5xx", view.Share(now.ErrorRate), .01, view.Share, func(i Interval) float64 { return i.ErrorRate }),
+		draw("Latency, p95 over p50", seconds(now.P95Seconds)+" / "+seconds(now.P50Seconds), .001, seconds,
+			func(i Interval) float64 { return i.P95Seconds }, func(i Interval) float64 { return i.P50Seconds }),
+		draw("Cache hits, flag types", view.Share(now.CacheHitRate), 1, view.Share, func(i Interval) float64 { return i.CacheHitRate }),
+	}
+}
+
+// seconds writes a time with its unit.
+func seconds(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) }
+
+// moment returns the time that a text holds, zero if it holds none.
+func moment(value any) time.Time {
+	text, _ := value.(string)
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
 }
 
 type statusEntry struct {
@@ -87,17 +132,6 @@ func shown(value any) string {
 		return "none"
 	case bool:
 		return map[bool]string{true: "yes", false: "no"}[x]
-	case string:
-		if at, err := time.Parse(time.RFC3339, x); err == nil {
-			return at.UTC().Format("2006-01-02 15:04:05 UTC")
-		}
 	}
 	return fmt.Sprint(value)
 }
-
-//go:embed assets/overview.html
-var overviewText string
-
-var overviewPage = template.Must(template.New("overview").Funcs(template.FuncMap{
-	"objects": isObjects, "columns": columnsOf, "words": inWords, "shown": shown,
-}).Parse(overviewText))

@@ -2,20 +2,21 @@ package admin_test
 
 import (
 	"context"
-	"html/template"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 )
 
 // greeting is a page that shows its path.
 func greeting(body string, live bool) http.Handler {
-	middle := template.Must(template.New("").Parse(body))
+	middle := view.MustParse(fstest.MapFS{"html/page.html": {Data: []byte(body)}}, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		admin.Show(w, r, admin.Sheet{Status: http.StatusTeapot, Title: "A <b>", Body: middle, Data: r.URL.Path, Live: live})
+		admin.Show(w, r, admin.Sheet{Status: http.StatusTeapot, Title: "A <b>", Templates: middle, Body: "page.html", Data: r.URL.Path, Live: live})
 	})
 }
 

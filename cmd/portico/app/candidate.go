@@ -203,7 +203,11 @@ func (rt *Runtime) switchoverSettings(known callers) switchover.Settings {
 				for _, each := range status.Rules {
 					rules = append(rules, admin.RulePhase{Rule: each.Rule.Name, Reads: string(each.Rule.Reads), Writes: string(each.Rule.Writes)})
 				}
-				metrics.Phases(status.Version, status.Killed != nil, rules)
+				var killed time.Time
+				if status.Killed != nil {
+					killed = status.Killed.At
+				}
+				metrics.Phases(status.Version, killed, rules)
 			},
 		},
 	}

@@ -200,5 +200,5 @@ func (r *Resources) load(label string) admin.Load {
 	r.mu.Lock()
 	load := r.stacks[label].Limiter.Load()
 	r.mu.Unlock()
-	return admin.Load{InUse: load.InUse, Slots: load.Slots, Waiting: load.Waiting, Shed: load.Shed}
+	return admin.Load(load)
 }
