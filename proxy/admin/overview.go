@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,9 +26,9 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data := overviewData{Ready: s.ready.Load()}
-	if m := s.options.Metrics; m != nil {
-		t := m.Traffic()
-		data.Alarm, data.Charts, data.Thin, data.Span = new(m.Alarm()), charts(t), t.Thin, seconds(t.Latest.Seconds)
+	_ = json.Unmarshal(text, &data) // it is an object or it has no such members
+	if len(data.Traffic.Minutes) > 0 {
+		data.Charts, data.Span = charts(data.Traffic), seconds(math.Round(data.Traffic.Latest.Seconds))
 	}
 	members, isObject := state.(map[string]any)
 	if !isObject {
@@ -48,14 +49,14 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 
 // overviewData has the entries of one line, and the groups that need a table of their own.
 type overviewData struct {
-	Ready         bool
-	Plain, Groups []statusEntry
-	// Alarm and what follows are those of Metrics; nil and empty without it.
-	Alarm  *Alarm
-	Charts []view.Chart
-	Thin   bool
-	// Span is the time that the figures of Charts are of.
-	Span string
+	Ready         bool          `json:"-"`
+	Plain, Groups []statusEntry `json:"-"`
+	// Alarm and Traffic are members of the status; nil and empty if it has none.
+	Alarm   *Alarm
+	Traffic Traffic
+	// Charts show Traffic, with figures of the latest Span.
+	Charts []view.Chart `json:"-"`
+	Span   string       `json:"-"`
 }
 
 // charts draws the traffic of the last hour.

@@ -47,7 +47,7 @@ type frame struct {
 //go:embed assets/style.css
 var styleText []byte
 
-//go:embed assets/copy.js
+//go:embed assets/page.js
 var scriptText []byte
 
 //go:embed html
@@ -59,7 +59,7 @@ var templates = view.MustParse(pageFiles, view.Words{
 
 // assets returns the stylesheet and the script.
 func assets() (style, script asset) {
-	return newAsset("style-*.css", "text/css; charset=utf-8", styleText), newAsset("copy-*.js", "text/javascript; charset=utf-8", scriptText)
+	return newAsset("style-*.css", "text/css; charset=utf-8", styleText), newAsset("page-*.js", "text/javascript; charset=utf-8", scriptText)
 }
 
 // asset is a file that browsers may keep, because its path contains its digest.
