@@ -120,7 +120,7 @@ func bodyCredentials(header http.Header, head []byte) mapping.Members {
 	return slices.DeleteFunc(list, func(each parameter) bool { return !isCredential(each.name) }).members(false)
 }
 
-// setCredentials gives header credentials as parameters to a tracker that does not read headers (docs/clients.md duty 5). As for the
+// setCredentials gives header credentials as parameters to a tracker that does not read headers (docs/reference/clients.md duty 5). As for the
 // seven operations, a complete credential in the query or the body beats all headers. What a tracker cannot read counts as one, since
 // the tracker refuses it.
 func (p *passing) setCredentials(out *http.Request) {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portico/cache"
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
 	"portico/mapping"
-	"portico/proxy/admin"
 	"portico/upstream/recording"
 	"portico/upstream/switchover"
 )
@@ -104,7 +104,7 @@ type runningState struct {
 	// moves is nil where there is one tracker only.
 	moves *switchover.Status
 	// cached is what it holds for a flag type read.
-	cached []admin.CacheItem
+	cached []cache.Item
 }
 
 // runningTimeout bounds all calls of explain to a running Portico.
@@ -163,7 +163,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 }
 
 // cachedItems returns what is cached for a flag type read; without a cache there is nothing.
-func cachedItems(ctx context.Context, a *adminClient, path string) []admin.CacheItem {
+func cachedItems(ctx context.Context, a *adminClient, path string) []cache.Item {
 	operation, names := recording.Segments(http.MethodGet, path)
 	if operation != mapping.OpFlagTypes {
 		return nil
@@ -176,7 +176,7 @@ func cachedItems(ctx context.Context, a *adminClient, path string) []admin.Cache
 		}
 		query.Set(key, name)
 	}
-	var found struct{ Items []admin.CacheItem }
+	var found struct{ Items []cache.Item }
 	_ = a.getJSON(ctx, "/cache?"+query.Encode(), &found)
 	return found.Items
 }

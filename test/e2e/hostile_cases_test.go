@@ -9,7 +9,7 @@ import (
 // ending closes the head of a request, and the connection after its answer.
 const ending = "Host: portico.example\r\nConnection: close\r\n\r\n"
 
-// hostileRequests are the rows of docs/security.md, Hostile requests. ELSEWHERE is a host that must not be called.
+// hostileRequests are the rows of docs/evidence/security.md, Hostile requests. ELSEWHERE is a host that must not be called.
 func hostileRequests() []hostile {
 	return append(append(framing(), heads()...), targets()...)
 }

@@ -201,7 +201,11 @@ func (rt *Runtime) openOperators(token string) {
 		Token:   token, Certificates: cfg.Admin.TLS.ClientCAFile != "",
 	}
 	if len(rt.cached) > 0 {
-		options.Pages = append(options.Pages, rt.cacheView().Page())
+		var caches cache.Caches
+		for _, t := range rt.cached {
+			caches = append(caches, t.cache)
+		}
+		options.Pages = append(options.Pages, admin.CachePage(caches))
 	}
 	if rt.Canary == nil {
 		options.Pages = append(options.Pages, pages.Absent("/canary"), pages.Absent("/switchover"))

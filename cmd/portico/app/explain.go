@@ -9,16 +9,14 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/cmd/portico/config"
 	"portico/mapping"
 	"portico/proxy"
 	"portico/upstream"
+	"portico/upstream/bugzilla"
 	"portico/upstream/switchover"
 )
 
@@ -135,7 +133,11 @@ func (d *dryRun) replace(settings *switchover.Settings) {
 		d.decisions = append(d.decisions, fmt.Sprintf("rule         %s: %s answers\n", rule, tracker))
 	}}
 	for name := range settings.Locate {
-		settings.Locate[name] = dryTracker{d, name}
+		settings.Locate[name] = switchover.NoLookups{Note: func(question string) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.lookups = append(d.lookups, question+", asked of "+name)
+		}}
 	}
 }
 
@@ -150,42 +152,21 @@ func (d *dryRun) Answered(_ context.Context, _ upstream.Caller, _ upstream.Call,
 // Wrote implements upstream.Shadow.
 func (d *dryRun) Wrote(upstream.Call) {}
 
-// dryTracker takes the place of the connections to a tracker and of lookups in it.
+// dryTracker takes the place of the connections to a tracker.
 type dryTracker struct {
 	dry  *dryRun
 	name string
 }
 
-// lookup notes a lookup, and returns the error that ends the request there.
-func (t dryTracker) lookup(format string, args ...any) error {
-	t.dry.mu.Lock()
-	defer t.dry.mu.Unlock()
-	t.dry.lookups = append(t.dry.lookups, fmt.Sprintf(format, args...)+", asked of "+t.name)
-	return &mapping.Error{
-		Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonSwitchover, Message: "Nothing is looked up here.",
-	}
-}
-
-// Bug implements switchover.Locator.
-func (t dryTracker) Bug(_ context.Context, _ upstream.Caller, ref string) (mapping.Place, error) {
-	return mapping.Place{}, t.lookup("the product and component of bug %s", ref)
-}
-
-// AttachmentBug implements switchover.Locator.
-func (t dryTracker) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) (int64, error) {
-	return 0, t.lookup("the bug of attachment %d", id)
-}
-
-// FlagTypePlaces implements switchover.Locator.
-func (t dryTracker) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
-	return nil, nil, t.lookup("the products of the flag types %s", strings.TrimSpace(strings.Trim(fmt.Sprint(ids), "[]")+" "+strings.Join(names, " ")))
-}
-
 // RoundTrip implements http.RoundTripper. It keeps the request, and responds with what suits every operation.
 func (t dryTracker) RoundTrip(r *http.Request) (*http.Response, error) {
-	text, err := requestText(r)
+	lines, content, err := bugzilla.ShowRequest(r)
 	if err != nil {
 		return nil, err
+	}
+	text := "the tracker  gets " + strings.Join(lines, "\n             ") + "\n"
+	if len(content) > 0 {
+		text += string(content) + "\n"
 	}
 	t.dry.mu.Lock()
 	defer t.dry.mu.Unlock()
@@ -198,72 +179,4 @@ func (t dryTracker) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
 	}, nil
-}
-
-// requestText renders a request to a tracker without its credentials.
-func requestText(r *http.Request) (string, error) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "the tracker  gets %s %s\n", r.Method, redactQuery(*r.URL))
-	if r.Host != "" && r.Host != r.URL.Host {
-		fmt.Fprintf(&text, "             Host: %s\n", r.Host)
-	}
-	for _, name := range config.SortedKeys(r.Header) {
-		value := strings.Join(r.Header[name], ", ")
-		switch name {
-		case "Authorization", "Cookie", "X-Bugzilla-Api-Key", "X-Bugzilla-Token", "X-Bugzilla-Login", "X-Bugzilla-Password":
-			value = config.Redacted
-		}
-		if r.Header.Get(name) != "" {
-			fmt.Fprintf(&text, "             %s: %s\n", name, value)
-		}
-	}
-	if r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return "", err
-		}
-		if len(body) > 0 {
-			fmt.Fprintf(&text, "%s\n", redactBody(body))
-		}
-	}
-	return text.String(), nil
-}
-
-// redactQuery hides the credentials in the query of a URL.
-func redactQuery(address url.URL) string {
-	query := address.Query()
-	for name := range query {
-		if isCredential(name) {
-			query.Set(name, config.Redacted)
-		}
-	}
-	address.RawQuery, address.User = query.Encode(), nil
-	return address.String()
-}
-
-// isCredential reports whether a parameter or member carries a credential.
-func isCredential(name string) bool {
-	switch strings.TrimPrefix(strings.ToLower(name), "bugzilla_") {
-	case "api_key", "login", "password", "token":
-		return true
-	}
-	return false
-}
-
-// redactBody hides the credentials in a JSON body, also in the parameters of a procedure call. Of another body it shows the length.
-func redactBody(body []byte) []byte {
-	members, err := mapping.ParseMembers(body)
-	if err != nil {
-		return fmt.Appendf(nil, "(%d bytes)", len(body))
-	}
-	if params := members.Get("params"); params != nil {
-		inner := redactBody(bytes.TrimSuffix(bytes.TrimPrefix(params, []byte("[")), []byte("]")))
-		members.Set("params", jsontext.Value("["+string(inner)+"]"))
-	}
-	for _, member := range members {
-		if isCredential(member.Name) {
-			members.SetText(member.Name, config.Redacted)
-		}
-	}
-	return members.AppendJSON(nil)
 }
