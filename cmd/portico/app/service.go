@@ -17,6 +17,7 @@ import (
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
+	"portico/proxy/admin"
 	"portico/proxy/fastpath"
 )
 
@@ -53,7 +54,7 @@ func (s *Service) Serve(ctx context.Context) error {
 		return err
 	}
 	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
-	if err != nil {
+	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {
 		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
 	}
 	s.current.swap(rt)
@@ -76,6 +77,10 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 	serving, ended := errgroup.WithContext(ctx)
 	serving.Go(clients.Run)
 	serving.Go(operators.Run)
+	serving.Go(func() error {
+		s.resources.metrics.Watch(ended, s.current.watched)
+		return nil
+	})
 	var reloading sync.WaitGroup
 	if s.Reload != nil {
 		hangups := make(chan os.Signal, 1)
@@ -149,6 +154,7 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 		case <-hangups:
 		}
 		rt, err := s.rebuild(ctx)
+		s.resources.metrics.Reloaded(err)
 		if err != nil {
 			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
 			continue
@@ -243,6 +249,13 @@ func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
 	rt, leave := c.enter()
 	defer leave()
 	return rt.Front.ServeCached(w, r)
+}
+
+// watched is that of the current runtime.
+func (c *current) watched() admin.Watched {
+	rt, leave := c.enter()
+	defer leave()
+	return rt.watched()
 }
 
 // setReady sets what /readyz says, and returns the current configuration.
