@@ -52,7 +52,7 @@ func (s *Service) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
+	rt, err := Build(ctx, s.Cfg, config.Environment(s.Environ), s.logger, s.resources)
 	if err != nil {
 		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
 	}
@@ -84,9 +84,9 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 		reloading.Go(func() { s.reloadAt(ended, hangups) })
 	}
 	<-ended.Done()
-	s.current.setReady(false)
+	s.current.endReady()
 	reloading.Wait()
-	timeouts := s.current.setReady(false).Timeouts      // the last reload may have brought another runtime
+	timeouts := s.current.endReady()                    // of the runtime that the last reload may have brought
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
@@ -100,12 +100,6 @@ func (s *Service) open() {
 	s.level.Set(logLevel(s.Cfg.Log.Level))
 	s.logger = newLogger(s.Stderr, s.Cfg.Log, &s.level)
 	s.resources = NewResources()
-}
-
-// lookup looks up a variable of the environment.
-func (s *Service) lookup(name string) (string, bool) {
-	value := config.Lookup(s.Environ, name)
-	return value, value != ""
 }
 
 // listen opens both sockets. They may serve once there is a current runtime.
@@ -185,7 +179,7 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 	if cfg.Admin.OpenToAll(s.Cfg.Admin.Listen) {
 		return nil, errOpenToAll
 	}
-	rt, err := Build(ctx, cfg, s.lookup, s.logger, s.resources)
+	rt, err := Build(ctx, cfg, config.Environment(s.Environ), s.logger, s.resources)
 	if err != nil {
 		return nil, err
 	}
@@ -245,12 +239,12 @@ func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
 	return rt.Front.ServeCached(w, r)
 }
 
-// setReady sets what /readyz says, and returns the current configuration.
-func (c *current) setReady(ready bool) config.Config {
+// endReady lets /readyz say that the process is ending, and returns the current timeouts.
+func (c *current) endReady() config.Timeouts {
 	rt, leave := c.enter()
 	defer leave()
-	rt.admin.SetReady(ready)
-	return rt.cfg
+	rt.admin.SetReady(false)
+	return rt.cfg.Timeouts
 }
 
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.

@@ -7,6 +7,7 @@ import (
 
 	"portico/cache"
 	"portico/cmd/portico/config"
+	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
 
@@ -57,9 +58,9 @@ type switchoverStatus struct {
 }
 
 type ruleStatus struct {
-	Rule   string `json:"rule"`
-	Reads  string `json:"reads"`
-	Writes string `json:"writes"`
+	Rule   string           `json:"rule"`
+	Reads  switchover.Phase `json:"reads"`
+	Writes switchover.Phase `json:"writes"`
 }
 
 // status is what /status shows now. It waits for no tracker.
@@ -84,7 +85,7 @@ func (rt *Runtime) status() Status {
 			Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
 		}
 		for _, each := range held.Rules {
-			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, string(each.Rule.Reads), string(each.Rule.Writes)})
+			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, each.Rule.Reads, each.Rule.Writes})
 		}
 	}
 	return s
