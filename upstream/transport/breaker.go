@@ -71,7 +71,7 @@ type Breaker struct {
 	trial    *admission // under way, or nil
 	failed   int        // trials in a row
 	targets  *expiring[uint64]
-	waiting  map[*admission]struct{} // reads without a response header
+	waiting  map[*admission]bool //  reads without a response header
 	opens    uint64
 	rejected uint64
 	history  []Change
@@ -106,7 +106,7 @@ var (
 func newBreaker(name string, o BreakOptions, p *prober) *Breaker {
 	b := &Breaker{
 		name: name, o: o, prober: p, seed: maphash.MakeSeed(), since: time.Now(),
-		targets: newExpiring[uint64](maxTargets), waiting: map[*admission]struct{}{},
+		targets: newExpiring[uint64](maxTargets), waiting: map[*admission]bool{},
 	}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          name,
@@ -180,7 +180,7 @@ func (b *Breaker) admit(a *admission) time.Duration {
 		limit := min(b.o.TrialTimeout, b.o.TrialTimeout/trialFraction<<min(b.failed, trialFraction))
 		a.deadline = time.AfterFunc(limit, func() { b.expire(a) })
 	} else if a.read {
-		b.waiting[a] = struct{}{}
+		b.waiting[a] = true
 	}
 	return 0
 }
@@ -317,7 +317,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason}
 	b.epoch++
 	b.since = now
-	var release map[*admission]struct{}
+	var release map[*admission]bool
 	switch change.To {
 	case Open:
 		b.opens++
@@ -327,7 +327,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 			b.probe = probeFailed
 		}
 		if b.reason.silent() {
-			release, b.waiting = b.waiting, map[*admission]struct{}{}
+			release, b.waiting = b.waiting, map[*admission]bool{}
 		}
 	case Closed:
 		b.failed = 0
@@ -341,5 +341,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	if change.To == Open {
 		b.prober.breakerOpened()
 	}
-	b.o.OnChange(change)
+	if b.o.OnChange != nil {
+		b.o.OnChange(change)
+	}
 }

@@ -147,16 +147,16 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 	}
 	req.Header.Set("Accept", "application/json") // without it some trackers respond with a page
 	a := newAttempt(&call{stack: p.stack, read: true}, req)
-	a.send(req)
-	if a.resp == nil {
-		return ReasonOf(a.result())
+	if err := a.send(req); err != nil {
+		a.finish(err)
+		return ReasonOf(err)
 	}
 	defer func() { _ = a.Close() }()
 	head, err := io.ReadAll(io.LimitReader(a, probeHead))
 	switch {
 	case err != nil:
 		return ReasonOf(err)
-	case a.resp.StatusCode >= http.StatusInternalServerError || !p.o.Well(a.resp.StatusCode, head):
+	case a.resp.StatusCode >= http.StatusInternalServerError || p.o.Well != nil && !p.o.Well(a.resp.StatusCode, head):
 		return ServerError
 	}
 	return ""
