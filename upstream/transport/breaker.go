@@ -59,7 +59,6 @@ type Breaker struct {
 	name   string
 	o      BreakOptions
 	prober *prober
-	reads  *Breaker // of the same tracker; nil in the breaker of reads
 	cb     *gobreaker.TwoStepCircuitBreaker[struct{}]
 	seed   maphash.Seed
 
@@ -196,7 +195,7 @@ func (b *Breaker) mayTry(read bool) bool {
 	case read:
 		return time.Since(b.since) > b.o.TrialTimeout
 	}
-	return b.reads != nil && b.reads.State() == Closed
+	return b.prober.stack.Reads.State() == Closed
 }
 
 // expire ends a trial at its deadline, so that one without a result cannot hold the breaker half-open. A trial without a
@@ -241,12 +240,12 @@ func (b *Breaker) record(a *admission, reason Reason) {
 	if b.trial == a {
 		b.trial = nil
 	}
-	current, repeated := a.epoch == b.epoch, false
-	if reason.failed() && reason != Connect { // no request can cause a failure to connect, so each one of those counts
+	current, failed, repeated := a.epoch == b.epoch, reason.failed(), false
+	if failed && reason != Connect { // no request can cause a failure to connect, so each one of those counts
 		key := maphash.Comparable(b.seed, a.target)
 		repeated = b.targets.left(key) > 0 || !b.targets.add(key, breakWindow)
 	}
-	if reason.failed() && current && !repeated {
+	if failed && current && !repeated {
 		b.reason = reason
 	}
 	b.mu.Unlock()
@@ -254,13 +253,12 @@ func (b *Breaker) record(a *admission, reason Reason) {
 	switch {
 	case reason == "":
 		b.prober.callSucceeded()
-	case !reason.failed(), repeated && b.discounts() && (a.report == nil || !reason.silent()):
-		result = errNeutral
-	default:
+	case failed:
+		b.prober.callFailed()
 		result = errFailed
 	}
-	if reason.failed() {
-		b.prober.callFailed()
+	if result == nil && reason != "" || repeated && b.discounts() && (a.report == nil || !reason.silent()) {
+		result = errNeutral
 	}
 	switch {
 	case a.report != nil:

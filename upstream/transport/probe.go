@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +24,6 @@ const (
 type prober struct {
 	stack    *Stack
 	o        BreakOptions
-	breakers []*Breaker
 	ctx      context.Context
 	cancel   context.CancelFunc
 	all      sync.WaitGroup
@@ -45,8 +43,8 @@ func newProber(s *Stack) *prober {
 	}
 }
 
-func (p *prober) start(breakers ...*Breaker) {
-	if p.breakers = breakers; p.o.ProbeURL != "" {
+func (p *prober) start() {
+	if p.o.ProbeURL != "" {
 		p.all.Go(func() { p.run(p.brief, p.probe) })
 		p.all.Go(func() { p.run(p.patient, p.probePatiently) })
 	}
@@ -167,12 +165,11 @@ func (p *prober) notify(failure Reason) {
 	if failure == "" {
 		p.failures.Store(0)
 	}
-	for _, b := range p.breakers {
-		b.probed(failure)
-	}
+	p.stack.Reads.probed(failure)
+	p.stack.Writes.probed(failure)
 }
 
 // closed reports whether all breakers are closed.
 func (p *prober) closed() bool {
-	return !slices.ContainsFunc(p.breakers, func(b *Breaker) bool { return b.State() != Closed })
+	return p.stack.Reads.State() == Closed && p.stack.Writes.State() == Closed
 }
