@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"net/http"
 	"sync/atomic"
@@ -43,6 +44,11 @@ type Server struct {
 	ready   atomic.Bool
 }
 
+// description is that of the interface for clients, in the form of OpenAPI.
+//
+//go:embed openapi.yaml
+var description embed.FS
+
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
 	if options.Status == nil {
@@ -55,6 +61,7 @@ func New(options Options) *Server {
 	if options.Metrics != nil {
 		guarded.Handle("GET /metrics", options.Metrics.handler())
 	}
+	guarded.Handle("GET /openapi.yaml", http.FileServerFS(description))
 	for _, page := range options.Pages {
 		guarded.Handle(page.Path, page.Handler)
 		guarded.Handle(page.Path+"/", page.Handler)
