@@ -293,6 +293,13 @@ func (l *boundedListener) connState(conn net.Conn, state http.ConnState) {
 	}
 }
 
+// load returns the number of open connections, and of those that have a request.
+func (l *boundedListener) load() (open, busy int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open, l.open - l.waiting.Len()
+}
+
 func (l *boundedListener) beginWaiting(c *connection) {
 	if !c.leaving {
 		c.since = time.Now()

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
+	"portico/proxy/admin"
 	"portico/proxy/fastpath"
 )
 
@@ -39,8 +39,6 @@ type Service struct {
 	current   current
 	// adminAddress is that of the operators' socket, which an inherited one does not take from the configuration.
 	adminAddress string
-	// timeouts are those of the present configuration.
-	timeouts atomic.Pointer[config.Timeouts]
 }
 
 // maxOperatorConnections bounds the connections of the operators' listener.
@@ -58,7 +56,7 @@ func (s *Service) Serve(ctx context.Context) error {
 		return err
 	}
 	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
-	if err != nil {
+	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {
 		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
 	}
 	s.current.swap(rt)
@@ -81,6 +79,10 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 	serving, ended := errgroup.WithContext(ctx)
 	serving.Go(clients.Run)
 	serving.Go(operators.Run)
+	serving.Go(func() error {
+		s.resources.metrics.Watch(ended, s.current.watched)
+		return nil
+	})
 	var reloading sync.WaitGroup
 	if s.Reload != nil {
 		hangups := make(chan os.Signal, 1)
@@ -91,8 +93,7 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 	<-ended.Done()
 	s.current.setReady(false)
 	reloading.Wait()
-	s.current.setReady(false) // the last reload may have brought another runtime
-	timeouts := s.timeouts.Load()
+	timeouts := s.current.setReady(false).Timeouts      // the last reload may have brought another runtime
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
@@ -105,7 +106,6 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 func (s *Service) open() {
 	s.level.Set(logLevel(s.Cfg.Log.Level))
 	s.logger = newLogger(s.Stderr, s.Cfg.Log, &s.level)
-	s.timeouts.Store(&s.Cfg.Timeouts)
 	s.resources = NewResources()
 	s.adminAddress = s.Cfg.Admin.Listen
 }
@@ -167,6 +167,7 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 		case <-hangups:
 		}
 		rt, err := s.rebuild(ctx)
+		s.resources.metrics.Reloaded(err)
 		if err != nil {
 			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
 			continue
@@ -211,7 +212,6 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
 	}
 	s.level.Set(logLevel(cfg.Log.Level))
-	s.timeouts.Store(&cfg.Timeouts)
 	return rt, nil
 }
 
@@ -264,10 +264,19 @@ func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
 	return rt.Front.ServeCached(w, r)
 }
 
-func (c *current) setReady(ready bool) {
+// watched is that of the current runtime.
+func (c *current) watched() admin.Watched {
+	rt, leave := c.enter()
+	defer leave()
+	return rt.watched()
+}
+
+// setReady sets what /readyz says, and returns the current configuration.
+func (c *current) setReady(ready bool) config.Config {
 	rt, leave := c.enter()
 	defer leave()
 	rt.admin.SetReady(ready)
+	return rt.cfg
 }
 
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.
