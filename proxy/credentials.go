@@ -130,7 +130,7 @@ func (p *passing) setCredentials(out *http.Request) {
 	body := p.body.Clone()
 	found, err := parameterCredentials(p.query, &body)
 	shown := err != nil || found.Complete()
-	if reads := p.target.HeaderCredentials; reads == nil || reads(p.r.Context()) {
+	if dialect := p.target.Dialect; dialect == nil || dialect(p.r.Context()).HeaderCredentials {
 		adaptHeaders(out.Header, shown)
 		return
 	}

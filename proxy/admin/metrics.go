@@ -270,13 +270,12 @@ func (m *Metrics) Connections(read func() (open, busy int)) error {
 func (m *Metrics) Reloaded(err error) {
 	now := time.Now()
 	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
-	cause := ""
 	if err != nil {
-		cause = err.Error()
-	} else {
-		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+		m.set("reload", "", true, now, err.Error())
+		return
 	}
-	m.set("reload", "", err != nil, now, cause)
+	m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+	m.set("reload", "", false, now, "")
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
@@ -358,11 +357,11 @@ func (m *Metrics) Phases(status switchover.Status) {
 	}
 	m.rulesVersion.WithLabelValues().Set(float64(status.Version))
 	m.killed.WithLabelValues().Set(number(status.Killed != nil))
-	if killed := status.Killed; killed != nil {
-		m.set("kill-switch", "", true, killed.At, killed.Actor+": "+killed.Reason)
-	} else {
-		m.set("kill-switch", "", false, time.Time{}, "")
+	var kill switchover.Kill
+	if status.Killed != nil {
+		kill = *status.Killed
 	}
+	m.set("kill-switch", "", status.Killed != nil, kill.At, kill.Actor+": "+kill.Reason)
 }
 
 // number returns 1 for true and 0 for false.

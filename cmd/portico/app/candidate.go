@@ -23,10 +23,9 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 	if err := rt.openTracker(rt.cfg.Candidate, lookup); err != nil {
 		return err
 	}
-	if len(rt.cached) == 2 { // a write to one tracker may reach the other in another way
-		follow, primary, candidate := rt.cfg.Switchover.Follow, rt.cached[0].cache, rt.cached[1].cache
-		primary.CopiedTo(follow, candidate)
-		candidate.CopiedTo(follow, primary)
+	if len(rt.caches) == 2 { // a write to one tracker may reach the other in another way
+		rt.caches[0].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[1])
+		rt.caches[1].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[0])
 	}
 	known, err := rt.namedCallers(lookup)
 	if err != nil {
@@ -132,8 +131,8 @@ func (rt *Runtime) switchoverSettings(known upstream.NamedCallers) switchover.Se
 	for name, t := range rt.trackers {
 		settings.Trackers[name], settings.Locate[name] = t.front(), t.client
 	}
-	if rt.resources.dry != nil {
-		rt.resources.dry.replace(&settings)
+	if dry := rt.resources.dry; dry != nil {
+		dry.Rules.Replace(&settings, dry.table)
 	}
 	return settings
 }

@@ -146,7 +146,7 @@ func (c *collector) try(ctx context.Context, body []byte) (after time.Duration, 
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCollectorResponse))
 	_ = response.Body.Close()
 	switch status := response.StatusCode; {
-	case status == http.StatusTooManyRequests, status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+	case status == http.StatusTooManyRequests, status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout:
 		seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16)
 		return time.Duration(seconds) * time.Second, true, fmt.Errorf("the collector responded with status %d", status)
 	case status/100 != 2:

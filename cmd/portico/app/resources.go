@@ -26,7 +26,7 @@ import (
 type Resources struct {
 	metrics *admin.Metrics
 	tracing atomic.Pointer[tracing] // of the current runtime, nil if nothing is traced
-	dry     *dryRun                 // not nil if nothing may be sent
+	dry     *Explanation            // not nil if nothing may be sent
 
 	// store, idempotency and switchover belong to the goroutine that builds.
 	store       *state.Store // nil without a candidate, and so is switchover

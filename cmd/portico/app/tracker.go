@@ -41,7 +41,7 @@ func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
 		return fmt.Errorf("tracker %s: invalid URL", name) // the error would show the URL, which may hold a password
 	}
 	if dry := rt.resources.dry; dry != nil {
-		t.transport = t.settings.SentHost().Over(dryTracker{dry, name})
+		t.transport = t.settings.SentHost().Over(dry.transport(name))
 	} else {
 		limits := &rt.cfg.Limits
 		t.stack, err = rt.openStack(t, name, transport.Options{
@@ -122,12 +122,7 @@ func (t *tracker) front() upstream.Tracker {
 
 func (t *tracker) newTarget() *proxy.Target {
 	target := &proxy.Target{
-		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For,
-		HeaderCredentials: func(ctx context.Context) bool { return t.client.Dialect(ctx).HeaderCredentials },
-		Below:             func(ctx context.Context) string { return t.client.Dialect(ctx).Below() },
-		MarkWrite: func(ctx context.Context) context.Context {
-			return transport.With(ctx, func(c *transport.Call) { c.Writes = true })
-		},
+		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For, Dialect: t.client.Dialect, MarkWrite: bugzilla.MarkWrite,
 	}
 	if host := t.settings.SentHost(); host.Name != "" {
 		target.Names = []string{host.Name}
@@ -154,7 +149,7 @@ func (rt *Runtime) openCache(t *tracker, lookup config.Variables) error {
 	rt.shared[t.name] = options.Shared
 	t.cache = cache.New(t.client, options)
 	rt.onClose(func() { _ = t.cache.Close() })
-	rt.cached = append(rt.cached, t)
+	rt.caches = append(rt.caches, t.cache)
 	return nil
 }
 

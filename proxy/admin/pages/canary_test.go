@@ -15,7 +15,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 	s := open(t)
 	for path, parts := range map[string][]string{
 		"/canary": {"FAIL", "231 of 21,712 comparisons differ (1.06 %) for 3 open findings; 0.1 % would be allowed.", "1,366", "flag_type.get",
-			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared per minute.`},
+			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared: per minute.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
 		"/canary/findings?class=none":               {"No finding matches the filter."},

@@ -11,6 +11,7 @@ import (
 	"portico/proxy/admin/view"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/switchover"
 )
 
 // words are what templates write values with.
@@ -24,8 +25,9 @@ var words = view.Words{
 	"sampled":    sampled,
 	"percent":    percent,
 	"label":      timeline.Label,
-	"steps":      steps,
-	"conditions": conditionsOf,
+	"phases":     switchover.Phases,
+	"step":       stepClass,
+	"conditions": switchover.Rule.Conditions,
 	"problem":    judgement.Problem,
 }
 
