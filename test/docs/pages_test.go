@@ -172,8 +172,9 @@ func TestSentencesAreShort(t *testing.T) {
 	measured := 0
 	for _, page := range pages(t) {
 		folder := strings.SplitN(page, "/", 3)
-		inDocs := len(folder) > 2 && slices.Contains([]string{"tutorial", "how-to", "reference", "explanation", "decisions"}, folder[1])
-		if inDocs || !strings.Contains(page, "/") && page != "CHANGELOG.md" {
+		kinds := []string{"tutorial", "how-to", "reference", "explanation", "decisions"}
+		inDocs := len(folder) == 2 && folder[0] == "docs" || len(folder) > 2 && slices.Contains(kinds, folder[1])
+		if inDocs || len(folder) == 1 && page != "CHANGELOG.md" {
 			measured++
 			if wrong := styleOf(read(t, filepath.Join(top, page))); wrong != "" {
 				t.Errorf("%s: %s", page, wrong)
@@ -199,6 +200,16 @@ func TestLongSentencesAreFound(t *testing.T) {
 	} {
 		if got := styleOf(text); (got != "") != wrong {
 			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// TestPagesUsePlainWords finds words that say who does something without saying it, and "a path that is none" for an invalid one.
+func TestPagesUsePlainWords(t *testing.T) {
+	vague := regexp.MustCompile(`(?i)\b(?:nobody|somebody|anybody|that (?:is|are) none|we|our)\b`)
+	for _, page := range pages(t) {
+		if word := vague.FindString(code.ReplaceAllString(read(t, filepath.Join(top, page)), "")); word != "" {
+			t.Errorf("%s says %q", page, word)
 		}
 	}
 }
@@ -232,5 +243,19 @@ func TestKeysThatNeedARestartAreDocumented(t *testing.T) {
 	have := found(sources(t, "cmd/portico/config"), "key:\"(\\w+)\"[^`\n]*change:\"restart\"")
 	if want := slices.Sorted(maps.Keys(listed)); !slices.Equal(have, want) || len(have) < 10 {
 		t.Errorf("keys %q need a restart, and the page lists %q", have, want)
+	}
+}
+
+// TestEveryFaultAndQuirkIsDocumented: docs/how-to/test-a-client.md lists what the reference tracker can do on demand.
+func TestEveryFaultAndQuirkIsDocumented(t *testing.T) {
+	page := read(t, "../../docs/how-to/test-a-client.md")
+	have := found(sources(t, "test/tracker"), `(?m)^\s*(?:Fault|Quirk)\w+\s+(?:FaultKind|Quirk)\s*= "([a-z0-9_-]+)"`)
+	for _, name := range have {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("docs/how-to/test-a-client.md does not name %q", name)
+		}
+	}
+	if len(have) < 30 {
+		t.Errorf("only %q were found", have)
 	}
 }
