@@ -5,7 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"runtime/debug"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -93,9 +93,6 @@ func NewMetrics() *Metrics {
 	m.reloadSuccess = m.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success.")
 	m.reloadTime = m.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start.")
 	m.Reloaded(nil)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(info.Main.Version, info.GoVersion).Set(1)
-	}
 	return m
 }
 
@@ -264,6 +261,11 @@ func (m *Metrics) Connections(read func() (open, busy int)) error {
 			return busy
 		}),
 	)
+}
+
+// Build shows the version of the program and of Go. It is called at most once.
+func (m *Metrics) Build(version string) {
+	m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(version, runtime.Version()).Set(1)
 }
 
 // Reloaded records the outcome of a reload of the configuration.
