@@ -41,8 +41,10 @@ type Resources struct {
 
 // NewResources returns resources of which nothing is open yet. The caller closes them after the last runtime.
 func NewResources() *Resources {
+	metrics := admin.NewMetrics()
+	metrics.Build(Version)
 	return &Resources{
-		metrics: admin.NewMetrics(), idempotency: proxy.NewIdempotency(nil, nil),
+		metrics: metrics, idempotency: proxy.NewIdempotency(nil, nil),
 		stacks: map[string]*sharedStack{}, caches: map[string]*cache.Shared{},
 	}
 }
