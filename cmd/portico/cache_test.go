@@ -14,7 +14,7 @@ import (
 func TestCacheCommand(t *testing.T) {
 	tour := startDemo(t, buildPortico(t))
 	clients := regexp.MustCompile(`Portico is at (\S+),`).FindStringSubmatch(tour)[1]
-	operators := regexp.MustCompile(`operators' side at (\S+),`).FindStringSubmatch(tour)[1]
+	operators := regexp.MustCompile(`admin page at (\S+),`).FindStringSubmatch(tour)[1]
 	command := func(args ...string) (string, int) {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append([]string{"cache", "--admin", operators}, args...))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"portico/test/demo"
 	"portico/test/process"
 )
 
@@ -87,7 +88,7 @@ func shell(t *testing.T, script string) string {
 // README's worked example, as they stand.
 func TestDemoTour(t *testing.T) {
 	tour := startDemo(t, buildPortico(t))
-	_, script, found := strings.Cut(tour, "\n\n")
+	_, script, found := strings.Cut(tour, "/demo:\n\n")
 	if !found {
 		t.Fatalf("the demo prints no tour: %q", tour)
 	}
@@ -108,7 +109,7 @@ func TestDemoTour(t *testing.T) {
 		}
 	}
 	example = strings.ReplaceAll(example, "http://127.0.0.1:8080", clients)
-	example = strings.ReplaceAll(example, "…", demoKey("editor"))
+	example = strings.ReplaceAll(example, "…", demo.Key("editor"))
 	example = strings.ReplaceAll(example, `"name": "qa"`, `"name": "qa2"`)
 	output = shell(t, example)
 	if !strings.Contains(output, `"flag_id":`) || !strings.Contains(output, `"name":"qa2"`) {

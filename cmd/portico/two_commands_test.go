@@ -36,7 +36,7 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 	p.commandWants(t, 0, "Reset. Earlier results are discarded.", "canary", "reset", "--actor", "tester", "--reason", "a test")
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
 	p.operators = "http://127.0.0.1:1"
-	p.commandWants(t, exitNoVerdict, "ask the operators' listener", "canary", "verdict")
+	p.commandWants(t, exitNoVerdict, "cannot reach Portico's admin listener at 127.0.0.1:1: connection refused", "canary", "verdict")
 	p.operators = p.clients // which answers, but has no verdict
 	p.commandWants(t, exitNoVerdict, "says 404", "canary", "verdict")
 	p.commandWants(t, exitFailed, "says 404", "canary", "report")
@@ -72,10 +72,16 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	_, findings, _ := strings.Cut(report, "\nFindings\n")
 	signature := strings.Fields(strings.SplitN(findings, "\n", 3)[1])[0]
 	signed := []string{"--actor", "tester", "--reason", "a test"}
+	for _, want := range []string{signature + ", open", "attachment.list", "missing $.bugs", "GET /rest/bug/1/attachment at ", "candidate  nothing", `reference  {"text":{"digest":"`, `reference    200 {"bug_id":1,`} {
+		p.commandWants(t, exitOK, want, "canary", "show", signature)
+	}
+	p.commandWants(t, exitFailed, "no such finding", "canary", "show", "0123")
+	p.commandWants(t, exitUsage, "invalid signature", "canary", "show", "..")
 	p.commandWants(t, exitUsage, "needs --actor and --reason", "canary", "accept", signature)
 	p.commandWants(t, exitFailed, "no such finding", append([]string{"canary", "accept", "0123"}, signed...)...)
 	p.commandWants(t, exitFailed, "until", append([]string{"canary", "accept", signature, "--until", "yesterday"}, signed...)...)
 	p.commandWants(t, exitOK, "Accepted", append([]string{"canary", "accept", signature, "--until", "30d"}, signed...)...)
+	p.commandWants(t, exitOK, "accepted by tester: a test", "canary", "show", signature)
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
 	p.commandWants(t, exitOK, "Reopened", append([]string{"canary", "reopen", signature}, signed...)...)
 	p.commandWants(t, 1, "FAIL", "canary", "verdict")

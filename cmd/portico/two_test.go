@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/demo"
 	"portico/test/tracker"
 )
 
@@ -104,4 +105,4 @@ func send(t *testing.T, method, address, body string, header ...string) (*http.R
 }
 
 // key is the header that shows the key of a user of the demo.
-func key(user string) []string { return []string{"X-BUGZILLA-API-KEY", demoKey(user)} }
+func key(user string) []string { return []string{"X-BUGZILLA-API-KEY", demo.Key(user)} }

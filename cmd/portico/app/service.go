@@ -18,6 +18,7 @@ import (
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
+	"portico/proxy/admin"
 	"portico/proxy/fastpath"
 )
 
@@ -30,6 +31,8 @@ type Service struct {
 	Reload *config.Flags
 	// Over stands before the handler of clients; nil means nothing does. With it no request takes the fast path.
 	Over func(http.Handler) http.Handler
+	// Page, if not nil, returns one more page for operators. It is called once the sockets are open.
+	Page func(clients, operators *Listener) admin.Page
 	// Started, if not nil, is called once the sockets are open, with the first runtime.
 	Started func(clients, operators *Listener, rt *Runtime)
 
@@ -54,6 +57,9 @@ func (s *Service) Serve(ctx context.Context) error {
 	clients, operators, err := s.listen()
 	if err != nil {
 		return err
+	}
+	if s.Page != nil {
+		s.resources.pages = []admin.Page{s.Page(clients, operators)}
 	}
 	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
 	if err != nil {
