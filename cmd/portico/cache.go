@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"portico/proxy/admin"
+	"portico/cache"
 )
 
 // cacheCommand is portico cache.
@@ -40,7 +40,7 @@ func cacheShowCommand(a *adminClient) *cobra.Command {
 	return c
 }
 
-func renderItems(w io.Writer, found *struct{ Items []admin.CacheItem }) {
+func renderItems(w io.Writer, found *struct{ Items []cache.Item }) {
 	items := found.Items
 	if len(items) == 0 {
 		fmt.Fprintln(w, "The cache holds nothing of that: the next read asks the tracker.")

@@ -54,7 +54,7 @@ func recordCommand(env environment) *cobra.Command {
 		return errors.Join(record(ctx, env, cfg, flags, file, maxData), file.Close())
 	})
 	c.Long = "Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay\n" +
-		"reads. Credentials, addresses of people and long payloads do not get into it (docs/recordings.md).\n" +
+		"reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).\n" +
 		"No client waits for the file: what there is no room for is dropped, and counted at the end."
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().StringVar(&out, "out", "", "write exchanges to `FILE`, which must not be there yet and only its owner may read")

@@ -82,6 +82,11 @@ func (c *Client) For(ctx context.Context, caller upstream.Caller) context.Contex
 	})
 }
 
+// MarkWrite marks a call that is sent over the same transport by a method that only reads as one that writes, so that it is not repeated.
+func MarkWrite(ctx context.Context) context.Context {
+	return transport.With(ctx, func(t *transport.Call) { t.Writes = true })
+}
+
 // MaxBody is the size in bytes of the largest request body to send; 0 means that
 // there is no limit.
 func (c *Client) MaxBody(ctx context.Context) int64 { return cmp.Or(c.maxBody, c.Dialect(ctx).MaxBody) }

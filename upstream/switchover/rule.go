@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +85,47 @@ type Rule struct {
 func (r Rule) Conditional() bool {
 	return len(r.Products)+len(r.Components)+len(r.Bugs)+len(r.Attachments)+
 		len(r.Operations)+len(r.Callers)+len(r.UserAgents) > 0 || r.Percent != nil
+}
+
+// Conditions says in words which calls the rule matches, one text for each condition. None means that it matches every call.
+func (r Rule) Conditions() []string {
+	var all []string
+	add := func(name, values string) {
+		if values != "" {
+			all = append(all, name+" "+values)
+		}
+	}
+	add("product", quoted(r.Products))
+	add("component", quoted(r.Components))
+	add("bugs", joined(r.Bugs))
+	add("attachments", joined(r.Attachments))
+	add("operation", joined(r.Operations))
+	add("caller", joined(r.Callers))
+	add("user agent", quoted(r.UserAgents))
+	if r.Percent != nil {
+		all = append(all, fmt.Sprintf("%g %% of the callers", *r.Percent))
+	}
+	return all
+}
+
+// joined lists values with commas.
+func joined[T any](values []T) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = fmt.Sprint(value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// quoted is joined for names, in quotes where a name could not be told from a list of names.
+func quoted(names []string) string {
+	names = slices.Clone(names)
+	for i, name := range names {
+		if strings.ContainsAny(name, ",;\"") || strings.TrimSpace(name) != name {
+			names[i] = strconv.Quote(name)
+		}
+	}
+	return joined(names)
 }
 
 // Range is the ids From to To, both included. A To of 0 is no end.

@@ -26,7 +26,7 @@ import (
 type Resources struct {
 	metrics *admin.Metrics
 	tracing atomic.Pointer[tracing] // of the current runtime, nil if nothing is traced
-	dry     *dryRun                 // not nil if nothing may be sent
+	dry     *Explanation            // not nil if nothing may be sent
 	pages   []admin.Page            // for operators, beside those of the components
 
 	// store, idempotency and switchover belong to the goroutine that builds.
@@ -150,13 +150,13 @@ func (r *Resources) adopt(rt *Runtime) error {
 	for label, stack := range rt.stacks {
 		former := r.stacks[label]
 		if former == nil {
-			if err := r.metrics.Limiter(label, func() admin.Load { return r.load(label) }); err != nil {
+			if err := r.metrics.Limiter(label, func() transport.Load { return r.load(label) }); err != nil {
 				return err
 			}
 		}
 		if former != stack {
-			r.metrics.Breaker(label, "read", string(stack.Reads.State()))
-			r.metrics.Breaker(label, "write", string(stack.Writes.State()))
+			r.metrics.Breaker(label, "read", stack.Reads.State())
+			r.metrics.Breaker(label, "write", stack.Writes.State())
 		}
 		r.stacks[label] = stack
 	}
@@ -197,9 +197,8 @@ func (r *Resources) release(rt *Runtime) error {
 }
 
 // load is the load of a tracker as metrics show it.
-func (r *Resources) load(label string) admin.Load {
+func (r *Resources) load(label string) transport.Load {
 	r.mu.Lock()
-	load := r.stacks[label].Limiter.Load()
-	r.mu.Unlock()
-	return admin.Load{InUse: load.InUse, Slots: load.Slots, Waiting: load.Waiting, Shed: load.Shed}
+	defer r.mu.Unlock()
+	return r.stacks[label].Limiter.Load()
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,8 +39,6 @@ type Service struct {
 	level     slog.LevelVar
 	resources *Resources
 	current   current
-	// timeouts are those of the present configuration.
-	timeouts atomic.Pointer[config.Timeouts]
 }
 
 // maxOperatorConnections bounds the connections of the operators' listener.
@@ -95,8 +92,7 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 	<-ended.Done()
 	s.current.setReady(false)
 	reloading.Wait()
-	s.current.setReady(false) // the last reload may have brought another runtime
-	timeouts := s.timeouts.Load()
+	timeouts := s.current.setReady(false).Timeouts      // the last reload may have brought another runtime
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
@@ -109,7 +105,6 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 func (s *Service) open() {
 	s.level.Set(logLevel(s.Cfg.Log.Level))
 	s.logger = newLogger(s.Stderr, s.Cfg.Log, &s.level)
-	s.timeouts.Store(&s.Cfg.Timeouts)
 	s.resources = NewResources()
 }
 
@@ -204,7 +199,6 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
 	}
 	s.level.Set(logLevel(cfg.Log.Level))
-	s.timeouts.Store(&cfg.Timeouts)
 	return rt, nil
 }
 
@@ -257,10 +251,12 @@ func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
 	return rt.Front.ServeCached(w, r)
 }
 
-func (c *current) setReady(ready bool) {
+// setReady sets what /readyz says, and returns the current configuration.
+func (c *current) setReady(ready bool) config.Config {
 	rt, leave := c.enter()
 	defer leave()
 	rt.admin.SetReady(ready)
+	return rt.cfg
 }
 
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"portico/cache"
 	"portico/cmd/portico/config"
 	"portico/upstream/transport"
 )
@@ -17,7 +18,7 @@ type Status struct {
 	// NeedRestart are the keys that the file has changed and that take effect at the next start.
 	NeedRestart []string                 `json:"need_restart,omitempty"`
 	Trackers    map[string]TrackerStatus `json:"trackers"`
-	Cache       *cacheStatus             `json:"cache,omitempty"`
+	Cache       *cache.Status            `json:"cache,omitempty"`
 	// Canary and Switchover are nil without a candidate.
 	Canary     *canaryStatus     `json:"canary,omitempty"`
 	Switchover *switchoverStatus `json:"switchover,omitempty"`
@@ -27,44 +28,13 @@ type Status struct {
 type TrackerStatus struct {
 	URL string `json:"url"`
 	// Problem is a reason why the tracker serves no request, with its remedy.
-	Problem        string          `json:"problem,omitempty"`
-	Dialect        string          `json:"dialect"`
-	TrackerVersion string          `json:"tracker_version,omitempty"`
-	DialectPinned  bool            `json:"dialect_pinned"`
-	Breakers       []breakerStatus `json:"breakers"`
-	Slots          int             `json:"slots"`
-	InUse          int             `json:"in_use"`
-}
-
-type breakerStatus struct {
-	Breaker    string           `json:"breaker"`
-	State      transport.State  `json:"state"`
-	Since      time.Time        `json:"since"`
-	LastReason transport.Reason `json:"last_reason,omitempty"`
-	Successes  int              `json:"successes"`
-	Failures   int              `json:"failures"`
-	Opens      uint64           `json:"opens"`
-	Rejected   uint64           `json:"rejected"`
-	History    []breakerChange  `json:"history"`
-}
-
-// breakerChange is a transport.Change.
-type breakerChange struct {
-	Breaker string           `json:"-"`
-	At      time.Time        `json:"at"`
-	From    transport.State  `json:"from"`
-	To      transport.State  `json:"to"`
-	Reason  transport.Reason `json:"reason,omitempty"`
-}
-
-// cacheStatus is a cache.Status.
-type cacheStatus struct {
-	Redis       bool `json:"redis"`
-	Embedded    bool `json:"embedded"`
-	Subscribed  bool `json:"subscribed"`
-	Undelivered bool `json:"undelivered"`
-	TrackerSick bool `json:"tracker_sick"`
-	LocalItems  int  `json:"local_items"`
+	Problem        string             `json:"problem,omitempty"`
+	Dialect        string             `json:"dialect"`
+	TrackerVersion string             `json:"tracker_version,omitempty"`
+	DialectPinned  bool               `json:"dialect_pinned"`
+	Breakers       []transport.Status `json:"breakers"`
+	Slots          int                `json:"slots"`
+	InUse          int                `json:"in_use"`
 }
 
 // canaryStatus is the comparison in brief; its pages have the rest.
@@ -102,7 +72,7 @@ func (rt *Runtime) status() Status {
 		s.Trackers[name] = t.status()
 	}
 	if c := rt.trackers[rt.cfg.Primary].cache; c != nil {
-		s.Cache = new(cacheStatus(c.Status()))
+		s.Cache = new(c.Status())
 	}
 	if rt.Canary != nil {
 		load := rt.Canary.Load()
@@ -125,18 +95,9 @@ func (t *tracker) status() TrackerStatus {
 	load := t.stack.Limiter.Load()
 	return TrackerStatus{
 		URL: config.RedactURL(t.settings.URL), Problem: t.problem(), Dialect: dialect, TrackerVersion: version, DialectPinned: certain,
-		Breakers: []breakerStatus{newBreakerStatus(t.stack.Reads), newBreakerStatus(t.stack.Writes)},
+		Breakers: []transport.Status{t.stack.Reads.Status(), t.stack.Writes.Status()},
 		Slots:    load.Slots, InUse: load.InUse,
 	}
-}
-
-func newBreakerStatus(breaker *transport.Breaker) breakerStatus {
-	s := breaker.Status()
-	shown := breakerStatus{s.Breaker, s.State, s.Since, s.Reason, s.Successes, s.Failures, s.Opens, s.Rejected, []breakerChange{}}
-	for _, change := range s.History {
-		shown.History = append(shown.History, breakerChange(change))
-	}
-	return shown
 }
 
 // problem is a reason why the tracker serves no request, with its remedy; empty if none is known.

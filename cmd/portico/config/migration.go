@@ -105,9 +105,3 @@ type Latency struct {
 	// Slack is what it may take longer whatever the ratio.
 	Slack time.Duration `key:"slack" default:"50ms" min:"0s"`
 }
-
-// The values of Canary.Credentials that need keys.
-const (
-	CredentialsService = "service"
-	CredentialsMapped  = "mapped"
-)

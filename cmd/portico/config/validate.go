@@ -17,6 +17,7 @@ import (
 
 	"portico/cache"
 	"portico/mapping"
+	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -292,9 +293,9 @@ func (c *checker) canary() {
 		mapped = mapped || caller.ShadowKey.Given()
 	}
 	switch {
-	case settings.Credentials == CredentialsService && !settings.ServiceKey.Given():
+	case settings.Credentials == upstream.CredentialsService && !settings.ServiceKey.Given():
 		c.errorf("canary.credentials", "service needs service_key_file or service_key_env")
-	case settings.Credentials == CredentialsMapped && !mapped:
+	case settings.Credentials == upstream.CredentialsMapped && !mapped:
 		c.errorf("canary.credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
 	}
 	switch {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"portico/upstream/state"
@@ -21,35 +19,6 @@ type switchoverPage struct {
 	History   []historyEntry
 	NoHistory string
 	Form      judgement
-}
-
-// conditionsOf says in words which requests a rule applies to. None means every request.
-func conditionsOf(rule switchover.Rule) []string {
-	var all []string
-	add := func(name string, values []string) {
-		if len(values) > 0 {
-			all = append(all, name+": "+strings.Join(values, ", "))
-		}
-	}
-	add("product", rule.Products)
-	add("component", rule.Components)
-	add("bug", texts(rule.Bugs))
-	add("attachment", texts(rule.Attachments))
-	add("operation", texts(rule.Operations))
-	add("caller", rule.Callers)
-	add("user agent", rule.UserAgents)
-	if rule.Percent != nil {
-		add("share", []string{strconv.FormatFloat(*rule.Percent, 'f', -1, 64) + " % of callers"})
-	}
-	return all
-}
-
-func texts[T any](list []T) []string {
-	all := make([]string, len(list))
-	for i, one := range list {
-		all[i] = fmt.Sprint(one)
-	}
-	return all
 }
 
 // historyEntry is one change of the rules.
@@ -121,7 +90,7 @@ func ruleChanges(before, after switchover.Rule) []string {
 	if before.Writes != after.Writes {
 		changes = append(changes, fmt.Sprintf("%s: writes %s → %s", after.Name, before.Writes, after.Writes))
 	}
-	if !slices.Equal(conditionsOf(before), conditionsOf(after)) {
+	if !slices.Equal(before.Conditions(), after.Conditions()) {
 		changes = append(changes, after.Name+": conditions")
 	}
 	return changes

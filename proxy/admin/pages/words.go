@@ -32,7 +32,7 @@ var words = template.FuncMap{
 	"lower":    strings.ToLower,
 
 	"phases":     switchover.Phases,
-	"conditions": conditionsOf,
+	"conditions": switchover.Rule.Conditions,
 }
 
 // count writes a number with commas.
