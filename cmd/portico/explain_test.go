@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,18 +36,14 @@ func TestExplain(t *testing.T) {
 		{"a dangerous path", []string{"PUT", "/rest//bug/x/../attachment"}, []string{"the tracker  is not asked", `"code":32614`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append([]string{"explain"}, c.args...))
-			if code != exitOK {
-				t.Fatalf("exits with %d: %s", code, stderr.String())
+			code, stdout, stderr := portico(t, nil, append([]string{"explain"}, c.args...)...)
+			if code != exitOK || strings.Contains(stdout, "SECRET") {
+				t.Fatalf("exits with %d: %s%s", code, stdout, stderr)
 			}
 			for _, want := range c.want {
-				if !strings.Contains(stdout.String(), want) {
-					t.Errorf("does not say %q:\n%s", want, stdout.String())
+				if !strings.Contains(stdout, want) {
+					t.Errorf("does not say %q:\n%s", want, stdout)
 				}
-			}
-			if strings.Contains(stdout.String(), "SECRET") {
-				t.Errorf("shows a credential:\n%s", stdout.String())
 			}
 		})
 	}

@@ -2,16 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,25 +261,6 @@ func TestProbeOfRedis(t *testing.T) {
 	}
 }
 
-func TestLogger(t *testing.T) {
-	var out bytes.Buffer
-	log := app.NewLogger(&out, config.Log{Level: "warn", Format: "json"})
-	log.InfoContext(context.Background(), "not shown")
-	log.WarnContext(context.Background(), "shown", "url", config.RedactURL("https://me:hunter2@host/?api_key=hunter2"))
-	var line map[string]any
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatalf("%v in %s", err, &out)
-	}
-	if line["msg"] != "shown" || line["level"] != "WARN" || line["url"] != "https://REDACTED@host/?api_key=REDACTED" {
-		t.Errorf("got %s", &out)
-	}
-	out.Reset()
-	app.NewLogger(&out, config.Log{Level: "debug", Format: "text"}).DebugContext(context.Background(), "shown")
-	if !strings.Contains(out.String(), "level=DEBUG msg=shown") {
-		t.Errorf("got %s", &out)
-	}
-}
-
 func TestRedactURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"embedded":                        "embedded",
@@ -310,31 +285,5 @@ func TestACommandThatFailsDoesNotExitWithZero(t *testing.T) {
 	code, stdout, stderr := portico(t, nil, "tracker", "--listen", "127.0.0.1:999999")
 	if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "portico tracker: listen for tracker: ") {
 		t.Errorf("exit %d, %q%q", code, stdout, stderr)
-	}
-}
-
-func TestBuildVersion(t *testing.T) {
-	info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"}}
-	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
-	if got, want := app.BuildVersion(info), "v1.2.3, commit 0123456789ab with local changes, go1.26"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := app.BuildVersion(&debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "(devel)"}}), "devel, go1.26"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := app.BuildVersion(nil); got != "unknown" {
-		t.Errorf("got %q", got)
-	}
-}
-
-// TestLibrariesKeepQuiet holds that nothing of what a library writes to the
-// standard log is shown: it may be an answer of the tracker.
-func TestLibrariesKeepQuiet(t *testing.T) {
-	var shown bytes.Buffer
-	app.QuietLibraries(app.NewLogger(&shown, config.Log{Level: "debug", Format: "json"}))
-	t.Cleanup(func() { log.SetOutput(os.Stderr) })
-	log.Printf("Unsolicited response starting with %q", "SECRET")
-	if text := shown.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, "a library complained") {
-		t.Errorf("the log shows %s", text)
 	}
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -25,29 +22,8 @@ func buildPortico(t *testing.T) string {
 // startDemo runs portico demo on free ports and gives what it prints first.
 func startDemo(t *testing.T, program string) string {
 	t.Helper()
-	demo := exec.Command(program, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-	var failures bytes.Buffer
-	demo.Stderr = &failures
-	output, err := demo.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = demo.Process.Signal(os.Interrupt) // it may have ended already, which Wait tells
-		if err := demo.Wait(); err != nil {
-			t.Errorf("portico demo: %v\n%s", err, failures.String())
-		}
-	})
-	var tour strings.Builder
-	lines := bufio.NewScanner(output)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Stop it") {
-		tour.WriteString(lines.Text() + "\n")
-	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
-	return tour.String()
+	_, found := startProcess(t, program, `(?s)^(.*)\nStop it`, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	return found[0]
 }
 
 // shell runs a script and gives what it prints.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,9 +57,8 @@ func startPair(t *testing.T, candidate tracker.Options, more string, environ ...
 // command runs a command that asks the operators' listener.
 func (p *pair) command(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append(args, "--admin", p.operators))
-	return code, stdout.String() + stderr.String()
+	code, stdout, stderr := portico(t, nil, append(args, "--admin", p.operators)...)
+	return code, stdout + stderr
 }
 
 // commandsWant runs a command and looks at its exit code and output.
