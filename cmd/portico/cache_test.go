@@ -11,7 +11,7 @@ import (
 
 // TestCacheCommand looks into the cache of a running Portico and purges it.
 func TestCacheCommand(t *testing.T) {
-	tour := startDemo(t, buildPortico(t))
+	tour := startDemo(t)
 	clients := regexp.MustCompile(`Portico is at (\S+),`).FindStringSubmatch(tour)[1]
 	operators := regexp.MustCompile(`admin page at (\S+),`).FindStringSubmatch(tour)[1]
 	command := func(args ...string) (string, int) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -50,7 +51,7 @@ func TestFormats(t *testing.T) {
 					t.Errorf("%s as YAML: %v\n%s", command, err, stdout)
 				}
 				_ = json.Unmarshal([]byte(results["--json"]), &same)
-				if a, b := compact(t, value), compact(t, same); len(a) != len(b) {
+				if a, b := fmt.Sprint(value), fmt.Sprint(same); len(a) != len(b) { // explain makes up an id
 					t.Errorf("%s as YAML has %s, and as JSON %s", command, a, b)
 				}
 			case command != "canary report" && command != "canary sampling": // which are as the listener has them
@@ -85,13 +86,4 @@ func TestFormats(t *testing.T) {
 	if asked != "" {
 		t.Errorf("the listener was called by a wrong command line:\n%s", asked)
 	}
-}
-
-func compact(t *testing.T, value any) string {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Error(err)
-	}
-	return string(text)
 }

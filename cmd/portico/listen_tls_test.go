@@ -112,24 +112,6 @@ func serveConfig(t *testing.T, file string, environ ...string) (clients, operato
 	}
 }
 
-// visit gives status and protocol of an answer, or the error.
-func visit(t *testing.T, client *http.Client, address string, header ...string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err.Error()
-	}
-	defer response.Body.Close()
-	return response.Proto + " " + response.Status
-}
-
 func TestListenersOverTLS(t *testing.T) {
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	defer behind.Close()
@@ -162,7 +144,14 @@ func TestListenersOverTLS(t *testing.T) {
 		{"operator with a stranger's certificate", stranger, "https://" + operators + "/status", nil, "tls:"},
 		{"stranger's certificate and health", stranger, "https://" + operators + "/livez", nil, "tls:"},
 	} {
-		if got := visit(t, c.client, c.address, c.header...); !strings.Contains(got, c.want) {
+		got := ""
+		if response, err := sendBy(t, c.client, http.MethodGet, c.address, "", c.header...); err != nil {
+			got = err.Error()
+		} else {
+			got = response.Proto + " " + response.Status
+			_ = response.Body.Close()
+		}
+		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -187,7 +176,7 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	cert, key := ca.issue(t, 2)
 	const least = withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"
 	file := writeFile(t, "c.yaml", least+"tls: {cert_file: "+cert+", key_file: "+key+"}\n")
-	process, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	process, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
 	settings, err := config.TLSFiles{CAFile: ca.file}.Client()
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ func TestUsage(t *testing.T) {
 		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
 		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
 		{"tracker --listen nowhere --dialect bugzila", exitUsage, "", `unknown dialect "bugzila": known are bugzilla-5, bmo, harmony`},
+		{"tracker --listen 127.0.0.1:999999", exitFailed, "", "portico tracker: listen for tracker: "},
 		{"demo --admin-listen :9080", exitUsage, "", ":9080 is open to other machines"},
 		{"version", exitOK, "portico ", ""},
 		{"--version", exitOK, "portico ", ""},
@@ -258,32 +259,5 @@ func TestProbeOfRedis(t *testing.T) {
 	}
 	if keys := server.Keys(); len(keys) > 0 {
 		t.Errorf("the probe left %q in Redis", keys)
-	}
-}
-
-func TestRedactURL(t *testing.T) {
-	for text, want := range map[string]string{
-		"embedded":                        "embedded",
-		"sqlite:portico.db":               "sqlite:portico.db",
-		"https://host/~me@home/?a=b&c=d":  "https://host/~me@home/?a=REDACTED&c=REDACTED",
-		"https://me:hunter2@host/":        "https://REDACTED@host/",
-		"https://hunter2@host/":           "https://REDACTED@host/",
-		"127.0.0.1:9080":                  "127.0.0.1:9080",
-		"//me:hunter2@host/":              "REDACTED",
-		"hunter2@host":                    "REDACTED",
-		"me:hunter2@host":                 "REDACTED",
-		"https://me:hunter2@ho st/":       "REDACTED",
-		"redis://host/?password=hunter2;": "redis://host/",
-	} {
-		if got := config.RedactURL(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
-}
-
-func TestACommandThatFailsDoesNotExitWithZero(t *testing.T) {
-	code, stdout, stderr := portico(t, nil, "tracker", "--listen", "127.0.0.1:999999")
-	if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "portico tracker: listen for tracker: ") {
-		t.Errorf("exit %d, %q%q", code, stdout, stderr)
 	}
 }

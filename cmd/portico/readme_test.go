@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -9,20 +9,12 @@ import (
 	"portico/test/process"
 )
 
-// buildPortico builds the program into a folder of the test.
-func buildPortico(t *testing.T) string {
-	t.Helper()
-	program, err := process.Build(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 // startDemo runs portico demo on free ports and gives what it prints first.
-func startDemo(t *testing.T, program string) string {
+func startDemo(t *testing.T) string {
 	t.Helper()
-	_, found := startProcess(t, program, `(?s)^(.*)\nStop it`, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	_, found := startProcess(t, `(?s)^(.*)\nStop it`, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
 	return found[0]
 }
 
@@ -38,7 +30,7 @@ func shell(t *testing.T, script string) string {
 
 // TestDemoTour runs the commands that portico demo prints, as they stand.
 func TestDemoTour(t *testing.T) {
-	tour := startDemo(t, buildPortico(t))
+	tour := startDemo(t)
 	_, script, found := strings.Cut(tour, "/demo:\n\n")
 	if !found {
 		t.Fatalf("the demo prints no tour: %q", tour)
@@ -60,10 +52,8 @@ func TestExamplesAreGood(t *testing.T) {
 		{"check", "--tracker", "https://tracker.example/", "--redis", "redis://127.0.0.1:6379/0"},
 		{"check", "--config", "../../config.example.yaml"},
 	} {
-		var stdout, stderr bytes.Buffer
-		env := environment{stdout: &stdout, stderr: &stderr}
-		if code := run(t.Context(), env, args); code != exitOK {
-			t.Errorf("portico %s exits with %d: %s", strings.Join(args, " "), code, stderr.String())
+		if code, _, stderr := portico(t, nil, args...); code != exitOK {
+			t.Errorf("portico %s exits with %d: %s", strings.Join(args, " "), code, stderr)
 		}
 	}
 }

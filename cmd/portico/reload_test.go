@@ -16,10 +16,10 @@ import (
 
 // startProcess runs the program until the test ends and gives what the pattern
 // finds in its output, standard output and error alike.
-func startProcess(t *testing.T, program, pattern string, args ...string) (p *process.Process, found []string) {
+func startProcess(t *testing.T, pattern string, args ...string) (p *process.Process, found []string) {
 	t.Helper()
 	expression := regexp.MustCompile(pattern)
-	p = process.Launch(t, process.Spec{Program: program, Args: args, Ready: func(p *process.Process) bool {
+	p = process.Launch(t, process.Spec{Program: process.Portico(t), Args: args, Ready: func(p *process.Process) bool {
 		found = expression.FindStringSubmatch(p.Out.String() + p.Err.String())
 		return found != nil
 	}})
@@ -56,8 +56,8 @@ func reload(t *testing.T, p *process.Process, operators string) {
 // TestReload changes the configuration of a running Portico under load: no
 // request fails, and a configuration with a mistake changes nothing.
 func TestReload(t *testing.T) {
-	program, file := buildPortico(t), filepath.Join(t.TempDir(), "portico.yaml")
-	_, tracker := startProcess(t, program, `listens on (\S+)`, "tracker", "--listen", "127.0.0.1:0", "--seed", "fixture")
+	file := filepath.Join(t.TempDir(), "portico.yaml")
+	_, tracker := startProcess(t, `listens on (\S+)`, "tracker", "--listen", "127.0.0.1:0", "--seed", "fixture")
 	configure := func(responses string) {
 		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: %q}}\nresponses: %s\n", tracker[0], responses)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 		}
 	}
 	configure("tracker")
-	p, at := startProcess(t, program, `"clients":"([^"]+)"`, "serve", "--config", file)
+	p, at := startProcess(t, `"clients":"([^"]+)"`, "serve", "--config", file)
 	shows := func(want string) func() bool {
 		return func() bool {
 			return strings.Contains(get(t, "http://"+at[0]+"/rest/bug/5/attachment?include_fields=is_patch"), want)

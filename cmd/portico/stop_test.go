@@ -21,7 +21,7 @@ func turningAway(t *testing.T, delay string) *process.Process {
 		return func(p *process.Process) bool { return strings.Contains(p.Err.String(), what) }
 	}
 	p := process.Launch(t, process.Spec{
-		Program: "/bin/sh", Args: []string{"-c", `trap "" INT; exec "$0" serve --config "$1"`, buildPortico(t), file},
+		Program: "/bin/sh", Args: []string{"-c", `trap "" INT; exec "$0" serve --config "$1"`, process.Portico(t), file},
 		Fails: true, Ready: says(`"listening"`),
 	})
 	p.Signal(t, syscall.SIGTERM)

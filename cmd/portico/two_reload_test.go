@@ -28,7 +28,7 @@ func TestReloadMovesCallers(t *testing.T) {
 		}
 	}
 	configure("one.db", "{name: rest, reads: old}")
-	program, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	program, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
 	clients, p := "http://"+at[0], &pair{operators: "http://" + at[1]}
 	answers := func() bool {
 		t.Helper()

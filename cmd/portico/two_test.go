@@ -79,8 +79,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// send makes a request with headers and gives the answer, its body read.
-func send(t *testing.T, method, address, body string, header ...string) (*http.Response, string) {
+// sendBy makes a request with headers; the answer's body is the caller's.
+func sendBy(t *testing.T, client *http.Client, method, address, body string, header ...string) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
@@ -89,8 +89,13 @@ func send(t *testing.T, method, address, body string, header ...string) (*http.R
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	return client.Do(request)
+}
+
+// send makes a request with headers and gives the answer, its body read.
+func send(t *testing.T, method, address, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	response, err := sendBy(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, method, address, body, header...)
 	if err != nil {
 		t.Fatal(err)
 	}
