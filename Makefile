@@ -117,6 +117,14 @@ man: ## write a manual page for each command into MAN
 	@mkdir -p $(MAN)
 	$(PLAIN) go test ./cmd/portico -count=1 -run '^TestManual$$' -args -man=$(abspath $(MAN))
 
+.PHONY: release
+release: ## build archives, Debian packages, an SBOM and checksums into dist/
+	@.ci/release dist
+
+.PHONY: release-check
+release-check: ## check that releases are reproducible, and packages, units, chart and image; some ten minutes
+	@.ci/release-check
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin .bin .cache
+	rm -rf bin dist .bin .cache

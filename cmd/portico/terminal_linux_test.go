@@ -53,7 +53,7 @@ func TestTerminal(t *testing.T) {
 		before := len(shown())
 		answer <- struct{}{}
 		code := run(t.Context(), environment{stdout: screen, stderr: io.Discard, environ: []string{environ}}, verdict)
-		eventually(t, "the verdict is shown", func() bool { return strings.Contains(shown()[before:], "target") })
+		eventually(t, "the verdict is shown", func() bool { return strings.HasSuffix(shown()[before:], "(target 0 %)\r\n") })
 		if text := shown()[before:]; code != exitOK || !strings.HasPrefix(text, want) {
 			t.Errorf("%s: exit %d, %q", environ, code, text)
 		}

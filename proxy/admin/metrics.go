@@ -5,7 +5,9 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,11 +39,21 @@ type Metrics struct {
 	routed, refusedWrites, lookups                     *counters
 	spans, spansDropped                                *counters
 	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
+	holding, reloadSuccess, reloadTime                 *prometheus.GaugeVec
+
+	mu      sync.Mutex           // guards what follows
+	reasons map[[2]string]Reason // that hold, by code and subject
+	settled time.Time            // when the last reason ended, or the start
+	minutes []totals             // at the ends of minutes, the latest last; never empty
 }
+
+// requestBounds are the bounds of the buckets of times, in seconds: from a response out of memory to the longest upload.
+var requestBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
 // NewMetrics returns Metrics that include those of the Go runtime and of the process.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	now := time.Now()
+	m := &Metrics{registry: prometheus.NewRegistry(), reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.requests = m.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason")
 	m.requestSeconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation")
@@ -76,6 +88,14 @@ func NewMetrics() *Metrics {
 
 	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
 	m.spansDropped = m.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason")
+
+	m.holding = m.gauge("condition", "1 while a reason of the alarm holds.", "code", "subject")
+	m.reloadSuccess = m.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success.")
+	m.reloadTime = m.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start.")
+	m.Reloaded(nil)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(info.Main.Version, info.GoVersion).Set(1)
+	}
 	return m
 }
 
@@ -96,9 +116,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 }
 
 func (m *Metrics) histogram(name, help string, labels ...string) *histograms {
-	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help,
-		// from a response out of memory to the longest upload
-		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}}, labels)
+	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: requestBounds[:]}, labels)
 	m.registry.MustRegister(vec)
 	return newVector(vec.WithLabelValues, len(labels))
 }
@@ -218,6 +236,9 @@ func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
 		m.breakers.WithLabelValues(tracker, breaker, string(each)).Set(number(each == state))
 	}
 	m.breakerChanges.of(tracker, breaker, string(state)).Inc()
+	if !strings.HasPrefix(tracker, "shadow:") { // no client waits for a comparison
+		m.set("breaker-"+breaker, tracker, state != transport.Closed, time.Now(), "")
+	}
 }
 
 // Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
@@ -231,6 +252,31 @@ func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 			prometheus.CounterOpts(describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels)),
 			func() float64 { return float64(read().Shed) })),
 	)
+}
+
+// Connections shows the open connections of clients, and how many of them have a request. Each scrape calls read. It is called at
+// most once.
+func (m *Metrics) Connections(read func() (open, busy int)) error {
+	return errors.Join(
+		m.onScrape(describe("client_connections", "Open connections of clients.", nil), func() int { open, _ := read(); return open }),
+		m.onScrape(describe("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", nil), func() int {
+			_, busy := read()
+			return busy
+		}),
+	)
+}
+
+// Reloaded records the outcome of a reload of the configuration.
+func (m *Metrics) Reloaded(err error) {
+	now := time.Now()
+	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
+	cause := ""
+	if err != nil {
+		cause = err.Error()
+	} else {
+		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+	}
+	m.set("reload", "", err != nil, now, cause)
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
@@ -266,7 +312,10 @@ func result(err error) string {
 }
 
 // RedisState records whether Redis can be reached.
-func (m *Metrics) RedisState(available bool) { m.redisUp.WithLabelValues().Set(number(available)) }
+func (m *Metrics) RedisState(available bool) {
+	m.redisUp.WithLabelValues().Set(number(available))
+	m.set("redis", "", !available, time.Now(), "")
+}
 
 // CacheChange counts a flag type change by whether Redis has been informed of it.
 func (m *Metrics) CacheChange(delivered bool) {
@@ -309,6 +358,11 @@ func (m *Metrics) Phases(status switchover.Status) {
 	}
 	m.rulesVersion.WithLabelValues().Set(float64(status.Version))
 	m.killed.WithLabelValues().Set(number(status.Killed != nil))
+	if killed := status.Killed; killed != nil {
+		m.set("kill-switch", "", true, killed.At, killed.Actor+": "+killed.Reason)
+	} else {
+		m.set("kill-switch", "", false, time.Time{}, "")
+	}
 }
 
 // number returns 1 for true and 0 for false.

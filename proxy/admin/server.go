@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/pprof"
 	"sync/atomic"
 )
 
 // Options configure the listener for operators. The zero value has health checks and an empty overview.
 type Options struct {
-	// Metrics are shown at /metrics; nil shows none.
+	// Metrics are shown at /metrics, and their alarm and traffic on the first page; nil shows none.
 	Metrics *Metrics
 	// Status returns what /status shows, a value for encoding/json without any credential; nil shows nothing. Each request
 	// calls it, so it must not wait for a tracker.
@@ -19,7 +20,7 @@ type Options struct {
 	// Pages are the pages of other packages.
 	Pages []Page
 	// Token, if not empty, is required everywhere except by the health checks: as a bearer token, or as the password of a
-	// browser's login.
+	// browser's login. Only with a token are there profiles at /debug/pprof/.
 	Token string
 	// Certificates says that the connection verifies client certificates. A client with one needs no token; a client
 	// without one is let in by the token only.
@@ -54,6 +55,11 @@ func New(options Options) *Server {
 	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) })
 	if options.Metrics != nil {
 		guarded.Handle("GET /metrics", options.Metrics.handler())
+	}
+	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU
+		guarded.HandleFunc("GET /debug/pprof/", pprof.Index)
+		guarded.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		guarded.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	for _, page := range options.Pages {
 		guarded.Handle(page.Path, page.Handler)

@@ -90,7 +90,7 @@ func TestStatusAndOverview(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	status, header, body = look(t, "GET", base+"/")
-	for _, part := range []string{"<span class=\"state\">ready</span>", "<th scope=\"row\">version</th><td>1.0</td>", "&lt;bmo&gt;",
+	for _, part := range []string{"<span class=\"state\">ready</span>", "<th scope=\"row\"><span class=\"label\">version</span></th><td>1.0</td>", "&lt;bmo&gt;",
 		`<a href="/canary">Canary</a>`, `<a href="/metrics">`, "<td>none</td>"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s is not in %s", part, body)

@@ -126,3 +126,11 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 		t.Errorf("only %d threats were found", rows)
 	}
 }
+
+func TestEveryReasonOfTheAlarmIsDocumented(t *testing.T) {
+	code := found(sources(t, "proxy/admin"), `(?m)^\t"([a-z-]+)":\s+\{(?:Level: )?(?:Red|Amber),`)
+	table := found(read(t, "../../docs/reference/status.md"), "(?m)^\\| `([a-z-]+)` \\| (?:red|amber) \\|")
+	if !slices.Equal(code, table) || len(code) < 8 {
+		t.Errorf("the program has the reasons\n%q\nand the page has\n%q", code, table)
+	}
+}

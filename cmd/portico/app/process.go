@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"io"
 	"log"
 	"log/slog"
@@ -67,6 +66,9 @@ func (l libraryLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Version is that of the next release. The Makefile and the packages take it from here.
+const Version = "0.1.0"
+
 // version describes this build.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
@@ -75,10 +77,10 @@ func version() string {
 
 // BuildVersion describes a build: its version, the commit if it is known, and the version of Go.
 func BuildVersion(info *debug.BuildInfo) string {
+	parts := []string{Version}
 	if info == nil {
-		return "unknown"
+		return Version
 	}
-	parts := []string{cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")}
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value

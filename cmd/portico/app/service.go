@@ -39,6 +39,8 @@ type Service struct {
 	level     slog.LevelVar
 	resources *Resources
 	current   current
+	// adminAddress is that of the operators' socket, which an inherited one does not take from the configuration.
+	adminAddress string
 }
 
 // maxOperatorConnections bounds the connections of the operators' listener.
@@ -59,7 +61,7 @@ func (s *Service) Serve(ctx context.Context) error {
 		s.resources.pages = []admin.Page{s.Page(clients, operators)}
 	}
 	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
-	if err != nil {
+	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {
 		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
 	}
 	s.current.swap(rt)
@@ -82,6 +84,10 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 	serving, ended := errgroup.WithContext(ctx)
 	serving.Go(clients.Run)
 	serving.Go(operators.Run)
+	serving.Go(func() error {
+		s.resources.metrics.Watch(ended, s.current.watched)
+		return nil
+	})
 	var reloading sync.WaitGroup
 	if s.Reload != nil {
 		hangups := make(chan os.Signal, 1)
@@ -106,6 +112,7 @@ func (s *Service) open() {
 	s.level.Set(logLevel(s.Cfg.Log.Level))
 	s.logger = newLogger(s.Stderr, s.Cfg.Log, &s.level)
 	s.resources = NewResources()
+	s.adminAddress = s.Cfg.Admin.Listen
 }
 
 // lookup looks up a variable of the environment.
@@ -120,7 +127,11 @@ func (s *Service) listen() (clients, operators *Listener, err error) {
 	if s.Over != nil {
 		handler = s.Over(handler)
 	}
-	if clients, err = Listen("clients", s.Cfg.Listen, handler, s.Cfg, s.logger); err != nil {
+	inherited, err := inheritedSockets(s.lookup)
+	if err != nil {
+		return nil, nil, err
+	}
+	if clients, err = listenOn(inherited["client"], "clients", s.Cfg.Listen, handler, s.Cfg, s.logger); err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -135,8 +146,14 @@ func (s *Service) listen() (clients, operators *Listener, err error) {
 	few := s.Cfg
 	few.Limits.Connections = maxOperatorConnections
 	handler = s.current.handler(func(rt *Runtime) http.Handler { return rt.Operators })
-	if operators, err = Listen("operators", s.Cfg.Admin.Listen, handler, few, s.logger); err != nil {
+	if operators, err = listenOn(inherited["admin"], "operators", s.Cfg.Admin.Listen, handler, few, s.logger); err != nil {
 		return nil, nil, errors.Join(err, clients.Close(context.Background()))
+	}
+	if inherited["admin"] != nil {
+		s.adminAddress = operators.Address()
+	}
+	if s.Cfg.Admin.OpenToAll(s.adminAddress) {
+		return nil, nil, errors.Join(errOpenToAll, clients.Close(context.Background()), operators.Close(context.Background()))
 	}
 	if s.Cfg.Admin.TLS.On() {
 		secured := s.current.tls(func(rt *Runtime) *tls.Config { return rt.operatorsTLS })
@@ -155,6 +172,7 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 		case <-hangups:
 		}
 		rt, err := s.rebuild(ctx)
+		s.resources.metrics.Reloaded(err)
 		if err != nil {
 			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
 			continue
@@ -167,8 +185,8 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 var (
 	// ErrNotGood reports that a configuration has problems.
 	ErrNotGood = errors.New("the configuration has problems")
-	// errOpenToAll refuses a reload that would open the admin listener to other machines.
-	errOpenToAll = errors.New("admin.listen is reachable from other hosts and the new configuration has no token; set admin.token")
+	// errOpenToAll refuses a start or a reload that would open the admin listener to other machines.
+	errOpenToAll = errors.New("the admin listener is reachable from other hosts and the configuration has no token; set admin.token_file")
 )
 
 // rebuild reads the configuration again and builds a runtime of it. Keys that need a restart keep their values.
@@ -188,7 +206,7 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 		return nil, ErrNotGood
 	}
 	needRestart := config.KeepUntilRestart(s.Cfg, &cfg)
-	if cfg.Admin.OpenToAll(s.Cfg.Admin.Listen) {
+	if cfg.Admin.OpenToAll(s.adminAddress) {
 		return nil, errOpenToAll
 	}
 	rt, err := Build(ctx, cfg, s.lookup, s.logger, s.resources)
@@ -249,6 +267,13 @@ func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
 	rt, leave := c.enter()
 	defer leave()
 	return rt.Front.ServeCached(w, r)
+}
+
+// watched is that of the current runtime.
+func (c *current) watched() admin.Watched {
+	rt, leave := c.enter()
+	defer leave()
+	return rt.watched()
 }
 
 // setReady sets what /readyz says, and returns the current configuration.

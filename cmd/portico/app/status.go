@@ -1,12 +1,18 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"portico/cache"
 	"portico/cmd/portico/config"
+	"portico/proxy/admin"
 	"portico/upstream/transport"
 )
 
@@ -15,6 +21,9 @@ type Status struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Primary string    `json:"primary"`
+	// Alarm and Traffic are those of the process.
+	Alarm   admin.Alarm   `json:"alarm"`
+	Traffic admin.Traffic `json:"traffic"`
 	// NeedRestart are the keys that the file has changed and that take effect at the next start.
 	NeedRestart []string                 `json:"need_restart,omitempty"`
 	Trackers    map[string]TrackerStatus `json:"trackers"`
@@ -62,10 +71,27 @@ type ruleStatus struct {
 	Writes string `json:"writes"`
 }
 
+// watched is what the alarm depends on and no event tells of.
+func (rt *Runtime) watched() admin.Watched {
+	w := admin.Watched{
+		Unready:      rt.trackers[rt.cfg.Primary].problem(),
+		Certificates: map[string]*tls.Config{"the listener of clients": rt.clientsTLS, "the listener of operators": rt.operatorsTLS},
+		Folders:      map[string]string{"files of requests": cmp.Or(rt.cfg.Blobs.Dir, os.TempDir())},
+	}
+	if rt.switchover != nil {
+		w.Stale = rt.switchover.Status(context.Background()).Stale
+		if file, local := strings.CutPrefix(rt.cfg.State, "sqlite:"); local {
+			w.Folders["the state"] = filepath.Dir(file)
+		}
+	}
+	return w
+}
+
 // status is what /status shows now. It waits for no tracker.
 func (rt *Runtime) status() Status {
 	s := Status{
-		Version: version(), Started: rt.started, Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
+		Version: version(), Started: rt.started, Alarm: rt.resources.metrics.Alarm(), Traffic: rt.resources.metrics.Traffic(),
+		Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
 		Trackers: map[string]TrackerStatus{},
 	}
 	for name, t := range rt.trackers {

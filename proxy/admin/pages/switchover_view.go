@@ -21,6 +21,28 @@ type switchoverPage struct {
 	Form      judgement
 }
 
+// step is one phase as it is drawn.
+type step struct {
+	Phase switchover.Phase
+	// Class is passed, here, or empty for what is still to come.
+	Class string
+}
+
+// steps returns all phases, as seen from one of them.
+func steps(here switchover.Phase) []step {
+	var all []step
+	class := "passed"
+	for _, phase := range switchover.Phases() {
+		switch {
+		case phase == here:
+			all, class = append(all, step{phase, "here"}), ""
+		default:
+			all = append(all, step{phase, class})
+		}
+	}
+	return all
+}
+
 // historyEntry is one change of the rules.
 type historyEntry struct {
 	Version int64     `json:"version"`
