@@ -27,7 +27,7 @@ var parameterNames = []string{
 	"old_password", "new_password1", "matchpassword", "Bugzilla_api_key[]", "apiKey", "x-client-secret",
 }
 
-// forms are all ways of interface.md and docs/clients.md, and what clients do beside them.
+// forms are all ways of interface.md and docs/reference/clients.md, and what clients do beside them.
 func forms() []form {
 	list := []form{
 		{"X-BUGZILLA-API-KEY", inHeader("X-BUGZILLA-API-KEY", "")},

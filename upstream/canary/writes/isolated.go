@@ -40,7 +40,7 @@ func TakePayload(write *upstream.Call) bool {
 	}
 	text, err := io.ReadAll(request.Data.Reader())
 	if err == nil {
-		request.Data, err = jsonblob.BlobFromEncoded(text)
+		request.Data, err = jsonblob.BlobFromEncoded(string(text))
 	}
 	write.CreateAttachment = &request
 	return err == nil
