@@ -12,13 +12,13 @@ import (
 // configCommand is portico config.
 func configCommand(env environment) *cobra.Command {
 	text := func(name, short, text string) *cobra.Command {
-		return &cobra.Command{Use: name, Args: takes(), Short: short, RunE: func(*cobra.Command, []string) error {
+		return &cobra.Command{Use: name, Args: takes(nil), Short: short, RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(env.stdout, text)
 			return err
 		}}
 	}
 	show := &cobra.Command{
-		Use: "print --config FILE | --tracker URL", Args: takes(), Short: "print the effective configuration",
+		Use: "print --config FILE | --tracker URL", Args: takes(nil), Short: "print the effective configuration",
 		Long: "Print the configuration with all defaults, and the origin of each value that is not a default.\n" +
 			"Names and passwords in URLs are left out. portico check --print does the same after more checks.",
 	}

@@ -90,7 +90,7 @@ func scalarSchema(s map[string]any, t reflect.Type, tag reflect.StructTag) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	_, parses := reflect.New(t).Interface().(encoding.TextUnmarshaler)
+	_, parses := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.New(t))
 	unset, optional := tag.Lookup("unset")
 	var kinds []string
 	switch {
