@@ -46,7 +46,7 @@ func sqliteStore(t *testing.T) store {
 
 func postgresStore(t *testing.T) store {
 	url := process.Postgres(t)
-	dump := filepath.Join(t.TempDir(), "portico.dump")
+	dump := filepath.Join(t.TempDir(), "portico.sql")
 	run := func(t *testing.T, name string, args ...string) {
 		t.Helper()
 		if output, err := exec.CommandContext(t.Context(), client(t, name), args...).CombinedOutput(); err != nil {
@@ -55,9 +55,9 @@ func postgresStore(t *testing.T) store {
 	}
 	return store{
 		url: url, driver: "pgx", dsn: url,
-		backup: func(t *testing.T) { run(t, "pg_dump", "--format=custom", "--file="+dump, url) },
+		backup: func(t *testing.T) { run(t, "pg_dump", "--clean", "--if-exists", "--file", dump, url) },
 		restore: func(t *testing.T) {
-			run(t, "pg_restore", "--clean", "--if-exists", "--single-transaction", "--no-owner", "--dbname="+url, dump)
+			run(t, "psql", "--set", "ON_ERROR_STOP=1", "--single-transaction", "--file", dump, url)
 		},
 	}
 }
