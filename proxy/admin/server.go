@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"net/http"
 	"net/http/pprof"
@@ -44,6 +45,11 @@ type Server struct {
 	ready   atomic.Bool
 }
 
+// description is that of the interface for clients, in the form of OpenAPI.
+//
+//go:embed openapi.yaml
+var description embed.FS
+
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
 	if options.Status == nil {
@@ -56,6 +62,7 @@ func New(options Options) *Server {
 	if options.Metrics != nil {
 		guarded.Handle("GET /metrics", options.Metrics.handler())
 	}
+	guarded.Handle("GET /openapi.yaml", http.FileServerFS(description))
 	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU
 		guarded.HandleFunc("GET /debug/pprof/", pprof.Index)
 		guarded.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -67,6 +67,7 @@ var thirdParty = []struct {
 	{"github.com/go-json-experiment/json", []string{anything}},
 	{"golang.org/x/*", []string{anything}},
 	// Tests are not in this table.
+	{"github.com/santhosh-tekuri/jsonschema/v6", nil},
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", nil},
 }

@@ -171,6 +171,31 @@ type Table struct {
 	Revived time.Time `json:"revived,omitzero"`
 }
 
+// RuleSet is the rules as operators write them in a file.
+type RuleSet struct {
+	// Passthrough are the phases of paths outside the interface; empty ones are those of the last rule.
+	Passthrough PhasePair `key:"passthrough"`
+	// Rules are tried in order, and the first that matches counts. A percentage of 100 is a condition too, so that a share that
+	// has grown hides no rule behind it.
+	Rules []Rule `key:"rules"`
+}
+
+// Table returns the rules as a Table. Without any, everything is compared and nothing moves. A percentage of 100 is no condition of the
+// last rule, which has to be for all.
+func (s *RuleSet) Table() Table {
+	table := Table{Rules: slices.Clone(s.Rules)}
+	if len(table.Rules) == 0 {
+		table.Rules = []Rule{{Name: "default", Reads: PhaseOldCompare, Writes: PhaseOldCompare}}
+	}
+	if last := &table.Rules[len(table.Rules)-1]; last.Percent != nil && *last.Percent == 100 {
+		last.Percent = nil
+	}
+	if pair := s.Passthrough; pair.Reads != "" && pair.Writes != "" {
+		table.Passthrough = &pair
+	}
+	return table
+}
+
 // Kill is a kill switch in force.
 type Kill struct {
 	Actor  string    `json:"actor"`

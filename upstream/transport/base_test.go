@@ -430,7 +430,7 @@ func (c *closing) Read(p []byte) (int, error) {
 	case <-c.closed:
 		return 0, errors.New("closed")
 	case <-time.After(10 * time.Millisecond):
-		return copy(p, "x"), nil
+		return len(p), nil
 	}
 }
 

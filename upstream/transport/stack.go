@@ -48,8 +48,7 @@ func New(o Options) *Stack {
 	s.budget.stored = retryBurst
 	s.prober = newProber(s)
 	s.Reads, s.Writes = newBreaker("read", o.Break, s.prober), newBreaker("write", o.Break, s.prober)
-	s.Writes.reads = s.Reads
-	s.prober.start(s.Reads, s.Writes)
+	s.prober.start()
 	return s
 }
 

@@ -20,7 +20,6 @@ import (
 	"portico/proxy/admin/pages"
 	"portico/upstream"
 	"portico/upstream/canary"
-	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
 
@@ -44,9 +43,8 @@ type Runtime struct {
 	clientsTLS, operatorsTLS *tls.Config // nil for plain HTTP
 	tracing                  *tracing    // nil if nothing is traced
 	trackers                 map[string]*tracker
-	caches                   cache.Caches // of the trackers in use, the primary one first
-	store                    *state.Store // nil without a candidate, and so is switchover
-	switchover               *switchover.Switchover
+	caches                   cache.Caches           // of the trackers in use, the primary one first
+	switchover               *switchover.Switchover // nil without a candidate
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared
@@ -210,7 +208,7 @@ func (rt *Runtime) openOperators(token string) {
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover))
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover))
 	}
 	rt.admin = admin.New(options)
 	// Operators send little, so they may pause for less time than clients.

@@ -2,11 +2,11 @@ package app
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"portico/cmd/portico/config"
 	"portico/upstream"
+	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
@@ -16,8 +16,7 @@ import (
 
 // openCandidate builds what a second tracker needs: the store, its own components, the comparison and the switchover.
 func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) error {
-	var err error
-	if rt.store, err = rt.resources.openStore(ctx, rt.cfg.State, rt.logger); err != nil {
+	if err := rt.resources.openStore(ctx, rt.cfg.State, rt.logger); err != nil {
 		return err
 	}
 	if err := rt.openTracker(rt.cfg.Candidate, lookup); err != nil {
@@ -37,7 +36,7 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 		}
 	}
 	rt.switchover, err = rt.resources.openSwitchover(ctx, switchover.Options{
-		Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.store, Settings: rt.switchoverSettings(known),
+		Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.resources.store, Settings: rt.switchoverSettings(known),
 	})
 	return err
 }
@@ -59,7 +58,7 @@ func (rt *Runtime) openCanary(known upstream.NamedCallers, lookup config.Variabl
 	}
 	rules, _ := compare.NewRules(settings.Equivalences, time.Now()) // config has reported problems
 	rt.Canary = canary.New(canary.Options{
-		Trackers: trackers, Store: rt.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
+		Trackers: trackers, Store: rt.resources.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
 		Sampling: canary.Sampling{Default: settings.Sample, Operations: settings.Operations, Sticky: settings.Sticky},
 		Workers:  settings.Workers, Queue: settings.Queue, PerSecond: settings.PerSecond, Timeout: settings.Timeout,
 		MaxBody: int64(settings.MaxBody), Split: rt.replySplit(), ConfirmAfter: settings.ConfirmAfter, NoiseShare: settings.Noise,
@@ -103,17 +102,8 @@ func (rt *Runtime) openShadow(t *tracker) error {
 	if err != nil {
 		return err
 	}
-	t.shadow, err = rt.newClient(t, label, shadowed{stack})
+	t.shadow, err = rt.newClient(t, label, bugzilla.ForComparison(stack))
 	return err
-}
-
-// shadowed gives calls the lowest priority, and ends responses of which only a part is read.
-type shadowed struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (s shadowed) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := transport.With(r.Context(), func(c *transport.Call) { c.Shadow, c.MaxBody = true, upstream.MaxResponse(r.Context()) })
-	return s.RoundTripper.RoundTrip(r.WithContext(ctx))
 }
 
 // switchoverSettings join the switchover with both trackers.

@@ -96,14 +96,14 @@ func (c *collector) UploadTraces(ctx context.Context, batch []*tracepb.ResourceS
 	}
 	if err == nil {
 		c.metrics.SpansSent(spans)
+		if c.failing {
+			c.logger.Info("traces are sent again")
+		}
 	} else {
 		c.metrics.SpansDropped("not-sent", spans)
-	}
-	switch failed := err != nil; {
-	case failed && !c.failing:
-		c.logger.Warn("traces cannot be sent; they are dropped and counted", "cause", err)
-	case !failed && c.failing:
-		c.logger.Info("traces are sent again")
+		if !c.failing {
+			c.logger.Warn("traces cannot be sent; they are dropped and counted", "cause", err)
+		}
 	}
 	c.failing = err != nil
 	return nil
@@ -145,15 +145,15 @@ func (c *collector) try(ctx context.Context, body []byte) (after time.Duration, 
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCollectorResponse))
 	_ = response.Body.Close()
-	switch status := response.StatusCode; {
-	case status == http.StatusTooManyRequests, status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout:
+	status, kind := response.StatusCode, response.Header.Get("Content-Type")
+	if status/100 != 2 {
 		seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16)
-		return time.Duration(seconds) * time.Second, true, fmt.Errorf("the collector responded with status %d", status)
-	case status/100 != 2:
-		return 0, false, fmt.Errorf("the collector responded with status %d", status)
-	case err == nil && response.Header.Get("Content-Type") == "application/x-protobuf" && len(text) > 2:
-		// The only field of the response tells of spans that were not accepted. An empty one has two bytes.
-		return 0, false, errors.New("the collector did not accept all of them")
+		again = status == http.StatusTooManyRequests || status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
+		return time.Duration(seconds) * time.Second, again, fmt.Errorf("the collector responded with status %d", status)
+	}
+	// The only field of the response tells of spans that were not accepted. An empty one has two bytes.
+	if err == nil && kind == "application/x-protobuf" && len(text) > 2 {
+		err = errors.New("the collector did not accept all of them")
 	}
 	return 0, false, err
 }

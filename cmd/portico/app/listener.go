@@ -157,9 +157,9 @@ type boundedListener struct {
 	limit  int
 	scarce rate.Sometimes // bounds the log lines about the limit of open files
 
-	changed chan struct{} // holds one signal: open or waiting has changed
-	closed  chan struct{}
-	end     func()
+	changed chan struct{}   // holds one signal: open or waiting has changed
+	running context.Context // until Close
+	end     context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
 	open    int        // without connections that are leaving
@@ -179,9 +179,9 @@ func newBoundedListener(inner net.Listener, name string, limit int, logger *slog
 	l := &boundedListener{
 		Listener: inner, name: name, logger: logger, limit: max(2, int(min(uint64(limit), maxDescriptors()/descriptorShare))),
 		scarce:  rate.Sometimes{Interval: time.Minute},
-		changed: make(chan struct{}, 1), closed: make(chan struct{}), all: map[net.Conn]*connection{},
+		changed: make(chan struct{}, 1), all: map[net.Conn]*connection{},
 	}
-	l.end = sync.OnceFunc(func() { close(l.closed) })
+	l.running, l.end = context.WithCancel(context.Background())
 	return l
 }
 
@@ -215,7 +215,7 @@ func (l *boundedListener) waitForCapacity() bool {
 		select {
 		case <-l.changed:
 		case <-time.After(wait):
-		case <-l.closed:
+		case <-l.running.Done():
 			return false
 		}
 	}

@@ -68,20 +68,20 @@ func (r *Resources) Close() error {
 }
 
 // openStore opens the store at the first call. Another address needs a restart.
-func (r *Resources) openStore(ctx context.Context, at string, logger *slog.Logger) (*state.Store, error) {
+func (r *Resources) openStore(ctx context.Context, at string, logger *slog.Logger) error {
 	if r.store != nil {
-		return r.store, nil
+		return nil
 	}
 	store, err := state.Open(ctx, at)
 	if err != nil {
-		return nil, fmt.Errorf("open the state: %w", err)
+		return fmt.Errorf("open the state: %w", err)
 	}
 	secret, err := store.Secret(ctx, idempotencySecret)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the state: %w", err), store.Close())
+		return errors.Join(fmt.Errorf("open the state: %w", err), store.Close())
 	}
 	r.store, r.idempotency = store, proxy.NewIdempotency(newIdempotencyRecords(store, at, logger), secret[:])
-	return store, nil
+	return nil
 }
 
 // openSwitchover makes the switchover at the first call. Later ones give it new settings.

@@ -55,7 +55,7 @@ func (s *Service) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
+	rt, err := Build(ctx, s.Cfg, config.Environment(s.Environ), s.logger, s.resources)
 	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {
 		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
 	}
@@ -91,9 +91,9 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 		reloading.Go(func() { s.reloadAt(ended, hangups) })
 	}
 	<-ended.Done()
-	s.current.setReady(false)
+	s.current.endReady()
 	reloading.Wait()
-	timeouts := s.current.setReady(false).Timeouts      // the last reload may have brought another runtime
+	timeouts := s.current.endReady()                    // of the runtime that the last reload may have brought
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
@@ -110,19 +110,13 @@ func (s *Service) open() {
 	s.adminAddress = s.Cfg.Admin.Listen
 }
 
-// lookup looks up a variable of the environment.
-func (s *Service) lookup(name string) (string, bool) {
-	value := config.Lookup(s.Environ, name)
-	return value, value != ""
-}
-
 // listen opens both sockets. They may serve once there is a current runtime.
 func (s *Service) listen() (clients, operators *Listener, err error) {
 	handler := s.current.handler(func(rt *Runtime) http.Handler { return rt.Front })
 	if s.Over != nil {
 		handler = s.Over(handler)
 	}
-	inherited, err := inheritedSockets(s.lookup)
+	inherited, err := inheritedSockets(config.Environment(s.Environ))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,7 +198,7 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 	if cfg.Admin.OpenToAll(s.adminAddress) {
 		return nil, errOpenToAll
 	}
-	rt, err := Build(ctx, cfg, s.lookup, s.logger, s.resources)
+	rt, err := Build(ctx, cfg, config.Environment(s.Environ), s.logger, s.resources)
 	if err != nil {
 		return nil, err
 	}
@@ -271,12 +265,12 @@ func (c *current) watched() admin.Watched {
 	return rt.watched()
 }
 
-// setReady sets what /readyz says, and returns the current configuration.
-func (c *current) setReady(ready bool) config.Config {
+// endReady lets /readyz say that the process is ending, and returns the current timeouts.
+func (c *current) endReady() config.Timeouts {
 	rt, leave := c.enter()
 	defer leave()
-	rt.admin.SetReady(ready)
-	return rt.cfg
+	rt.admin.SetReady(false)
+	return rt.cfg.Timeouts
 }
 
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.

@@ -13,6 +13,7 @@ import (
 	"portico/cache"
 	"portico/cmd/portico/config"
 	"portico/proxy/admin"
+	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
 
@@ -66,9 +67,9 @@ type switchoverStatus struct {
 }
 
 type ruleStatus struct {
-	Rule   string `json:"rule"`
-	Reads  string `json:"reads"`
-	Writes string `json:"writes"`
+	Rule   string           `json:"rule"`
+	Reads  switchover.Phase `json:"reads"`
+	Writes switchover.Phase `json:"writes"`
 }
 
 // watched is what the alarm depends on and no event tells of.
@@ -110,7 +111,7 @@ func (rt *Runtime) status() Status {
 			Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
 		}
 		for _, each := range held.Rules {
-			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, string(each.Rule.Reads), string(each.Rule.Writes)})
+			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, each.Rule.Reads, each.Rule.Writes})
 		}
 	}
 	return s

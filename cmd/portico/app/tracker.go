@@ -190,9 +190,7 @@ func RedisOptions(cfg *config.Config, lookup config.Variables) (cache.Redis, err
 	if err != nil {
 		return options, err
 	}
-	if secured != nil {
-		options.TLS = secured
-	}
+	options.TLS = secured // of a rediss:// URL too
 	options.MasterName, options.DialTimeout, options.Timeout = c.MasterName, cfg.Timeouts.Connect, cfg.Timeouts.Redis
 	options.Username, options.Password = cmp.Or(c.Username, options.Username), cmp.Or(string(password), options.Password)
 	return options, nil

@@ -237,7 +237,7 @@ func (c *checker) callers() {
 }
 
 // rules checks rules, which stand in a section, with the code that start-up uses.
-func (p *problems) rules(section string, r RuleSet, callers []string) {
+func (p *problems) rules(section string, r switchover.RuleSet, callers []string) {
 	if (r.Passthrough.Reads == "") != (r.Passthrough.Writes == "") {
 		p.errorf(join(section, "passthrough"), "needs both reads and writes, or neither")
 	}

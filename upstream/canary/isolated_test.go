@@ -75,12 +75,12 @@ func (l *writeLog) seen() []string {
 }
 
 // replayWorld has a candidate that is proved to be isolated.
-func replayWorld(t *testing.T, log *writeLog, tune func(*canary.Options)) *world {
+func replayWorld(t *testing.T, log *writeLog, tune func(*canary.Options), clocks ...time.Time) *world {
 	t.Helper()
 	log.together = make(chan struct{})
 	proved := make(chan struct{})
-	w := newWorld(t, worldOptions{
-		old: tracker.Options{}, around: log.around,
+	special := worldOptions{
+		around: log.around,
 		aroundOld: func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.Contains(r.URL.Path, "ClosedProduct") {
@@ -98,7 +98,11 @@ func replayWorld(t *testing.T, log *writeLog, tune func(*canary.Options)) *world
 				tune(o)
 			}
 		},
-	})
+	}
+	if len(clocks) == 2 {
+		special.old.Now, special.fresh.Now = func() time.Time { return clocks[0] }, func() time.Time { return clocks[1] }
+	}
+	w := newWorld(t, special)
 	select {
 	case <-proved:
 	case <-time.After(20 * time.Second):
@@ -218,30 +222,6 @@ func TestDroppedReplayIsTold(t *testing.T) {
 	}
 }
 
-// TestOverlapIsTold: which of two writes at the same time came first is not known.
-func TestOverlapIsTold(t *testing.T) {
-	for name, together := range map[string]bool{"one after the other": false, "at the same time": true} {
-		w := replayWorld(t, &writeLog{}, nil)
-		answer := upstream.Response{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
-		for range 2 {
-			w.canary.Answered(t.Context(), w.caller, updateSummary(1, "a"), sides, answer)
-			if together {
-				answer.Took = time.Minute
-			}
-		}
-		w.settle()
-		list, err := w.store.Findings(t.Context())
-		if err != nil || len(list) == 0 {
-			t.Fatalf("found %v (%v), want what was refused", list, err)
-		}
-		for _, f := range list {
-			if strings.Contains(f.Note, "at the same time") != together {
-				t.Errorf("%s: the note of %s %s is %q", name, f.Class, f.Path, f.Note)
-			}
-		}
-	}
-}
-
 // TestWriteIsOneComparison, though its plans and its result are compared.
 func TestWriteIsOneComparison(t *testing.T) {
 	now := time.Now()
@@ -301,5 +281,60 @@ func TestPlansCountWhereNothingCanBeRead(t *testing.T) {
 	w.make(createFlagType(t, `{"name":"m","description":"d"}`))
 	if got := w.sum(""); got.Compared != 2 || got.Confirmed != 1 {
 		t.Errorf("got %+v, want the second to differ", got)
+	}
+}
+
+// TestResetEndsWhatIsToldOfWrites: once both trackers hold the same again, neither a missing write nor an unknown order
+// explains what differs.
+func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
+	w := replayWorld(t, &writeLog{}, nil)
+	refused := upstream.Response{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
+	write := func(answer upstream.Response) {
+		w.canary.Answered(t.Context(), w.caller, updateSummary(1, "a"), sides, answer)
+		w.settle()
+	}
+	notes := func() (all string) {
+		list, err := w.store.Findings(t.Context())
+		if err != nil || len(list) == 0 {
+			t.Fatalf("found %v (%v), want what was refused", list, err)
+		}
+		for _, f := range list {
+			all += f.Note
+		}
+		return all
+	}
+	write(refused)
+	lost, late := refused, refused
+	lost.Err, late.Took = &mapping.Error{Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, time.Minute
+	write(lost)
+	write(late)
+	if told := notes(); !strings.Contains(told, "every write") || !strings.Contains(told, "at the same time") {
+		t.Errorf("the notes are %q", told)
+	}
+	if err := w.canary.Reset(t.Context(), "somebody", "both hold the same"); err != nil {
+		t.Fatal(err)
+	}
+	write(refused)
+	if told := notes(); strings.Contains(told, "write") {
+		t.Errorf("after a reset the notes are %q", told)
+	}
+}
+
+// TestReplayedWritesHappenLater: an isolated candidate has written what the reference has, a moment later.
+func TestReplayedWritesHappenLater(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for later, want := range map[time.Duration][]string{
+		time.Second: nil,
+		time.Hour: {
+			"attachment.get time $.attachments[*].last_change_time", "attachment.update time $.attachments[id].last_change_time",
+		},
+	} {
+		w := replayWorld(t, &writeLog{}, nil, noon, noon.Add(later))
+		w.make(updateSummary(3, "y"))
+		w.settle()
+		w.make(attachment("3"))
+		if found := w.findings(); !slices.Equal(found, want) {
+			t.Errorf("%v later found %q, want %q", later, found, want)
+		}
 	}
 }
