@@ -27,6 +27,7 @@ type Resources struct {
 	metrics *admin.Metrics
 	tracing atomic.Pointer[tracing] // of the current runtime, nil if nothing is traced
 	dry     *Explanation            // not nil if nothing may be sent
+	pages   []admin.Page            // for operators, beside those of the components
 
 	// store, idempotency and switchover belong to the goroutine that builds.
 	store       *state.Store // nil without a candidate, and so is switchover
