@@ -1,24 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
 
-	"portico/proxy/admin"
+	"portico/cache"
 )
 
 // TestCacheCommand looks into the cache of a running Portico and purges it.
 func TestCacheCommand(t *testing.T) {
-	tour := startDemo(t, buildPortico(t))
+	tour := startDemo(t)
 	clients := regexp.MustCompile(`Portico is at (\S+),`).FindStringSubmatch(tour)[1]
-	operators := regexp.MustCompile(`operators' side at (\S+),`).FindStringSubmatch(tour)[1]
+	operators := regexp.MustCompile(`admin page at (\S+),`).FindStringSubmatch(tour)[1]
 	command := func(args ...string) (string, int) {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append([]string{"cache", "--admin", operators}, args...))
-		return stdout.String() + stderr.String(), code
+		code, stdout, stderr := portico(t, nil, append([]string{"cache", "--admin", operators}, args...)...)
+		return stdout + stderr, code
 	}
 	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop")
 	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop/Accounts")
@@ -26,7 +24,7 @@ func TestCacheCommand(t *testing.T) {
 		t.Errorf("show --product exits with %d and prints\n%s", code, text)
 	}
 	text, _ := command("show", "--json", "--product", "webshop", "--component", "accounts")
-	var answer struct{ Items []admin.CacheItem }
+	var answer struct{ Items []cache.Item }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != 1 {
 		t.Fatalf("show --json prints %s (%v)", text, err)
 	}

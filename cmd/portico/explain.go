@@ -12,36 +12,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portico/cache"
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
 	"portico/mapping"
-	"portico/proxy/admin"
+	"portico/proxy"
 	"portico/upstream/recording"
 	"portico/upstream/switchover"
 )
 
 // explainCommand is portico explain.
 func explainCommand(env environment) *cobra.Command {
-	c := &cobra.Command{
-		Use: "explain METHOD PATH", Args: takes("METHOD", "PATH"), Short: "show how one request would be handled, without sending anything",
-		Long: "Take a request through the same components as portico serve and print every decision: what it\n" +
-			"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
-			"The operators' listener of the running Portico is asked for the active rules, the dialects and the\n" +
-			"cache. Where it does not respond, the configuration counts, and what is not known is listed.",
-	}
-	flags, a, header := config.RegisterFlags(c.Flags()), &adminClient{}, http.Header{}
-	a.flags(c.Flags())
-	body := c.Flags().String("data", "", "the request's body is `BODY`")
-	c.Flags().Func("header", "the request has the header `'NAME: VALUE'`; may be given often", func(text string) error {
-		name, value, found := strings.Cut(text, ":")
-		if !found {
-			return errors.New("a header is NAME: VALUE")
-		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-		return nil
-	})
-	c.RunE = func(c *cobra.Command, args []string) error {
-		request, err := newRequest(c.Context(), args[0], args[1], *body)
+	a, header, body := &adminClient{output: output{env: env}}, http.Header{}, ""
+	var c *cobra.Command
+	var flags *config.Flags
+	c = command("explain METHOD PATH", "show how one request would be handled, without sending anything", func(ctx context.Context, args []string) error {
+		request, err := newRequest(ctx, args[0], args[1], body)
 		if err != nil {
 			return err
 		}
@@ -59,18 +45,39 @@ func explainCommand(env environment) *cobra.Command {
 			if !c.Flags().Changed("admin") {
 				a.address = adminURL(cfg)
 			}
-			running.ask(c.Context(), a, &cfg, env, args[1])
+			running.ask(ctx, a, &cfg, env, args[1])
 		}
 		explanation, err := app.Explain(request, cfg, running.table, env.variable)
 		if err != nil {
 			return err
 		}
 		path, _, _ := strings.Cut(args[1], "?")
-		fmt.Fprintf(env.stdout, "request      %s %s\noperation    %s\n", request.Method, path, explanation.Record.Operation)
-		running.print(env.stdout, cfg)
-		explanation.Print(env.stdout)
+		var text strings.Builder
+		fmt.Fprintf(&text, "request      %s %s\noperation    %s\n", request.Method, path, explanation.Record.Operation)
+		running.print(&text, cfg)
+		printExplanation(&text, explanation)
+		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+		return a.value(map[string]any{"operation": explanation.Record.Operation, "lines": lines}, func(w io.Writer) error {
+			_, err := io.WriteString(w, text.String())
+			return err
+		})
+	})
+	c.Long = "Take a request through the same components as portico serve and print every decision: what it\n" +
+		"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
+		"The operators' listener of the running Portico is asked for the active rules, the dialects and the\n" +
+		"cache. Where it does not respond, the configuration counts, and what is not known is listed."
+	flags = config.RegisterFlags(c.Flags())
+	a.connectionFlags(c.Flags())
+	a.output.flags(c.Flags())
+	c.Flags().StringVar(&body, "data", "", "the request's body is `BODY`")
+	c.Flags().Func("header", "the request has the header `'NAME: VALUE'`; may be given often", func(text string) error {
+		name, value, found := strings.Cut(text, ":")
+		if !found {
+			return errors.New("a header is NAME: VALUE")
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 		return nil
-	}
+	})
 	return c
 }
 
@@ -104,7 +111,7 @@ type runningState struct {
 	// moves is nil where there is one tracker only.
 	moves *switchover.Status
 	// cached is what it holds for a flag type read.
-	cached []admin.CacheItem
+	cached []cache.Item
 }
 
 // runningTimeout bounds all calls of explain to a running Portico.
@@ -163,7 +170,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 }
 
 // cachedItems returns what is cached for a flag type read; without a cache there is nothing.
-func cachedItems(ctx context.Context, a *adminClient, path string) []admin.CacheItem {
+func cachedItems(ctx context.Context, a *adminClient, path string) []cache.Item {
 	operation, names := recording.Segments(http.MethodGet, path)
 	if operation != mapping.OpFlagTypes {
 		return nil
@@ -176,7 +183,7 @@ func cachedItems(ctx context.Context, a *adminClient, path string) []admin.Cache
 		}
 		query.Set(key, name)
 	}
-	var found struct{ Items []admin.CacheItem }
+	var found struct{ Items []cache.Item }
 	_ = a.getJSON(ctx, "/cache?"+query.Encode(), &found)
 	return found.Items
 }
@@ -209,4 +216,40 @@ func (s *runningState) print(w io.Writer, cfg config.Config) {
 	for _, item := range s.cached {
 		fmt.Fprintf(w, "cache        %s for the scope %s: %s\n", item.State, item.Scope, item.Why)
 	}
+}
+
+// printExplanation writes which rules count and what the trackers would be sent, or else what the client gets.
+func printExplanation(w io.Writer, e *app.Explanation) {
+	if len(e.Rules.Lookups) > 0 {
+		fmt.Fprintf(w, "the rules    need a lookup, which explain does not send: %s\n", strings.Join(e.Rules.Lookups, "; "))
+	} else {
+		for _, decision := range e.Rules.Decisions {
+			fmt.Fprintf(w, "%-12s %s\n", decision.Kind, decision.Text)
+		}
+	}
+	for _, name := range []string{e.Config.Primary, e.Config.Candidate} {
+		sent, asked := e.Sent[name]
+		if !asked {
+			continue
+		}
+		if e.Config.Candidate != "" && e.Record.Operation == proxy.OpPassthrough {
+			fmt.Fprintf(w, "rule         of the passthrough: %s answers\n", name)
+		}
+		fmt.Fprintf(w, "dialect      %s\nthe tracker  gets %s\n", e.Config.Trackers[name].Dialect, strings.Join(sent.Lines, "\n             "))
+		if len(sent.Body) > 0 {
+			fmt.Fprintf(w, "%s\n", sent.Body)
+		}
+	}
+	if len(e.Sent) > 0 {
+		return
+	}
+	fmt.Fprintf(w, "dialect      %s\nthe tracker  is not asked\n", e.Config.Trackers[e.Config.Primary].Dialect)
+	if len(e.Rules.Lookups) > 0 {
+		return
+	}
+	fmt.Fprintf(w, "the client   gets %d", e.Status)
+	if reason := e.Header.Get("Portico-Error"); reason != "" {
+		fmt.Fprintf(w, " (%s)", reason)
+	}
+	fmt.Fprintf(w, "\n%s\n", e.Body.Bytes())
 }

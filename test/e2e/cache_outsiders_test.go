@@ -17,7 +17,8 @@ import (
 // scripted is a reference tracker that returns a given response instead of its own while there is one.
 type scripted struct {
 	response atomic.Pointer[http.HandlerFunc]
-	// failing makes it return status 200 without a body, as a tracker does whose database is away.
+	// failing makes it return status 200 without a body, as a tracker does whose database is away. It still responds to probes, because
+	// failed probes open the breaker, and a refused write is not one of unknown outcome.
 	failing atomic.Bool
 	base    string
 }
@@ -27,7 +28,7 @@ func startScripted(t *testing.T) *scripted {
 	s := &scripted{}
 	reference := reference(t, tracker.Options{})
 	s.base = listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.failing.Load() {
+		if s.failing.Load() && r.URL.Path != "/rest/version" {
 			return
 		}
 		given := s.response.Load()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -195,37 +194,6 @@ func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
 	}
 }
 
-func TestUnreachableCandidateDrops(t *testing.T) {
-	w := newWorld(t, worldOptions{transport: transport.Options{
-		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
-	}})
-	w.fresh.host.Close()
-	for range 4 {
-		w.make(flagTypes("TestProduct"))
-		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
-	}
-	got := w.sum("")
-	if got.Dropped[string(verdict.DropUnreachable)] != 2 || got.Dropped[string(verdict.DropBreaker)] != 2 || got.Compared != 0 {
-		t.Errorf("got %+v, want 2 dropped as unreachable and 2 by the breaker", got)
-	}
-}
-
-func TestOverloadedCandidateDrops(t *testing.T) {
-	entered, release := make(chan struct{}, 100), make(chan struct{})
-	w := newWorld(t, worldOptions{
-		around:    holding(entered, release),
-		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, Queue: -1}},
-	})
-	w.make(flagTypes("TestProduct"))
-	<-entered
-	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
-	close(release)
-	if got := w.sum(""); got.Dropped[string(verdict.DropOverload)] != 1 || got.Same != 1 {
-		t.Errorf("got %+v, want one dropped and one compared", got)
-	}
-}
-
 func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	answer := attachment("4").Make(t.Context(), w.client, w.caller)
@@ -255,58 +223,30 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-func TestSamplingIsChangedLive(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{} }})
+func TestCandidateWithoutConnectionDrops(t *testing.T) {
+	w := newWorld(t, worldOptions{transport: transport.Options{
+		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
+	}})
+	w.fresh.host.Close()
+	for range 4 {
+		w.make(flagTypes("TestProduct"))
+		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	}
+	got := w.sum("")
+	if got.Dropped[string(verdict.DropUnreachable)] != 2 || got.Dropped[string(verdict.DropBreaker)] != 2 || got.Compared != 0 {
+		t.Errorf("got %+v, want 2 dropped as unreachable and 2 by the breaker", got)
+	}
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	w = newWorld(t, worldOptions{
+		around:    holding(entered, release),
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, Queue: -1}},
+	})
 	w.make(flagTypes("TestProduct"))
-	w.canary.SetSampling(canary.Sampling{Operations: map[mapping.Operation]float64{mapping.OpFlagTypes: 1}})
+	<-entered
 	w.make(flagTypes("TestProduct"))
-	w.make(attachment("1"))
-	if got := w.sum(""); got.Compared != 1 || len(got.Dropped) != 0 {
-		t.Errorf("got %+v, want one compared", got)
-	}
-	if got := w.canary.Sampling(); got.Operations[mapping.OpFlagTypes] != 1 || got.Default != 0 {
-		t.Errorf("the sampling is %+v", got)
-	}
-	w.canary.SetSampling(canary.Sampling{Default: 0.25})
-	for range 400 {
-		w.make(flagTypes("NoSuchProduct"))
-	}
-	if got := w.sum(""); got.Compared < 40 || got.Compared > 180 {
-		t.Errorf("%d of 400 were compared, want about 100", got.Compared-1)
-	}
-}
-
-// TestStickySamplingTakesCallers: all calls of a caller or none, whoever it is.
-func TestStickySamplingTakesCallers(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{Default: 0.5, Sticky: true} }})
-	refused := upstream.Response{Err: &mapping.Error{Code: 1, Reason: mapping.ReasonInvalid}}
-	taken := 0
-	for i := range 200 {
-		caller := upstream.Caller{Address: "192.0.2.1", Credentials: upstream.Credentials{APIKey: "key" + strconv.Itoa(i)}}
-		if i%2 == 0 {
-			caller = upstream.Caller{Address: "198.51.100." + strconv.Itoa(i)}
-		}
-		before := w.sum("").Dropped[string(verdict.DropOwnError)]
-		for range 3 {
-			w.canary.Answered(t.Context(), caller, flagTypes("TestProduct"), sides, refused)
-		}
-		switch n := w.sum("").Dropped[string(verdict.DropOwnError)] - before; n {
-		case 0:
-		case 3:
-			taken++
-		default:
-			t.Fatalf("%d of 3 calls of one caller were taken", n)
-		}
-	}
-	if taken < 50 || taken > 150 {
-		t.Errorf("%d of 200 callers were taken, want about 100", taken)
-	}
-}
-
-func TestBadSamplingIsFound(t *testing.T) {
-	for _, bad := range []canary.Sampling{{Default: -1}, {Default: 1.5}, {Operations: map[mapping.Operation]float64{"x": 1}}} {
-		if bad.Validate() == nil {
-			t.Errorf("%+v was taken", bad)
-		}
+	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
+	close(release)
+	if got := w.sum(""); got.Dropped[string(verdict.DropOverload)] != 1 || got.Same != 1 {
+		t.Errorf("got %+v, want one dropped and one compared", got)
 	}
 }

@@ -71,35 +71,20 @@ func compared(t *testing.T, calls int, old, fresh func(int64) answer) (*world, [
 	return w, w.findings()
 }
 
-// TestNoiseOfOneObjectHidesNothingOfOthers: what varies in the first flag type is
-// always the same in the second, and wrong at the candidate.
+// TestNoiseOfOneObjectHidesNothingOfOthers: what varies in other flag types, one or very many, is always the same in the last one, and
+// wrong at the candidate.
 func TestNoiseOfOneObjectHidesNothingOfOthers(t *testing.T) {
-	random := func(constant string) func(int64) answer {
-		return func(n int64) answer {
-			return types(fmt.Sprintf(`"description":"random %s %d"`, constant, n), fmt.Sprintf(`"description":%q`, constant))
+	for _, noisy := range []int{1, 250} {
+		random := func(constant string) func(int64) answer {
+			return func(n int64) answer {
+				all := slices.Repeat([]string{fmt.Sprintf(`"description":"random %s %d"`, constant, n)}, noisy)
+				return types(append(all, fmt.Sprintf(`"description":%q`, constant))...)
+			}
 		}
-	}
-	w, found := compared(t, 8, random("right"), random("WRONG"))
-	if !slices.Equal(found, []string{"flag_type.get value $.bug[id].description"}) {
-		t.Errorf("found %q, want the second description", found)
-	}
-	if got := w.sum(""); got.Confirmed != 8 {
-		t.Errorf("got %+v, want it each time", got)
-	}
-}
-
-// TestMuchNoiseHidesNothing: of very many differences at one path only some are
-// looked at, but noise is not among them.
-func TestMuchNoiseHidesNothing(t *testing.T) {
-	const noisy = 250
-	random := func(constant string) func(int64) answer {
-		return func(n int64) answer {
-			all := slices.Repeat([]string{fmt.Sprintf(`"description":"random %s %d"`, constant, n)}, noisy)
-			return types(append(all, fmt.Sprintf(`"description":%q`, constant))...)
+		w, found := compared(t, 8, random("right"), random("WRONG"))
+		if got := w.sum(""); !slices.Equal(found, []string{"flag_type.get value $.bug[id].description"}) || got.Confirmed != 8 {
+			t.Errorf("beside %d: found %q and %+v, want the last description each time", noisy, found, got)
 		}
-	}
-	if _, found := compared(t, 8, random("right"), random("WRONG")); len(found) != 1 {
-		t.Errorf("found %q, want the last description", found)
 	}
 }
 
@@ -174,22 +159,6 @@ func TestRareContradictionsAreSeen(t *testing.T) {
 	}
 }
 
-// TestNoiseThatIsLearntMeanwhileIsNoise, and nothing that was in passing.
-func TestNoiseThatIsLearntMeanwhileIsNoise(t *testing.T) {
-	volatile := tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkVolatile}}
-	w := newWorld(t, worldOptions{old: volatile, fresh: volatile, tune: func(o *canary.Options) {
-		o.ConfirmAfter, o.Workers = 500*time.Millisecond, 1
-	}})
-	const calls = 6
-	for range calls {
-		w.make(attachment("1"))
-	}
-	waitFor(t, func() bool { return w.canary.Load().Waiting == calls })
-	if got := w.sum(""); got.Noisy != calls || got.Transient != 0 {
-		t.Errorf("got %+v, want %d noisy", got, calls)
-	}
-}
-
 // TestWhatIsGoneIsUnstable, whatever else is noise.
 func TestWhatIsGoneIsUnstable(t *testing.T) {
 	w := newWorld(t, worldOptions{
@@ -225,5 +194,35 @@ func TestNoiseLearntMeanwhile(t *testing.T) {
 	// At most for the client, to confirm, and of two comparisons once more.
 	if n := w.old.Requests()["attachment.get"]; n > calls+calls+2 {
 		t.Errorf("the old tracker was asked %d times for %d calls", n, calls)
+	}
+}
+
+// TestManyDifferencesInOneObject have samples for a few of them only.
+func TestManyDifferencesInOneObject(t *testing.T) {
+	members := func(name string) func(http.Handler) http.Handler {
+		var list strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&list, `"%s%d":%d,`, name, i, i)
+		}
+		return rewriting(func(int64, *http.Request, []byte) []byte {
+			return []byte(`{"attachment":[],"bug":[{` + list.String() + `"id":1,"name":"a","type":"bug"}]}`)
+		})
+	}
+	w := newWorld(t, worldOptions{aroundOld: members("a"), around: members("b")})
+	w.make(flagTypes("TestProduct"))
+	w.settle()
+	if sum := w.sum(""); sum.Confirmed != 1 {
+		t.Errorf("got %+v, want one mismatch", sum)
+	}
+	list, err := w.store.Findings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := 0
+	for _, f := range list {
+		sampled += f.Samples
+	}
+	if len(list) < 100 || sampled == 0 || sampled > 200 {
+		t.Errorf("%d findings with %d samples", len(list), sampled)
 	}
 }

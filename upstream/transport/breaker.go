@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,23 +31,24 @@ const (
 
 // Change is one change of a breaker's state.
 type Change struct {
-	Breaker  string // "read" or "write"
-	At       time.Time
-	From, To State
-	Reason   Reason // of the last failure before the change
+	Breaker string    `json:"-"` // "read" or "write"
+	At      time.Time `json:"at"`
+	From    State     `json:"from"`
+	To      State     `json:"to"`
+	Reason  Reason    `json:"reason,omitempty"` // of the last failure before the change
 }
 
 // Status is a breaker at one moment.
 type Status struct {
-	Breaker   string
-	State     State
-	Since     time.Time
-	Reason    Reason // of the last failure
-	Successes int    // within the window, or since the state changed
-	Failures  int    // the same; repeated failures of one target count once
-	Opens     uint64 // since the start
-	Rejected  uint64 // since the start
-	History   []Change
+	Breaker   string    `json:"breaker"`
+	State     State     `json:"state"`
+	Since     time.Time `json:"since"`
+	Reason    Reason    `json:"last_reason,omitempty"` // of the last failure
+	Successes int       `json:"successes"`             // within the window, or since the state changed
+	Failures  int       `json:"failures"`              // the same; repeated failures of one target count once
+	Opens     uint64    `json:"opens"`                 // since the start
+	Rejected  uint64    `json:"rejected"`              // since the start
+	History   []Change  `json:"history"`
 }
 
 // Breaker is the circuit breaker of one kind of call to one tracker. gobreaker counts and decides.
@@ -140,7 +140,7 @@ func (b *Breaker) Status() Status {
 	return Status{
 		Breaker: b.name, State: state, Since: b.since, Reason: b.reason,
 		Successes: int(n.TotalSuccesses), Failures: int(n.TotalFailures),
-		Opens: b.opens, Rejected: b.rejected, History: slices.Clone(b.history),
+		Opens: b.opens, Rejected: b.rejected, History: append([]Change{}, b.history...),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -67,7 +68,9 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary": func(w http.ResponseWriter, r *http.Request) error {
 			return p.showOverview(w, r, http.StatusOK, newForm(r))
 		},
-		"GET /canary/findings":             p.showFindings,
+		"GET /canary/findings": func(w http.ResponseWriter, r *http.Request) error {
+			return p.showFindings(w, r, http.StatusOK, newForm(r))
+		},
 		"GET /canary/findings/{signature}": p.finding,
 		"GET /canary/rules":                p.showRules,
 		"GET /canary/report.json":          p.reported(jsonOf(func(report verdict.Report) any { return report })),
@@ -80,6 +83,7 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary/sampling.json": func(w http.ResponseWriter, _ *http.Request) error {
 			return writeJSON(w, comparison.Sampling(), nil)
 		},
+		"POST /canary/findings/{judgement}":             p.judge, // of the findings with each signature=… in the form
 		"POST /canary/findings/{signature}/{judgement}": p.judge,
 		"POST /canary/gate":                             p.reported(gate),
 		"POST /canary/reset": change{
@@ -158,8 +162,9 @@ type overviewPage struct {
 	Verdict  verdictView
 	Timeline timeline
 	Open     []verdict.FindingView
-	// OpenAll is the number of open findings; Open has the most frequent ones.
+	// OpenAll is the number of open findings; Open has the most frequent ones, and First is the signature of the first.
 	OpenAll int
+	First   string
 	// Judged is the number of findings that are accepted or fixed.
 	Judged   int
 	Dropped  []drop
@@ -187,6 +192,9 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report.Timeline, report.At),
 		Open: open[:min(len(open), maxOpen)], OpenAll: len(open), Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
 	}
+	if len(open) > 0 {
+		page.First = open[0].Signature
+	}
 	for reason, n := range report.Dropped {
 		if n > 0 {
 			page.Dropped = append(page.Dropped, drop{reason, n})
@@ -198,23 +206,21 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 	return show(w, r, status, string(report.Verdict)+" · Canary", "overview.html", page)
 }
 
-// SamplingText says in words which calls are compared.
-func (v overviewPage) SamplingText() string {
+// sampled says in words which calls are compared.
+func sampled(sampling canary.Sampling) string {
 	units := "requests"
-	if v.Sampling.Sticky {
+	if sampling.Sticky {
 		units = "callers"
 	}
-	parts := []string{share(v.Sampling.Default) + " of " + units}
-	for _, operation := range slices.Sorted(maps.Keys(v.Sampling.Operations)) {
-		parts = append(parts, share(v.Sampling.Operations[operation])+" of "+string(operation))
+	parts := []string{view.Share(sampling.Default) + " of " + units}
+	for _, operation := range slices.Sorted(maps.Keys(sampling.Operations)) {
+		parts = append(parts, view.Share(sampling.Operations[operation])+" of "+string(operation))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// DefaultPercent is the sampling as the form shows it.
-func (v overviewPage) DefaultPercent() string {
-	return strconv.FormatFloat(v.Sampling.Default*100, 'f', -1, 64)
-}
+// percent writes a share as the form takes it.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', -1, 64) }
 
 // setSampling takes a Sampling as JSON, or the default share in percent from the form.
 func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error {
@@ -250,8 +256,14 @@ type findingsPage struct {
 	reportPage
 	// Findings are those that match the filters, and Listed those of them that the page lists.
 	Findings, Listed []verdict.FindingView
-	Filters          []filter
-	Filtered         bool
+	// Rest is the number of findings that the page does not list.
+	Rest     int
+	Filters  []filter
+	Filtered bool
+	// Path is a part of the paths of Findings, empty for all.
+	Path string
+	Done string
+	Form judgement
 }
 
 // filter is one of the choices above the list, with the number of findings of each value.
@@ -263,12 +275,15 @@ type filter struct {
 // maxListed is the number of findings that the page lists; /canary/findings.json has all.
 const maxListed = 500
 
-func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request) error {
+func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
 	common, err := p.newPage(r, "/canary/findings")
 	if err != nil {
 		return err
 	}
-	page := findingsPage{reportPage: common, Findings: common.Report.Findings}
+	page := findingsPage{reportPage: common, Findings: common.Report.Findings, Path: r.URL.Query().Get("path"), Done: doneMessage(r), Form: form}
+	if page.Filtered = page.Path != ""; page.Filtered {
+		page.Findings = slices.DeleteFunc(slices.Clone(page.Findings), func(f verdict.FindingView) bool { return !strings.Contains(f.Path, page.Path) })
+	}
 	for _, each := range []struct {
 		name, title string
 		of          func(verdict.FindingView) string
@@ -288,11 +303,11 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request) error
 		}
 	}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
-	return show(w, r, http.StatusOK, "Findings · Canary", "findings.html", page)
+	page.Rest = len(page.Findings) - len(page.Listed)
+	// It has a form, so it does not load itself again.
+	admin.Show(w, r, admin.Sheet{Status: status, Title: "Findings · Canary", Templates: templates, Body: "findings.html", Data: page})
+	return nil
 }
-
-// Rest is the number of findings that the page does not list.
-func (v findingsPage) Rest() int { return len(v.Findings) - len(v.Listed) }
 
 // showRules lists the equivalence rules.
 func (p *canaryPages) showRules(w http.ResponseWriter, r *http.Request) error {

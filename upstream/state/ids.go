@@ -1,0 +1,138 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// IDPair says under which id one side has an object that clients know by another one.
+type IDPair struct {
+	// Kind is the kind of object, such as attachment.
+	Kind string
+	// Client is the id that clients know.
+	Client int64
+	// Side names the tracker that has the object under Native.
+	Side   string
+	Native int64
+}
+
+// String names the pair in errors.
+func (p IDPair) String() string {
+	return fmt.Sprintf("%s %d is %d at the %s tracker", p.Kind, p.Client, p.Native, p.Side)
+}
+
+// IDKey selects at most one pair.
+type IDKey struct {
+	Kind string
+	// Side says that ID is the native id there. With an empty side ID is the one that clients know.
+	Side string
+	ID   int64
+}
+
+// Keys are the two keys that select the pair.
+func (p IDPair) Keys() []IDKey {
+	return []IDKey{{Kind: p.Kind, ID: p.Client}, {Kind: p.Kind, Side: p.Side, ID: p.Native}}
+}
+
+// IDConflictError says that a pair contradicts one that is kept.
+type IDConflictError struct{ Kept, New IDPair }
+
+// Error implements error.
+func (e *IDConflictError) Error() string {
+	return e.New.String() + " contradicts what is kept: " + e.Kept.String()
+}
+
+// maxIDRows bounds the pairs of one statement, for the sake of its parameters.
+const maxIDRows = 1000
+
+// AddIDs adds pairs, all of them or, with an error, none. A pair that is kept already is no error. A pair that contradicts a kept one, or
+// another one of the list, is an *IDConflictError.
+func (s *Store) AddIDs(ctx context.Context, pairs []IDPair) error {
+	return s.write(ctx, "adding ids", func(tx session) error {
+		for some := range slices.Chunk(pairs, maxIDRows) {
+			var args []any
+			for _, p := range some {
+				args = append(args, p.Kind, p.Client, p.Side, p.Native)
+			}
+			rows := "(?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", len(some)-1)
+			made, err := tx.exec(ctx, "INSERT INTO portico_ids (kind, client, side, native) VALUES "+rows+" ON CONFLICT DO NOTHING", args...)
+			if err == nil && int(made) < len(some) {
+				err = tx.contradicted(ctx, some)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// contradicted returns an error for the first of the pairs that is not kept as it is.
+func (s session) contradicted(ctx context.Context, pairs []IDPair) error {
+	var keys []IDKey
+	for _, p := range pairs {
+		keys = append(keys, p.Keys()...)
+	}
+	kept, err := s.ids(ctx, keys)
+	for i := 0; err == nil && i < len(pairs); i++ {
+		for _, key := range pairs[i].Keys() {
+			if other, ok := kept[key]; ok && other != pairs[i] {
+				return &IDConflictError{Kept: other, New: pairs[i]}
+			}
+		}
+	}
+	return err
+}
+
+// IDs returns the pairs that the keys select, by both of their own keys. There must be one key, and at most 5,000.
+func (s *Store) IDs(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
+	found, err := s.read().ids(ctx, keys)
+	return found, s.failed("reading ids", err)
+}
+
+func (s session) ids(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
+	lists := map[IDKey][]any{}
+	for _, key := range keys {
+		of := IDKey{Kind: key.Kind, Side: key.Side}
+		lists[of] = append(lists[of], key.ID)
+	}
+	var queries []string
+	var args []any
+	for of, ids := range lists {
+		column := "client"
+		args = append(args, of.Kind)
+		if of.Side != "" {
+			column, args = "side = ? AND native", append(args, of.Side)
+		}
+		queries = append(queries, selectIDs+" WHERE kind = ? AND "+column+" IN (?"+strings.Repeat(", ?", len(ids)-1)+")")
+		args = append(args, ids...)
+	}
+	found := map[IDKey]IDPair{}
+	err := s.eachID(ctx, func(p IDPair) error {
+		for _, key := range p.Keys() {
+			found[key] = p
+		}
+		return nil
+	}, strings.Join(queries, " UNION ALL "), args...)
+	return found, err
+}
+
+const selectIDs = "SELECT kind, client, side, native FROM portico_ids"
+
+func (s session) eachID(ctx context.Context, visit func(IDPair) error, query string, args ...any) error {
+	return s.each(ctx, func(rows *sql.Rows) error {
+		var p IDPair
+		if err := rows.Scan(&p.Kind, &p.Client, &p.Side, &p.Native); err != nil {
+			return err
+		}
+		return visit(p)
+	}, query, args...)
+}
+
+// EachID calls visit for every pair, by kind and by the id that clients know, until visit returns an error.
+func (s *Store) EachID(ctx context.Context, visit func(IDPair) error) error {
+	return s.failed("reading ids", s.read().eachID(ctx, visit, selectIDs+" ORDER BY kind, client"))
+}
