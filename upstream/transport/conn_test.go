@@ -127,10 +127,12 @@ func TestTrackersTextIsNotTold(t *testing.T) {
 	}
 }
 
-// connectionsSeen counts the connections of GET requests at a tracker that takes some time.
+// connectionsSeen counts the connections of GET requests at a tracker that responds to the requests that a test sends together at the
+// same time.
 type connectionsSeen struct {
-	mu    sync.Mutex
-	reads map[string]bool
+	mu       sync.Mutex
+	reads    map[string]bool
+	together sync.WaitGroup // the requests that are still to come
 }
 
 func (s *connectionsSeen) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -139,7 +141,8 @@ func (s *connectionsSeen) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 		s.reads[r.RemoteAddr] = true
 	}
 	s.mu.Unlock()
-	time.Sleep(20 * time.Millisecond)
+	s.together.Done()
+	s.together.Wait()
 }
 
 func (s *connectionsSeen) count() int {
@@ -155,6 +158,7 @@ func TestKeptConnectionsSurviveWrites(t *testing.T) {
 	w := newPlain(t, BaseOptions{})
 	together := func(reads, writes int) {
 		var all sync.WaitGroup
+		seen.together.Add(reads + writes)
 		for n := range reads + writes {
 			req := get(t, tr.url)
 			if n >= reads {
