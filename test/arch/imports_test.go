@@ -27,6 +27,7 @@ var mayImport = []struct {
 	{"upstream/canary", []string{"upstream", "upstream/state", "upstream/canary/*"}},
 	{"upstream/canary/*", []string{"upstream", "upstream/state", "upstream/canary/compare"}},
 	{"upstream/switchover", []string{"upstream", "upstream/state"}},
+	{"upstream/switchover/*", []string{"upstream", "upstream/state", "upstream/switchover"}},
 	{"upstream/recording", []string{"upstream", "upstream/canary", "upstream/canary/*", "upstream/state"}},
 	{"upstream/*", []string{"upstream"}},
 	{"cache", []string{"upstream"}},
