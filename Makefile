@@ -109,6 +109,14 @@ bench-packages: ## run the benchmarks of every package
 run-demo: ## run everything in one process, with seeded data
 	go run ./cmd/portico demo
 
+.PHONY: release
+release: ## build archives, Debian packages, an SBOM and checksums into dist/
+	@.ci/release dist
+
+.PHONY: release-check
+release-check: ## check that releases are reproducible, and packages, units, chart and image; some ten minutes
+	@.ci/release-check
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin .bin .cache
+	rm -rf bin dist .bin .cache

@@ -5,39 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Item is what Redis holds for one key, as an operator may see it.
 type Item struct {
+	// Tracker is the tracker that responded; only Caches of several set it.
+	Tracker string `json:"tracker,omitempty"`
 	// Key is the key in Redis.
-	Key string
+	Key string `json:"key"`
 	// Scope names the callers who share the entry, without any credential.
-	Scope     string
-	Product   string
-	Component string
+	Scope     string `json:"scope"`
+	Product   string `json:"product"`
+	Component string `json:"component,omitempty"`
 	// State is fresh, stale, expired or outdated.
-	State string
+	State string `json:"state"`
 	// Why says in words why the next read does or does not use it.
-	Why string
-	// Age is how old it is, and TTL how long it stays fresh; negative if it is stale.
-	Age, TTL time.Duration
+	Why string `json:"why"`
+	// AgeSeconds is how old it is, and TTLSeconds how long it stays fresh; negative if it is stale.
+	AgeSeconds float64 `json:"age_seconds"`
+	TTLSeconds float64 `json:"ttl_seconds"`
 	// Bytes is the length of the response.
-	Bytes int
+	Bytes int `json:"bytes"`
 }
 
 // Status is the state of a cache.
 type Status struct {
 	// Redis says that Redis is in use, and Embedded that it runs in this process.
-	Redis, Embedded bool
+	Redis    bool `json:"redis"`
+	Embedded bool `json:"embedded"`
 	// Subscribed says that changes by other processes are noticed at once.
-	Subscribed bool
+	Subscribed bool `json:"subscribed"`
 	// Undelivered says that a change by this process has not reached Redis, so that nothing in it is used.
-	Undelivered bool
+	Undelivered bool `json:"undelivered"`
 	// TrackerSick says that old entries are used because the tracker failed.
-	TrackerSick bool
+	TrackerSick bool `json:"tracker_sick"`
 	// LocalItems is about how many entries the process holds itself.
-	LocalItems int
+	LocalItems int `json:"local_items"`
 }
 
 // Status gives the state of the cache.
@@ -110,7 +113,7 @@ func (c *Cache) LookupKey(ctx context.Context, name string) (Item, error) {
 	}
 	item := Item{
 		Key: name, Scope: e.Scope, Product: e.Product, Component: e.Component, Bytes: len(e.text),
-		Age: e.age(c.now()), TTL: e.Soft - e.age(c.now()),
+		AgeSeconds: e.age(c.now()).Seconds(), TTLSeconds: (e.Soft - e.age(c.now())).Seconds(),
 	}
 	held, err := c.read(ctx, name, e.Product)
 	switch {
@@ -142,4 +145,53 @@ func (c *Cache) explain(e *entry, held *contents) (state, why string) {
 		return "stale", "used while a new one is fetched"
 	}
 	return "stale", "used only while the tracker fails"
+}
+
+// Caches are the caches of several trackers, shown to operators as one.
+type Caches []*Cache
+
+// Lookup lists what Redis holds for a product, or for one of its components, as Cache.Lookup does.
+func (all Caches) Lookup(ctx context.Context, product, component string) ([]Item, error) {
+	var items []Item
+	for _, c := range all {
+		found, err := c.Lookup(ctx, product, component)
+		if err != nil {
+			return items, err
+		}
+		items = append(items, all.named(c, found)...)
+	}
+	return items, nil
+}
+
+// LookupKey lists what Redis holds under a key: one item or none.
+func (all Caches) LookupKey(ctx context.Context, key string) ([]Item, error) {
+	for _, c := range all {
+		item, err := c.LookupKey(ctx, key)
+		if err == nil {
+			return all.named(c, []Item{item}), nil
+		}
+		if !errors.Is(err, ErrNoItem) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// named adds the name of the tracker to items where there are several.
+func (all Caches) named(c *Cache, items []Item) []Item {
+	for i := range items {
+		if len(all) > 1 {
+			items[i].Tracker = c.options.Tracker
+		}
+	}
+	return items
+}
+
+// Purge removes the items of a product, or all items when product is empty.
+func (all Caches) Purge(ctx context.Context, product string) error {
+	var failed error
+	for _, c := range all {
+		failed = errors.Join(failed, c.Purge(ctx, product))
+	}
+	return failed
 }

@@ -89,7 +89,7 @@ func (r FlagTypeCreated) WithFlagID() error {
 }
 
 // integer makes an integer of an id that a tracker sends as a text. Clients format
-// ids as numbers (docs/clients.md duty 9).
+// ids as numbers (docs/reference/clients.md duty 9).
 func integer(value jsontext.Value) jsontext.Value {
 	if value.Kind() != '"' {
 		return value

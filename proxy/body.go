@@ -109,8 +109,8 @@ func (rc *requestContext) splitOptions() jsonblob.SplitOptions {
 		depth = 1
 	}
 	return jsonblob.SplitOptions{
-		Limits: rc.server.options.Limits.Limits, Size: rc.r.ContentLength, Dir: rc.server.options.BlobDir, Depth: depth,
-		Hold: rc.share.take, Spare: rc.share.spare,
+		Limits: rc.server.options.Limits.Limits, Size: rc.r.ContentLength, Depth: depth,
+		Dir: rc.server.options.BlobDir, Files: rc.server.files, Hold: rc.share.take, Spare: rc.share.spare,
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"portico/mapping"
 	"portico/proxy"
 )
 
 // unreading is a tracker that reads no credentials in headers.
 func unreading(o *proxy.Options) {
-	o.Passthrough.HeaderCredentials = func(context.Context) bool { return false }
+	o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{} }
 }
 
 // What beats what is the same as for the seven operations: the query, the body, the headers (tracker-behaviour.md section 1).

@@ -120,7 +120,7 @@ func bodyCredentials(header http.Header, head []byte) mapping.Members {
 	return slices.DeleteFunc(list, func(each parameter) bool { return !isCredential(each.name) }).members(false)
 }
 
-// setCredentials gives header credentials as parameters to a tracker that does not read headers (docs/clients.md duty 5). As for the
+// setCredentials gives header credentials as parameters to a tracker that does not read headers (docs/reference/clients.md duty 5). As for the
 // seven operations, a complete credential in the query or the body beats all headers. What a tracker cannot read counts as one, since
 // the tracker refuses it.
 func (p *passing) setCredentials(out *http.Request) {
@@ -130,7 +130,7 @@ func (p *passing) setCredentials(out *http.Request) {
 	body := p.body.Clone()
 	found, err := parameterCredentials(p.query, &body)
 	shown := err != nil || found.Complete()
-	if reads := p.target.HeaderCredentials; reads == nil || reads(p.r.Context()) {
+	if dialect := p.target.Dialect; dialect == nil || dialect(p.r.Context()).HeaderCredentials {
 		adaptHeaders(out.Header, shown)
 		return
 	}

@@ -26,7 +26,7 @@ const (
 const (
 	// allowedHeaders are the request headers that a browser may send from elsewhere, as a real tracker lists them.
 	allowedHeaders = "origin, content-type, accept, x-requested-with"
-	// preflightHeaders are those too that carry credentials (docs/clients.md duty 19). Browsers look at the list only in
+	// preflightHeaders are those too that carry credentials (docs/reference/clients.md duty 19). Browsers look at the list only in
 	// the response to a preflight, so everywhere else it stays the tracker's.
 	preflightHeaders = allowedHeaders +
 		", x-bugzilla-api-key, x-bugzilla-token, x-bugzilla-login, x-bugzilla-password, authorization"

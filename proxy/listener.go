@@ -16,7 +16,7 @@ import (
 )
 
 // Listener wraps a listener so that what net/http itself responds to requests that it cannot read, in plain text and before
-// any handler runs, comes out as every other error does (docs/clients.md duty 4). The server must have ConnState and ConnContext
+// any handler runs, comes out as every other error does (docs/reference/clients.md duty 4). The server must have ConnState and ConnContext
 // as its hooks, or it rewrites errors of the first request of a connection only, and each request with a chunked body closes its
 // connection.
 func Listener(inner net.Listener) net.Listener { return listener{Listener: inner} }

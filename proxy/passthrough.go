@@ -160,7 +160,7 @@ func (p *passing) storeBody() (*jsonblob.Stored, error) {
 func (p *passing) store(body io.Reader) (*jsonblob.Stored, error) {
 	limits := p.server.options.Limits.Limits
 	limits.BlobMemory = min(limits.BlobMemory, maxStoredInMemory)
-	return jsonblob.Store(body, jsonblob.SplitOptions{Limits: limits, Dir: p.server.options.BlobDir, Spare: p.share.spare})
+	return jsonblob.Store(body, jsonblob.SplitOptions{Limits: limits, Dir: p.server.options.BlobDir, Files: p.server.files, Spare: p.share.spare})
 }
 
 // inspect finds the credentials in a body, and whether it may change flag types.

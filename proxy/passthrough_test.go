@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"portico/mapping"
 	"portico/proxy"
 )
 
@@ -250,7 +251,7 @@ func TestClaimsOfClientsAreRemoved(t *testing.T) {
 func TestHeaderCredentialsBecomeParameters(t *testing.T) {
 	reads := false
 	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.HeaderCredentials = func(context.Context) bool { return reads }
+		o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{HeaderCredentials: reads} }
 	})
 	for _, c := range []struct {
 		path   string

@@ -90,7 +90,7 @@ func (rc *requestContext) fail(err error) {
 	_ = rc.write(failed.Status, mapping.NewDocument(text))
 }
 
-// errorBody renders an error compactly, error first: one client looks at the first bytes only (docs/clients.md duty 15).
+// errorBody renders an error compactly, error first: one client looks at the first bytes only (docs/reference/clients.md duty 15).
 // A tracker's error without a code stays without one.
 func errorBody(failed *mapping.Error, documentation string) []byte {
 	var members mapping.Members

@@ -19,6 +19,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
@@ -28,11 +29,15 @@ type Server struct {
 	router  *httprouter.Router
 	rates   *callerRates // nil without limits
 	memory  *memory
+	files   *jsonblob.Files
 	gzips   compressors
 	buffers copyBuffers
 	// errorLog gets what httputil.ReverseProxy reports.
 	errorLog *log.Logger
 }
+
+// keptFiles is the number of files for large bodies that are kept for a moment.
+const keptFiles = 4
 
 // New makes a Server.
 func New(options Options) (*Server, error) {
@@ -42,6 +47,7 @@ func New(options Options) (*Server, error) {
 	options = options.withDefaults()
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: newMemory(options.Limits.Memory),
+		files: &jsonblob.Files{Max: keptFiles},
 		gzips: newCompressors(), errorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug),
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 )
@@ -22,12 +23,9 @@ type Target struct {
 	// Names are hosts, with a port where it is unusual, that the tracker calls itself besides that of Base. Redirects to
 	// them are changed to the name that the client used.
 	Names []string
-	// HeaderCredentials reports whether the tracker reads credentials in headers. Where it does not, those of REST requests
-	// are given as query parameters too. Nil means that it does.
-	HeaderCredentials func(context.Context) bool
-	// Below returns the path below Base that the tracker was found at, such as /bugzilla; empty is Base itself. Nil means empty.
-	// It may ask the tracker.
-	Below func(context.Context) string
+	// Dialect returns the tracker's dialect, and may ask the tracker for it. Where the tracker reads no credentials in headers, those
+	// of REST requests are given as query parameters too. Nil means that it does, and that it was found at Base.
+	Dialect func(context.Context) mapping.Dialect
 	// MaxBody returns the size in bytes of the largest request body that the tracker takes; 0, or a nil function, means that
 	// there is no limit.
 	MaxBody func(context.Context) int64
@@ -53,11 +51,11 @@ func (rc *requestContext) setPath(path string) {
 		}
 		return
 	}
-	// Below may have to ask the tracker, so paths that cannot be meant do not wait for that.
-	if target.Below == nil || isREST(path) || strings.Count(path, "/") < 2 {
+	// Dialect may have to ask the tracker, so paths that cannot be meant do not wait for that.
+	if target.Dialect == nil || isREST(path) || strings.Count(path, "/") < 2 {
 		return
 	}
-	below := target.Below(rc.r.Context())
+	below := target.Dialect(rc.r.Context()).Below()
 	rest, found := strings.CutPrefix(path, below)
 	if below != "" && found && strings.HasPrefix(rest, "/") && (isBelow(rest) || misread(rest, true)) {
 		rc.path = rest
@@ -75,8 +73,8 @@ func isBelow(path string) bool {
 
 // trackerPath is the escaped path on the tracker for a path at the root of Portico.
 func (t *Target) trackerPath(ctx context.Context, path string) string {
-	if t.Below != nil && isBelow(path) {
-		path = t.Below(ctx) + path
+	if t.Dialect != nil && isBelow(path) {
+		path = t.Dialect(ctx).Below() + path
 	}
 	return t.basePath() + path
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"portico/mapping"
 	"portico/proxy"
 	"portico/upstream"
 )
@@ -27,7 +28,7 @@ func target(t *testing.T) (*backend, *proxy.Target) {
 	t.Cleanup(transport.CloseIdleConnections)
 	return tracker, &proxy.Target{
 		Base: address, Transport: transport, Names: []string{"new.example"},
-		HeaderCredentials: func(context.Context) bool { return false },
+		Dialect: func(context.Context) mapping.Dialect { return mapping.Dialect{} },
 	}
 }
 
@@ -78,7 +79,7 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
 	reads := false
 	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.HeaderCredentials = func(context.Context) bool { return reads }
+		o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{HeaderCredentials: reads} }
 	})
 	path := "/rest/bug/1?z=" + strings.Repeat("z", 8120)
 	response := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))

@@ -52,6 +52,26 @@ func (c Caller) Anonymous() bool {
 	return !loggedIn && have.APIKey == "" && have.Token == "" && have.Authorization == "" && !have.LoginCookies()
 }
 
+// CredentialKind names what the caller is known by, in the order in which a tracker looks at it: anonymous, login, token, key,
+// authorization or cookies.
+func (c Caller) CredentialKind() string {
+	have := c.Credentials
+	switch {
+	case c.Anonymous():
+		return "anonymous"
+	case have.Login != "" && have.Password != "":
+		return "login"
+	case have.Token != "":
+		return "token"
+	case have.APIKey != "":
+		return "key"
+	case have.Authorization != "":
+		return "authorization"
+	default:
+		return "cookies"
+	}
+}
+
 // LoginCookies reports whether the cookies could log a user in. Trackers set
 // other cookies on everybody (tracker-behaviour.md section 1, Representation).
 func (c Credentials) LoginCookies() bool {

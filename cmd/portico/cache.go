@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"portico/proxy/admin"
+	"portico/cache"
 )
 
 // cacheCommand is portico cache.
@@ -37,13 +37,13 @@ func cacheShowCommand(a *adminClient) *cobra.Command {
 		if len(args) > 1 || (len(args) == 1) == (*product != "") {
 			return usageError("takes either KEY or --product P")
 		}
-		var found struct{ Items []admin.CacheItem }
+		var found struct{ Items []cache.Item }
 		return a.show(c.Context(), "/cache?"+query.Encode(), &found, func(w io.Writer) { printItems(w, found.Items) })
 	}
 	return c
 }
 
-func printItems(w io.Writer, items []admin.CacheItem) {
+func printItems(w io.Writer, items []cache.Item) {
 	if len(items) == 0 {
 		fmt.Fprintln(w, "The cache holds nothing of that: the next read asks the tracker.")
 		return

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"portico/proxy/admin"
+	"portico/cache"
 )
 
 // TestCacheCommand looks into the cache of a running Portico and purges it.
@@ -26,7 +26,7 @@ func TestCacheCommand(t *testing.T) {
 		t.Errorf("show --product exits with %d and prints\n%s", code, text)
 	}
 	text, _ := command("show", "--json", "--product", "webshop", "--component", "accounts")
-	var answer struct{ Items []admin.CacheItem }
+	var answer struct{ Items []cache.Item }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != 1 {
 		t.Fatalf("show --json prints %s (%v)", text, err)
 	}

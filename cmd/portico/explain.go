@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portico/cache"
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
 	"portico/mapping"
-	"portico/proxy/admin"
+	"portico/proxy"
 	"portico/upstream/recording"
 	"portico/upstream/switchover"
 )
@@ -68,7 +69,7 @@ func explainCommand(env environment) *cobra.Command {
 		path, _, _ := strings.Cut(args[1], "?")
 		fmt.Fprintf(env.stdout, "request      %s %s\noperation    %s\n", request.Method, path, explanation.Record.Operation)
 		running.print(env.stdout, cfg)
-		explanation.Print(env.stdout)
+		printExplanation(env.stdout, explanation)
 		return nil
 	}
 	return c
@@ -104,7 +105,7 @@ type runningState struct {
 	// moves is nil where there is one tracker only.
 	moves *switchover.Status
 	// cached is what it holds for a flag type read.
-	cached []admin.CacheItem
+	cached []cache.Item
 }
 
 // runningTimeout bounds all calls of explain to a running Portico.
@@ -163,7 +164,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 }
 
 // cachedItems returns what is cached for a flag type read; without a cache there is nothing.
-func cachedItems(ctx context.Context, a *adminClient, path string) []admin.CacheItem {
+func cachedItems(ctx context.Context, a *adminClient, path string) []cache.Item {
 	operation, names := recording.Segments(http.MethodGet, path)
 	if operation != mapping.OpFlagTypes {
 		return nil
@@ -176,7 +177,7 @@ func cachedItems(ctx context.Context, a *adminClient, path string) []admin.Cache
 		}
 		query.Set(key, name)
 	}
-	var found struct{ Items []admin.CacheItem }
+	var found struct{ Items []cache.Item }
 	_ = a.getJSON(ctx, "/cache?"+query.Encode(), &found)
 	return found.Items
 }
@@ -209,4 +210,40 @@ func (s *runningState) print(w io.Writer, cfg config.Config) {
 	for _, item := range s.cached {
 		fmt.Fprintf(w, "cache        %s for the scope %s: %s\n", item.State, item.Scope, item.Why)
 	}
+}
+
+// printExplanation writes which rules count and what the trackers would be sent, or else what the client gets.
+func printExplanation(w io.Writer, e *app.Explanation) {
+	if len(e.Rules.Lookups) > 0 {
+		fmt.Fprintf(w, "the rules    need a lookup, which explain does not send: %s\n", strings.Join(e.Rules.Lookups, "; "))
+	} else {
+		for _, decision := range e.Rules.Decisions {
+			fmt.Fprintf(w, "%-12s %s\n", decision.Kind, decision.Text)
+		}
+	}
+	for _, name := range []string{e.Config.Primary, e.Config.Candidate} {
+		sent, asked := e.Sent[name]
+		if !asked {
+			continue
+		}
+		if e.Config.Candidate != "" && e.Record.Operation == proxy.OpPassthrough {
+			fmt.Fprintf(w, "rule         of the passthrough: %s answers\n", name)
+		}
+		fmt.Fprintf(w, "dialect      %s\nthe tracker  gets %s\n", e.Config.Trackers[name].Dialect, strings.Join(sent.Lines, "\n             "))
+		if len(sent.Body) > 0 {
+			fmt.Fprintf(w, "%s\n", sent.Body)
+		}
+	}
+	if len(e.Sent) > 0 {
+		return
+	}
+	fmt.Fprintf(w, "dialect      %s\nthe tracker  is not asked\n", e.Config.Trackers[e.Config.Primary].Dialect)
+	if len(e.Rules.Lookups) > 0 {
+		return
+	}
+	fmt.Fprintf(w, "the client   gets %d", e.Status)
+	if reason := e.Header.Get("Portico-Error"); reason != "" {
+		fmt.Fprintf(w, " (%s)", reason)
+	}
+	fmt.Fprintf(w, "\n%s\n", e.Body.Bytes())
 }

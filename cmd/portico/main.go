@@ -39,10 +39,7 @@ type environment struct {
 }
 
 // variable finds a variable of the environment and reports whether it is set.
-func (e environment) variable(name string) (string, bool) {
-	value := config.Lookup(e.environ, name)
-	return value, value != ""
-}
+func (e environment) variable(name string) (string, bool) { return config.Environment(e.environ)(name) }
 
 // exitError ends a command with a status of its own. Without a cause nothing is printed.
 type exitError struct {
@@ -59,7 +56,7 @@ func usageError(format string, args ...any) error {
 }
 
 func main() {
-	floor := app.HeapFloor() // first of all: memory that was used before would have to be cleared, and so be provided
+	floor := heapFloor() // first of all: memory that was used before would have to be cleared, and so be provided
 	status := run(context.Background(), environment{os.Stdout, os.Stderr, os.Environ()}, os.Args[1:])
 	runtime.KeepAlive(floor)
 	os.Exit(status)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -244,38 +243,5 @@ func tableLines(table switchover.Table) (lines []string) {
 
 // conditions says in one line what a rule matches.
 func conditions(rule switchover.Rule) string {
-	var all []string
-	add := func(name string, values ...string) {
-		if len(values) > 0 {
-			all = append(all, name+" "+strings.Join(values, ", "))
-		}
-	}
-	add("product", quoted(rule.Products)...)
-	add("component", quoted(rule.Components)...)
-	for _, r := range rule.Bugs {
-		add("bugs", r.String())
-	}
-	for _, r := range rule.Attachments {
-		add("attachments", r.String())
-	}
-	for _, operation := range rule.Operations {
-		add("operation", string(operation))
-	}
-	add("caller", rule.Callers...)
-	add("user agent", quoted(rule.UserAgents)...)
-	if rule.Percent != nil {
-		all = append(all, fmt.Sprintf("%g %% of the callers", *rule.Percent))
-	}
-	return cmp.Or(strings.Join(all, "; "), "everything")
-}
-
-// quoted puts names in quotes that could not be told from a list of names.
-func quoted(names []string) []string {
-	all := slices.Clone(names)
-	for i, name := range all {
-		if strings.ContainsAny(name, ",;\"") || strings.TrimSpace(name) != name {
-			all[i] = strconv.Quote(name)
-		}
-	}
-	return all
+	return cmp.Or(strings.Join(rule.Conditions(), "; "), "everything")
 }

@@ -18,6 +18,7 @@ import (
 
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
+	"portico/upstream/bugzilla"
 	"portico/upstream/canary/compare"
 	"portico/upstream/recording"
 )
@@ -128,10 +129,10 @@ func (r *replay) check() error {
 		if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
 			return usageError("the URL of a tracker must begin with http:// or https:// and a host, without a password")
 		}
-		if places[app.TrackerAddress(at)] {
+		if places[bugzilla.SameAddress(at)] {
 			return usageError("--tracker and --against are one tracker, which is always the same as itself")
 		}
-		places[app.TrackerAddress(at)] = true
+		places[bugzilla.SameAddress(at)] = true
 	}
 	return nil
 }

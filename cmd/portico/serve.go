@@ -40,7 +40,7 @@ func recordCommand(env environment) *cobra.Command {
 		Use: "record --out FILE (--config FILE | --tracker URL)", Args: takes(),
 		Short: "serve, and record requests and responses without credentials",
 		Long: "Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay\n" +
-			"reads. Credentials, addresses of people and long payloads do not get into it (docs/recordings.md).\n" +
+			"reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).\n" +
 			"No client waits for the file: what there is no room for is dropped, and counted at the end.",
 	}
 	flags := config.RegisterFlags(c.Flags())

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -38,7 +37,7 @@ func startCollector(t *testing.T, start func(*httptest.Server)) *collector {
 	c := &collector{}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
-		var request collectorpb.ExportTraceServiceRequest
+		var request tracepb.TracesData
 		if err == nil {
 			err = proto.Unmarshal(text, &request)
 		}
@@ -53,7 +52,7 @@ func startCollector(t *testing.T, start func(*httptest.Server)) *collector {
 	return c
 }
 
-func (c *collector) keep(header http.Header, text []byte, request *collectorpb.ExportTraceServiceRequest) {
+func (c *collector) keep(header http.Header, text []byte, request *tracepb.TracesData) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.raw.Write(text)

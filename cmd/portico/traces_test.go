@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -371,5 +372,31 @@ func TestLineOfARequestNamesItsTrace(t *testing.T) {
 	}
 	if line := log.String(); !strings.Contains(line, `"trace_id":"`+clientTrace+`"`) || !regexp.MustCompile(`"duration":"[0-9.]+(ns|µs|ms|s)"`).MatchString(line) {
 		t.Errorf("the log is %s", line)
+	}
+}
+
+// TestCollectorThatIsBusy: a batch that a collector does not take now is sent again, and one that it takes only in part counts as
+// dropped.
+func TestCollectorThatIsBusy(t *testing.T) {
+	var tries atomic.Int32
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-protobuf")
+		switch tries.Add(1) {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 2: // all were taken; some collectors send an empty member
+			_, _ = w.Write([]byte("\x0a\x00"))
+		default: // two were not
+			_, _ = w.Write([]byte("\x0a\x02\x08\x02"))
+		}
+	}))
+	defer busy.Close()
+	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+busy.URL+"'")
+	for _, want := range []string{"portico_trace_spans_total 2", `portico_trace_spans_dropped_total{reason="not-sent"} 2`} {
+		get(t, clients+"/rest/bug/1/attachment")
+		eventually(t, want, func() bool { return strings.Contains(get(t, operators+"/metrics"), want+"\n") })
+	}
+	if got := tries.Load(); got != 3 {
+		t.Errorf("the collector was asked %d times, want 3", got)
 	}
 }

@@ -2,7 +2,7 @@ package jsonblob
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
@@ -33,8 +33,8 @@ func BlobFromRaw(content []byte) *Blob {
 
 // BlobFromEncoded makes a Blob in memory of base64 text, repaired as Split repairs it. It is for small ones. A text that is not
 // base64 is a *SyntaxError.
-func BlobFromEncoded[T string | []byte](text T) (*Blob, error) {
-	return BlobFromReader(strings.NewReader(string(text)), SplitOptions{Limits: Limits{BlobMemory: math.MaxInt64, Body: -1}})
+func BlobFromEncoded(text string) (*Blob, error) {
+	return BlobFromReader(strings.NewReader(text), SplitOptions{Limits: Limits{BlobMemory: math.MaxInt64, Body: -1}})
 }
 
 // BlobFromReader makes a Blob of any size of base64 text that comes without JSON around it, such as a form field, under
@@ -104,12 +104,15 @@ func (b *Blob) Digest() (digest [sha256.Size]byte, err error) {
 // string exactly as it was sent, escapes included, and Join puts it back like that.
 func (b *Blob) Base64() bool { return b == nil || !b.text }
 
-// Reader reads the encoded text from its beginning, however often it is called. It is an io.WriterTo too.
-func (b *Blob) Reader() io.Reader {
-	if b == nil {
-		return new(bytes.Reader)
+// Reader reads the encoded text from its beginning, however often it is called.
+func (b *Blob) Reader() io.Reader { return io.NewSectionReader(b, 0, b.EncodedLen()) }
+
+// ReadAt implements io.ReaderAt over the encoded text. It fills p or fails.
+func (b *Blob) ReadAt(p []byte, off int64) (int, error) {
+	if b.closed.Load() {
+		return 0, &BlobError{Op: "read", Err: fs.ErrClosed}
 	}
-	return &blobReader{blob: b}
+	return b.spool.ReadAt(p, b.offset+off)
 }
 
 // Close gives memory and file back. Reading a closed Blob fails with fs.ErrClosed; closing it again does nothing.
@@ -121,45 +124,11 @@ func (b *Blob) Close() error {
 }
 
 // CloseBlobs closes all of them and returns the first failure.
-func CloseBlobs(blobs []*Blob) error {
-	var first error
+func CloseBlobs(blobs []*Blob) (first error) {
 	for _, b := range blobs {
-		if err := b.Close(); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, b.Close())
 	}
 	return first
-}
-
-// blobReader is one pass over the text of a Blob.
-type blobReader struct {
-	blob *Blob
-	off  int64
-}
-
-// Read implements io.Reader.
-func (r *blobReader) Read(p []byte) (int, error) {
-	left := r.blob.length - r.off
-	switch {
-	case left == 0:
-		return 0, io.EOF
-	case r.blob.closed.Load():
-		return 0, &BlobError{Op: "read", Err: fs.ErrClosed}
-	}
-	n, err := r.blob.spool.ReadAt(p[:min(int64(len(p)), left)], r.blob.offset+r.off)
-	r.off += int64(n)
-	return n, err
-}
-
-// WriteTo implements io.WriterTo. What is in memory is written at once, a file in large pieces.
-func (r *blobReader) WriteTo(w io.Writer) (int64, error) {
-	b := r.blob
-	if mem := b.spool.mem; mem != nil && !b.closed.Load() {
-		n, err := w.Write(mem[b.offset+r.off : b.offset+b.length])
-		r.off += int64(n)
-		return int64(n), err
-	}
-	return Copy(w, r)
 }
 
 // Copy copies src to dst as io.Copy does, in large pieces with a pooled buffer. It calls nothing but Read and Write, so that an error

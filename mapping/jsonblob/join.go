@@ -26,11 +26,8 @@ func AppendPlaceholder(dst []byte, index int) []byte {
 func placeholder(p []byte) (index, width int) {
 	digits, ok := bytes.CutPrefix(p, []byte(placeholderPrefix))
 	n := digitsLen(digits)
-	if !ok || n == 0 || n > 1 && digits[0] == '0' || n < len(digits) && isNumberByte(digits[n]) {
-		return 0, 0
-	}
 	index, err := strconv.Atoi(string(digits[:n]))
-	if err != nil {
+	if !ok || err != nil || n > 1 && digits[0] == '0' || n < len(digits) && isNumberByte(digits[n]) {
 		return 0, 0
 	}
 	return index, len(placeholderPrefix) + n
@@ -77,19 +74,12 @@ func insideLen(text []byte) int {
 
 // BlobAt finds the blob for which a value of a skeleton stands. It returns false for any other value, such as null.
 func BlobAt(raw []byte, blobs []*Blob) (*Blob, bool) {
-	index, ok := BlobIndex(raw)
-	if !ok || index >= len(blobs) {
+	raw = bytes.TrimSpace(raw)
+	index, width := placeholder(raw)
+	if width == 0 || width < len(raw) || index >= len(blobs) {
 		return nil, false
 	}
 	return blobs[index], true
-}
-
-// BlobIndex returns the place in its list of the blob for which a value of a skeleton stands. It returns false for any other
-// value, such as null.
-func BlobIndex(raw []byte) (int, bool) {
-	raw = bytes.TrimSpace(raw)
-	index, width := placeholder(raw)
-	return index, width > 0 && width == len(raw)
 }
 
 // AppendBlob appends the placeholder of b to a skeleton in the making whose blobs are in the list, and adds b to the list
@@ -144,7 +134,7 @@ func Join(skeleton []byte, blobs []*Blob) (*Joined, error) {
 // Len is the exact number of bytes of the document: the Content-Length.
 func (j *Joined) Len() int64 { return j.size }
 
-// Open reads the document from its beginning, however often it is called. The reader is an io.WriterTo too. Closing it does nothing.
+// Open reads the document from its beginning, however often it is called. Closing it does nothing.
 func (j *Joined) Open() io.ReadCloser {
 	readers := make([]io.Reader, 0, 2*len(j.pieces))
 	for _, piece := range j.pieces {
@@ -157,4 +147,4 @@ func (j *Joined) Open() io.ReadCloser {
 }
 
 // WriteTo writes the whole document to w.
-func (j *Joined) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, j.Open()) }
+func (j *Joined) WriteTo(w io.Writer) (int64, error) { return Copy(w, j.Open()) }

@@ -16,6 +16,8 @@ type SplitOptions struct {
 	// Dir is the directory for payloads beyond Limits.BlobMemory; default is the system's directory for temporary files.
 	// Memory is only saved if that is not itself kept in memory (tmpfs).
 	Dir string
+	// Files keeps the files of Dir for the next payloads. Nil keeps none.
+	Files *Files
 	// Depth is the one at which a member `data` is a payload: 1 is a member of the outermost object, 0 any, and a negative one none.
 	Depth int
 	// Tolerant is for responses of trackers: nothing is refused that is JSON, and no value is changed. A payload is then

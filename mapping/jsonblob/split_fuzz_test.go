@@ -173,7 +173,7 @@ func FuzzSplit(f *testing.F) {
 func FuzzBlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		content, ok := oracleBase64(string(text))
-		b, err := BlobFromEncoded(text)
+		b, err := BlobFromEncoded(string(text))
 		if ok != (err == nil) {
 			t.Fatalf("%q: error %v, but valid: %v", text, err, ok)
 		}

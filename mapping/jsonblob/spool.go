@@ -1,11 +1,14 @@
 package jsonblob
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -26,6 +29,7 @@ func (e *BlobError) Unwrap() error { return e.Err }
 // threshold. One goroutine writes it; afterwards any number may read it until the last reference is released.
 type spool struct {
 	dir   string
+	files *Files              // not nil
 	limit int64               // of bytes in memory
 	due   int64               // see SplitOptions.Size
 	spare func(more int) bool // see SplitOptions.Spare
@@ -33,18 +37,20 @@ type spool struct {
 	mem   []byte
 	file  *os.File // in place of mem, beyond the limit
 	refs  atomic.Int64
+
+	reading sync.RWMutex // held while a file is read
 }
 
 // newSpool makes a spool with one reference, that of its caller.
 func newSpool(opts SplitOptions, limit int64) *spool {
-	s := &spool{dir: opts.Dir, limit: limit, due: opts.Size, spare: opts.Spare}
+	s := &spool{dir: opts.Dir, files: cmp.Or(opts.Files, new(Files)), limit: limit, due: opts.Size, spare: opts.Spare}
 	s.refs.Store(1)
 	return s
 }
 
 // write appends p.
 func (s *spool) write(p []byte) error {
-	if s.file == nil && len(p) > 0 && !s.grow(len(p)) {
+	if s.file == nil && !s.grow(len(p)) {
 		if err := s.spill(); err != nil {
 			return err
 		}
@@ -74,17 +80,12 @@ func (s *spool) grow(n int) bool {
 	return true
 }
 
-// spill moves what is in memory to a file. The file loses its name at once, so that nothing is left behind however the process ends.
-func (s *spool) spill() error {
-	file, err := os.CreateTemp(s.dir, "portico-blob-*")
-	if err != nil {
+// spill moves what is in memory to a file.
+func (s *spool) spill() (err error) {
+	if s.file, err = s.files.take(s.dir); err != nil {
 		return &BlobError{Op: "create", Err: err}
 	}
-	s.file = file
-	if err := os.Remove(file.Name()); err != nil {
-		return &BlobError{Op: "create", Err: err}
-	}
-	if _, err := file.WriteAt(s.mem[:s.size], 0); err != nil {
+	if _, err := s.file.WriteAt(s.mem[:s.size], 0); err != nil {
 		return &BlobError{Op: "write", Err: err}
 	}
 	s.mem = nil
@@ -96,6 +97,11 @@ func (s *spool) ReadAt(p []byte, off int64) (int, error) {
 	if s.file == nil {
 		return copy(p, s.mem[off:s.size]), nil
 	}
+	s.reading.RLock()
+	defer s.reading.RUnlock()
+	if s.refs.Load() == 0 {
+		return 0, &BlobError{Op: "read", Err: fs.ErrClosed}
+	}
 	n, err := s.file.ReadAt(p, off)
 	if n == len(p) {
 		return n, nil
@@ -106,12 +112,14 @@ func (s *spool) ReadAt(p []byte, off int64) (int, error) {
 	return n, &BlobError{Op: "read", Err: err}
 }
 
-// release ends one reference, and with the last one the file. Memory is left to the garbage collector, as a reader may be using it.
+// release ends one reference, and with the last one the use of the file. Memory is left to the garbage collector, as a reader may be using it.
 func (s *spool) release() error {
 	if s.refs.Add(-1) > 0 || s.file == nil {
 		return nil
 	}
-	if err := s.file.Close(); err != nil {
+	s.reading.Lock() // the file may serve another document now
+	defer s.reading.Unlock()
+	if err := s.files.keep(s.file, s.size); err != nil {
 		return &BlobError{Op: "close", Err: err}
 	}
 	return nil

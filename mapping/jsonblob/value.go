@@ -1,6 +1,9 @@
 package jsonblob
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // value takes a value, or the beginning of an array or object.
 func (s *splitter) value(c byte) error {
@@ -79,7 +82,7 @@ func (s *splitter) number() error {
 		s.take(s.in.window[s.in.pos])
 	}
 	number := s.out[from:]
-	if n := numberLen(number); n < len(number) || n == 0 {
+	if n := numberLen(number); n < len(number) {
 		return &SyntaxError{at + int64(n), SyntaxNumber}
 	}
 	if bytes.HasPrefix(number, []byte(placeholderReserve)) {
@@ -88,38 +91,33 @@ func (s *splitter) number() error {
 	return nil
 }
 
-func isNumberByte(c byte) bool {
-	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
-}
+func isNumberByte(c byte) bool { return strings.IndexByte("+-.0123456789Ee", c) >= 0 }
 
 // numberLen measures the number at the start of p by the grammar of RFC 8259, section 6; zero means that there is none.
 func numberLen(p []byte) int {
-	n := 0
-	if n < len(p) && p[n] == '-' {
-		n++
-	}
-	whole := digitsLen(p[n:])
-	if whole == 0 || whole > 1 && p[n] == '0' {
+	rest := bytes.TrimPrefix(p, []byte("-"))
+	whole := digitsLen(rest)
+	if whole == 0 || whole > 1 && rest[0] == '0' {
 		return 0
 	}
-	n += whole
-	if n < len(p) && p[n] == '.' {
-		fraction := digitsLen(p[n+1:])
-		if fraction == 0 {
-			return n
+	rest = rest[whole:]
+	if fraction, ok := bytes.CutPrefix(rest, []byte(".")); ok {
+		digits := digitsLen(fraction)
+		if digits == 0 {
+			return len(p) - len(rest)
 		}
-		n += 1 + fraction
+		rest = fraction[digits:]
 	}
-	if n < len(p) && p[n]|0x20 == 'e' {
-		sign := 0
-		if n+1 < len(p) && (p[n+1] == '+' || p[n+1] == '-') {
-			sign = 1
+	if len(rest) > 1 && rest[0]|0x20 == 'e' {
+		exponent := rest[1:]
+		if exponent[0] == '+' || exponent[0] == '-' {
+			exponent = exponent[1:]
 		}
-		if digits := digitsLen(p[n+1+sign:]); digits > 0 {
-			n += 1 + sign + digits
+		if digits := digitsLen(exponent); digits > 0 {
+			rest = exponent[digits:]
 		}
 	}
-	return n
+	return len(p) - len(rest)
 }
 
 func digitsLen(p []byte) int {

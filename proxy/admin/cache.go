@@ -7,52 +7,32 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"portico/cache"
 )
 
-// CacheItem describes what the cache holds for one key, without content and without credentials.
-type CacheItem struct {
-	// Tracker is the tracker that responded, where there are several.
-	Tracker string `json:"tracker,omitempty"`
-	// Key is the key in Redis.
-	Key string `json:"key"`
-	// Scope names the callers that share the response, in a form that identifies none of them.
-	Scope string `json:"scope"`
-	// Product and Component are those of the request.
-	Product   string `json:"product"`
-	Component string `json:"component,omitempty"`
-	// State is fresh, stale, expired or outdated.
-	State string `json:"state"`
-	// Why says in words why the next read is or is not served from it.
-	Why string `json:"why"`
-	// AgeSeconds is its age, and TTLSeconds how long it stays fresh.
-	AgeSeconds float64 `json:"age_seconds"`
-	TTLSeconds float64 `json:"ttl_seconds"`
-	// Bytes is the length of the response.
-	Bytes int `json:"bytes"`
-}
-
-// CacheView gives operators access to the cache.
-type CacheView struct {
-	// Product lists the items of a product, or of one of its components.
-	Product func(ctx context.Context, product, component string) ([]CacheItem, error)
-	// Key returns the item with a key; false means that there is no such item.
-	Key func(ctx context.Context, key string) (CacheItem, bool, error)
+// CacheView gives operators access to the caches. It is implemented by cache.Caches.
+type CacheView interface {
+	// Lookup lists the items of a product, or of one of its components.
+	Lookup(ctx context.Context, product, component string) ([]cache.Item, error)
+	// LookupKey lists the item with a key, if there is one.
+	LookupKey(ctx context.Context, key string) ([]cache.Item, error)
 	// Purge removes the items of a product, or all items when product is empty.
-	Purge func(ctx context.Context, product string) error
+	Purge(ctx context.Context, product string) error
 }
 
-// Page returns the JSON API at /cache: GET ?product=P&component=C or ?key=K lists. POST to /cache/purge purges the product P of
+// CachePage returns the JSON API at /cache: GET ?product=P&component=C or ?key=K lists. POST to /cache/purge purges the product P of
 // product=P in the query or in a form, or everything without parameters.
-func (v CacheView) Page() Page {
+func CachePage(view CacheView) Page {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /cache", respond(func(ctx context.Context, _ http.ResponseWriter, r *http.Request) (any, error) {
-		items, err := v.list(ctx, r)
-		return map[string]any{"items": append([]CacheItem{}, items...)}, err
+		items, err := list(ctx, view, r)
+		return map[string]any{"items": append([]cache.Item{}, items...)}, err
 	}))
 	mux.HandleFunc("POST /cache/purge", respond(func(ctx context.Context, w http.ResponseWriter, r *http.Request) (any, error) {
 		product, err := productToPurge(w, r)
 		if err == nil {
-			err = v.Purge(ctx, product)
+			err = view.Purge(ctx, product)
 		}
 		return map[string]any{"purged": cmp.Or(product, "everything")}, err
 	}))
@@ -90,19 +70,15 @@ func respond(act func(context.Context, http.ResponseWriter, *http.Request) (any,
 	}
 }
 
-func (v CacheView) list(ctx context.Context, r *http.Request) ([]CacheItem, error) {
+func list(ctx context.Context, view CacheView, r *http.Request) ([]cache.Item, error) {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {
-		item, found, err := v.Key(ctx, key)
-		if !found {
-			return nil, err
-		}
-		return []CacheItem{item}, err
+		return view.LookupKey(ctx, key)
 	}
 	if query.Get("product") == "" {
 		return nil, errNoSelection
 	}
-	return v.Product(ctx, query.Get("product"), query.Get("component"))
+	return view.Lookup(ctx, query.Get("product"), query.Get("component"))
 }
 
 // maxPurgeForm is the maximum length of a purge request's body.

@@ -9,13 +9,28 @@ import (
 	"strings"
 	"testing"
 
+	"portico/cache"
 	"portico/proxy/admin"
 )
+
+// fakeCaches is a CacheView.
+type fakeCaches struct {
+	away  error
+	purge func(product string) error
+}
+
+func (fakeCaches) Lookup(_ context.Context, product, component string) ([]cache.Item, error) {
+	return []cache.Item{{Product: product, Component: component}}, nil
+}
+
+func (f fakeCaches) LookupKey(context.Context, string) ([]cache.Item, error) { return nil, f.away }
+
+func (f fakeCaches) Purge(_ context.Context, product string) error { return f.purge(product) }
 
 // TestPurge checks that exactly the named items are purged, and that an unclear request is refused.
 func TestPurge(t *testing.T) {
 	var purged []string
-	view := admin.CacheView{Purge: func(_ context.Context, product string) error {
+	view := fakeCaches{purge: func(product string) error {
 		purged = append(purged, product)
 		return nil
 	}}
@@ -44,7 +59,7 @@ func TestPurge(t *testing.T) {
 			request.Header.Set("Content-Type", c.kind)
 		}
 		response := httptest.NewRecorder()
-		view.Page().Handler.ServeHTTP(response, request)
+		admin.CachePage(view).Handler.ServeHTTP(response, request)
 		want, status := []string{strings.ReplaceAll(c.want, "everything", "")}, http.StatusOK
 		if c.want == "" {
 			want, status = nil, http.StatusBadRequest
@@ -57,7 +72,7 @@ func TestPurge(t *testing.T) {
 
 // TestMethodsOfTheCache checks the methods that each path takes, and the Allow header of other ones.
 func TestMethodsOfTheCache(t *testing.T) {
-	view := admin.CacheView{Product: func(context.Context, string, string) ([]admin.CacheItem, error) { return nil, nil }}
+	view := fakeCaches{}
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -69,7 +84,7 @@ func TestMethodsOfTheCache(t *testing.T) {
 		{http.MethodGet, "/cache/nothing", http.StatusNotFound, ""},
 	} {
 		response := httptest.NewRecorder()
-		view.Page().Handler.ServeHTTP(response, httptest.NewRequest(c.method, c.path, nil))
+		admin.CachePage(view).Handler.ServeHTTP(response, httptest.NewRequest(c.method, c.path, nil))
 		if response.Code != c.status || response.Header().Get("Allow") != c.takes {
 			t.Errorf("%s %s: %d %q", c.method, c.path, response.Code, response.Header().Get("Allow"))
 		}
@@ -79,13 +94,7 @@ func TestMethodsOfTheCache(t *testing.T) {
 // TestLookupInTheCache checks that a lookup is for what the query names, and that an error of the cache is no empty list.
 func TestLookupInTheCache(t *testing.T) {
 	away := errors.New("Redis is away")
-	view := admin.CacheView{
-		Product: func(_ context.Context, product, component string) ([]admin.CacheItem, error) {
-			return []admin.CacheItem{{Product: product, Component: component}}, nil
-		},
-		Key:   func(context.Context, string) (admin.CacheItem, bool, error) { return admin.CacheItem{}, false, away },
-		Purge: func(context.Context, string) error { return away },
-	}
+	view := fakeCaches{away: away, purge: func(string) error { return away }}
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -96,7 +105,7 @@ func TestLookupInTheCache(t *testing.T) {
 		{http.MethodPost, "/cache/purge", http.StatusBadGateway, away.Error()},
 	} {
 		response := httptest.NewRecorder()
-		view.Page().Handler.ServeHTTP(response, httptest.NewRequest(c.method, c.path, nil))
+		admin.CachePage(view).Handler.ServeHTTP(response, httptest.NewRequest(c.method, c.path, nil))
 		if response.Code != c.status || !strings.Contains(response.Body.String(), c.want) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, response.Code, response.Body)
 		}

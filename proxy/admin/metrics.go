@@ -1,10 +1,13 @@
 package admin
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"portico/mapping"
 	"portico/proxy"
+	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/switchover"
+	"portico/upstream/transport"
 )
 
 // Metrics holds the program's Prometheus metrics in a registry of its own. Every label of a counter or histogram has a bounded
@@ -31,11 +39,21 @@ type Metrics struct {
 	routed, refusedWrites, lookups                     *counters
 	spans, spansDropped                                *counters
 	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
+	holding, reloadSuccess, reloadTime                 *prometheus.GaugeVec
+
+	mu      sync.Mutex           // guards what follows
+	reasons map[[2]string]Reason // that hold, by code and subject
+	settled time.Time            // when the last reason ended, or the start
+	minutes []totals             // at the ends of minutes, the latest last; never empty
 }
+
+// requestBounds are the bounds of the buckets of times, in seconds: from a response out of memory to the longest upload.
+var requestBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
 // NewMetrics returns Metrics that include those of the Go runtime and of the process.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	now := time.Now()
+	m := &Metrics{registry: prometheus.NewRegistry(), reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.requests = m.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason")
 	m.requestSeconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation")
@@ -70,6 +88,14 @@ func NewMetrics() *Metrics {
 
 	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
 	m.spansDropped = m.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason")
+
+	m.holding = m.gauge("condition", "1 while a reason of the alarm holds.", "code", "subject")
+	m.reloadSuccess = m.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success.")
+	m.reloadTime = m.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start.")
+	m.Reloaded(nil)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(info.Main.Version, info.GoVersion).Set(1)
+	}
 	return m
 }
 
@@ -90,9 +116,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 }
 
 func (m *Metrics) histogram(name, help string, labels ...string) *histograms {
-	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help,
-		// from a response out of memory to the longest upload
-		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}}, labels)
+	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: requestBounds[:]}, labels)
 	m.registry.MustRegister(vec)
 	return newVector(vec.WithLabelValues, len(labels))
 }
@@ -185,58 +209,40 @@ func (m *Metrics) Finished(record proxy.Record) {
 	}
 }
 
-// Call is one finished call to a tracker. Every text is one of a small fixed set.
-type Call struct {
-	// Operation is the operation of the call.
-	Operation string
-	// Class is the priority: shadow, read or write.
-	Class string
-	// Outcome is ok, or one word that says why there was no usable response.
-	Outcome string
-	// Status is the HTTP status, 0 without a response.
-	Status int
-	// Unknown is set when a write may or may not have been carried out.
-	Unknown bool
-	// Tries is the number of attempts.
-	Tries int
-	// Took is the time to the end of the response.
-	Took time.Duration
-	// BytesIn and BytesOut are the lengths of the bodies.
-	BytesIn, BytesOut int64
+// Calls is the transport.Observer that counts the calls to one tracker.
+type Calls struct {
+	Metrics *Metrics
+	Tracker string
 }
 
-// Call counts a call to a tracker.
-func (m *Metrics) Call(tracker string, call Call) {
-	m.calls.of(tracker, call.Operation, call.Class, statusClass(call.Status), call.Outcome).Inc()
-	m.callSeconds.of(tracker, call.Class).Observe(call.Took.Seconds())
-	m.callBytes.of(tracker, "in").Add(float64(max(call.BytesIn, 0)))
-	m.callBytes.of(tracker, "out").Add(float64(max(call.BytesOut, 0)))
+// Observe implements transport.Observer.
+func (c Calls) Observe(call transport.Sample) {
+	m, class := c.Metrics, call.Class.String()
+	m.calls.of(c.Tracker, call.Operation, class, statusClass(call.Status), cmp.Or(string(call.Reason), "ok")).Inc()
+	m.callSeconds.of(c.Tracker, class).Observe(call.Total.Seconds())
+	m.callBytes.of(c.Tracker, "in").Add(float64(max(call.BytesIn, 0)))
+	m.callBytes.of(c.Tracker, "out").Add(float64(max(call.BytesOut, 0)))
 	if call.Tries > 1 {
-		m.retries.of(tracker, call.Operation).Add(float64(call.Tries - 1))
+		m.retries.of(c.Tracker, call.Operation).Add(float64(call.Tries - 1))
 	}
 	if call.Unknown {
-		m.unknown.of(tracker, call.Operation).Inc()
+		m.unknown.of(c.Tracker, call.Operation).Inc()
 	}
 }
 
 // Breaker records the state of a breaker: closed, half-open or open. It is also called at the start.
-func (m *Metrics) Breaker(tracker, breaker, state string) {
-	for _, each := range []string{"closed", "half-open", "open"} {
-		m.breakers.WithLabelValues(tracker, breaker, each).Set(number(each == state))
+func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
+	for _, each := range []transport.State{transport.Closed, transport.HalfOpen, transport.Open} {
+		m.breakers.WithLabelValues(tracker, breaker, string(each)).Set(number(each == state))
 	}
-	m.breakerChanges.of(tracker, breaker, state).Inc()
-}
-
-// Load is the load of a tracker's limiter.
-type Load struct {
-	// InUse calls hold one of the Slots, Waiting wait for one.
-	InUse, Slots, Waiting int
-	// Shed is the number of calls refused since the start.
-	Shed uint64
+	m.breakerChanges.of(tracker, breaker, string(state)).Inc()
+	if !strings.HasPrefix(tracker, "shadow:") { // no client waits for a comparison
+		m.set("breaker-"+breaker, tracker, state != transport.Closed, time.Now(), "")
+	}
 }
 
 // Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
-func (m *Metrics) Limiter(tracker string, read func() Load) error {
+func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 	labels := prometheus.Labels{"tracker": tracker}
 	return errors.Join(
 		m.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
@@ -246,6 +252,31 @@ func (m *Metrics) Limiter(tracker string, read func() Load) error {
 			prometheus.CounterOpts(describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels)),
 			func() float64 { return float64(read().Shed) })),
 	)
+}
+
+// Connections shows the open connections of clients, and how many of them have a request. Each scrape calls read. It is called at
+// most once.
+func (m *Metrics) Connections(read func() (open, busy int)) error {
+	return errors.Join(
+		m.onScrape(describe("client_connections", "Open connections of clients.", nil), func() int { open, _ := read(); return open }),
+		m.onScrape(describe("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", nil), func() int {
+			_, busy := read()
+			return busy
+		}),
+	)
+}
+
+// Reloaded records the outcome of a reload of the configuration.
+func (m *Metrics) Reloaded(err error) {
+	now := time.Now()
+	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
+	cause := ""
+	if err != nil {
+		cause = err.Error()
+	} else {
+		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+	}
+	m.set("reload", "", err != nil, now, cause)
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
@@ -281,7 +312,10 @@ func result(err error) string {
 }
 
 // RedisState records whether Redis can be reached.
-func (m *Metrics) RedisState(available bool) { m.redisUp.WithLabelValues().Set(number(available)) }
+func (m *Metrics) RedisState(available bool) {
+	m.redisUp.WithLabelValues().Set(number(available))
+	m.set("redis", "", !available, time.Now(), "")
+}
 
 // CacheChange counts a flag type change by whether Redis has been informed of it.
 func (m *Metrics) CacheChange(delivered bool) {
@@ -292,39 +326,43 @@ func (m *Metrics) CacheChange(delivered bool) {
 	m.cacheChanges.of(word).Inc()
 }
 
-// Compared counts comparisons of an operation by outcome: same, noisy, transient, accepted or confirmed.
-func (m *Metrics) Compared(operation, outcome string, n int64) {
-	m.comparisons.of(operation, outcome).Add(float64(n))
+// Compared implements canary.Observer.
+func (m *Metrics) Compared(operation mapping.Operation, outcome canary.Outcome) {
+	m.comparisons.of(string(operation), string(outcome)).Inc()
 }
 
-// Dropped counts comparisons that were not made, by one word that gives the reason.
-func (m *Metrics) Dropped(operation, reason string, n int64) {
-	m.dropped.of(operation, reason).Add(float64(n))
+// Dropped implements canary.Observer.
+func (m *Metrics) Dropped(operation mapping.Operation, reason verdict.DropReason) {
+	m.dropped.of(string(operation), string(reason)).Inc()
 }
 
 // Routed counts a call, or a part of one, that a rule sent to a tracker.
-func (m *Metrics) Routed(operation, rule, tracker string) {
-	m.routed.of(operation, rule, tracker).Inc()
+func (m *Metrics) Routed(operation mapping.Operation, rule, tracker string) {
+	m.routed.of(string(operation), rule, tracker).Inc()
 }
 
 // RefusedWrite counts a write that no one tracker could carry out.
-func (m *Metrics) RefusedWrite(operation string) { m.refusedWrites.of(operation).Inc() }
+func (m *Metrics) RefusedWrite(operation mapping.Operation) {
+	m.refusedWrites.of(string(operation)).Inc()
+}
 
 // Lookup counts a lookup for a rule's conditions: bug, attachment or flag_type, by outcome.
 func (m *Metrics) Lookup(what, outcome string) { m.lookups.of(what, outcome).Inc() }
 
-// RulePhase holds the phases of the reads and writes that a rule applies to.
-type RulePhase struct{ Rule, Reads, Writes string }
-
 // Phases replaces the rules that are shown.
-func (m *Metrics) Phases(version int64, killed bool, rules []RulePhase) {
+func (m *Metrics) Phases(status switchover.Status) {
 	m.phases.Reset()
-	for _, each := range rules {
-		m.phases.WithLabelValues(each.Rule, "reads", each.Reads).Set(1)
-		m.phases.WithLabelValues(each.Rule, "writes", each.Writes).Set(1)
+	for _, each := range status.Rules {
+		m.phases.WithLabelValues(each.Rule.Name, "reads", string(each.Rule.Reads)).Set(1)
+		m.phases.WithLabelValues(each.Rule.Name, "writes", string(each.Rule.Writes)).Set(1)
 	}
-	m.rulesVersion.WithLabelValues().Set(float64(version))
-	m.killed.WithLabelValues().Set(number(killed))
+	m.rulesVersion.WithLabelValues().Set(float64(status.Version))
+	m.killed.WithLabelValues().Set(number(status.Killed != nil))
+	if killed := status.Killed; killed != nil {
+		m.set("kill-switch", "", true, killed.At, killed.Actor+": "+killed.Reason)
+	} else {
+		m.set("kill-switch", "", false, time.Time{}, "")
+	}
 }
 
 // number returns 1 for true and 0 for false.

@@ -6,27 +6,32 @@ import (
 	"testing"
 
 	"portico/proxy/admin"
+	"portico/upstream/canary"
+	"portico/upstream/switchover"
 )
 
 func TestMetricsOfTwoTrackers(t *testing.T) {
 	metrics := admin.NewMetrics()
 	_, base := open(t, admin.Options{Metrics: metrics})
-	metrics.Compared("flag_type.get", "same", 3)
-	metrics.Compared("flag_type.get", "confirmed", 1)
-	metrics.Dropped("attachment.list", "queue-full", 7)
+	for _, outcome := range []canary.Outcome{canary.OutcomeSame, canary.OutcomeSame, canary.OutcomeConfirmed} {
+		metrics.Compared("flag_type.get", outcome)
+	}
+	metrics.Dropped("attachment.list", "queue-full")
 	metrics.Routed("flag_type.get", "ci", "new")
 	metrics.RefusedWrite("attachment.update")
 	metrics.Lookup("bug", "found")
-	metrics.Phases(3, false, []admin.RulePhase{{Rule: "gone", Reads: "new", Writes: "new"}})
-	metrics.Phases(4, true, []admin.RulePhase{{Rule: "ci", Reads: "new-compare", Writes: "old"}})
+	metrics.Phases(switchover.Status{Version: 3, Rules: []switchover.RuleStatus{{Rule: switchover.Rule{Name: "gone", Reads: "new", Writes: "new"}}}})
+	metrics.Phases(switchover.Status{
+		Version: 4, Killed: &switchover.Kill{}, Rules: []switchover.RuleStatus{{Rule: switchover.Rule{Name: "ci", Reads: "new-compare", Writes: "old"}}},
+	})
 	if err := metrics.CanaryQueue(func() int { return 9 }); err != nil {
 		t.Fatal(err)
 	}
 	_, _, body := look(t, "GET", base+"/metrics")
 	for _, line := range []string{
-		`portico_canary_comparisons_total{operation="flag_type.get",outcome="same"} 3`,
+		`portico_canary_comparisons_total{operation="flag_type.get",outcome="same"} 2`,
 		`portico_canary_comparisons_total{operation="flag_type.get",outcome="confirmed"} 1`,
-		`portico_canary_dropped_total{operation="attachment.list",reason="queue-full"} 7`,
+		`portico_canary_dropped_total{operation="attachment.list",reason="queue-full"} 1`,
 		`portico_canary_queue 9`,
 		`portico_switchover_calls_total{operation="flag_type.get",rule="ci",tracker="new"} 1`,
 		`portico_switchover_refused_total{operation="attachment.update"} 1`,

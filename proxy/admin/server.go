@@ -2,14 +2,16 @@ package admin
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"net/http"
+	"net/http/pprof"
 	"sync/atomic"
 )
 
 // Options configure the listener for operators. The zero value has health checks and an empty overview.
 type Options struct {
-	// Metrics are shown at /metrics; nil shows none.
+	// Metrics are shown at /metrics, and their alarm and traffic on the first page; nil shows none.
 	Metrics *Metrics
 	// Status returns what /status shows, a value for encoding/json without any credential; nil shows nothing. Each request
 	// calls it, so it must not wait for a tracker.
@@ -19,7 +21,7 @@ type Options struct {
 	// Pages are the pages of other packages.
 	Pages []Page
 	// Token, if not empty, is required everywhere except by the health checks: as a bearer token, or as the password of a
-	// browser's login.
+	// browser's login. Only with a token are there profiles at /debug/pprof/.
 	Token string
 	// Certificates says that the connection verifies client certificates. A client with one needs no token; a client
 	// without one is let in by the token only.
@@ -43,6 +45,11 @@ type Server struct {
 	ready   atomic.Bool
 }
 
+// description is that of the interface for clients, in the form of OpenAPI.
+//
+//go:embed openapi.yaml
+var description embed.FS
+
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
 	if options.Status == nil {
@@ -54,6 +61,12 @@ func New(options Options) *Server {
 	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) })
 	if options.Metrics != nil {
 		guarded.Handle("GET /metrics", options.Metrics.handler())
+	}
+	guarded.Handle("GET /openapi.yaml", http.FileServerFS(description))
+	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU
+		guarded.HandleFunc("GET /debug/pprof/", pprof.Index)
+		guarded.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		guarded.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	for _, page := range options.Pages {
 		guarded.Handle(page.Path, page.Handler)

@@ -17,6 +17,7 @@ import (
 	"portico/mapping"
 	"portico/proxy"
 	"portico/proxy/admin"
+	"portico/upstream/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -89,7 +90,7 @@ func TestStatusAndOverview(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	status, header, body = look(t, "GET", base+"/")
-	for _, part := range []string{"<span class=\"state\">ready</span>", "<th scope=\"row\">version</th><td>1.0</td>", "&lt;bmo&gt;",
+	for _, part := range []string{"<span class=\"state\">ready</span>", "<th scope=\"row\"><span class=\"label\">version</span></th><td>1.0</td>", "&lt;bmo&gt;",
 		`<a href="/canary">Canary</a>`, `<a href="/metrics">`, "<td>none</td>"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s is not in %s", part, body)
@@ -208,11 +209,12 @@ func TestMetrics(t *testing.T) {
 	metrics.Finished(proxy.Record{Operation: mapping.OpCreateAttachment, Status: 503, Reason: mapping.ReasonBreakerOpen, Conflict: true})
 	metrics.Finished(proxy.Record{Operation: proxy.OpPassthrough, Status: proxy.StatusClientGone})
 	metrics.Finished(proxy.Record{Operation: proxy.OpPassthrough})
-	metrics.Call("main", admin.Call{Operation: "flag_type.get", Class: "read", Outcome: "ok", Status: 200, Tries: 3, Took: time.Second, BytesIn: 5, BytesOut: -1})
-	metrics.Call("main", admin.Call{Operation: "flag_type.update", Class: "write", Outcome: "reset", Unknown: true})
+	calls := admin.Calls{Metrics: metrics, Tracker: "main"}
+	calls.Observe(transport.Sample{Operation: "flag_type.get", Class: transport.Read, Status: 200, Tries: 3, Total: time.Second, BytesIn: 5, BytesOut: -1})
+	calls.Observe(transport.Sample{Operation: "flag_type.update", Class: transport.Write, Reason: transport.Reset, Unknown: true})
 	metrics.Breaker("main", "read", "closed")
 	metrics.Breaker("main", "read", "open")
-	if err := metrics.Limiter("main", func() admin.Load { return admin.Load{InUse: 1, Slots: 2, Waiting: 3, Shed: 4} }); err != nil {
+	if err := metrics.Limiter("main", func() transport.Load { return transport.Load{InUse: 1, Slots: 2, Waiting: 3, Shed: 4} }); err != nil {
 		t.Fatal(err)
 	}
 	if err := metrics.Limiter("main", nil); err == nil {

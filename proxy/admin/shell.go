@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	_ "embed" // the stylesheet, the script and the frame of the pages
+	"embed"
 	"encoding/hex"
-	"html/template"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"portico/proxy/admin/view"
 )
 
 // Sheet is one page without the common frame, which has the name, the list of pages and the stylesheet.
@@ -19,9 +21,10 @@ type Sheet struct {
 	Status int
 	// Title is the title of the browser's tab.
 	Title string
-	// Body is the template of the page's content, executed with Data. It begins with a heading of the first level.
-	Body *template.Template
-	Data any
+	// Body names the template of the page's content, one of Templates, executed with Data. It begins with a heading of the first level.
+	Body      string
+	Templates *view.Set
+	Data      any
 	// Live offers to reload the page every N seconds with ?refresh=N. Pages with forms are not live.
 	Live bool
 }
@@ -35,7 +38,6 @@ type link struct {
 // frame is the data of the common template.
 type frame struct {
 	Sheet
-	Body              template.HTML
 	Links             []link
 	Style, Script     string
 	Refresh           int
@@ -45,17 +47,19 @@ type frame struct {
 //go:embed assets/style.css
 var styleText []byte
 
-//go:embed assets/copy.js
+//go:embed assets/page.js
 var scriptText []byte
 
-//go:embed assets/frame.html
-var frameText string
+//go:embed html
+var pageFiles embed.FS
 
-var frameTemplate = template.Must(template.New("frame").Parse(frameText))
+var templates = view.MustParse(pageFiles, view.Words{
+	"objects": isObjects, "columns": columnsOf, "words": inWords, "shown": shown, "moment": moment,
+})
 
 // assets returns the stylesheet and the script.
 func assets() (style, script asset) {
-	return newAsset("style-*.css", "text/css; charset=utf-8", styleText), newAsset("copy-*.js", "text/javascript; charset=utf-8", scriptText)
+	return newAsset("style-*.css", "text/css; charset=utf-8", styleText), newAsset("page-*.js", "text/javascript; charset=utf-8", scriptText)
 }
 
 // asset is a file that browsers may keep, because its path contains its digest.
@@ -78,20 +82,13 @@ func (a asset) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // Show responds with a page in the common frame. A page that cannot be rendered becomes a plain 500, never half a page.
 func Show(w http.ResponseWriter, r *http.Request, sheet Sheet) {
-	var body, whole bytes.Buffer
-	err := sheet.Body.Execute(&body, sheet.Data)
-	if err == nil {
-		style, script := assets()
-		page := frame{
-			Sheet: sheet, Links: linksFor(r), Style: style.path, Script: script.path,
-			Body: template.HTML(body.String()), // html/template has escaped it
-		}
-		if sheet.Live {
-			page.Refresh, page.RefreshAt, page.StopAt = refreshOf(r)
-		}
-		err = frameTemplate.Execute(&whole, page)
+	var whole bytes.Buffer
+	style, script := assets()
+	page := frame{Sheet: sheet, Links: linksFor(r), Style: style.path, Script: script.path}
+	if sheet.Live {
+		page.Refresh, page.RefreshAt, page.StopAt = refreshOf(r)
 	}
-	if err != nil {
+	if errors.Join(templates.Execute(&whole, "top", page), sheet.Templates.Execute(&whole, sheet.Body, sheet.Data), templates.Execute(&whole, "bottom", page)) != nil {
 		plain(w, http.StatusInternalServerError, "the page cannot be shown")
 		return
 	}

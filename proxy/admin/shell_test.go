@@ -2,20 +2,21 @@ package admin_test
 
 import (
 	"context"
-	"html/template"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 )
 
 // greeting is a page that shows its path.
 func greeting(body string, live bool) http.Handler {
-	middle := template.Must(template.New("").Parse(body))
+	middle := view.MustParse(fstest.MapFS{"html/page.html": {Data: []byte(body)}}, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		admin.Show(w, r, admin.Sheet{Status: http.StatusTeapot, Title: "A <b>", Body: middle, Data: r.URL.Path, Live: live})
+		admin.Show(w, r, admin.Sheet{Status: http.StatusTeapot, Title: "A <b>", Templates: middle, Body: "page.html", Data: r.URL.Path, Live: live})
 	})
 }
 
@@ -77,8 +78,8 @@ func TestStatusAsTables(t *testing.T) {
 	}
 	_, base := open(t, admin.Options{Status: func(context.Context) any { return state }})
 	_, _, body := look(t, "GET", base+"/")
-	for _, part := range []string{"2026-11-21 19:24:08 UTC", "2026-11-21 17:30:00 UTC", "<td>yes</td>", "<td>no</td>", "<h2>trackers</h2>", "<h3>main</h3>", `<th scope="row">in use</th><td>3</td>`,
-		`<th scope="col">breaker</th><th scope="col">opens</th>`, "<td>write</td><td>none</td>"} {
+	for _, part := range []string{"2026-11-21 19:24:08 UTC", "2026-11-21 17:30:00 UTC", "<td>yes</td>", "<td>no</td>", `<h2 class="label">trackers</h2>`, "<h3>main</h3>", `<th scope="row"><span class="label">in use</span></th><td>3</td>`,
+		`<th scope="col"><span class="label">breaker</span></th><th scope="col"><span class="label">opens</span></th>`, "<td>write</td><td>none</td>"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s is not in %s", part, body)
 		}

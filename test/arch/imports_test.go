@@ -33,8 +33,9 @@ var mayImport = []struct {
 	{"cache", []string{"upstream"}},
 	{"proxy", []string{"upstream", "upstream/bugzilla"}},
 	{"proxy/fastpath", []string{"upstream"}},
-	{"proxy/admin", []string{"upstream", "proxy"}},
-	{"proxy/admin/pages", []string{"upstream/canary", "upstream/canary/*", "upstream/state", "upstream/switchover", "proxy/admin"}},
+	{"proxy/admin/view", nil},
+	{"proxy/admin", []string{"upstream", "upstream/*", "upstream/canary/verdict", "cache", "proxy", "proxy/admin/view"}},
+	{"proxy/admin/pages", []string{"upstream/canary", "upstream/canary/*", "upstream/state", "upstream/switchover", "proxy/admin", "proxy/admin/view"}},
 	{"cmd/portico/config", []string{"upstream", "upstream/*", "upstream/canary/*", "cache", "proxy"}},
 	{"cmd/portico/app", []string{anything}},
 	{"cmd/portico", []string{anything}},
@@ -60,14 +61,16 @@ var thirdParty = []struct {
 	{"github.com/prometheus/client_golang", []string{"proxy/admin"}},
 	{"go.opentelemetry.io/otel", []string{"cmd/portico", "cmd/portico/app"}},
 	{"go.opentelemetry.io/otel/*", []string{"cmd/portico", "cmd/portico/app"}},
-	{"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", []string{"cmd/portico", "cmd/portico/app"}},
+	{"go.opentelemetry.io/otel/exporters/otlp/otlptrace", []string{"cmd/portico/app"}},
+	{"go.opentelemetry.io/proto/otlp", []string{"cmd/portico/app"}},
+	{"google.golang.org/protobuf", []string{"cmd/portico/app"}},
 	// No weight: they stand in for a part of the standard library.
 	{"github.com/go-json-experiment/json", []string{anything}},
 	{"golang.org/x/*", []string{anything}},
 	// Tests are not in this table.
+	{"github.com/santhosh-tekuri/jsonschema/v6", nil},
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", nil},
-	{"go.opentelemetry.io/proto/otlp", nil},
 }
 
 // standard says the same of parts of the standard library.

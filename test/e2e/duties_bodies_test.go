@@ -11,7 +11,7 @@ import (
 	"portico/test/tracker"
 )
 
-// docs/clients.md, section 4: the duties that are about the text of requests and answers.
+// docs/reference/clients.md, section 4: the duties that are about the text of requests and answers.
 
 // optionsWith gives a reference tracker with quirks.
 func optionsWith(quirks ...tracker.Quirk) tracker.Options { return tracker.Options{Quirks: quirks} }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// docs/clients.md duty 19: cookies, addresses and browsers.
+// docs/reference/clients.md duty 19: cookies, addresses and browsers.
 
 func TestDuty_19_CookiesPassPerClient(t *testing.T) {
 	t.Parallel()

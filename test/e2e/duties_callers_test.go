@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// docs/clients.md, section 4: the duties that are about who asks, and about the tracker's own word on it.
+// docs/reference/clients.md, section 4: the duties that are about who asks, and about the tracker's own word on it.
 
 // adminPassword is the password of the fixture's administrator (tracker-behaviour.md section 13).
 const adminPassword = "adminpass1A!"

@@ -12,7 +12,7 @@ import (
 	"portico/upstream/transport"
 )
 
-// docs/clients.md, section 4: the duties that are about what goes wrong.
+// docs/reference/clients.md, section 4: the duties that are about what goes wrong.
 
 // failing are the failures that Portico answers for itself: a environment in which each happens, and what it answers.
 func failing(t *testing.T) map[int]*environment {

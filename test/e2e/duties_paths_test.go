@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// docs/clients.md, section 4: the duties that are about what passes and in which form.
+// docs/reference/clients.md, section 4: the duties that are about what passes and in which form.
 
 // agent is the header of a client that names itself.
 func agent(name string) http.Header { return http.Header{"User-Agent": {name}} }

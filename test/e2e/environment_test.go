@@ -87,8 +87,7 @@ func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote 
 				For: func(ctx context.Context, _ upstream.Caller) context.Context {
 					return transport.With(ctx, func(c *transport.Call) { c.Stream = true })
 				},
-				HeaderCredentials: func(ctx context.Context) bool { return remote.Dialect(ctx).HeaderCredentials },
-				Below:             func(ctx context.Context) string { return remote.Dialect(ctx).Below() },
+				Dialect: remote.Dialect,
 			},
 			Prefixes: p.pass,
 		},

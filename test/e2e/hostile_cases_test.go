@@ -9,7 +9,7 @@ import (
 // ending closes the head of a request, and the connection after its answer.
 const ending = "Host: portico.example\r\nConnection: close\r\n\r\n"
 
-// hostileRequests are the rows of docs/security.md, Hostile requests. ELSEWHERE is a host that must not be called.
+// hostileRequests are the rows of docs/evidence/security.md, Hostile requests. ELSEWHERE is a host that must not be called.
 func hostileRequests() []hostile {
 	return append(append(framing(), heads()...), targets()...)
 }
@@ -37,7 +37,7 @@ func framing() []hostile {
 		{name: "an unknown Transfer-Encoding", text: post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", answer: "501, code 200501"},
 		{name: "Transfer-Encoding twice", text: post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", answer: "501, code 200501"},
 		{name: "Transfer-Encoding with a blank before the colon", text: post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", answer: "400, code 32000"},
-		{name: "a chunk size that is none", text: post + "Transfer-Encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n", answer: "400, code 32000"},
+		{name: "an invalid chunk size", text: post + "Transfer-Encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n", answer: "400, code 32000"},
 		{name: "a chunk size that ends with a bare LF", text: post + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", answer: "400, code 32000"},
 		{name: "a body that ends early", text: post + "Content-Length: 10\r\n\r\nabc", answer: "408, code 200408"},
 		{name: "a body on GET", text: "GET /page.cgi HTTP/1.1\r\nContent-Length: 37\r\n" + ending + "GET /smuggled HTTP/1.1\r\nHost: x.org\r\n\r\n", answer: "200", tracker: "GET /page.cgi"},
@@ -62,9 +62,9 @@ func heads() []hostile {
 		{name: "a folded first header", text: "GET /page.cgi HTTP/1.1\r\n X: y\r\n" + ending, answer: "400, code 32000"},
 		{name: "two Host headers", text: get("Host: other.example"), answer: "400, code 32000"},
 		{name: "no Host header", text: "GET /page.cgi HTTP/1.1\r\nConnection: close\r\n\r\n", answer: "400, code 32000"},
-		{name: "a Host header that is none", text: "GET /page.cgi HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n", answer: "400, code 32000"},
-		{name: "the Host of somebody else", text: "GET /page.cgi HTTP/1.1\r\nHost: ELSEWHERE\r\nConnection: close\r\n\r\n", answer: "200", tracker: page},
-		{name: "X-Forwarded-* for somebody else", text: get("X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Host: ELSEWHERE\r\nX-Forwarded-Proto: https\r\nForwarded: for=192.0.2.1;host=ELSEWHERE"), answer: "200", tracker: page, look: wantHeader("X-Forwarded-Host", "portico.example")},
+		{name: "an invalid Host header", text: "GET /page.cgi HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n", answer: "400, code 32000"},
+		{name: "the Host of another site", text: "GET /page.cgi HTTP/1.1\r\nHost: ELSEWHERE\r\nConnection: close\r\n\r\n", answer: "200", tracker: page},
+		{name: "X-Forwarded-* of an untrusted client", text: get("X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Host: ELSEWHERE\r\nX-Forwarded-Proto: https\r\nForwarded: for=192.0.2.1;host=ELSEWHERE"), answer: "200", tracker: page, look: wantHeader("X-Forwarded-Host", "portico.example")},
 		{name: "X-Forwarded-For named in Connection", text: "GET /page.cgi HTTP/1.1\r\nHost: portico.example\r\nX-Forwarded-For: 192.0.2.1\r\nConnection: close, X-Forwarded-For, X-Request-Id\r\n\r\n", answer: "200", tracker: page, look: wantHeader("X-Forwarded-For", "127.0.0.1")},
 		{name: "X-Original-URL and X-Rewrite-URL", text: get("X-Original-URL: http://ELSEWHERE/\r\nX-Rewrite-URL: /rest/bug/attachment"), answer: "200", tracker: page},
 		{name: "NUL in a header", text: get("X: a\x00b"), answer: "400, code 32000"},
@@ -97,8 +97,8 @@ func targets() []hostile {
 		{name: "a path that climbs", text: get("/../../etc/passwd"), answer: "400, code 32000"},
 		{name: "a path that climbs, encoded twice", text: get("/rest/%252e%252e/%252e%252e/x"), answer: "404, code 32614"},
 		{name: "a request line beyond 8190 bytes", text: get("/page.cgi?" + strings.Repeat("x", 9000)), answer: "414, code 200414"},
-		{name: "a method that nobody knows", text: "BREW /page.cgi HTTP/1.1\r\n" + ending, answer: "200", tracker: "BREW /page.cgi"},
-		{name: "a version that nobody knows", text: "GET /page.cgi HTTP/9.9\r\n" + ending, answer: "505, code 200505"},
+		{name: "an unknown method", text: "BREW /page.cgi HTTP/1.1\r\n" + ending, answer: "200", tracker: "BREW /page.cgi"},
+		{name: "an unknown version of HTTP", text: "GET /page.cgi HTTP/9.9\r\n" + ending, answer: "505, code 200505"},
 		{name: "no request at all", text: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", answer: "400, code 32000"},
 	}
 }

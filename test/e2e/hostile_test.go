@@ -153,7 +153,7 @@ func describe(t *testing.T, response *http.Response) string {
 	return fmt.Sprintf("%d, code %s", response.StatusCode, shape[1])
 }
 
-// The whole program is sent what no honest client sends. Each has one answer, those of docs/security.md, and the tracker sees
+// The whole program is sent what no honest client sends. Each has one answer, those of docs/evidence/security.md, and the tracker sees
 // either nothing or one well-formed request.
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
@@ -206,16 +206,16 @@ func (w witnessed) wellFormed(t *testing.T, tracker string) {
 	}
 }
 
-// Every row of the table in docs/security.md is a request here, and the other way round.
+// Every row of the table in docs/evidence/security.md is a request here, and the other way round.
 func TestHostileRequestsAreListed(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../docs/evidence/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(page), "## Hostile requests")
 	if !found {
-		t.Fatal("docs/security.md has no section on hostile requests")
+		t.Fatal("docs/evidence/security.md has no section on hostile requests")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var want strings.Builder
@@ -227,6 +227,6 @@ func TestHostileRequestsAreListed(t *testing.T) {
 		fmt.Fprintf(&want, "| %s | %s | %s |\n", c.name, c.answer, got)
 	}
 	if !strings.Contains(section, want.String()) {
-		t.Errorf("docs/security.md should have these rows:\n%s", &want)
+		t.Errorf("docs/evidence/security.md should have these rows:\n%s", &want)
 	}
 }

@@ -103,7 +103,7 @@ func TestInterface_Attachment_ContentTypeIsAMIMEType(t *testing.T) {
 }
 
 // testAttachmentSwitch demands that a boolean says what it stands for: as 0 and 1 by default, since clients lean on that
-// (docs/clients.md duty 16), as false and true where responses are those of the interface.
+// (docs/reference/clients.md duty 16), as false and true where responses are those of the interface.
 func testAttachmentSwitch(t *testing.T, field string, on, off int) {
 	t.Helper()
 	for form, want := range map[proxy.Responses][2]string{proxy.ResponsesTracker: {"0", "1"}, proxy.ResponsesInterface: {"false", "true"}} {

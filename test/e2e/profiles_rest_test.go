@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Each test makes the requests of one legacy client, as docs/clients.md, sections 1 and 2, describes them, and looks at the answers
+// Each test makes the requests of one legacy client, as docs/reference/clients.md, sections 1 and 2, describes them, and looks at the answers
 // as that client does. Behind Portico stands a stock tracker.
 
 // session is a client with the headers and parameters that it sends on every request.

@@ -9,7 +9,7 @@ import (
 )
 
 // The older interfaces of the tracker pass byte for byte, and those calls among them that change flag types make the cache
-// forget (10 of the 26 projects of docs/clients.md speak XML-RPC only, BZ::Client the flag type operations among it).
+// forget (10 of the 26 projects of docs/reference/clients.md speak XML-RPC only, BZ::Client the flag type operations among it).
 
 // xmlMember writes a member of an XML-RPC struct.
 func xmlMember(name, value string) string {

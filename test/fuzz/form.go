@@ -80,7 +80,7 @@ func multiparts() []Class {
 		form("cut before the last boundary", kind, part+"\r\n", invalid()),
 		form("cut within the last boundary", kind, part+"\r\n--b", invalid()),
 		form("cut after a field", kind, part+"\r\n--b\r\n", invalid()),
-		form("a header that is none", kind, "--b\r\nno header\r\n\r\nv"+end, invalid()),
+		form("an invalid header", kind, "--b\r\nno header\r\n\r\nv"+end, invalid()),
 		form("a field without name", kind, "--b\r\n\r\nv"+end, Outcome{}),
 		form("NUL in a name", kind, "--b\r\nContent-Disposition: form-data; name=\"x\x00\"\r\n\r\nv"+end, invalid()),
 		form("a name that is not UTF-8", kind, strings.Replace(part, "x", "\xff", 1)+end, invalid()),

@@ -45,7 +45,7 @@ func framings() []Class {
 		framed("a length beyond the limit", "Content-Length: 99999999999", tooLarge(), "Content-Length: 99999999999", plain),
 		framed("chunks", "one chunk and the last", Outcome{}, chunked, chunk("%x\r\n%s\r\n0\r\n\r\n")),
 		framed("a chunk with an extension", "LEN;a=b", Outcome{}, chunked, chunk("%x;a=b\r\n%s\r\n0\r\n\r\n")),
-		framed("a chunk size that is none", "zz", invalid(), chunked, chunk("zz%d\r\n%s\r\n0\r\n\r\n")),
+		framed("an invalid chunk size", "zz", invalid(), chunked, chunk("zz%d\r\n%s\r\n0\r\n\r\n")),
 		framed("a negative chunk size", "-LEN", invalid(), chunked, chunk("-%x\r\n%s\r\n0\r\n\r\n")),
 		framed("a huge chunk size", "ffffffffffffffffff", invalid(), chunked, chunk("ffffffffffffffff%x\r\n%s\r\n0\r\n\r\n")),
 		framed("a chunk longer than told", "1 too few", invalid(), chunked, func(text string) string {

@@ -173,11 +173,11 @@ func TestClassesAreUnique(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write docs/malformed.md")
+var update = flag.Bool("update", false, "write docs/evidence/malformed.md")
 
-// TestTableIsCurrent compares docs/malformed.md with the classes.
+// TestTableIsCurrent compares docs/evidence/malformed.md with the classes.
 func TestTableIsCurrent(t *testing.T) {
-	const path = "../../docs/malformed.md"
+	const path = "../../docs/evidence/malformed.md"
 	var want bytes.Buffer
 	if err := WriteTable(&want); err != nil {
 		t.Fatal(err)
@@ -189,6 +189,6 @@ func TestTableIsCurrent(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("docs/malformed.md is out of date (%v); run: go test ./test/fuzz -update", err)
+		t.Errorf("docs/evidence/malformed.md is out of date (%v); run: go test ./test/fuzz -update", err)
 	}
 }

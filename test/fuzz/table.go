@@ -16,7 +16,7 @@ tracker is asked once. What is understood is odd but has one meaning. ` + "`…`
 This page is written by ` + "`go test ./test/fuzz -update`" + ` and checked by the tests there.
 `
 
-// WriteTable writes docs/malformed.md.
+// WriteTable writes docs/evidence/malformed.md.
 func WriteTable(out io.Writer) error {
 	var page strings.Builder
 	page.WriteString(head)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -17,6 +18,13 @@ import (
 // Postgres runs a real PostgreSQL server until the test ends and gives the URL of an empty database. It takes connections of
 // this machine only, without a password.
 func Postgres(t testing.TB) (dsn string) {
+	t.Helper()
+	dsn, _ = PostgresToKill(t)
+	return dsn
+}
+
+// PostgresToKill is Postgres with a function that ends the server at once.
+func PostgresToKill(t testing.TB) (dsn string, kill func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "portico-postgres-") //nolint:usetesting // another account cannot get into the folders of t
 	if err != nil {
@@ -52,12 +60,13 @@ func Postgres(t testing.TB) (dsn string) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	kill = sync.OnceFunc(func() {
 		_ = stdin.Close()
 		_ = server.Wait()
 	})
+	t.Cleanup(kill)
 	Eventually(t, "the PostgreSQL server is ready", func() bool { return strings.Contains(log.String(), "ready to accept connections") })
-	return "postgres://portico@" + address + "/postgres?sslmode=disable"
+	return "postgres://portico@" + address + "/postgres?sslmode=disable", kill
 }
 
 // postgresBinaries finds the folder of the server's programs. Debian does not put it into the PATH.

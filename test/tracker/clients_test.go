@@ -29,7 +29,7 @@ func xmlCall(method, members string) string {
 		`</struct></value></param></params></methodCall>`
 }
 
-// TestXMLRPC goes through what PyBugz and python-bugzilla do (docs/clients.md).
+// TestXMLRPC goes through what PyBugz and python-bugzilla do (docs/reference/clients.md).
 func TestXMLRPC(t *testing.T) {
 	f := start(t, tracker.Options{})
 	call := func(method, members string) string {
@@ -65,7 +65,7 @@ func TestXMLRPC(t *testing.T) {
 	contains(f.must("POST", "/xmlrpc.cgi", "no XML").raw, "<fault>")
 }
 
-// TestPathsOfClients: everything that docs/clients.md says they call besides the seven operations.
+// TestPathsOfClients: everything that docs/reference/clients.md says they call besides the seven operations.
 func TestPathsOfClients(t *testing.T) {
 	f := start(t, tracker.Options{})
 	get := func(path string) answer {

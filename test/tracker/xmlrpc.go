@@ -32,7 +32,7 @@ func (n xmlNode) child(path ...string) xmlNode {
 	return n
 }
 
-// planXMLRPC reads an XML-RPC call. HEAD is answered with 200, which clients use as a probe (docs/clients.md).
+// planXMLRPC reads an XML-RPC call. HEAD is answered with 200, which clients use as a probe (docs/reference/clients.md).
 func (s *Server) planXMLRPC(r *http.Request) plan {
 	if r.Method != http.MethodPost {
 		return plan{op: "xmlrpc.probe", run: func() *reply {

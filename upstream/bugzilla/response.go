@@ -29,7 +29,7 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 		if failed.Code == mapping.CodeTrackerFailure {
 			transport.Fail(response.Body, failed) // the status is that of a success
 		}
-		failed.RetryAfter, failed.Received = transport.RetryAfter(response.Header), response.StatusCode // some clients wait for it (docs/clients.md duty 20)
+		failed.RetryAfter, failed.Received = transport.RetryAfter(response.Header), response.StatusCode // some clients wait for it (docs/reference/clients.md duty 20)
 		if response.StatusCode == http.StatusUnauthorized {
 			failed.Challenge = response.Header.Values("Www-Authenticate")
 		}

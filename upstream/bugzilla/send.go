@@ -82,6 +82,23 @@ func (c *Client) For(ctx context.Context, caller upstream.Caller) context.Contex
 	})
 }
 
+// ForComparison returns the transport of calls for comparisons: they have the lowest priority, and a response of which only a part is
+// read is abandoned.
+func ForComparison(next http.RoundTripper) http.RoundTripper { return comparison{next} }
+
+type comparison struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (c comparison) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := transport.With(r.Context(), func(t *transport.Call) { t.Shadow, t.MaxBody = true, upstream.MaxResponse(r.Context()) })
+	return c.RoundTripper.RoundTrip(r.WithContext(ctx))
+}
+
+// MarkWrite marks a call that is sent over the same transport by a method that only reads as one that writes, so that it is not repeated.
+func MarkWrite(ctx context.Context) context.Context {
+	return transport.With(ctx, func(t *transport.Call) { t.Writes = true })
+}
+
 // MaxBody is the size in bytes of the largest request body to send; 0 means that
 // there is no limit.
 func (c *Client) MaxBody(ctx context.Context) int64 { return cmp.Or(c.maxBody, c.Dialect(ctx).MaxBody) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	cryptorand "crypto/rand"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +69,15 @@ func New(options Options) *Canary {
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.running.Go(c.keepRecords)
 	if options.Isolated {
-		c.running.Go(func() { c.isolation.Watch(c.ctx, c.provesIsolation, options.Logger) })
+		c.running.Go(func() {
+			c.isolation.Watch(c.ctx, writes.Proof{
+				Trackers: options.Trackers, Candidate: options.Candidate, Marker: options.Marker, Timeout: options.Timeout, Logger: options.Logger,
+				Caller: func(tracker string) upstream.Caller {
+					caller, _ := c.callerFor(upstream.Caller{}, tracker)
+					return caller
+				},
+			})
+		})
 	}
 	return c
 }
@@ -137,6 +143,11 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 // dismissal says why a response is not even kept for a comparison, empty when it is.
 func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, answer upstream.Response) verdict.DropReason {
 	failed, own := errors.AsType[*mapping.Error](answer.Err)
+	var reason mapping.Reason
+	if own {
+		reason = failed.Reason
+	}
+	_, isTrackers := trackerFailures[reason]
 	isWrite := j.operation.IsWrite()
 	switch {
 	case c.options.Trackers[sides.Serving] == nil || c.options.Trackers[sides.Compared] == nil || sides.Serving == sides.Compared:
@@ -147,25 +158,14 @@ func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, an
 		return verdict.DropOwnError
 	case answer.Err == nil && answer.Document.NotModified:
 		return verdict.DropNotModified
-	case answer.Err == nil || own && failed.FromTracker(): // the tracker responded
-	case !own && ctx.Err() != nil, own && failed.Reason == mapping.ReasonCanceled:
+	case !own && answer.Err != nil && ctx.Err() != nil, reason == mapping.ReasonCanceled:
 		return verdict.DropUnread
-	case own && slices.Contains([]mapping.Reason{
-		mapping.ReasonTimeout, mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload,
-		mapping.ReasonBadResponse, mapping.ReasonWebServer,
-	}, failed.Reason):
-		if j.byCandidate {
-			return verdict.DropCandidateFailed
-		}
-		return verdict.DropAnsweredFailed
-	default:
+	case isTrackers:
+		return j.either(verdict.DropCandidateFailed, verdict.DropAnsweredFailed)
+	case answer.Err != nil && (!own || reason != ""):
 		return verdict.DropOwnError
-	}
-	switch {
-	case !isWrite && c.options.Refuses(sides.Compared) && j.byCandidate:
-		return verdict.DropOtherFailed
 	case !isWrite && c.options.Refuses(sides.Compared):
-		return verdict.DropBreaker
+		return j.either(verdict.DropOtherFailed, verdict.DropBreaker)
 	case !c.replaysAll(j.operation) && !c.samples.Allow():
 		return verdict.DropRateLimit
 	}
@@ -175,29 +175,15 @@ func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, an
 // SetSampling changes from now on which calls are compared. Shares below 0 count as
 // 0 and those above 1 as 1; Sampling.Validate finds them.
 func (c *Canary) SetSampling(sampling Sampling) {
-	sampling = sampling.clone()
+	sampling = sampling.Clone()
 	c.sampling.Store(&sampling)
 }
 
 // Sampling says which calls are compared now.
-func (c *Canary) Sampling() Sampling { return c.sampling.Load().clone() }
+func (c *Canary) Sampling() Sampling { return c.sampling.Load().Clone() }
 
 // sampled decides about one call.
 func (c *Canary) sampled(operation mapping.Operation, caller *upstream.Caller) bool {
 	sampling := c.sampling.Load()
-	share, own := sampling.Operations[operation]
-	if !own {
-		share = sampling.Default
-	}
-	switch {
-	case share <= 0:
-		return false
-	case share >= 1 || c.replaysAll(operation):
-		return true
-	case sampling.Sticky:
-		// The salt is secret, so that no client can choose a credential that is never compared.
-		return caller.Position(c.salt) < share
-	default:
-		return rand.Float64() < share
-	}
+	return sampling.Takes(operation, caller, c.salt) || c.replaysAll(operation) && sampling.Share(operation) > 0
 }

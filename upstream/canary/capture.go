@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -47,7 +46,7 @@ func (c *Canary) capture(j *job, answer upstream.Response) {
 // maxPieces bounds how many pieces of a stream wait for being read.
 const maxPieces = 1024
 
-// errNoMore ends the copying of a response. The client never sees it.
+// errNoMore ends the copying of a response, for which there is no memory. The client never sees it.
 var errNoMore = errors.New("the response is not kept any more")
 
 // tap copies a response while the client reads it. Write and done run on the client's goroutine; what takes long is left to
@@ -93,24 +92,26 @@ func (t *tap) run() {
 	defer document.Close()
 	client, err := c.read(j.client, document, func(more int) error {
 		if !c.hold(j, more) {
-			return errNoRoom
+			return errNoMore
 		}
 		return nil
 	})
 	_, _ = io.Copy(io.Discard, t) // the client reads on
-	reason := verdict.DropClosed
-	if c.ctx.Err() == nil { // otherwise the client may not have read all of it
-		reason = cmp.Or(t.failed, keepReason(err))
-	}
 	switch {
-	case reason == "" && client.Failure != "":
-		reason = verdict.DropUnreadable
-	case reason == "":
+	case c.ctx.Err() != nil: // the client may not have read all of it
+		c.abandon(j, verdict.DropClosed)
+	case t.failed != "":
+		c.abandon(j, t.failed)
+	case errors.Is(err, errNoMore):
+		c.abandon(j, verdict.DropMemory)
+	case err != nil:
+		c.abandon(j, verdict.DropSpoolFailed)
+	case client.Failure != "":
+		c.abandon(j, verdict.DropUnreadable)
+	default:
 		j.client = client
 		c.enqueue(j)
-		return
 	}
-	c.abandon(j, reason)
 }
 
 // Read implements io.Reader for run. It fails after Close.
@@ -131,20 +132,6 @@ func (t *tap) Read(p []byte) (int, error) {
 	n := copy(p, t.piece)
 	t.piece = t.piece[n:]
 	return n, nil
-}
-
-// errNoRoom says that all responses together take as much memory as they may.
-var errNoRoom = errors.New("the responses that wait take too much memory")
-
-// keepReason tells why a response could not be kept, empty for no error.
-func keepReason(err error) verdict.DropReason {
-	switch {
-	case err == nil:
-		return ""
-	case errors.Is(err, errNoRoom):
-		return verdict.DropMemory
-	}
-	return verdict.DropSpoolFailed
 }
 
 // maxRead is up to how many times Options.MaxBody a response is read. Content of attachments does not count.
@@ -198,7 +185,7 @@ func (c *Canary) replyOf(ctx context.Context, operation mapping.Operation, answe
 	case isStream && ctx.Err() == nil:
 		return compare.Reply{Failure: string(mapping.ReasonBadResponse)}, nil
 	}
-	return compare.Reply{}, fmt.Errorf("keep a response: %w", err)
+	return compare.Reply{}, err
 }
 
 // replyHead gives the status, or that of a success where it is not known, and the headers that are compared. Of the type

@@ -6,12 +6,14 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -53,32 +55,6 @@ func TestLagEndsAsTransient(t *testing.T) {
 	}
 }
 
-// TestOneWrongReplyIsUnstable: the candidate is wrong once and right afterwards, and nothing was written.
-func TestOneWrongReplyIsUnstable(t *testing.T) {
-	w := newWorld(t, worldOptions{around: rewriting(func(n int64, _ *http.Request, body []byte) []byte {
-		if n == 1 {
-			return bytes.Replace(body, []byte(`"is_active"`), []byte(`"was_active"`), 1)
-		}
-		return body
-	})})
-	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Confirmed != 1 || len(w.findings()) != 2 {
-		t.Errorf("got %+v and %q, want one comparison with two unstable differences", got, w.findings())
-	}
-}
-
-// TestOtherMistakesEachTimeAreUnstable: nothing is wrong twice at the same place.
-func TestOtherMistakesEachTimeAreUnstable(t *testing.T) {
-	w := newWorld(t, worldOptions{around: rewriting(func(n int64, _ *http.Request, body []byte) []byte {
-		name := []string{"needinfo flag", "review flag"}[n%2]
-		return bytes.Replace(body, []byte(name), []byte("another text"), 1)
-	})})
-	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Confirmed != 1 || len(w.findings()) != 1 {
-		t.Errorf("got %+v and %q, want one unstable difference", got, w.findings())
-	}
-}
-
 // TestStaleCachedAnswerIsNotHeldAgainstTheCandidate: the client got what the tracker
 // said long ago.
 func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
@@ -93,51 +69,6 @@ func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
 	}
 	if n := append(got.AnsweredLatency, 0)[0]; n != 1 {
 		t.Errorf("%d latencies were counted, want that of the second asking", n)
-	}
-}
-
-func TestVolatileFieldEndsAsNoise(t *testing.T) {
-	volatile := tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkVolatile}}
-	w := newWorld(t, worldOptions{old: volatile, fresh: volatile})
-	const calls = 10
-	for range calls {
-		w.make(attachment("1"))
-		w.settle()
-	}
-	if got := w.sum(""); got.Noisy != calls || got.Compared != calls || len(w.findings()) != 0 {
-		t.Errorf("got %+v, want %d noisy", got, calls)
-	}
-	// Once for the client, and twice more for each of two confirmations.
-	if n := w.old.Requests()["attachment.get"]; n != calls+4 {
-		t.Errorf("the old tracker was asked %d times for %d calls: what is known to be noise needs no asking", n, calls)
-	}
-}
-
-// TestNoiseHidesNothingElse: beside a field that varies, one that is wrong is found,
-// and one that is missing is not what varies.
-func TestNoiseHidesNothingElse(t *testing.T) {
-	volatile := []tracker.Quirk{tracker.QuirkVolatile}
-	w := newWorld(t, worldOptions{
-		old: tracker.Options{Quirks: volatile}, fresh: tracker.Options{Quirks: append(volatile, tracker.QuirkWrongValues)},
-		around: rewriting(func(n int64, _ *http.Request, body []byte) []byte {
-			if n > 8 {
-				return bytes.ReplaceAll(body, []byte(`"served_as"`), []byte(`"handed_as"`))
-			}
-			return body
-		}),
-	})
-	for range 8 {
-		w.make(attachment("1"))
-		w.settle()
-	}
-	got := strings.Join(w.findings(), "\n")
-	for _, want := range []string{"value $.attachments[*].summary", "missing $.attachments[*].served_as", "extra $.attachments[*].handed_as"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("found\n%s\nand not %s", got, want)
-		}
-	}
-	if strings.Contains(got, "value $.attachments[*].served_as") {
-		t.Errorf("found noise:\n%s", got)
 	}
 }
 
@@ -270,24 +201,143 @@ func wrongEveryOtherTime(status int, refusal string) func(http.Handler) http.Han
 	}
 }
 
-// TestWhatHidesADifferenceDoesNotExcuseIt: a candidate that is wrong first and then refuses was wrong each time.
-func TestWhatHidesADifferenceDoesNotExcuseIt(t *testing.T) {
-	w := newWorld(t, worldOptions{around: wrongEveryOtherTime(http.StatusNotFound, `{"error":true,"code":51,"message":"gone"}`)})
-	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Transient != 0 || got.Confirmed != 1 || len(w.findings()) == 0 {
-		t.Errorf("got %+v and %q, want a mismatch", got, w.findings())
+// TestRefusalTheSecondTime: a candidate that is wrong first and then refuses was wrong each time. One that is broken when it is asked
+// again confirms and excuses nothing.
+func TestRefusalTheSecondTime(t *testing.T) {
+	for refusal, status := range map[string]int{
+		`{"error":true,"code":51,"message":"gone"}`:       http.StatusNotFound,
+		`{"error":true,"code":100500,"message":"broken"}`: http.StatusInternalServerError, "<html>": http.StatusInternalServerError,
+	} {
+		t.Run(refusal, func(t *testing.T) {
+			w := newWorld(t, worldOptions{around: wrongEveryOtherTime(status, refusal)})
+			w.make(flagTypes("TestProduct"))
+			if status == http.StatusInternalServerError {
+				w.dropped(verdict.DropCandidateFailed, 1)
+			} else if got := w.sum(""); got.Transient != 0 || got.Confirmed != 1 {
+				t.Errorf("got %+v, want a mismatch", got)
+			}
+			if found := w.findings(); (len(found) == 0) != (status == http.StatusInternalServerError) {
+				t.Errorf("found %q", found)
+			}
+		})
 	}
 }
 
-// TestFailureConfirmsNothing and excuses nothing: a candidate that is broken when it is asked again is to be asked another time.
-func TestFailureConfirmsNothing(t *testing.T) {
-	for name, refusal := range map[string]string{"a status": `{"error":true,"code":100500,"message":"broken"}`, "a page": "<html>"} {
+// TestErrorsAreComparedWhole: clients get all members of an error as the tracker has them.
+func TestErrorsAreComparedWhole(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, fresh string
+		found      []string
+	}{
+		"equal":                 {`"error"`, `"error"`, nil},
+		"another documentation": {`https://bugzilla.readthedocs.org/`, `https://elsewhere.example/`, []string{"attachment.get value $.documentation"}},
+		"no documentation":      {`"documentation":`, `"about":`, []string{"attachment.get extra $.about", "attachment.get missing $.documentation"}},
+		"a member more":         {`"error":true`, `"error":true,"stack":"x"`, []string{"attachment.get extra $.stack"}},
+		"an object more":        {`"error":true`, `"error":true,"detail":{"a":1}`, []string{"attachment.get extra $.detail"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{around: wrongEveryOtherTime(http.StatusInternalServerError, refusal)})
-			w.make(flagTypes("TestProduct"))
-			w.dropped(verdict.DropCandidateFailed, 1)
-			if got := w.sum(""); got.Compared != 0 || len(w.findings()) != 0 {
-				t.Errorf("got %+v and %q, want nothing", got, w.findings())
+			w := newWorld(t, worldOptions{around: rewriting(func(_ int64, _ *http.Request, body []byte) []byte {
+				return bytes.Replace(body, []byte(test.old), []byte(test.fresh), 1)
+			})})
+			w.caller = upstream.Caller{Address: "192.0.2.7"}
+			w.make(attachment("2")) // which is private
+			if found := w.findings(); !slices.Equal(found, test.found) {
+				t.Errorf("found %q, want %q", found, test.found)
+			}
+			if sum := w.sum(""); sum.Compared != 1 || sum.Transient > 0 {
+				t.Errorf("got %+v, want one comparison that is not in passing", sum)
+			}
+		})
+	}
+}
+
+// withType sends all answers with another content type.
+func withType(kind string) func(http.Handler) http.Handler {
+	return changed(func(said *httptest.ResponseRecorder) { said.Header().Set("Content-Type", kind) })
+}
+
+func TestContentTypeIsCompared(t *testing.T) {
+	for kind, want := range map[string][]string{
+		"text/html; charset=UTF-8":       {"attachment.get header header.content-type", "flag_type.get header header.content-type"},
+		"Application/JSON;charset=utf-8": nil, "application/json": nil,
+	} {
+		w := newWorld(t, worldOptions{around: withType(kind)})
+		w.make(attachment("1"))
+		w.make(flagTypes("TestProduct"))
+		if found := w.findings(); !slices.Equal(found, want) {
+			t.Errorf("%s: found %q, want %q", kind, found, want)
+		}
+		if sum := w.sum(""); sum.Transient > 0 {
+			t.Errorf("%s: %d were in passing", kind, sum.Transient)
+		}
+	}
+}
+
+// TestCachedAnswersHideNoStatus: what the client gets from a cache has no status of its own, so that it is taken for the usual one
+// until both are asked again.
+func TestCachedAnswersHideNoStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, fresh int
+		want       []string
+		transient  int64
+	}{
+		"the same": {200, 200, nil, 0}, "another": {200, 203, []string{"flag_type.get status status"}, 0}, "unusual": {203, 203, nil, 1},
+	} {
+		w := newWorld(t, worldOptions{around: withStatus(test.fresh), aroundOld: withStatus(test.old)})
+		call := flagTypes("TestProduct")
+		text, err := call.Make(t.Context(), w.client, w.caller).Document.Load(jsonblob.SplitOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cached := upstream.Response{Document: mapping.NewDocument(text), FromCache: true, Took: time.Millisecond}
+		_ = w.canary.Answered(t.Context(), w.caller, call, sides, cached).Close()
+		if found, sum := w.findings(), w.sum(""); !slices.Equal(found, test.want) || sum.Transient != test.transient || sum.Compared != 1 {
+			t.Errorf("%s: found %q and %+v, want %q", name, found, sum, test.want)
+		}
+	}
+}
+
+// withStatus sends all answers with another status.
+func withStatus(status int) func(http.Handler) http.Handler {
+	return changed(func(said *httptest.ResponseRecorder) { said.Code = status })
+}
+
+// changed sends all answers otherwise than the tracker has said them.
+func changed(change func(said *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			said := httptest.NewRecorder()
+			next.ServeHTTP(said, r)
+			change(said)
+			maps.Copy(w.Header(), said.Header())
+			w.WriteHeader(said.Code)
+			_, _ = w.Write(said.Body.Bytes())
+		})
+	}
+}
+
+// TestOtherStatus: the status is compared as the tracker sends it, also where Portico's clients get the same for both.
+func TestOtherStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		status, oldStatus int
+		product           string
+		found             []string
+	}{
+		"success": {202, 200, "TestProduct", []string{"flag_type.get status status"}},
+		"error":   {200, 404, "NoSuchProduct", []string{"flag_type.get status status"}},
+		// Portico's clients get the status that belongs to the code, from both.
+		"error with a success": {200, 401, "NoSuchProduct", []string{"flag_type.get status status"}},
+		"both success":         {203, 203, "TestProduct", nil},
+		"both error":           {200, 200, "NoSuchProduct", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{around: withStatus(test.status), aroundOld: withStatus(test.oldStatus)})
+			w.make(flagTypes(test.product))
+			if found := w.findings(); !slices.Equal(found, test.found) {
+				t.Errorf("found %q, want %q", found, test.found)
+			}
+			if sum := w.sum(""); sum.Transient > 0 {
+				t.Errorf("%d were in passing", sum.Transient)
 			}
 		})
 	}

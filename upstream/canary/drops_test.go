@@ -195,37 +195,6 @@ func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
 	}
 }
 
-func TestUnreachableCandidateDrops(t *testing.T) {
-	w := newWorld(t, worldOptions{transport: transport.Options{
-		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
-	}})
-	w.fresh.host.Close()
-	for range 4 {
-		w.make(flagTypes("TestProduct"))
-		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
-	}
-	got := w.sum("")
-	if got.Dropped[string(verdict.DropUnreachable)] != 2 || got.Dropped[string(verdict.DropBreaker)] != 2 || got.Compared != 0 {
-		t.Errorf("got %+v, want 2 dropped as unreachable and 2 by the breaker", got)
-	}
-}
-
-func TestOverloadedCandidateDrops(t *testing.T) {
-	entered, release := make(chan struct{}, 100), make(chan struct{})
-	w := newWorld(t, worldOptions{
-		around:    holding(entered, release),
-		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, Queue: -1}},
-	})
-	w.make(flagTypes("TestProduct"))
-	<-entered
-	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
-	close(release)
-	if got := w.sum(""); got.Dropped[string(verdict.DropOverload)] != 1 || got.Same != 1 {
-		t.Errorf("got %+v, want one dropped and one compared", got)
-	}
-}
-
 func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	answer := attachment("4").Make(t.Context(), w.client, w.caller)
@@ -303,10 +272,30 @@ func TestStickySamplingTakesCallers(t *testing.T) {
 	}
 }
 
-func TestBadSamplingIsFound(t *testing.T) {
-	for _, bad := range []canary.Sampling{{Default: -1}, {Default: 1.5}, {Operations: map[mapping.Operation]float64{"x": 1}}} {
-		if bad.Validate() == nil {
-			t.Errorf("%+v was taken", bad)
-		}
+func TestCandidateWithoutConnectionDrops(t *testing.T) {
+	w := newWorld(t, worldOptions{transport: transport.Options{
+		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
+	}})
+	w.fresh.host.Close()
+	for range 4 {
+		w.make(flagTypes("TestProduct"))
+		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	}
+	got := w.sum("")
+	if got.Dropped[string(verdict.DropUnreachable)] != 2 || got.Dropped[string(verdict.DropBreaker)] != 2 || got.Compared != 0 {
+		t.Errorf("got %+v, want 2 dropped as unreachable and 2 by the breaker", got)
+	}
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	w = newWorld(t, worldOptions{
+		around:    holding(entered, release),
+		transport: transport.Options{Limit: transport.LimitOptions{Slots: 1, Queue: -1}},
+	})
+	w.make(flagTypes("TestProduct"))
+	<-entered
+	w.make(flagTypes("TestProduct"))
+	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
+	close(release)
+	if got := w.sum(""); got.Dropped[string(verdict.DropOverload)] != 1 || got.Same != 1 {
+		t.Errorf("got %+v, want one dropped and one compared", got)
 	}
 }

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -65,22 +66,6 @@ func variesAs(d compare.Difference) variation {
 	return variation{d.Pointer, d.Class.NoiseFamily(d.Have)}
 }
 
-// Steady gives those of a candidate's differences that are no noise. contradictions are what differs between replies of
-// the reference to the same call; a place is excused there only, and only as it varies.
-func Steady(differences, contradictions []compare.Difference) []compare.Difference {
-	return without(differences, variations(contradictions))
-}
-
-// without takes away what the reference shows itself.
-func without(differences []compare.Difference, varied map[variation]bool) (left []compare.Difference) {
-	for _, d := range differences {
-		if !varied[variesAs(d)] {
-			left = append(left, d)
-		}
-	}
-	return left
-}
-
 func newNoise() *noise {
 	return &noise{
 		seed:     maphash.MakeSeed(),
@@ -115,22 +100,19 @@ func (n *noise) learn(call uint64, varied map[variation]bool, now time.Time) {
 	}
 }
 
-// needsMoreSamples reports whether any of these differences may be noise and is at a path that is new.
-func (n *noise) needsMoreSamples(operation mapping.Operation, differences []compare.Difference, now time.Time) bool {
-	for _, d := range differences {
+// enough reports whether the reference was asked often enough about differences that it has not shown itself: none may be noise at
+// a path that is new. After the last time they are remembered as no noise.
+func (n *noise) enough(operation mapping.Operation, differences []compare.Difference, asked int, now time.Time) bool {
+	isNew := slices.ContainsFunc(differences, func(d compare.Difference) bool {
 		at, _ := n.notNoise.GetIfPresent(classKey(operation, d))
-		if variesAs(d).family != "" && now.Sub(at) >= noiseLife {
-			return true
+		return variesAs(d).family != "" && now.Sub(at) >= noiseLife
+	})
+	if isNew && asked == maxAsked {
+		for _, d := range differences {
+			n.notNoise.Set(classKey(operation, d), now)
 		}
 	}
-	return false
-}
-
-// markNotNoise remembers differences that were sampled again and are not noise of the reference.
-func (n *noise) markNotNoise(operation mapping.Operation, differences []compare.Difference, now time.Time) {
-	for _, d := range differences {
-		n.notNoise.Set(classKey(operation, d), now)
-	}
+	return !isNew
 }
 
 // classKey is what all differences of a class and path share: where a tracker shows

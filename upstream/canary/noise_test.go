@@ -12,8 +12,65 @@ import (
 	"time"
 
 	"portico/test/tracker"
+	"portico/upstream"
 	"portico/upstream/canary"
 )
+
+func TestEqualTrackersAreTheSame(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	for _, call := range []upstream.Call{
+		flagTypes("TestProduct"), attachment("1"), attachment("4", "6"), attachments("1"),
+		flagTypes("NoSuchProduct"), attachment("2"), // errors of the tracker
+	} {
+		w.make(call)
+	}
+	if got := w.findings(); len(got) != 0 {
+		t.Errorf("found %q between equal trackers", got)
+	}
+	got := w.sum("")
+	if got.Compared != 6 || got.Same != 6 || len(got.Dropped) != 0 {
+		t.Errorf("got %+v, want 6 compared and the same", got)
+	}
+	if n := append(got.AnsweredLatency, 0)[0]; n != 6 || append(got.OtherLatency, 0)[0] != n {
+		t.Errorf("the latency of %d and %v answers was counted, want 6", n, got.OtherLatency)
+	}
+}
+
+// TestPlantedDifferences: each is found under its class and path, and nothing else.
+func TestPlantedDifferences(t *testing.T) {
+	const list, one = "flag_type.get ", "attachment.get "
+	for quirk, want := range map[tracker.Quirk][]string{
+		tracker.QuirkMissingField: {
+			one + "missing $.attachments[*].creator",
+			list + "missing $.attachment[id].is_multiplicable", list + "missing $.bug[id].is_multiplicable",
+		},
+		tracker.QuirkChangedType: {one + "type $.attachments[*].size", list + "type $.attachment[id].id", list + "type $.bug[id].id"},
+		tracker.QuirkReordered:   {list + "order $.attachment", list + "order $.attachment[id].values", list + "order $.bug", list + "order $.bug[id].values"},
+		tracker.QuirkWrongValues: {
+			one + "value $.attachments[*].summary",
+			list + "value $.attachment[id].description", list + "value $.bug[id].description",
+		},
+		tracker.QuirkVolatile: {
+			one + "extra $.attachments[*].served_as",
+			list + "extra $.attachment[id].served_as", list + "extra $.bug[id].served_as",
+		},
+	} {
+		t.Run(string(quirk), func(t *testing.T) {
+			w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{quirk}}})
+			for range 3 {
+				w.make(flagTypes("TestProduct"))
+				w.make(attachment("1"))
+			}
+			if got := w.findings(); !slices.Equal(got, want) {
+				t.Errorf("found %q, want %q", got, want)
+			}
+			sum := w.sum("")
+			if sum.Compared != 6 || len(sum.Dropped) != 0 || sum.Noisy+sum.Transient != 0 || sum.Confirmed+sum.Same != 6 || sum.Confirmed < 3 {
+				t.Errorf("got %+v, want all compared and at least 3 confirmed", sum)
+			}
+		})
+	}
+}
 
 // answer is what a tracker says to one request.
 type answer struct {
@@ -71,35 +128,20 @@ func compared(t *testing.T, calls int, old, fresh func(int64) answer) (*world, [
 	return w, w.findings()
 }
 
-// TestNoiseOfOneObjectHidesNothingOfOthers: what varies in the first flag type is
-// always the same in the second, and wrong at the candidate.
+// TestNoiseOfOneObjectHidesNothingOfOthers: what varies in other flag types, one or very many, is always the same in the last one, and
+// wrong at the candidate.
 func TestNoiseOfOneObjectHidesNothingOfOthers(t *testing.T) {
-	random := func(constant string) func(int64) answer {
-		return func(n int64) answer {
-			return types(fmt.Sprintf(`"description":"random %s %d"`, constant, n), fmt.Sprintf(`"description":%q`, constant))
+	for _, noisy := range []int{1, 250} {
+		random := func(constant string) func(int64) answer {
+			return func(n int64) answer {
+				all := slices.Repeat([]string{fmt.Sprintf(`"description":"random %s %d"`, constant, n)}, noisy)
+				return types(append(all, fmt.Sprintf(`"description":%q`, constant))...)
+			}
 		}
-	}
-	w, found := compared(t, 8, random("right"), random("WRONG"))
-	if !slices.Equal(found, []string{"flag_type.get value $.bug[id].description"}) {
-		t.Errorf("found %q, want the second description", found)
-	}
-	if got := w.sum(""); got.Confirmed != 8 {
-		t.Errorf("got %+v, want it each time", got)
-	}
-}
-
-// TestMuchNoiseHidesNothing: of very many differences at one path only some are
-// looked at, but noise is not among them.
-func TestMuchNoiseHidesNothing(t *testing.T) {
-	const noisy = 250
-	random := func(constant string) func(int64) answer {
-		return func(n int64) answer {
-			all := slices.Repeat([]string{fmt.Sprintf(`"description":"random %s %d"`, constant, n)}, noisy)
-			return types(append(all, fmt.Sprintf(`"description":%q`, constant))...)
+		w, found := compared(t, 8, random("right"), random("WRONG"))
+		if got := w.sum(""); !slices.Equal(found, []string{"flag_type.get value $.bug[id].description"}) || got.Confirmed != 8 {
+			t.Errorf("beside %d: found %q and %+v, want the last description each time", noisy, found, got)
 		}
-	}
-	if _, found := compared(t, 8, random("right"), random("WRONG")); len(found) != 1 {
-		t.Errorf("found %q, want the last description", found)
 	}
 }
 
@@ -174,22 +216,6 @@ func TestRareContradictionsAreSeen(t *testing.T) {
 	}
 }
 
-// TestNoiseThatIsLearntMeanwhileIsNoise, and nothing that was in passing.
-func TestNoiseThatIsLearntMeanwhileIsNoise(t *testing.T) {
-	volatile := tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkVolatile}}
-	w := newWorld(t, worldOptions{old: volatile, fresh: volatile, tune: func(o *canary.Options) {
-		o.ConfirmAfter, o.Workers = 500*time.Millisecond, 1
-	}})
-	const calls = 6
-	for range calls {
-		w.make(attachment("1"))
-	}
-	waitFor(t, func() bool { return w.canary.Load().Waiting == calls })
-	if got := w.sum(""); got.Noisy != calls || got.Transient != 0 {
-		t.Errorf("got %+v, want %d noisy", got, calls)
-	}
-}
-
 // TestWhatIsGoneIsUnstable, whatever else is noise.
 func TestWhatIsGoneIsUnstable(t *testing.T) {
 	w := newWorld(t, worldOptions{
@@ -225,5 +251,35 @@ func TestNoiseLearntMeanwhile(t *testing.T) {
 	// At most for the client, to confirm, and of two comparisons once more.
 	if n := w.old.Requests()["attachment.get"]; n > calls+calls+2 {
 		t.Errorf("the old tracker was asked %d times for %d calls", n, calls)
+	}
+}
+
+// TestManyDifferencesInOneObject have samples for a few of them only.
+func TestManyDifferencesInOneObject(t *testing.T) {
+	members := func(name string) func(http.Handler) http.Handler {
+		var list strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&list, `"%s%d":%d,`, name, i, i)
+		}
+		return rewriting(func(int64, *http.Request, []byte) []byte {
+			return []byte(`{"attachment":[],"bug":[{` + list.String() + `"id":1,"name":"a","type":"bug"}]}`)
+		})
+	}
+	w := newWorld(t, worldOptions{aroundOld: members("a"), around: members("b")})
+	w.make(flagTypes("TestProduct"))
+	w.settle()
+	if sum := w.sum(""); sum.Confirmed != 1 {
+		t.Errorf("got %+v, want one mismatch", sum)
+	}
+	list, err := w.store.Findings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := 0
+	for _, f := range list {
+		sampled += f.Samples
+	}
+	if len(list) < 100 || sampled == 0 || sampled > 200 {
+		t.Errorf("%d findings with %d samples", len(list), sampled)
 	}
 }

@@ -2,11 +2,7 @@ package canary
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"portico/mapping"
@@ -78,36 +74,4 @@ type Observer interface {
 }
 
 // Sampling says which calls are compared.
-type Sampling struct {
-	// Default is the share of calls, from 0 to 1, of operations without their own.
-	Default    float64                       `json:"default"`
-	Operations map[mapping.Operation]float64 `json:"operations,omitempty"`
-	// Sticky takes the same share of the callers instead, always the same ones as
-	// long as the process lives.
-	Sticky bool `json:"sticky"`
-}
-
-// Validate finds invalid shares and operations that do not exist.
-func (s Sampling) Validate() error {
-	var wrong []error
-	if !isShare(s.Default) {
-		wrong = append(wrong, fmt.Errorf("the share %v is not between 0 and 1", s.Default))
-	}
-	for operation, share := range s.Operations {
-		if !slices.Contains(mapping.Operations(), operation) {
-			wrong = append(wrong, fmt.Errorf("there is no operation %q", operation))
-		}
-		if !isShare(share) {
-			wrong = append(wrong, fmt.Errorf("the share %v of %s is not between 0 and 1", share, operation))
-		}
-	}
-	return errors.Join(wrong...)
-}
-
-// isShare is false for NaN too.
-func isShare(share float64) bool { return share >= 0 && share <= 1 }
-
-func (s Sampling) clone() Sampling {
-	s.Operations = maps.Clone(s.Operations)
-	return s
-}
+type Sampling = upstream.Sampling

@@ -50,16 +50,24 @@ type job struct {
 	// firstStatus are the statuses of both replies then.
 	failed      bool
 	firstStatus [2]int
-	noisy       bool // something else differed that is known to be noise
-
-	// planned is what differs between the plans of a write, and otherForm says that they are written differently.
-	planned   []*found
-	otherForm bool
+	// noisy says that something else differed that is known to be noise, or only the form of a write's plans, and transient that a
+	// write explains what differed.
+	noisy, transient bool
+	// found is what was found: first between the plans of a write, then between responses.
+	found []*found
 
 	// turn is closed when the write before this one has ended, and done when this one has; they are nil for what is not repeated
 	// on an isolated candidate. isMissing says that the candidate lacks the write.
 	turn, done chan struct{}
 	isMissing  bool
+}
+
+// either gives one reason where the client's response is the candidate's, and another one where it is the reference's.
+func (j *job) either(candidates, references verdict.DropReason) verdict.DropReason {
+	if j.byCandidate {
+		return candidates
+	}
+	return references
 }
 
 // begin starts a goroutine that Close waits for. It returns false after Close.

@@ -54,7 +54,7 @@ type recorder struct {
 	failing  bool       // the last flush failed, which was logged
 
 	mu    sync.Mutex
-	made  []comparison // since the last flush
+	made  []*job // comparisons since the last flush
 	batch batch
 	// since is when the campaign began as far as is known here, and evidence when the comparisons of an operation
 	// started again from zero. What began before does not count.
@@ -62,13 +62,6 @@ type recorder struct {
 	evidence map[mapping.Operation]time.Time
 	accepted map[string]time.Time // until when; the zero time has no end
 	speeds   map[mapping.Operation]*speeds
-}
-
-// comparison is one that was made, with what was confirmed, and its outcome when that is nothing.
-type comparison struct {
-	*job
-	confirmed []*found
-	otherwise Outcome
 }
 
 // batch is what was counted since the last flush.
@@ -148,12 +141,12 @@ func (r *recorder) used(rule string) {
 
 // compared takes a comparison that was made. It is counted by the next flush, which knows what other processes have said. The
 // difference is returned when the candidate turns out to be too slow.
-func (r *recorder) compared(one comparison) (slower compare.Difference, isSlow bool) {
+func (r *recorder) compared(j *job) (slower compare.Difference, isSlow bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.made = append(r.made, one)
-	if one.observed.known() && r.counts(one.job) {
-		return r.timed(one.job, time.Now())
+	r.made = append(r.made, j)
+	if j.observed.known() && r.counts(j) {
+		return r.timed(j, time.Now())
 	}
 	return slower, false
 }
@@ -170,24 +163,18 @@ func (r *recorder) found(f *found) {
 	r.batch.find(f)
 }
 
-// countMade counts the comparisons that were made.
-func (r *recorder) countMade() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, one := range r.made {
-		if r.counts(one.job) {
-			r.count(one, time.Now())
-		}
-	}
-	r.made = nil
-}
-
 // count counts a comparison. The lock is held.
-func (r *recorder) count(one comparison, now time.Time) {
-	tally, outcome := r.tally(one.operation), one.otherwise
+func (r *recorder) count(j *job) {
+	now, tally, outcome := time.Now(), r.tally(j.operation), OutcomeSame
 	tally.Compared = 1
+	switch {
+	case j.transient:
+		outcome = OutcomeTransient
+	case j.noisy:
+		outcome = OutcomeNoisy
+	}
 	var signatures []string
-	for _, f := range one.confirmed {
+	for _, f := range j.found {
 		until, accepted := r.accepted[f.Signature]
 		if !accepted || !until.IsZero() && until.Before(now) {
 			outcome = OutcomeConfirmed
@@ -203,14 +190,14 @@ func (r *recorder) count(one comparison, now time.Time) {
 	*map[Outcome]*int64{
 		OutcomeSame: &tally.Same, OutcomeNoisy: &tally.Noisy, OutcomeTransient: &tally.Transient, OutcomeAccepted: &tally.Accepted, OutcomeConfirmed: &tally.Confirmed,
 	}[outcome] = 1
-	if one.failed {
+	if j.failed {
 		tally.Failed = 1
 	}
-	if one.observed.known() {
-		tally.AnsweredLatency, tally.OtherLatency = verdict.CountLatency(nil, one.observed.reference), verdict.CountLatency(nil, one.observed.candidate)
+	if j.observed.known() {
+		tally.AnsweredLatency, tally.OtherLatency = verdict.CountLatency(nil, j.observed.reference), verdict.CountLatency(nil, j.observed.candidate)
 	}
 	r.batch.count(tally, now)
-	r.canary.options.Observer.Compared(one.operation, outcome)
+	r.canary.options.Observer.Compared(j.operation, outcome)
 }
 
 // follow finds out whether another process has reset the comparison, or marked a finding as fixed. What began here before that
@@ -250,7 +237,14 @@ func (r *recorder) flush(ctx context.Context) error {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
 	err := r.follow(ctx)
-	r.countMade()
+	r.mu.Lock()
+	for _, j := range r.made {
+		if r.counts(j) {
+			r.count(j)
+		}
+	}
+	r.made = nil
+	r.mu.Unlock()
 	for range 2 { // what could not be written before, and what has come since
 		if err == nil {
 			err = r.write(ctx)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -96,7 +95,7 @@ func (c *Canary) sample(j *job, same []compare.Difference) []byte {
 	agent, first := j.caller.UserAgent, same[0]
 	text := SampleText{
 		Method: method, Target: target[:min(len(target), maxTarget)], Targets: map[string]string{},
-		Caller: cmp.Or(c.options.CallerName(j.caller), credentialKind(j.caller)), UserAgent: agent[:min(len(agent), maxAgent)], RequestID: j.caller.RequestID,
+		Caller: cmp.Or(c.options.CallerName(j.caller), j.caller.CredentialKind()), UserAgent: agent[:min(len(agent), maxAgent)], RequestID: j.caller.RequestID,
 		Answered: c.excerpt(first.WantIn, first.Place), Other: c.excerpt(first.HaveIn, first.Place),
 		AnsweredStatus: j.first.Status, OtherStatus: j.second.Status,
 	}
@@ -125,25 +124,6 @@ func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
 		return shown
 	}
 	return fmt.Appendf(nil, `{"text":{"length":%d}}`, len(value))
-}
-
-// credentialKind names what a caller is known by, in the order in which a tracker looks at it.
-func credentialKind(caller upstream.Caller) string {
-	have := caller.Credentials
-	switch {
-	case caller.Anonymous():
-		return "anonymous"
-	case have.Login != "" && have.Password != "":
-		return "login"
-	case have.Token != "":
-		return "token"
-	case have.APIKey != "":
-		return "key"
-	case have.Authorization != "":
-		return "authorization"
-	default:
-		return "cookies"
-	}
 }
 
 // note says what a finding is about, and why the candidate may hold something else.

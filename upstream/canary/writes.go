@@ -43,7 +43,7 @@ func (c *Canary) plan(ctx context.Context, j *job) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	differences, otherForm, err := writes.ComparePlans(ctx, c.options.Plan, upstream.Sides{Serving: c.options.Reference, Compared: c.options.Candidate}, j.call, c.options.Rules.At(time.Now()))
-	j.planned, j.otherForm = c.findings(j, c.unexplained(j, differences), kindPlan), otherForm
+	j.found, j.noisy = c.findings(j, c.unexplained(j, differences), kindPlan), otherForm
 	return err == nil
 }
 
@@ -52,14 +52,14 @@ func (c *Canary) comparePlans(ctx context.Context, j *job) verdict.DropReason {
 	if !c.plan(ctx, j) {
 		return verdict.DropPlanFailed
 	}
-	return c.conclude(j, nil, kindPlan, OutcomeSame)
+	return c.conclude(j, nil, kindPlan)
 }
 
 // abandonConfirmation ends a write whose result could not be compared. Plans that differ count
 // nevertheless, and where it is not known what a write touches they are all there is.
 func (c *Canary) abandonConfirmation(j *job, reason verdict.DropReason) verdict.DropReason {
-	if len(j.planned) > 0 || reason == verdict.DropNothingToRead && c.options.Plan != nil {
-		return c.conclude(j, nil, kindPlan, OutcomeSame)
+	if len(j.found) > 0 || reason == verdict.DropNothingToRead && c.options.Plan != nil {
+		return c.conclude(j, nil, kindPlan)
 	}
 	return reason
 }
@@ -79,12 +79,10 @@ func (c *Canary) readBack(ctx context.Context, j *job) verdict.DropReason {
 	end := time.Now().Add(c.options.ReadBack)
 	for pause := firstPause; reason == ""; pause *= 2 {
 		before := j.first
-		var reference, candidate compare.Reply
-		if reference, candidate, reason = c.askBoth(ctx, j); reason != "" {
+		if reason = c.askBoth(ctx, j); reason != "" {
 			break
 		}
 		j.observed, j.pairedCalls = responseTimes{}, responseTimes{} // of a read that no client made
-		j.first, j.second, j.noisy = reference, candidate, false
 		j.unexplained = c.unexplained(j, c.differences(j, j.first, j.second))
 		left := time.Until(end)
 		if len(j.unexplained) > 0 && left > 0 {
@@ -92,10 +90,10 @@ func (c *Canary) readBack(ctx context.Context, j *job) verdict.DropReason {
 			continue
 		}
 		var changed []compare.Difference
-		if before.Status != 0 && len(j.unexplained) > 0 {
+		if before.Status != 0 {
 			changed = c.differences(j, before, j.first)
 		}
-		return c.judge(ctx, j, j.unexplained, changed, kindReadBack, false)
+		return c.judge(ctx, j, j.unexplained, changed, kindReadBack)
 	}
 	return c.abandonConfirmation(j, reason)
 }
@@ -143,15 +141,5 @@ func (c *Canary) replay(ctx context.Context, j *job) (reason verdict.DropReason)
 		return c.abandonConfirmation(j, reason)
 	}
 	j.first = j.client
-	return c.conclude(j, c.unexplained(j, c.differences(j, j.first, j.second)), kindIsolated, OutcomeSame)
-}
-
-// provesIsolation asks all trackers for the product that only an isolated candidate has.
-func (c *Canary) provesIsolation(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	return writes.IsMarked(ctx, c.options.Trackers, c.options.Candidate, c.options.Marker, func(tracker string) upstream.Caller {
-		caller, _ := c.callerFor(upstream.Caller{}, tracker)
-		return caller
-	})
+	return c.conclude(j, c.unexplained(j, c.differences(j, j.first, j.second)), kindIsolated)
 }

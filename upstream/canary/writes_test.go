@@ -2,8 +2,6 @@ package canary_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,34 +10,9 @@ import (
 	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
-	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 )
-
-// planner renders writes for real dialects, by the trackers' names.
-func planner(dialects map[string]mapping.Dialect) func(context.Context, string, upstream.Call) ([]byte, error) {
-	return func(_ context.Context, name string, call upstream.Call) ([]byte, error) {
-		var planned bugzilla.Call
-		var err error
-		switch dialect := dialects[name]; {
-		case call.CreateFlagType != nil:
-			planned, err = bugzilla.PlanCreateFlagType(dialect, *call.CreateFlagType)
-		case call.UpdateFlagTypes != nil:
-			planned, err = bugzilla.PlanUpdateFlagTypes(dialect, *call.UpdateFlagTypes)
-		case call.CreateAttachment != nil:
-			planned, err = bugzilla.PlanCreateAttachment(dialect, *call.CreateAttachment)
-		default:
-			planned, err = bugzilla.PlanUpdateAttachments(dialect, *call.UpdateAttachments)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(map[string]any{
-			"method": planned.Method, "path": planned.Path, "query": planned.Query, "body": json.RawMessage(planned.Body.AppendJSON(nil)),
-		})
-	}
-}
 
 func createFlagType(t *testing.T, body string) upstream.Call {
 	t.Helper()
@@ -68,69 +41,39 @@ func (w *world) editor() upstream.Caller {
 	return upstream.Caller{Credentials: upstream.Credentials{APIKey: tracker.Keys(tracker.SeedFixture)["editor@example.com"]}}
 }
 
-func TestWritesAreNeverMirrored(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
-		o.Plan = planner(map[string]mapping.Dialect{oldName: mapping.Bugzilla5(), newName: mapping.Bugzilla5()})
-	}})
-	w.make(updateSummary(1, "x"))
-	w.make(textBlob(t, "content"))
-	w.caller = w.editor()
-	w.make(createFlagType(t, `{"name":"n","description":"d","inclusions":["TestProduct",{"4242":["7"]}]}`))
-	if got := w.findings(); len(got) != 0 {
-		t.Errorf("found %q between plans of one dialect", got)
-	}
-	if got := w.sum(""); got.Compared != 3 || got.Same != 3 || len(got.Dropped) != 0 {
-		t.Errorf("got %+v, want 3 plans that are the same", got)
-	}
-	if n := len(w.fresh.Requests()); n != 0 || len(w.fresh.Journal()) != 0 {
-		t.Errorf("the candidate was asked %v", w.fresh.Requests())
-	}
-	if n := len(w.old.Journal()); n != 3 {
-		t.Errorf("the old tracker carried out %d writes, want 3", n)
+// planned gives the trackers the plans, by their names; a tracker without one refuses.
+func planned(plans map[string]string) func(*canary.Options) {
+	return func(o *canary.Options) {
+		o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) {
+			if plans[name] == "" {
+				return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
+			}
+			return []byte(plans[name]), nil
+		}
 	}
 }
 
-// TestPlansOfDialects: what a dialect cannot say is found, another spelling is not.
-func TestPlansOfDialects(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
-		o.Plan = planner(map[string]mapping.Dialect{oldName: mapping.Bugzilla5(), newName: mapping.BMO()})
-	}})
-	w.make(updateSummary(1, "x"))
-	w.make(textBlob(t, "content"))
-	if got := w.findings(); len(got) != 0 {
-		t.Errorf("found %q in plans that mean the same", got)
+// TestPlansAreComparedAndNotSent: what a dialect cannot say is found, another spelling is not.
+func TestPlansAreComparedAndNotSent(t *testing.T) {
+	plans := map[string]string{oldName: `{"path":"/rest/bug/attachment/1","body":{"ids":[1,2],"is_private":true}}`}
+	w := newWorld(t, worldOptions{tune: planned(plans)})
+	for _, step := range []struct {
+		other, found string
+		noisy        int64
+	}{
+		{plans[oldName], "", 0},
+		{`{"path":"/rest.cgi/bug/attachment/1","body":{"is_private":1,"ids":["2",1]}}`, "", 1},
+		{`{"path":"/rest/bug/attachment/1","body":{"ids":[1,2],"is_private":false}}`, "attachment.update plan $.body.is_private", 1},
+		{"", "attachment.update plan $.body.is_private,attachment.update plan refused", 1},
+	} {
+		plans[newName] = step.other
+		w.make(updateSummary(1, "x"))
+		if got := w.findings(); strings.Join(got, ",") != step.found || w.sum("").Noisy != step.noisy {
+			t.Errorf("%s: found %q and %+v", step.other, got, w.sum(""))
+		}
 	}
-	w.caller = w.editor()
-	w.make(createFlagType(t, `{"name":"n","description":"d"}`))
-	if got := w.findings(); len(got) != 1 || got[0] != "flag_type.create plan refused" {
-		t.Errorf("found %q, want a refusal", got)
-	}
-	list, _ := w.store.Findings(t.Context())
-	if len(list) != 1 || list[0].Kind != "plan" {
-		t.Errorf("the findings are %+v", list)
-	}
-}
-
-func TestPlansThatMeanSomethingElse(t *testing.T) {
-	plans := map[string]string{}
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
-		o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) { return []byte(plans[name]), nil }
-	}})
-	plans[oldName] = `{"method":"PUT","path":"/rest/flag_type/1","query":{},"body":{"ids":[1,2],"is_active":true,"cc_list":null,"sortkey":5,"inclusions":{"P":["b","a"]}}}`
-	plans[newName] = `{"method":"POST","path":"/rest.cgi/flag_types/2","body":{"inclusions":[{"P":["a"]},{"P":["b"]}],"ids":["2",1],"is_active":1,"sortkey":"5"}}`
-	w.make(updateSummary(1, "x"))
-	if got := w.sum(""); got.Noisy != 1 || len(w.findings()) != 0 {
-		t.Errorf("got %+v and %q of plans that differ in form", got, w.findings())
-	}
-	plans[newName] = strings.Replace(plans[newName], `"is_active":1`, `"is_active":0`, 1)
-	w.make(updateSummary(1, "y"))
-	if got := w.findings(); len(got) != 1 || got[0] != "attachment.update plan $.body.is_active" {
-		t.Errorf("found %q, want another is_active", got)
-	}
-	plans[newName] = `{"path":"/rest/bug/attachment/1","body":{"ids":["2",1],"is_active":1,"sortkey":"5","inclusions":{"P":["b","a"]}}}`
-	w.make(updateSummary(1, "z"))
-	if got := w.findings(); len(got) != 2 || got[1] != "attachment.update plan $.resource" {
-		t.Errorf("found %q, want another resource too", got)
+	if n := len(w.fresh.Requests()); n != 0 || len(w.fresh.Journal()) != 0 || len(w.old.Journal()) != 4 {
+		t.Errorf("the candidate was asked %v, the old tracker carried out %d writes", w.fresh.Requests(), len(w.old.Journal()))
 	}
 }
 
@@ -201,31 +144,8 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 	}
 }
 
-// isolatedWorld has a marker product on the candidate only, if it is proved.
-func isolatedWorld(t *testing.T, proved bool, clocks ...time.Time) *world {
-	t.Helper()
-	refuse := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.URL.Path, "ClosedProduct") {
-				w.WriteHeader(http.StatusUnauthorized)
-				_, _ = w.Write([]byte(`{"error":true,"code":106,"message":"no such product"}`))
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-	special := worldOptions{tune: func(o *canary.Options) { o.Isolated, o.Marker = true, "ClosedProduct" }}
-	if proved {
-		special.aroundOld = refuse
-	}
-	if len(clocks) == 2 {
-		special.old.Now, special.fresh.Now = func() time.Time { return clocks[0] }, func() time.Time { return clocks[1] }
-	}
-	return newWorld(t, special)
-}
-
 func TestIsolatedReplayNeedsTheMarker(t *testing.T) {
-	w := isolatedWorld(t, false)
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Isolated, o.Marker = true, "ClosedProduct" }})
 	waitFor(t, func() bool { return w.old.Requests()["flag_type.get"] > 0 || w.fresh.Requests()["flag_type.get"] > 0 })
 	w.make(updateSummary(1, "x"))
 	w.dropped(verdict.DropNotIsolated, 1)
@@ -235,12 +155,7 @@ func TestIsolatedReplayNeedsTheMarker(t *testing.T) {
 }
 
 func TestIsolatedReplay(t *testing.T) {
-	w := isolatedWorld(t, true)
-	waitFor(t, func() bool { // the proof takes a moment
-		w.make(updateSummary(1, "x"))
-		w.settle()
-		return len(w.fresh.Journal()) > 0
-	})
+	w := replayWorld(t, &writeLog{}, nil)
 	before := len(w.fresh.Journal())
 	create := textBlob(t, "the content")
 	w.make(create)

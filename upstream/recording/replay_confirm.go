@@ -8,13 +8,12 @@ import (
 	"portico/upstream/canary"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/canary/writes"
 )
 
 const (
 	// minConfirmed is how often a difference is confirmed by asking again; after that it is believed.
 	minConfirmed = 3
-	// maxAsked is how often the reference is asked about a difference, until it contradicts itself there.
-	maxAsked = 6
 	// maxReplicationDelay is how long after a change a tracker may show what was there before it.
 	maxReplicationDelay = time.Minute
 )
@@ -27,8 +26,9 @@ func (r *replay) believed(e Exchange, found []compare.Difference) bool {
 }
 
 // confirm asks again, and judges as the comparison of live traffic does. Against a recording there is only the candidate to be
-// asked, so that noise is where that one contradicts itself. Else the reference is asked until it explains all differences. It gives the differences that are still there, or went away although
-// nothing explains it, and whether others were noise. reason is why the replies cannot be compared.
+// asked, so that noise is where that one contradicts itself; a candidate that replies as the recording says in the end was wrong
+// before. It gives the differences that are still there, or went away although nothing explains it, and whether others were noise.
+// reason is why the replies cannot be compared.
 func (r *replay) confirm(ctx context.Context, e Exchange, want, have side, found []compare.Difference) (confirmed []compare.Difference, noisy bool, reason string) {
 	began := time.Now()
 	select {
@@ -44,29 +44,38 @@ func (r *replay) confirm(ctx context.Context, e Exchange, want, have side, found
 		compare.Reported{Reference: want.Reply, Differences: found},
 		compare.Reported{Reference: wantNow.Reply, Differences: r.differences(e, wantNow, haveNow)},
 	)
+	left = slices.DeleteFunc(left, func(d compare.Difference) bool {
+		return d.Unstable && writes.ChangedSince(d, began.Add(-maxReplicationDelay))
+	})
 	changed := r.between(e, want, wantNow)
-	isChanged, varied := compare.Changed(changed), changed
+	varied := changed
 	if r.isRecorded() {
-		varied = r.between(e, have, haveNow)
+		varied = slices.DeleteFunc(r.between(e, have, haveNow), func(v compare.Difference) bool {
+			return slices.ContainsFunc(left, func(d compare.Difference) bool { return d.Unstable && d.Pointer == v.Pointer })
+		})
 	}
-	for n := 1; n < maxAsked && !r.isRecorded() && len(canary.Steady(left, varied)) > 0; n++ {
-		again := r.ask(ctx, r.Against, e)
-		if again.reason != "" || again.Failure != "" {
-			break
-		}
-		varied = append(varied, r.between(e, wantNow, again)...)
+	judged, dropped := canary.Confirmation{
+		Left: left, Changed: changed, Varied: varied,
+		Again:  func() ([]compare.Difference, verdict.DropReason) { return r.againstItself(ctx, e, wantNow) },
+		Enough: func([]compare.Difference, int) bool { return r.isRecorded() },
+	}.Judge()
+	switch {
+	case dropped != "":
+		return nil, false, string(dropped)
+	case slices.ContainsFunc(judged.Noise, func(d compare.Difference) bool { return d.Path == "$" }): // anything may be behind it
+		reason = string(verdict.DropDigestNoise)
 	}
-	for _, d := range left {
-		switch {
-		// A candidate that replies as the recording says in the end was wrong before.
-		case !(d.Unstable && r.isRecorded()) && len(canary.Steady([]compare.Difference{d}, varied)) == 0:
-			if noisy = true; d.Path == "$" { // anything may be behind it
-				reason = string(verdict.DropDigestNoise)
-			}
-		case isChanged(d) || d.Unstable && compare.ChangedSince(d, began.Add(-maxReplicationDelay)):
-		default:
-			confirmed = append(confirmed, d)
-		}
+	return judged.Confirmed, len(judged.Noise) > 0, reason
+}
+
+// againstItself asks the reference once more. A recording has no other reply.
+func (r *replay) againstItself(ctx context.Context, e Exchange, before side) ([]compare.Difference, verdict.DropReason) {
+	if r.isRecorded() {
+		return nil, ""
 	}
-	return confirmed, noisy, reason
+	again := r.ask(ctx, r.Against, e)
+	if again.reason != "" || again.Failure != "" {
+		return nil, verdict.DropOtherFailed
+	}
+	return r.between(e, before, again), ""
 }

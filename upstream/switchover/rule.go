@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,47 @@ func (r Rule) Conditional() bool {
 		len(r.Operations)+len(r.Callers)+len(r.UserAgents) > 0 || r.Percent != nil
 }
 
+// Conditions says in words which calls the rule matches, one text for each condition. None means that it matches every call.
+func (r Rule) Conditions() []string {
+	var all []string
+	add := func(name, values string) {
+		if values != "" {
+			all = append(all, name+" "+values)
+		}
+	}
+	add("product", quoted(r.Products))
+	add("component", quoted(r.Components))
+	add("bugs", joined(r.Bugs))
+	add("attachments", joined(r.Attachments))
+	add("operation", joined(r.Operations))
+	add("caller", joined(r.Callers))
+	add("user agent", quoted(r.UserAgents))
+	if r.Percent != nil {
+		all = append(all, fmt.Sprintf("%g %% of the callers", *r.Percent))
+	}
+	return all
+}
+
+// joined lists values with commas.
+func joined[T any](values []T) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = fmt.Sprint(value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// quoted is joined for names, in quotes where a name could not be told from a list of names.
+func quoted(names []string) string {
+	names = slices.Clone(names)
+	for i, name := range names {
+		if strings.ContainsAny(name, ",;\"") || strings.TrimSpace(name) != name {
+			names[i] = strconv.Quote(name)
+		}
+	}
+	return joined(names)
+}
+
 // Range is the ids From to To, both included. A To of 0 is no end.
 type Range struct {
 	From int64 `json:"from"`
@@ -127,6 +169,31 @@ type Table struct {
 	// Revived is when a kill was last ended. A kill from before it that reaches the
 	// store late is over.
 	Revived time.Time `json:"revived,omitzero"`
+}
+
+// RuleSet is the rules as operators write them in a file.
+type RuleSet struct {
+	// Passthrough are the phases of paths outside the interface; empty ones are those of the last rule.
+	Passthrough PhasePair `key:"passthrough"`
+	// Rules are tried in order, and the first that matches counts. A percentage of 100 is a condition too, so that a share that
+	// has grown hides no rule behind it.
+	Rules []Rule `key:"rules"`
+}
+
+// Table returns the rules as a Table. Without any, everything is compared and nothing moves. A percentage of 100 is no condition of the
+// last rule, which has to be for all.
+func (s *RuleSet) Table() Table {
+	table := Table{Rules: slices.Clone(s.Rules)}
+	if len(table.Rules) == 0 {
+		table.Rules = []Rule{{Name: "default", Reads: PhaseOldCompare, Writes: PhaseOldCompare}}
+	}
+	if last := &table.Rules[len(table.Rules)-1]; last.Percent != nil && *last.Percent == 100 {
+		last.Percent = nil
+	}
+	if pair := s.Passthrough; pair.Reads != "" && pair.Writes != "" {
+		table.Passthrough = &pair
+	}
+	return table
 }
 
 // Kill is a kill switch in force.

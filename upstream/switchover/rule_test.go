@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"slices"
 	"testing"
 
 	"portico/mapping"
@@ -175,5 +176,24 @@ func TestATrackerThatCannotBeAskedIsTheAnswer(t *testing.T) {
 	b.change(t, product, always(PhaseOld, PhaseOld))
 	if made, err := b.explain(t.Context(), caller("k"), ofBugs("88")); err != nil || made.Compared != "" {
 		t.Errorf("got %+v (%v): a comparison is no reason to fail", made, err)
+	}
+}
+
+// TestConditionsInWords words each condition of a rule. A name that looks like several is in quotes.
+func TestConditionsInWords(t *testing.T) {
+	share := 12.5
+	rule := Rule{
+		Name: "all", Products: []string{"A", "B, C"}, Components: []string{"x"}, Bugs: []Range{{From: 1, To: 5}, {From: 9}},
+		Attachments: []Range{{From: 7, To: 7}}, Operations: []mapping.Operation{mapping.OpFlagTypes}, Callers: []string{"ci"},
+		UserAgents: []string{"ci/*"}, Percent: &share,
+	}
+	want := []string{
+		`product A, "B, C"`, "component x", "bugs 1-5, 9-", "attachments 7", "operation flag_type.get", "caller ci", "user agent ci/*", "12.5 % of the callers",
+	}
+	if got := rule.Conditions(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := (Rule{}).Conditions(); len(got) > 0 {
+		t.Errorf("a rule without conditions has %q", got)
 	}
 }

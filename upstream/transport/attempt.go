@@ -59,24 +59,34 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 		clock := time.AfterFunc(time.Until(until), func() { a.cancel(&Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
 		defer clock.Stop()
 	}
-	if err := c.acquire(a.ctx); err != nil {
+	err := a.admit()
+	if err != nil {
 		closeBody(req)
+	} else {
+		err = a.send(req)
+	}
+	if err != nil {
 		a.finish(err)
-		return a
+	}
+	return a
+}
+
+// admit takes a slot and asks the breaker.
+func (a *attempt) admit() error {
+	c, s := a.call, a.call.stack
+	if err := c.acquire(a.ctx); err != nil {
+		return err
 	}
 	a.hasSlot.Store(true)
-	breaker := c.stack.Writes
+	breaker := s.Writes
 	if c.read {
-		breaker = c.stack.Reads
+		breaker = s.Reads
 	}
 	if wait := breaker.admit(&a.admission); wait > 0 {
-		closeBody(req)
-		a.finish(c.newError(BreakerOpen, wait, nil))
-		return a
+		return c.newError(BreakerOpen, wait, nil)
 	}
 	a.breaker = breaker
-	a.send(req)
-	return a
+	return nil
 }
 
 // acquire waits for a slot, unless the call has one already. On error nothing was sent.
@@ -97,12 +107,11 @@ func (c *call) acquire(ctx context.Context) error {
 }
 
 // send sends the request and waits for the header of the response.
-func (a *attempt) send(req *http.Request) {
-	c, failure := a.connect(req)
-	if failure != nil {
+func (a *attempt) send(req *http.Request) error {
+	c, err := a.connect(req)
+	if err != nil {
 		closeBody(req)
-		a.finish(failure)
-		return
+		return err
 	}
 	a.conn.Store(c)
 	a.mu.Lock()
@@ -116,16 +125,16 @@ func (a *attempt) send(req *http.Request) {
 	}
 	resp, usable, err := c.exchange(&out, a.bodyFailed.Load) //nolint:bodyclose // the attempt becomes the body
 	a.usable = usable
-	if failure = a.failure(c, resp, err); failure == nil {
-		a.accept(resp)
-		return
+	if failure := a.failure(resp, err); failure != nil {
+		failure.Unknown = !a.read && c.sent.Load() > 0
+		return failure
 	}
-	failure.Unknown = !a.read && c.sent.Load() > 0
-	a.finish(failure)
+	a.accept(resp)
+	return nil
 }
 
 // connect returns a connection for the request: a kept one or a new one.
-func (a *attempt) connect(req *http.Request) (*conn, *Error) {
+func (a *attempt) connect(req *http.Request) (*conn, error) {
 	c, s := a.call, a.call.stack
 	if req.URL.Host == "" {
 		return nil, c.newError(Other, 0, errors.New("the request names no host"))
@@ -150,25 +159,28 @@ func (a *attempt) connect(req *http.Request) (*conn, *Error) {
 }
 
 // failure returns what is wrong with the result of an exchange, or nil.
-func (a *attempt) failure(conn *conn, resp *http.Response, err error) *Error {
-	c := a.call
+func (a *attempt) failure(resp *http.Response, err error) *Error {
+	reason := BadResponse
 	switch {
-	case err == nil && (resp.StatusCode < 200 || resp.StatusCode > 599):
-		return c.newError(BadResponse, 0, errors.New("the status is not between 200 and 599"))
-	case err == nil:
+	case err == nil && resp.StatusCode >= 200 && resp.StatusCode <= 599:
 		return nil
+	case err == nil:
+		err = errors.New("the status is not between 200 and 599")
 	case a.ctx.Err() != nil:
 		return contextError(a.ctx)
 	case a.bodyFailed.Load():
-		return c.newError(RequestBody, 0, err)
+		reason = RequestBody
 	case isTimeout(err):
-		return c.newError(Timeout, 0, err)
+		reason = Timeout
 	case errors.Is(err, errLongHeader):
-		return c.newError(ResponseHeaderTooLarge, 0, err)
-	case conn.received.Load() == 0, isLost(err):
-		return c.newError(Reset, 0, discreet(err))
+		reason = ResponseHeaderTooLarge
+	default:
+		if a.conn.Load().received.Load() == 0 || isLost(err) {
+			reason = Reset
+		}
+		err = discreet(err)
 	}
-	return c.newError(BadResponse, 0, discreet(err))
+	return a.call.newError(reason, 0, err)
 }
 
 // upload is the body of a request. It tells a failing client from a failing tracker.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -34,22 +33,13 @@ func (a *attempt) accept(resp *http.Response) {
 
 // prefetch reads the begin of the body ahead. A small body is whole after that, so a cut one can still be asked for again.
 func (a *attempt) prefetch() {
-	size, length := 8<<10, a.resp.ContentLength
-	switch {
-	case a.call.Stream:
-		size = streamed
-	case length >= 0 && length < readAhead:
-		size = int(length) + 1 // one more, so that the end is seen
+	if !a.call.Stream {
+		a.ahead, _ = io.ReadAll(io.LimitReader(a, readAhead)) // Read returns the error again
+		return
 	}
-	head := make([]byte, 0, size)
-	for a.end == nil && len(head) < readAhead && !(a.call.Stream && len(head) > 0) {
-		if len(head) == cap(head) {
-			head = slices.Grow(head, len(head))
-		}
-		n, _ := a.receive(head[len(head):cap(head)])
-		head = head[:len(head)+n]
-	}
-	a.ahead = head
+	head := make([]byte, streamed)
+	n, _ := io.ReadAtLeast(a, head, 1)
+	a.ahead = head[:n]
 }
 
 // Read returns what was read ahead and then the rest.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,23 +31,24 @@ const (
 
 // Change is one change of a breaker's state.
 type Change struct {
-	Breaker  string // "read" or "write"
-	At       time.Time
-	From, To State
-	Reason   Reason // of the last failure before the change
+	Breaker string    `json:"-"` // "read" or "write"
+	At      time.Time `json:"at"`
+	From    State     `json:"from"`
+	To      State     `json:"to"`
+	Reason  Reason    `json:"reason,omitempty"` // of the last failure before the change
 }
 
 // Status is a breaker at one moment.
 type Status struct {
-	Breaker   string
-	State     State
-	Since     time.Time
-	Reason    Reason // of the last failure
-	Successes int    // within the window, or since the state changed
-	Failures  int    // the same; repeated failures of one target count once
-	Opens     uint64 // since the start
-	Rejected  uint64 // since the start
-	History   []Change
+	Breaker   string    `json:"breaker"`
+	State     State     `json:"state"`
+	Since     time.Time `json:"since"`
+	Reason    Reason    `json:"last_reason,omitempty"` // of the last failure
+	Successes int       `json:"successes"`             // within the window, or since the state changed
+	Failures  int       `json:"failures"`              // the same; repeated failures of one target count once
+	Opens     uint64    `json:"opens"`                 // since the start
+	Rejected  uint64    `json:"rejected"`              // since the start
+	History   []Change  `json:"history"`
 }
 
 // Breaker is the circuit breaker of one kind of call to one tracker. gobreaker counts and decides.
@@ -59,7 +59,6 @@ type Breaker struct {
 	name   string
 	o      BreakOptions
 	prober *prober
-	reads  *Breaker // of the same tracker; nil in the breaker of reads
 	cb     *gobreaker.TwoStepCircuitBreaker[struct{}]
 	seed   maphash.Seed
 
@@ -71,7 +70,7 @@ type Breaker struct {
 	trial    *admission // under way, or nil
 	failed   int        // trials in a row
 	targets  *expiring[uint64]
-	waiting  map[*admission]struct{} // reads without a response header
+	waiting  map[*admission]bool //  reads without a response header
 	opens    uint64
 	rejected uint64
 	history  []Change
@@ -106,7 +105,7 @@ var (
 func newBreaker(name string, o BreakOptions, p *prober) *Breaker {
 	b := &Breaker{
 		name: name, o: o, prober: p, seed: maphash.MakeSeed(), since: time.Now(),
-		targets: newExpiring[uint64](maxTargets), waiting: map[*admission]struct{}{},
+		targets: newExpiring[uint64](maxTargets), waiting: map[*admission]bool{},
 	}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          name,
@@ -141,7 +140,7 @@ func (b *Breaker) Status() Status {
 	return Status{
 		Breaker: b.name, State: state, Since: b.since, Reason: b.reason,
 		Successes: int(n.TotalSuccesses), Failures: int(n.TotalFailures),
-		Opens: b.opens, Rejected: b.rejected, History: slices.Clone(b.history),
+		Opens: b.opens, Rejected: b.rejected, History: append([]Change{}, b.history...),
 	}
 }
 
@@ -180,7 +179,7 @@ func (b *Breaker) admit(a *admission) time.Duration {
 		limit := min(b.o.TrialTimeout, b.o.TrialTimeout/trialFraction<<min(b.failed, trialFraction))
 		a.deadline = time.AfterFunc(limit, func() { b.expire(a) })
 	} else if a.read {
-		b.waiting[a] = struct{}{}
+		b.waiting[a] = true
 	}
 	return 0
 }
@@ -196,7 +195,7 @@ func (b *Breaker) mayTry(read bool) bool {
 	case read:
 		return time.Since(b.since) > b.o.TrialTimeout
 	}
-	return b.reads != nil && b.reads.State() == Closed
+	return b.prober.stack.Reads.State() == Closed
 }
 
 // expire ends a trial at its deadline, so that one without a result cannot hold the breaker half-open. A trial without a
@@ -241,12 +240,12 @@ func (b *Breaker) record(a *admission, reason Reason) {
 	if b.trial == a {
 		b.trial = nil
 	}
-	current, repeated := a.epoch == b.epoch, false
-	if reason.failed() && reason != Connect { // no request can cause a failure to connect, so each one of those counts
+	current, failed, repeated := a.epoch == b.epoch, reason.failed(), false
+	if failed && reason != Connect { // no request can cause a failure to connect, so each one of those counts
 		key := maphash.Comparable(b.seed, a.target)
 		repeated = b.targets.left(key) > 0 || !b.targets.add(key, breakWindow)
 	}
-	if reason.failed() && current && !repeated {
+	if failed && current && !repeated {
 		b.reason = reason
 	}
 	b.mu.Unlock()
@@ -254,13 +253,12 @@ func (b *Breaker) record(a *admission, reason Reason) {
 	switch {
 	case reason == "":
 		b.prober.callSucceeded()
-	case !reason.failed(), repeated && b.discounts() && (a.report == nil || !reason.silent()):
-		result = errNeutral
-	default:
+	case failed:
+		b.prober.callFailed()
 		result = errFailed
 	}
-	if reason.failed() {
-		b.prober.callFailed()
+	if result == nil && reason != "" || repeated && b.discounts() && (a.report == nil || !reason.silent()) {
+		result = errNeutral
 	}
 	switch {
 	case a.report != nil:
@@ -317,7 +315,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason}
 	b.epoch++
 	b.since = now
-	var release map[*admission]struct{}
+	var release map[*admission]bool
 	switch change.To {
 	case Open:
 		b.opens++
@@ -327,7 +325,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 			b.probe = probeFailed
 		}
 		if b.reason.silent() {
-			release, b.waiting = b.waiting, map[*admission]struct{}{}
+			release, b.waiting = b.waiting, map[*admission]bool{}
 		}
 	case Closed:
 		b.failed = 0
@@ -341,5 +339,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	if change.To == Open {
 		b.prober.breakerOpened()
 	}
-	b.o.OnChange(change)
+	if b.o.OnChange != nil {
+		b.o.OnChange(change)
+	}
 }

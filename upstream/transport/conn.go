@@ -3,7 +3,6 @@ package transport
 import (
 	"bufio"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,7 +14,7 @@ const (
 	idleTimeout    = time.Second // for which a connection is kept, which may occupy a worker of the tracker
 	maxHeaderBytes = 64 << 10    // of a response header, with what TLS adds
 	readBuffer     = 4 << 10     // enough for the header of a response and a small body
-	copyBuffer     = 64 << 10    // for request bodies
+	writeBuffer    = 64 << 10    // for a request, so that its body goes out in large pieces
 	maxInterim     = 5           // responses with a status of 1xx before the one that counts
 	// directBody is the longest request body that is sent before the response is read. During a longer one the tracker may
 	// respond that it does not take it.
@@ -98,29 +97,14 @@ func (c *conn) exchange(req *http.Request, failed func() bool) (resp *http.Respo
 	c.sent.Store(0)
 	c.received.Store(0)
 	c.silence, c.sendErr = 0, nil
-	send := func() error {
-		err := c.send(req)
-		if c.sendErr != nil {
-			err = c.sendErr
-		}
-		switch {
-		case err == nil:
-			_ = c.SetReadDeadline(time.Now().Add(c.pool.o.HeaderTimeout))
-		case failed():
-			_ = c.SetReadDeadline(time.Now())
-		default:
-			_ = c.SetReadDeadline(time.Now().Add(lateResponse))
-		}
-		return err
-	}
 	var sendErr error
 	if !hasBody(req) || req.ContentLength >= 0 && req.ContentLength <= directBody {
-		sendErr = send()
+		sendErr = c.send(req, failed)
 		resp, err = c.readHeader(req)
 	} else {
 		_ = c.SetReadDeadline(time.Time{})
 		result := make(chan error, 1)
-		go func() { result <- send() }()
+		go func() { result <- c.send(req, failed) }()
 		if resp, err = c.readHeader(req); err != nil || resp.StatusCode >= http.StatusMultipleChoices {
 			c.cut.Store(true)
 			_ = c.SetWriteDeadline(time.Now())
@@ -137,16 +121,28 @@ func (c *conn) exchange(req *http.Request, failed func() bool) (resp *http.Respo
 	return resp, sendErr == nil && !resp.Close && !req.Close, nil
 }
 
-// send sends a request and closes its body.
-func (c *conn) send(req *http.Request) error {
+// send sends a request, closes its body and limits the wait for the response.
+func (c *conn) send(req *http.Request, failed func() bool) error {
 	w, _ := c.pool.writers.Get().(*bufio.Writer)
 	defer c.pool.writers.Put(w)
-	w.Reset(sink{c})
 	defer w.Reset(nil)
-	if err := req.Write(w); err != nil {
-		return err
+	w.Reset(c.stream)
+	err := req.Write(w)
+	if err == nil {
+		err = w.Flush()
 	}
-	return w.Flush()
+	if c.sendErr != nil {
+		err = c.sendErr
+	}
+	wait := lateResponse
+	switch {
+	case err == nil:
+		wait = c.pool.o.HeaderTimeout
+	case failed():
+		wait = 0
+	}
+	_ = c.SetReadDeadline(time.Now().Add(wait))
+	return err
 }
 
 // readHeader returns a response without its body.
@@ -158,17 +154,4 @@ func (c *conn) readHeader(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("too many interim responses")
-}
-
-// sink lets request bodies go out in large pieces.
-type sink struct{ *conn }
-
-// Write implements io.Writer.
-func (s sink) Write(p []byte) (int, error) { return s.stream.Write(p) }
-
-// ReadFrom implements io.ReaderFrom.
-func (s sink) ReadFrom(r io.Reader) (int64, error) {
-	buffer, _ := s.pool.buffers.Get().(*[copyBuffer]byte)
-	defer s.pool.buffers.Put(buffer)
-	return io.CopyBuffer(struct{ io.Writer }{s.stream}, struct{ io.Reader }{r}, buffer[:])
 }

@@ -26,5 +26,5 @@ func (c *conn) silent() bool {
 		var one [1]byte
 		_, _, peeked = syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
-	return err == nil && (errors.Is(peeked, syscall.EAGAIN) || errors.Is(peeked, syscall.EWOULDBLOCK))
+	return err == nil && errors.Is(peeked, syscall.EAGAIN)
 }

@@ -117,14 +117,5 @@ func (o Options) withDefaults() Options {
 	breaks.Unanswered = cmp.Or(breaks.Unanswered, 5)
 	breaks.OpenFor = cmp.Or(breaks.OpenFor, openFor)
 	breaks.TrialTimeout = cmp.Or(breaks.TrialTimeout, 10*time.Second)
-	if breaks.OnPanic == nil {
-		breaks.OnPanic = func(any) {}
-	}
-	if breaks.OnChange == nil {
-		breaks.OnChange = func(Change) {}
-	}
-	if breaks.Well == nil {
-		breaks.Well = func(int, []byte) bool { return true }
-	}
 	return o
 }

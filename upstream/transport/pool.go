@@ -27,7 +27,7 @@ type pool struct {
 	o   BaseOptions
 	tls *tls.Config
 
-	writers, buffers sync.Pool // in which requests are written; empty between two requests
+	writers sync.Pool // in which requests are written; empty between two requests
 
 	mu       sync.Mutex
 	idle     []*conn // the one that was used last is the last one
@@ -44,8 +44,7 @@ func newPool(o BaseOptions) *pool {
 	secure.ClientSessionCache = tls.NewLRUClientSessionCache(8) // makes the extra handshakes of writes cheap
 	return &pool{
 		o: o, tls: secure,
-		writers: sync.Pool{New: func() any { return bufio.NewWriter(nil) }},
-		buffers: sync.Pool{New: func() any { return new([copyBuffer]byte) }},
+		writers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }},
 	}
 }
 
@@ -88,8 +87,6 @@ func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
 	}
 	c := &conn{Conn: established, pool: p, scheme: to.Scheme, host: to.Host}
 	c.stream = c
-	c.expiry = time.AfterFunc(time.Hour, func() { p.expire(c) })
-	c.expiry.Stop()
 	p.add(c, secure, time.Since(begun))
 	if secure {
 		config := p.tls.Clone()
@@ -113,7 +110,7 @@ func (p *pool) put(c *conn) {
 	kept := len(p.idle) < p.o.MaxIdleConns && !p.isScarce()
 	if kept {
 		p.idle = append(p.idle, c)
-		c.expiry.Reset(idleTimeout)
+		c.expiry = time.AfterFunc(idleTimeout, func() { p.expire(c) })
 	}
 	p.mu.Unlock()
 	if !kept {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +24,6 @@ const (
 type prober struct {
 	stack    *Stack
 	o        BreakOptions
-	breakers []*Breaker
 	ctx      context.Context
 	cancel   context.CancelFunc
 	all      sync.WaitGroup
@@ -45,8 +43,8 @@ func newProber(s *Stack) *prober {
 	}
 }
 
-func (p *prober) start(breakers ...*Breaker) {
-	if p.breakers = breakers; p.o.ProbeURL != "" {
+func (p *prober) start() {
+	if p.o.ProbeURL != "" {
 		p.all.Go(func() { p.run(p.brief, p.probe) })
 		p.all.Go(func() { p.run(p.patient, p.probePatiently) })
 	}
@@ -147,16 +145,16 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 	}
 	req.Header.Set("Accept", "application/json") // without it some trackers respond with a page
 	a := newAttempt(&call{stack: p.stack, read: true}, req)
-	a.send(req)
-	if a.resp == nil {
-		return ReasonOf(a.result())
+	if err := a.send(req); err != nil {
+		a.finish(err)
+		return ReasonOf(err)
 	}
 	defer func() { _ = a.Close() }()
 	head, err := io.ReadAll(io.LimitReader(a, probeHead))
 	switch {
 	case err != nil:
 		return ReasonOf(err)
-	case a.resp.StatusCode >= http.StatusInternalServerError || !p.o.Well(a.resp.StatusCode, head):
+	case a.resp.StatusCode >= http.StatusInternalServerError || p.o.Well != nil && !p.o.Well(a.resp.StatusCode, head):
 		return ServerError
 	}
 	return ""
@@ -167,12 +165,11 @@ func (p *prober) notify(failure Reason) {
 	if failure == "" {
 		p.failures.Store(0)
 	}
-	for _, b := range p.breakers {
-		b.probed(failure)
-	}
+	p.stack.Reads.probed(failure)
+	p.stack.Writes.probed(failure)
 }
 
 // closed reports whether all breakers are closed.
 func (p *prober) closed() bool {
-	return !slices.ContainsFunc(p.breakers, func(b *Breaker) bool { return b.State() != Closed })
+	return p.stack.Reads.State() == Closed && p.stack.Writes.State() == Closed
 }

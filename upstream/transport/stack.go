@@ -27,7 +27,7 @@ const (
 // of it is shared with another tracker.
 //
 // Reads share kept connections. Every write has a connection of its own, because real trackers end kept ones without notice
-// (docs/clients.md duty 18), and the write would be lost or sent twice. A read is sent again over a new connection, which counts as a
+// (docs/reference/clients.md duty 18), and the write would be lost or sent twice. A read is sent again over a new connection, which counts as a
 // retry, so reads have connections of their own, too, when there is no retry left. The same holds while a connection may wait for a
 // worker of the tracker: then no connection is kept, and the tracker takes all of them in the order in which they came.
 type Stack struct {
@@ -48,8 +48,7 @@ func New(o Options) *Stack {
 	s.budget.stored = retryBurst
 	s.prober = newProber(s)
 	s.Reads, s.Writes = newBreaker("read", o.Break, s.prober), newBreaker("write", o.Break, s.prober)
-	s.Writes.reads = s.Reads
-	s.prober.start(s.Reads, s.Writes)
+	s.prober.start()
 	return s
 }
 

@@ -20,7 +20,6 @@ import (
 	"portico/proxy/admin/pages"
 	"portico/upstream"
 	"portico/upstream/canary"
-	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
 
@@ -44,9 +43,8 @@ type Runtime struct {
 	clientsTLS, operatorsTLS *tls.Config // nil for plain HTTP
 	tracing                  *tracing    // nil if nothing is traced
 	trackers                 map[string]*tracker
-	cached                   []*tracker   // those with a cache, the primary one first
-	store                    *state.Store // nil without a candidate, and so is switchover
-	switchover               *switchover.Switchover
+	caches                   cache.Caches           // of the trackers in use, the primary one first
+	switchover               *switchover.Switchover // nil without a candidate
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared
@@ -144,11 +142,11 @@ func (rt *Runtime) frontOptions() proxy.Options {
 			return rt.trackers[rt.switchover.Passthrough(write)].target
 		}
 	}
-	if len(rt.cached) > 0 || rt.Canary != nil {
+	if len(rt.caches) > 0 || rt.Canary != nil {
 		options.Passthrough.FlagTypesChanging = rt.changeFlagTypes
 	}
 	if rt.resources.dry != nil {
-		options.Observer = rt.resources.dry
+		options.Observer = dryResponse{rt.resources.dry}
 	}
 	return options
 }
@@ -170,9 +168,9 @@ func (rt *Runtime) changeFlagTypes(ctx context.Context, call func() error) error
 		rt.Canary.Wrote(upstream.Call{})
 		defer rt.Canary.Wrote(upstream.Call{})
 	}
-	for _, t := range rt.cached {
+	for _, c := range rt.caches {
 		within := call
-		call = func() error { return t.cache.WriteAround(ctx, within) }
+		call = func() error { return c.WriteAround(ctx, within) }
 	}
 	return call()
 }
@@ -200,8 +198,8 @@ func (rt *Runtime) openOperators(token string) {
 		Unready: func() string { return rt.trackers[cfg.Primary].problem() },
 		Token:   token, Certificates: cfg.Admin.TLS.ClientCAFile != "",
 	}
-	if len(rt.cached) > 0 {
-		options.Pages = append(options.Pages, rt.cacheView().Page())
+	if len(rt.caches) > 0 {
+		options.Pages = append(options.Pages, admin.CachePage(rt.caches))
 	}
 	if rt.Canary == nil {
 		options.Pages = append(options.Pages, pages.Absent("/canary"), pages.Absent("/switchover"))
@@ -210,7 +208,7 @@ func (rt *Runtime) openOperators(token string) {
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover))
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover))
 	}
 	rt.admin = admin.New(options)
 	// Operators send little, so they may pause for less time than clients.

@@ -34,16 +34,15 @@ type idempotencyRecords struct {
 	// alone is since when no other process uses the store; zero if others may.
 	alone time.Time
 
-	mu sync.Mutex
-	// beats are the timers of the next heartbeats of the creates that this process carries out.
-	beats map[[sha256.Size]byte]*time.Timer
+	// beats are the timers of the next heartbeats of the creates that this process carries out, by their keys.
+	beats sync.Map
 }
 
 var _ proxy.IdempotencyStore = (*idempotencyRecords)(nil)
 
 // newIdempotencyRecords keeps records in a store that was just opened at an address.
 func newIdempotencyRecords(store *state.Store, at string, logger *slog.Logger) *idempotencyRecords {
-	r := &idempotencyRecords{store: store, logger: logger, now: time.Now, beats: map[[sha256.Size]byte]*time.Timer{}}
+	r := &idempotencyRecords{store: store, logger: logger, now: time.Now}
 	if strings.HasPrefix(at, "sqlite:") {
 		r.alone = time.Now().Truncate(time.Microsecond) // as precise as the store
 	}
@@ -62,9 +61,7 @@ func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Siz
 		}
 	}
 	if claimed {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.beats[key] = time.AfterFunc(heartbeatInterval, func() { r.heartbeat(key) })
+		r.beats.Store(key, time.AfterFunc(heartbeatInterval, func() { r.heartbeat(key) }))
 	}
 	record := proxy.IdempotencyRecord{Content: known.Content, Running: known.Running, Body: known.Body, Failed: known.Failed}
 	if known.Running && (known.Since.Before(r.alone) || r.now().Sub(known.Since) > abandonedAfter) {
@@ -84,11 +81,8 @@ func (r *idempotencyRecords) End(ctx context.Context, key [sha256.Size]byte, out
 	if err := r.store.EndCreate(ctx, key, stored); err != nil {
 		r.logger.Warn("the outcome of a create could not be stored; to later requests it is unknown", "cause", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if beat := r.beats[key]; beat != nil {
-		beat.Stop()
-		delete(r.beats, key)
+	if beat, running := r.beats.LoadAndDelete(key); running {
+		beat.(*time.Timer).Stop()
 	}
 }
 
@@ -99,9 +93,7 @@ func (r *idempotencyRecords) heartbeat(key [sha256.Size]byte) {
 	if err := r.store.KeepCreates(ctx, [][sha256.Size]byte{key}); err != nil {
 		r.logger.Warn("the heartbeat of a create could not be stored; later requests may take its outcome for unknown", "cause", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if beat := r.beats[key]; beat != nil {
-		beat.Reset(heartbeatInterval)
+	if beat, running := r.beats.Load(key); running {
+		beat.(*time.Timer).Reset(heartbeatInterval)
 	}
 }

@@ -48,6 +48,11 @@ func Listen(name, address string, handler http.Handler, cfg config.Config, logge
 	if err != nil {
 		return nil, fmt.Errorf("listen for %s: %w", name, err)
 	}
+	return newListener(socket, name, handler, cfg, logger), nil
+}
+
+// newListener returns a Listener on an open socket.
+func newListener(socket net.Listener, name string, handler http.Handler, cfg config.Config, logger *slog.Logger) *Listener {
 	bound := newBoundedListener(socket, name, cfg.Limits.Connections, logger)
 	life, cut := context.WithCancel(context.Background())
 	return &Listener{name: name, socket: bound, bound: bound, logger: logger, cut: cut, server: &http.Server{
@@ -59,7 +64,7 @@ func Listen(name, address string, handler http.Handler, cfg config.Config, logge
 		IdleTimeout:       cfg.Timeouts.Idle,
 		MaxHeaderBytes:    int(cfg.Limits.Header),
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-	}}, nil
+	}}
 }
 
 // Address is the host and port of the socket, also if the port was chosen by the system.
@@ -152,9 +157,9 @@ type boundedListener struct {
 	limit  int
 	scarce rate.Sometimes // bounds the log lines about the limit of open files
 
-	changed chan struct{} // holds one signal: open or waiting has changed
-	closed  chan struct{}
-	end     func()
+	changed chan struct{}   // holds one signal: open or waiting has changed
+	running context.Context // until Close
+	end     context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
 	open    int        // without connections that are leaving
@@ -174,9 +179,9 @@ func newBoundedListener(inner net.Listener, name string, limit int, logger *slog
 	l := &boundedListener{
 		Listener: inner, name: name, logger: logger, limit: max(2, int(min(uint64(limit), maxDescriptors()/descriptorShare))),
 		scarce:  rate.Sometimes{Interval: time.Minute},
-		changed: make(chan struct{}, 1), closed: make(chan struct{}), all: map[net.Conn]*connection{},
+		changed: make(chan struct{}, 1), all: map[net.Conn]*connection{},
 	}
-	l.end = sync.OnceFunc(func() { close(l.closed) })
+	l.running, l.end = context.WithCancel(context.Background())
 	return l
 }
 
@@ -210,7 +215,7 @@ func (l *boundedListener) waitForCapacity() bool {
 		select {
 		case <-l.changed:
 		case <-time.After(wait):
-		case <-l.closed:
+		case <-l.running.Done():
 			return false
 		}
 	}
@@ -286,6 +291,13 @@ func (l *boundedListener) connState(conn net.Conn, state http.ConnState) {
 	case l.changed <- struct{}{}:
 	default: // it is known already
 	}
+}
+
+// load returns the number of open connections, and of those that have a request.
+func (l *boundedListener) load() (open, busy int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open, l.open - l.waiting.Len()
 }
 
 func (l *boundedListener) beginWaiting(c *connection) {

@@ -1,11 +1,9 @@
 package app
 
 import (
-	"cmp"
 	"io"
 	"log"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"strings"
 
@@ -13,23 +11,6 @@ import (
 
 	"portico/cmd/portico/config"
 )
-
-// The garbage collector runs when a quarter of the live heap has been allocated on top of it, and counts floorBytes as a part of that.
-const (
-	collectorPercent = 25
-	floorBytes       = 40 << 20
-)
-
-// HeapFloor sets the pace of the garbage collector, and returns memory that is never touched, so that the system never provides it. The caller keeps it. The live heap of Portico
-// is some megabytes, and without the floor the collector would run for every few of them, many times a second while it serves cached
-// reads. A higher GOGC would do the same for small heaps, and let the memory of a thousand waiting clients double before anything is
-// collected. If GOGC is set it counts, on top of the floor.
-func HeapFloor() []byte {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectorPercent)
-	}
-	return make([]byte, floorBytes)
-}
 
 // NewLogger returns the program's logger. Callers keep secrets out of the lines, for example with config.RedactURL.
 func NewLogger(w io.Writer, cfg config.Log) *slog.Logger {
@@ -67,6 +48,9 @@ func (l libraryLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Version is that of the next release. The Makefile and the packages take it from here.
+const Version = "0.1.0"
+
 // version describes this build.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
@@ -75,10 +59,10 @@ func version() string {
 
 // BuildVersion describes a build: its version, the commit if it is known, and the version of Go.
 func BuildVersion(info *debug.BuildInfo) string {
+	parts := []string{Version}
 	if info == nil {
-		return "unknown"
+		return Version
 	}
-	parts := []string{cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")}
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value

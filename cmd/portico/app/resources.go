@@ -26,7 +26,7 @@ import (
 type Resources struct {
 	metrics *admin.Metrics
 	tracing atomic.Pointer[tracing] // of the current runtime, nil if nothing is traced
-	dry     *dryRun                 // not nil if nothing may be sent
+	dry     *Explanation            // not nil if nothing may be sent
 
 	// store, idempotency and switchover belong to the goroutine that builds.
 	store       *state.Store // nil without a candidate, and so is switchover
@@ -66,20 +66,20 @@ func (r *Resources) Close() error {
 }
 
 // openStore opens the store at the first call. Another address needs a restart.
-func (r *Resources) openStore(ctx context.Context, at string, logger *slog.Logger) (*state.Store, error) {
+func (r *Resources) openStore(ctx context.Context, at string, logger *slog.Logger) error {
 	if r.store != nil {
-		return r.store, nil
+		return nil
 	}
 	store, err := state.Open(ctx, at)
 	if err != nil {
-		return nil, fmt.Errorf("open the state: %w", err)
+		return fmt.Errorf("open the state: %w", err)
 	}
 	secret, err := store.Secret(ctx, idempotencySecret)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the state: %w", err), store.Close())
+		return errors.Join(fmt.Errorf("open the state: %w", err), store.Close())
 	}
 	r.store, r.idempotency = store, proxy.NewIdempotency(newIdempotencyRecords(store, at, logger), secret[:])
-	return store, nil
+	return nil
 }
 
 // openSwitchover makes the switchover at the first call. Later ones give it new settings.
@@ -149,13 +149,13 @@ func (r *Resources) adopt(rt *Runtime) error {
 	for label, stack := range rt.stacks {
 		former := r.stacks[label]
 		if former == nil {
-			if err := r.metrics.Limiter(label, func() admin.Load { return r.load(label) }); err != nil {
+			if err := r.metrics.Limiter(label, func() transport.Load { return r.load(label) }); err != nil {
 				return err
 			}
 		}
 		if former != stack {
-			r.metrics.Breaker(label, "read", string(stack.Reads.State()))
-			r.metrics.Breaker(label, "write", string(stack.Writes.State()))
+			r.metrics.Breaker(label, "read", stack.Reads.State())
+			r.metrics.Breaker(label, "write", stack.Writes.State())
 		}
 		r.stacks[label] = stack
 	}
@@ -196,9 +196,8 @@ func (r *Resources) release(rt *Runtime) error {
 }
 
 // load is the load of a tracker as metrics show it.
-func (r *Resources) load(label string) admin.Load {
+func (r *Resources) load(label string) transport.Load {
 	r.mu.Lock()
-	load := r.stacks[label].Limiter.Load()
-	r.mu.Unlock()
-	return admin.Load{InUse: load.InUse, Slots: load.Slots, Waiting: load.Waiting, Shed: load.Shed}
+	defer r.mu.Unlock()
+	return r.stacks[label].Limiter.Load()
 }

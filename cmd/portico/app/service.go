@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
+	"portico/proxy/admin"
 	"portico/proxy/fastpath"
 )
 
@@ -37,8 +37,8 @@ type Service struct {
 	level     slog.LevelVar
 	resources *Resources
 	current   current
-	// timeouts are those of the present configuration.
-	timeouts atomic.Pointer[config.Timeouts]
+	// adminAddress is that of the operators' socket, which an inherited one does not take from the configuration.
+	adminAddress string
 }
 
 // maxOperatorConnections bounds the connections of the operators' listener.
@@ -55,8 +55,8 @@ func (s *Service) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, err := Build(ctx, s.Cfg, s.lookup, s.logger, s.resources)
-	if err != nil {
+	rt, err := Build(ctx, s.Cfg, config.Environment(s.Environ), s.logger, s.resources)
+	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {
 		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
 	}
 	s.current.swap(rt)
@@ -79,6 +79,10 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 	serving, ended := errgroup.WithContext(ctx)
 	serving.Go(clients.Run)
 	serving.Go(operators.Run)
+	serving.Go(func() error {
+		s.resources.metrics.Watch(ended, s.current.watched)
+		return nil
+	})
 	var reloading sync.WaitGroup
 	if s.Reload != nil {
 		hangups := make(chan os.Signal, 1)
@@ -87,10 +91,9 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 		reloading.Go(func() { s.reloadAt(ended, hangups) })
 	}
 	<-ended.Done()
-	s.current.setReady(false)
+	s.current.endReady()
 	reloading.Wait()
-	s.current.setReady(false) // the last reload may have brought another runtime
-	timeouts := s.timeouts.Load()
+	timeouts := s.current.endReady()                    // of the runtime that the last reload may have brought
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
@@ -103,14 +106,8 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 func (s *Service) open() {
 	s.level.Set(logLevel(s.Cfg.Log.Level))
 	s.logger = newLogger(s.Stderr, s.Cfg.Log, &s.level)
-	s.timeouts.Store(&s.Cfg.Timeouts)
 	s.resources = NewResources()
-}
-
-// lookup looks up a variable of the environment.
-func (s *Service) lookup(name string) (string, bool) {
-	value := config.Lookup(s.Environ, name)
-	return value, value != ""
+	s.adminAddress = s.Cfg.Admin.Listen
 }
 
 // listen opens both sockets. They may serve once there is a current runtime.
@@ -119,7 +116,11 @@ func (s *Service) listen() (clients, operators *Listener, err error) {
 	if s.Over != nil {
 		handler = s.Over(handler)
 	}
-	if clients, err = Listen("clients", s.Cfg.Listen, handler, s.Cfg, s.logger); err != nil {
+	inherited, err := inheritedSockets(config.Environment(s.Environ))
+	if err != nil {
+		return nil, nil, err
+	}
+	if clients, err = listenOn(inherited["client"], "clients", s.Cfg.Listen, handler, s.Cfg, s.logger); err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -134,8 +135,14 @@ func (s *Service) listen() (clients, operators *Listener, err error) {
 	few := s.Cfg
 	few.Limits.Connections = maxOperatorConnections
 	handler = s.current.handler(func(rt *Runtime) http.Handler { return rt.Operators })
-	if operators, err = Listen("operators", s.Cfg.Admin.Listen, handler, few, s.logger); err != nil {
+	if operators, err = listenOn(inherited["admin"], "operators", s.Cfg.Admin.Listen, handler, few, s.logger); err != nil {
 		return nil, nil, errors.Join(err, clients.Close(context.Background()))
+	}
+	if inherited["admin"] != nil {
+		s.adminAddress = operators.Address()
+	}
+	if s.Cfg.Admin.OpenToAll(s.adminAddress) {
+		return nil, nil, errors.Join(errOpenToAll, clients.Close(context.Background()), operators.Close(context.Background()))
 	}
 	if s.Cfg.Admin.TLS.On() {
 		secured := s.current.tls(func(rt *Runtime) *tls.Config { return rt.operatorsTLS })
@@ -154,6 +161,7 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 		case <-hangups:
 		}
 		rt, err := s.rebuild(ctx)
+		s.resources.metrics.Reloaded(err)
 		if err != nil {
 			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
 			continue
@@ -166,8 +174,8 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 var (
 	// ErrNotGood reports that a configuration has problems.
 	ErrNotGood = errors.New("the configuration has problems")
-	// errOpenToAll refuses a reload that would open the admin listener to other machines.
-	errOpenToAll = errors.New("admin.listen is reachable from other hosts and the new configuration has no token; set admin.token")
+	// errOpenToAll refuses a start or a reload that would open the admin listener to other machines.
+	errOpenToAll = errors.New("the admin listener is reachable from other hosts and the configuration has no token; set admin.token_file")
 )
 
 // rebuild reads the configuration again and builds a runtime of it. Keys that need a restart keep their values.
@@ -187,10 +195,10 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 		return nil, ErrNotGood
 	}
 	needRestart := config.KeepUntilRestart(s.Cfg, &cfg)
-	if cfg.Admin.OpenToAll(s.Cfg.Admin.Listen) {
+	if cfg.Admin.OpenToAll(s.adminAddress) {
 		return nil, errOpenToAll
 	}
-	rt, err := Build(ctx, cfg, s.lookup, s.logger, s.resources)
+	rt, err := Build(ctx, cfg, config.Environment(s.Environ), s.logger, s.resources)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +206,6 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
 	}
 	s.level.Set(logLevel(cfg.Log.Level))
-	s.timeouts.Store(&cfg.Timeouts)
 	return rt, nil
 }
 
@@ -251,10 +258,19 @@ func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
 	return rt.Front.ServeCached(w, r)
 }
 
-func (c *current) setReady(ready bool) {
+// watched is that of the current runtime.
+func (c *current) watched() admin.Watched {
 	rt, leave := c.enter()
 	defer leave()
-	rt.admin.SetReady(ready)
+	return rt.watched()
+}
+
+// endReady lets /readyz say that the process is ending, and returns the current timeouts.
+func (c *current) endReady() config.Timeouts {
+	rt, leave := c.enter()
+	defer leave()
+	rt.admin.SetReady(false)
+	return rt.cfg.Timeouts
 }
 
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.

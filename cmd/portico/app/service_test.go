@@ -38,7 +38,7 @@ func TestReloadOfLogAndTimeouts(t *testing.T) {
 	var log bytes.Buffer
 	f := Service{Stderr: &log, Cfg: cfg, Reload: flags}
 	f.open()
-	reload := func(more string) {
+	reload := func(more string) config.Timeouts {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(least+more), 0o600); err != nil {
 			t.Fatal(err)
@@ -51,9 +51,10 @@ func TestReloadOfLogAndTimeouts(t *testing.T) {
 		if text := fmt.Sprint(rt.status().NeedRestart); !strings.Contains(log.String(), "need a restart") != (text == "[]") {
 			t.Errorf("the status has %s, and the log is\n%s", text, &log)
 		}
+		return rt.cfg.Timeouts
 	}
-	reload("log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n")
-	if got := f.timeouts.Load(); f.level.Level() != slog.LevelDebug || got.Drain != 3*time.Second || got.ShutdownDelay != 2*time.Second {
+	got := reload("log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n")
+	if f.level.Level() != slog.LevelDebug || got.Drain != 3*time.Second || got.ShutdownDelay != 2*time.Second {
 		t.Errorf("the log is at %s, the end has %+v", f.level.Level(), got)
 	}
 	if strings.Contains(log.String(), "next start") {

@@ -1,11 +1,19 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"portico/cache"
 	"portico/cmd/portico/config"
+	"portico/proxy/admin"
+	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
 
@@ -14,10 +22,13 @@ type Status struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Primary string    `json:"primary"`
+	// Alarm and Traffic are those of the process.
+	Alarm   admin.Alarm   `json:"alarm"`
+	Traffic admin.Traffic `json:"traffic"`
 	// NeedRestart are the keys that the file has changed and that take effect at the next start.
 	NeedRestart []string                 `json:"need_restart,omitempty"`
 	Trackers    map[string]TrackerStatus `json:"trackers"`
-	Cache       *cacheStatus             `json:"cache,omitempty"`
+	Cache       *cache.Status            `json:"cache,omitempty"`
 	// Canary and Switchover are nil without a candidate.
 	Canary     *canaryStatus     `json:"canary,omitempty"`
 	Switchover *switchoverStatus `json:"switchover,omitempty"`
@@ -27,44 +38,13 @@ type Status struct {
 type TrackerStatus struct {
 	URL string `json:"url"`
 	// Problem is a reason why the tracker serves no request, with its remedy.
-	Problem        string          `json:"problem,omitempty"`
-	Dialect        string          `json:"dialect"`
-	TrackerVersion string          `json:"tracker_version,omitempty"`
-	DialectPinned  bool            `json:"dialect_pinned"`
-	Breakers       []breakerStatus `json:"breakers"`
-	Slots          int             `json:"slots"`
-	InUse          int             `json:"in_use"`
-}
-
-type breakerStatus struct {
-	Breaker    string           `json:"breaker"`
-	State      transport.State  `json:"state"`
-	Since      time.Time        `json:"since"`
-	LastReason transport.Reason `json:"last_reason,omitempty"`
-	Successes  int              `json:"successes"`
-	Failures   int              `json:"failures"`
-	Opens      uint64           `json:"opens"`
-	Rejected   uint64           `json:"rejected"`
-	History    []breakerChange  `json:"history"`
-}
-
-// breakerChange is a transport.Change.
-type breakerChange struct {
-	Breaker string           `json:"-"`
-	At      time.Time        `json:"at"`
-	From    transport.State  `json:"from"`
-	To      transport.State  `json:"to"`
-	Reason  transport.Reason `json:"reason,omitempty"`
-}
-
-// cacheStatus is a cache.Status.
-type cacheStatus struct {
-	Redis       bool `json:"redis"`
-	Embedded    bool `json:"embedded"`
-	Subscribed  bool `json:"subscribed"`
-	Undelivered bool `json:"undelivered"`
-	TrackerSick bool `json:"tracker_sick"`
-	LocalItems  int  `json:"local_items"`
+	Problem        string             `json:"problem,omitempty"`
+	Dialect        string             `json:"dialect"`
+	TrackerVersion string             `json:"tracker_version,omitempty"`
+	DialectPinned  bool               `json:"dialect_pinned"`
+	Breakers       []transport.Status `json:"breakers"`
+	Slots          int                `json:"slots"`
+	InUse          int                `json:"in_use"`
 }
 
 // canaryStatus is the comparison in brief; its pages have the rest.
@@ -87,22 +67,39 @@ type switchoverStatus struct {
 }
 
 type ruleStatus struct {
-	Rule   string `json:"rule"`
-	Reads  string `json:"reads"`
-	Writes string `json:"writes"`
+	Rule   string           `json:"rule"`
+	Reads  switchover.Phase `json:"reads"`
+	Writes switchover.Phase `json:"writes"`
+}
+
+// watched is what the alarm depends on and no event tells of.
+func (rt *Runtime) watched() admin.Watched {
+	w := admin.Watched{
+		Unready:      rt.trackers[rt.cfg.Primary].problem(),
+		Certificates: map[string]*tls.Config{"the listener of clients": rt.clientsTLS, "the listener of operators": rt.operatorsTLS},
+		Folders:      map[string]string{"files of requests": cmp.Or(rt.cfg.Blobs.Dir, os.TempDir())},
+	}
+	if rt.switchover != nil {
+		w.Stale = rt.switchover.Status(context.Background()).Stale
+		if file, local := strings.CutPrefix(rt.cfg.State, "sqlite:"); local {
+			w.Folders["the state"] = filepath.Dir(file)
+		}
+	}
+	return w
 }
 
 // status is what /status shows now. It waits for no tracker.
 func (rt *Runtime) status() Status {
 	s := Status{
-		Version: version(), Started: rt.started, Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
+		Version: version(), Started: rt.started, Alarm: rt.resources.metrics.Alarm(), Traffic: rt.resources.metrics.Traffic(),
+		Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
 		Trackers: map[string]TrackerStatus{},
 	}
 	for name, t := range rt.trackers {
 		s.Trackers[name] = t.status()
 	}
 	if c := rt.trackers[rt.cfg.Primary].cache; c != nil {
-		s.Cache = new(cacheStatus(c.Status()))
+		s.Cache = new(c.Status())
 	}
 	if rt.Canary != nil {
 		load := rt.Canary.Load()
@@ -114,7 +111,7 @@ func (rt *Runtime) status() Status {
 			Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
 		}
 		for _, each := range held.Rules {
-			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, string(each.Rule.Reads), string(each.Rule.Writes)})
+			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, each.Rule.Reads, each.Rule.Writes})
 		}
 	}
 	return s
@@ -125,18 +122,9 @@ func (t *tracker) status() TrackerStatus {
 	load := t.stack.Limiter.Load()
 	return TrackerStatus{
 		URL: config.RedactURL(t.settings.URL), Problem: t.problem(), Dialect: dialect, TrackerVersion: version, DialectPinned: certain,
-		Breakers: []breakerStatus{newBreakerStatus(t.stack.Reads), newBreakerStatus(t.stack.Writes)},
+		Breakers: []transport.Status{t.stack.Reads.Status(), t.stack.Writes.Status()},
 		Slots:    load.Slots, InUse: load.InUse,
 	}
-}
-
-func newBreakerStatus(breaker *transport.Breaker) breakerStatus {
-	s := breaker.Status()
-	shown := breakerStatus{s.Breaker, s.State, s.Since, s.Reason, s.Successes, s.Failures, s.Opens, s.Rejected, []breakerChange{}}
-	for _, change := range s.History {
-		shown.History = append(shown.History, breakerChange(change))
-	}
-	return shown
 }
 
 // problem is a reason why the tracker serves no request, with its remedy; empty if none is known.

@@ -4,18 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -23,15 +19,13 @@ import (
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
-	"portico/proxy/admin"
 	"portico/upstream/transport"
 )
 
 const (
-	// exportTimeout bounds the time to send one batch of spans with all tries, exportTry that of one try, and flushTimeout the time to
-	// send the last spans of a runtime.
+	// exportTimeout bounds the time to send one batch of spans with all tries, and flushTimeout the time to send the last spans of a
+	// runtime.
 	exportTimeout = 10 * time.Second
-	exportTry     = 5 * time.Second
 	flushTimeout  = 3 * time.Second
 	// maxSpansWaiting bounds the queue of spans, maxSpansAtOnce a batch. A batch is sent spanDelay after its first span.
 	maxSpansWaiting = 2048
@@ -51,7 +45,11 @@ func (rt *Runtime) openTracing(lookup config.Variables) error {
 	if settings.Endpoint == "" {
 		return nil
 	}
-	exporter, err := newExporter(settings, rt.cfg.Timeouts.Connect, lookup)
+	collector, err := rt.newCollector(lookup)
+	if err != nil {
+		return err
+	}
+	exporter, err := otlptrace.New(context.Background(), collector)
 	if err != nil {
 		return err
 	}
@@ -60,10 +58,9 @@ func (rt *Runtime) openTracing(lookup config.Variables) error {
 	if err != nil {
 		return err
 	}
-	counting := &countingExporter{SpanExporter: exporter, metrics: rt.resources.metrics, logger: rt.logger}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(about), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(settings.Sample))),
-		sdktrace.WithBatcher(counting, sdktrace.WithMaxQueueSize(maxSpansWaiting), sdktrace.WithMaxExportBatchSize(maxSpansAtOnce),
+		sdktrace.WithBatcher(exporter, sdktrace.WithMaxQueueSize(maxSpansWaiting), sdktrace.WithMaxExportBatchSize(maxSpansAtOnce),
 			sdktrace.WithBatchTimeout(spanDelay), sdktrace.WithExportTimeout(exportTimeout)))
 	rt.tracing = &tracing{provider.Tracer("portico")}
 	rt.onClose(func() {
@@ -72,76 +69,6 @@ func (rt *Runtime) openTracing(lookup config.Variables) error {
 		_ = errors.Join(provider.Shutdown(ctx), exporter.Shutdown(ctx)) // spans that were not sent are counted
 	})
 	return nil
-}
-
-// newExporter makes what sends batches of spans. It has an HTTP client of its own, because that of the library obeys variables of the
-// environment, follows redirects and shares its connections.
-func newExporter(settings *config.Traces, connect time.Duration, lookup config.Variables) (sdktrace.SpanExporter, error) {
-	headers, err := settings.ReadHeaders(lookup)
-	if err != nil {
-		return nil, err
-	}
-	secured, err := config.TLSFiles{CAFile: settings.CAFile}.Client()
-	if err != nil {
-		return nil, err
-	}
-	endpoint := strings.TrimSuffix(strings.TrimRight(settings.Endpoint, "/"), "/v1/traces") + "/v1/traces"
-	client := &http.Client{
-		Timeout:       exportTry,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:     (&net.Dialer{Timeout: connect}).DialContext,
-			TLSClientConfig: secured, TLSHandshakeTimeout: connect,
-			DisableKeepAlives: true, // at most one batch a second, and no connection stays open after the end
-		},
-	}
-	return otlptracehttp.New(context.Background(),
-		otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithHeaders(headers), otlptracehttp.WithHTTPClient(client),
-		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithCompression(otlptracehttp.NoCompression),
-		otlptracehttp.WithTimeout(exportTimeout),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: 250 * time.Millisecond, MaxInterval: 2 * time.Second, MaxElapsedTime: exportTimeout,
-		}))
-}
-
-// countingExporter counts the spans of batches that were sent and of those that could not be sent. The library calls it from one
-// goroutine.
-type countingExporter struct {
-	sdktrace.SpanExporter
-	metrics *admin.Metrics
-	logger  *slog.Logger
-	failing bool // the last batch was not sent
-}
-
-// ExportSpans implements sdktrace.SpanExporter. It returns no error, because the library would log the collector's response.
-func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	switch {
-	case err == nil:
-		e.metrics.SpansSent(len(spans))
-		if e.failing {
-			e.logger.Info("traces are sent again")
-		}
-	default:
-		e.metrics.SpansDropped("not-sent", len(spans))
-		if !e.failing {
-			e.logger.Warn("traces cannot be sent; they are dropped and counted", "cause", exportCause(err))
-		}
-	}
-	e.failing = err != nil
-	return nil
-}
-
-// exportCause is the part of an error that may be logged: a failure of the network, and not the collector's response, which may be
-// long and hold anything.
-func exportCause(err error) string {
-	if address, ok := errors.AsType[*url.Error](err); ok {
-		return address.Err.Error()
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return "the collector did not respond in time"
-	}
-	return "the collector did not accept them"
 }
 
 // Start implements proxy.Tracer. The span gets its name at the end, when the operation is known.

@@ -3,13 +3,10 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,7 +41,7 @@ func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
 		return fmt.Errorf("tracker %s: invalid URL", name) // the error would show the URL, which may hold a password
 	}
 	if dry := rt.resources.dry; dry != nil {
-		t.transport = t.settings.SentHost().Over(dryTracker{dry, name})
+		t.transport = t.settings.SentHost().Over(dry.transport(name))
 	} else {
 		limits := &rt.cfg.Limits
 		t.stack, err = rt.openStack(t, name, transport.Options{
@@ -90,13 +87,13 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	key := stackKey(t, options)
 	options.Base.TLS = secured
 	metrics, logger := rt.resources.metrics, rt.logger // not rt: connections may outlive it
-	options.Observer = trackerObserver{metrics, label}
+	options.Observer = admin.Calls{Metrics: metrics, Tracker: label}
 	if label == t.name { // calls for comparison belong to no request, and no client waits for the tracker to recover
 		options.Trace = rt.resources.trace(t.name)
 		options.Break.ProbeURL, options.Break.Well = t.base.JoinPath("rest", "version").String(), bugzilla.IsHealthy
 	}
 	options.Break.OnChange = func(change transport.Change) {
-		metrics.Breaker(label, change.Breaker, string(change.To))
+		metrics.Breaker(label, change.Breaker, change.To)
 		logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
 			"from", change.From, "to", change.To, "reason", change.Reason)
 	}
@@ -105,20 +102,6 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	}
 	rt.stacks[label] = rt.resources.stack(label, key, options)
 	return rt.stacks[label].Stack, nil
-}
-
-// trackerObserver passes what transport measures to the metrics.
-type trackerObserver struct {
-	metrics *admin.Metrics
-	tracker string
-}
-
-// Observe implements transport.Observer.
-func (o trackerObserver) Observe(s transport.Sample) {
-	o.metrics.Call(o.tracker, admin.Call{
-		Operation: s.Operation, Class: s.Class.String(), Outcome: cmp.Or(string(s.Reason), "ok"), Status: s.Status, Unknown: s.Unknown,
-		Tries: s.Tries, Took: s.Total, BytesIn: s.BytesIn, BytesOut: s.BytesOut,
-	})
 }
 
 // newClient makes a client of a tracker. The log shows label.
@@ -139,12 +122,7 @@ func (t *tracker) front() upstream.Tracker {
 
 func (t *tracker) newTarget() *proxy.Target {
 	target := &proxy.Target{
-		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For,
-		HeaderCredentials: func(ctx context.Context) bool { return t.client.Dialect(ctx).HeaderCredentials },
-		Below:             func(ctx context.Context) string { return t.client.Dialect(ctx).Below() },
-		MarkWrite: func(ctx context.Context) context.Context {
-			return transport.With(ctx, func(c *transport.Call) { c.Writes = true })
-		},
+		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For, Dialect: t.client.Dialect, MarkWrite: bugzilla.MarkWrite,
 	}
 	if host := t.settings.SentHost(); host.Name != "" {
 		target.Names = []string{host.Name}
@@ -171,7 +149,7 @@ func (rt *Runtime) openCache(t *tracker, lookup config.Variables) error {
 	rt.shared[t.name] = options.Shared
 	t.cache = cache.New(t.client, options)
 	rt.onClose(func() { _ = t.cache.Close() })
-	rt.cached = append(rt.cached, t)
+	rt.caches = append(rt.caches, t.cache)
 	return nil
 }
 
@@ -183,7 +161,7 @@ func (rt *Runtime) cacheOptions(t *tracker, lookup config.Variables) (cache.Opti
 	}
 	redis, err := RedisOptions(&rt.cfg, lookup)
 	return cache.Options{
-		Tracker: t.name, Address: TrackerAddress(t.base) + " " + t.settings.Dialect,
+		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
 		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
 		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
 		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
@@ -192,13 +170,6 @@ func (rt *Runtime) cacheOptions(t *tracker, lookup config.Variables) (cache.Opti
 			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
 		},
 	}, err
-}
-
-// TrackerAddress is the URL of a tracker in one form, however it is written, and without a login.
-func TrackerAddress(base *url.URL) string {
-	port := cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
-	at := net.JoinHostPort(strings.ToLower(base.Hostname()), port)
-	return base.Scheme + "://" + at + strings.TrimRight(base.Path, "/")
 }
 
 // RedisOptions returns the options of the cache that the configuration of Redis stands for.
@@ -219,54 +190,8 @@ func RedisOptions(cfg *config.Config, lookup config.Variables) (cache.Redis, err
 	if err != nil {
 		return options, err
 	}
-	if secured != nil {
-		options.TLS = secured
-	}
+	options.TLS = secured // of a rediss:// URL too
 	options.MasterName, options.DialTimeout, options.Timeout = c.MasterName, cfg.Timeouts.Connect, cfg.Timeouts.Redis
 	options.Username, options.Password = cmp.Or(c.Username, options.Username), cmp.Or(string(password), options.Password)
 	return options, nil
-}
-
-// cacheView shows the caches of all trackers to operators.
-func (rt *Runtime) cacheView() admin.CacheView {
-	show := func(t *tracker, item cache.Item) admin.CacheItem {
-		shown := admin.CacheItem{
-			Key: item.Key, Scope: item.Scope, Product: item.Product, Component: item.Component, State: item.State, Why: item.Why,
-			AgeSeconds: item.Age.Seconds(), TTLSeconds: item.TTL.Seconds(), Bytes: item.Bytes,
-		}
-		if len(rt.cached) > 1 {
-			shown.Tracker = t.name
-		}
-		return shown
-	}
-	return admin.CacheView{
-		Product: func(ctx context.Context, product, component string) (shown []admin.CacheItem, err error) {
-			for _, t := range rt.cached {
-				items, err := t.cache.Lookup(ctx, product, component)
-				if err != nil {
-					return shown, err
-				}
-				for _, item := range items {
-					shown = append(shown, show(t, item))
-				}
-			}
-			return shown, nil
-		},
-		Key: func(ctx context.Context, key string) (admin.CacheItem, bool, error) {
-			for _, t := range rt.cached {
-				item, err := t.cache.LookupKey(ctx, key)
-				if !errors.Is(err, cache.ErrNoItem) {
-					return show(t, item), err == nil, err
-				}
-			}
-			return admin.CacheItem{}, false, nil
-		},
-		Purge: func(ctx context.Context, product string) error {
-			var failed error
-			for _, t := range rt.cached {
-				failed = errors.Join(failed, t.cache.Purge(ctx, product))
-			}
-			return failed
-		},
-	}
 }

@@ -32,26 +32,3 @@ func TestTimeoutsOfTheCache(t *testing.T) {
 		t.Errorf("the cache waits %s for the tracker, %s for a connection to %s and %s for its reply", options.FillTimeout, redis.DialTimeout, redis, redis.Timeout)
 	}
 }
-
-// Replicas with the same tracker share a cache, however its URL is written.
-func TestTrackerAddress(t *testing.T) {
-	at := func(address string) string {
-		t.Helper()
-		base, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return TrackerAddress(base)
-	}
-	usual := at("https://Tracker.example/bugs/")
-	for _, same := range []string{"https://tracker.example/bugs", "https://tracker.example:443/bugs/", "HTTPS://u:p@tracker.example/bugs"} {
-		if got := at(same); got != usual {
-			t.Errorf("%s is %q and not %q", same, got, usual)
-		}
-	}
-	for _, other := range []string{"http://tracker.example/bugs", "https://tracker.example/Bugs", "https://tracker.example:8443/bugs", "https://tracker.example/"} {
-		if at(other) == usual {
-			t.Errorf("%s is the same as https://tracker.example/bugs", other)
-		}
-	}
-}

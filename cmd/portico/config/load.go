@@ -99,16 +99,13 @@ func Load(flags []Setting, environ []string, file string) (Config, []Problem) {
 	if !readable {
 		return cfg, d.sorted(nil)
 	}
-	return cfg, d.sorted(cfg.Problems(func(name string) (string, bool) {
-		value := Lookup(environ, name)
-		return value, value != ""
-	}))
+	return cfg, d.sorted(cfg.Problems(Environment(environ)))
 }
 
 // LoadRules reads a file of rules: the keys passthrough and rules of the section switchover. callers are the names that rules
 // may use; nil leaves them unchecked.
 func LoadRules(file string, content []byte, callers []string) (switchover.Table, []Problem) {
-	rules := Defaults[RuleSet]()
+	rules := Defaults[switchover.RuleSet]()
 	d := &decoder{problems: problems{origins: map[string]origin{}}, source: file}
 	if !d.document(content, reflect.ValueOf(&rules).Elem()) {
 		return switchover.Table{}, d.sorted(nil)
@@ -162,6 +159,14 @@ func Lookup(environ []string, name string) string {
 		}
 	}
 	return found
+}
+
+// Environment looks up variables in an environment of the form of os.Environ. An empty variable counts as unset.
+func Environment(environ []string) Variables {
+	return func(name string) (string, bool) {
+		value := Lookup(environ, name)
+		return value, value != ""
+	}
 }
 
 // environment sets the keys of PORTICO_… variables, sections before the keys in them. It reports variables that match no key, as

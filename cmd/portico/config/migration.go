@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"time"
 
 	"portico/mapping"
@@ -22,34 +21,7 @@ type Switchover struct {
 	// Follow is how long a caller's reads of an object go to the tracker of its own last write of it.
 	Follow time.Duration `key:"follow" default:"1m" min:"0s"`
 	// RuleSet may also stand in a file of its own (LoadRules).
-	RuleSet `keys:""`
-}
-
-// RuleSet is what operators may replace while Portico runs.
-type RuleSet struct {
-	// Passthrough are the phases of paths outside the interface; empty ones are those of the last rule.
-	Passthrough switchover.PhasePair `key:"passthrough"`
-	// Rules are tried in order, and the first that matches counts. A percentage of 100 is a condition too, so that a share that
-	// has grown hides no rule behind it.
-	Rules []switchover.Rule `key:"rules"`
-}
-
-// Table returns the rules in the form of package switchover. Without any, everything is compared and nothing moves. A
-// percentage of 100 is no condition of the last rule, which has to be for all.
-func (r *RuleSet) Table() switchover.Table {
-	table := switchover.Table{Rules: slices.Clone(r.Rules)}
-	if len(table.Rules) == 0 {
-		rule := Defaults[switchover.Rule]()
-		rule.Name = "default"
-		table.Rules = []switchover.Rule{rule}
-	}
-	if last := &table.Rules[len(table.Rules)-1]; last.Percent != nil && *last.Percent == 100 {
-		last.Percent = nil
-	}
-	if pair := r.Passthrough; pair.Reads != "" && pair.Writes != "" {
-		table.Passthrough = &pair
-	}
-	return table
+	switchover.RuleSet `keys:""`
 }
 
 // Canary is the comparison of two trackers' responses.
@@ -105,9 +77,3 @@ type Latency struct {
 	// Slack is what it may take longer whatever the ratio.
 	Slack time.Duration `key:"slack" default:"50ms" min:"0s"`
 }
-
-// The values of Canary.Credentials that need keys.
-const (
-	CredentialsService = "service"
-	CredentialsMapped  = "mapped"
-)

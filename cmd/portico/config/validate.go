@@ -17,6 +17,7 @@ import (
 
 	"portico/cache"
 	"portico/mapping"
+	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -236,7 +237,7 @@ func (c *checker) callers() {
 }
 
 // rules checks rules, which stand in a section, with the code that start-up uses.
-func (p *problems) rules(section string, r RuleSet, callers []string) {
+func (p *problems) rules(section string, r switchover.RuleSet, callers []string) {
 	if (r.Passthrough.Reads == "") != (r.Passthrough.Writes == "") {
 		p.errorf(join(section, "passthrough"), "needs both reads and writes, or neither")
 	}
@@ -292,9 +293,9 @@ func (c *checker) canary() {
 		mapped = mapped || caller.ShadowKey.Given()
 	}
 	switch {
-	case settings.Credentials == CredentialsService && !settings.ServiceKey.Given():
+	case settings.Credentials == upstream.CredentialsService && !settings.ServiceKey.Given():
 		c.errorf("canary.credentials", "service needs service_key_file or service_key_env")
-	case settings.Credentials == CredentialsMapped && !mapped:
+	case settings.Credentials == upstream.CredentialsMapped && !mapped:
 		c.errorf("canary.credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -158,8 +159,9 @@ type overviewPage struct {
 	Verdict  verdictView
 	Timeline timeline
 	Open     []verdict.FindingView
-	// OpenAll is the number of open findings; Open has the most frequent ones.
+	// OpenAll is the number of open findings; Open has the most frequent ones, and First is the signature of the first.
 	OpenAll int
+	First   string
 	// Judged is the number of findings that are accepted or fixed.
 	Judged   int
 	Dropped  []drop
@@ -187,6 +189,9 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report.Timeline, report.At),
 		Open: open[:min(len(open), maxOpen)], OpenAll: len(open), Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
 	}
+	if len(open) > 0 {
+		page.First = open[0].Signature
+	}
 	for reason, n := range report.Dropped {
 		if n > 0 {
 			page.Dropped = append(page.Dropped, drop{reason, n})
@@ -198,23 +203,21 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 	return show(w, r, status, string(report.Verdict)+" · Canary", "overview.html", page)
 }
 
-// SamplingText says in words which calls are compared.
-func (v overviewPage) SamplingText() string {
+// sampled says in words which calls are compared.
+func sampled(sampling canary.Sampling) string {
 	units := "requests"
-	if v.Sampling.Sticky {
+	if sampling.Sticky {
 		units = "callers"
 	}
-	parts := []string{share(v.Sampling.Default) + " of " + units}
-	for _, operation := range slices.Sorted(maps.Keys(v.Sampling.Operations)) {
-		parts = append(parts, share(v.Sampling.Operations[operation])+" of "+string(operation))
+	parts := []string{view.Share(sampling.Default) + " of " + units}
+	for _, operation := range slices.Sorted(maps.Keys(sampling.Operations)) {
+		parts = append(parts, view.Share(sampling.Operations[operation])+" of "+string(operation))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// DefaultPercent is the sampling as the form shows it.
-func (v overviewPage) DefaultPercent() string {
-	return strconv.FormatFloat(v.Sampling.Default*100, 'f', -1, 64)
-}
+// percent writes a share as the form takes it.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', -1, 64) }
 
 // setSampling takes a Sampling as JSON, or the default share in percent from the form.
 func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error {
@@ -250,8 +253,10 @@ type findingsPage struct {
 	reportPage
 	// Findings are those that match the filters, and Listed those of them that the page lists.
 	Findings, Listed []verdict.FindingView
-	Filters          []filter
-	Filtered         bool
+	// Rest is the number of findings that the page does not list.
+	Rest     int
+	Filters  []filter
+	Filtered bool
 }
 
 // filter is one of the choices above the list, with the number of findings of each value.
@@ -288,11 +293,9 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request) error
 		}
 	}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
+	page.Rest = len(page.Findings) - len(page.Listed)
 	return show(w, r, http.StatusOK, "Findings · Canary", "findings.html", page)
 }
-
-// Rest is the number of findings that the page does not list.
-func (v findingsPage) Rest() int { return len(v.Findings) - len(v.Listed) }
 
 // showRules lists the equivalence rules.
 func (p *canaryPages) showRules(w http.ResponseWriter, r *http.Request) error {

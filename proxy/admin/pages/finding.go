@@ -77,7 +77,7 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status
 		}
 		page.Samples = append(page.Samples, view)
 	}
-	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Body: templates.Lookup("finding.html"), Data: page})
+	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Templates: templates, Body: "finding.html", Data: page})
 	return nil
 }
 

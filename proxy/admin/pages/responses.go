@@ -3,11 +3,11 @@ package pages
 import (
 	"embed"
 	"errors"
-	"html/template"
 	"net/http"
 	"strings"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
@@ -15,7 +15,7 @@ import (
 //go:embed html
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(words).ParseFS(files, "html/*.html"))
+var templates = view.MustParse(files, words)
 
 // fault is an error response.
 type fault struct {
@@ -76,7 +76,7 @@ func writeJSON(w http.ResponseWriter, value any, err error) error {
 
 // show responds with a page that people may leave open.
 func show(w http.ResponseWriter, r *http.Request, status int, title, file string, data any) error {
-	admin.Show(w, r, admin.Sheet{Status: status, Title: title, Body: templates.Lookup(file), Data: data, Live: true})
+	admin.Show(w, r, admin.Sheet{Status: status, Title: title, Templates: templates, Body: file, Data: data, Live: true})
 	return nil
 }
 
@@ -99,7 +99,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		back = "/"
 	}
 	title := http.StatusText(f.Status)
-	admin.Show(w, r, admin.Sheet{Status: f.Status, Title: title, Body: templates.Lookup("fault.html"), Data: struct {
+	admin.Show(w, r, admin.Sheet{Status: f.Status, Title: title, Templates: templates, Body: "fault.html", Data: struct {
 		*fault
 		Heading, Back string
 	}{f, title, back}})

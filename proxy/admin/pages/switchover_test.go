@@ -14,7 +14,7 @@ func TestSwitchoverPage(t *testing.T) {
 	if a.status != 200 || a.kind != pageKind {
 		t.Fatalf("%d %s", a.status, a.kind)
 	}
-	a.contains(t, "product: WebShop", "10 % of callers", "user agent: mylyn*", `<li class="here" aria-current="step">new-compare</li>`, `<li class="passed">old</li>`,
+	a.contains(t, "product WebShop", "10 % of the callers", "user agent mylyn*", `<li class="here" aria-current="step">new-compare</li>`, `<li class="passed">old</li>`,
 		"90,412", "webshop: new, reads new-compare, writes old-compare", "Monday’s release", "Send everything to current", "everything else")
 }
 

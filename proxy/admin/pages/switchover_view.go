@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"portico/upstream/state"
@@ -23,31 +21,24 @@ type switchoverPage struct {
 	Form      judgement
 }
 
-// conditionsOf says in words which requests a rule applies to. None means every request.
-func conditionsOf(rule switchover.Rule) []string {
-	var all []string
-	add := func(name string, values []string) {
-		if len(values) > 0 {
-			all = append(all, name+": "+strings.Join(values, ", "))
-		}
-	}
-	add("product", rule.Products)
-	add("component", rule.Components)
-	add("bug", texts(rule.Bugs))
-	add("attachment", texts(rule.Attachments))
-	add("operation", texts(rule.Operations))
-	add("caller", rule.Callers)
-	add("user agent", rule.UserAgents)
-	if rule.Percent != nil {
-		add("share", []string{strconv.FormatFloat(*rule.Percent, 'f', -1, 64) + " % of callers"})
-	}
-	return all
+// step is one phase as it is drawn.
+type step struct {
+	Phase switchover.Phase
+	// Class is passed, here, or empty for what is still to come.
+	Class string
 }
 
-func texts[T any](list []T) []string {
-	all := make([]string, len(list))
-	for i, one := range list {
-		all[i] = fmt.Sprint(one)
+// steps returns all phases, as seen from one of them.
+func steps(here switchover.Phase) []step {
+	var all []step
+	class := "passed"
+	for _, phase := range switchover.Phases() {
+		switch {
+		case phase == here:
+			all, class = append(all, step{phase, "here"}), ""
+		default:
+			all = append(all, step{phase, class})
+		}
 	}
 	return all
 }
@@ -121,7 +112,7 @@ func ruleChanges(before, after switchover.Rule) []string {
 	if before.Writes != after.Writes {
 		changes = append(changes, fmt.Sprintf("%s: writes %s → %s", after.Name, before.Writes, after.Writes))
 	}
-	if !slices.Equal(conditionsOf(before), conditionsOf(after)) {
+	if !slices.Equal(before.Conditions(), after.Conditions()) {
 		changes = append(changes, after.Name+": conditions")
 	}
 	return changes

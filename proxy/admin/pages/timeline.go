@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"portico/proxy/admin/view"
 	"portico/upstream/canary/verdict"
 )
 
@@ -71,7 +72,7 @@ func drawTimeline(points []verdict.TimePoint, now time.Time) timeline {
 	}
 	slices.Reverse(t.Points)
 	t.Text = fmt.Sprintf("From %s to %s UTC: %s, %s confirmed; at most %s and %s %s.", t.Label(t.From), t.Label(t.To),
-		plural(all.Compared, "comparison", "comparisons"), count(all.Confirmed), count(t.MaxCompared), count(t.MaxConfirmed), t.Unit)
+		plural(all.Compared, "comparison", "comparisons"), view.Count(all.Confirmed), view.Count(t.MaxCompared), view.Count(t.MaxConfirmed), t.Unit)
 	return t
 }
 

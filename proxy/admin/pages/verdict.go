@@ -10,6 +10,7 @@ import (
 
 	"portico/mapping"
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 	"portico/upstream/canary/verdict"
 )
 
@@ -87,14 +88,14 @@ func reasonOf(report verdict.Report) string {
 	})
 	switch {
 	case report.Verdict == verdict.Pass:
-		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the responses differ: the target is %s.", compared, share(overall.UpperBound), share(report.Target))
+		return fmt.Sprintf("%s, and at 95 %% confidence fewer than %s of the responses differ: the target is %s.", compared, view.Share(overall.UpperBound), view.Share(report.Target))
 	case overall.Confirmed > 0 && overall.Rate > report.Target:
-		return fmt.Sprintf("%s of %s differ (%s) for %s; %s would be allowed.", count(overall.Confirmed), compared, share(overall.Rate),
-			plural(int64(len(open)), "open finding", "open findings"), share(report.Target))
+		return fmt.Sprintf("%s of %s differ (%s) for %s; %s would be allowed.", view.Count(overall.Confirmed), compared, view.Share(overall.Rate),
+			plural(int64(len(open)), "open finding", "open findings"), view.Share(report.Target))
 	case overall.Compared == 0 && len(open) == 0:
 		return "Nothing has been compared yet."
 	case report.Verdict == verdict.Inconclusive && len(open) == 0 && !unreliable:
-		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure that fewer than %s do%s.", compared, share(report.Target), undecided(report))
+		return fmt.Sprintf("Nothing that counts differs in %s, but that is not enough to be sure that fewer than %s do%s.", compared, view.Share(report.Target), undecided(report))
 	case len(overall.Reasons) > 0:
 		text := strings.Join(overall.Reasons, "; ")
 		return strings.ToUpper(text[:1]) + text[1:] + "."

@@ -3,81 +3,31 @@ package pages
 import (
 	"cmp"
 	"fmt"
-	"html/template"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
+	"portico/proxy/admin/view"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/switchover"
 )
 
 // words are what templates write values with.
-var words = template.FuncMap{
-	"count":    count,
+var words = view.Words{
 	"times":    func(n int64) string { return plural(n, "time", "times") },
-	"share":    share,
-	"duration": duration,
-	"at":       at,
-	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"fragment": fragment,
 	"title":    title,
 	"means":    compare.Class.Means,
 	"dropped":  func(reason string) string { return drops[verdict.DropReason(reason)] },
-	"lower":    strings.ToLower,
 
-	"phases":     switchover.Phases,
-	"conditions": conditionsOf,
-}
-
-// count writes a number with commas.
-func count(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// share writes a share from 0 to 1 as a percentage with three significant digits.
-func share(s float64) string {
-	percent := s * 100
-	if percent == 0 || math.IsNaN(percent) {
-		return "0 %"
-	}
-	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(percent)))))
-	text := strconv.FormatFloat(percent, 'f', min(digits, 6), 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text + " %"
-}
-
-// duration writes a length of time with three significant digits.
-func duration(d time.Duration) string {
-	value, unit := float64(d)/float64(time.Second), "s"
-	switch {
-	case d == 0:
-		return "–"
-	case d < time.Millisecond:
-		value, unit = float64(d)/float64(time.Microsecond), "µs"
-	case d < time.Second:
-		value, unit = float64(d)/float64(time.Millisecond), "ms"
-	}
-	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
-}
-
-// at writes a time for people. All pages say that times are UTC.
-func at(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.UTC().Format("2006-01-02 15:04:05")
+	"sampled":    sampled,
+	"percent":    percent,
+	"label":      timeline.Label,
+	"steps":      steps,
+	"conditions": switchover.Rule.Conditions,
+	"problem":    judgement.Problem,
 }
 
 // span writes roughly how long something takes.
@@ -99,7 +49,7 @@ func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return count(n) + " " + many
+	return view.Count(n) + " " + many
 }
 
 // title says in words what an operation does.

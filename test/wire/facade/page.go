@@ -21,7 +21,7 @@ the end. ` + "`go run ./test/wire/passport`" + ` writes this page, and a test co
 ## Responses
 
 - **same**: no client can tell Portico's response from the recorded one.
-- **better by design**: it differs for a reason that is given below and in [divergences.md](divergences.md).
+- **better by design**: it differs for a reason that is given below and in [divergences.md](../divergences.md).
 - **not replayable**: the recorded response cannot be given again.
 - **different**: the difference is not explained.
 
@@ -45,7 +45,7 @@ A refusal counts for the field that the exchange was recorded to try out; where 
 the request as a whole, in the row ` + "`(request)`" + `. Members and parameters that the interface does not name are summed up as ` + "`(others)`" + `.
 `
 
-// WritePassport replays the recordings in a folder and writes docs/COMPATIBILITY.md.
+// WritePassport replays the recordings in a folder and writes docs/evidence/COMPATIBILITY.md.
 func WritePassport(ctx context.Context, out io.Writer, dir string) error {
 	var page strings.Builder
 	for _, tracker := range Trackers() {

@@ -14,7 +14,7 @@ import (
 // Fate is what becomes of a field of a request.
 type Fate int
 
-// The fates, in the order of the columns of docs/COMPATIBILITY.md.
+// The fates, in the order of the columns of docs/evidence/COMPATIBILITY.md.
 const (
 	// Passed is a field that the tracker got as the client sent it.
 	Passed Fate = iota

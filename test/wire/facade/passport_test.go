@@ -11,15 +11,15 @@ import (
 	"portico/upstream/recording"
 )
 
-// TestPassportIsCurrent compares docs/COMPATIBILITY.md with the recordings.
+// TestPassportIsCurrent compares docs/evidence/COMPATIBILITY.md with the recordings.
 func TestPassportIsCurrent(t *testing.T) {
 	var want bytes.Buffer
 	if err := WritePassport(t.Context(), &want, testdata); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../../docs/COMPATIBILITY.md")
+	got, err := os.ReadFile("../../../docs/evidence/COMPATIBILITY.md")
 	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("docs/COMPATIBILITY.md is out of date (%v); run: go run ./test/wire/passport", err)
+		t.Errorf("docs/evidence/COMPATIBILITY.md is out of date (%v); run: go run ./test/wire/passport", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Tracker is a real tracker whose exchanges are recorded.
 type Tracker struct {
-	// Title is its name in docs/COMPATIBILITY.md, File the name of the recordings in test/wire/testdata.
+	// Title is its name in docs/evidence/COMPATIBILITY.md, File the name of the recordings in test/wire/testdata.
 	Title, File string
 	// Dialect is the one that Portico has for it.
 	Dialect string

@@ -1,4 +1,4 @@
-// Command passport replays the recordings through Portico and writes docs/COMPATIBILITY.md. Run it from the root of the module.
+// Command passport replays the recordings through Portico and writes docs/evidence/COMPATIBILITY.md. Run it from the root of the module.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func main() {
 	recordings := flag.String("recordings", "test/wire/testdata", "the folder with the recorded exchanges")
-	page := flag.String("out", "docs/COMPATIBILITY.md", "the page to write")
+	page := flag.String("out", "docs/evidence/COMPATIBILITY.md", "the page to write")
 	flag.Parse()
 	var text bytes.Buffer
 	err := facade.WritePassport(context.Background(), &text, *recordings)

@@ -1,8 +1,7 @@
 package compare
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -143,8 +142,7 @@ func (d Difference) Signature(operation mapping.Operation) string {
 	if d.Unstable {
 		text += "\x00unstable"
 	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
+	return fmt.Sprintf("%x", hash(text)[:8])
 }
 
 // SamePlace reports whether two differences are of one class at one place.
@@ -168,6 +166,12 @@ func (d Difference) TimeApart() (apart time.Duration, ofChange bool) {
 
 // changeTimes are the members that say when something was made or changed (interface.md section 1).
 var changeTimes = []string{"creation_time", "last_change_time", "creation_date", "modification_date"}
+
+// ChangeTime returns the time that a member has which says when something was made or changed, false for any other member.
+func ChangeTime(name string, value jsontext.Value) (time.Time, bool) {
+	at, _, ok := timeOf(unquoted(value))
+	return at, ok && slices.Contains(changeTimes, name)
+}
 
 func (d Difference) isChangeTime() bool {
 	return slices.Contains(changeTimes, last(namesOf(d.Path), 1))
@@ -218,25 +222,4 @@ func Changed(changes []Difference) func(Difference) bool {
 			return d.Object != "" && (change.Pointer == d.Object || change.Object == d.Object && change.isChangeTime())
 		})
 	}
-}
-
-// ChangedSince reports whether the object of a difference, as the reference has it, was changed at a time or later.
-func ChangedSince(d Difference, since time.Time) bool {
-	text := d.WantIn
-	if text == nil {
-		text = d.Want
-	}
-	object := parse(text)
-	return object != nil && !d.IsFailure() && new(reader).isChangedSince(object, since)
-}
-
-// isChangedSince reports whether an object or one of its flags says so.
-func (r *reader) isChangedSince(n *node, since time.Time) bool {
-	return slices.ContainsFunc(r.children(n), func(member *node) bool {
-		if member.name == "flags" {
-			return slices.ContainsFunc(r.children(member), func(flag *node) bool { return r.isChangedSince(flag, since) })
-		}
-		at, _, ok := timeOf(unquoted(member.raw))
-		return ok && slices.Contains(changeTimes, member.name) && !at.Before(since)
-	})
 }

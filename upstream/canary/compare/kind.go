@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"html"
 	"slices"
 	"strings"
@@ -57,9 +58,8 @@ func valueKind(d Difference) string {
 		return "" // each object has another one
 	case !isText:
 		return objectKind(d)
-	}
-	if change := changeOf(want, have); change != "" {
-		return change
+	case changeOf(want, have) != "":
+		return textKind(d)
 	}
 	return strings.TrimSpace(objectKind(d) + " " + textKind(d))
 }
@@ -67,10 +67,7 @@ func valueKind(d Difference) string {
 // textKind names how a text was changed, and otherwise which punctuation the candidate's has in addition.
 func textKind(d Difference) string {
 	want, have := string(unquoted(d.Want)), string(unquoted(d.Have))
-	if change := changeOf(want, have); change != "" {
-		return change
-	}
-	return withMarks("another text", want, have)
+	return cmp.Or(changeOf(want, have), withMarks("another text", want, have))
 }
 
 // changeOf names a change of a text that is the same for all texts, empty when there is none.

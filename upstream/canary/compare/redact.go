@@ -2,8 +2,6 @@ package compare
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -86,8 +84,7 @@ func (r *Redactor) standIn(dst []byte, text string) []byte {
 }
 
 func (r *Redactor) digest(text string) string {
-	sum := sha256.Sum256(append(r.key[:], text...))
-	return hex.EncodeToString(sum[:3])
+	return fmt.Sprintf("%x", hash(string(r.key[:]) + text)[:3])
 }
 
 // namesOf gives the names of the members that a path goes through, the nearest last.

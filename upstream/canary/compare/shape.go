@@ -2,8 +2,7 @@ package compare
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"regexp"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -119,8 +118,7 @@ func memberSegment(name string) string {
 	case name == changedFlags:
 		return `["` + changedFlags + `"]`
 	}
-	sum := sha256.Sum256([]byte(name))
-	return `["~` + hex.EncodeToString(sum[:4]) + `"]`
+	return fmt.Sprintf(`["~%x"]`, hash(name)[:4])
 }
 
 // changedFlags is the one field whose name has a dot.

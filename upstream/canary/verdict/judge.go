@@ -51,14 +51,13 @@ func Judge(input JudgeInput) Report {
 		known[finding.Signature] = finding
 	}
 	input.Tallies = slices.DeleteFunc(slices.Clone(input.Tallies), func(t state.Tally) bool { return t.At.Before(input.Since[t.Operation]) })
-	var all evidence
 	for _, operation := range mapping.Operations() {
 		about := gather(input, operation, known)
 		if about.Compared > 0 || about.open > 0 || about.Dropped > 0 || !about.Since.IsZero() {
 			report.Operations = append(report.Operations, about.decide(input.Target))
-			all.add(about)
 		}
 	}
+	all := gather(input, "", known)
 	for _, tally := range input.Tallies {
 		for reason, n := range tally.Dropped {
 			report.Dropped[reason] += n
@@ -100,15 +99,15 @@ type evidence struct {
 	open, recent, slow, inexpressible int64
 }
 
-// gather counts what is known of one operation. known holds the findings by signature.
+// gather counts what is known of one operation, or of all where it is empty. known holds the findings by signature.
 func gather(input JudgeInput, operation mapping.Operation, known map[string]state.Finding) evidence {
 	e := evidence{OperationVerdict: OperationVerdict{Operation: operation, Since: input.Since[operation]}}
 	for _, finding := range input.Findings {
-		if finding.Operation != operation || finding.Status != state.StatusOpen {
+		if operation != "" && finding.Operation != operation || finding.Status != state.StatusOpen {
 			continue
 		}
 		e.open++
-		if !finding.Last.Before(e.Since) {
+		if !finding.Last.Before(input.Since[finding.Operation]) {
 			e.recent++
 		}
 		switch class := compare.Class(finding.Class); {
@@ -119,18 +118,21 @@ func gather(input JudgeInput, operation mapping.Operation, known map[string]stat
 		}
 	}
 	for _, tally := range input.Tallies {
-		if tally.Operation == operation {
-			e.add(evidenceOf(tally, known))
+		if operation == "" || tally.Operation == operation {
+			e.count(tally, known)
 		}
 	}
 	return e
 }
 
-// evidenceOf counts the comparisons of a tally with an open finding, each once. Where it is not known any more which findings a
+// count adds the comparisons of a tally, those with an open finding once. Where it is not known any more which findings a
 // comparison had, any open one of the operation counts; a finding that is not kept was never judged.
-func evidenceOf(tally state.Tally, known map[string]state.Finding) evidence {
-	e := evidence{reference: tally.AnsweredLatency, candidate: tally.OtherLatency}
-	e.Compared, e.Transient, e.Noisy, e.Failed = tally.Compared, tally.Transient, tally.Noisy, tally.Failed
+func (e *evidence) count(tally state.Tally, known map[string]state.Finding) {
+	e.Compared += tally.Compared
+	e.Transient += tally.Transient
+	e.Noisy += tally.Noisy
+	e.Failed += tally.Failed
+	e.reference, e.candidate = AddHistograms(e.reference, tally.AnsweredLatency), AddHistograms(e.candidate, tally.OtherLatency)
 	const none, unstable, persistent, unlisted = 0, 1, 2, 3
 	rank := func(f state.Finding, listed bool) int {
 		switch {
@@ -143,6 +145,7 @@ func evidenceOf(tally state.Tally, known map[string]state.Finding) evidence {
 		}
 		return persistent
 	}
+	differ := int64(0)
 	for mismatch, n := range tally.Mismatches {
 		worst, signatures := none, state.Signatures(mismatch)
 		for _, signature := range signatures {
@@ -155,7 +158,7 @@ func evidenceOf(tally state.Tally, known map[string]state.Finding) evidence {
 			}
 		}
 		if worst > none {
-			e.Confirmed += n
+			differ += n
 		}
 		switch worst {
 		case unstable:
@@ -164,33 +167,14 @@ func evidenceOf(tally state.Tally, known map[string]state.Finding) evidence {
 			e.Unlisted += n
 		}
 	}
-	e.Accepted = max(tally.Confirmed+tally.Accepted-e.Confirmed, 0)
+	e.Confirmed += differ
+	e.Accepted += max(tally.Confirmed+tally.Accepted-differ, 0)
 	for reason, n := range tally.Dropped {
 		e.Dropped += n
 		if DropReason(reason).isCandidates() {
 			e.Prevented += n
 		}
 	}
-	return e
-}
-
-// add adds the counts of other comparisons.
-func (e *evidence) add(more evidence) {
-	e.Compared += more.Compared
-	e.Confirmed += more.Confirmed
-	e.Unstable += more.Unstable
-	e.Unlisted += more.Unlisted
-	e.Transient += more.Transient
-	e.Noisy += more.Noisy
-	e.Accepted += more.Accepted
-	e.Failed += more.Failed
-	e.Dropped += more.Dropped
-	e.Prevented += more.Prevented
-	e.reference, e.candidate = AddHistograms(e.reference, more.reference), AddHistograms(e.candidate, more.candidate)
-	e.open += more.open
-	e.recent += more.recent
-	e.slow += more.slow
-	e.inexpressible += more.inexpressible
 }
 
 // decide completes the verdict.

@@ -1,45 +1,30 @@
 package verdict
 
 import (
-	_ "embed" // the layout of the text
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"text/template"
 	"time"
 	"unicode"
 )
-
-//go:embed report.tmpl
-var reportLayout string
-
-// reportText is the text of a report. Tabs end the cells of a table.
-var reportText = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": number, "percent": percent, "milliseconds": milliseconds, "stamp": stamp,
-}).Parse(reportLayout))
 
 // maxShown is the maximum number of findings in the text.
 const maxShown = 40
 
 // Text writes the report for a terminal: the verdict, the operations, the findings, and what to do next.
 func (r Report) Text(w io.Writer) error {
-	shown := r.Findings[:min(len(r.Findings), maxShown)]
 	var out strings.Builder
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	err := reportText.Execute(columns, struct {
-		Report
-		Shown  []FindingView
-		Hidden int
-		Steps  []string
-	}{r, shown, len(r.Findings) - len(shown), r.nextSteps()})
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
+	r.writeSummary(columns)
+	r.writeLists(columns)
 	_ = columns.Flush() // a strings.Builder never fails
 	// Reasons are what people typed: control characters in them would command the terminal.
-	_, err = io.WriteString(w, strings.Map(func(c rune) rune {
+	_, err := io.WriteString(w, strings.Map(func(c rune) rune {
 		if c != '\n' && unicode.IsControl(c) {
 			return -1
 		}
@@ -47,6 +32,75 @@ func (r Report) Text(w io.Writer) error {
 	}, out.String()))
 	return err
 }
+
+// writeSummary writes the numbers, of all comparisons and of each operation.
+func (r Report) writeSummary(w io.Writer) {
+	all, since := r.Overall, r.Campaign
+	fmt.Fprintf(w, "%s  %s against %s\n", r.Verdict, cmp.Or(r.Pair.Compared, "the candidate"), cmp.Or(r.Pair.Serving, "the reference"))
+	fmt.Fprintf(w, "  %s compared, %s differ (%s), at most %s at 95 %% confidence; %s are allowed\n",
+		number(all.Compared), number(all.Confirmed), percent(all.Rate), percent(all.UpperBound), percent(r.Target))
+	if reason := " (" + since.Actor + ": " + since.Reason + ")"; !since.Started.IsZero() {
+		if since.Reason == "" {
+			reason = ""
+		}
+		fmt.Fprintln(w, "  since "+stamp(since.Started)+reason)
+	}
+	if len(r.Operations) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nOperations (times: reference / candidate)\n  operation\tverdict\tcompared\tdiffer\tat most\tneeded\t"+
+		"unstable\terrors\taccepted\ttransient\tnoise\tdropped\tmedian\t95 %\tratio\n")
+	for _, v := range append(slices.Clip(r.Operations), all) {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s", cmp.Or(v.Operation, "all"), v.Verdict, number(v.Compared), number(v.Confirmed), percent(v.UpperBound))
+		for _, n := range []int64{v.Needed, v.Unstable, v.Failed, v.Accepted, v.Transient, v.Noisy, v.Dropped} {
+			fmt.Fprint(w, "\t", number(n))
+		}
+		fmt.Fprintf(w, "\t%s / %s\t%s / %s\t%.1fx\n", milliseconds(v.Answered.P50), milliseconds(v.Other.P50),
+			milliseconds(v.Answered.P95), milliseconds(v.Other.P95), v.Ratio)
+	}
+}
+
+// writeLists writes the findings, the rules, what was not compared, why the verdict is not PASS, and what to do.
+func (r Report) writeLists(w io.Writer) {
+	var findings, rules, drops []string
+	for _, f := range r.Findings[:min(len(r.Findings), maxShown)] {
+		status, class := f.Status, string(f.Class)
+		if !f.Until.IsZero() && status != open {
+			status += " until " + date(f.Until)
+		}
+		if f.Kind != "reply" && f.Kind != class {
+			class += " (" + f.Kind + ")"
+		}
+		findings = append(findings, row(f.Signature, status, string(f.Operation), class, f.Path, number(f.Count), stamp(f.Last), f.Note))
+	}
+	if more := len(r.Findings) - len(findings); more > 0 {
+		findings = append(findings, fmt.Sprintf("and %d more", more))
+	}
+	for _, v := range r.Rules {
+		rules = append(rules, row(v.Name, string(v.State), string(v.Type), v.Path, number(v.Hits), v.Owner, date(v.Expires)))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.Dropped)) {
+		drops = append(drops, row(reason, number(r.Dropped[reason])))
+	}
+	for _, list := range []struct {
+		title, mark string
+		lines       []string
+	}{
+		{"Findings\n  finding\tstatus\toperation\tclass\tpath\tseen\tlast\twhat", "  ", findings},
+		{"Rules\n  rule\tstate\ttype\tpath\thits\towner\tends", "  ", rules},
+		{"Not compared\n  reason\tcalls", "  ", drops},
+		{"Why not PASS", "  ", r.Overall.Reasons}, {"Next", "  - ", r.nextSteps()},
+	} {
+		if len(list.lines) > 0 {
+			fmt.Fprint(w, "\n", list.title, "\n", list.mark, strings.Join(list.lines, "\n"+list.mark), "\n")
+		}
+	}
+}
+
+// row joins the cells of a table.
+func row(cells ...string) string { return strings.Join(cells, "\t") }
+
+func date(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
 // nextSteps says what to do.
 func (r Report) nextSteps() (steps []string) {

@@ -3,10 +3,14 @@ package verdict
 import (
 	"encoding/json"
 	"encoding/xml"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"portico/mapping"
 	"portico/upstream/canary/compare"
@@ -104,5 +108,156 @@ func TestJUnitHasACaseForEverything(t *testing.T) {
 	}
 	if one := suites.Suites[1].Cases[0]; one.Name != "flag_type.get" || one.Failure == nil {
 		t.Errorf("the first operation is %+v", one)
+	}
+}
+
+// The bounds were computed with 40 digits.
+func TestUpperBoundIsExact(t *testing.T) {
+	for _, test := range []struct {
+		mismatches, compared int64
+		want                 float64
+	}{
+		{0, 0, 1}, {0, 1, 0.95}, {7, 7, 1}, {9, 3, 1},
+		{0, 2995, 0.00099974442090114232}, {0, 100, 0.029513049607039935}, {1, 10, 0.39416330243650478},
+		{5, 10, 0.77755889899187092}, {9, 10, 0.9948838031081763}, {3, 4742, 0.0016342832011515296},
+		{10, 100, 0.16371762327581479}, {50, 100, 0.58637828536908824}, {300, 1000, 0.32475361271934874},
+		{999, 1000, 0.99994870802109098}, {1, 1e9, 4.7438645095103854e-9},
+	} {
+		if got := upperBound(test.mismatches, test.compared); math.Abs(got-test.want) > 1e-5*test.want {
+			t.Errorf("%d of %d: %.17g, want %.17g", test.mismatches, test.compared, got, test.want)
+		}
+	}
+}
+
+func TestUpperBoundIsABound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Range(1, 1e6).Draw(t, "n")
+		k := rapid.Int64Range(0, n-1).Draw(t, "k")
+		if rapid.Bool().Draw(t, "few") {
+			k = min(k, rapid.Int64Range(0, 20).Draw(t, "few k"))
+		}
+		bound := upperBound(k, n)
+		if rate := float64(k) / float64(n); !(bound > rate) || bound > 1 {
+			t.Fatalf("%d of %d: %g", k, n, bound)
+		}
+		if p := atMost(k, n, bound); math.Abs(p-0.05) > 1e-6 {
+			t.Fatalf("%d of %d: at the bound %g the probability is %g", k, n, bound, p)
+		}
+		if more := upperBound(k+1, n); more < bound {
+			t.Fatalf("one mismatch more than %d of %d takes the bound from %g to %g", k, n, bound, more)
+		}
+	})
+}
+
+func TestNeededIsJustEnough(t *testing.T) {
+	for target, want := range map[float64]int64{0.001: 2995, 0.01: 299, 0.1: 29, 0.5: 5, 1e-8: 299573226} {
+		if got := needed(0, 0, target); got != want {
+			t.Errorf("for %g it takes %d, want %d", target, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		k, n := rapid.Int64Range(0, 50).Draw(t, "k"), rapid.Int64Range(0, 1e6).Draw(t, "n")
+		target := rapid.SampledFrom([]float64{0.1, 0.01, 0.001, 1e-5}).Draw(t, "target")
+		more := needed(k, n, target)
+		if bound := upperBound(k, n+more); bound > target*(1+1e-6) {
+			t.Fatalf("%d more than %d of %d leave the bound at %g", more, k, n, bound)
+		}
+		if more > 0 && upperBound(k, n+more-1) <= target*(1-1e-6) {
+			t.Fatalf("%d more than %d of %d are too many", more, k, n)
+		}
+	})
+}
+
+func TestBoundsCoverWhatTrackersTake(t *testing.T) {
+	if latencyBound(0) != 100*time.Microsecond || latencyBound(bounds-1) != 120*time.Second {
+		t.Errorf("the bounds are %v to %v", latencyBound(0), latencyBound(bounds-1))
+	}
+	bucket := func(took time.Duration) int { return slices.Index(CountLatency(nil, took), 1) }
+	for i := range bounds {
+		bound := latencyBound(i)
+		if i > 0 && math.Abs(float64(bound)/float64(latencyBound(i-1))-1.1) > 0.01 {
+			t.Errorf("bound %d is %v after %v", i, bound, latencyBound(i-1))
+		}
+		if at, next := bucket(bound), bucket(bound+1); at != i || next != i+1 {
+			t.Errorf("%v is in bucket %d, and what is longer in %d", bound, at, next)
+		}
+	}
+	if bucket(0) != 0 || bucket(time.Hour) != bounds {
+		t.Error("nothing or an hour is in the wrong bucket")
+	}
+}
+
+// histogramOf counts durations.
+func histogramOf(durations ...time.Duration) (histogram []int64) {
+	for _, d := range durations {
+		histogram = CountLatency(histogram, d)
+	}
+	return histogram
+}
+
+// repeated is n times the same duration.
+func repeated(d time.Duration, n int) []time.Duration {
+	list := make([]time.Duration, n)
+	for i := range list {
+		list[i] = d
+	}
+	return list
+}
+
+func TestQuantilesAreNearTheTrueOnes(t *testing.T) {
+	var list []time.Duration
+	for i := 1; i <= 1000; i++ {
+		list = append(list, time.Duration(i)*time.Millisecond)
+	}
+	got := quantilesOf(histogramOf(list...))
+	for want, have := range map[time.Duration]time.Duration{500: got.P50, 950: got.P95, 990: got.P99} {
+		if want *= time.Millisecond; math.Abs(float64(have)/float64(want)-1) > 0.03 {
+			t.Errorf("it is %v, want %v", have, want)
+		}
+	}
+	if none := quantilesOf(nil); none != (Quantiles{}) {
+		t.Errorf("of nothing: %v", none)
+	}
+	if long := quantilesOf(histogramOf(time.Hour)); long.P50 != 120*time.Second {
+		t.Errorf("an hour is %v", long.P50)
+	}
+}
+
+// tailed are answers of which some took ten times as long as the others.
+func tailed(fast, slow int) []int64 {
+	return histogramOf(append(repeated(100*time.Millisecond, fast), repeated(time.Second, slow)...)...)
+}
+
+func TestSlowerNeedsRatioAndSlackAndEnough(t *testing.T) {
+	target := LatencyTarget{Ratio: 2, Slack: 50 * time.Millisecond, Least: 20}
+	base := histogramOf(repeated(100*time.Millisecond, 20)...)
+	for name, test := range map[string]struct {
+		answered, other []int64
+		want            string
+	}{
+		"equal":            {base, base, ""},
+		"just within":      {base, histogramOf(repeated(180*time.Millisecond, 20)...), ""},
+		"just beyond":      {base, histogramOf(repeated(230*time.Millisecond, 20)...), "latency.p50"},
+		"too few":          {base, histogramOf(repeated(time.Second, 19)...), ""},
+		"within the slack": {histogramOf(repeated(time.Millisecond, 20)...), histogramOf(repeated(40*time.Millisecond, 20)...), ""},
+		"a slow tail":      {tailed(20, 0), tailed(180, 20), "latency.p95"},
+		"one by chance":    {tailed(20, 0), tailed(18, 2), ""},
+		"both have a tail": {tailed(96, 4), tailed(91, 9), ""},
+		"faster":           {histogramOf(repeated(time.Second, 20)...), base, ""},
+	} {
+		if d, _ := target.Slower(test.answered, test.other); d.Path != test.want {
+			t.Errorf("%s: %q (%s to %s), want %q", name, d.Path, d.Want, d.Have, test.want)
+		}
+	}
+}
+
+// TestNoSlackIsNoSlack: only the zero target has defaults.
+func TestNoSlackIsNoSlack(t *testing.T) {
+	one, three := histogramOf(repeated(time.Millisecond, 100)...), histogramOf(repeated(3*time.Millisecond, 100)...)
+	if d, _ := (LatencyTarget{Ratio: 2}).Slower(one, three); d.Path != "latency.p50" {
+		t.Errorf("without slack: %q, want the median", d.Path)
+	}
+	if d, slower := (LatencyTarget{}).Slower(one, three); slower {
+		t.Errorf("by default: %q, want none within 50 ms", d.Path)
 	}
 }

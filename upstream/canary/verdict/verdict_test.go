@@ -148,3 +148,156 @@ func goodRule(name string) compare.Equivalence {
 		Owner: "mara", Reason: "clocks differ", Expires: testNow.Add(24 * time.Hour),
 	}
 }
+
+// marked is a finding with a signature and a status.
+func marked(signature string, status state.FindingStatus) state.Finding {
+	f := openFinding(10)
+	f.Signature, f.Status = signature, status
+	return f
+}
+
+// TestComparisonsAreCountedOnce, however many findings they have, and what people say
+// of the findings reaches back.
+func TestComparisonsAreCountedOnce(t *testing.T) {
+	tally := tallied(100)
+	tally.Same, tally.Confirmed = 80, 20
+	tally.Mismatch([]string{"a", "b"}, 10)
+	tally.Mismatch([]string{"b", "c"}, 6)
+	tally.Mismatch(nil, 4)
+	const open, accepted, fixed = state.StatusOpen, state.StatusAccepted, state.StatusFixed
+	for name, c := range map[string]struct {
+		a, b, c            state.FindingStatus
+		differ, unlisted   int64
+		accepted, findings int64
+	}{
+		"all open":         {open, open, open, 20, 0, 0, 3},
+		"one accepted":     {accepted, open, open, 20, 0, 0, 2},
+		"two accepted":     {accepted, accepted, open, 10, 0, 10, 1},
+		"another two":      {open, accepted, fixed, 14, 0, 6, 1},
+		"all judged":       {fixed, accepted, accepted, 0, 0, 20, 0},
+		"one never listed": {accepted, accepted, "", 6, 6, 14, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			findings := []state.Finding{marked("a", c.a), marked("b", c.b)}
+			if c.c != "" {
+				findings = append(findings, marked("c", c.c))
+			}
+			report := Judge(judgeInput([]state.Tally{tally}, findings...))
+			v := report.Overall
+			if v.Confirmed != c.differ || v.Unlisted != c.unlisted || v.Accepted != c.accepted || openFindings(report) != c.findings {
+				t.Errorf("got %+v, want %+v", v, c)
+			}
+			if c.unlisted > 0 && !strings.Contains(strings.Join(v.Reasons, "; "), "6 comparisons had differences that are not listed") {
+				t.Errorf("the reasons are %q", v.Reasons)
+			}
+			if c.differ > 0 && report.Verdict != Fail || c.differ == 0 && report.Verdict != Inconclusive {
+				t.Errorf("the verdict is %s", report.Verdict)
+			}
+		})
+	}
+}
+
+func TestBoundIsOfComparisons(t *testing.T) {
+	tally := tallied(100)
+	tally.Mismatch([]string{"a", "b"}, 10)
+	v := Judge(judgeInput([]state.Tally{tally}, marked("a", state.StatusOpen), marked("b", state.StatusOpen))).Overall
+	if v.Confirmed != 10 || v.UpperBound < 0.163 || v.UpperBound > 0.165 {
+		t.Errorf("%d differ, at most %v, want 10 and 0.164", v.Confirmed, v.UpperBound)
+	}
+}
+
+// TestFixedNeedsNewComparisons, and what is seen again counts alone.
+func TestFixedNeedsNewComparisons(t *testing.T) {
+	before, after := differing(5000, 20), tallied(80)
+	fixed := testNow.Add(20 * time.Second)
+	after.At = fixed
+	judged := openFinding(20)
+	judged.Status = state.StatusFixed
+	input := judgeInput([]state.Tally{before}, judged)
+	input.Since = map[mapping.Operation]time.Time{mapping.OpFlagTypes: fixed}
+	other := tallied(5000)
+	other.Operation = mapping.OpAttachment
+	input.Tallies = append(input.Tallies, other)
+	report := Judge(input)
+	if v := report.Operations[0]; report.Verdict != Inconclusive || v.Compared != 0 || v.Needed != 2995 || !v.Since.Equal(fixed) ||
+		!strings.Contains(strings.Join(report.Overall.Reasons, "; "), "nothing was compared since a finding was called fixed") {
+		t.Errorf("%s: %+v", report.Verdict, v)
+	}
+	input.Tallies = append(input.Tallies, after)
+	if v := Judge(input).Operations[0]; v.Verdict != Inconclusive || v.Compared != 80 || v.Confirmed != 0 {
+		t.Errorf("after 80 more: %+v", v)
+	}
+	again := differing(1, 1)
+	again.At = fixed.Add(40 * time.Second)
+	input.Tallies, input.Findings = append(input.Tallies, again), []state.Finding{openFinding(21)}
+	report = Judge(input)
+	if v := report.Operations[0]; v.Verdict != Fail || v.Compared != 81 || v.Confirmed != 1 || report.Findings[0].Count != 21 {
+		t.Errorf("seen again: %+v", v)
+	}
+}
+
+// TestFindingFromBeforeIsLeftOpen: nobody has compared its operation since then.
+func TestFindingFromBeforeIsLeftOpen(t *testing.T) {
+	input := judgeInput(nil, openFinding(3))
+	input.Since = map[mapping.Operation]time.Time{mapping.OpFlagTypes: testNow.Add(time.Second)}
+	if report := Judge(input); report.Verdict != Inconclusive || len(report.Overall.Reasons) != 2 {
+		t.Errorf("%s: %q", report.Verdict, report.Overall.Reasons)
+	}
+}
+
+// TestSickCandidateDoesNotPass: calls that the candidate keeps from being compared are
+// no proof. Those that the comparison itself leaves out do not matter.
+func TestSickCandidateDoesNotPass(t *testing.T) {
+	for name, c := range map[string]struct {
+		compared  int64
+		dropped   map[string]int64
+		want      Verdict
+		needed    int64
+		prevented int64
+	}{
+		"a queue":         {3000, map[string]int64{"queue-full": 500, "rate-limit": 90000, "memory-full": 3, "confirm-limit": 9}, Pass, 0, 0},
+		"as many as may":  {9990, map[string]int64{"other-unreachable": 10}, Pass, 0, 10},
+		"one more":        {9990, map[string]int64{"other-unreachable": 10, "other-overload": 1}, Inconclusive, 999, 11},
+		"breaker":         {3000, map[string]int64{"other-breaker-open": 1000}, Inconclusive, 996000, 1000},
+		"answers clients": {3000, map[string]int64{"candidate-failed": 1000}, Inconclusive, 996000, 1000},
+		"dead":            {0, map[string]int64{"other-unreachable": 5}, Inconclusive, 4995, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := tallied(c.compared)
+			tally.Dropped = c.dropped
+			report := Judge(judgeInput([]state.Tally{tally}))
+			v := report.Overall
+			if report.Verdict != c.want || v.Needed != c.needed || v.Prevented != c.prevented || v.TooOftenPrevented(report.Target) != (c.want != Pass) {
+				t.Errorf("%s: %+v", report.Verdict, v)
+			}
+		})
+	}
+	tally := tallied(3000)
+	tally.Dropped = map[string]int64{"other-breaker-open": 1000}
+	want := "flag_type.get: the candidate prevented the comparison of 1,000 of 4,000 calls (25 %, limit 0.1 %)"
+	if got := Judge(judgeInput([]state.Tally{tally})).Overall.Reasons; len(got) != 1 || got[0] != want {
+		t.Errorf("the reasons are %q", got)
+	}
+}
+
+func openFindings(r Report) (n int64) {
+	for _, f := range r.Findings {
+		if f.Status == open {
+			n++
+		}
+	}
+	return n
+}
+
+// TestUnstableIsWhereNothingLasts: a comparison with an open finding that lasts is not one whose differences went away.
+func TestUnstableIsWhereNothingLasts(t *testing.T) {
+	gone := marked("a", state.StatusOpen)
+	gone.Kind = KindUnstable
+	tally := tallied(100)
+	tally.Mismatch([]string{"a"}, 3)
+	tally.Mismatch([]string{"a", "b"}, 2)
+	v := Judge(judgeInput([]state.Tally{tally}, gone, marked("b", state.StatusOpen))).Overall
+	if v.Confirmed != 5 || v.Unstable != 3 {
+		t.Errorf("%d differ, %d of them unstable, want 5 and 3", v.Confirmed, v.Unstable)
+	}
+}

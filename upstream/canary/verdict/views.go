@@ -67,7 +67,9 @@ func timeline(tallies []state.Tally, known map[string]state.Finding) []TimePoint
 		points[i].At = first.Add(time.Duration(i) * step).UTC()
 	}
 	for _, tally := range tallies {
-		p, e := &points[tally.At.Sub(first)/step], evidenceOf(tally, known)
+		var e evidence
+		e.count(tally, known)
+		p := &points[tally.At.Sub(first)/step]
 		p.Compared += e.Compared
 		p.Confirmed += e.Confirmed
 		p.Transient += e.Transient

@@ -40,7 +40,7 @@ func TakePayload(write *upstream.Call) bool {
 	}
 	text, err := io.ReadAll(request.Data.Reader())
 	if err == nil {
-		request.Data, err = jsonblob.BlobFromEncoded(text)
+		request.Data, err = jsonblob.BlobFromEncoded(string(text))
 	}
 	write.CreateAttachment = &request
 	return err == nil
@@ -52,14 +52,25 @@ type Isolation struct{ proved atomic.Bool }
 // Proved reports whether the last proof succeeded.
 func (i *Isolation) Proved() bool { return i.proved.Load() }
 
+// Proof is what proves isolation: a product that only the candidate has.
+type Proof struct {
+	Trackers          map[string]upstream.Tracker
+	Candidate, Marker string
+	// Caller gives the caller in whose name a tracker is asked.
+	Caller func(tracker string) upstream.Caller
+	// Timeout bounds one proof.
+	Timeout time.Duration
+	Logger  *slog.Logger
+}
+
 // Watch makes the proof, and makes it again from time to time until ctx ends.
-func (i *Isolation) Watch(ctx context.Context, proof func(context.Context) bool, logger *slog.Logger) {
+func (i *Isolation) Watch(ctx context.Context, proof Proof) {
 	ticker := time.NewTicker(markerEvery)
 	defer ticker.Stop()
 	for {
-		proved := proof(ctx)
+		proved := proof.holds(ctx)
 		if i.proved.Swap(proved) != proved {
-			logger.Info("the proof that the candidate is isolated has changed", "proved", proved)
+			proof.Logger.Info("the proof that the candidate is isolated has changed", "proved", proved)
 		}
 		select {
 		case <-ctx.Done():
@@ -67,6 +78,12 @@ func (i *Isolation) Watch(ctx context.Context, proof func(context.Context) bool,
 		case <-ticker.C:
 		}
 	}
+}
+
+func (p Proof) holds(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	return IsMarked(ctx, p.Trackers, p.Candidate, p.Marker, p.Caller)
 }
 
 // IsMarked reports whether the candidate has a product and no other tracker has it. Only a tracker's own word that there is no

@@ -1,6 +1,7 @@
 package writes
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,11 +59,34 @@ func (s *Seen) Explains(call upstream.Call, d compare.Difference, began time.Tim
 	if d.Unstable {
 		began = began.Add(-maxReplication)
 	}
-	return !d.IsFailure() && (compare.ChangedSince(d, began.Add(-timeSlack)) ||
+	return !d.IsFailure() && (ChangedSince(d, began.Add(-timeSlack)) ||
 		slices.ContainsFunc(keysOfDifference(call, d), func(key string) bool {
 			at, seen := s.at.GetIfPresent(key)
 			return seen && !at.Before(began)
 		}))
+}
+
+// ChangedSince reports whether the object of a difference, as the reference has it, was changed at a time or later.
+func ChangedSince(d compare.Difference, since time.Time) bool {
+	object := d.WantIn
+	if object == nil {
+		object = d.Want
+	}
+	return !d.IsFailure() && isChangedSince(object, since)
+}
+
+// isChangedSince reports whether an object or one of its flags says so.
+func isChangedSince(object jsontext.Value, since time.Time) bool {
+	members, _ := mapping.ParseMembers(object) // what is not an object has no members
+	return slices.ContainsFunc(members, func(member mapping.Member) bool {
+		if member.Name == "flags" {
+			var flags []json.RawMessage
+			_ = json.Unmarshal(member.Value, &flags) // what is not a list has no flags
+			return slices.ContainsFunc(flags, func(flag json.RawMessage) bool { return isChangedSince(jsontext.Value(flag), since) })
+		}
+		at, ok := compare.ChangeTime(member.Name, member.Value)
+		return ok && !at.Before(since)
+	})
 }
 
 func keysOfWrite(write upstream.Call) []string {

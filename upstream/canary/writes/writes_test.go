@@ -2,10 +2,14 @@ package writes_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/writes"
@@ -42,7 +46,11 @@ func TestWritesExplain(t *testing.T) {
 			Class: compare.ClassValue, Object: "$." + id, WantIn: []byte(`{"id":` + id + `}`), Want: []byte("1"), Have: []byte("2"), Unstable: unstable,
 		}
 	}
-	now := time.Now()
+	now := time.Now().UTC()
+	changed := func(object string, at time.Time) compare.Difference {
+		text := fmt.Appendf(nil, object, at.Format(time.RFC3339))
+		return compare.Difference{Class: compare.ClassValue, Object: "$.9", WantIn: text, Want: []byte("1"), Have: []byte("2")}
+	}
 	for name, c := range map[string]struct {
 		d     compare.Difference
 		began time.Time
@@ -53,6 +61,10 @@ func TestWritesExplain(t *testing.T) {
 		"written before, and gone":   {of("7", true), now.Add(time.Second), true},
 		"written long ago, and gone": {of("7", true), now.Add(2 * time.Minute), false},
 		"another object":             {of("8", true), now, false},
+		"changed by its own word":    {changed(`{"id":9,"last_change_time":"%s"}`, now), now, true},
+		"a flag changed":             {changed(`{"id":9,"flags":[{"id":1,"modification_date":"%s"}]}`, now), now, true},
+		"changed long ago":           {changed(`{"id":9,"last_change_time":"%s"}`, now.Add(-time.Hour)), now, false},
+		"another time":               {changed(`{"id":9,"due":"%s"}`, now), now, false},
 		"a failure":                  {compare.Difference{Class: compare.ClassFailure, Unstable: true}, now, false},
 	} {
 		if got := seen.Explains(read, c.d, c.began); got != c.want {
@@ -70,6 +82,137 @@ func TestNamesOfFlagTypesHaveNoCase(t *testing.T) {
 		d := compare.Difference{Class: compare.ClassValue, Object: "$." + name, WantIn: []byte(`{"name":"` + name + `"}`), Want: []byte("1"), Have: []byte("2")}
 		if got := seen.Explains(read, d, time.Now().Add(-time.Second)); got != want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestPayloadOfAReplay checks the longest payload that is kept, and that a payload that cannot be read is not kept.
+func TestPayloadOfAReplay(t *testing.T) {
+	const most = 256 << 10
+	payload := func(length int) *jsonblob.Blob {
+		blob, err := jsonblob.BlobFromEncoded(strings.Repeat("A", length))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return blob
+	}
+	closed := payload(most)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data *jsonblob.Blob
+		want bool
+	}{
+		"the longest": {payload(most), true}, "too long": {payload(most + 4), false}, "closed": {closed, false},
+	} {
+		call := upstream.Call{CreateAttachment: &mapping.AttachmentCreate{Data: c.data}}
+		if got := writes.TakePayload(&call); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// tells is a tracker that has every product, or responds with an error.
+type tells struct {
+	upstream.Tracker
+	err error
+}
+
+func (s tells) FlagTypes(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	if s.err != nil {
+		return mapping.FlagTypes{}, s.err
+	}
+	return mapping.FlagTypes{Document: mapping.NewDocument([]byte(`{}`))}, nil
+}
+
+// TestProofOfIsolation: only the tracker's own word that it has no such product tells it from the candidate. An error that Portico
+// makes proves nothing, whatever its code is.
+func TestProofOfIsolation(t *testing.T) {
+	away := &mapping.Error{Code: 106, Status: 502, Reason: mapping.ReasonUnreachable}
+	none := &mapping.Error{Code: 106, Status: 401}
+	for name, test := range map[string]struct {
+		reference, candidate error
+		proved               bool
+	}{
+		"the reference has none": {none, nil, true},
+		"both have it":           {nil, nil, false},
+		"neither has it":         {none, none, false},
+		"the reference is away":  {away, nil, false},
+		"the reference fails":    {&mapping.Error{Code: 100500, Status: 500}, nil, false},
+		"the candidate is away":  {none, away, false},
+	} {
+		trackers := map[string]upstream.Tracker{"old": tells{err: test.reference}, "new": tells{err: test.candidate}}
+		caller := func(string) upstream.Caller { return upstream.Caller{} }
+		if proved := writes.IsMarked(t.Context(), trackers, "new", "M", caller); proved != test.proved {
+			t.Errorf("%s: proved is %t", name, proved)
+		}
+	}
+}
+
+// TestLagIsBounded: a replay that is very late excuses a minute and the step of the clock, no more.
+func TestLagIsBounded(t *testing.T) {
+	var replays writes.Replays
+	replays.Repeated(time.Hour)
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for apart, want := range map[time.Duration]bool{61 * time.Second: true, 62 * time.Second: false} {
+		text := func(at time.Time) []byte { return []byte(`"` + at.Format(time.RFC3339) + `"`) }
+		d := compare.Difference{Class: compare.ClassTime, Path: "$.creation_time", Want: text(noon), Have: text(noon.Add(apart))}
+		if got := replays.Excuses(d); got != want {
+			t.Errorf("%v apart: %t", apart, got)
+		}
+	}
+}
+
+// TestForgetEndsTheNotes checks both notes, before and after Forget.
+func TestForgetEndsTheNotes(t *testing.T) {
+	var replays writes.Replays
+	now := time.Now()
+	replays.Answered(now, time.Second)
+	replays.Answered(now.Add(time.Second), time.Second)
+	if note := replays.Note(); note != "" {
+		t.Errorf("writes one after another: %s", note)
+	}
+	replays.Answered(now.Add(2*time.Second), 2*time.Second)
+	replays.Missed()
+	if note := replays.Note(); !strings.Contains(note, "every write") || !strings.Contains(note, "another order") {
+		t.Errorf("a gap and an overlap: %s", note)
+	}
+	if replays.Forget(); replays.Note() != "" {
+		t.Errorf("after Forget: %s", replays.Note())
+	}
+}
+
+// TestRefusalOfOneTracker: the reference's refusal is what is wanted, and the candidate's is what there is.
+func TestRefusalOfOneTracker(t *testing.T) {
+	call := upstream.Call{Operation: mapping.OpUpdateFlagTypes}
+	for refuses, want := range map[string][2]bool{"old": {true, false}, "new": {false, true}} {
+		render := func(_ context.Context, tracker string, _ upstream.Call) ([]byte, error) {
+			if tracker == refuses {
+				return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
+			}
+			return []byte(`{}`), nil
+		}
+		found, _, err := writes.ComparePlans(t.Context(), render, upstream.Sides{Serving: "old", Compared: "new"}, call, compare.Rules{})
+		if err != nil || len(found) != 1 || [2]bool{found[0].Want != nil, found[0].Have != nil} != want {
+			t.Errorf("%s refuses: %+v (%v)", refuses, found, err)
+		}
+	}
+}
+
+// TestReadAfterAWriteIsBounded checks the number of attachments that are read after one write.
+func TestReadAfterAWriteIsBounded(t *testing.T) {
+	ids := make([]int64, 30)
+	reply, err := json.Marshal(map[string]any{"ids": ids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]upstream.Call{
+		"create": {CreateAttachment: &mapping.AttachmentCreate{}}, "update": {UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}},
+	} {
+		read, ok := writes.Touched(write, reply)
+		if !ok || len(read.Attachments.Attachments) != 20 {
+			t.Errorf("%s: %+v", name, read.Attachments)
 		}
 	}
 }

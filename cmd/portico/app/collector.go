@@ -1,0 +1,159 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"portico/cmd/portico/config"
+	"portico/proxy/admin"
+)
+
+const (
+	// exportTry bounds one try to send a batch of spans.
+	exportTry = 5 * time.Second
+	// minPause and maxPause bound the time between two tries. It doubles from one to the next.
+	minPause = 250 * time.Millisecond
+	maxPause = 2 * time.Second
+	// maxCollectorResponse is how much of the collector's response is read.
+	maxCollectorResponse = 64 << 10
+)
+
+// collector is an otlptrace.Client: it sends batches of spans by OTLP over HTTP, and counts those that were sent and those that could
+// not be sent. The library calls UploadTraces from one goroutine. otlptracehttp would do the same, but it contains gRPC, obeys
+// variables of the environment and logs the collector's response.
+type collector struct {
+	url     string
+	headers map[string]string
+	client  *http.Client
+	metrics *admin.Metrics
+	logger  *slog.Logger
+	failing bool // the last batch was not sent
+
+	running context.Context // until Stop is called
+	stop    context.CancelFunc
+}
+
+func (rt *Runtime) newCollector(lookup config.Variables) (*collector, error) {
+	settings, connect := &rt.cfg.Traces, rt.cfg.Timeouts.Connect
+	headers, err := settings.ReadHeaders(lookup)
+	if err != nil {
+		return nil, err
+	}
+	secured, err := config.TLSFiles{CAFile: settings.CAFile}.Client()
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.Background())
+	return &collector{
+		url:     strings.TrimSuffix(strings.TrimRight(settings.Endpoint, "/"), "/v1/traces") + "/v1/traces",
+		headers: headers, metrics: rt.resources.metrics, logger: rt.logger, running: running, stop: stop,
+		client: &http.Client{
+			Timeout:       exportTry,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{
+				DialContext:     (&net.Dialer{Timeout: connect}).DialContext,
+				TLSClientConfig: secured, TLSHandshakeTimeout: connect,
+				DisableKeepAlives: true, // at most one batch a second, and no connection stays open after the end
+			},
+		},
+	}, nil
+}
+
+// Start implements otlptrace.Client.
+func (c *collector) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client. It ends a batch that is being sent.
+func (c *collector) Stop(context.Context) error {
+	c.stop()
+	return nil
+}
+
+// UploadTraces implements otlptrace.Client. It returns no error: spans that were not sent are counted, and the log tells once.
+func (c *collector) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error {
+	spans := 0
+	for _, resource := range batch {
+		for _, scope := range resource.ScopeSpans {
+			spans += len(scope.Spans)
+		}
+	}
+	// TracesData has the wire form of ExportTraceServiceRequest, whose package contains gRPC.
+	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: batch})
+	if err == nil {
+		err = c.send(ctx, body)
+	}
+	if err == nil {
+		c.metrics.SpansSent(spans)
+		if c.failing {
+			c.logger.Info("traces are sent again")
+		}
+	} else {
+		c.metrics.SpansDropped("not-sent", spans)
+		if !c.failing {
+			c.logger.Warn("traces cannot be sent; they are dropped and counted", "cause", err)
+		}
+	}
+	c.failing = err != nil
+	return nil
+}
+
+// send sends a batch, and tries again until ctx ends or Stop is called if the collector is busy or does not respond.
+func (c *collector) send(ctx context.Context, body []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.running, cancel)()
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		after, again, err := c.try(ctx, body)
+		if !again {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(max(pause, after)):
+		}
+	}
+}
+
+// try sends a batch once. again says whether another try makes sense, not earlier than after the time that the collector asks for.
+// An error holds nothing of the collector's response, which may be long and hold anything.
+func (c *collector) try(ctx context.Context, body []byte) (after time.Duration, again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return 0, false, err
+	}
+	for name, value := range c.headers {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	response, err := c.client.Do(request)
+	if err != nil {
+		failed, _ := errors.AsType[*url.Error](err)
+		return 0, failed.Timeout(), failed.Err
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxCollectorResponse))
+	_ = response.Body.Close()
+	status, kind := response.StatusCode, response.Header.Get("Content-Type")
+	if status/100 != 2 {
+		seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16)
+		again = status == http.StatusTooManyRequests || status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
+		return time.Duration(seconds) * time.Second, again, fmt.Errorf("the collector responded with status %d", status)
+	}
+	// The only field of the response tells of spans that were not accepted. An empty one has two bytes.
+	if err == nil && kind == "application/x-protobuf" && len(text) > 2 {
+		err = errors.New("the collector did not accept all of them")
+	}
+	return 0, false, err
+}

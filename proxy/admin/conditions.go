@@ -1,0 +1,146 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Level says what clients notice of a condition.
+type Level string
+
+// The levels.
+const (
+	Green Level = "green" // nothing
+	Amber Level = "amber" // they are served in a lesser way, or will be soon
+	Red   Level = "red"   // some requests fail
+)
+
+// Reason is a condition that holds.
+type Reason struct {
+	Level Level `json:"level"`
+	// Code is a word of a fixed set, Subject what it is about, such as a tracker, and Cause a text for people.
+	Code    string    `json:"code"`
+	Subject string    `json:"subject,omitempty"`
+	Cause   string    `json:"cause,omitempty"`
+	Since   time.Time `json:"since"`
+	// Problem and Meaning are sentences: what is wrong, and what it means for clients.
+	Problem string `json:"problem"`
+	Meaning string `json:"meaning"`
+}
+
+// Alarm is the state of the service in one word, with the reasons, the worst first.
+type Alarm struct {
+	Level Level `json:"level"`
+	// Since is when the level began, or when the last reason ended.
+	Since   time.Time `json:"since"`
+	Reasons []Reason  `json:"reasons"`
+}
+
+// conditions are all conditions by their codes. Problems take the subject.
+var conditions = map[string]Reason{
+	"breaker-read": {Level: Red, Problem: "The circuit breaker for reads of tracker %s is open.",
+		Meaning: "Reads of this tracker fail with status 503, except flag types that the cache holds."},
+	"breaker-write": {Level: Red, Problem: "The circuit breaker for writes of tracker %s is open.",
+		Meaning: "Creates and updates of this tracker fail with status 503. None of them reaches it."},
+	"tracker": {Level: Red, Problem: "The tracker serves no request.", Meaning: "Requests fail until the configuration is corrected."},
+	"redis": {Level: Amber, Problem: "Redis is unreachable.",
+		Meaning: "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
+	"state": {Level: Red, Problem: "The state database gives no current rules.",
+		Meaning: "Creates with an Idempotency-Key fail with status 503. The last known rules stay in force and may be stale."},
+	"kill-switch":     {Level: Amber, Problem: "The kill switch is thrown.", Meaning: "All requests go to the old tracker, whatever the rules say."},
+	"certificate":     {Level: Amber, Problem: "The certificate of %s ends soon.", Meaning: "From then on clients refuse the connection. Renew it and reload."},
+	"certificate-end": {Level: Red, Problem: "The certificate of %s has ended.", Meaning: "Clients refuse the connection. Renew it and reload."},
+	"disk": {Level: Amber, Problem: "The disk of %s is nearly full.",
+		Meaning: "Large requests, and changes of the state, fail once it is full."},
+	"reload": {Level: Amber, Problem: "The last reload failed.", Meaning: "The former configuration stays in force."},
+}
+
+// set records whether a condition holds for a subject, and since when unless that is known already.
+func (m *Metrics) set(code, subject string, holds bool, since time.Time, cause string) {
+	m.holding.WithLabelValues(code, subject).Set(number(holds))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := [2]string{code, subject}
+	reason, held := m.reasons[key]
+	switch {
+	case !holds && held:
+		delete(m.reasons, key)
+		m.settled = time.Now()
+	case holds:
+		if !held {
+			reason = conditions[code]
+			reason.Code, reason.Subject, reason.Since = code, subject, since
+			if subject != "" {
+				reason.Problem = fmt.Sprintf(reason.Problem, subject)
+			}
+		}
+		reason.Cause = cause
+		m.reasons[key] = reason
+	}
+}
+
+// Alarm returns the present state of the service.
+func (m *Metrics) Alarm() Alarm {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reasons := slices.SortedFunc(maps.Values(m.reasons), func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Level, a.Level), a.Since.Compare(b.Since), cmp.Compare(a.Problem, b.Problem)) // red comes after amber
+	})
+	if len(reasons) == 0 {
+		return Alarm{Green, m.settled, []Reason{}}
+	}
+	return Alarm{reasons[0].Level, reasons[0].Since, reasons}
+}
+
+// Watched is what no event tells of.
+type Watched struct {
+	// Unready is why the primary tracker serves no request, and Stale why the state gives no current rules; empty if it does.
+	Unready, Stale string
+	// Certificates are those of the listeners by name; nil for plain HTTP.
+	Certificates map[string]*tls.Config
+	// Folders are those that grow with requests or with the state, by name.
+	Folders map[string]string
+}
+
+const (
+	watchInterval = time.Second
+	// soon is how long before its end a certificate is a reason.
+	soon = 14 * 24 * time.Hour
+)
+
+// Watch looks once a second, and keeps the totals of each minute, until ctx ends.
+func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		m.check(look(), time.Now())
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (m *Metrics) check(w Watched, now time.Time) {
+	m.endMinute(now)
+	m.set("tracker", "", w.Unready != "", now, w.Unready)
+	m.set("state", "", w.Stale != "", now, w.Stale)
+	for name, secured := range w.Certificates {
+		if secured == nil {
+			continue
+		}
+		ends := secured.Certificates[0].Leaf.NotAfter
+		m.set("certificate-end", name, ends.Before(now), ends, "")
+		m.set("certificate", name, ends.After(now) && ends.Before(now.Add(soon)), ends.Add(-soon), "Its end is "+ends.UTC().Format(time.RFC3339)+".")
+	}
+	for name, path := range w.Folders {
+		free, size := diskSpace(path)
+		m.set("disk", name, free < min(size/20, 1<<30), now, path)
+	}
+}

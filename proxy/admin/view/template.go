@@ -1,0 +1,211 @@
+package view
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html"
+	"io/fs"
+	"maps"
+	"reflect"
+	"slices"
+	"text/template/parse"
+	"time"
+)
+
+// Words are functions that templates call, by name. Each returns one value; none takes a variable number of them.
+type Words map[string]any
+
+// Set is a set of templates that may call each other. It never changes, and is safe for concurrent use.
+type Set struct {
+	trees map[string]*parse.Tree
+	words Words
+}
+
+// Pieces are the templates that every set has.
+//
+//go:embed html
+var Pieces embed.FS
+
+// MustParse parses the .html files in the folder html of a file system that is part of the program. It panics if one cannot be
+// parsed. The tests of this package check that every value stands where escaping makes it harmless.
+func MustParse(files fs.FS, own Words) *Set {
+	s := &Set{trees: map[string]*parse.Tree{}, words: words()}
+	maps.Copy(s.words, own)
+	for _, folder := range []fs.FS{Pieces, files} {
+		paths, _ := fs.Glob(folder, "html/*.html") // the pattern is a good one
+		for _, path := range paths {
+			text, err := fs.ReadFile(folder, path)
+			if err == nil {
+				_, err = parse.New(path[len("html/"):]).Parse(string(text), "", "", s.trees, s.words)
+			}
+			if err != nil {
+				panic(err)
+			}
+		}
+	}
+	return s
+}
+
+// Execute appends what the template with a name makes of data. After an error a part of it is there.
+func (s *Set) Execute(out *bytes.Buffer, name string, data any) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil { // such as a field that data does not have
+			err = fmt.Errorf("execute template %s: %v", name, cause)
+		}
+	}()
+	execution{s, out}.run(s.trees[name].Root, scope{"$": data}, data)
+	return nil
+}
+
+// execution writes one template. It panics if that cannot be done.
+type execution struct {
+	*Set
+	out *bytes.Buffer
+}
+
+// scope has the values of variables.
+type scope map[string]any
+
+// run executes a node. Variables that it declares are set in vars.
+func (e execution) run(node parse.Node, vars scope, dot any) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		for _, each := range n.Nodes {
+			e.run(each, vars, dot)
+		}
+	case *parse.TextNode:
+		e.out.Write(n.Text)
+	case *parse.ActionNode:
+		if value := e.value(n.Pipe, vars, dot); len(n.Pipe.Decl) == 0 {
+			e.out.WriteString(html.EscapeString(text(value)))
+		}
+	case *parse.IfNode:
+		e.branch(&n.BranchNode, maps.Clone(vars), dot)
+	case *parse.WithNode:
+		e.branch(&n.BranchNode, maps.Clone(vars), dot)
+	case *parse.RangeNode:
+		e.branch(&n.BranchNode, maps.Clone(vars), dot)
+	case *parse.TemplateNode:
+		value := e.value(n.Pipe, vars, dot)
+		e.run(e.trees[n.Name].Root, scope{"$": value}, value)
+	}
+}
+
+// branch executes one of two lists, the first one for each element of a range. vars are its own.
+func (e execution) branch(n *parse.BranchNode, vars scope, dot any) {
+	value := e.value(n.Pipe, vars, dot)
+	switch {
+	case !truth(value):
+		if n.ElseList != nil {
+			e.run(n.ElseList, vars, dot)
+		}
+	case n.NodeType == parse.NodeIf:
+		e.run(n.List, vars, dot)
+	case n.NodeType == parse.NodeWith:
+		e.run(n.List, vars, value)
+	default:
+		e.loop(n, vars, reflect.ValueOf(value))
+	}
+}
+
+// loop executes a list for every element of a slice, or of a map in the order of its keys.
+func (e execution) loop(n *parse.BranchNode, vars scope, list reflect.Value) {
+	each := func(values ...any) {
+		for i, name := range n.Pipe.Decl {
+			vars[name.Ident[0]] = values[i+2-len(n.Pipe.Decl)]
+		}
+		e.run(n.List, maps.Clone(vars), values[1])
+	}
+	if list.Kind() != reflect.Map {
+		for i := range list.Len() {
+			each(i, list.Index(i).Interface())
+		}
+		return
+	}
+	for _, key := range slices.SortedFunc(slices.Values(list.MapKeys()), func(a, b reflect.Value) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) }) {
+		each(key.String(), list.MapIndex(key).Interface())
+	}
+}
+
+// value evaluates a node, and sets the variable that it declares.
+func (e execution) value(node parse.Node, vars scope, dot any) (value any) {
+	switch n := node.(type) {
+	case *parse.DotNode:
+		return dot
+	case *parse.FieldNode:
+		return field(dot, n.Ident)
+	case *parse.VariableNode:
+		return field(vars[n.Ident[0]], n.Ident[1:])
+	case *parse.StringNode:
+		return n.Text
+	case *parse.NumberNode:
+		return int(n.Int64)
+	case *parse.PipeNode:
+		if n == nil {
+			return nil
+		}
+		value = e.command(n.Cmds[0], vars, dot)
+		for _, name := range n.Decl {
+			vars[name.Ident[0]] = value
+		}
+		return value
+	}
+	panic(fmt.Sprint("not supported: ", node))
+}
+
+// command calls a function, or evaluates the only node. A call converts operands to what the function takes.
+func (e execution) command(n *parse.CommandNode, vars scope, dot any) any {
+	name, isCall := n.Args[0].(*parse.IdentifierNode)
+	if !isCall {
+		return e.value(n.Args[0], vars, dot)
+	}
+	function := reflect.ValueOf(e.words[name.Ident])
+	operands := make([]reflect.Value, len(n.Args)-1)
+	for i := range operands {
+		takes := function.Type().In(i)
+		if value := e.value(n.Args[i+1], vars, dot); value == nil {
+			operands[i] = reflect.Zero(takes)
+		} else {
+			operands[i] = reflect.ValueOf(value).Convert(takes)
+		}
+	}
+	return function.Call(operands)[0].Interface()
+}
+
+// field returns a field of a field of a value. What a map does not have is nil.
+func field(value any, names []string) any {
+	for _, name := range names {
+		v := reflect.Indirect(reflect.ValueOf(value))
+		if v.Kind() != reflect.Map {
+			v = v.FieldByName(name)
+		} else if v = v.MapIndex(reflect.ValueOf(name)); !v.IsValid() {
+			return nil
+		}
+		value = v.Interface()
+	}
+	return value
+}
+
+// truth reports whether a value is neither nil, zero nor empty.
+func truth(value any) bool {
+	if t, isTime := value.(time.Time); isTime {
+		return !t.IsZero()
+	}
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return false
+	case reflect.Map, reflect.Slice:
+		return v.Len() > 0
+	}
+	return !v.IsZero()
+}
+
+// text writes a value. A nil is an empty text.
+func text(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,92 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// words are the functions that all templates have.
+func words() Words {
+	return Words{
+		"or": func(a, b any) any {
+			if truth(a) {
+				return a
+			}
+			return b
+		},
+		"and":      func(a, b any) bool { return truth(a) && truth(b) },
+		"not":      func(a any) bool { return !truth(a) },
+		"eq":       func(a, b any) bool { return text(a) == text(b) },
+		"len":      func(list any) int { return reflect.ValueOf(list).Len() },
+		"member":   func(of any, name string) any { return field(of, []string{name}) },
+		"printf":   func(format string, value any) string { return fmt.Sprintf(format, value) },
+		"lower":    strings.ToLower,
+		"count":    Count,
+		"at":       At,
+		"share":    Share,
+		"duration": Duration,
+		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"url":      URL,
+	}
+}
+
+// URL returns a text that cannot run a script as a URL: paths of this listener and http and https URLs as they are, everything
+// else as one segment of a path.
+func URL(value any) string {
+	text := text(value)
+	local := strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && !strings.Contains(text, `\`)
+	if local || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://") {
+		return text
+	}
+	return strings.ReplaceAll(url.PathEscape(text), ":", "%3A")
+}
+
+// Count writes a number with commas.
+func Count(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Share writes a share from 0 to 1 as a percentage with three significant digits.
+func Share(s float64) string {
+	percent := s * 100
+	if percent == 0 || math.IsNaN(percent) {
+		return "0 %"
+	}
+	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(percent)))))
+	text := strconv.FormatFloat(percent, 'f', min(digits, 6), 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text + " %"
+}
+
+// Duration writes a length of time with three significant digits.
+func Duration(d time.Duration) string {
+	value, unit := float64(d)/float64(time.Second), "s"
+	switch {
+	case d == 0:
+		return "–"
+	case d < time.Millisecond:
+		value, unit = float64(d)/float64(time.Microsecond), "µs"
+	case d < time.Second:
+		value, unit = float64(d)/float64(time.Millisecond), "ms"
+	}
+	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
+}
+
+// At writes a time in UTC for people.
+func At(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}

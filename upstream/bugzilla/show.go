@@ -1,0 +1,168 @@
+package bugzilla
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// redacted stands in place of a credential.
+const redacted = "REDACTED"
+
+// plan plans a call for a dialect.
+func plan(dialect mapping.Dialect, call upstream.Call) (Call, error) {
+	switch call.Operation {
+	case mapping.OpFlagTypes:
+		return PlanFlagTypes(dialect, *call.FlagTypes)
+	case mapping.OpBugAttachments:
+		return PlanBugAttachments(dialect, *call.Attachments)
+	case mapping.OpAttachment:
+		return PlanAttachment(dialect, *call.Attachments)
+	case mapping.OpCreateFlagType:
+		return PlanCreateFlagType(dialect, *call.CreateFlagType)
+	case mapping.OpUpdateFlagTypes:
+		return PlanUpdateFlagTypes(dialect, *call.UpdateFlagTypes)
+	case mapping.OpCreateAttachment:
+		return PlanCreateAttachment(dialect, *call.CreateAttachment)
+	case mapping.OpUpdateAttachments:
+		return PlanUpdateAttachments(dialect, *call.UpdateAttachments)
+	}
+	return Call{}, fmt.Errorf("%q is not an operation", call.Operation)
+}
+
+// ShowPlan renders the request that the tracker would be sent for a call as a JSON object, without credentials and without the content
+// of attachments. Requests to trackers of two dialects can be compared by it. A *mapping.Error says that the dialect has no form for it.
+func (c *Client) ShowPlan(ctx context.Context, call upstream.Call) ([]byte, error) {
+	dialect := c.Dialect(ctx)
+	dialect.Root = "" // the path of the interface is no difference that matters
+	planned, err := plan(dialect, call)
+	if err != nil {
+		return nil, err
+	}
+	shown := struct {
+		Method string         `json:"method"`
+		Path   string         `json:"path"`
+		RPC    string         `json:"rpc,omitempty"`
+		Query  url.Values     `json:"query,omitempty"`
+		Body   jsontext.Value `json:"body,omitempty"`
+	}{Method: planned.Method, Path: planned.Path, RPC: planned.RPC, Query: planned.Query}
+	if planned.Body != nil {
+		shown.Body = planned.Body.AppendJSON(nil)
+	}
+	return json.Marshal(shown)
+}
+
+// ReadAddress returns the path and query by which the tracker is asked for a read, empty if it is not asked by GET.
+func (c *Client) ReadAddress(ctx context.Context, call upstream.Call) string {
+	planned, err := plan(c.Dialect(ctx), call)
+	if err != nil || planned.RPC != "" {
+		return ""
+	}
+	return planned.Path + strings.TrimSuffix("?"+planned.Query.Encode(), "?")
+}
+
+// SameAddress returns the URL of a tracker in one form, however it is written, and without a login.
+func SameAddress(base *url.URL) string {
+	port := base.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[base.Scheme]
+	}
+	return base.Scheme + "://" + net.JoinHostPort(strings.ToLower(base.Hostname()), port) + strings.TrimRight(base.Path, "/")
+}
+
+// DryTransport takes the place of the connections to a tracker. It gets each request instead of the tracker, without credentials: the
+// request line and the headers as lines, and the body. Calls get a response that suits every operation.
+type DryTransport func(lines []string, body []byte)
+
+// RoundTrip implements http.RoundTripper.
+func (show DryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	lines, content, err := showRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	show(lines, content)
+	body := `{"id":0,"ids":[],"bug":[],"attachment":[],"bugs":{},"attachments":{},"flagtypes":[]}`
+	if strings.HasSuffix(r.URL.Path, jsonRPC) {
+		body = `{"error":null,"id":1,"result":` + body + `}`
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}, nil
+}
+
+func showRequest(r *http.Request) (lines []string, body []byte, err error) {
+	lines = []string{r.Method + " " + redactQuery(*r.URL)}
+	if r.Host != "" && r.Host != r.URL.Host {
+		lines = append(lines, "Host: "+r.Host)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		value := strings.Join(r.Header[name], ", ")
+		switch name {
+		case "Authorization", "Cookie", "X-Bugzilla-Api-Key", "X-Bugzilla-Token", "X-Bugzilla-Login", "X-Bugzilla-Password":
+			value = redacted
+		}
+		if r.Header.Get(name) != "" {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	if r.Body == nil {
+		return lines, nil, nil
+	}
+	if body, err = io.ReadAll(r.Body); len(body) > 0 {
+		body = redactBody(body)
+	}
+	return lines, body, err
+}
+
+// redactQuery hides the credentials in the query of a URL.
+func redactQuery(address url.URL) string {
+	query := address.Query()
+	for name := range query {
+		if isCredential(name) {
+			query.Set(name, redacted)
+		}
+	}
+	address.RawQuery, address.User = query.Encode(), nil
+	return address.String()
+}
+
+// isCredential reports whether a parameter or member carries a credential.
+func isCredential(name string) bool {
+	switch strings.TrimPrefix(strings.ToLower(name), "bugzilla_") {
+	case "api_key", "login", "password", "token":
+		return true
+	}
+	return false
+}
+
+// redactBody hides the credentials in a JSON body, also in the parameters of a procedure call. Of another body it shows the length.
+func redactBody(body []byte) []byte {
+	members, err := mapping.ParseMembers(body)
+	if err != nil {
+		return fmt.Appendf(nil, "(%d bytes)", len(body))
+	}
+	if params := members.Get("params"); params != nil {
+		inner := redactBody(bytes.TrimSuffix(bytes.TrimPrefix(params, []byte("[")), []byte("]")))
+		members.Set("params", jsontext.Value("["+string(inner)+"]"))
+	}
+	for _, member := range members {
+		if isCredential(member.Name) {
+			members.SetText(member.Name, redacted)
+		}
+	}
+	return members.AppendJSON(nil)
+}

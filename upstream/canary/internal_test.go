@@ -1,0 +1,282 @@
+package canary
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/mapping/jsonblob"
+	"portico/upstream"
+	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
+)
+
+// quiet is a Canary that samples nothing, between two trackers that do not work.
+func quiet(t *testing.T) *Canary {
+	t.Helper()
+	store, err := state.Open(t.Context(), "sqlite::memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	c := New(Complete(Options{
+		Trackers: map[string]upstream.Tracker{"old": nobody{}, "new": nobody{}}, Store: store, Candidate: "new",
+		Split: jsonblob.SplitOptions{Dir: t.TempDir()},
+	}))
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+type nobody struct{ upstream.Tracker }
+
+// stream is a client's document of several pieces.
+func stream(text []byte) *mapping.Document {
+	head := min(len(text), 1000)
+	return mapping.NewStream(text[:head], io.NopCloser(bytes.NewReader(text[head:])), -1)
+}
+
+// TestFullMemoryNeverHurtsTheClient: the client reads on, and all is given back.
+func TestFullMemoryNeverHurtsTheClient(t *testing.T) {
+	for name, room := range map[string]int64{"none": 0, "for the head": 1500, "for a part": 300 << 10} {
+		t.Run(name, func(t *testing.T) {
+			c := quiet(t)
+			c.memory.Store(maxMemory - room)
+			text := []byte(`{"a":"` + string(bytes.Repeat([]byte("x"), 4<<20)) + `"}`)
+			document := stream(text)
+			c.capture(started(c), upstream.Response{Document: document})
+			var got bytes.Buffer
+			if _, err := document.WriteTo(&got); err != nil || !bytes.Equal(got.Bytes(), text) {
+				t.Errorf("the client got %d bytes (%v), want %d", got.Len(), err, len(text))
+			}
+			_ = document.Close()
+			if err := c.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			report, err := c.Report(t.Context())
+			if err != nil || report.Dropped[string(verdict.DropMemory)] != 1 {
+				t.Errorf("dropped %v (%v), want one for want of memory", report.Dropped, err)
+			}
+			if left := maxMemory - c.memory.Load(); left != room {
+				t.Errorf("%d bytes are left of %d", left, room)
+			}
+		})
+	}
+}
+
+// started is a job that is under way.
+func started(c *Canary) *job {
+	c.pending.Add(1)
+	return &job{operation: mapping.OpAttachment, run: c.compare}
+}
+
+// TestMistakeIsSurvived: a panic in a comparison ends that comparison only.
+func TestMistakeIsSurvived(t *testing.T) {
+	c := quiet(t)
+	c.SetSampling(Sampling{Default: 1})
+	call := upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}}
+	for range 10 { // more than there are workers; nobody's methods panic
+		answer := upstream.Response{Document: mapping.NewDocument([]byte(`{}`))}
+		_ = c.Answered(t.Context(), upstream.Caller{}, call, upstream.Sides{Serving: "old", Compared: "new"}, answer).Close()
+	}
+	if err := c.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := c.Report(t.Context())
+	if err != nil || report.Dropped[string(verdict.DropInternal)] != 10 {
+		t.Errorf("dropped %v (%v), want all by a mistake", report.Dropped, err)
+	}
+}
+
+// reading reads responses of up to 64 KiB.
+func reading(t *testing.T) func(*mapping.Document) compare.Reply {
+	c := &Canary{options: Options{MaxBody: 64 << 10, Split: jsonblob.SplitOptions{Dir: t.TempDir()}}}
+	return func(document *mapping.Document) compare.Reply {
+		t.Helper()
+		reply, err := c.replyOf(t.Context(), mapping.OpAttachment, upstream.Response{Document: document})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+}
+
+// inPieces is a document that comes in pieces, so that it is not in memory.
+func inPieces(text string) *mapping.Document {
+	return mapping.NewStream(nil, io.NopCloser(strings.NewReader(text)), -1)
+}
+
+// TestReplyOf: a reply is the same whether the response was in memory, and has no content.
+func TestReplyOf(t *testing.T) {
+	read := reading(t)
+	text := `{"attachments":{"1":{"data":"aGVsbG8="}},"bugs":{}}`
+	document := mapping.NewDocument([]byte(text))
+	document.ETag = "x"
+	got, other := read(document), read(inPieces(text))
+	if got.Status != 200 || got.Header["etag"] != "sent" || bytes.Contains(got.Body, []byte("aGVsbG8")) || !bytes.Equal(got.Body, other.Body) {
+		t.Errorf("got %+v and %+v", got, other)
+	}
+	for name, test := range map[string]struct {
+		text    string
+		failure string
+		long    bool
+	}{
+		"cut off":          {`{"a"`, "bad-answer", false},
+		"a line break":     {`{"data":"` + strings.Repeat("QUJD", 4000) + "\n" + strings.Repeat("QUJD", 4000) + `"}`, "bad-answer", false},
+		"content cut off":  {`{"data":"` + strings.Repeat("QUJD", 4000), "bad-answer", false},
+		"a name twice":     {`{"data":"` + strings.Repeat("QUJD", 4000) + `","data":""}`, "bad-answer", false},
+		"long content":     {`{"data":"` + strings.Repeat("QUJD", 400_000) + `"}`, "", false},
+		"a long text":      {`{"text":"` + strings.Repeat("QUJD", 20_000) + `"}`, "", true},
+		"a text too long":  {`{"text":"` + strings.Repeat("QUJD", 80_000) + `"}`, "endless", false},
+		"as deep as it is": {`{"text":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, "", false},
+	} {
+		for _, document := range []*mapping.Document{mapping.NewDocument([]byte(test.text)), inPieces(test.text)} {
+			if got := read(document); got.Failure != test.failure || got.Long != test.long {
+				t.Errorf("%s: got failure %q, long %t", name, got.Failure, got.Long)
+			}
+		}
+	}
+}
+
+func at(class compare.Class, path string) compare.Difference {
+	return compare.Difference{Class: class, Path: path, Pointer: path}
+}
+
+// between are the ways in which a tracker varies that gives these differences.
+func between(differences ...compare.Difference) map[variation]bool { return variations(differences) }
+
+func TestNoiseIsBelievedAfterASecondTime(t *testing.T) {
+	n, now := newNoise(), time.Now()
+	varied := between(at(compare.ClassValue, "$.a"), at(compare.ClassMissing, "$.b"), compare.Difference{Class: compare.ClassValue, Pointer: "$.c", Rule: "r"})
+	known := func(class compare.Class, pointer string, when time.Time) bool {
+		return n.known(1, at(class, pointer), when)
+	}
+	n.learn(1, varied, now)
+	if known(compare.ClassValue, "$.a", now) {
+		t.Error("one time was enough")
+	}
+	n.learn(1, varied, now)
+	for _, c := range []struct {
+		class   compare.Class
+		pointer string
+		after   time.Duration
+		want    bool
+	}{
+		{compare.ClassValue, "$.a", 0, true},
+		{compare.ClassTime, "$.a", 0, true}, // of the same family
+		{compare.ClassOrder, "$.a", 0, false},
+		{compare.ClassType, "$.a", 0, false},
+		{compare.ClassMissing, "$.a", 0, false},
+		{compare.ClassMissing, "$.b", 0, true},
+		{compare.ClassExtra, "$.b", 0, true},
+		{compare.ClassValue, "$.b", 0, false},
+		{compare.ClassValue, "$.c", 0, false}, // a rule explained it
+		{compare.ClassValue, "$.a", noiseLife, false},
+	} {
+		if got := known(c.class, c.pointer, now.Add(c.after)); got != c.want {
+			t.Errorf("%s at %s after %v: %v", c.class, c.pointer, c.after, got)
+		}
+	}
+	if n.known(2, at(compare.ClassValue, "$.a"), now) {
+		t.Error("noise in the answers to one call counts for another")
+	}
+	n.learn(1, varied, now.Add(2*noiseLife))
+	if known(compare.ClassValue, "$.a", now.Add(2*noiseLife)) {
+		t.Error("what was forgotten counts")
+	}
+}
+
+func TestCallsAreToldApart(t *testing.T) {
+	n := newNoise()
+	call := func(product string) upstream.Call {
+		return upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product}}
+	}
+	if once, again := n.callOf(call("P")), n.callOf(call("P")); once != again || once == n.callOf(call("Q")) {
+		t.Error("one call is two, or two calls are one")
+	}
+}
+
+// TestNoiseNamesWhatIsSaid: where few things can be said, only what the reference
+// says itself is excused.
+func TestNoiseNamesWhatIsSaid(t *testing.T) {
+	raw := func(text string) jsontext.Value { return jsontext.Value(text) }
+	for name, c := range map[string]struct {
+		class      compare.Class
+		want, have string // of the reference and of the reference
+		said       string // by the candidate
+		noise      bool
+	}{
+		"the same status":   {compare.ClassStatus, "200", "503", "503", true},
+		"another status":    {compare.ClassStatus, "200", "503", "404", false},
+		"the same code":     {compare.ClassCode, "0", "106", "106", true},
+		"another code":      {compare.ClassCode, "0", "106", "51", false},
+		"the same type":     {compare.ClassType, "1", `"1"`, `"7"`, true},
+		"another type":      {compare.ClassType, "1", `"1"`, "true", false},
+		"another truth":     {compare.ClassType, "1", "true", "false", true},
+		"another number":    {compare.ClassType, "1", `"1"`, "1.5", false},
+		"null":              {compare.ClassNull, "1", "null", "null", true},
+		"no null":           {compare.ClassNull, "1", "null", "2", true},
+		"an answer or none": {compare.ClassFailure, "", `"timeout"`, `"timeout"`, false},
+	} {
+		judged, _ := Confirmation{
+			Left:   []compare.Difference{{Class: c.class, Pointer: "$.a", Have: raw(c.said)}},
+			Varied: []compare.Difference{{Class: c.class, Pointer: "$.a", Want: raw(c.want), Have: raw(c.have)}},
+			Again:  func() ([]compare.Difference, verdict.DropReason) { return nil, "" },
+			Enough: func([]compare.Difference, int) bool { return true },
+		}.Judge()
+		if (len(judged.Noise) == 1) != c.noise || (len(judged.Confirmed) == 0) != c.noise {
+			t.Errorf("%s: got %+v", name, judged)
+		}
+	}
+}
+
+func TestNoiseIsBounded(t *testing.T) {
+	n, now := newNoise(), time.Now()
+	for i := range 2 * maxNoise {
+		n.learn(1, between(at(compare.ClassValue, fmt.Sprintf("$.a%d", i))), now)
+		n.enough("", []compare.Difference{at(compare.ClassValue, fmt.Sprint(i))}, maxAsked, now)
+	}
+	n.places.CleanUp()
+	n.notNoise.CleanUp()
+	if places, believed := n.places.EstimatedSize(), n.notNoise.EstimatedSize(); places > maxNoise || believed > maxBelieved {
+		t.Errorf("%d places and %d signatures are remembered", places, believed)
+	}
+}
+
+// TestNotesOfSightings: what is only known later is told of a finding, and not forgotten again.
+func TestNotesOfSightings(t *testing.T) {
+	b := newBatch()
+	for _, sighting := range []struct{ note, want string }{{"", ""}, {"known by now", "known by now"}, {"", "known by now"}, {"more", "more"}} {
+		b.find(&found{Finding: state.Finding{Signature: "a", Count: 1, Note: sighting.note}})
+		if got := b.findings["a"].Note; got != sighting.want {
+			t.Errorf("after %q the note is %q, want %q", sighting.note, got, sighting.want)
+		}
+	}
+	if got := b.findings["a"].Count; got != 4 {
+		t.Errorf("%d sightings are counted, want 4", got)
+	}
+}
+
+// TestBatchIsBounded: what waits to be written is bounded, and nothing of it is lost but findings.
+func TestBatchIsBounded(t *testing.T) {
+	b, begin := newBatch(), time.Now()
+	for i := range 3 * maxTallies {
+		b.count(state.Tally{Compared: 1}, begin.Add(time.Duration(i)*time.Minute))
+		f := &found{}
+		f.Signature = fmt.Sprint(i)
+		b.find(f)
+	}
+	sum := int64(0)
+	for _, tally := range b.tallies {
+		sum += tally.Compared
+	}
+	if len(b.tallies) > maxTallies+4 || sum != 3*maxTallies || len(b.findings) > maxFindings {
+		t.Errorf("%d tallies of %d comparisons and %d findings wait", len(b.tallies), sum, len(b.findings))
+	}
+}

@@ -1,0 +1,340 @@
+package canary_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
+)
+
+// writeLog stands before a candidate that has the marker product, and notes the
+// writes that come in.
+type writeLog struct {
+	mu        sync.Mutex
+	summaries []string
+	running   int
+	overlap   bool
+	together  chan struct{} // closed when two writes run at the same time
+	hold      chan struct{} // writes wait until it is closed, or not at all when it is nil
+}
+
+func (l *writeLog) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		_, rest, _ := strings.Cut(string(body), `"summary":"`)
+		summary, _, _ := strings.Cut(rest, `"`)
+		l.begin(summary)
+		next.ServeHTTP(w, r)
+		l.mu.Lock()
+		l.running--
+		l.mu.Unlock()
+	})
+}
+
+// begin gives a second write the time to come in beside the first.
+func (l *writeLog) begin(summary string) {
+	l.mu.Lock()
+	l.summaries = append(l.summaries, summary)
+	l.running++
+	if l.running == 2 && !l.overlap {
+		l.overlap = true
+		close(l.together)
+	}
+	l.mu.Unlock()
+	if l.hold != nil {
+		<-l.hold
+		return
+	}
+	select {
+	case <-l.together:
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func (l *writeLog) seen() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.summaries)
+}
+
+// replayWorld has a candidate that is proved to be isolated.
+func replayWorld(t *testing.T, log *writeLog, tune func(*canary.Options), clocks ...time.Time) *world {
+	t.Helper()
+	log.together = make(chan struct{})
+	proved := make(chan struct{})
+	special := worldOptions{
+		around: log.around,
+		aroundOld: func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "ClosedProduct") {
+					w.WriteHeader(http.StatusUnauthorized)
+					_, _ = w.Write([]byte(`{"error":true,"code":106,"message":"no such product"}`))
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		},
+		tune: func(o *canary.Options) {
+			o.Isolated, o.Marker = true, "ClosedProduct"
+			o.Logger = slog.New(&proofHandler{Handler: slog.DiscardHandler, proved: proved})
+			if tune != nil {
+				tune(o)
+			}
+		},
+	}
+	if len(clocks) == 2 {
+		special.old.Now, special.fresh.Now = func() time.Time { return clocks[0] }, func() time.Time { return clocks[1] }
+	}
+	w := newWorld(t, special)
+	select {
+	case <-proved:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the candidate was not proved to be isolated")
+	}
+	return w
+}
+
+// proofHandler waits for the word that the candidate is proved to be isolated.
+type proofHandler struct {
+	slog.Handler
+	proved chan struct{}
+	once   sync.Once
+}
+
+// Enabled implements slog.Handler.
+func (h *proofHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (h *proofHandler) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "proved" && a.Value.Bool() {
+			h.once.Do(func() { close(h.proved) })
+		}
+		return true
+	})
+	return nil
+}
+
+// TestReplaysKeepTheirOrder: several writes of one object leave the candidate in the
+// state in which they left the old tracker, however few calls are sampled.
+func TestReplaysKeepTheirOrder(t *testing.T) {
+	var log writeLog
+	w := replayWorld(t, &log, func(o *canary.Options) { o.PerSecond, o.Sampling.Default = 1, 0.01 })
+	const writes = 12
+	for i := range writes {
+		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
+	}
+	w.settle()
+	got := log.seen()
+	if len(got) != writes || log.overlap {
+		t.Fatalf("%d of %d writes came to the candidate, some at once: %v", len(got), writes, log.overlap)
+	}
+	for i, summary := range got {
+		if summary != "summary "+strconv.Itoa(i) {
+			t.Errorf("write %d was %q", i, summary)
+		}
+	}
+	if got := w.sum(mapping.OpUpdateAttachments); got.Compared != writes || len(got.Dropped) != 0 {
+		t.Errorf("got %+v, want every write compared", got)
+	}
+}
+
+// TestReplayWaitsForTheOneBefore, whose client has not read its answer yet.
+func TestReplayWaitsForTheOneBefore(t *testing.T) {
+	var log writeLog
+	w := replayWorld(t, &log, nil)
+	first := updateSummary(1, "first")
+	answer := first.Make(t.Context(), w.client, w.caller)
+	unread := w.canary.Answered(t.Context(), w.caller, first, sides, answer)
+	w.make(updateSummary(1, "second"))
+	w.make(flagTypes("TestProduct"))
+	waitFor(t, func() bool { return w.canary.Load().Pending == 2 }) // the read is over, so the lane was awake
+	if got := log.seen(); len(got) != 0 {
+		t.Errorf("%q came before the first write", got)
+	}
+	if _, err := unread.WriteTo(io.Discard); err != nil {
+		t.Error(err)
+	}
+	_ = unread.Close() // it has been read
+	w.settle()
+	if got := log.seen(); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("the candidate got %q", got)
+	}
+}
+
+// TestClosingEndsReplays that wait for one which is not even read.
+func TestClosingEndsReplays(t *testing.T) {
+	var log writeLog
+	w := replayWorld(t, &log, nil)
+	first := updateSummary(1, "first")
+	unread := w.canary.Answered(t.Context(), w.caller, first, sides, first.Make(t.Context(), w.client, w.caller))
+	w.make(updateSummary(1, "second"))
+	if err := w.canary.Close(); err != nil {
+		t.Error(err)
+	}
+	_ = unread.Close() // nobody reads it
+	if load := w.canary.Load(); load != (canary.Load{}) {
+		t.Errorf("got %+v, want nothing held", load)
+	}
+	w.dropped(verdict.DropClosed, 2)
+}
+
+// TestDroppedReplayIsTold: what is found after it may come of it.
+func TestDroppedReplayIsTold(t *testing.T) {
+	log := writeLog{hold: make(chan struct{})}
+	w := replayWorld(t, &log, func(o *canary.Options) { o.Queue = 2 })
+	for i := range 4 { // one of which is being repeated
+		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
+		waitFor(t, func() bool { return len(log.seen()) == 1 })
+	}
+	close(log.hold)
+	w.settle()
+	w.make(updateSummary(1, "another"))
+	got := w.sum(mapping.OpUpdateAttachments)
+	if got.Compared != 4 || got.Dropped[string(verdict.DropQueueFull)] != 1 {
+		t.Errorf("got %+v, want 4 compared and one dropped", got)
+	}
+	list, err := w.store.Findings(t.Context())
+	if err != nil || len(list) == 0 {
+		t.Fatalf("found %v (%v), want what the missing write makes differ", list, err)
+	}
+	for _, f := range list {
+		if !strings.Contains(f.Note, "did not get every write") {
+			t.Errorf("%s %s: the note is %q", f.Class, f.Path, f.Note)
+		}
+	}
+}
+
+// TestWriteIsOneComparison, though its plans and its result are compared.
+func TestWriteIsOneComparison(t *testing.T) {
+	now := time.Now()
+	frozen := tracker.Options{Now: func() time.Time { return now }}
+	for name, c := range map[string]struct {
+		plans     map[string]string
+		confirmed int64
+		kinds     []string
+	}{
+		"the same plan": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, []string{"readback", "readback"}},
+		"another plan":  {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, []string{"plan", "readback", "readback"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, tune: func(o *canary.Options) {
+				o.Follows, o.ReadBack = true, 100*time.Millisecond
+				o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) {
+					return []byte(c.plans[name]), nil
+				}
+			}})
+			for i := range 3 {
+				w.make(updateSummary(1, "never there "+strconv.Itoa(i)))
+				w.settle()
+			}
+			if got := w.sum(""); got.Compared != 3 || got.Confirmed != c.confirmed || len(got.Dropped) != 0 {
+				t.Errorf("got %+v, want 3 compared and %d confirmed", got, c.confirmed)
+			}
+			var kinds []string
+			list, _ := w.store.Findings(t.Context())
+			for _, f := range list {
+				kinds = append(kinds, f.Kind)
+			}
+			if slices.Sort(kinds); !slices.Equal(kinds, c.kinds) {
+				t.Errorf("found %q, want %q", kinds, c.kinds)
+			}
+		})
+	}
+}
+
+// TestPlansCountWhereNothingCanBeRead.
+func TestPlansCountWhereNothingCanBeRead(t *testing.T) {
+	second := `{"path":"/flag_type","body":{"name":"n"}}`
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
+		o.Follows = true
+		o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) {
+			if name == newName {
+				return []byte(second), nil
+			}
+			return []byte(`{"path":"/flag_type","body":{"name":"n"}}`), nil
+		}
+	}})
+	w.caller = w.editor()
+	w.make(createFlagType(t, `{"name":"n","description":"d"}`))
+	if got := w.sum(""); got.Compared != 1 || got.Same != 1 || len(got.Dropped) != 0 {
+		t.Errorf("got %+v, want the plans to count", got)
+	}
+	second = `{"path":"/flag_type","body":{"name":"m"}}`
+	w.make(createFlagType(t, `{"name":"m","description":"d"}`))
+	if got := w.sum(""); got.Compared != 2 || got.Confirmed != 1 {
+		t.Errorf("got %+v, want the second to differ", got)
+	}
+}
+
+// TestResetEndsWhatIsToldOfWrites: once both trackers hold the same again, neither a missing write nor an unknown order
+// explains what differs.
+func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
+	w := replayWorld(t, &writeLog{}, nil)
+	refused := upstream.Response{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
+	write := func(answer upstream.Response) {
+		w.canary.Answered(t.Context(), w.caller, updateSummary(1, "a"), sides, answer)
+		w.settle()
+	}
+	notes := func() (all string) {
+		list, err := w.store.Findings(t.Context())
+		if err != nil || len(list) == 0 {
+			t.Fatalf("found %v (%v), want what was refused", list, err)
+		}
+		for _, f := range list {
+			all += f.Note
+		}
+		return all
+	}
+	write(refused)
+	lost, late := refused, refused
+	lost.Err, late.Took = &mapping.Error{Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, time.Minute
+	write(lost)
+	write(late)
+	if told := notes(); !strings.Contains(told, "every write") || !strings.Contains(told, "at the same time") {
+		t.Errorf("the notes are %q", told)
+	}
+	if err := w.canary.Reset(t.Context(), "somebody", "both hold the same"); err != nil {
+		t.Fatal(err)
+	}
+	write(refused)
+	if told := notes(); strings.Contains(told, "write") {
+		t.Errorf("after a reset the notes are %q", told)
+	}
+}
+
+// TestReplayedWritesHappenLater: an isolated candidate has written what the reference has, a moment later.
+func TestReplayedWritesHappenLater(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for later, want := range map[time.Duration][]string{
+		time.Second: nil,
+		time.Hour: {
+			"attachment.get time $.attachments[*].last_change_time", "attachment.update time $.attachments[id].last_change_time",
+		},
+	} {
+		w := replayWorld(t, &writeLog{}, nil, noon, noon.Add(later))
+		w.make(updateSummary(3, "y"))
+		w.settle()
+		w.make(attachment("3"))
+		if found := w.findings(); !slices.Equal(found, want) {
+			t.Errorf("%v later found %q, want %q", later, found, want)
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package canary_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
+	"portico/upstream/transport"
+)
+
+// counts is an Observer.
+type counts struct {
+	mu       sync.Mutex
+	compared map[canary.Outcome]int64
+	dropped  map[verdict.DropReason]int64
+}
+
+func (c *counts) Compared(_ mapping.Operation, outcome canary.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compared[outcome]++
+}
+
+func (c *counts) Dropped(_ mapping.Operation, reason verdict.DropReason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped[reason]++
+}
+
+// TestFlushHappensByItself, about once in a second.
+func TestFlushHappensByItself(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	w.make(flagTypes("TestProduct"))
+	waitFor(t, func() bool {
+		list, err := w.store.Tallies(t.Context(), time.Time{})
+		return err == nil && len(list) == 1 && list[0].Same == 1
+	})
+}
+
+// TestStoreThatFailsLosesNothing: what could not be written is written later.
+func TestStoreThatFailsLosesNothing(t *testing.T) {
+	file := "sqlite:" + t.TempDir() + "/state.db"
+	store, err := state.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = store.Close()
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Store = store }})
+	w.make(flagTypes("TestProduct"))
+	waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	if err := w.canary.Settle(t.Context()); err == nil {
+		t.Error("writing to a closed store went well")
+	}
+	w.make(flagTypes("TestProduct")) // the client does not notice
+	if _, err := w.canary.Report(t.Context()); err == nil {
+		t.Error("there is a report without a store")
+	}
+	if err := w.canary.Close(); err == nil {
+		t.Error("closing says nothing of what is lost")
+	}
+}
+
+// TestWhatCouldNotBeWrittenIsWrittenLater, each thing once.
+func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	seen := &counts{compared: map[canary.Outcome]int64{}, dropped: map[verdict.DropReason]int64{}}
+	w := newWorld(t, worldOptions{
+		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
+		tune:  func(o *canary.Options) { o.Observer = seen },
+	})
+	w.make(attachment("1"))
+	w.canary.Answered(t.Context(), w.caller, flagTypes("P"), sides, upstream.Response{Document: &mapping.Document{NotModified: true}})
+	waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for range 3 {
+		w.make(flagTypes("NoSuchProduct"))
+		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+		_ = w.canary.Settle(gone) // it fails where there is something to write
+	}
+	if got := w.sum(""); got.Same != 3 || got.Confirmed != 1 || got.Compared != 4 {
+		t.Errorf("got %+v, want 3 the same and 1 confirmed", got)
+	}
+	if list, err := w.store.Findings(t.Context()); err != nil || len(list) != 1 || list[0].Count != 1 {
+		t.Errorf("the findings are %+v (%v)", list, err)
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if seen.compared[canary.OutcomeSame] != 3 || seen.compared[canary.OutcomeConfirmed] != 1 || seen.dropped[verdict.DropNotModified] != 1 {
+		t.Errorf("the observer saw %v and %v, want each once", seen.compared, seen.dropped)
+	}
+}
+
+// TestSlowCandidateIsAFinding once there are enough answers of both.
+func TestSlowCandidateIsAFinding(t *testing.T) {
+	w := newWorld(t, worldOptions{
+		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkSlow}},
+		tune: func(o *canary.Options) {
+			o.Latency, o.Workers = verdict.LatencyTarget{Ratio: 2, Slack: 50 * time.Millisecond, Least: 20}, 8
+		},
+	})
+	for range 19 {
+		w.make(attachment("1"))
+	}
+	if got := w.findings(); len(got) != 0 {
+		t.Errorf("found %q from 19 answers", got)
+	}
+	for range 5 {
+		w.make(attachment("1"))
+	}
+	if got := w.findings(); len(got) != 1 || got[0] != "attachment.get latency latency.p50" {
+		t.Errorf("found %q, want slowness", got)
+	}
+	list, _ := w.store.Findings(t.Context())
+	if list[0].Kind != "latency" || list[0].Count != 1 || list[0].Samples != 1 {
+		t.Errorf("the finding is %+v", list[0])
+	}
+	report, err := w.canary.Report(t.Context())
+	if err != nil || report.Verdict != verdict.Fail || report.Overall.Compared != 24 || report.Pair != sides {
+		t.Errorf("the report is %+v (%v), want FAIL", report.Overall, err)
+	}
+}
+
+// TestBusyMachineIsNoSlowCandidate: where both trackers keep the comparison waiting and clients not, the candidate is as
+// fast as the reference.
+func TestBusyMachineIsNoSlowCandidate(t *testing.T) {
+	waiting := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Portico-Role") != "" {
+				time.Sleep(80 * time.Millisecond)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	w := newWorld(t, worldOptions{aroundOld: waiting, around: waiting, tune: func(o *canary.Options) {
+		o.Latency, o.Workers = verdict.LatencyTarget{Ratio: 2, Slack: 50 * time.Millisecond, Least: 20}, 8
+	}})
+	for range 60 {
+		w.make(attachment("1"))
+	}
+	if got := w.findings(); len(got) != 0 {
+		t.Errorf("found %q, want nothing", got)
+	}
+	if n := w.old.Requests()["attachment.get"]; n < 70 {
+		t.Errorf("the old tracker was asked %d times: nothing was made sure of", n)
+	}
+}
+
+// moody is a candidate that refuses everything while bad is set, and waits then
+// until it is let go.
+type moody struct {
+	bad     atomic.Bool
+	entered chan struct{}
+	release chan struct{}
+}
+
+func (m *moody) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !m.bad.Load() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if m.release != nil {
+			m.entered <- struct{}{}
+			<-m.release
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error":true,"code":102,"message":"not for you"}`))
+	})
+}
+
+func (w *world) report() verdict.Report {
+	w.t.Helper()
+	w.settle()
+	report, err := w.canary.Report(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return report
+}
+
+// judgeAll says the same of all findings.
+func (w *world) judgeAll(judge func(signature string) error) {
+	w.t.Helper()
+	for _, f := range w.report().Findings {
+		if err := judge(f.Signature); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) fixed(signature string) error {
+	return w.canary.Fixed(w.t.Context(), signature, "ada", "a new build")
+}
+
+// TestFixedCountsAnew: neither what was seen before nor its comparisons count, and
+// when it comes again only what is new does.
+func TestFixedCountsAnew(t *testing.T) {
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around, tune: func(o *canary.Options) { o.Target = 0.06 }})
+	candidate.bad.Store(true)
+	for range 10 {
+		w.make(attachment("1"))
+	}
+	report := w.report()
+	if v := report.Overall; report.Verdict != verdict.Fail || v.Compared != 10 || v.Confirmed != 10 || len(report.Findings) < 2 {
+		t.Fatalf("before: %+v with %d findings", v, len(report.Findings))
+	}
+	candidate.bad.Store(false)
+	w.judgeAll(w.fixed)
+	if report := w.report(); report.Verdict != verdict.Inconclusive || report.Overall.Compared != 0 || report.Overall.Needed != 49 {
+		t.Errorf("fixed: %s, %+v", report.Verdict, report.Overall)
+	}
+	for range 49 {
+		w.make(attachment("1"))
+	}
+	if report := w.report(); report.Verdict != verdict.Pass || report.Overall.Compared != 49 {
+		t.Errorf("fixed and compared: %s, %+v", report.Verdict, report.Overall)
+	}
+	candidate.bad.Store(true)
+	w.make(attachment("1"))
+	report = w.report()
+	if v := report.Overall; report.Verdict == verdict.Pass || v.Compared != 50 || v.Confirmed != 1 || report.Findings[0].Count != 11 || report.Findings[0].Status != "open" {
+		t.Errorf("seen again: %s, %+v, %+v", report.Verdict, v, report.Findings)
+	}
+}
+
+// TestFixedLeavesOutWhatIsUnderWay: it was asked of the candidate that was there before.
+func TestFixedLeavesOutWhatIsUnderWay(t *testing.T) {
+	candidate := moody{entered: make(chan struct{}, 100), release: make(chan struct{})}
+	w := newWorld(t, worldOptions{around: candidate.around})
+	err := w.store.RecordFinding(t.Context(), state.Finding{Signature: "a", Operation: mapping.OpAttachment}, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidate.bad.Store(true)
+	w.make(attachment("1"))
+	<-candidate.entered
+	if err := w.fixed("a"); err != nil {
+		t.Fatal(err)
+	}
+	close(candidate.release)
+	if report := w.report(); report.Overall.Compared != 0 || len(report.Findings) != 1 || report.Findings[0].Status != "fixed" {
+		t.Errorf("%+v with %+v", report.Overall, report.Findings)
+	}
+}
+
+// another is a second process that compares the same trackers.
+func (w *world) another() *canary.Canary {
+	w.t.Helper()
+	o := canary.Options{Trackers: map[string]upstream.Tracker{
+		oldName: dial(w.t, w.old.url, transport.Options{}), newName: dial(w.t, w.fresh.url, transport.Options{}),
+	}, Store: w.store, Candidate: newName}
+	other := canary.New(canary.Complete(o))
+	w.t.Cleanup(func() { _ = other.Close() })
+	return other
+}
+
+// differ makes a call whose answers differ, and waits until as many as given still wait for being asked again.
+func (m *moody) differ(w *world, waiting int) {
+	w.t.Helper()
+	m.bad.Store(true)
+	w.make(attachment("1"))
+	waitFor(w.t, func() bool { load := w.canary.Load(); return load.Waiting == waiting && load.Pending == waiting })
+}
+
+// TestAnotherBeginsAnew: what this process has counted and not yet written, or still asks about, is of the time before, also
+// when another one is told to begin anew.
+func TestAnotherBeginsAnew(t *testing.T) {
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around, tune: func(o *canary.Options) { o.ConfirmAfter = 300 * time.Millisecond }})
+	other := w.another()
+	for _, waiting := range []int{1, 0} {
+		w.report() // the books are written now
+		candidate.differ(w, waiting)
+		if err := other.Reset(t.Context(), "somebody", "a better candidate"); err != nil {
+			t.Fatal(err)
+		}
+		candidate.bad.Store(false)
+		w.make(attachment("1")) // and this is of the time after
+		if report := w.report(); report.Overall.Compared != 1 || len(report.Findings) != 0 {
+			t.Errorf("with %d under way: %+v with %+v", waiting, report.Overall, report.Findings)
+		}
+	}
+}
+
+// TestAnotherCallsItFixed while this process still asks the candidate that was there before.
+func TestAnotherCallsItFixed(t *testing.T) {
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around, tune: func(o *canary.Options) { o.ConfirmAfter = 300 * time.Millisecond }})
+	other := w.another()
+	candidate.differ(w, 0)
+	known := w.report().Findings
+	candidate.differ(w, 1)
+	for _, f := range known {
+		if err := other.Fixed(t.Context(), f.Signature, "ada", "a new build"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := w.report()
+	if open := func(f verdict.FindingView) bool { return f.Status != "fixed" }; len(known) == 0 || slices.ContainsFunc(report.Findings, open) {
+		t.Errorf("found %+v, and then %+v", known, report.Findings)
+	}
+}
+
+// TestAcceptingReachesBack to comparisons that were made before, each counted once.
+func TestAcceptingReachesBack(t *testing.T) {
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around})
+	candidate.bad.Store(true)
+	for range 5 {
+		w.make(attachment("1"))
+	}
+	accept := func(signature string) error {
+		return w.canary.Accept(t.Context(), signature, "ada", "harmless", time.Time{})
+	}
+	first := w.report().Findings[0].Signature
+	if err := accept(first); err != nil {
+		t.Fatal(err)
+	}
+	if v := w.report().Overall; v.Confirmed != 5 || v.Accepted != 0 {
+		t.Errorf("with one accepted: %+v", v)
+	}
+	w.judgeAll(accept)
+	if v := w.report().Overall; v.Confirmed != 0 || v.Accepted != 5 || v.Compared != 5 {
+		t.Errorf("with all accepted: %+v", v)
+	}
+}
+
+// TestFindingsThatAreNotKeptCount: there may be so many that no other one is kept.
+func TestFindingsThatAreNotKeptCount(t *testing.T) {
+	t.Parallel() // it takes long
+	var candidate moody
+	w := newWorld(t, worldOptions{around: candidate.around})
+	for i := range 10_000 {
+		f := state.Finding{Signature: fmt.Sprint("other", i), Operation: mapping.OpFlagTypes}
+		if err := w.store.RecordFinding(t.Context(), f, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	candidate.bad.Store(true)
+	w.make(attachment("1"))
+	report := w.report()
+	var told strings.Builder
+	if err := report.Text(&told); err != nil {
+		t.Fatal(err)
+	}
+	if report.Overall.Confirmed != 1 || report.Overall.Unlisted != 1 || !strings.Contains(told.String(), "1 comparison had differences that are not listed") {
+		t.Errorf("%+v for\n%s", report.Overall, report.Overall.Reasons)
+	}
+}

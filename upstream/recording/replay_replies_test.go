@@ -1,0 +1,231 @@
+package recording_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"portico/upstream/canary/verdict"
+	"portico/upstream/recording"
+)
+
+// answering is a tracker that says one thing to everything.
+func answering(t *testing.T, status int, kind, text string) string {
+	t.Helper()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		if status != http.StatusNotModified {
+			fmt.Fprint(w, text)
+		}
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// TestReplayPages: what servers say instead of a tracker is no answer: of the tracker that is right it is compared with nothing,
+// and of the other one it is a failure.
+func TestReplayPages(t *testing.T) {
+	types := answering(t, http.StatusOK, "application/json", `{"bug":[],"attachment":[]}`)
+	refused := answering(t, http.StatusNotFound, "application/json", `{"error":true,"code":51,"message":"no"}`)
+	down, login := answering(t, http.StatusServiceUnavailable, "text/html", "<html>"), answering(t, http.StatusOK, "text/html", "<html>")
+	text, nothing := answering(t, http.StatusOK, "text/plain", "OK"), answering(t, http.StatusOK, "application/json", "")
+	unchanged := answering(t, http.StatusNotModified, "application/json", "")
+	for name, test := range map[string]struct {
+		right, judged, accept string
+		dropped               bool
+		found                 string
+	}{
+		"both down":          {right: down, judged: down, dropped: true},
+		"both want a login":  {right: login, judged: login, dropped: true},
+		"both say OK":        {right: text, judged: text, dropped: true},
+		"both say nothing":   {right: nothing, judged: nothing, dropped: true},
+		"the right one down": {right: down, judged: types, dropped: true},
+		"candidate down":     {right: types, judged: down, found: "failure failure"},
+		"candidate's login":  {right: refused, judged: login, found: "failure failure"},
+		"both refuse":        {right: refused, judged: refused},
+		"both unchanged":     {right: unchanged, judged: unchanged},
+		"pages":              {right: login, judged: login, accept: "text/html,*/*"},
+		"down and pages":     {right: down, judged: down, accept: "text/html", dropped: true},
+	} {
+		list := flagTypeReads(2)
+		if test.accept != "" {
+			for i := range list {
+				list[i].Request.Headers["accept"] = test.accept
+			}
+		}
+		r := replay(t, list, recording.ReplayOptions{Tracker: test.judged, Against: test.right, Target: 0.9}).Report
+		if dropped := r.Dropped[string(verdict.DropOtherFailed)] == 2 && r.Verdict == verdict.Inconclusive; dropped != test.dropped {
+			t.Errorf("%s: %s, dropped %v", name, r.Verdict, r.Dropped)
+		}
+		if found := describe(r); test.found == "" && found != "" || !strings.Contains(found, test.found) {
+			t.Errorf("%s: found %q, want %q", name, found, test.found)
+		}
+	}
+}
+
+// TestReplayPagesRecorded: the page of a server that was down is nothing to compare with either.
+func TestReplayPagesRecorded(t *testing.T) {
+	list := flagTypeReads(1)
+	list[0].Response = &recording.Response{Status: http.StatusServiceUnavailable, HTML: true, Headers: map[string]string{"content-type": "text/html"}}
+	r := replay(t, list, recording.ReplayOptions{Tracker: answering(t, http.StatusServiceUnavailable, "text/html", "<html>")}).Report
+	if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropUnreadable)] != 1 {
+		t.Errorf("%+v, dropped %v", r.Overall, r.Dropped)
+	}
+}
+
+// refusing is a tracker that refuses everything, with some members of the error's besides.
+func refusing(t *testing.T, others string) string {
+	t.Helper()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"error":true,"code":101,"message":"Bug #99 does not exist."%s}`, others)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// TestReplayErrorsWhole: the other members of errors are compared too, as far as the recording has them.
+func TestReplayErrorsWhole(t *testing.T) {
+	recorded := asked(http.MethodGet, "/rest/bug/99/attachment", "", http.StatusNotFound)
+	recorded.Response.Body = []byte(`{"error":true,"code":101,"message":"(text)","documentation":"(url)"}`)
+	recorded.Response.Headers = map[string]string{"content-type": "application/json"}
+	docs := `,"documentation":"https://a.example/"`
+	for name, test := range map[string]struct{ judged, against, want string }{
+		"equal":              {docs, docs, ""},
+		"another address":    {`,"documentation":"https://b.example/"`, docs, "attachment.list value $.documentation"},
+		"a member more":      {docs + `,"stack":[]`, docs, "attachment.list extra $.stack"},
+		"address unrecorded": {docs, "", ""},
+		"none at all":        {"", "", "attachment.list missing $.documentation"},
+	} {
+		o := recording.ReplayOptions{Tracker: refusing(t, test.judged)}
+		if test.against != "" {
+			o.Against = refusing(t, test.against)
+		}
+		report := replay(t, []recording.Exchange{recorded}, o).Report
+		found := ""
+		for _, f := range report.Findings {
+			found += fmt.Sprintf("%s %s %s", f.Operation, f.Class, f.Path)
+		}
+		if found != test.want {
+			t.Errorf("%s: found %q, want %q", name, found, test.want)
+		}
+	}
+}
+
+// TestReplayMessagesLeftOut: a recording that leaves the texts of messages out does so everywhere, also where one was overlooked.
+func TestReplayMessagesLeftOut(t *testing.T) {
+	said := func(message string) recording.Exchange {
+		e := asked(http.MethodGet, "/rest/bug/99/attachment", "", http.StatusNotFound)
+		e.Response.Body = []byte(`{"error":true,"code":101,"message":"` + message + `"}`)
+		e.Response.Headers = map[string]string{"content-type": "application/json"}
+		return e
+	}
+	base := refusing(t, "")
+	if r := replay(t, []recording.Exchange{said("(text)"), said("another")}, recording.ReplayOptions{Tracker: base}).Report; len(r.Findings) > 0 {
+		t.Errorf("found %s", describe(r))
+	}
+	if r := replay(t, []recording.Exchange{said("another")}, recording.ReplayOptions{Tracker: base}).Report; len(r.Findings) != 1 {
+		t.Errorf("in a recording with texts found %q", describe(r))
+	}
+}
+
+// TestReplayMessagesThatSayNothing: none, null and an empty one are not the same.
+func TestReplayMessagesThatSayNothing(t *testing.T) {
+	read := []recording.Exchange{asked(http.MethodGet, "/rest/bug/99/attachment", "", http.StatusNotFound)}
+	forms := []string{"", `,"message":null`, `,"message":""`}
+	var bases []string
+	for _, form := range forms {
+		bases = append(bases, answering(t, http.StatusNotFound, "application/json", `{"error":true,"code":101`+form+`}`))
+	}
+	same := answering(t, http.StatusNotFound, "application/json", `{"code":101,"error":true}`)
+	for i, judged := range append(bases, same) {
+		for k, against := range bases {
+			want := int64(1)
+			if i == k || k == 0 && judged == same {
+				want = 0
+			}
+			if r := replay(t, read, recording.ReplayOptions{Tracker: judged, Against: against}).Report; r.Overall.Confirmed != want || r.Overall.Compared != 1 {
+				t.Errorf("%d against %d: %d of %d, want %d", i, k, r.Overall.Confirmed, r.Overall.Compared, want)
+			}
+		}
+	}
+}
+
+// endless is a tracker whose answers have no end, compressed or not.
+func endless(t *testing.T, packed bool) string {
+	t.Helper()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasPrefix(r.URL.Path, "/rest/flag_type") {
+			fmt.Fprint(w, "{}")
+			return
+		}
+		to, many := io.Writer(w), 1<<30
+		if packed {
+			w.Header().Set("Content-Encoding", "gzip")
+			zipped := gzip.NewWriter(w)
+			defer zipped.Close()
+			to, many = zipped, 1<<20
+		}
+		for range many {
+			if _, err := io.WriteString(to, "                "); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// endlessHead is a tracker that goes on sending headers.
+func endlessHead(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				request, _ := io.ReadAll(io.LimitReader(conn, 40))
+				if !strings.Contains(string(request), "/rest/flag_type") {
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+					return
+				}
+				_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+				for err == nil {
+					_, err = io.WriteString(conn, "X-More: "+strings.Repeat("x", 1000)+"\r\n")
+				}
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// TestReplayEndless: an answer without an end is a failure of the candidate's, and of the other one nothing to compare with.
+func TestReplayEndless(t *testing.T) {
+	right, _ := scripted(t, always(`"name":"a"`))
+	for name, sick := range map[string]string{"body": endless(t, false), "packed": endless(t, true), "head": endlessHead(t)} {
+		o := recording.ReplayOptions{Tracker: sick, Against: right, MaxBody: 1 << 20}
+		if r := replay(t, flagTypeReads(1), o).Report; !strings.Contains(describe(r), `became "endless"`) {
+			t.Errorf("%s: %+v, found %q", name, r.Overall, describe(r))
+		}
+		o.Tracker, o.Against = right, sick
+		if r := replay(t, flagTypeReads(1), o).Report; r.Overall.Compared != 0 || r.Overall.Dropped != 1 || r.Overall.Prevented != 0 || r.Verdict != verdict.Inconclusive {
+			t.Errorf("%s of the one that is right: %+v, dropped %v", name, r.Overall, r.Dropped)
+		}
+	}
+}
