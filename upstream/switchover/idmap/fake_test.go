@@ -95,7 +95,7 @@ func openStore(t testing.TB) *state.Store {
 }
 
 // newMap makes a map with the default rules, and a table for bugs.
-func newMap(t testing.TB, names map[idmap.Kind]map[string]string) *idmap.Map {
+func newMap(t testing.TB, names idmap.Names) *idmap.Map {
 	t.Helper()
 	settings := idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Bug: {Mode: idmap.Table}, idmap.Group: {Mode: idmap.Table}}, Names: names}
 	if problems := settings.Problems(true); len(problems) > 0 {

@@ -32,8 +32,8 @@ func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string)
 	if err != nil {
 		return place, request.message(err)
 	}
-	l.name(Product, &place.Product)
-	l.name(Component, &place.Component)
+	l.name(product, &place.Product)
+	l.name(component, &place.Component)
 	place.Bug, err = l.client(ctx, place.Bug)
 	return place, err
 }
@@ -67,11 +67,11 @@ func (l *Locator) FlagTypePlaces(
 	}
 	names = each(func(kind Kind, name *string) { *name = l.m.names.native(l.side, kind, *name) }, FlagType, names)
 	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, names)
-	products = each(l.name, Product, products)
+	products = each(l.name, product, products)
 	for _, scopes := range places {
 		for i := range scopes {
-			l.name(Product, &scopes[i].Product)
-			scopes[i].Components = each(l.name, Component, scopes[i].Components)
+			l.name(product, &scopes[i].Product)
+			scopes[i].Components = each(l.name, component, scopes[i].Components)
 		}
 	}
 	return products, places, err

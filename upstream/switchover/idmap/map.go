@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -108,13 +109,8 @@ func (m *Map) Pair(ctx context.Context, kind Kind, client int64, side Side, nati
 func (m *Map) CheckPair(p state.IDPair) error {
 	r, known := m.rules[Kind(p.Kind)]
 	_, born := m.born(Side(p.Side), ref{Kind(p.Kind), p.Client})
-	switch {
-	case !known:
-		return fmt.Errorf("%s: the kind is not one of %v", p, Kinds())
-	case min(p.Client, p.Native) < 1 || max(p.Client, p.Native) > maxID:
-		return fmt.Errorf("%s: ids are from 1 to %d", p, maxID)
-	case born:
-		return fmt.Errorf("%s: by the mode %s with the offset %d, its id there needs no pair", p, r.Mode, r.Offset)
+	if !known || born || min(p.Client, p.Native) < 1 || max(p.Client, p.Native) > maxID {
+		return fmt.Errorf("%s: with the mode %q and the offset %d, there is no such pair; kinds are %v, ids are from 1 to %d", p, r.Mode, r.Offset, Kinds(), maxID)
 	}
 	return nil
 }
@@ -146,29 +142,28 @@ func (m *Map) born(side Side, client ref) (native int64, ok bool) {
 // natives returns the ids at one side of objects that clients name. For one that the side does not have under any known id the error is that
 // of unmapped.
 func (m *Map) natives(ctx context.Context, side Side, clients []ref) (map[ref]int64, error) {
-	var keys []state.IDKey
+	keys := make(map[ref]state.IDKey, len(clients))
+	natives := make(map[ref]int64, len(clients))
 	for _, r := range clients {
-		if m.rules[r.kind].Mode != Identity {
-			native, _ := m.born(side, r)
-			keys = append(keys, key("", r), key(side, ref{r.kind, native}))
+		native, born := m.born(side, r)
+		if natives[r] = native; !born {
+			keys[r] = key("", r)
+		} else if m.rules[r.kind].Mode != Identity {
+			keys[r] = key(side, ref{r.kind, native})
 		}
 	}
-	found, err := m.find(ctx, keys)
+	found, err := m.find(ctx, slices.Collect(maps.Values(keys)))
 	if err != nil {
 		return nil, err
 	}
-	natives := make(map[ref]int64, len(clients))
-	for _, r := range clients {
-		native, ok := m.born(side, r)
-		if pair := found[key("", r)]; pair.side == side {
-			native, ok = pair.id, true
-		} else if found[key(side, ref{r.kind, native})].side != "" {
-			ok = false // it is the id of a replica, which clients know by another one
-		}
-		if !ok {
+	for r, key := range keys {
+		pair := found[key]
+		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
+		if isCopy := key.Side == ""; isCopy != (pair.side == side) {
 			return nil, unmapped(side, r)
+		} else if isCopy {
+			natives[r] = pair.id
 		}
-		natives[r] = native
 	}
 	return natives, nil
 }
@@ -188,14 +183,14 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]in
 	clients := make(map[ref]int64, len(natives))
 	for _, r := range natives {
 		rule, client := m.rules[r.kind], r.id
-		pair := found[key(side, r)]
-		switch {
+		switch pair := found[key(side, r)]; {
 		case pair.side != "":
 			client = pair.id
-		case rule.Mode != Identity && side == OldSide && r.id >= rule.Offset:
-			return nil, beyond(side, r)
-		case rule.Mode != Identity && side == NewSide:
+		case rule.Mode == Identity:
+		case side == NewSide:
 			client += rule.Offset
+		case r.id >= rule.Offset:
+			return nil, beyond(side, r)
 		}
 		if client > maxID {
 			return nil, beyond(side, r)

@@ -8,12 +8,12 @@ type names struct{ natives, clients map[Kind]map[string]string }
 // flagList is the kind of a list of flags as changes have it: "review?(who@example.com), single+".
 const flagList Kind = "flags"
 
-func newNames(tables map[Kind]map[string]string) names {
+func newNames(configured Names) names {
 	n := names{map[Kind]map[string]string{}, map[Kind]map[string]string{}}
-	for kind, table := range tables {
+	for kind, table := range configured.tables() {
 		n.natives[kind], n.clients[kind] = map[string]string{}, map[string]string{}
 		for client, native := range table {
-			n.natives[kind][folded(client)], n.clients[kind][folded(native)] = native, client
+			n.natives[kind][folded(client)], n.clients[kind][folded(native)] = string(native), string(client)
 		}
 	}
 	return n
@@ -45,7 +45,7 @@ func (n names) clientFlags(list string) string {
 			flags[i] = n.client(NewSide, FlagType, flag[:at]) + flag[at:]
 		}
 		if text, requestee, ok := strings.Cut(flags[i], "?("); ok {
-			flags[i] = text + "?(" + n.client(NewSide, User, strings.TrimSuffix(requestee, ")")) + ")"
+			flags[i] = text + "?(" + n.client(NewSide, user, strings.TrimSuffix(requestee, ")")) + ")"
 		}
 	}
 	return strings.Join(flags, ", ")

@@ -2,9 +2,9 @@ package idmap
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"portico/mapping"
@@ -13,11 +13,7 @@ import (
 // CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at one side than
 // to the client, or could show ids that clients do not know. isOperation says that it is an operation in the form of an older interface.
 func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query url.Values, isOperation bool) error {
-	if isOperation && side == NewSide {
-		return refusePassing("This call has ids that are other ones at the tracker, and only the REST interface translates them.")
-	}
-	named := &translation{Map: m, side: side}
-	texts := map[Kind][]string{}
+	named, texts := &translation{Map: m, side: side}, map[Kind][]string{}
 	switch segments := strings.Split(strings.Trim(path, "/"), "/"); {
 	case len(segments) > 2 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
 		texts[Bug] = segments[2:3]
@@ -33,14 +29,12 @@ func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query ur
 	if err = exceptAbsent(err); err != nil {
 		return err
 	}
-	for _, r := range named.refs {
-		if natives[r] != r.id {
-			return refusePassing(fmt.Sprintf("The tracker does not know %s %d by this id, and only the REST interface translates it.", r.kind.words(), r.id))
-		}
+	differs := func(r ref) bool { return natives[r] != r.id }
+	if !slices.ContainsFunc(named.refs, differs) && (side == OldSide || !isOperation) {
+		return nil
 	}
-	return nil
-}
-
-func refusePassing(message string) error {
-	return &mapping.Error{Code: 200000 + http.StatusConflict, Status: http.StatusConflict, Reason: ReasonUnmapped, Message: message}
+	return &mapping.Error{
+		Code: 200000 + http.StatusConflict, Status: http.StatusConflict, Reason: ReasonUnmapped,
+		Message: "This request has ids that are other ones at the tracker. Only the operations of the REST interface translate them.",
+	}
 }

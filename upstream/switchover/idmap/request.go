@@ -97,21 +97,21 @@ func (t *translation) flag(kind Kind, flag *mapping.FlagChange) {
 	optional(t.id, FlagType, &flag.TypeID)
 	optional(t.id, kind, &flag.ID)
 	optional(t.name, FlagType, &flag.Name)
-	optional(t.name, User, &flag.Requestee)
+	optional(t.name, user, &flag.Requestee)
 }
 
 func (t *translation) fields(f *mapping.FlagTypeFields) {
 	optional(t.name, FlagType, &f.Name)
 	optional(t.name, Group, &f.GrantGroup)
 	optional(t.name, Group, &f.RequestGroup)
-	optional(t.scopes, Product, &f.Inclusions)
-	optional(t.scopes, Product, &f.Exclusions)
+	optional(t.scopes, product, &f.Inclusions)
+	optional(t.scopes, product, &f.Exclusions)
 }
 
 func (t *translation) scopes(kind Kind, scopes *mapping.Scopes) {
 	*scopes = each(func(kind Kind, scope *mapping.Scope) {
 		t.name(kind, &scope.Product)
-		scope.Components = each(t.name, Component, scope.Components)
+		scope.Components = each(t.name, component, scope.Components)
 	}, kind, *scopes)
 }
 

@@ -11,23 +11,20 @@ import (
 // Kind is a kind of object that has ids, names or both.
 type Kind string
 
-// The kinds. Those from Group to Bug have ids, those from Product to FlagType have names.
+// The kinds.
 const (
 	Bug        Kind = "bug"
 	Attachment Kind = "attachment"
 	Flag       Kind = "flag"
 	FlagType   Kind = "flag_type"
 	Group      Kind = "group"
-	Product    Kind = "product"
-	Component  Kind = "component"
-	User       Kind = "user"
+	product    Kind = "product"
+	component  Kind = "component"
+	user       Kind = "user"
 )
 
 // Kinds lists the kinds that have ids.
 func Kinds() []Kind { return []Kind{Bug, Attachment, FlagType, Flag, Group} }
-
-// nameKinds lists the kinds that have names.
-func nameKinds() []Kind { return []Kind{Product, Component, Group, FlagType, User} }
 
 // words is the kind in words.
 func (k Kind) words() string { return strings.ReplaceAll(string(k), "_", " ") }
@@ -55,17 +52,34 @@ const (
 // Rule says how the ids of one kind are translated.
 type Rule struct {
 	// Mode is empty for the default: identity for bugs and groups, and offset for all others.
-	Mode Mode `key:"mode" oneof:"identity|offset|table"`
+	Mode Mode `key:"mode" unset:"" oneof:"identity|offset|table"`
 	// Offset is for the modes offset and table; 0 is the default.
 	Offset int64 `key:"offset" min:"0" max:"2147483646"`
 }
 
-// Settings are what an operator says of two trackers. Without rules there is nothing to translate.
+// Name is a name of an object.
+type Name string
+
+// Names are the names at the new tracker by those that clients use, which are those of the old tracker. Trackers do not tell names apart that
+// only differ in case.
+type Names struct {
+	Product   map[Name]Name `key:"product"`
+	Component map[Name]Name `key:"component"`
+	Group     map[Name]Name `key:"group"`
+	FlagType  map[Name]Name `key:"flag_type"`
+	User      map[Name]Name `key:"user"`
+}
+
+func (n Names) tables() map[Kind]map[Name]Name {
+	return map[Kind]map[Name]Name{product: n.Product, component: n.Component, Group: n.Group, FlagType: n.FlagType, user: n.User}
+}
+
+// Settings are what an operator says of two trackers. Without rules nothing is translated.
 type Settings struct {
-	// IDs are the rules of the kinds that have others than the default.
-	IDs map[Kind]Rule
-	// Names are the names at the new tracker by those that clients use, which are those of the old tracker.
-	Names map[Kind]map[string]string
+	// IDs are the rules. A kind that has none has the default.
+	IDs map[Kind]Rule `key:"ids"`
+	// Names are other names at the new tracker.
+	Names Names `key:"names"`
 }
 
 // rule is the one of a kind, with its defaults.
@@ -92,22 +106,17 @@ func (s Settings) Problems(bothWrite bool) (found []Problem) {
 		found = append(found, Problem{section + "." + string(kind), fmt.Sprintf(format, args...)})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.IDs)) {
-		switch r := s.rule(kind); {
-		case !slices.Contains(Kinds(), kind):
+		if !slices.Contains(Kinds(), kind) {
 			add("ids", kind, "is not one of %v", Kinds())
-		case r.Mode == Identity && bothWrite && kind != Bug && kind != Group:
+		} else if bothWrite && s.rule(kind).Mode == Identity && kind != Bug && kind != Group {
 			add("ids", kind, "has the mode identity, but rules send writes to both trackers, which would give the same id to two objects")
 		}
 	}
-	n := newNames(s.Names)
-	for _, kind := range slices.Sorted(maps.Keys(s.Names)) {
-		count := len(s.Names[kind])
-		switch {
-		case !slices.Contains(nameKinds(), kind):
-			add("names", kind, "is not one of %v", nameKinds())
-		case len(s.IDs) == 0:
+	n, tables := newNames(s.Names), s.Names.tables()
+	for _, kind := range slices.Sorted(maps.Keys(tables)) {
+		if count := len(tables[kind]); count > 0 && len(s.IDs) == 0 {
 			add("names", kind, "does nothing without ids")
-		case len(n.natives[kind]) < count || len(n.clients[kind]) < count:
+		} else if min(len(n.natives[kind]), len(n.clients[kind])) < count {
 			add("names", kind, "has two names that a tracker cannot tell apart")
 		}
 	}
@@ -115,4 +124,4 @@ func (s Settings) Problems(bothWrite bool) (found []Problem) {
 }
 
 // folded is a name as trackers compare it.
-func folded(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+func folded[T ~string](name T) string { return strings.ToLower(strings.TrimSpace(string(name))) }

@@ -33,16 +33,16 @@ var attachmentsShape = &shape{members: members{
 
 // attachmentShape is that of an attachment and of the changes of one.
 var attachmentShape = &shape{members: members{
-	"id": {id: Attachment}, "bug_id": {id: Bug}, "creator": {name: User}, "attacher": {name: User},
+	"id": {id: Attachment}, "bug_id": {id: Bug}, "creator": {name: user}, "attacher": {name: user},
 	"flags": {each: &shape{members: members{
-		"id": {id: Flag}, "type_id": {id: FlagType}, "name": {name: FlagType}, "setter": {name: User}, "requestee": {name: User},
+		"id": {id: Flag}, "type_id": {id: FlagType}, "name": {name: FlagType}, "setter": {name: user}, "requestee": {name: user},
 	}}},
 	"changes": {members: members{"flagtypes.name": {each: &shape{name: flagList}}}},
 }}
 
 // flagTypeShape is that of a flag type and of the changes of one.
 var flagTypeShape = &shape{members: members{
-	"id": {id: FlagType}, "name": {name: FlagType}, "inclusions": {each: &shape{name: Component}}, "exclusions": {each: &shape{name: Component}},
+	"id": {id: FlagType}, "name": {name: FlagType}, "inclusions": {each: &shape{name: component}}, "exclusions": {each: &shape{name: component}},
 	"changes": {members: members{
 		"name": {each: &shape{name: FlagType}}, "grant_group_id": {each: &shape{id: Group}}, "request_group_id": {each: &shape{id: Group}},
 	}},

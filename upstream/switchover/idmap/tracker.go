@@ -57,8 +57,8 @@ func (t *Tracker) Peek(ctx context.Context, caller upstream.Caller, request mapp
 }
 
 func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool) (mapping.FlagTypes, error) {
-	request.Product = t.m.names.native(t.side, Product, request.Product)
-	request.Component = t.m.names.native(t.side, Component, request.Component)
+	request.Product = t.m.names.native(t.side, product, request.Product)
+	request.Component = t.m.names.native(t.side, component, request.Component)
 	read := t.inner.FlagTypes
 	if peek {
 		local, ok := t.inner.(upstream.Peeker)

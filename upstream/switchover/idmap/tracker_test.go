@@ -17,9 +17,10 @@ import (
 // paired is a map with an object of each kind that both trackers have.
 func paired(t testing.TB) *idmap.Map {
 	t.Helper()
-	m := newMap(t, map[idmap.Kind]map[string]string{
-		idmap.Product: {"Prod": "New Product"}, idmap.Component: {"Comp": "New Component"}, idmap.Group: {"editors": "new-editors"},
-		idmap.FlagType: {"review": "approval"}, idmap.User: {"ann@example.com": "ann@example.org"},
+	type table = map[idmap.Name]idmap.Name
+	m := newMap(t, idmap.Names{
+		Product: table{"Prod": "New Product"}, Component: table{"Comp": "New Component"}, Group: table{"editors": "new-editors"},
+		FlagType: table{"review": "approval"}, User: table{"ann@example.com": "ann@example.org"},
 	})
 	pair(t, m, idmap.Bug, 7, idmap.NewSide, 907)
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
@@ -314,7 +315,7 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 }
 
 func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
-	m := newMap(t, nil)
+	m := newMap(t, idmap.Names{})
 	in := &inner{reply: text(`{"ids":[2147483647]}`)}
 	_, err := m.Tracker(idmap.NewSide, in).CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{})
 	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != idmap.ReasonUnmapped {
@@ -328,7 +329,7 @@ func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
 }
 
 func TestBugFlagsAreRefused(t *testing.T) {
-	tr := newMap(t, nil).Tracker(idmap.NewSide, &inner{})
+	tr := newMap(t, idmap.Names{}).Tracker(idmap.NewSide, &inner{})
 	extra := mapping.Members{{Name: "bug_flags", Value: []byte(`[]`)}}
 	_, created := tr.CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{Extra: extra})
 	_, updated := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{Extra: extra})
@@ -465,7 +466,8 @@ func TestPairsThatTheRulesExclude(t *testing.T) {
 
 func TestSettingsThatCannotBeUsed(t *testing.T) {
 	type rules = map[idmap.Kind]idmap.Rule
-	type tables = map[idmap.Kind]map[string]string
+	type table = map[idmap.Name]idmap.Name
+	some := rules{idmap.Flag: {}}
 	for name, c := range map[string]struct {
 		settings idmap.Settings
 		both     bool
@@ -475,10 +477,9 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 		"identity, reading": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}}}, false, nil},
 		"identity, writing": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}, idmap.Bug: {Mode: idmap.Identity}}}, true, []string{"ids.flag"}},
 		"no kind":           {idmap.Settings{IDs: rules{"x": {}}}, true, []string{"ids.x"}},
-		"names alone":       {idmap.Settings{Names: tables{idmap.Product: {"A": "B"}}}, true, []string{"names.product"}},
-		"names of no kind":  {idmap.Settings{IDs: rules{idmap.Flag: {}}, Names: tables{"bug": {"A": "B"}}}, true, []string{"names.bug"}},
-		"two for one":       {idmap.Settings{IDs: rules{idmap.Flag: {}}, Names: tables{idmap.Product: {"A": "B", "C": " b"}}}, true, []string{"names.product"}},
-		"one for two":       {idmap.Settings{IDs: rules{idmap.Flag: {}}, Names: tables{idmap.User: {"A": "B", "a": "C"}}}, true, []string{"names.user"}},
+		"names alone":       {idmap.Settings{Names: idmap.Names{Product: table{"A": "B"}}}, true, []string{"names.product"}},
+		"two for one":       {idmap.Settings{IDs: some, Names: idmap.Names{Product: table{"A": "B", "C": " b"}}}, true, []string{"names.product"}},
+		"one for two":       {idmap.Settings{IDs: some, Names: idmap.Names{User: table{"A": "B", "a": "C"}}}, true, []string{"names.user"}},
 	} {
 		var keys []string
 		for _, problem := range c.settings.Problems(c.both) {
