@@ -109,6 +109,14 @@ bench-packages: ## run the benchmarks of every package
 run-demo: ## run everything in one process, with seeded data
 	go run ./cmd/portico demo
 
+# Where manual pages go.
+MAN ?= bin/man
+
+.PHONY: man
+man: ## write a manual page for each command into MAN
+	@mkdir -p $(MAN)
+	$(PLAIN) go test ./cmd/portico -count=1 -run '^TestManual$$' -args -man=$(abspath $(MAN))
+
 .PHONY: release
 release: ## build archives, Debian packages, an SBOM and checksums into dist/
 	@.ci/release dist

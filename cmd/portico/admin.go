@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"portico/cmd/portico/config"
@@ -19,24 +22,30 @@ import (
 
 // adminClient calls the operators' listener of a running Portico and prints what it says.
 type adminClient struct {
+	output
 	address, tokenFile string
 	// token counts where no file is named.
 	token string
 	tls   config.TLSFiles
-	// out is where responses are printed, in this format.
-	out    io.Writer
-	format *string
 	// actor and reason sign a change for the audit trail.
 	actor, reason string
 }
 
-// flags adds the flags that say where the listener is and how the client identifies itself.
-func (a *adminClient) flags(flags *pflag.FlagSet) {
+// connectionFlags adds the flags that say where the listener is and how the client identifies itself.
+func (a *adminClient) connectionFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.address, "admin", "http://"+defaultAdminListen, "the operators' listener is at `URL`")
 	flags.StringVar(&a.tokenFile, "token-file", "", "the listener's token is in `FILE`")
 	flags.StringVar(&a.tls.CAFile, "ca-file", "", "check the listener's certificate against those in `FILE`")
 	flags.StringVar(&a.tls.CertFile, "cert-file", "", "show the client certificate in `FILE`")
 	flags.StringVar(&a.tls.KeyFile, "key-file", "", "its private key is in `FILE`")
+}
+
+// group makes a command of subcommands that call the listener. more are formats of theirs beside text, JSON and YAML.
+func (a *adminClient) group(use, short, long string, more []string, subcommands ...*cobra.Command) *cobra.Command {
+	c := group(&cobra.Command{Use: use, Short: short, Long: long}, subcommands...)
+	a.connectionFlags(c.PersistentFlags())
+	a.output.flags(c.PersistentFlags(), more...)
+	return c
 }
 
 // signatureFlags adds the flags that sign a change.
@@ -56,13 +65,10 @@ func (a *adminClient) get(ctx context.Context, path string) ([]byte, error) {
 	return a.call(ctx, http.MethodGet, path, nil)
 }
 
-// show prints what the listener has under a path as print does.
-func (a *adminClient) show(ctx context.Context, path string, into any, show func(w io.Writer)) error {
+// fetch prints what the listener has under a path as printed does.
+func fetch[T any](ctx context.Context, a *adminClient, path string, render func(w io.Writer, value *T)) error {
 	text, err := a.get(ctx, path)
-	if err != nil {
-		return err
-	}
-	return a.print(text, into, show)
+	return printed(a, text, err, render)
 }
 
 // getJSON reads what the listener has under a path into a value.
@@ -74,17 +80,31 @@ func (a *adminClient) getJSON(ctx context.Context, path string, into any) error 
 	return json.Unmarshal(text, into)
 }
 
-// change sends a change with the actor and the reason that sign it, and prints the response as print does.
-func (a *adminClient) change(ctx context.Context, path string, members map[string]any, into any, show func(w io.Writer)) error {
+// change sends a change with the actor and the reason that sign it, and prints the response as printed does.
+func change[T any](ctx context.Context, a *adminClient, path string, members map[string]any, render func(w io.Writer, value *T)) error {
 	if strings.TrimSpace(a.actor) == "" || strings.TrimSpace(a.reason) == "" {
 		return usageError("needs --actor and --reason, which are kept in the audit trail")
 	}
 	members["actor"], members["reason"] = a.actor, a.reason
 	text, err := a.call(ctx, http.MethodPost, path, members)
+	return printed(a, text, err, render)
+}
+
+// printed prints a response, unless there is an error. As text, render prints it once it has been read into a value, and may align
+// columns with tabs.
+func printed[T any](a *adminClient, text []byte, err error, render func(w io.Writer, value *T)) error {
 	if err != nil {
 		return err
 	}
-	return a.print(text, into, show)
+	return a.print(text, func(w io.Writer) error {
+		var value T
+		if err := json.Unmarshal(text, &value); err != nil {
+			return fmt.Errorf("read the response: %w", err)
+		}
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		render(table, &value)
+		return table.Flush()
+	})
 }
 
 // call makes one request, with a value as JSON unless that is nil. A response that is no success is an error.
@@ -124,22 +144,35 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	}
 	client := &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: settings, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
-		CheckRedirect: noRedirect, // a token belongs to the address that it was meant for
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a token belongs to one address
 	}
+	waiting := a.env.progress(func() string { return "waiting for the admin listener" })
+	defer waiting.stop()
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask the operators' listener: %w", err)
+		return nil, unreachable(err, "Portico's admin listener", "is it running? use --admin")
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAdminResponse))
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = refusal(response.StatusCode, text)
+		err = newRefusal(response.StatusCode, text)
 	}
 	return text, err
 }
 
-// refusal is the error for a response that is no success, in the listener's own words where there are any.
-func refusal(status int, text []byte) error {
+// refusal is the error for a response that is no success.
+type refusal struct {
+	status int
+	// text is the listener's own where it has one.
+	text string
+}
+
+// Error implements error.
+func (r refusal) Error() string {
+	return fmt.Sprintf("the operators' listener says %d: %s", r.status, r.text)
+}
+
+func newRefusal(status int, text []byte) refusal {
 	var refused struct {
 		Error    string
 		Problems []struct{ Field, Message string }
@@ -150,25 +183,28 @@ func refusal(status int, text []byte) error {
 	for _, p := range refused.Problems {
 		refused.Error += fmt.Sprintf("\n  %s: %s", p.Field, p.Message)
 	}
-	return fmt.Errorf("the operators' listener says %d: %s", status, refused.Error)
+	return refusal{status, refused.Error}
 }
 
-// print prints a response: as it is where the format is json or show is nil, and else as show prints it once it has been read into
-// a value. show may align columns with tabs.
-func (a *adminClient) print(text []byte, into any, show func(w io.Writer)) error {
-	if show == nil || *a.format == "json" {
-		_, err := a.out.Write(text)
+// unreachable is the error for a call that got no response: one sentence without the address's path and query, which may hold a key.
+func unreachable(err error, whom, remedy string) error {
+	failed, ok := errors.AsType[*url.Error](err)
+	if !ok {
 		return err
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("read the response: %w", err)
+	host, cause := "", failed.Err
+	if at, err := url.Parse(failed.URL); err == nil {
+		host = at.Host
 	}
-	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	show(table)
-	return table.Flush()
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		cause = number
+	} else if failed.Timeout() {
+		cause = errors.New("no response in time")
+	}
+	return fmt.Errorf("cannot reach %s at %s: %w; %s", whom, host, cause, remedy)
 }
 
-// line shows one line, whatever the response says.
-func line(text string) func(w io.Writer) {
-	return func(w io.Writer) { fmt.Fprintln(w, text) }
+// line renders one line, whatever the response says.
+func line(text string) func(io.Writer, *struct{}) {
+	return func(w io.Writer, _ *struct{}) { fmt.Fprintln(w, text) }
 }

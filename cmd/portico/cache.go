@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,37 +14,34 @@ import (
 
 // cacheCommand is portico cache.
 func cacheCommand(env environment) *cobra.Command {
-	a := &adminClient{out: env.stdout}
-	c := group(&cobra.Command{
-		Use: "cache", Short: "show the cache of a running Portico, or purge it",
-		Long: "Call the operators' listener of a running Portico. show tells for each cached response why the\n" +
+	a := &adminClient{output: output{env: env}}
+	return a.group("cache", "show the cache of a running Portico, or purge it",
+		"Call the operators' listener of a running Portico. show tells for each cached response why the\n"+
 			"next read is or is not served from it; purge removes a product, or everything.",
-	}, cacheShowCommand(a), cachePurgeCommand(a))
-	a.flags(c.PersistentFlags())
-	a.format = formatFlags(c.PersistentFlags(), "text", "json")
-	return c
+		nil, cacheShowCommand(a), cachePurgeCommand(a))
 }
 
 // cacheShowCommand is portico cache show.
 func cacheShowCommand(a *adminClient) *cobra.Command {
-	c := &cobra.Command{Use: "show KEY | --product P [--component C]", Short: "list cached responses"}
-	product := c.Flags().String("product", "", "the product `P`")
-	component := c.Flags().String("component", "", "the component `C` of the product")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		query := url.Values{"product": {*product}, "component": {*component}}
+	var product, component string
+	c := command("show KEY | --product P [--component C]", "list cached responses", func(ctx context.Context, args []string) error {
+		query := url.Values{"product": {product}, "component": {component}}
 		if len(args) == 1 {
 			query = url.Values{"key": args}
 		}
-		if len(args) > 1 || (len(args) == 1) == (*product != "") {
+		if len(args) > 1 || (len(args) == 1) == (product != "") {
 			return usageError("takes either KEY or --product P")
 		}
-		var found struct{ Items []cache.Item }
-		return a.show(c.Context(), "/cache?"+query.Encode(), &found, func(w io.Writer) { printItems(w, found.Items) })
-	}
+		return fetch(ctx, a, "/cache?"+query.Encode(), renderItems)
+	})
+	c.Args = cobra.ArbitraryArgs
+	c.Flags().StringVar(&product, "product", "", "the product `P`")
+	c.Flags().StringVar(&component, "component", "", "the component `C` of the product")
 	return c
 }
 
-func printItems(w io.Writer, items []cache.Item) {
+func renderItems(w io.Writer, found *struct{ Items []cache.Item }) {
+	items := found.Items
 	if len(items) == 0 {
 		fmt.Fprintln(w, "The cache holds nothing of that: the next read asks the tracker.")
 		return
@@ -61,21 +59,19 @@ func printItems(w io.Writer, items []cache.Item) {
 
 // cachePurgeCommand is portico cache purge.
 func cachePurgeCommand(a *adminClient) *cobra.Command {
-	c := &cobra.Command{Use: "purge", Args: takes(), Short: "remove a product, or everything"}
-	product := c.Flags().String("product", "", "remove the product `P` only")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	var product string
+	var c *cobra.Command
+	c = command("purge", "remove a product, or everything", func(ctx context.Context, _ []string) error {
 		path := "/cache/purge"
 		if c.Flags().Changed("product") {
-			path += "?product=" + url.QueryEscape(*product)
+			path += "?product=" + url.QueryEscape(product)
 		}
 		if path == "/cache/purge?product=" { // an empty variable in a script must not purge everything
 			return usageError("--product is empty")
 		}
-		text, err := a.call(c.Context(), http.MethodPost, path, nil)
-		if err != nil {
-			return err
-		}
-		return a.print(text, &struct{}{}, line("Purged."))
-	}
+		text, err := a.call(ctx, http.MethodPost, path, nil)
+		return printed(a, text, err, line("Purged."))
+	})
+	c.Flags().StringVar(&product, "product", "", "remove the product `P` only")
 	return c
 }

@@ -50,7 +50,7 @@ func TestReloadKeepsTheCache(t *testing.T) {
 		}
 	}
 	configure("auto")
-	process, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	process, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
 	clients, operators := "http://"+at[0], "http://"+at[1]
 	read := func() (status, text string) {
 		t.Helper()

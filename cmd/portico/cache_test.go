@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -12,13 +11,12 @@ import (
 
 // TestCacheCommand looks into the cache of a running Portico and purges it.
 func TestCacheCommand(t *testing.T) {
-	tour := startDemo(t, buildPortico(t))
+	tour := startDemo(t)
 	clients := regexp.MustCompile(`Portico is at (\S+),`).FindStringSubmatch(tour)[1]
-	operators := regexp.MustCompile(`operators' side at (\S+),`).FindStringSubmatch(tour)[1]
+	operators := regexp.MustCompile(`admin page at (\S+),`).FindStringSubmatch(tour)[1]
 	command := func(args ...string) (string, int) {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append([]string{"cache", "--admin", operators}, args...))
-		return stdout.String() + stderr.String(), code
+		code, stdout, stderr := portico(t, nil, append([]string{"cache", "--admin", operators}, args...)...)
+		return stdout + stderr, code
 	}
 	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop")
 	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop/Accounts")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"portico/cmd/portico/config"
@@ -25,45 +29,45 @@ const exitNoVerdict = 3
 
 // canaryCommand is portico canary.
 func canaryCommand(env environment) *cobra.Command {
-	a := &adminClient{out: env.stdout}
-	c := group(&cobra.Command{
-		Use: "canary", Short: "show findings of the comparison of two trackers, and accept them",
-		Long: "Call the operators' listener of a running Portico. report prints all findings, verdict only\n" +
-			"the verdict. accept, reopen and fixed judge a finding; reset discards earlier results; sampling shows and changes\n" +
-			"which calls are compared. Changes need --actor and --reason, except those of sampling.\n\n" +
-			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n" +
+	a := &adminClient{output: output{env: env}}
+	c := a.group("canary", "show findings of the comparison of two trackers, and accept them",
+		"Call the operators' listener of a running Portico. report prints all findings, show one of them with an example, verdict only\n"+
+			"the verdict. accept, reopen and fixed judge a finding; reset discards earlier results; sampling shows and changes\n"+
+			"which calls are compared. Changes need --actor and --reason, except those of sampling.\n\n"+
+			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n"+
 			"could not be reached. Only PASS is 0. Of the others: 0 it worked, 1 it did not. A wrong command line is 2.",
-	},
-		canaryReportCommand(a), canaryVerdictCommand(a), canarySamplingCommand(a),
+		[]string{"junit"},
+		canaryReportCommand(a), canaryShowCommand(a), canaryVerdictCommand(a), canarySamplingCommand(a),
 		canaryJudgeCommand(a, "accept", "let a finding no longer count", "Accepted."),
 		canaryJudgeCommand(a, "reopen", "let a finding count again", "Reopened."),
 		canaryJudgeCommand(a, "fixed", "mark a finding as fixed", "Marked as fixed. Its operation starts again from zero."),
-		canaryResetCommand(a))
-	a.flags(c.PersistentFlags())
+		command("reset", "discard earlier results", func(ctx context.Context, _ []string) error {
+			return change(ctx, a, "/canary/reset", map[string]any{}, line("Reset. Earlier results are discarded."))
+		}))
 	a.signatureFlags(c.PersistentFlags())
-	a.format = formatFlags(c.PersistentFlags(), "text", "json", "junit")
 	return c
 }
 
 // canaryReportCommand is portico canary report.
 func canaryReportCommand(a *adminClient) *cobra.Command {
-	return &cobra.Command{Use: "report", Args: takes(), Short: "print all findings", RunE: func(c *cobra.Command, _ []string) error {
-		suffix := map[string]string{"json": "json", "junit": "xml"}[*a.format]
-		if suffix == "" {
-			suffix = "txt"
+	return command("report", "print all findings", func(ctx context.Context, _ []string) error {
+		suffix := map[string]string{"json": "json", "yaml": "json", "junit": "xml"}[a.format]
+		text, err := a.get(ctx, "/canary/report."+cmp.Or(suffix, "txt"))
+		if err != nil {
+			return err
 		}
-		return a.show(c.Context(), "/canary/report."+suffix, nil, nil)
-	}}
+		return a.print(text, nil)
+	})
 }
 
 // canaryVerdictCommand is portico canary verdict. It asks once: the next response may differ.
 func canaryVerdictCommand(a *adminClient) *cobra.Command {
-	return &cobra.Command{Use: "verdict", Args: takes(), Short: "print the verdict; the exit code is the verdict", RunE: func(c *cobra.Command, _ []string) error {
+	return command("verdict", "print the verdict; the exit code is the verdict", func(ctx context.Context, _ []string) error {
 		path := "/canary/report.json"
-		if *a.format == "json" {
+		if a.format == "json" || a.format == "yaml" {
 			path = "/canary/verdict.json"
 		}
-		text, err := a.get(c.Context(), path)
+		text, err := a.get(ctx, path)
 		if err != nil {
 			return exitError{exitNoVerdict, err}
 		}
@@ -72,9 +76,8 @@ func canaryVerdictCommand(a *adminClient) *cobra.Command {
 		if err := json.Unmarshal(text, &found); err != nil || !slices.Contains(known, found.Verdict) {
 			return exitError{exitNoVerdict, fmt.Errorf("the operators' listener gives no verdict, but %q", found.Verdict)}
 		}
-		var report verdict.Report
-		err = a.print(text, &report, func(w io.Writer) {
-			if *a.format == "junit" {
+		err = printed(a, text, nil, func(w io.Writer, report *verdict.Report) {
+			if a.format == "junit" {
 				_ = report.JUnit(w) // w is in memory
 				return
 			}
@@ -88,39 +91,125 @@ func canaryVerdictCommand(a *adminClient) *cobra.Command {
 			return exitError{exitNoVerdict, err}
 		}
 		return exitError{status: found.Verdict.ExitCode()}
-	}}
+	})
+}
+
+// findingPath is where the listener has a finding.
+func findingPath(signature, suffix string) (string, error) {
+	if strings.Trim(signature, ". ") == "" { // nor a part of a path
+		return "", usageError("invalid signature %q; see portico canary report", signature)
+	}
+	return "/canary/findings/" + url.PathEscape(signature) + suffix, nil
+}
+
+// finding is one finding with its samples, as the listener has it.
+type finding struct {
+	Finding verdict.FindingView
+	Samples []struct {
+		At     time.Time
+		Sample canary.SampleText
+	}
+}
+
+// canaryShowCommand is portico canary show.
+func canaryShowCommand(a *adminClient) *cobra.Command {
+	return command("show SIGNATURE", "print one finding with an example", func(ctx context.Context, args []string) error {
+		path, err := findingPath(args[0], ".json")
+		if err != nil {
+			return err
+		}
+		return fetch(ctx, a, path, renderFinding)
+	})
+}
+
+// renderFinding prints a finding and the latest of its samples. What was typed or sent by others is kept in its line.
+func renderFinding(w io.Writer, found *finding) {
+	put := func(name, form string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, oneLine(fmt.Sprintf(form, args...)))
+	}
+	f, stamp := found.Finding, "2006-01-02 15:04:05Z07:00"
+	put("finding", "%s, %s", f.Signature, f.Status)
+	put("operation", "%s", f.Operation)
+	put("class", "%s %s", f.Class, f.Path)
+	put("seen", "%d times, from %s to %s", f.Count, f.First.Format(stamp), f.Last.Format(stamp))
+	if f.Note != "" {
+		put("what", "%s", f.Note)
+	}
+	if f.Actor != "" {
+		put("judgement", "%s by %s: %s", f.Status, f.Actor, f.Reason)
+	}
+	if !f.Until.IsZero() {
+		put("until", "%s", f.Until.Format(stamp))
+	}
+	if len(found.Samples) == 0 {
+		put("example", "no sample was kept")
+		return
+	}
+	at, sample := found.Samples[0].At, found.Samples[0].Sample
+	put("example", "%s %s at %s, caller %s", sample.Method, sample.Target, at.Format(stamp), sample.Caller)
+	for _, d := range sample.Differences {
+		put("difference", "%s at %s", d.Class, d.Pointer)
+		put("  reference", "%s", inOneOrder(d.Want))
+		put("  candidate", "%s", inOneOrder(d.Have))
+	}
+	put("reference", "%d %s", sample.AnsweredStatus, inOneOrder(sample.Answered))
+	put("candidate", "%d %s", sample.OtherStatus, inOneOrder(sample.Other))
+}
+
+// inOneOrder writes JSON in one line with its members in one order.
+func inOneOrder(value jsontext.Value) string {
+	if value.Format(jsontext.ReorderRawObjects(true)) != nil {
+		return "nothing"
+	}
+	return string(value)
 }
 
 // canaryJudgeCommand is portico canary accept, reopen or fixed.
 func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command {
-	c := &cobra.Command{Use: verb + " SIGNATURE", Args: takes("SIGNATURE"), Short: short}
 	until := ""
+	c := command(verb+" SIGNATURE", short, func(ctx context.Context, args []string) error {
+		path, err := findingPath(args[0], "/"+verb)
+		if err != nil {
+			return err
+		}
+		return change(ctx, a, path, map[string]any{"until": until}, line(done))
+	})
 	if verb == "accept" {
 		c.Flags().StringVar(&until, "until", "", "accept until `WHEN`: 2030-12-31, a time as in RFC 3339, or a length of time such as 48h or 30d")
-	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if strings.Trim(args[0], ". ") == "" { // nor a part of a path
-			return usageError("invalid signature %q; see portico canary report", args[0])
-		}
-		path := "/canary/findings/" + url.PathEscape(args[0]) + "/" + verb
-		return a.change(c.Context(), path, map[string]any{"until": until}, &struct{}{}, line(done))
 	}
 	return c
 }
 
-// canaryResetCommand is portico canary reset.
-func canaryResetCommand(a *adminClient) *cobra.Command {
-	return &cobra.Command{Use: "reset", Args: takes(), Short: "discard earlier results", RunE: func(c *cobra.Command, _ []string) error {
-		return a.change(c.Context(), "/canary/reset", map[string]any{}, &struct{}{}, line("Reset. Earlier results are discarded."))
-	}}
-}
-
 // canarySamplingCommand is portico canary sampling.
 func canarySamplingCommand(a *adminClient) *cobra.Command {
-	c := &cobra.Command{Use: "sampling", Args: takes(), Short: "show which calls are compared, or change it until the next reload"}
-	share := c.Flags().Float64("sample", 0, "compare the `SHARE` of the calls, from 0 to 1")
-	sticky := c.Flags().Bool("sticky", false, "take the sample by caller")
+	var next canary.Sampling
 	operations := map[mapping.Operation]float64{}
+	var c *cobra.Command
+	c = command("sampling", "show which calls are compared, or change it until the next reload", func(ctx context.Context, _ []string) error {
+		const path = "/canary/sampling.json"
+		text, err := a.get(ctx, path)
+		newShare, newSticky := c.Flags().Changed("sample"), c.Flags().Changed("sticky")
+		if err == nil && (newShare || newSticky || len(operations) > 0) {
+			now := canary.Sampling{Operations: map[mapping.Operation]float64{}}
+			if err := json.Unmarshal(text, &now); err != nil {
+				return err
+			}
+			if newShare {
+				now.Default = next.Default
+			}
+			if newSticky {
+				now.Sticky = next.Sticky
+			}
+			maps.Copy(now.Operations, operations)
+			text, err = a.call(ctx, http.MethodPost, "/canary/sampling", now)
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(text, nil)
+	})
+	c.Flags().Float64Var(&next.Default, "sample", 0, "compare the `SHARE` of the calls, from 0 to 1")
+	c.Flags().BoolVar(&next.Sticky, "sticky", false, "take the sample by caller")
 	c.Flags().Func("operation", "compare another share of one operation, as `NAME=SHARE`; may be given often", func(text string) error {
 		name, number, _ := strings.Cut(text, "=")
 		share, err := strconv.ParseFloat(number, 64)
@@ -130,28 +219,5 @@ func canarySamplingCommand(a *adminClient) *cobra.Command {
 		operations[mapping.Operation(name)] = share
 		return config.CheckOperation(name)
 	})
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		const path = "/canary/sampling.json"
-		text, err := a.get(c.Context(), path)
-		newShare, newSticky := c.Flags().Changed("sample"), c.Flags().Changed("sticky")
-		if err == nil && (newShare || newSticky || len(operations) > 0) {
-			next := canary.Sampling{Operations: map[mapping.Operation]float64{}}
-			if err := json.Unmarshal(text, &next); err != nil {
-				return err
-			}
-			if newShare {
-				next.Default = *share
-			}
-			if newSticky {
-				next.Sticky = *sticky
-			}
-			maps.Copy(next.Operations, operations)
-			text, err = a.call(c.Context(), http.MethodPost, "/canary/sampling", next)
-		}
-		if err != nil {
-			return err
-		}
-		return a.print(text, nil, nil)
-	}
 	return c
 }

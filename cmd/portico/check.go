@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,17 +13,18 @@ import (
 	"portico/cmd/portico/config"
 )
 
+// entry is one line of a result: what it is about, and what is said of it.
+type entry struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
 // checkCommand is portico check.
 func checkCommand(env environment) *cobra.Command {
-	c := &cobra.Command{
-		Use: "check --config FILE | --tracker URL", Args: takes(), Short: "check a configuration as start-up does",
-		Long: "Read the configuration as portico serve does and print all that is wrong with it,\n" +
-			"one line each, as file:line:column: message. Exit code 1 when it could not start.",
-	}
-	flags := config.RegisterFlags(c.Flags())
-	show := c.Flags().Bool("print", false, "print the configuration with all defaults, and the origin of each value")
-	probe := c.Flags().Bool("probe", false, "also talk to the trackers, to Redis and to the store of state")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	var flags *config.Flags
+	var shown, probed bool
+	o := output{env: env}
+	c := command("check --config FILE | --tracker URL", "check a configuration as start-up does", func(ctx context.Context, _ []string) error {
 		cfg, err := load(flags, env)
 		if err != nil {
 			return err
@@ -29,39 +33,59 @@ func checkCommand(env environment) *cobra.Command {
 			fmt.Fprintln(env.stderr, problem)
 			return exitError{status: exitFailed}
 		}
-		if *show {
-			err = config.Print(env.stdout, cfg)
-		} else {
-			fmt.Fprintf(env.stdout, "The configuration is good.\n%s", summary(cfg))
+		title, list := "The configuration is good.\n", summary(cfg)
+		if shown {
+			if o.format == "json" {
+				return usageError("--print prints YAML, not JSON")
+			}
+			title, list = "", nil
+			if err := config.Print(env.stdout, cfg); err != nil {
+				return err
+			}
 		}
-		if err == nil && *probe {
-			err = runProbes(c.Context(), env, cfg)
+		if probed {
+			var probes []entry
+			probes, err = runProbes(ctx, env, cfg)
+			list = append(list, probes...)
 		}
-		return err
-	}
+		if shown && !probed {
+			return err
+		}
+		return errors.Join(err, o.value(list, func(w io.Writer) error {
+			fmt.Fprint(w, title)
+			for _, each := range list {
+				fmt.Fprintf(w, "  %-10s %s\n", each.Name, each.Text)
+			}
+			return nil
+		}))
+	})
+	c.Long = "Read the configuration as portico serve does and print all that is wrong with it,\n" +
+		"one line each, as file:line:column: message. Exit code 1 when it could not start."
+	flags = config.RegisterFlags(c.Flags())
+	c.Flags().BoolVar(&shown, "print", false, "print the configuration with all defaults, and the origin of each value")
+	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state")
+	o.flags(c.Flags())
 	return c
 }
 
 // summary says in a few lines what a configuration does.
-func summary(cfg config.Config) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "  clients    %s\n  operators  %s\n", cfg.Listen, cfg.Admin.Listen)
+func summary(cfg config.Config) []entry {
+	list := []entry{{"clients", cfg.Listen}, {"operators", cfg.Admin.Listen}}
 	for _, name := range config.SortedKeys(cfg.Trackers) {
 		role := map[string]string{cfg.Candidate: ", candidate", cfg.Primary: ", primary"}[name]
-		fmt.Fprintf(&b, "  tracker    %s: %s (dialect %s%s)\n", name, config.RedactURL(cfg.Trackers[name].URL), cfg.Trackers[name].Dialect, role)
+		list = append(list, entry{"tracker", fmt.Sprintf("%s: %s (dialect %s%s)", name, config.RedactURL(cfg.Trackers[name].URL), cfg.Trackers[name].Dialect, role)})
 	}
-	if cfg.Cache.Scope == "off" {
-		b.WriteString("  cache      off\n")
-	} else {
+	cached := "off"
+	if cfg.Cache.Scope != cached {
 		redis := cmp.Or(config.Printable(cfg.Cache.Redis.URL), strings.Join(cfg.Cache.Redis.Addrs, ", "))
-		fmt.Fprintf(&b, "  cache      Redis %s, shared by %s, fresh for %s\n", redis, cfg.Cache.Scope, cfg.Cache.TTL)
+		cached = fmt.Sprintf("Redis %s, shared by %s, fresh for %s", redis, cfg.Cache.Scope, cfg.Cache.TTL)
 	}
+	list = append(list, entry{"cache", cached})
 	if cfg.Candidate != "" {
-		fmt.Fprintf(&b, "  state      %s\n", config.Printable(cfg.State))
+		list = append(list, entry{"state", config.Printable(cfg.State)})
 		for _, line := range tableLines(cfg.Switchover.Table()) {
-			fmt.Fprintf(&b, "  rule       %s\n", line)
+			list = append(list, entry{"rule", line})
 		}
 	}
-	fmt.Fprintf(&b, "  other paths pass through: %s\n", cmp.Or(strings.Join(cfg.Passthrough, ", "), "none"))
-	return b.String()
+	return append(list, entry{"other paths", "pass through: " + cmp.Or(strings.Join(cfg.Passthrough, ", "), "none")})
 }

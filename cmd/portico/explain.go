@@ -23,26 +23,11 @@ import (
 
 // explainCommand is portico explain.
 func explainCommand(env environment) *cobra.Command {
-	c := &cobra.Command{
-		Use: "explain METHOD PATH", Args: takes("METHOD", "PATH"), Short: "show how one request would be handled, without sending anything",
-		Long: "Take a request through the same components as portico serve and print every decision: what it\n" +
-			"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
-			"The operators' listener of the running Portico is asked for the active rules, the dialects and the\n" +
-			"cache. Where it does not respond, the configuration counts, and what is not known is listed.",
-	}
-	flags, a, header := config.RegisterFlags(c.Flags()), &adminClient{}, http.Header{}
-	a.flags(c.Flags())
-	body := c.Flags().String("data", "", "the request's body is `BODY`")
-	c.Flags().Func("header", "the request has the header `'NAME: VALUE'`; may be given often", func(text string) error {
-		name, value, found := strings.Cut(text, ":")
-		if !found {
-			return errors.New("a header is NAME: VALUE")
-		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-		return nil
-	})
-	c.RunE = func(c *cobra.Command, args []string) error {
-		request, err := newRequest(c.Context(), args[0], args[1], *body)
+	a, header, body := &adminClient{output: output{env: env}}, http.Header{}, ""
+	var c *cobra.Command
+	var flags *config.Flags
+	c = command("explain METHOD PATH", "show how one request would be handled, without sending anything", func(ctx context.Context, args []string) error {
+		request, err := newRequest(ctx, args[0], args[1], body)
 		if err != nil {
 			return err
 		}
@@ -60,18 +45,39 @@ func explainCommand(env environment) *cobra.Command {
 			if !c.Flags().Changed("admin") {
 				a.address = adminURL(cfg)
 			}
-			running.ask(c.Context(), a, &cfg, env, args[1])
+			running.ask(ctx, a, &cfg, env, args[1])
 		}
 		explanation, err := app.Explain(request, cfg, running.table, env.variable)
 		if err != nil {
 			return err
 		}
 		path, _, _ := strings.Cut(args[1], "?")
-		fmt.Fprintf(env.stdout, "request      %s %s\noperation    %s\n", request.Method, path, explanation.Record.Operation)
-		running.print(env.stdout, cfg)
-		printExplanation(env.stdout, explanation)
+		var text strings.Builder
+		fmt.Fprintf(&text, "request      %s %s\noperation    %s\n", request.Method, path, explanation.Record.Operation)
+		running.print(&text, cfg)
+		printExplanation(&text, explanation)
+		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+		return a.value(map[string]any{"operation": explanation.Record.Operation, "lines": lines}, func(w io.Writer) error {
+			_, err := io.WriteString(w, text.String())
+			return err
+		})
+	})
+	c.Long = "Take a request through the same components as portico serve and print every decision: what it\n" +
+		"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
+		"The operators' listener of the running Portico is asked for the active rules, the dialects and the\n" +
+		"cache. Where it does not respond, the configuration counts, and what is not known is listed."
+	flags = config.RegisterFlags(c.Flags())
+	a.connectionFlags(c.Flags())
+	a.output.flags(c.Flags())
+	c.Flags().StringVar(&body, "data", "", "the request's body is `BODY`")
+	c.Flags().Func("header", "the request has the header `'NAME: VALUE'`; may be given often", func(text string) error {
+		name, value, found := strings.Cut(text, ":")
+		if !found {
+			return errors.New("a header is NAME: VALUE")
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 		return nil
-	}
+	})
 	return c
 }
 

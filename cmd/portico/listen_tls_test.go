@@ -35,47 +35,39 @@ func newAuthority(t *testing.T) *authority {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}}
-	der, key := a.sign(t, a.cert, a)
-	a.key = key
-	a.file = writeFile(t, "ca.pem", pemText("CERTIFICATE", der))
-	var err error
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
+	a.file, _ = a.sign(t, a.cert)
 	return a
 }
 
-// sign makes a key and a certificate for it; the authority itself has no key yet
-// when it signs its own.
-func (a *authority) sign(t *testing.T, template *x509.Certificate, parent *authority) (der []byte, key *ecdsa.PrivateKey) {
+// sign makes a key and a certificate for it, and gives their files. The first certificate is the authority's own.
+func (a *authority) sign(t *testing.T, template *x509.Certificate) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := parent.key
-	if signer == nil {
-		signer = key
+	if a.key == nil {
+		a.key = key
 	}
-	if der, err = x509.CreateCertificate(rand.Reader, template, parent.cert, &key.PublicKey, signer); err != nil {
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return der, key
-}
-
-// issue makes a certificate for 127.0.0.1, or for a client, and gives its files.
-func (a *authority) issue(t *testing.T, serial int64) (certFile, keyFile string) {
-	t.Helper()
-	der, key := a.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "portico"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, a)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return writeFile(t, "cert.pem", pemText("CERTIFICATE", der)), writeFile(t, "key.pem", pemText("PRIVATE KEY", private))
+}
+
+// issue makes a certificate for 127.0.0.1, or for a client, and gives its files.
+func (a *authority) issue(t *testing.T, serial int64) (certFile, keyFile string) {
+	t.Helper()
+	return a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "portico"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
 }
 
 // client trusts the authority and shows a certificate, if there is one.
@@ -120,24 +112,6 @@ func serveConfig(t *testing.T, file string, environ ...string) (clients, operato
 	}
 }
 
-// visit gives status and protocol of an answer, or the error.
-func visit(t *testing.T, client *http.Client, address string, header ...string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err.Error()
-	}
-	defer response.Body.Close()
-	return response.Proto + " " + response.Status
-}
-
 func TestListenersOverTLS(t *testing.T) {
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	defer behind.Close()
@@ -170,7 +144,14 @@ func TestListenersOverTLS(t *testing.T) {
 		{"operator with a stranger's certificate", stranger, "https://" + operators + "/status", nil, "tls:"},
 		{"stranger's certificate and health", stranger, "https://" + operators + "/livez", nil, "tls:"},
 	} {
-		if got := visit(t, c.client, c.address, c.header...); !strings.Contains(got, c.want) {
+		got := ""
+		if response, err := sendBy(t, c.client, http.MethodGet, c.address, "", c.header...); err != nil {
+			got = err.Error()
+		} else {
+			got = response.Proto + " " + response.Status
+			_ = response.Body.Close()
+		}
+		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -195,12 +176,14 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	cert, key := ca.issue(t, 2)
 	const least = withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"
 	file := writeFile(t, "c.yaml", least+"tls: {cert_file: "+cert+", key_file: "+key+"}\n")
-	process, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.cert)
+	process, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	settings, err := config.TLSFiles{CAFile: ca.file}.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
 	serial := func() int64 {
 		t.Helper()
-		connection, err := tls.Dial("tcp", at[0], &tls.Config{RootCAs: roots})
+		connection, err := tls.Dial("tcp", at[0], settings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,6 +63,9 @@ func main() {
 
 // run runs one command and returns its exit status.
 func run(ctx context.Context, env environment, args []string) int {
+	if _, without := env.variable("NO_COLOR"); !without && isTerminal(env.stdout) {
+		env.stdout = coloured{env.stdout}
+	}
 	root := commandLine(env)
 	root.SetArgs(longFlags(root, args))
 	command, err := root.ExecuteContextC(ctx)
@@ -85,8 +87,8 @@ func commandLine(env environment) *cobra.Command {
 		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
 			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",
 	},
-		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
-		canaryCommand(env), migrateCommand(env), recordCommand(env), replayCommand(env), versionCommand(env))
+		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env), canaryCommand(env),
+		migrateCommand(env), recordCommand(env), replayCommand(env), healthCommand(env), versionCommand(env))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -162,8 +164,16 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError("%w%s", err, meant)
 }
 
+// command makes a command. It takes one argument for each word of use between its name and its first flag.
+func command(use, short string, run func(ctx context.Context, args []string) error) *cobra.Command {
+	words, _, _ := strings.Cut(use, " -")
+	return &cobra.Command{Use: use, Short: short, Args: takes(strings.Fields(words)[1:]), RunE: func(c *cobra.Command, args []string) error {
+		return run(c.Context(), args)
+	}}
+}
+
 // takes accepts one argument for each name and no others.
-func takes(names ...string) cobra.PositionalArgs {
+func takes(names []string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch given := len(args); {
 		case given < len(names):
@@ -173,30 +183,6 @@ func takes(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// formatFlags adds --format, and --json for --format json. The format that they choose is empty where neither is given, which
-// means text.
-func formatFlags(flags *pflag.FlagSet, formats ...string) *string {
-	chosen, known := "", strings.Join(formats, ", ")
-	choose := func(format string) error {
-		switch {
-		case !slices.Contains(formats, format):
-			return fmt.Errorf("unknown format %q: use %s", format, known)
-		case chosen != "" && chosen != format:
-			return fmt.Errorf("the formats %s and %s contradict each other", chosen, format)
-		}
-		chosen = format
-		return nil
-	}
-	flags.Func("format", "print the result as `FORMAT`: "+known+" (default text)", choose)
-	flags.BoolFunc("json", "print the result as JSON, as --format json does", func(on string) error {
-		if on == "false" {
-			return nil
-		}
-		return choose("json")
-	})
-	return &chosen
 }
 
 // load reads the configuration that flags name and prints its problems. An error without a cause says that it cannot be used.
@@ -216,13 +202,16 @@ func load(flags *config.Flags, env environment) (config.Config, error) {
 
 // versionCommand is portico version.
 func versionCommand(env environment) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Args: takes(), Short: "print the version of this program",
-		Long: "Print the version, the commit and the Go version that this program was built from.",
-		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintf(env.stdout, "portico %s\n", app.BuildVersion(info))
+	o := output{env: env}
+	c := command("version", "print the version of this program", func(context.Context, []string) error {
+		info, _ := debug.ReadBuildInfo()
+		version := app.BuildVersion(info)
+		return o.value(map[string]string{"version": version}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "portico %s\n", version)
 			return err
-		},
-	}
+		})
+	})
+	c.Long = "Print the version, the commit and the Go version that this program was built from."
+	o.flags(c.Flags())
+	return c
 }

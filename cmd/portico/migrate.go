@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -20,44 +20,36 @@ import (
 
 // migrateCommand is portico migrate.
 func migrateCommand(env environment) *cobra.Command {
-	a := &adminClient{out: env.stdout}
-	c := group(&cobra.Command{
-		Use: "migrate", Short: "show and change which of two trackers responds to what",
-		Long: "Call the operators' listener of a running Portico. FILE holds the keys rules and passthrough as the\n" +
-			"section switchover of a configuration has them; - is standard input. plan checks it and prints what it would change,\n" +
-			"changing nothing; apply makes it active, if the rules still are at the version that --version names.\n" +
-			"kill takes everything back to the old tracker at once, whatever the rules say, until revive. apply,\n" +
-			"kill and revive need --actor and --reason. What is applied holds until the rules in the configuration\n" +
+	a := &adminClient{output: output{env: env}}
+	c := a.group("migrate", "show and change which of two trackers responds to what",
+		"Call the operators' listener of a running Portico. FILE holds the keys rules and passthrough as the\n"+
+			"section switchover of a configuration has them; - is standard input. plan checks it and prints what it would change,\n"+
+			"changing nothing; apply makes it active, if the rules still are at the version that --version names.\n"+
+			"kill takes everything back to the old tracker at once, whatever the rules say, until revive. apply,\n"+
+			"kill and revive need --actor and --reason. What is applied holds until the rules in the configuration\n"+
 			"change.",
-	},
-		migrateStatusCommand(a), migratePlanCommand(a, env), migrateApplyCommand(a, env), migrateHistoryCommand(a),
-		killSwitchCommand(a, "kill", "send everything to the old tracker at once"), killSwitchCommand(a, "revive", "end what kill began"))
-	a.flags(c.PersistentFlags())
+		nil,
+		command("status", "print the active rules", func(ctx context.Context, _ []string) error {
+			return fetch(ctx, a, statusPath, renderSwitchover)
+		}),
+		migratePlanCommand(a), migrateApplyCommand(a),
+		command("history", "print who changed the rules, when and why", func(ctx context.Context, _ []string) error {
+			return fetch(ctx, a, "/switchover/history.json", renderHistory)
+		}),
+		command("kill", "send everything to the old tracker at once", func(ctx context.Context, _ []string) error {
+			return change(ctx, a, "/switchover/kill", map[string]any{}, renderSwitchover)
+		}),
+		command("revive", "end what kill began", func(ctx context.Context, _ []string) error {
+			return change(ctx, a, "/switchover/revive", map[string]any{}, renderSwitchover)
+		}))
 	a.signatureFlags(c.PersistentFlags())
-	a.format = formatFlags(c.PersistentFlags(), "text", "json")
 	return c
 }
 
 // statusPath is where the operators' listener has a switchover.Status.
 const statusPath = "/switchover/status.json"
 
-// migrateStatusCommand is portico migrate status.
-func migrateStatusCommand(a *adminClient) *cobra.Command {
-	return &cobra.Command{Use: "status", Args: takes(), Short: "print the active rules", RunE: func(c *cobra.Command, _ []string) error {
-		var status switchover.Status
-		return a.show(c.Context(), statusPath, &status, func(w io.Writer) { printSwitchover(w, &status) })
-	}}
-}
-
-// killSwitchCommand is portico migrate kill or revive.
-func killSwitchCommand(a *adminClient, verb, short string) *cobra.Command {
-	return &cobra.Command{Use: verb, Args: takes(), Short: short, RunE: func(c *cobra.Command, _ []string) error {
-		var status switchover.Status
-		return a.change(c.Context(), "/switchover/"+verb, map[string]any{}, &status, func(w io.Writer) { printSwitchover(w, &status) })
-	}}
-}
-
-func printSwitchover(w io.Writer, status *switchover.Status) {
+func renderSwitchover(w io.Writer, status *switchover.Status) {
 	fmt.Fprintf(w, "From %s to %s: version %d, from the %s", status.Old, status.New, status.Version, sourceName(status.Source))
 	if status.Actor != "" {
 		fmt.Fprintf(w, ", by %s (%s)", oneLine(status.Actor), oneLine(status.Reason))
@@ -99,79 +91,73 @@ func sourceName(source string) string {
 	return "admin listener"
 }
 
-// migrateHistoryCommand is portico migrate history.
-func migrateHistoryCommand(a *adminClient) *cobra.Command {
-	return &cobra.Command{Use: "history", Args: takes(), Short: "print who changed the rules, when and why", RunE: func(c *cobra.Command, _ []string) error {
-		var found struct {
-			History []struct {
-				Version                   int64
-				At, Source, Actor, Reason string
-			}
-		}
-		return a.show(c.Context(), "/switchover/history.json", &found, func(w io.Writer) {
-			fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
-			for _, each := range found.History {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At, sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
-			}
-		})
-	}}
+// history is the audit trail of the rules, as the listener has it.
+type history struct {
+	History []struct {
+		Version                   int64
+		At, Source, Actor, Reason string
+	}
+}
+
+func renderHistory(w io.Writer, found *history) {
+	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
+	for _, each := range found.History {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At, sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
+	}
 }
 
 // migratePlanCommand is portico migrate plan.
-func migratePlanCommand(a *adminClient, env environment) *cobra.Command {
-	return &cobra.Command{Use: "plan FILE", Args: takes("FILE"), Short: "check a file of rules and print what it would change", RunE: func(c *cobra.Command, args []string) error {
+func migratePlanCommand(a *adminClient) *cobra.Command {
+	return command("plan FILE", "check a file of rules and print what it would change", func(ctx context.Context, args []string) error {
 		var status switchover.Status
-		if err := a.getJSON(c.Context(), statusPath, &status); err != nil {
+		if err := a.getJSON(ctx, statusPath, &status); err != nil {
 			return err
 		}
-		next, err := loadRules(env, args[0], status.Callers)
+		next, err := loadRules(a.env, args[0], status.Callers)
 		if err != nil {
 			return err
 		}
 		var found struct{ Trackers map[string]app.TrackerStatus }
-		if err := a.getJSON(c.Context(), "/status", &found); err != nil {
+		if err := a.getJSON(ctx, "/status", &found); err != nil {
 			return err
 		}
 		for _, name := range []string{status.Old, status.New} {
 			tracker, toNew := found.Trackers[name], name == status.New
 			if !tracker.DialectPinned && len(next.FlagTypeWriters(toNew)) > 0 {
-				fmt.Fprintf(env.stderr, "warning: the dialect of tracker %s is not known yet, nor whether it has the flag type writes that rules send to it\n", name)
+				fmt.Fprintf(a.env.stderr, "warning: the dialect of tracker %s is not known yet, nor whether it has the flag type writes that rules send to it\n", name)
 			}
 			if dialect, known := mapping.DialectNamed(tracker.Dialect); known && tracker.DialectPinned {
 				for _, warning := range writesWarnings(next, name, toNew, dialect) {
-					fmt.Fprintln(env.stderr, warning)
+					fmt.Fprintln(a.env.stderr, warning)
 				}
 			}
 		}
 		changes, changed := diffLines(tableLines(status.Table), tableLines(next))
-		switch {
-		case *a.format == "json":
-			return json.NewEncoder(a.out).Encode(map[string]any{"version": status.Version, "changed": changed, "rules": changes})
-		case !changed:
-			fmt.Fprintf(a.out, "Nothing would change: version %d says the same.\n", status.Version)
-		default:
-			fmt.Fprintf(a.out, "%s\nApply it with: portico migrate apply %s --version %d\n", strings.Join(changes, "\n"), args[0], status.Version)
-		}
-		return nil
-	}}
+		return a.value(map[string]any{"version": status.Version, "changed": changed, "rules": changes}, func(w io.Writer) error {
+			if !changed {
+				fmt.Fprintf(w, "Nothing would change: version %d says the same.\n", status.Version)
+				return nil
+			}
+			fmt.Fprintf(w, "%s\nApply it with: portico migrate apply %s --version %d\n", strings.Join(changes, "\n"), args[0], status.Version)
+			return nil
+		})
+	})
 }
 
 // migrateApplyCommand is portico migrate apply.
-func migrateApplyCommand(a *adminClient, env environment) *cobra.Command {
-	c := &cobra.Command{Use: "apply FILE --version N", Args: takes("FILE"), Short: "make a file of rules active"}
-	version := c.Flags().Int64("version", 0, "the change was made on version `N` of the rules")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if *version <= 0 {
+func migrateApplyCommand(a *adminClient) *cobra.Command {
+	version := int64(0)
+	c := command("apply FILE --version N", "make a file of rules active", func(ctx context.Context, args []string) error {
+		if version <= 0 {
 			return usageError("needs --version: the one that portico migrate status and plan show")
 		}
-		next, err := loadRules(env, args[0], nil)
+		next, err := loadRules(a.env, args[0], nil)
 		if err != nil {
 			return err
 		}
-		var status switchover.Status
-		return a.change(c.Context(), "/switchover/rules", map[string]any{"version": *version, "table": next}, &status,
-			func(w io.Writer) { printSwitchover(w, &status) })
-	}
+		return change(ctx, a, "/switchover/rules", map[string]any{"version": version, "table": next}, renderSwitchover)
+	})
+	c.Flags().Int64Var(&version, "version", 0, "the change was made on version `N` of the rules")
 	return c
 }
 

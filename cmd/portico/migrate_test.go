@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"portico/test/process"
 )
 
 // TestPlanShowsEveryLine: rules that go, stay, come and change, and what other paths follow from the last rule.
@@ -33,7 +35,7 @@ Apply it with: portico migrate apply ` + file + ` --version 3
 	if code != exitOK || stdout != want {
 		t.Errorf("exit %d\n%s\nwant\n%s", code, stdout, want)
 	}
-	command := exec.CommandContext(t.Context(), buildPortico(t), "migrate", "plan", "-", "--admin", listener.URL)
+	command := exec.CommandContext(t.Context(), process.Portico(t), "migrate", "plan", "-", "--admin", listener.URL)
 	command.Stdin = strings.NewReader(rules)
 	if output, err := command.Output(); err != nil || string(output) != strings.ReplaceAll(want, file, "-") {
 		t.Errorf("from standard input: %v\n%s", err, output)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,16 +21,10 @@ func startPassing(t *testing.T, more string, handler http.HandlerFunc) string {
 	return "http://" + clients
 }
 
-// beginCall makes a request; the answer's body is the caller's to read. Nothing takes longer than 10 s.
+// beginCall makes a request; the answer's body is the caller's to read.
 func beginCall(t *testing.T, method, address string) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	response, err := sendBy(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}, method, address, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"portico/cache"
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
-	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary/writes"
@@ -25,17 +21,19 @@ import (
 // probeTimeout bounds one probe: an operator waits for it.
 const probeTimeout = 10 * time.Second
 
-// runProbes tries the connections that a configuration needs and prints how each went. An embedded Redis is not there to be
+// runProbes tries the connections that a configuration needs and returns how each went. An embedded Redis is not there to be
 // probed.
-func runProbes(ctx context.Context, env environment, cfg config.Config) (failed error) {
+func runProbes(ctx context.Context, env environment, cfg config.Config) (list []entry, failed error) {
 	probe := func(name string, try func(context.Context) (string, error)) {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
+		waiting := env.progress(func() string { return "waiting for " + name })
+		defer waiting.stop()
 		found, err := try(ctx)
 		if err != nil {
 			failed, found = exitError{status: exitFailed}, "FAILED: "+err.Error()
 		}
-		fmt.Fprintf(env.stdout, "  probe      %s: %s\n", name, found)
+		list = append(list, entry{"probe", name + ": " + found})
 	}
 	for _, name := range config.SortedKeys(cfg.Trackers) {
 		probe("tracker "+name, func(ctx context.Context) (string, error) { return probeTracker(ctx, cfg, name) })
@@ -49,7 +47,7 @@ func runProbes(ctx context.Context, env environment, cfg config.Config) (failed 
 	if cfg.Candidate != "" && cfg.Canary.Isolated {
 		probe("marker", func(ctx context.Context) (string, error) { return probeMarker(ctx, cfg) })
 	}
-	return failed
+	return list, failed
 }
 
 // probeRedis reads from Redis as the cache does, under a name of its own, so that it touches nothing of a running Portico.
@@ -90,16 +88,11 @@ func probeMarker(ctx context.Context, cfg config.Config) (string, error) {
 		{cfg.Candidate, "the candidate has no product %q that everybody may see"},
 		{cfg.Primary, "the primary tracker has the product %q too, or cannot be asked"},
 	} {
-		settings := cfg.Trackers[tracker.name]
-		base, err := url.Parse(settings.URL)
+		options, err := clientOptions(cfg.Trackers[tracker.name])
 		if err != nil {
 			return "", err
 		}
-		transport, err := probeTransport(settings)
-		if err != nil {
-			return "", err
-		}
-		client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: settings.Dialect, Transport: transport})
+		client, err := bugzilla.New(options)
 		if err != nil {
 			return "", err
 		}
@@ -110,117 +103,32 @@ func probeMarker(ctx context.Context, cfg config.Config) (string, error) {
 	return "the candidate has it, the primary tracker has not", nil
 }
 
-// probeTransport sends requests to a tracker as serve does.
-func probeTransport(t config.Tracker) (http.RoundTripper, error) {
+// clientOptions are those of a client that sends requests to a tracker as serve does.
+func clientOptions(t config.Tracker) (bugzilla.Options, error) {
+	base, err := url.Parse(t.URL)
+	if err != nil {
+		return bugzilla.Options{}, err
+	}
 	settings, err := t.TLSFiles.Client()
 	if err != nil {
-		return nil, err
+		return bugzilla.Options{}, err
 	}
-	return t.SentHost().Over(&http.Transport{TLSClientConfig: settings, DisableCompression: true, DisableKeepAlives: true}), nil
+	over := t.SentHost().Over(&http.Transport{TLSClientConfig: settings, DisableCompression: true, DisableKeepAlives: true})
+	return bugzilla.Options{URL: base, Dialect: t.Dialect, Transport: over}, nil
 }
 
-// noRedirect returns a redirect as the response that it is: a tracker that redirects is configured by the wrong address.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// probeTracker requests the version of a tracker, which every Bugzilla-style server shows to everybody (tracker-behaviour.md
-// section 1), at each path that its REST interface can have.
+// probeTracker probes one tracker.
 func probeTracker(ctx context.Context, cfg config.Config, name string) (string, error) {
-	t := cfg.Trackers[name]
-	transport, err := probeTransport(t)
+	options, err := clientOptions(cfg.Trackers[name])
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: noRedirect}
-	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, cfg.Trackers[name].Timeout)
 	defer cancel()
-	base, below, roots := strings.TrimRight(t.URL, "/"), "", bugzilla.Roots()
-	dialect, pinned := mapping.DialectNamed(t.Dialect)
-	version, missing, err := askVersion(ctx, client, name, base+roots[0])
-	for _, root := range roots[1:] {
-		if !missing {
-			break
-		}
-		other, _, otherErr := askVersion(ctx, client, name, base+root)
-		if otherErr != nil {
-			continue
-		}
-		below, missing = mapping.Dialect{Root: root}.Below(), false
-		if !pinned { // with a configured dialect Portico uses the first path only
-			version, err = other, nil
-		}
+	found, err := bugzilla.Probe(ctx, options)
+	notes := append([]string{"version " + found.Version}, found.Notes...)
+	if !found.Known && cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
+		notes = append(notes, writesWarnings(cfg.Switchover.Table(), name, name == cfg.Candidate, found.Dialect)...)
 	}
-	place := fmt.Sprintf("found below %s: set its url to %s/", below, config.RedactURL(base+below))
-	switch {
-	case err != nil && below != "":
-		return "", fmt.Errorf("no /rest/version; the tracker was %s", place)
-	case err != nil:
-		return "", err
-	case !pinned:
-		dialect = mapping.DialectOfVersion(version)
-	}
-	if below != "" {
-		version += ", " + place
-	}
-	notes := []string{"version " + version}
-	if !pinned && cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
-		notes = append(notes, writesWarnings(cfg.Switchover.Table(), name, name == cfg.Candidate, dialect)...)
-	}
-	if dialect.JSONRPC {
-		var refused []string
-		refused, err = probeJSONRPC(ctx, client, base+below)
-		notes = append(notes, refused...)
-	}
-	return strings.Join(notes, "; "), err
-}
-
-// askVersion requests the version below one path. missing says that there is nothing.
-func askVersion(ctx context.Context, client *http.Client, tracker, address string) (version string, missing bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/version", nil)
-	if err != nil {
-		return "", false, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := client.Do(request)
-	if err != nil {
-		return "", false, fmt.Errorf("asking for the version: %w", err)
-	}
-	defer response.Body.Close()
-	if location, err := response.Location(); err == nil {
-		return "", false, fmt.Errorf("the tracker redirects to %s: is that its address? If that is its own address, set trackers.%s.host: %s://%s",
-			config.RedactURL(location.String()), tracker, location.Scheme, location.Host)
-	}
-	var found struct{ Version string }
-	err = json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&found)
-	// An operator's terminal might obey characters that cannot be printed.
-	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
-	switch {
-	case err != nil:
-		err = fmt.Errorf("HTTP %d without JSON where a tracker tells its version: %w", response.StatusCode, err)
-	case found.Version == "":
-		err = errors.New("a response without a version: this may be no tracker")
-	case len(found.Version) > 100 || strings.ContainsFunc(found.Version, unprintable):
-		err = errors.New("an invalid version: this may be no tracker")
-	}
-	return found.Version, response.StatusCode == http.StatusNotFound, err
-}
-
-// probeJSONRPC checks that the web server lets JSON-RPC through, and returns a note where it does not.
-func probeJSONRPC(ctx context.Context, client *http.Client, base string) (note []string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/jsonrpc.cgi",
-		strings.NewReader(`{"method":"Bugzilla.version","params":[{}],"id":1}`))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("asking by JSON-RPC: %w", err)
-	}
-	defer response.Body.Close()
-	var found map[string]any
-	if json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&found) == nil {
-		return nil, nil
-	}
-	return []string{fmt.Sprintf("/jsonrpc.cgi is refused (HTTP %d): product names with a slash or with other characters than ASCII "+
-		"cannot be read, and hide_keys cannot work", response.StatusCode)}, nil
+	return strings.Join(notes, "; "), unreachable(err, "the tracker", "is it running? check trackers."+name+".url")
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -12,42 +9,13 @@ import (
 	"portico/test/process"
 )
 
-// buildPortico builds the program into a folder of the test.
-func buildPortico(t *testing.T) string {
-	t.Helper()
-	program, err := process.Build(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 // startDemo runs portico demo on free ports and gives what it prints first.
-func startDemo(t *testing.T, program string) string {
+func startDemo(t *testing.T) string {
 	t.Helper()
-	demo := exec.Command(program, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-	var failures bytes.Buffer
-	demo.Stderr = &failures
-	output, err := demo.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = demo.Process.Signal(os.Interrupt) // it may have ended already, which Wait tells
-		if err := demo.Wait(); err != nil {
-			t.Errorf("portico demo: %v\n%s", err, failures.String())
-		}
-	})
-	var tour strings.Builder
-	lines := bufio.NewScanner(output)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Stop it") {
-		tour.WriteString(lines.Text() + "\n")
-	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
-	return tour.String()
+	_, found := startProcess(t, `(?s)^(.*)\nStop it`, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	return found[0]
 }
 
 // shell runs a script and gives what it prints.
@@ -62,8 +30,8 @@ func shell(t *testing.T, script string) string {
 
 // TestDemoTour runs the commands that portico demo prints, as they stand.
 func TestDemoTour(t *testing.T) {
-	tour := startDemo(t, buildPortico(t))
-	_, script, found := strings.Cut(tour, "\n\n")
+	tour := startDemo(t)
+	_, script, found := strings.Cut(tour, "/demo:\n\n")
 	if !found {
 		t.Fatalf("the demo prints no tour: %q", tour)
 	}
@@ -84,10 +52,8 @@ func TestExamplesAreGood(t *testing.T) {
 		{"check", "--tracker", "https://tracker.example/", "--redis", "redis://127.0.0.1:6379/0"},
 		{"check", "--config", "../../config.example.yaml"},
 	} {
-		var stdout, stderr bytes.Buffer
-		env := environment{stdout: &stdout, stderr: &stderr}
-		if code := run(t.Context(), env, args); code != exitOK {
-			t.Errorf("portico %s exits with %d: %s", strings.Join(args, " "), code, stderr.String())
+		if code, _, stderr := portico(t, nil, args...); code != exitOK {
+			t.Errorf("portico %s exits with %d: %s", strings.Join(args, " "), code, stderr)
 		}
 	}
 }

@@ -1,48 +1,29 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"portico/test/process"
 )
 
 // startProcess runs the program until the test ends and gives what the pattern
 // finds in its output, standard output and error alike.
-func startProcess(t *testing.T, program, pattern string, args ...string) (process *os.Process, found []string) {
+func startProcess(t *testing.T, pattern string, args ...string) (p *process.Process, found []string) {
 	t.Helper()
-	command := exec.Command(program, args...)
-	output, writer := io.Pipe()
-	command.Stdout, command.Stderr = writer, writer
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt) // it may have ended already, which Wait tells
-		if err := command.Wait(); err != nil {
-			t.Errorf("portico %s: %v", args[0], err)
-		}
-		_ = writer.Close()
-	})
-	lines, seen := bufio.NewScanner(output), ""
-	for found == nil && lines.Scan() {
-		seen += lines.Text() + "\n"
-		found = regexp.MustCompile(pattern).FindStringSubmatch(lines.Text())
-	}
-	if found == nil {
-		t.Fatalf("portico %s says only\n%s", args[0], seen)
-	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
-	return command.Process, found[1:]
+	expression := regexp.MustCompile(pattern)
+	p = process.Launch(t, process.Spec{Program: process.Portico(t), Args: args, Ready: func(p *process.Process) bool {
+		found = expression.FindStringSubmatch(p.Out.String() + p.Err.String())
+		return found != nil
+	}})
+	return p, found[1:]
 }
 
 func get(t *testing.T, address string) string {
@@ -61,24 +42,22 @@ func get(t *testing.T, address string) string {
 }
 
 // reload lets a process read its configuration again, and waits until another runtime is the current one.
-func reload(t *testing.T, process *os.Process, operators string) {
+func reload(t *testing.T, p *process.Process, operators string) {
 	t.Helper()
 	started := func() string {
 		_, after, _ := strings.Cut(get(t, operators+"/status"), `"started"`)
 		return after[:40]
 	}
 	before := started()
-	if err := process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	p.Signal(t, syscall.SIGHUP)
 	eventually(t, "the configuration is read again", func() bool { return started() != before })
 }
 
 // TestReload changes the configuration of a running Portico under load: no
 // request fails, and a configuration with a mistake changes nothing.
 func TestReload(t *testing.T) {
-	program, file := buildPortico(t), filepath.Join(t.TempDir(), "portico.yaml")
-	_, tracker := startProcess(t, program, `listens on (\S+)`, "tracker", "--listen", "127.0.0.1:0", "--seed", "fixture")
+	file := filepath.Join(t.TempDir(), "portico.yaml")
+	_, tracker := startProcess(t, `listens on (\S+)`, "tracker", "--listen", "127.0.0.1:0", "--seed", "fixture")
 	configure := func(responses string) {
 		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: %q}}\nresponses: %s\n", tracker[0], responses)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -86,50 +65,26 @@ func TestReload(t *testing.T) {
 		}
 	}
 	configure("tracker")
-	process, at := startProcess(t, program, `"clients":"([^"]+)"`, "serve", "--config", file)
-	address := "http://" + at[0] + "/rest/bug/5/attachment?include_fields=is_patch"
-	showsIn := func(want string) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(get(t, address), want); {
-			if time.Now().After(deadline) {
-				t.Fatalf("the answer never shows %s", want)
-			}
+	p, at := startProcess(t, `"clients":"([^"]+)"`, "serve", "--config", file)
+	shows := func(want string) func() bool {
+		return func() bool {
+			return strings.Contains(get(t, "http://"+at[0]+"/rest/bug/5/attachment?include_fields=is_patch"), want)
 		}
 	}
-	showsIn(`"is_patch":0`)
-	var load sync.WaitGroup
-	ended := make(chan struct{})
-	for range 4 {
-		load.Go(func() {
-			for {
-				select {
-				case <-ended:
-					return
-				default:
-					get(t, address)
-				}
-			}
-		})
-	}
-	hangUp := func() {
-		t.Helper()
-		if err := process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	}
+	eventually(t, "the tracker's form is shown", shows(`"is_patch":0`))
+	stop := keepAsking(t, "http://"+at[0])
 	configure("interface")
-	hangUp()
-	showsIn(`"is_patch":false`)
+	p.Signal(t, syscall.SIGHUP)
+	eventually(t, "the other form is shown", shows(`"is_patch":false`))
 	configure("nonsense")
-	hangUp()
+	p.Signal(t, syscall.SIGHUP)
 	for range 20 {
-		if text := get(t, address); !strings.Contains(text, `"is_patch":false`) {
-			t.Fatalf("a configuration with a mistake took effect: %s", text)
+		if !shows(`"is_patch":false`)() {
+			t.Fatal("a configuration with a mistake took effect")
 		}
 	}
 	configure("tracker")
-	hangUp()
-	showsIn(`"is_patch":0`)
-	close(ended)
-	load.Wait()
+	p.Signal(t, syscall.SIGHUP)
+	eventually(t, "the tracker's form is shown again", shows(`"is_patch":0`))
+	stop()
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,65 +21,37 @@ import (
 	"portico/cmd/portico/config"
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary/compare"
+	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
 )
 
 // replayCommand is portico replay.
 func replayCommand(env environment) *cobra.Command {
-	c := &cobra.Command{
-		Use: "replay FILE --tracker URL [--against URL]", Args: takes("FILE"), Short: "make recorded requests again and compare the responses",
-		Long: "Send the requests of a recording to a tracker and compare its responses with the recorded ones, or\n" +
-			"with those of the tracker given by --against. Requests that change something are made with --writes\n" +
-			"only. Keys are not in recordings: --key and --keys say what to send in place of a placeholder.\n\n" +
-			"Exit codes: 0 PASS, 1 FAIL, 2 INCONCLUSIVE or a wrong command line, 3 it could not be played.",
-	}
-	r := replay{env: env, options: recording.ReplayOptions{Values: map[string]string{}}, variables: map[string]string{}}
-	r.flags(c.Flags())
-	c.RunE = func(c *cobra.Command, args []string) error {
+	r := replay{output: output{env: env}, options: recording.ReplayOptions{Values: map[string]string{}}, variables: map[string]string{}}
+	c := command("replay FILE --tracker URL [--against URL]", "make recorded requests again and compare the responses", func(ctx context.Context, args []string) error {
 		if err := r.check(); err != nil {
 			return err
 		}
-		if err := r.readValues(); err != nil {
+		result, err := r.run(ctx, args[0])
+		if err != nil {
 			return exitError{exitNoVerdict, err}
 		}
-		if r.config != "" {
-			cfg, err := load(&config.Flags{File: r.config}, env)
-			if err != nil {
-				return exitError{exitNoVerdict, errors.New("read the equivalences: the configuration is not good")}
-			}
-			r.options.Rules, _ = compare.NewRules(cfg.Canary.Equivalences, time.Now()) // loading has reported what is wrong
-		}
-		file, err := os.Open(args[0])
-		if err != nil {
-			return exitError{exitNoVerdict, fmt.Errorf("open the recording: %w", err)}
-		}
-		defer file.Close()
-		ctx, stop := app.UntilSignal(c.Context())
-		defer stop()
-		shown := newProgress(env.stderr, file)
-		r.options.Progress = shown.done
-		result, failed := recording.Replay(ctx, recording.NewReader(shown).Next, r.options)
-		shown.close()
-		if failed == nil || result.Sent > 0 {
-			if err := r.print(result); err != nil {
-				return exitError{exitNoVerdict, err}
-			}
-		}
-		if failed != nil {
-			return exitError{exitNoVerdict, fmt.Errorf("the recording was not played to its end: %w", failed)}
-		}
-		return exitError{status: result.Report.Verdict.ExitCode()}
-	}
+		return exitError{status: result.ExitCode()}
+	})
+	c.Long = "Send the requests of a recording to a tracker and compare its responses with the recorded ones, or\n" +
+		"with those of the tracker given by --against. Requests that change something are made with --writes\n" +
+		"only. Keys are not in recordings: --key and --keys say what to send in place of a placeholder.\n\n" +
+		"Exit codes: 0 PASS, 1 FAIL, 2 INCONCLUSIVE or a wrong command line, 3 it could not be played."
+	r.flags(c.Flags())
 	return c
 }
 
 // replay is one run of portico replay.
 type replay struct {
-	env     environment
+	output
 	options recording.ReplayOptions
 	// target is a percentage.
 	target float64
-	format *string
 	keys   string
 	// config is the file with the equivalences.
 	config string
@@ -108,7 +81,7 @@ func (r *replay) flags(flags *pflag.FlagSet) {
 	flags.Float64Var(&r.target, "target", 0.1, "allow so many `PERCENT` of the responses to differ")
 	flags.DurationVar(&r.options.Timeout, "timeout", 30*time.Second, "timeout of one request: `DURATION`")
 	flags.DurationVar(&r.options.ConfirmAfter, "confirm-after", 500*time.Millisecond, "check a difference again after `DURATION`")
-	r.format = formatFlags(flags, "text", "json", "junit")
+	r.output.flags(flags, "junit")
 }
 
 // check finds what is wrong with the flags.
@@ -158,10 +131,43 @@ func (r *replay) readValues() error {
 	return nil
 }
 
-// print prints the report, and what was not played beside it.
-func (r *replay) print(result recording.Result) error {
-	notes, report := r.env.stderr, result.Report
-	if *r.format == "" || *r.format == "text" {
+// run plays a recording and prints the report.
+func (r *replay) run(ctx context.Context, name string) (verdict.Verdict, error) {
+	if err := r.readValues(); err != nil {
+		return "", err
+	}
+	if r.config != "" {
+		cfg, err := load(&config.Flags{File: r.config}, r.env)
+		if err != nil {
+			return "", errors.New("read the equivalences: the configuration is not good")
+		}
+		r.options.Rules, _ = compare.NewRules(cfg.Canary.Equivalences, time.Now()) // loading has reported what is wrong
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("open the recording: %w", err)
+	}
+	defer file.Close()
+	ctx, stop := app.UntilSignal(ctx)
+	defer stop()
+	played := &played{File: file}
+	r.options.Progress = func(count int) { played.count.Store(int64(count)) }
+	shown := r.env.progress(played.text)
+	result, failed := recording.Replay(ctx, recording.NewReader(played).Next, r.options)
+	shown.stop()
+	if failed == nil || result.Sent > 0 {
+		err = r.report(result)
+	}
+	if failed != nil {
+		return "", fmt.Errorf("the recording was not played to its end: %w", failed)
+	}
+	return result.Report.Verdict, err
+}
+
+// report prints the report, and what was not played beside it.
+func (r *replay) report(result recording.Result) error {
+	notes := r.env.stderr
+	if r.format == "" || r.format == "text" {
 		notes = r.env.stdout
 	}
 	fmt.Fprintf(notes, "%d requests were made.\n", result.Sent)
@@ -172,82 +178,30 @@ func (r *replay) print(result recording.Result) error {
 		fmt.Fprintf(notes, "%d had a credential in a header, which a tracker does not read; it was sent in the query.\n", result.Moved)
 	}
 	fmt.Fprintln(notes)
-	switch *r.format {
-	case "json":
-		encoder := json.NewEncoder(r.env.stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
-	case "junit":
-		return report.JUnit(r.env.stdout)
+	if r.format == "junit" {
+		return result.Report.JUnit(r.env.stdout)
 	}
-	return report.Text(r.env.stdout)
+	return r.value(result.Report, result.Report.Text)
 }
 
-// progress shows how far the reading of a file has come: as a bar on a terminal, and elsewhere as a line now and then.
-type progress struct {
-	io.Reader
-	to       io.Writer
-	terminal bool
-	// size is 0 where it is not known, as of a pipe.
-	size, read int64
-	shown      time.Time
-	count      int
-	every      time.Duration
-}
-
-// newProgress reads a file through a progress.
-func newProgress(to io.Writer, file *os.File) *progress {
-	p := &progress{Reader: file, to: to, every: 5 * time.Second, shown: time.Now()}
-	if terminal, ok := to.(*os.File); ok {
-		if about, err := terminal.Stat(); err == nil && about.Mode()&os.ModeCharDevice != 0 {
-			p.terminal, p.every, p.shown = true, 100*time.Millisecond, time.Time{}
-		}
-	}
-	if about, err := file.Stat(); err == nil && about.Mode().IsRegular() {
-		p.size = about.Size()
-	}
-	return p
+// played is a recording and how much of it has been played.
+type played struct {
+	*os.File
+	read, count atomic.Int64
 }
 
 // Read implements io.Reader.
-func (p *progress) Read(b []byte) (int, error) {
-	n, err := p.Reader.Read(b)
-	p.read += int64(n)
+func (p *played) Read(b []byte) (int, error) {
+	n, err := p.File.Read(b)
+	p.read.Add(int64(n))
 	return n, err
 }
 
-// done is called with the number of exchanges that are done.
-func (p *progress) done(count int) {
-	p.count = count
-	if time.Since(p.shown) >= p.every {
-		p.shown = time.Now()
-		p.show()
+// text says how much has been played; the size of a pipe is not known.
+func (p *played) text() string {
+	text := fmt.Sprintf("%d exchanges", p.count.Load())
+	if about, err := p.Stat(); err == nil && about.Size() > 0 {
+		text += fmt.Sprintf(", %d %% of the file", 100*p.read.Load()/about.Size())
 	}
-}
-
-func (p *progress) show() {
-	percent := int64(100)
-	if p.size > 0 {
-		percent = min(100, 100*p.read/p.size)
-	}
-	const width = 30 // of the bar, in characters
-	full := int(percent) * width / 100
-	switch {
-	case p.size == 0 && p.terminal:
-		fmt.Fprintf(p.to, "\r%d exchanges", p.count)
-	case p.terminal:
-		fmt.Fprintf(p.to, "\r[%s%s] %3d %%  %d exchanges", strings.Repeat("#", full), strings.Repeat(" ", width-full), percent, p.count)
-	case p.size == 0:
-		fmt.Fprintf(p.to, "%d exchanges\n", p.count)
-	default:
-		fmt.Fprintf(p.to, "%d exchanges, %d %% of the file\n", p.count, percent)
-	}
-}
-
-// close shows where it ended.
-func (p *progress) close() {
-	if p.terminal {
-		p.show()
-		fmt.Fprintln(p.to)
-	}
+	return text
 }

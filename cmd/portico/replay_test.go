@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"portico/test/tracker"
 	"portico/upstream/canary/verdict"
@@ -116,39 +114,6 @@ func TestRecordNeedsANewFile(t *testing.T) {
 	} {
 		if code, stdout, stderr := portico(t, nil, append([]string{"record"}, c.args...)...); code != c.code || !strings.Contains(stdout+stderr, c.says) {
 			t.Errorf("record %q: %d\n%s%s", c.args, code, stdout, stderr)
-		}
-	}
-}
-
-// TestProgress: a bar on a terminal, lines elsewhere.
-func TestProgress(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a")
-	if err := os.WriteFile(name, make([]byte, 100), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for terminal, want := range map[bool]string{
-		true:  "\r[###############               ]  50 %  1 exchanges\r[###############               ]  50 %  2 exchanges\r[###############               ]  50 %  2 exchanges\n",
-		false: "1 exchanges, 50 % of the file\n2 exchanges, 50 % of the file\n",
-	} {
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		var out bytes.Buffer
-		p := newProgress(&out, file)
-		p.terminal, p.every = terminal, 0
-		if _, err := p.Read(make([]byte, 50)); err != nil {
-			t.Fatal(err)
-		}
-		p.done(1)
-		p.done(2)
-		p.every = time.Hour
-		p.done(3)
-		p.count = 2
-		p.close()
-		if out.String() != want {
-			t.Errorf("terminal %v: got %q", terminal, &out)
 		}
 	}
 }

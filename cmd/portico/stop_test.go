@@ -1,85 +1,49 @@
 package main
 
 import (
-	"bufio"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
-// served runs the program on a configuration to its end, and shows each line of its log to somebody who may signal it.
-func served(t *testing.T, file string, see func(line string, program *os.Process)) error {
+// turningAway is a program that has been told to end, and waits for load balancers.
+func turningAway(t *testing.T, delay string) *process.Process {
 	t.Helper()
-	command := exec.Command(buildPortico(t), "serve", "--config", file)
-	output, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
+	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
+		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: "+delay+"}\n")
+	says := func(what string) func(*process.Process) bool {
+		return func(p *process.Process) bool { return strings.Contains(p.Err.String(), what) }
 	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		see(lines.Text(), command.Process)
-	}
-	return command.Wait()
+	p := process.Launch(t, process.Spec{
+		Program: "/bin/sh", Args: []string{"-c", `trap "" INT; exec "$0" serve --config "$1"`, process.Portico(t), file},
+		Fails: true, Ready: says(`"listening"`),
+	})
+	p.Signal(t, syscall.SIGTERM)
+	eventually(t, "it waits for load balancers", func() bool { return says(`"waiting for load balancers"`)(p) })
+	return p
 }
 
 // While the program turns clients away, a SIGHUP that comes late changes nothing, least of all ends it at once.
 func TestHangupWhileTurningAway(t *testing.T) {
-	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
-		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: 2s}\n")
-	hung := false
-	err := served(t, file, func(line string, program *os.Process) {
-		if strings.Contains(line, `"listening"`) {
-			if err := program.Signal(syscall.SIGTERM); err != nil {
-				t.Error(err)
-			}
-		}
-		if strings.Contains(line, `"waiting for load balancers"`) {
-			hung = true
-			if err := program.Signal(syscall.SIGHUP); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	if err != nil || !hung {
-		t.Errorf("turned away: %v, ended with %v", hung, err)
+	p := turningAway(t, "2s")
+	p.Signal(t, syscall.SIGHUP)
+	if code := p.Wait(t, time.Minute); code != exitOK || !strings.Contains(p.Err.String(), `"stopped"`) {
+		t.Errorf("ended with %d\n%s", code, &p.Err)
 	}
 }
 
 // A second signal ends the program at once, an interrupt too where a shell has it ignored, as for what it runs in the background.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
-		"trackers: {main: {url: http://127.0.0.1:1/}}\ntimeouts: {shutdown_delay: 20s}\n")
-	command := exec.Command("sh", "-c", `trap "" INT; exec "$0" serve --config "$1"`, buildPortico(t), file)
-	output, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines, told := bufio.NewScanner(output), time.Time{}
-	for lines.Scan() {
-		switch text := lines.Text(); {
-		case strings.Contains(text, `"listening"`):
-			err = command.Process.Signal(syscall.SIGTERM)
-		case strings.Contains(text, `"waiting for load balancers"`):
-			told = time.Now()
-			err = command.Process.Signal(os.Interrupt)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	_ = command.Wait() // its exit code is looked at
-	if took := time.Since(told); command.ProcessState.ExitCode() != exitFailed || took > 10*time.Second {
-		t.Errorf("ended after %s with %s", took, command.ProcessState)
+	p, told := turningAway(t, "60s"), time.Now()
+	p.Signal(t, os.Interrupt)
+	if code := p.Wait(t, time.Minute); code != exitFailed || time.Since(told) > 30*time.Second {
+		t.Errorf("ended after %s with %d", time.Since(told), code)
 	}
 }
 

@@ -269,7 +269,7 @@ func wantDropped(t *testing.T, rt *app.Runtime, least int) {
 func TestReloadReplacesTheCollector(t *testing.T) {
 	first, second, behind := startCollector(t, (*httptest.Server).Start), startCollector(t, (*httptest.Server).Start), startListening(t)
 	file := writeFile(t, "c.yaml", tracedConfig(behind.url, "endpoint: '"+first.url+"'"))
-	process, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	process, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
 	for _, next := range []string{second.url + "/v1/traces", "", ""} {
 		get(t, "http://"+at[0]+"/rest/bug/1/attachment")
 		copyFile(t, writeFile(t, "next.yaml", tracedConfig(behind.url, "endpoint: '"+next+"'")), file)

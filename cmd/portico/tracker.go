@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,18 +19,11 @@ import (
 
 // trackerCommand is portico tracker.
 func trackerCommand(env environment) *cobra.Command {
-	c := &cobra.Command{
-		Use: "tracker", Args: takes(), Short: "run the reference tracker alone",
-		Long: "Serve a Bugzilla-style tracker with made-up data, to test clients and Portico itself\n" +
-			"against. The seed fixture is the one behind the recordings in test/wire.",
-	}
-	options := tracker.Options{Seed: tracker.SeedDemo}
-	address := c.Flags().String("listen", defaultListen, "listen on `ADDR`")
-	trackerFlags(c.Flags(), &options)
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	options, address := tracker.Options{Seed: tracker.SeedDemo}, ""
+	c := command("tracker", "run the reference tracker alone", func(ctx context.Context, _ []string) error {
 		cfg, server := config.Default(), tracker.New(options)
 		logger := app.NewLogger(env.stderr, cfg.Log)
-		listener, err := app.Listen("tracker", *address, server, cfg, logger)
+		listener, err := app.Listen("tracker", address, server, cfg, logger)
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
@@ -38,10 +32,14 @@ func trackerCommand(env environment) *cobra.Command {
 		for _, login := range slices.Sorted(maps.Keys(keys)) {
 			fmt.Fprintf(env.stdout, "  %-22s %s\n", login, keys[login])
 		}
-		ctx, stop := app.UntilSignal(c.Context())
+		ctx, stop := app.UntilSignal(ctx)
 		defer stop()
 		return errors.Join(listener.RunUntil(ctx, time.Second), server.Close())
-	}
+	})
+	c.Long = "Serve a Bugzilla-style tracker with made-up data, to test clients and Portico itself\n" +
+		"against. The seed fixture is the one behind the recordings in test/wire."
+	c.Flags().StringVar(&address, "listen", defaultListen, "listen on `ADDR`")
+	trackerFlags(c.Flags(), &options)
 	return c
 }
 

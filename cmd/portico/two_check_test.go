@@ -1,16 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"portico/cmd/portico/app"
-	"portico/cmd/portico/config"
 	"portico/test/tracker"
 )
 
@@ -79,57 +74,14 @@ switchover:
 		{[]string{"POST", "/rest/login"}, []string{"rule         of the passthrough: a answers"}},
 		{[]string{"POST", "/rest/flag_type", "--data", "{}"}, []string{"the tracker  is not asked", "gets 401 (login-required)"}},
 	} {
-		var stdout, stderr bytes.Buffer
-		env := environment{stdout: &stdout, stderr: &stderr, environ: []string{"KEY=SECRET"}}
-		if code := run(t.Context(), env, append([]string{"explain", "--config", file}, tt.args...)); code != exitOK {
-			t.Errorf("explain %q exits with %d: %s", tt.args, code, &stderr)
+		code, stdout, stderr := portico(t, []string{"KEY=SECRET"}, append([]string{"explain", "--config", file}, tt.args...)...)
+		if code != exitOK || strings.Contains(stdout, "SECRET") {
+			t.Errorf("explain %q exits with %d: %s%s", tt.args, code, stdout, stderr)
 		}
 		for _, want := range tt.want {
-			if !strings.Contains(stdout.String(), want) {
-				t.Errorf("explain %q does not say %q:\n%s", tt.args, want, &stdout)
+			if !strings.Contains(stdout, want) {
+				t.Errorf("explain %q does not say %q:\n%s", tt.args, want, stdout)
 			}
 		}
-		if strings.Contains(stdout.String(), "SECRET") {
-			t.Errorf("explain %q shows a credential:\n%s", tt.args, &stdout)
-		}
 	}
-}
-
-// TestHouseOfTwoLeavesNothingBehind builds and closes all components, and looks for what
-// still runs.
-func TestHouseOfTwoLeavesNothingBehind(t *testing.T) {
-	_, oldURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
-	_, newURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
-	file := writeFile(t, "c.yaml", pairConfig(oldURL, newURL, filepath.Join(t.TempDir(), "p.db"), "canary: {isolated: true, marker: x}\n"))
-	before := goleak.IgnoreCurrent()
-	cfg, problems := config.Load(nil, nil, file)
-	if config.Fatal(problems) {
-		t.Fatal(texts(problems))
-	}
-	var log bytes.Buffer
-	kept, logger := app.NewResources(), app.NewLogger(&log, cfg.Log)
-	none := func(string) (string, bool) { return "", false }
-	rt, err := app.Build(t.Context(), cfg, none, logger, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := app.Build(t.Context(), cfg, none, logger, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt.Close()
-	again.Close()
-	if err := kept.Close(); err != nil {
-		t.Error(err)
-	}
-	goleak.VerifyNone(t, before)
-	cfg.State = "sqlite:" + filepath.Join(t.TempDir(), "no", "folder.db")
-	fresh := app.NewResources()
-	if _, err := app.Build(t.Context(), cfg, none, logger, fresh); err == nil {
-		t.Error("a runtime without its store was built")
-	}
-	if err := fresh.Close(); err != nil {
-		t.Error(err)
-	}
-	goleak.VerifyNone(t, before)
 }

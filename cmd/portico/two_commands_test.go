@@ -36,7 +36,7 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 	p.commandWants(t, 0, "Reset. Earlier results are discarded.", "canary", "reset", "--actor", "tester", "--reason", "a test")
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
 	p.operators = "http://127.0.0.1:1"
-	p.commandWants(t, exitNoVerdict, "ask the operators' listener", "canary", "verdict")
+	p.commandWants(t, exitNoVerdict, "cannot reach Portico's admin listener at 127.0.0.1:1: connection refused", "canary", "verdict")
 	p.operators = p.clients // which answers, but has no verdict
 	p.commandWants(t, exitNoVerdict, "says 404", "canary", "verdict")
 	p.commandWants(t, exitFailed, "says 404", "canary", "report")
@@ -72,10 +72,15 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	_, findings, _ := strings.Cut(report, "\nFindings\n")
 	signature := strings.Fields(strings.SplitN(findings, "\n", 3)[1])[0]
 	signed := []string{"--actor", "tester", "--reason", "a test"}
+	for _, want := range []string{signature + ", open", "attachment.list", "missing $.bugs", "GET /rest/bug/1/attachment at ", "candidate  nothing", `reference  {"text":{"digest":"`, `reference    200 {"bug_id":1,`} {
+		p.commandWants(t, exitOK, want, "canary", "show", signature)
+	}
+	p.commandWants(t, exitFailed, "no such finding", "canary", "show", "0123")
 	p.commandWants(t, exitUsage, "needs --actor and --reason", "canary", "accept", signature)
 	p.commandWants(t, exitFailed, "no such finding", append([]string{"canary", "accept", "0123"}, signed...)...)
 	p.commandWants(t, exitFailed, "until", append([]string{"canary", "accept", signature, "--until", "yesterday"}, signed...)...)
 	p.commandWants(t, exitOK, "Accepted", append([]string{"canary", "accept", signature, "--until", "30d"}, signed...)...)
+	p.commandWants(t, exitOK, "accepted by tester: a test", "canary", "show", signature)
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
 	p.commandWants(t, exitOK, "Reopened", append([]string{"canary", "reopen", signature}, signed...)...)
 	p.commandWants(t, 1, "FAIL", "canary", "verdict")
@@ -118,12 +123,7 @@ func TestSamplingIsChangedLive(t *testing.T) {
 // TestMigrateCommand plans, applies, refuses what came too late, kills and revives.
 func TestMigrateCommand(t *testing.T) {
 	p := startPair(t, tracker.Options{}, "")
-	rules := func(text string) string {
-		t.Helper()
-		file := writeFile(t, "rules.yaml", text)
-		return file
-	}
-	moved := rules("rules:\n  - {name: shop, product: WebShop, reads: new}\n  - {name: rest}\n")
+	moved := writeFile(t, "rules.yaml", "rules:\n  - {name: shop, product: WebShop, reads: new}\n  - {name: rest}\n")
 	signed := []string{"--actor", "tester", "--reason", "a test"}
 	p.commandWants(t, exitOK, "version 1, from the configuration", "migrate", "status")
 	p.commandWants(t, exitOK, "+ shop: reads new, writes old-compare, product WebShop", "migrate", "plan", moved)
@@ -133,7 +133,7 @@ func TestMigrateCommand(t *testing.T) {
 	p.commandWants(t, exitOK, "version 2, from the admin listener, by tester (a test)", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitFailed, "says 409", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitOK, "Nothing would change", "migrate", "plan", moved)
-	one := rules("rules:\n  - {name: shop, product: 'WebShop, Inc', reads: new}\n  - {name: rest}\n")
+	one := writeFile(t, "rules.yaml", "rules:\n  - {name: shop, product: 'WebShop, Inc', reads: new}\n  - {name: rest}\n")
 	p.commandWants(t, exitOK, `+ shop: reads new, writes old-compare, product "WebShop, Inc"`, "migrate", "plan", one)
 	before := p.old.Requests()["flag_type.get"]
 	get(t, p.clients+webShop)
@@ -194,18 +194,14 @@ func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
 	}
 }
 
-// TestAddressOfOperatorsThatIsNone: an address without a scheme, as configurations have it, is told from one that works.
-func TestAddressOfOperatorsThatIsNone(t *testing.T) {
+// TestWhatCannotBeAsked: an address without a scheme, as configurations have it, and a signature that is a part of a path.
+func TestWhatCannotBeAsked(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:9080", "localhost:9080", "ftp://host/", "unix:///run/portico"} {
-		p := pair{operators: address}
-		p.commandWants(t, exitNoVerdict, address+" is no address such as http://127.0.0.1:9080", "canary", "verdict")
+		(&pair{operators: address}).commandWants(t, exitNoVerdict, address+" is no address such as http://127.0.0.1:9080", "canary", "verdict")
 	}
-}
-
-// TestSignaturesThatAreNone: a part of a path is an invalid signature.
-func TestSignaturesThatAreNone(t *testing.T) {
 	for _, signature := range []string{"", ".", ".."} {
-		p := pair{operators: "http://127.0.0.1:1"}
+		p := &pair{operators: "http://127.0.0.1:1"}
 		p.commandWants(t, exitUsage, "invalid signature ", "canary", "accept", signature, "--actor", "tester", "--reason", "a test")
+		p.commandWants(t, exitUsage, "invalid signature ", "canary", "show", signature)
 	}
 }

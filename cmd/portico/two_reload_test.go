@@ -28,35 +28,29 @@ func TestReloadMovesCallers(t *testing.T) {
 		}
 	}
 	configure("one.db", "{name: rest, reads: old}")
-	process, at := startProcess(t, buildPortico(t), `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	program, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
 	clients, p := "http://"+at[0], &pair{operators: "http://" + at[1]}
 	answers := func() bool {
 		t.Helper()
 		response, _ := send(t, http.MethodGet, clients+"/rest/flag_type/OnlyNew", "")
 		return response.StatusCode == http.StatusOK
 	}
-	hangUp := func() {
-		t.Helper()
-		if err := process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if answers() {
 		t.Fatal("the old tracker has the product of the new one")
 	}
 	stop := keepAsking(t, clients)
 	configure("one.db", "{name: rest, reads: new}")
-	hangUp()
+	program.Signal(t, syscall.SIGHUP)
 	eventually(t, "the new tracker answers", answers)
 	configure("one.db", "{name: rest, reads: old, writes: new}")
-	hangUp()
+	program.Signal(t, syscall.SIGHUP)
 	for range 20 {
 		if !answers() {
 			t.Fatal("rules with a mistake took effect")
 		}
 	}
 	configure("two.db", "{name: rest, reads: old}") // another store needs a restart; the rules take effect at once
-	hangUp()
+	program.Signal(t, syscall.SIGHUP)
 	eventually(t, "the old tracker answers again", func() bool { return !answers() })
 	p.commandWants(t, exitOK, "version 3, from the configuration", "migrate", "status")
 	stop()

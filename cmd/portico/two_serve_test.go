@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/demo"
 	"portico/test/tracker"
 )
 
@@ -78,7 +79,7 @@ switchover:
 	}
 	before := get(t, p.clients+webShop)
 	call := `{"method":"FlagType.create","id":1,"params":[{"name":"passed-by","description":"d","target_type":"bug",` +
-		`"inclusions":["WebShop"],"Bugzilla_api_key":"` + demoKey("editor") + `"}]}`
+		`"inclusions":["WebShop"],"Bugzilla_api_key":"` + demo.Key("editor") + `"}]}`
 	_, answer := send(t, http.MethodPost, p.clients+"/jsonrpc.cgi", call, "Content-Type", "application/json")
 	after := get(t, p.clients+webShop)
 	if strings.Contains(before, "passed-by") || !strings.Contains(after, "passed-by") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/demo"
 	"portico/test/tracker"
 )
 
@@ -57,9 +57,8 @@ func startPair(t *testing.T, candidate tracker.Options, more string, environ ...
 // command runs a command that asks the operators' listener.
 func (p *pair) command(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, append(args, "--admin", p.operators))
-	return code, stdout.String() + stderr.String()
+	code, stdout, stderr := portico(t, nil, append(args, "--admin", p.operators)...)
+	return code, stdout + stderr
 }
 
 // commandsWant runs a command and looks at its exit code and output.
@@ -80,8 +79,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// send makes a request with headers and gives the answer, its body read.
-func send(t *testing.T, method, address, body string, header ...string) (*http.Response, string) {
+// sendBy makes a request with headers; the answer's body is the caller's.
+func sendBy(t *testing.T, client *http.Client, method, address, body string, header ...string) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
@@ -90,8 +89,13 @@ func send(t *testing.T, method, address, body string, header ...string) (*http.R
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	return client.Do(request)
+}
+
+// send makes a request with headers and gives the answer, its body read.
+func send(t *testing.T, method, address, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	response, err := sendBy(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, method, address, body, header...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,4 +108,4 @@ func send(t *testing.T, method, address, body string, header ...string) (*http.R
 }
 
 // key is the header that shows the key of a user of the demo.
-func key(user string) []string { return []string{"X-BUGZILLA-API-KEY", demoKey(user)} }
+func key(user string) []string { return []string{"X-BUGZILLA-API-KEY", demo.Key(user)} }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,23 +41,24 @@ type Alarm struct {
 	Reasons []Reason  `json:"reasons"`
 }
 
-// conditions are all conditions by their codes. Problems take the subject.
-var conditions = map[string]Reason{
-	"breaker-read": {Level: Red, Problem: "The circuit breaker for reads of tracker %s is open.",
-		Meaning: "Reads of this tracker fail with status 503, except flag types that the cache holds."},
-	"breaker-write": {Level: Red, Problem: "The circuit breaker for writes of tracker %s is open.",
-		Meaning: "Creates and updates of this tracker fail with status 503. None of them reaches it."},
-	"tracker": {Level: Red, Problem: "The tracker serves no request.", Meaning: "Requests fail until the configuration is corrected."},
-	"redis": {Level: Amber, Problem: "Redis is unreachable.",
-		Meaning: "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
-	"state": {Level: Red, Problem: "The state database gives no current rules.",
-		Meaning: "Creates with an Idempotency-Key fail with status 503. The last known rules stay in force and may be stale."},
-	"kill-switch":     {Level: Amber, Problem: "The kill switch is thrown.", Meaning: "All requests go to the old tracker, whatever the rules say."},
-	"certificate":     {Level: Amber, Problem: "The certificate of %s ends soon.", Meaning: "From then on clients refuse the connection. Renew it and reload."},
-	"certificate-end": {Level: Red, Problem: "The certificate of %s has ended.", Meaning: "Clients refuse the connection. Renew it and reload."},
-	"disk": {Level: Amber, Problem: "The disk of %s is nearly full.",
-		Meaning: "Large requests, and changes of the state, fail once it is full."},
-	"reload": {Level: Amber, Problem: "The last reload failed.", Meaning: "The former configuration stays in force."},
+// conditions have the level, problem and meaning of each code. Problems take the subject.
+var conditions = map[string]struct {
+	level            Level
+	problem, meaning string
+}{
+	"breaker-read": {Red, "The circuit breaker for reads of tracker %s is open.",
+		"Reads of this tracker fail with status 503, except flag types that the cache holds."},
+	"breaker-write": {Red, "The circuit breaker for writes of tracker %s is open.",
+		"Creates and updates of this tracker fail with status 503. None of them reaches it."},
+	"tracker": {Red, "The tracker serves no request.", "Requests fail until the configuration is corrected."},
+	"redis":   {Amber, "Redis is unreachable.", "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
+	"state": {Red, "The state database gives no current rules.",
+		"Creates with an Idempotency-Key fail with status 503. The last known rules stay in force and may be stale."},
+	"kill-switch":     {Amber, "The kill switch is thrown.", "All requests go to the old tracker, whatever the rules say."},
+	"certificate":     {Amber, "The certificate of %s ends soon.", "From then on clients refuse the connection. Renew it and reload."},
+	"certificate-end": {Red, "The certificate of %s has ended.", "Clients refuse the connection. Renew it and reload."},
+	"disk":            {Amber, "The disk of %s is nearly full.", "Large requests, and changes of the state, fail once it is full."},
+	"reload":          {Amber, "The last reload failed.", "The former configuration stays in force."},
 }
 
 // set records whether a condition holds for a subject, and since when unless that is known already.
@@ -68,19 +69,16 @@ func (m *Metrics) set(code, subject string, holds bool, since time.Time, cause s
 	key := [2]string{code, subject}
 	reason, held := m.reasons[key]
 	switch {
-	case !holds && held:
-		delete(m.reasons, key)
+	case holds && !held:
+		c := conditions[code]
+		reason = Reason{c.level, code, subject, "", since, strings.Replace(c.problem, "%s", subject, 1), c.meaning}
+	case held && !holds:
 		m.settled = time.Now()
-	case holds:
-		if !held {
-			reason = conditions[code]
-			reason.Code, reason.Subject, reason.Since = code, subject, since
-			if subject != "" {
-				reason.Problem = fmt.Sprintf(reason.Problem, subject)
-			}
-		}
-		reason.Cause = cause
+	}
+	if reason.Cause = cause; holds {
 		m.reasons[key] = reason
+	} else {
+		delete(m.reasons, key)
 	}
 }
 
@@ -132,7 +130,7 @@ func (m *Metrics) check(w Watched, now time.Time) {
 	m.set("tracker", "", w.Unready != "", now, w.Unready)
 	m.set("state", "", w.Stale != "", now, w.Stale)
 	for name, secured := range w.Certificates {
-		if secured == nil {
+		if secured == nil || secured.Certificates[0].Leaf == nil {
 			continue
 		}
 		ends := secured.Certificates[0].Leaf.NotAfter
@@ -141,6 +139,9 @@ func (m *Metrics) check(w Watched, now time.Time) {
 	}
 	for name, path := range w.Folders {
 		free, size := diskSpace(path)
-		m.set("disk", name, free < min(size/20, 1<<30), now, path)
+		m.set("disk", name, nearlyFull(free, size), now, path)
 	}
 }
+
+// nearlyFull reports whether a disk has less free than a twentieth and than 1 GiB.
+func nearlyFull(free, size uint64) bool { return free < min(size/20, 1<<30) }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"runtime/debug"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -93,9 +93,6 @@ func NewMetrics() *Metrics {
 	m.reloadSuccess = m.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success.")
 	m.reloadTime = m.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start.")
 	m.Reloaded(nil)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(info.Main.Version, info.GoVersion).Set(1)
-	}
 	return m
 }
 
@@ -266,17 +263,21 @@ func (m *Metrics) Connections(read func() (open, busy int)) error {
 	)
 }
 
+// Build shows the version of the program and of Go. It is called at most once.
+func (m *Metrics) Build(version string) {
+	m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(version, runtime.Version()).Set(1)
+}
+
 // Reloaded records the outcome of a reload of the configuration.
 func (m *Metrics) Reloaded(err error) {
 	now := time.Now()
 	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
-	cause := ""
 	if err != nil {
-		cause = err.Error()
-	} else {
-		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+		m.set("reload", "", true, now, err.Error())
+		return
 	}
-	m.set("reload", "", err != nil, now, cause)
+	m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+	m.set("reload", "", false, now, "")
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
@@ -358,11 +359,11 @@ func (m *Metrics) Phases(status switchover.Status) {
 	}
 	m.rulesVersion.WithLabelValues().Set(float64(status.Version))
 	m.killed.WithLabelValues().Set(number(status.Killed != nil))
-	if killed := status.Killed; killed != nil {
-		m.set("kill-switch", "", true, killed.At, killed.Actor+": "+killed.Reason)
-	} else {
-		m.set("kill-switch", "", false, time.Time{}, "")
+	var kill switchover.Kill
+	if status.Killed != nil {
+		kill = *status.Killed
 	}
+	m.set("kill-switch", "", status.Killed != nil, kill.At, kill.Actor+": "+kill.Reason)
 }
 
 // number returns 1 for true and 0 for false.

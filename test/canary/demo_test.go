@@ -85,7 +85,7 @@ func TestDemoFindsWhatIsPlanted(t *testing.T) {
 	}
 	t.Logf("%d compared, %d in passing, %d noise", report.Overall.Compared, report.Overall.Transient, report.Overall.Noisy)
 	p.Signal(t, syscall.SIGTERM)
-	if code := p.Wait(t, longest); code != 1 || report.Verdict != verdict.Fail {
+	if code := p.Wait(t, longest); code != 0 || report.Verdict != verdict.Fail || !strings.Contains(p.Out.String(), "\nFound all 7 planted differences, and nothing else.\n") {
 		t.Errorf("the verdict is %s and the exit code %d\n%s", report.Verdict, code, &p.Err)
 	}
 }
@@ -122,6 +122,13 @@ func fetch(t *testing.T, url string, into any) {
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDemoFindsLess: without enough requests some of what is planted is not found, and the demo says what.
+func TestDemoFindsLess(t *testing.T) {
+	if p, code := demo(t, "--drive", "3"); code != 1 || !strings.Contains(p.Out.String(), "\nNot found: lag (") || !strings.Contains(p.Out.String(), " of 7 planted differences.") {
+		t.Errorf("the exit code is %d", code)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestRecordAndReplay(t *testing.T) {
 		"other":            {[]string{file, "--tracker", odd, "--key", "caller-1=KEY"}, 1, "flag_type.get"},
 		"other, two sides": {[]string{file, "--tracker", odd, "--against", base, "--key", "caller-1=KEY"}, 1, "against " + base},
 		"without keys":     {[]string{file, "--tracker", odd}, 2, "3 were not: nothing is known for caller-1"},
-		"no tracker":       {[]string{file, "--tracker", "http://127.0.0.1:1"}, 3, "cannot be reached"},
+		"no tracker":       {[]string{file, "--tracker", "http://127.0.0.1:1"}, 3, "cannot reach the tracker"},
 		"no file":          {[]string{file + "x", "--tracker", base}, 3, "open the recording"},
 		"no flag":          {[]string{file}, 2, "needs --tracker"},
 		"no key":           {[]string{file, "--tracker", base, "--key", "caller-1=NOKEY"}, 3, "NOKEY"},

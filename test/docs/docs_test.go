@@ -128,7 +128,7 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 }
 
 func TestEveryReasonOfTheAlarmIsDocumented(t *testing.T) {
-	code := found(sources(t, "proxy/admin"), `(?m)^\t"([a-z-]+)":\s+\{(?:Level: )?(?:Red|Amber),`)
+	code := found(sources(t, "proxy/admin"), `(?m)^\t"([a-z-]+)":\s+\{(?:Red|Amber),`)
 	table := found(read(t, "../../docs/reference/status.md"), "(?m)^\\| `([a-z-]+)` \\| (?:red|amber) \\|")
 	if !slices.Equal(code, table) || len(code) < 8 {
 		t.Errorf("the program has the reasons\n%q\nand the page has\n%q", code, table)

@@ -164,8 +164,8 @@ func TestCommandsOfPagesExist(t *testing.T) {
 	makefile := read(t, filepath.Join(top, "Makefile"))
 	helps, checked := map[string]string{}, 0
 	for _, page := range pages(t) {
-		if page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/evidence/") { // they speak of former runs
-			continue
+		if page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/evidence/") || page == "docs/reference/cli.md" {
+			continue // they speak of former runs, or are made of the help themselves
 		}
 		text := read(t, filepath.Join(top, page))
 		for _, target := range found(text, "(?m)(?:^ *|`)make ([a-z-]+)(?:`|$| )") {

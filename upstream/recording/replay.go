@@ -124,7 +124,7 @@ func (r *replay) reach(ctx context.Context) error {
 	for _, base := range r.trackers {
 		version, err := r.send(ctx, base, Request{Method: http.MethodGet, Path: "/rest/version"})
 		if err != nil {
-			return fmt.Errorf("the tracker cannot be reached: %w", err)
+			return fmt.Errorf("cannot reach the tracker: %w; is it running? check --tracker and --against", err)
 		}
 		members, _ := mapping.ParseMembers(version.Body) // a version that is not known reads none
 		r.readsHeaders[base] = mapping.DialectOfVersion(textOf(members.Get("version"))).HeaderCredentials

@@ -196,7 +196,7 @@ func (rt *Runtime) openOperators(token string) {
 	options := admin.Options{
 		Metrics: rt.resources.metrics, Status: func(context.Context) any { return rt.status() },
 		Unready: func() string { return rt.trackers[cfg.Primary].problem() },
-		Token:   token, Certificates: cfg.Admin.TLS.ClientCAFile != "",
+		Token:   token, Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.resources.pages),
 	}
 	if len(rt.caches) > 0 {
 		options.Pages = append(options.Pages, admin.CachePage(rt.caches))

@@ -27,6 +27,7 @@ type Resources struct {
 	metrics *admin.Metrics
 	tracing atomic.Pointer[tracing] // of the current runtime, nil if nothing is traced
 	dry     *Explanation            // not nil if nothing may be sent
+	pages   []admin.Page            // for operators, beside those of the components
 
 	// store, idempotency and switchover belong to the goroutine that builds.
 	store       *state.Store // nil without a candidate, and so is switchover
@@ -41,8 +42,10 @@ type Resources struct {
 
 // NewResources returns resources of which nothing is open yet. The caller closes them after the last runtime.
 func NewResources() *Resources {
+	metrics := admin.NewMetrics()
+	metrics.Build(Version)
 	return &Resources{
-		metrics: admin.NewMetrics(), idempotency: proxy.NewIdempotency(nil, nil),
+		metrics: metrics, idempotency: proxy.NewIdempotency(nil, nil),
 		stacks: map[string]*sharedStack{}, caches: map[string]*cache.Shared{},
 	}
 }

@@ -30,6 +30,8 @@ type Service struct {
 	Reload *config.Flags
 	// Over stands before the handler of clients; nil means nothing does. With it no request takes the fast path.
 	Over func(http.Handler) http.Handler
+	// Page, if not nil, returns one more page for operators. It is called once the sockets are open.
+	Page func(clients, operators *Listener) admin.Page
 	// Started, if not nil, is called once the sockets are open, with the first runtime.
 	Started func(clients, operators *Listener, rt *Runtime)
 
@@ -54,6 +56,9 @@ func (s *Service) Serve(ctx context.Context) error {
 	clients, operators, err := s.listen()
 	if err != nil {
 		return err
+	}
+	if s.Page != nil {
+		s.resources.pages = []admin.Page{s.Page(clients, operators)}
 	}
 	rt, err := Build(ctx, s.Cfg, config.Environment(s.Environ), s.logger, s.resources)
 	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {

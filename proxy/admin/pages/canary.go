@@ -68,7 +68,9 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary": func(w http.ResponseWriter, r *http.Request) error {
 			return p.showOverview(w, r, http.StatusOK, newForm(r))
 		},
-		"GET /canary/findings":             p.showFindings,
+		"GET /canary/findings": func(w http.ResponseWriter, r *http.Request) error {
+			return p.showFindings(w, r, http.StatusOK, newForm(r))
+		},
 		"GET /canary/findings/{signature}": p.finding,
 		"GET /canary/rules":                p.showRules,
 		"GET /canary/report.json":          p.reported(jsonOf(func(report verdict.Report) any { return report })),
@@ -81,6 +83,7 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary/sampling.json": func(w http.ResponseWriter, _ *http.Request) error {
 			return writeJSON(w, comparison.Sampling(), nil)
 		},
+		"POST /canary/findings/{judgement}":             p.judge, // of the findings with each signature=… in the form
 		"POST /canary/findings/{signature}/{judgement}": p.judge,
 		"POST /canary/gate":                             p.reported(gate),
 		"POST /canary/reset": change{
@@ -257,6 +260,10 @@ type findingsPage struct {
 	Rest     int
 	Filters  []filter
 	Filtered bool
+	// Path is a part of the paths of Findings, empty for all.
+	Path string
+	Done string
+	Form judgement
 }
 
 // filter is one of the choices above the list, with the number of findings of each value.
@@ -268,12 +275,15 @@ type filter struct {
 // maxListed is the number of findings that the page lists; /canary/findings.json has all.
 const maxListed = 500
 
-func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request) error {
+func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
 	common, err := p.newPage(r, "/canary/findings")
 	if err != nil {
 		return err
 	}
-	page := findingsPage{reportPage: common, Findings: common.Report.Findings}
+	page := findingsPage{reportPage: common, Findings: common.Report.Findings, Path: r.URL.Query().Get("path"), Done: doneMessage(r), Form: form}
+	if page.Filtered = page.Path != ""; page.Filtered {
+		page.Findings = slices.DeleteFunc(slices.Clone(page.Findings), func(f verdict.FindingView) bool { return !strings.Contains(f.Path, page.Path) })
+	}
 	for _, each := range []struct {
 		name, title string
 		of          func(verdict.FindingView) string
@@ -294,7 +304,9 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request) error
 	}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
 	page.Rest = len(page.Findings) - len(page.Listed)
-	return show(w, r, http.StatusOK, "Findings · Canary", "findings.html", page)
+	// It has a form, so it does not load itself again.
+	admin.Show(w, r, admin.Sheet{Status: status, Title: "Findings · Canary", Templates: templates, Body: "findings.html", Data: page})
+	return nil
 }
 
 // showRules lists the equivalence rules.

@@ -15,7 +15,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 	s := open(t)
 	for path, parts := range map[string][]string{
 		"/canary": {"FAIL", "231 of 21,712 comparisons differ (1.06 %) for 3 open findings; 0.1 % would be allowed.", "1,366", "flag_type.get",
-			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared per minute.`},
+			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared: per minute.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
 		"/canary/findings?class=none":               {"No finding matches the filter."},
@@ -285,5 +285,50 @@ func TestMethodsThatAPageDoesNotTake(t *testing.T) {
 	}
 	if a := s.get("/canary/reset"); a.status != 405 || a.kind != pageKind {
 		t.Errorf("as a page: %d %s", a.status, a.body)
+	}
+}
+
+func TestSeveralFindingsAtOnce(t *testing.T) {
+	s := open(t)
+	report, _ := s.canary.Report(t.Context())
+	a, b := report.Findings[0].Signature, report.Findings[1].Signature
+	form := "signature=" + a + "&signature=" + b + "&actor=ada&reason=see+https://tickets.example/7%3Fa%3D1%26b,+please"
+	if got := s.post("/canary/findings/accept", form, formType, pageType); got.status != 303 || got.location != "/canary/findings?done=accept" {
+		t.Errorf("%d %s %s", got.status, got.location, got.body)
+	}
+	report, _ = s.canary.Report(t.Context())
+	for _, f := range report.Findings[:3] {
+		if chosen := f.Signature == a || f.Signature == b; chosen != (f.Status == "accepted" && f.Actor == "ada") {
+			t.Errorf("%+v", f)
+		}
+	}
+	s.get("/canary/findings").contains(t, `<a href="https://tickets.example/7?a=1&amp;b" rel="noreferrer">ticket</a>`, `name="signature" value="`+a+`"`)
+	s.get("/canary/findings/"+a).contains(t, `<a href="https://tickets.example/7?a=1&amp;b" rel="noreferrer">Ticket</a>`)
+	for form, want := range map[string]string{"actor=ada&reason=x": "select at least one", "signature=" + a + "&actor=ada": "Say why", "signature=ffff&actor=a&reason=b": "no such finding"} {
+		if got := s.post("/canary/findings/fixed", form, formType, pageType); got.status < 400 || !strings.Contains(got.body, want) {
+			t.Errorf("%s: %d %s", form, got.status, got.body)
+		}
+	}
+	if got := s.post("/canary/findings/forget", form, formType, jsonType); got.status != 404 {
+		t.Errorf("an unknown judgement: %d", got.status)
+	}
+}
+
+func TestTicketsAreLinksOfTheWebOnly(t *testing.T) {
+	s := open(t)
+	report, _ := s.canary.Report(t.Context())
+	signature := report.Findings[0].Signature
+	s.post("/canary/findings/"+signature+"/accept", "actor=ada&reason=javascript:alert(1)+//x+ftp://x", formType, pageType)
+	if page := s.get("/canary/findings/" + signature); strings.Contains(page.body, ">Ticket<") || !strings.Contains(page.body, "javascript:alert(1)") {
+		t.Error(page.body)
+	}
+}
+
+func TestFindingsByPath(t *testing.T) {
+	s := open(t)
+	page := s.get("/canary/findings?path=is_act")
+	page.contains(t, "$.attachment[id].is_active", `value="is_act"`, "Show all")
+	if strings.Contains(page.body, "$.bug[id].description") {
+		t.Error("other paths are shown")
 	}
 }

@@ -106,25 +106,45 @@ func (p *canaryPages) findingJSON(ctx context.Context, signature string) (any, e
 	return map[string]any{"finding": viewFinding(found), "samples": list}, err
 }
 
-// judge accepts or reopens a finding, or marks it as fixed.
+// judge accepts or reopens findings, or marks them as fixed: the one of the path, or those that the form selects.
 func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 	verb, signature := r.PathValue("judgement"), r.PathValue("signature")
-	apply := map[string]func(context.Context, judgement) error{
-		"accept": func(ctx context.Context, j judgement) error {
+	one := map[string]func(ctx context.Context, signature string, j judgement) error{
+		"accept": func(ctx context.Context, signature string, j judgement) error {
 			return p.canary.Accept(ctx, signature, j.Actor, j.Reason, j.Ends)
 		},
-		"reopen": func(ctx context.Context, j judgement) error {
+		"reopen": func(ctx context.Context, signature string, j judgement) error {
 			return p.canary.Reopen(ctx, signature, j.Actor, j.Reason)
 		},
-		"fixed": func(ctx context.Context, j judgement) error { return p.canary.Fixed(ctx, signature, j.Actor, j.Reason) },
+		"fixed": func(ctx context.Context, signature string, j judgement) error {
+			return p.canary.Fixed(ctx, signature, j.Actor, j.Reason)
+		},
 	}[verb]
-	if apply == nil {
+	if one == nil {
 		return noPage(r, http.StatusNotFound)
 	}
-	return change{
-		apply: apply, form: p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
+	c := change{
+		apply: func(ctx context.Context, j judgement) error { return one(ctx, signature, j) },
+		form:  p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
 		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
-	}.serve(w, r)
+	}
+	if signature == "" {
+		c.form, c.done = p.showFindings, "/canary/findings?done="+verb
+		c.result = func(context.Context) (any, error) { return map[string]string{"done": verb}, nil }
+		c.apply = func(ctx context.Context, j judgement) error {
+			selected := r.PostForm["signature"]
+			if len(selected) == 0 {
+				return &fault{Status: http.StatusUnprocessableEntity, Message: "Nothing was changed: select at least one finding."}
+			}
+			for i, each := range selected {
+				if err := one(ctx, each, j); err != nil {
+					return fmt.Errorf("finding %d of %d, those before it are judged: %w", i+1, len(selected), err)
+				}
+			}
+			return nil
+		}
+	}
+	return c.serve(w, r)
 }
 
 // The curl options that send an API key, which the reader has to set.

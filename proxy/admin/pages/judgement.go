@@ -158,7 +158,7 @@ func (j *judgement) fault() error {
 // doneMessage confirms a change on the page that the browser is redirected to.
 func doneMessage(r *http.Request) string {
 	return map[string]string{
-		"accept":   "Accepted. The finding no longer counts against the candidate.",
+		"accept":   "Accepted. It no longer counts against the candidate.",
 		"reopen":   "Reopened. The finding counts again.",
 		"fixed":    "Marked as fixed. Its operation starts again from zero. A new occurrence reopens it.",
 		"reset":    "Reset. Earlier results are discarded.",

@@ -12,22 +12,13 @@ import (
 // timeline is a bar chart of comparisons over time.
 type timeline struct {
 	// Unit says how much time one bar stands for.
-	Unit string
-	// Width is the number of bars that fit.
-	Width                     int
-	Compared, Confirmed       []bar
-	MaxCompared, MaxConfirmed int64
-	From, To                  time.Time
-	// Text describes the chart in a sentence.
+	Unit                string
+	Compared, Confirmed view.Chart
+	From, To            time.Time
+	// Text describes the charts in a sentence.
 	Text string
 	// Points are the numbers of the bars, the latest first.
 	Points []verdict.TimePoint
-}
-
-// bar is a column: its place, and where it begins from above and its height, of 100.
-type bar struct {
-	X           int
-	Top, Height float64
 }
 
 const (
@@ -47,32 +38,32 @@ func drawTimeline(points []verdict.TimePoint, now time.Time) timeline {
 		step *= 2
 	}
 	used := length/step + 1
-	t := timeline{Unit: "per minute", Width: max(int(used), minBars), To: first.Add((used - 1) * step)}
+	t, width := timeline{Unit: "per minute", To: first.Add((used - 1) * step)}, max(int(used), minBars)
 	if step > time.Minute {
 		t.Unit = "per " + span(step)
 	}
-	t.From = t.To.Add(-time.Duration(t.Width-1) * step)
-	sums, all := make([]verdict.TimePoint, t.Width), verdict.TimePoint{}
+	t.From = t.To.Add(-time.Duration(width-1) * step)
+	sums, all := make([]verdict.TimePoint, width), verdict.TimePoint{}
 	for _, p := range points {
-		if i := int(p.At.Sub(t.From) / step); i >= 0 && i < t.Width {
+		if i := int(p.At.Sub(t.From) / step); i >= 0 && i < width {
 			addPoint(&sums[i], p)
 			addPoint(&all, p)
 		}
 	}
-	for _, sum := range sums {
-		t.MaxCompared, t.MaxConfirmed = max(t.MaxCompared, sum.Compared), max(t.MaxConfirmed, sum.Confirmed)
-	}
+	var compared, confirmed []float64
 	for i, sum := range sums {
 		sum.At = t.From.Add(time.Duration(i) * step)
-		t.Compared = appendBar(t.Compared, i, sum.Compared, t.MaxCompared)
-		t.Confirmed = appendBar(t.Confirmed, i, sum.Confirmed, t.MaxConfirmed)
+		compared, confirmed = append(compared, float64(sum.Compared)), append(confirmed, float64(sum.Confirmed))
 		if sum.Compared+sum.Dropped > 0 {
 			t.Points = append(t.Points, sum)
 		}
 	}
+	whole := func(n float64) string { return view.Count(int64(n)) }
+	t.Compared = view.NewChart("Compared", t.Unit, width, 1, whole, compared)
+	t.Confirmed = view.NewChart("Confirmed differences", t.Unit, width, 1, whole, confirmed)
 	slices.Reverse(t.Points)
 	t.Text = fmt.Sprintf("From %s to %s UTC: %s, %s confirmed; at most %s and %s %s.", t.Label(t.From), t.Label(t.To),
-		plural(all.Compared, "comparison", "comparisons"), view.Count(all.Confirmed), view.Count(t.MaxCompared), view.Count(t.MaxConfirmed), t.Unit)
+		plural(all.Compared, "comparison", "comparisons"), view.Count(all.Confirmed), t.Compared.Max, t.Confirmed.Max, t.Unit)
 	return t
 }
 
@@ -82,15 +73,6 @@ func addPoint(sum *verdict.TimePoint, p verdict.TimePoint) {
 	sum.Transient += p.Transient
 	sum.Noisy += p.Noisy
 	sum.Dropped += p.Dropped
-}
-
-// appendBar adds a bar unless it is empty. A bar is never so low that it cannot be seen.
-func appendBar(bars []bar, x int, n, highest int64) []bar {
-	if n == 0 {
-		return bars
-	}
-	height := max(3, float64(n)*100/float64(highest))
-	return append(bars, bar{x, 100 - height, height})
 }
 
 // Label writes an end of the timeline, with the day where it covers more than one.

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,9 +26,21 @@ var words = view.Words{
 	"sampled":    sampled,
 	"percent":    percent,
 	"label":      timeline.Label,
-	"steps":      steps,
+	"phases":     switchover.Phases,
+	"step":       stepClass,
 	"conditions": switchover.Rule.Conditions,
 	"problem":    judgement.Problem,
+	"ticket":     ticket,
+}
+
+// ticket returns the first http or https URL in the reason of a judgement, empty if there is none.
+func ticket(reason string) string {
+	for word := range strings.FieldsSeq(reason) {
+		if strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "http://") {
+			return strings.TrimRight(word, ".,;:)")
+		}
+	}
+	return ""
 }
 
 // span writes roughly how long something takes.

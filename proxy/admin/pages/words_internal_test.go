@@ -50,12 +50,12 @@ func TestTimelineLosesNothing(t *testing.T) {
 		for _, p := range drawn.Points {
 			sum += p.Compared
 		}
-		if sum != int64(3*len(points)) || drawn.Width < minBars || drawn.Width > maxBars || len(drawn.Compared) == 0 {
-			t.Errorf("%d minutes: %d of %d in %d bars %s", minutes, sum, 3*len(points), drawn.Width, drawn.Unit)
+		if sum != int64(3*len(points)) || drawn.Compared.Width < minBars || drawn.Compared.Width > maxBars || len(drawn.Compared.Layers[0]) == 0 {
+			t.Errorf("%d minutes: %d of %d in %d bars %s", minutes, sum, 3*len(points), drawn.Compared.Width, drawn.Unit)
 		}
-		for _, b := range drawn.Compared {
-			if b.X < 0 || b.X >= drawn.Width || b.Height <= 0 || b.Height > 100 {
-				t.Errorf("%d minutes: %+v of %d", minutes, b, drawn.Width)
+		for _, b := range drawn.Compared.Layers[0] {
+			if b.X < 0 || b.X >= drawn.Compared.Width || b.Height <= 0 || b.Height > 100 {
+				t.Errorf("%d minutes: %+v of %d", minutes, b, drawn.Compared.Width)
 			}
 		}
 	}

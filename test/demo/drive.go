@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 // clientsAtATime is how many requests of the driver are under way together.
 const clientsAtATime = 8
 
-// driver makes the requests of several clients.
-type driver struct {
+// Driver makes the requests of several clients.
+type Driver struct {
 	base   string
 	canary *canary.Canary
 	client *http.Client
@@ -28,21 +28,29 @@ type driver struct {
 	writes int
 }
 
-func newDriver(base string, compared *canary.Canary) *driver {
-	return &driver{base: base, canary: compared, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clientsAtATime}}}
+// NewDriver makes requests below a base URL, at the pace at which their responses are compared.
+func NewDriver(base string, compared *canary.Canary) *Driver {
+	return &Driver{base: base, canary: compared, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clientsAtATime}}}
 }
 
-// run makes so many requests. Reads come from several clients at once; between them there are some writes, each followed by a
+// Made is the number of requests so far.
+func (d *Driver) Made() int64 { return d.made.Load() }
+
+// Writes is the number of writes among them, for the time after Run.
+func (d *Driver) Writes() int { return d.writes }
+
+// Run makes so many requests. Reads come from several clients at once; between them there are some writes, each followed by a
 // read of what was written.
-func (d *driver) run(ctx context.Context, requests int) error {
-	writes := demoWrites()
+func (d *Driver) Run(ctx context.Context, requests int) error {
+	defer d.client.CloseIdleConnections()
+	writes := allWrites()
 	stretch := max(requests/(len(writes)+1), 25)
 	for next := 0; next < requests; {
 		until := min(next+stretch, requests)
 		reads, reading := errgroup.WithContext(ctx)
 		reads.SetLimit(clientsAtATime)
 		for ; next < until; next++ {
-			call := demoRead(next)
+			call := readOf(next)
 			reads.Go(func() error {
 				d.calm(reading, 1024)
 				_, err := d.call(reading, call)
@@ -63,7 +71,7 @@ func (d *driver) run(ctx context.Context, requests int) error {
 }
 
 // calm waits, but not for ever, until few responses wait for being compared.
-func (d *driver) calm(ctx context.Context, maxQueued int) {
+func (d *Driver) calm(ctx context.Context, maxQueued int) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for d.canary.Load().Queued > maxQueued && ctx.Err() == nil {
@@ -71,15 +79,15 @@ func (d *driver) calm(ctx context.Context, maxQueued int) {
 	}
 }
 
-// demoCall is one request; without a user it has no credential.
-type demoCall struct{ user, method, path, body string }
+// clientRequest is one request; without a user it has no credential.
+type clientRequest struct{ user, method, path, body string }
 
-// demoRead is the read of a number: all three kinds in turn, of everything that the demo has and of some things that it does not
+// readOf is the read of a number: all three kinds in turn, of everything that the demo has and of some things that it does not
 // have.
-func demoRead(i int) demoCall {
+func readOf(i int) clientRequest {
 	turn := i / 3 / 8
 	pick := func(turn int, list ...string) string { return list[turn%len(list)] }
-	call := demoCall{method: http.MethodGet, user: pick(i/3, "", "admin", "editor", "insider", "developer", "reviewer", "reporter", "ci-bot")}
+	call := clientRequest{method: http.MethodGet, user: pick(i/3, "", "admin", "editor", "insider", "developer", "reviewer", "reporter", "ci-bot")}
 	switch i % 3 {
 	case 0:
 		call.path = "/rest/flag_type/" + pick(turn,
@@ -93,14 +101,14 @@ func demoRead(i int) demoCall {
 	return call
 }
 
-// demoWrites touch each object once, so that a follower that lags has caught up before the next.
-func demoWrites() []demoCall {
-	var list []demoCall
+// allWrites touch each object once, so that a follower that lags has caught up before the next.
+func allWrites() []clientRequest {
+	var list []clientRequest
 	for _, id := range []string{"1", "4", "5"} {
-		list = append(list, demoCall{"developer", http.MethodPut, "/rest/bug/attachment/" + id, `{"ids":[` + id + `],"summary":"a clearer summary"}`})
+		list = append(list, clientRequest{"developer", http.MethodPut, "/rest/bug/attachment/" + id, `{"ids":[` + id + `],"summary":"a clearer summary"}`})
 	}
 	for _, bug := range []string{"4", "5", "6", "7", "9"} {
-		list = append(list, demoCall{"ci-bot", http.MethodPost, "/rest/bug/" + bug + "/attachment",
+		list = append(list, clientRequest{"ci-bot", http.MethodPost, "/rest/bug/" + bug + "/attachment",
 			`{"ids":[` + bug + `],"data":"bG9nCg==","file_name":"build.log","summary":"log","content_type":"text/plain"}`})
 	}
 	return list
@@ -108,14 +116,14 @@ func demoWrites() []demoCall {
 
 // write makes a write and reads the attachment at once. What the comparison has to do first is out of the way then, so that it
 // reads before a follower has caught up.
-func (d *driver) write(ctx context.Context, write demoCall) error {
+func (d *Driver) write(ctx context.Context, write clientRequest) error {
 	d.calm(ctx, 0)
 	text, err := d.call(ctx, write)
 	if err != nil {
 		return err
 	}
 	d.writes++
-	read := demoCall{write.user, http.MethodGet, write.path + "?include_fields=id,summary", ""}
+	read := clientRequest{write.user, http.MethodGet, write.path + "?include_fields=id,summary", ""}
 	if write.method == http.MethodPost {
 		var created struct {
 			IDs []json.Number `json:"ids"`
@@ -131,13 +139,13 @@ func (d *driver) write(ctx context.Context, write demoCall) error {
 
 // call makes one request and reads the response to its end. A refused read is a response too; a refused write or a failure of
 // Portico is an error.
-func (d *driver) call(ctx context.Context, call demoCall) ([]byte, error) {
+func (d *Driver) call(ctx context.Context, call clientRequest) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, call.method, d.base+call.path, strings.NewReader(call.body))
 	if err != nil {
 		return nil, err
 	}
 	if call.user != "" {
-		request.Header.Set("X-BUGZILLA-API-KEY", demoKey(call.user))
+		request.Header.Set("X-BUGZILLA-API-KEY", Key(call.user))
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := d.client.Do(request)

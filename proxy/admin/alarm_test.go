@@ -1,0 +1,167 @@
+package admin_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/proxy"
+	"portico/proxy/admin"
+	"portico/upstream/switchover"
+)
+
+// codes are those of the reasons, the first one first.
+func codes(alarm admin.Alarm) string {
+	var all []string
+	for _, reason := range alarm.Reasons {
+		all = append(all, reason.Code+" "+reason.Subject)
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestAlarm(t *testing.T) {
+	m := admin.NewMetrics()
+	if alarm := m.Alarm(); alarm.Level != admin.Green || alarm.Since.IsZero() || alarm.Reasons == nil {
+		t.Errorf("at first: %+v", alarm)
+	}
+	m.RedisState(false)
+	m.Breaker("main", "read", "closed")
+	m.Breaker("shadow:next", "read", "open") // comparisons serve no client
+	if alarm := m.Alarm(); alarm.Level != admin.Amber || codes(alarm) != "redis " {
+		t.Errorf("without Redis: %+v", alarm)
+	}
+	m.Breaker("main", "write", "open")
+	since := m.Alarm().Since
+	m.Breaker("main", "write", "half-open")
+	alarm := m.Alarm()
+	if first := alarm.Reasons[0]; alarm.Level != admin.Red || !alarm.Since.Equal(since) || codes(alarm) != "breaker-write main, redis " ||
+		!strings.Contains(first.Problem, "writes of tracker main is open") || first.Meaning == "" {
+		t.Errorf("with an open breaker: %+v", alarm)
+	}
+	m.Breaker("main", "write", "closed")
+	m.RedisState(true)
+	thrown := time.Now().Add(-time.Hour)
+	m.Phases(switchover.Status{Killed: &switchover.Kill{At: thrown, Actor: "ada", Reason: "tests"}})
+	m.Reloaded(errors.New("line 3"))
+	if alarm := m.Alarm(); codes(alarm) != "kill-switch , reload " || !alarm.Since.Equal(thrown) || alarm.Reasons[1].Cause != "line 3" {
+		t.Errorf("killed: %+v", alarm)
+	}
+	before := time.Now()
+	m.Phases(switchover.Status{})
+	m.Reloaded(nil)
+	if alarm := m.Alarm(); alarm.Level != admin.Green || alarm.Since.Before(before) {
+		t.Errorf("at last: %+v", alarm)
+	}
+}
+
+func TestAlarmOfWhatIsWatched(t *testing.T) {
+	m := admin.NewMetrics()
+	at := func(ends time.Duration) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{NotAfter: time.Now().Add(ends)}}}}
+	}
+	look := func(w admin.Watched) admin.Alarm {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // after the first look
+		m.Watch(ctx, func() admin.Watched { return w })
+		return m.Alarm()
+	}
+	day := 24 * time.Hour
+	alarm := look(admin.Watched{Stale: "no connection", Unready: "it redirects", Certificates: map[string]*tls.Config{
+		"a": at(13 * day), "b": at(15 * day), "c": at(-day), "d": nil,
+	}, Folders: map[string]string{"files": t.TempDir() + "/gone"}})
+	if got := codes(alarm); alarm.Level != admin.Red || got != "certificate-end c, state , tracker , certificate a" {
+		t.Errorf("the reasons are %q", got)
+	}
+	for _, reason := range alarm.Reasons {
+		if ago := time.Since(reason.Since); reason.Code == "certificate" && (ago < day || ago > day+time.Hour) {
+			t.Errorf("the certificate is near its end since %v", reason.Since)
+		}
+	}
+	renewed := map[string]*tls.Config{"a": at(90 * day), "c": at(90 * day)}
+	if alarm := look(admin.Watched{Certificates: renewed}); alarm.Level != admin.Green {
+		t.Errorf("all is mended: %+v", alarm)
+	}
+}
+
+func TestTraffic(t *testing.T) {
+	m := admin.NewMetrics()
+	for range 90 {
+		m.Finished(proxy.Record{Operation: "flag_type.get", Status: 200, Duration: 2 * time.Millisecond})
+		m.CacheRead("local")
+	}
+	for range 10 {
+		m.Finished(proxy.Record{Operation: "attachment.get", Status: 503, Duration: 3 * time.Second})
+		m.CacheRead("expired")
+	}
+	latest := m.Traffic().Latest
+	if latest.Requests != 100 || latest.ErrorRate != .1 || latest.CacheHitRate != .9 || latest.P50Seconds < .001 || latest.P50Seconds > .0025 ||
+		latest.P95Seconds < 2.5 || latest.P95Seconds > 5 || latest.Seconds <= 0 {
+		t.Errorf("%+v", latest)
+	}
+	if none := admin.NewMetrics().Traffic(); !none.Thin || none.Latest.P50Seconds != 0 || len(none.Minutes) != 1 {
+		t.Errorf("without requests: %+v", none)
+	}
+}
+
+func TestStatusPageWithAlarmAndTraffic(t *testing.T) {
+	m := admin.NewMetrics()
+	m.RedisState(false)
+	_, base := open(t, admin.Options{Metrics: m, Status: func(context.Context) any {
+		return map[string]any{"alarm": m.Alarm(), "traffic": m.Traffic(), "version": "1"}
+	}})
+	_, _, body := look(t, "GET", base+"/")
+	for _, part := range []string{`<div class="alarm amber" role="status" id="alarm">`, "<b>Redis is unreachable.</b> Since <time", "Flag type reads go to the tracker.",
+		`id="thin">Fewer than five requests`, `aria-label="Requests: 0 /s.`, "up to 100 %"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in %s", part, body)
+		}
+	}
+	_, _, body = look(t, "GET", base+"/status")
+	var status struct {
+		Alarm   struct{ Level, Since string }
+		Traffic struct{ Minutes []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Alarm.Level != "amber" || status.Traffic.Minutes[0]["p95_seconds"] == nil {
+		t.Errorf("%v in %s", err, body)
+	}
+}
+
+func TestMetricsOfTheProcess(t *testing.T) {
+	m := admin.NewMetrics()
+	if err := m.Connections(func() (open, busy int) { return 7, 2 }); err != nil {
+		t.Fatal(err)
+	}
+	m.Build("1.2")
+	m.RedisState(false)
+	m.Reloaded(errors.New("line 3"))
+	_, base := open(t, admin.Options{Metrics: m})
+	_, _, body := look(t, "GET", base+"/metrics")
+	for _, line := range []string{"portico_client_connections 7\n", "portico_requests_in_flight 2\n", "portico_reload_success 0\n", "portico_reload_timestamp_seconds 1.",
+		`portico_condition{code="redis",subject=""} 1`, `portico_condition{code="reload",subject=""} 1`, `portico_build_info{go_version="` + runtime.Version() + `",version="1.2"} 1`} {
+		if !strings.Contains(body, line) {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	_, base := open(t, admin.Options{Token: "secret"})
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
+		if status, _, body := look(t, "GET", base+path, "Authorization", "Bearer secret"); status != 200 || body == "" {
+			t.Errorf("%s with the token: %d", path, status)
+		}
+		if status, _, _ := look(t, "GET", base+path); status != 401 {
+			t.Errorf("%s without the token: %d", path, status)
+		}
+	}
+	_, base = open(t, admin.Options{})
+	if status, _, _ := look(t, "GET", base+"/debug/pprof/heap"); status != 404 {
+		t.Errorf("without a token in the configuration: %d", status)
+	}
+}

@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"testing"
+	"time"
+
+	"portico/proxy"
+)
+
+func TestMinutesAreAnHour(t *testing.T) {
+	m := NewMetrics()
+	start := m.minutes[0].at
+	for i := range 100 {
+		m.Finished(proxy.Record{Operation: "flag_type.get", Status: 200})
+		m.endMinute(start.Add(time.Duration(i+1)*time.Minute - time.Second)) // too early, except after the minute before
+		m.endMinute(start.Add(time.Duration(i+1) * time.Minute))
+	}
+	traffic := m.Traffic()
+	if len(traffic.Minutes) != minutesKept {
+		t.Errorf("%d minutes are kept", len(traffic.Minutes))
+	}
+	for i, minute := range traffic.Minutes[:minutesKept-1] {
+		if minute.Requests != 1 || minute.Seconds != 60 {
+			t.Errorf("minute %d: %+v", i, minute)
+		}
+	}
+}
+
+func TestNearlyFull(t *testing.T) {
+	const gib = 1 << 30
+	for _, c := range []struct {
+		free, size uint64
+		want       bool
+	}{{gib / 2, 1000 * gib, true}, {2 * gib, 1000 * gib, false}, {gib / 100, gib, true}, {gib / 10, gib, false}, {0, 0, false}} {
+		if nearlyFull(c.free, c.size) != c.want {
+			t.Errorf("%d of %d: %v", c.free, c.size, !c.want)
+		}
+	}
+	if free, size := diskSpace(t.TempDir()); size == 0 || free > size {
+		t.Errorf("%d of %d are free", free, size)
+	}
+}
