@@ -36,7 +36,7 @@ var mayImport = []struct {
 	{"proxy/admin/view", nil},
 	{"proxy/admin", []string{"upstream", "upstream/*", "upstream/canary/verdict", "cache", "proxy", "proxy/admin/view"}},
 	{"proxy/admin/pages", []string{"upstream/canary", "upstream/canary/*", "upstream/state", "upstream/switchover", "proxy/admin", "proxy/admin/view"}},
-	{"cmd/portico/config", []string{"upstream", "upstream/*", "upstream/canary/*", "cache", "proxy"}},
+	{"cmd/portico/config", []string{"upstream", "upstream/*", "upstream/canary/*", "upstream/switchover/*", "cache", "proxy"}},
 	{"cmd/portico/app", []string{anything}},
 	{"cmd/portico", []string{anything}},
 	{"test/...", []string{anything}},

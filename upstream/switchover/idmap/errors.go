@@ -11,34 +11,33 @@ import (
 // ReasonUnmapped is the reason of errors about ids that cannot be translated.
 const ReasonUnmapped mapping.Reason = "unmapped-id"
 
-// codes are those by which trackers say that there is no such object (tracker-behaviour.md section 11).
-var codes = map[Kind]int{Bug: 101, Attachment: mapping.CodeJSON}
+// failure makes an error. Those of other statuses than 404 have a code of Portico's own.
+func failure(status int, format string, args ...any) *mapping.Error {
+	return &mapping.Error{Code: 200000 + status, Status: status, Reason: ReasonUnmapped, Message: fmt.Sprintf(format, args...)}
+}
 
-// unmapped is the error of an id for which one side has no object.
+// unmapped is the error of an id for which one side has no object. Its code is that by which trackers say so (tracker-behaviour.md section 11).
 func unmapped(side Side, r ref) *mapping.Error {
-	code, ok := codes[r.kind]
-	if !ok {
-		code = mapping.CodeNotFound
+	err := failure(http.StatusNotFound, "There is no %s %d: no id of it is known at the %s tracker, which has to respond.", r.kind.words(), r.id, side)
+	switch err.Code = mapping.CodeNotFound; r.kind {
+	case Bug:
+		err.Code = 101
+	case Attachment:
+		err.Code = mapping.CodeJSON
 	}
-	return &mapping.Error{
-		Code: code, Status: http.StatusNotFound, Reason: ReasonUnmapped,
-		Message: fmt.Sprintf("There is no %s %d: no id of it is known at the %s tracker, which has to respond.", r.kind.words(), r.id, side),
-	}
+	return err
 }
 
 // beyond is the error of a native id that cannot be shown to clients.
 func beyond(side Side, r ref) *mapping.Error {
-	return &mapping.Error{
-		Code: mapping.CodeInternal, Status: http.StatusInternalServerError, Reason: ReasonUnmapped,
-		Message: fmt.Sprintf("The %s tracker has a %s whose id is beyond the range that clients can be shown.", side, r.kind.words()),
-		Err:     fmt.Errorf("its id is %d; see switchover.ids", r.id),
-	}
+	err := failure(http.StatusInternalServerError, "The %s tracker has a %s whose id is beyond the range that clients can be shown.", side, r.kind.words())
+	err.Err = fmt.Errorf("its id is %d; see switchover.ids", r.id)
+	return err
 }
 
 // unavailable is the error where the store cannot be asked.
 func unavailable(cause error) *mapping.Error {
-	return &mapping.Error{
-		Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: ReasonUnmapped, RetryAfter: time.Second, Err: cause,
-		Message: "Ids cannot be translated now, because the store of Portico does not respond. Try again later.",
-	}
+	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because the store of Portico does not respond. Try again later.")
+	err.RetryAfter, err.Err = time.Second, cause
+	return err
 }

@@ -1,6 +1,7 @@
 package idmap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,8 +17,6 @@ type Locator struct {
 	side  Side
 	inner switchover.Locator
 }
-
-var _ switchover.Locator = (*Locator)(nil)
 
 // Locator decorates the locator of one side.
 func (m *Map) Locator(side Side, inner switchover.Locator) *Locator { return &Locator{m, side, inner} }
@@ -58,12 +57,10 @@ func (l *Locator) FlagTypePlaces(
 	natives := make([]int64, len(ids))
 	for i, id := range ids {
 		known, err := l.m.natives(ctx, l.side, []ref{{FlagType, id}})
-		if err = exceptAbsent(err); err != nil {
+		if err := exceptAbsent(err); err != nil {
 			return nil, nil, err
 		}
-		if natives[i] = -1; known != nil { // which no flag type has
-			natives[i] = known[ref{FlagType, id}]
-		}
+		natives[i] = cmp.Or(known[ref{FlagType, id}], -1) // which no flag type has
 	}
 	names = each(func(kind Kind, name *string) { *name = l.m.names.native(l.side, kind, *name) }, FlagType, names)
 	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, names)

@@ -3,7 +3,6 @@ package idmap
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,7 +58,8 @@ type Map struct {
 	memory *otter.Cache[state.IDKey, remembered]
 }
 
-// remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing, until a time.
+// remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing, which is known until a
+// time.
 type remembered struct {
 	side  Side
 	id    int64
@@ -75,8 +75,8 @@ func New(options Options) *Map {
 	for _, kind := range Kinds() {
 		m.rules[kind] = options.Settings.rule(kind)
 	}
-	sum := sha256.Sum256(fmt.Append(nil, m.rules, options.Settings.Names)) // fmt sorts maps
-	m.digest = hex.EncodeToString(sum[:4])
+	digest := sha256.Sum256(fmt.Append(nil, m.rules, options.Settings.Names)) // fmt sorts maps
+	m.digest = fmt.Sprintf("%x", digest[:4])
 	return m
 }
 
@@ -99,7 +99,7 @@ func (m *Map) Pair(ctx context.Context, kind Kind, client int64, side Side, nati
 		return fmt.Errorf("pair ids: %w", err)
 	}
 	for _, key := range pair.Keys() {
-		m.remember(key, pair)
+		m.memory.Invalidate(key)
 	}
 	return nil
 }
@@ -157,11 +157,12 @@ func (m *Map) natives(ctx context.Context, side Side, clients []ref) (map[ref]in
 		return nil, err
 	}
 	for r, key := range keys {
-		pair := found[key]
 		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
-		if isCopy := key.Side == ""; isCopy != (pair.side == side) {
+		pair, isCopy := found[key], key.Side == ""
+		if isCopy != (pair.side == side) {
 			return nil, unmapped(side, r)
-		} else if isCopy {
+		}
+		if isCopy {
 			natives[r] = pair.id
 		}
 	}
@@ -219,23 +220,14 @@ func (m *Map) find(ctx context.Context, keys []state.IDKey) (map[state.IDKey]rem
 			return nil, unavailable(err)
 		}
 		for _, key := range some {
-			if pair, ok := pairs[key]; ok {
-				found[key] = m.remember(key, pair)
-			} else {
-				found[key] = remembered{until: now.Add(absentFor)}
-				m.memory.Set(key, found[key])
+			pair := pairs[key]
+			entry := remembered{side: Side(pair.Side), id: pair.Client, until: now.Add(absentFor)}
+			if key.Side == "" {
+				entry.id = pair.Native
 			}
+			found[key] = entry
+			m.memory.Set(key, entry)
 		}
 	}
 	return found, nil
-}
-
-// remember keeps a pair under one of its keys.
-func (m *Map) remember(key state.IDKey, pair state.IDPair) remembered {
-	entry := remembered{side: Side(pair.Side), id: pair.Client}
-	if key.Side == "" {
-		entry.id = pair.Native
-	}
-	m.memory.Set(key, entry)
-	return entry
 }

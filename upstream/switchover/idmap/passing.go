@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"portico/mapping"
 )
 
 // CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at one side than
@@ -26,15 +24,12 @@ func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query ur
 		each(named.text, kind, strings.Split(strings.Join(list, ","), ","))
 	}
 	natives, err := m.natives(ctx, side, named.refs)
-	if err = exceptAbsent(err); err != nil {
+	if err := exceptAbsent(err); err != nil {
 		return err
 	}
 	differs := func(r ref) bool { return natives[r] != r.id }
 	if !slices.ContainsFunc(named.refs, differs) && (side == OldSide || !isOperation) {
 		return nil
 	}
-	return &mapping.Error{
-		Code: 200000 + http.StatusConflict, Status: http.StatusConflict, Reason: ReasonUnmapped,
-		Message: "This request has ids that are other ones at the tracker. Only the operations of the REST interface translate them.",
-	}
+	return failure(http.StatusConflict, "This request has ids that are other ones at the tracker. Only the operations of the REST interface translate them.")
 }

@@ -331,3 +331,28 @@ func BenchmarkMillionPairs(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRead reads the attachments of a bug at a tracker that costs nothing, and so by ids that were used before.
+func BenchmarkRead(b *testing.B) {
+	m := newMap(b, idmap.Names{})
+	pair(b, m, idmap.Bug, 7, idmap.NewSide, 907)
+	in := &inner{reply: text(`{"bugs":{"907":[{"id":5,"bug_id":907,"data":"` + strings.Repeat("QUJD", 1000) + `","size":3000,"creation_time":"2026-11-20T10:00:00Z","last_change_time":"2026-11-20T10:00:00Z","file_name":"f.patch","summary":"a summary","content_type":"text/plain","is_private":0,"is_obsolete":0,"is_patch":1,"creator":"ann@example.com","flags":[{"id":904,"type_id":903,"name":"review","setter":"ann@example.com","status":"?"}]}]},"attachments":{}}`)}
+	request := mapping.AttachmentsRequest{Bugs: []string{"7"}}
+	b.Run("of the tracker", func(b *testing.B) {
+		for b.Loop() {
+			reply, err := in.BugAttachments(b.Context(), caller, request)
+			if err != nil || reply.Close() != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("translated", func(b *testing.B) {
+		tr := m.Tracker(idmap.NewSide, in)
+		for b.Loop() {
+			reply, err := tr.BugAttachments(b.Context(), caller, request)
+			if err != nil || reply.Close() != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -34,10 +34,7 @@ type translatedTypes struct {
 // maxTranslatedTypes bounds the memory for translated replies, in bytes.
 const maxTranslatedTypes = 16 << 20
 
-var (
-	_ upstream.Tracker = (*Tracker)(nil)
-	_ upstream.Peeker  = (*Tracker)(nil)
-)
+var _ upstream.Peeker = (*Tracker)(nil)
 
 // Tracker decorates the tracker of one side, with its cache if it has one.
 func (m *Map) Tracker(side Side, inner upstream.Tracker) *Tracker {
@@ -79,15 +76,15 @@ func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, req
 	if peek {
 		return mapping.FlagTypes{}, errors.Join(upstream.ErrNotLocal, reply.Close())
 	}
-	if err := t.m.translateDocument(ctx, t.side, reply.Document, shapes[mapping.OpFlagTypes]); err != nil {
-		return mapping.FlagTypes{Cache: reply.Cache}, err
+	if err = t.m.translateDocument(ctx, t.side, reply.Document, shapes[mapping.OpFlagTypes]); err == nil {
+		err = reply.Stabilize() // which gives it its tag, too
 	}
-	if err := reply.Stabilize(); err != nil { // which gives it its tag, too
-		return mapping.FlagTypes{Cache: reply.Cache}, errors.Join(err, reply.Close())
+	if err != nil {
+		return mapping.FlagTypes{}, errors.Join(err, reply.Close())
 	}
-	text, err := reply.Load(t.m.split)
+	text, _ := reply.Load(t.m.split) // it is in memory
 	t.flagTypes.Set(tag, translatedTypes{text, reply.ETag, now.Add(absentFor)})
-	return reply, err
+	return reply, nil
 }
 
 // CreateFlagType implements upstream.Tracker.

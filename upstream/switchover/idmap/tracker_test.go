@@ -1,12 +1,14 @@
 package idmap_test
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -107,13 +109,11 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 	}
 }
 
-func ptr[T any](value T) *T { return &value }
-
 func TestRequestsReachTheTrackerWithItsOwnIDs(t *testing.T) {
 	m, in := paired(t), &inner{reply: text(`{}`)}
 	tr := m.Tracker(idmap.NewSide, in)
-	flags := []mapping.FlagChange{{TypeID: ptr(int64(3)), ID: ptr(int64(4)), Name: ptr("review"), Requestee: ptr("ANN@example.com"), Status: "?"}}
-	native := []mapping.FlagChange{{TypeID: ptr(int64(903)), ID: ptr(int64(904)), Name: ptr("approval"), Requestee: ptr("ann@example.org"), Status: "?"}}
+	flags := []mapping.FlagChange{{TypeID: new(int64(3)), ID: new(int64(4)), Name: new("review"), Requestee: new("ANN@example.com"), Status: "?"}}
+	native := []mapping.FlagChange{{TypeID: new(int64(903)), ID: new(int64(904)), Name: new("approval"), Requestee: new("ann@example.org"), Status: "?"}}
 	scopes := mapping.Scopes{{Product: "Prod", Components: []string{"comp"}}, {Product: "Other"}}
 	nativeScopes := mapping.Scopes{{Product: "New Product", Components: []string{"New Component"}}, {Product: "Other"}}
 
@@ -124,9 +124,9 @@ func TestRequestsReachTheTrackerWithItsOwnIDs(t *testing.T) {
 	check(t, err, in.call.CreateAttachment, &mapping.AttachmentCreate{Bugs: []string{"alias"}, PathBug: "907", Flags: native})
 	_, err = tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{5, offset + 6}, Flags: flags})
 	check(t, err, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{905, 6}, Flags: native})
-	fields := mapping.FlagTypeFields{Name: ptr("review"), Inclusions: &scopes, Exclusions: &scopes, GrantGroup: ptr("Editors"), RequestGroup: ptr("")}
+	fields := mapping.FlagTypeFields{Name: new("review"), Inclusions: &scopes, Exclusions: &scopes, GrantGroup: new("Editors"), RequestGroup: new("")}
 	nativeFields := mapping.FlagTypeFields{
-		Name: ptr("approval"), Inclusions: &nativeScopes, Exclusions: &nativeScopes, GrantGroup: ptr("new-editors"), RequestGroup: ptr(""),
+		Name: new("approval"), Inclusions: &nativeScopes, Exclusions: &nativeScopes, GrantGroup: new("new-editors"), RequestGroup: new(""),
 	}
 	_, err = tr.CreateFlagType(t.Context(), caller, mapping.FlagTypeCreate{FlagTypeFields: fields})
 	check(t, err, in.call.CreateFlagType, &mapping.FlagTypeCreate{FlagTypeFields: nativeFields})
@@ -134,7 +134,7 @@ func TestRequestsReachTheTrackerWithItsOwnIDs(t *testing.T) {
 	check(t, err, in.call.UpdateFlagTypes, &mapping.FlagTypeUpdate{IDs: []int64{903}, Names: []string{"approval", "x"}, FlagTypeFields: nativeFields})
 
 	// What the caller holds must be as before: it may make the call again, at the other tracker.
-	check(t, nil, flags, []mapping.FlagChange{{TypeID: ptr(int64(3)), ID: ptr(int64(4)), Name: ptr("review"), Requestee: ptr("ANN@example.com"), Status: "?"}})
+	check(t, nil, flags, []mapping.FlagChange{{TypeID: new(int64(3)), ID: new(int64(4)), Name: new("review"), Requestee: new("ANN@example.com"), Status: "?"}})
 	check(t, nil, scopes, mapping.Scopes{{Product: "Prod", Components: []string{"comp"}}, {Product: "Other"}})
 	check(t, nil, read.Bugs, []string{"07", "alias", " 7"})
 }
@@ -152,12 +152,12 @@ func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 	m := paired(t)
 	in := &inner{reply: text(`{"attachments":[{"id":5},{"id":12},{"id":13}],"bugs":{}}`)}
 	reply, err := m.Tracker(idmap.OldSide, in).UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{
-		IDs: []int64{5, offset + 77, 13}, Flags: []mapping.FlagChange{{Name: ptr("review")}},
+		IDs: []int64{5, offset + 77, 13}, Flags: []mapping.FlagChange{{Name: new("review")}},
 	})
 	if got, want := body(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	check(t, nil, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{5, 12, 13}, Flags: []mapping.FlagChange{{Name: ptr("review")}}})
+	check(t, nil, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{5, 12, 13}, Flags: []mapping.FlagChange{{Name: new("review")}}})
 }
 
 func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
@@ -227,7 +227,7 @@ func TestErrorsQuoteTheIDThatTheClientSent(t *testing.T) {
 	} {
 		in := &inner{err: &mapping.Error{Code: 51, Status: 404, Message: message}}
 		_, err := m.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{
-			IDs: []int64{5, 6}, Flags: []mapping.FlagChange{{ID: ptr(int64(4)), TypeID: ptr(int64(3))}},
+			IDs: []int64{5, 6}, Flags: []mapping.FlagChange{{ID: new(int64(4)), TypeID: new(int64(3))}},
 		})
 		if strings.Contains(message, "Bug") {
 			_, err = m.Tracker(idmap.NewSide, in).Attachment(t.Context(), caller, mapping.AttachmentsRequest{Bugs: []string{"7"}, Attachments: []string{"5", "6"}})
@@ -235,7 +235,7 @@ func TestErrorsQuoteTheIDThatTheClientSent(t *testing.T) {
 		if failed := refusal(t, err); failed.Message != want || failed.Code != 51 {
 			t.Errorf("%q became %q, want %q", message, failed.Message, want)
 		}
-		if in.err.(*mapping.Error).Message != message { //nolint:errorlint // it is the one above
+		if in.err.(*mapping.Error).Message != message {
 			t.Error("the tracker's error was changed in place")
 		}
 	}
@@ -290,10 +290,8 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 		return reply.Document
 	}}
 	tr := m.Tracker(idmap.NewSide, in)
-	if _, err := tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"}); err != upstream.ErrNotLocal { //nolint:errorlint // joined with nil
-		if err == nil || !strings.Contains(err.Error(), upstream.ErrNotLocal.Error()) {
-			t.Errorf("a reply that was never translated was at hand: %v", err)
-		}
+	if _, err := tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"}); !errors.Is(err, upstream.ErrNotLocal) {
+		t.Errorf("a reply that was never translated was at hand: %v", err)
 	}
 	first, err := tr.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
 	got, tag := body(t, first.Document, err), first.ETag
@@ -399,7 +397,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 		{idmap.OldSide, "/jsonrpc.cgi", "", true, false},
 		{idmap.NewSide, "/jsonrpc.cgi", "", false, false},
 	} {
-		request, err := http.NewRequest(http.MethodGet, c.path+"?"+c.query, nil) //nolint:noctx // it is not sent
+		request, err := http.NewRequest(http.MethodGet, c.path+"?"+c.query, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -488,5 +486,34 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 		if !slices.Equal(keys, c.want) {
 			t.Errorf("%s: problems of %v, want %v", name, keys, c.want)
 		}
+	}
+}
+
+// TestPairsOfOtherProcessesAreSeen adds a pair by one map of a store after another one has found none.
+func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
+	store := openStore(t)
+	settings := idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}}
+	reader, writer := idmap.New(idmap.Options{Store: store, Settings: settings}), idmap.New(idmap.Options{Store: store, Settings: settings})
+	in := &inner{reply: text(`{"attachments":[]}`)}
+	tr := reader.Tracker(idmap.NewSide, in)
+	update := mapping.AttachmentUpdate{IDs: []int64{5}}
+	if _, err := tr.UpdateAttachments(t.Context(), caller, update); refusal(t, err).Reason != idmap.ReasonUnmapped {
+		t.Fatal(err)
+	}
+	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
+	if _, err := writer.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); err != nil {
+		t.Errorf("the map that added a pair does not know it: %v", err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, err := tr.UpdateAttachments(t.Context(), caller, update)
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the pair is never seen: %v", err)
+		}
+	}
+	if got := in.call.UpdateAttachments.IDs[0]; got != 905 {
+		t.Errorf("the tracker got %d", got)
 	}
 }
