@@ -63,6 +63,15 @@ func TestFilesOfIDs(t *testing.T) {
 	}
 }
 
+func TestExplainDoesNotKnowIDs(t *testing.T) {
+	_, stdout, _ := portico(t, nil, "explain", "GET", "/rest/bug/7/attachment", "--config", idsConfig(t))
+	for _, text := range []string{"ids          not known here", "GET http://127.0.0.1:1/rest/bug/7/attachment"} {
+		if !strings.Contains(stdout, text) {
+			t.Errorf("explain does not say %q:\n%s", text, stdout)
+		}
+	}
+}
+
 func TestIDsNeedRules(t *testing.T) {
 	for more, says := range map[string]string{
 		"":                                      "no switchover.ids",

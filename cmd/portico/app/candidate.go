@@ -24,7 +24,7 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 	if err := rt.openTracker(rt.cfg.Candidate, lookup); err != nil {
 		return err
 	}
-	if settings := rt.cfg.Switchover.Settings; len(settings.IDs) > 0 {
+	if settings := rt.cfg.Switchover.Settings; len(settings.IDs) > 0 && rt.resources.dry == nil {
 		rt.ids = idmap.New(idmap.Options{Store: rt.resources.store, Settings: settings, Split: rt.replySplit()})
 		for name, t := range rt.trackers {
 			t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
