@@ -6,26 +6,15 @@ var opAttachmentCreate = operation{name: "attachment.create", success: 201, writ
 
 // attachmentCreate adds the same attachment to each of the bugs, to all or to none (tracker-behaviour.md section 6).
 func (c *call) attachmentCreate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
 	if _, ok := c.params["ids"]; !ok {
 		return nil, fail(codeParamRequired, "adding an attachment needs the parameter 'ids'")
 	}
 	if c.params["data"] == nil {
 		return nil, fail(codeParamRequired, "adding an attachment needs the parameter 'data'")
 	}
-	ids, err := c.idList("ids")
+	bugs, err := c.bugs()
 	if err != nil {
 		return nil, err
-	}
-	var bugs []*bug
-	for _, id := range ids {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
-		bugs = append(bugs, b)
 	}
 	created := []any{}
 	for _, b := range bugs {

@@ -15,9 +15,6 @@ type attachmentEdit struct {
 
 // attachmentUpdate changes attachments, all or none (tracker-behaviour.md section 7): first all are found and all values checked, then all are written.
 func (c *call) attachmentUpdate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
 	edits, err := c.attachmentEdits()
 	if err != nil {
 		return nil, err

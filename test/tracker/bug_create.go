@@ -7,9 +7,6 @@ var opBugCreate = operation{name: "bug.create", write: true, do: (*call).bugCrea
 
 // bugCreate files a bug. Fields that the reference tracker does not keep are ignored.
 func (c *call) bugCreate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
 	required := []string{"product", "component", "summary", "version"}
 	if c.server.harmony() {
 		required = append(required, "type")

@@ -140,17 +140,8 @@ func (c *call) groupNames(ids []int) []any {
 
 // history is kept of nothing; a bug that exists has an empty one.
 func (c *call) history() (any, error) {
-	ids, err := c.idList("ids")
-	if err != nil {
-		return nil, err
-	}
-	bugs := []any{}
-	for _, id := range ids {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
-		bugs = append(bugs, object{"id": b.id, "alias": texts(b.aliases), "history": []any{}})
-	}
-	return object{"bugs": bugs}, nil
+	bugs, err := c.bugs()
+	return object{"bugs": listOf(bugs, func(b *bug) object {
+		return object{"id": b.id, "alias": texts(b.aliases), "history": []any{}}
+	})}, err
 }

@@ -8,19 +8,12 @@ import (
 // bugUpdate changes bugs: CC list, place, summary, status and a comment. It is what "outside" changes need, and the trap that
 // PUT /rest/bug/attachment falls into with ids in its body (tracker-behaviour.md section 1, Paths and methods).
 func (c *call) bugUpdate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
-	ids, err := c.idList("ids")
+	bugs, err := c.bugs()
 	if err != nil {
 		return nil, err
 	}
 	result := []any{}
-	for _, id := range ids {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
+	for _, b := range bugs {
 		row, err := c.changeBug(b)
 		if err != nil {
 			return nil, err

@@ -40,9 +40,6 @@ func (c *call) flagTypeCreate() (any, error) {
 
 // needFlagTypeEditor refuses who may not administer flag types of any product.
 func (c *call) needFlagTypeEditor() error {
-	if err := c.needLogin(); err != nil {
-		return err
-	}
 	if len(c.tx.editedProducts(c.user)) == 0 {
 		return fail(codeNotAllowed, "only members of the group '%s' may add or change flag types", editComponentsGroup)
 	}

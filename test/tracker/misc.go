@@ -73,11 +73,7 @@ func (c *call) userList() (any, error) {
 	if c.params["names"] == nil && c.params["ids"] == nil && c.params["match"] == nil {
 		return nil, fail(codeParamRequired, "reading users needs one of the parameters ids, names and match")
 	}
-	users := []any{}
-	for _, u := range found {
-		users = append(users, c.userObject(u))
-	}
-	return object{"users": users}, nil
+	return object{"users": listOf(found, c.userObject)}, nil
 }
 
 func userMatches(u *user, by, what string) bool {
@@ -98,11 +94,10 @@ func (c *call) userObject(u *user) object {
 	}
 	o["email"], o["can_login"] = u.login, u.disabledText == ""
 	if c.user.id == u.id || c.tx.memberNamed(c.user, editUsersGroup) {
-		groups := []any{}
-		for _, id := range u.groups {
+		groups := listOf(u.groups, func(id int) object {
 			g := c.tx.groups.get(id)
-			groups = append(groups, object{"id": g.id, "name": g.name, "description": g.description})
-		}
+			return object{"id": g.id, "name": g.name, "description": g.description}
+		})
 		o["groups"], o["saved_searches"], o["saved_reports"] = groups, []any{}, []any{}
 	}
 	return o
@@ -115,10 +110,8 @@ func (c *call) fields() (any, error) {
 		"priority": {"Highest", "High", "Normal", "Low", "Lowest", "---"}, "bug_severity": {"blocker", "critical", "major", "normal", "minor", "trivial", "enhancement"},
 		"rep_platform": {"All", "PC", "Other"}, "op_sys": {"All", "Linux", "Windows", "macOS", "Other"}, "short_desc": nil, "product": nil, "component": nil, "version": nil,
 	}
-	for _, p := range c.tx.products.all() {
-		if c.tx.seesProduct(c.user, p) {
-			values["product"] = append(values["product"], p.name)
-		}
+	for _, p := range c.visibleProducts() {
+		values["product"] = append(values["product"], p.name)
 	}
 	names := []string{"bug_severity", "bug_status", "component", "op_sys", "priority", "product", "rep_platform", "resolution", "short_desc", "version"}
 	if v, ok := c.params["names"]; ok {
