@@ -52,16 +52,8 @@ func (c *call) attach(b *bug) (*attachment, error) {
 	edited := c.tx.bugs.edit(b.id)
 	edited.attachments = append(slices.Clone(edited.attachments), a.id)
 	edited.changed = c.tx.now
-	if truth(c.params["flags"]) {
-		s := c.newSheet(b, a)
-		changed, fresh, err := s.resolve(c.params["flags"])
-		if err != nil {
-			return nil, err
-		}
-		if err := s.apply(changed, fresh); err != nil {
-			return nil, err
-		}
-		s.store(nil)
+	if _, _, err := c.newSheet(b, a).edit(c.params["flags"]); err != nil {
+		return nil, err
 	}
 	said := ""
 	if v := c.params["comment"]; truth(v) {

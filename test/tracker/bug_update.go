@@ -104,7 +104,7 @@ func (x *bugChange) move() error {
 	x.put("product", from.name, to.name)
 	x.put("component", was.name, comp.name)
 	x.regroup(from, to)
-	x.put("flagtypes.name", shown(x.cleanFlags()), "")
+	x.put("flagtypes.name", shown(c.settleBug(b)), "")
 	return nil
 }
 
@@ -123,20 +123,6 @@ func (x *bugChange) regroup(from, to *product) {
 		added = x.c.tx.groups.get(to.group).name
 	}
 	x.put("groups", removed, added)
-}
-
-// cleanFlags re-targets or removes the attachments' flags whose type is not valid any more, in the order of flag ids.
-func (x *bugChange) cleanFlags() []string {
-	var removed []string
-	for _, id := range x.b.attachments {
-		a := x.c.tx.attachments.get(id)
-		for _, f := range slices.Clone(a.flags) {
-			if t := x.c.tx.flagTypes.get(f.flagType); !t.validFor(x.b.product, x.b.component) {
-				removed = append(removed, x.c.forceRetarget(x.c.tx.attachments.get(id), x.b, f.flagType)...)
-			}
-		}
-	}
-	return removed
 }
 
 // people changes the CC list and the assignee.

@@ -76,6 +76,7 @@ type bug struct {
 	changed     time.Time
 	comments    []comment
 	attachments []int
+	flags       []flag
 }
 
 // commentKind tells what a comment is about; its text is put together when it is read.
