@@ -56,9 +56,6 @@ func attachmentMembers(params object) object {
 
 // attachmentEdits finds the attachments: each must exist and its bug be in sight.
 func (c *call) attachmentEdits() ([]attachmentEdit, error) {
-	if v, ok := c.params["ids"]; ok && v == nil {
-		return nil, fail(codeBadTarget, "the attachment id is undefined")
-	}
 	ids, err := c.idList("ids")
 	if err != nil {
 		return nil, err

@@ -90,6 +90,9 @@ func (c *call) addComment(b *bug, cm comment) error {
 	if len([]rune(cm.text)) > maxComment {
 		return fail(codeCommentTooLong, "a comment has at most %d characters", maxComment)
 	}
+	if cm.private && cm.kind == plainComment && !c.insider(c.user) {
+		return fail(codeNotInsider, "only insiders may write private comments")
+	}
 	c.tx.data.lastComment++
 	cm.id, cm.author, cm.at = c.tx.data.lastComment, c.user.id, c.tx.now
 	edited := c.tx.bugs.edit(b.id)

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -106,14 +107,14 @@ func (c *call) userObject(u *user) object {
 // fields describes the few fields of bugs that clients ask about before they start.
 func (c *call) fields() (any, error) {
 	values := map[string][]string{
-		"bug_status": {"UNCONFIRMED", "CONFIRMED", "IN_PROGRESS", "RESOLVED", "VERIFIED"}, "resolution": {"", "FIXED", "INVALID", "WONTFIX", "DUPLICATE", "WORKSFORME"},
+		"bug_status": statuses(), "resolution": {"", "FIXED", "INVALID", "WONTFIX", "DUPLICATE", "WORKSFORME"},
 		"priority": {"Highest", "High", "Normal", "Low", "Lowest", "---"}, "bug_severity": {"blocker", "critical", "major", "normal", "minor", "trivial", "enhancement"},
 		"rep_platform": {"All", "PC", "Other"}, "op_sys": {"All", "Linux", "Windows", "macOS", "Other"}, "short_desc": nil, "product": nil, "component": nil, "version": nil,
 	}
 	for _, p := range c.visibleProducts() {
 		values["product"] = append(values["product"], p.name)
 	}
-	names := []string{"bug_severity", "bug_status", "component", "op_sys", "priority", "product", "rep_platform", "resolution", "short_desc", "version"}
+	names := slices.Sorted(maps.Keys(values))
 	if v, ok := c.params["names"]; ok {
 		names = words(v, false)
 	}

@@ -68,6 +68,14 @@ type bug struct {
 	version     string
 	summary     string
 	status      string
+	resolution  string
+	priority    string
+	severity    string
+	platform    string
+	opSys       string
+	url         string
+	whiteboard  string
+	milestone   string
 	reporter    int
 	assignee    int
 	cc          []int
@@ -153,6 +161,12 @@ type flagType struct {
 	requestGroup  int
 	inclusions    []place
 	exclusions    []place
+}
+
+// plainType is an active flag type without restrictions.
+func plainType(target, name, description string, sortkey int, in []place, out ...place) flagType {
+	return flagType{target: target, name: name, description: description, sortkey: sortkey, inclusions: in, exclusions: out,
+		active: true, requestable: true, requesteeble: true, multiplicable: true}
 }
 
 // The two targets of flag types.
