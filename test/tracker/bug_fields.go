@@ -43,6 +43,13 @@ func (b *bug) setDefaults() {
 func (x *bugChange) plain() error {
 	b, params := x.b, x.c.params
 	old := *b
+	if v := params["dupe_of"]; v != nil {
+		other, err := x.c.bug(v)
+		if err != nil {
+			return err
+		}
+		b.dupeOf, b.status, b.resolution = other.id, "RESOLVED", "DUPLICATE"
+	}
 	for name, into := range b.fields() {
 		if v := params[name]; v != nil {
 			*into = trim(text(v))
@@ -54,7 +61,7 @@ func (x *bugChange) plain() error {
 	case b.open() && truth(params["resolution"]):
 		return fail(codeNoResolution, "an open bug has no resolution")
 	case b.open():
-		b.resolution = ""
+		b.dupeOf, b.resolution = nil, ""
 	case b.resolution == "":
 		return fail(codeMissingResolution, "a closed bug needs a resolution")
 	}

@@ -73,7 +73,7 @@ func (c *call) bugObject(b *bug) object {
 		"id": b.id, "alias": texts(b.aliases), "is_open": b.open(), "product": c.tx.products.get(b.product).name,
 		"component": c.tx.components.get(b.component).name, "classification": "Unclassified",
 		"creator": c.email(b.reporter), "creator_detail": c.userDetail(b.reporter), "assigned_to": c.email(b.assignee),
-		"assigned_to_detail": c.userDetail(b.assignee), "qa_contact": "", "deadline": nil, "dupe_of": nil,
+		"assigned_to_detail": c.userDetail(b.assignee), "qa_contact": "", "deadline": nil, "dupe_of": b.dupeOf,
 		"cc": listOf(b.cc, c.email), "cc_detail": listOf(b.cc, c.userDetail), "groups": c.groupNames(b.groups), "keywords": []any{}, "see_also": []any{},
 		"depends_on": []any{}, "blocks": []any{}, "flags": c.flagObjects(b.flags), "creation_time": stamp(b.created),
 		"last_change_time": stamp(b.changed), "is_confirmed": b.status != "UNCONFIRMED", "is_cc_accessible": true, "is_creator_accessible": true,

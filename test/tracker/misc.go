@@ -55,11 +55,13 @@ func (c *call) whoAmI() (any, error) {
 // userList finds users by login, id, or part of either; who is not logged in sees less.
 func (c *call) userList() (any, error) {
 	var found []*user
+	given := false
 	for _, name := range []string{"names", "ids", "match"} {
 		v, ok := c.params[name]
 		if !ok {
 			continue
 		}
+		given = true
 		if c.user == nil && name != "names" {
 			return nil, fail(505, "looking users up by %s needs a login", name)
 		}
@@ -71,7 +73,7 @@ func (c *call) userList() (any, error) {
 			found = append(found, some...)
 		}
 	}
-	if c.params["names"] == nil && c.params["ids"] == nil && c.params["match"] == nil {
+	if !given {
 		return nil, fail(codeParamRequired, "reading users needs one of the parameters ids, names and match")
 	}
 	return object{"users": listOf(found, c.userObject)}, nil

@@ -61,21 +61,23 @@ type component struct {
 }
 
 type bug struct {
-	id          int
-	aliases     []string
-	product     int
-	component   int
-	version     string
-	summary     string
-	status      string
-	resolution  string
-	priority    string
-	severity    string
-	platform    string
-	opSys       string
-	url         string
-	whiteboard  string
-	milestone   string
+	id         int
+	aliases    []string
+	product    int
+	component  int
+	version    string
+	summary    string
+	status     string
+	resolution string
+	priority   string
+	severity   string
+	platform   string
+	opSys      string
+	url        string
+	whiteboard string
+	milestone  string
+	// dupeOf is the id of the bug that this one repeats, or nil.
+	dupeOf      any
 	reporter    int
 	assignee    int
 	cc          []int
