@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"log"
@@ -77,5 +78,36 @@ func TestTrackerBehindTLSWithOwnCertificates(t *testing.T) {
 	code, stdout, _ = portico(t, environ[1:], "check", "--probe", "--tracker", server.URL)
 	if code != exitFailed || !strings.Contains(stdout, "certificate") {
 		t.Errorf("without the CA: exit %d\n%s", code, stdout)
+	}
+}
+
+// TestConfigCommandsPrint: example is the file of the project, schema is JSON that knows its keys, and print is what check --print shows.
+func TestConfigCommandsPrint(t *testing.T) {
+	file, err := os.ReadFile("../../config.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := portico(t, nil, "config", "example"); code != exitOK || stdout != string(file) || stderr != "" {
+		t.Errorf("example: exit %d, %d bytes, want %d\n%s", code, len(stdout), len(file), stderr)
+	}
+	code, stdout, _ := portico(t, nil, "config", "schema")
+	var schema struct {
+		Properties map[string]struct{ Default any }
+	}
+	if err := json.Unmarshal([]byte(stdout), &schema); code != exitOK || err != nil || schema.Properties["responses"].Default != "tracker" {
+		t.Errorf("schema: exit %d, %v\n%.300s", code, err, stdout)
+	}
+	url := "http://tracker.example/"
+	environ := []string{"PORTICO_CACHE_REDIS=redis://me:hunter2@redis.example/", "PORTICO_LOG_LEVEL=warn"}
+	code, stdout, _ = portico(t, environ, "config", "print", "--tracker", url)
+	_, checked, _ := portico(t, environ, "check", "--print", "--tracker", url)
+	if code != exitOK || stdout != checked || !strings.Contains(stdout, "level: warn # PORTICO_LOG_LEVEL") || strings.Contains(stdout, "hunter2") {
+		t.Errorf("print: exit %d\n%s", code, stdout)
+	}
+	if code, _, stderr := portico(t, nil, "config", "print", "--config", writeFile(t, "c.yaml", "lisen: x\n")); code != exitFailed || !strings.Contains(stderr, "lisen") {
+		t.Errorf("print of a file with mistakes: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := portico(t, nil, "config", "exampel"); code != exitUsage || !strings.Contains(stderr, `did you mean "example"?`) {
+		t.Errorf("a wrong word: exit %d, %s", code, stderr)
 	}
 }

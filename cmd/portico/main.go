@@ -87,8 +87,8 @@ func commandLine(env environment) *cobra.Command {
 		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
 			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",
 	},
-		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env), canaryCommand(env),
-		migrateCommand(env), recordCommand(env), replayCommand(env), healthCommand(env), versionCommand(env))
+		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), configCommand(env), explainCommand(env), cacheCommand(env),
+		canaryCommand(env), migrateCommand(env), recordCommand(env), replayCommand(env), healthCommand(env), versionCommand(env))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.SetFlagErrorFunc(flagError)

@@ -111,6 +111,34 @@ func TestRestartRefusesNoConnection(t *testing.T) {
 	}
 }
 
+// TestAcceptedConnectionIsServedAtTheStop: a client that has connected before the stop, and sends its request at once when the stop has
+// begun, gets its response. A busy machine may be too slow for that at times, so that one of several rounds is enough.
+func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
+	_, base := process.Tracker(t, process.FreeAddress(t))
+	const rounds = 10
+	for range rounds {
+		facade := process.Serve(t, nil, "serve", "--tracker", base)
+		get(t, facade.Operators+"/readyz")
+		conn, err := net.Dial("tcp", strings.TrimPrefix(facade.Clients, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		get(t, facade.Clients+"/rest/version") // the earlier connection is accepted now
+		facade.Signal(t, syscall.SIGTERM)
+		process.Eventually(t, "the stop has begun", func() bool { return strings.Contains(facade.Err.String(), `"draining"`) })
+		_, _ = io.WriteString(conn, "GET /rest/version HTTP/1.1\r\nHost: a\r\n\r\n") // what comes back tells
+		answer, _ := io.ReadAll(conn)
+		_ = conn.Close()
+		if code := facade.Wait(t, time.Minute); code != 0 {
+			t.Errorf("exit %d: %s", code, &facade.Err)
+		}
+		if strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
+			return
+		}
+	}
+	t.Errorf("no request was served in %d rounds", rounds)
+}
+
 // TestInheritedSocketsAreChecked: a socket without a known name, or one for operators that is open to other machines without
 // authentication, ends the program.
 func TestInheritedSocketsAreChecked(t *testing.T) {

@@ -131,7 +131,6 @@ func TestRunbooksNameCommandsOfTheProgram(t *testing.T) {
 	if len(named) < 5 {
 		t.Errorf("only %d commands were found", len(named))
 	}
-	delete(named, "health") // until the program has it
 	for _, command := range slices.Sorted(maps.Keys(named)) {
 		output, err := exec.CommandContext(t.Context(), process.Portico(t), append([]string{"help"}, strings.Fields(command)...)...).CombinedOutput()
 		if err != nil {
@@ -161,8 +160,14 @@ func TestQueriesUseMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
+	conditions := read(t, "../../proxy/admin/conditions.go")
 	for _, a := range alerts(t) {
 		check(a.Alert, a.Expr)
+		for _, match := range regexp.MustCompile(`code="([^"]+)"`).FindAllStringSubmatch(a.Expr, -1) {
+			if !strings.Contains(conditions, "\t\""+match[1]+"\":") {
+				t.Errorf("%s: there is no condition %q", a.Alert, match[1])
+			}
+		}
 	}
 	for title, expr := range dashboard(t) {
 		check(title, expr)

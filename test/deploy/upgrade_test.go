@@ -17,7 +17,7 @@ import (
 	"portico/test/process"
 )
 
-// store is a database of Portico, as docs/how-to/upgrade.md backs it up.
+// store is a database of Portico, as docs/how-to/back-up-and-restore.md backs it up.
 type store struct {
 	// url is the key state, driver and dsn lead to the same database.
 	url, driver, dsn string

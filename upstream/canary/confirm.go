@@ -2,7 +2,6 @@ package canary
 
 import (
 	"maps"
-	"slices"
 
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
@@ -40,11 +39,18 @@ type Judged struct {
 func (c Confirmation) Judge() (judged Judged, reason verdict.DropReason) {
 	varied, isChanged := variations(c.Varied), compare.Changed(c.Changed)
 	for asked := 0; ; asked++ {
-		isNoise := func(d compare.Difference) bool { return varied[variesAs(d)] }
-		steady := slices.DeleteFunc(slices.Clone(c.Left), isNoise)
-		judged.Confirmed = slices.DeleteFunc(slices.Clone(steady), isChanged)
-		judged.Noise, judged.Changed = slices.DeleteFunc(slices.Clone(c.Left), func(d compare.Difference) bool { return !isNoise(d) }), len(judged.Confirmed) < len(steady)
-		if len(steady) == 0 || asked > 0 && c.Enough(judged.Confirmed, asked) || asked == maxAsked {
+		judged = Judged{}
+		for _, d := range c.Left {
+			switch {
+			case varied[variesAs(d)]:
+				judged.Noise = append(judged.Noise, d)
+			case isChanged(d):
+				judged.Changed = true
+			default:
+				judged.Confirmed = append(judged.Confirmed, d)
+			}
+		}
+		if len(judged.Noise) == len(c.Left) || asked > 0 && c.Enough(judged.Confirmed, asked) || asked == maxAsked {
 			return judged, ""
 		}
 		more, reason := c.Again()

@@ -35,26 +35,6 @@ func rewriting(change func(n int64, r *http.Request, body []byte) []byte) func(h
 	}
 }
 
-func TestLagEndsAsTransient(t *testing.T) {
-	w := newWorld(t, worldOptions{
-		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkLag}},
-		tune:  func(o *canary.Options) { o.ConfirmAfter = 600 * time.Millisecond },
-	})
-	follower := dial(t, w.fresh.url, transportOptions())
-	for _, to := range []upstream.Tracker{w.client, follower} {
-		if answer := updateSummary(1, "written to both").Make(t.Context(), to, w.caller); answer.Err != nil {
-			t.Fatal(answer.Err)
-		}
-	}
-	w.make(attachment("1"))
-	if got := w.findings(); len(got) != 0 {
-		t.Errorf("found %q, want nothing", got)
-	}
-	if got := w.sum(""); got.Transient != 1 || got.Compared != 1 {
-		t.Errorf("got %+v, want one transient difference", got)
-	}
-}
-
 // TestStaleCachedAnswerIsNotHeldAgainstTheCandidate: the client got what the tracker
 // said long ago.
 func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
@@ -83,38 +63,6 @@ func TestNoiseIsLearntEarly(t *testing.T) {
 	}
 	if n := w.old.Requests()["attachment.get"]; n != 12 {
 		t.Errorf("the old tracker was asked %d times for 4 calls, want 12", n)
-	}
-}
-
-// TestAcceptedIsCountedApart, until it expires or is taken back.
-func TestAcceptedIsCountedApart(t *testing.T) {
-	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
-	w.make(attachment("1"))
-	w.findings()
-	list, err := w.store.Findings(t.Context())
-	if err != nil || len(list) != 1 {
-		t.Fatalf("got %d findings (%v), want 1", len(list), err)
-	}
-	signature := list[0].Signature
-	if err := w.canary.Accept(t.Context(), signature, "somebody", "known", time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	w.make(attachment("1"))
-	if got := w.sum(""); got.Confirmed != 1 || got.Accepted != 1 {
-		t.Errorf("got %+v, want one confirmed and one accepted", got)
-	}
-	if err := w.canary.Reopen(t.Context(), signature, "somebody", "not so"); err != nil {
-		t.Fatal(err)
-	}
-	w.make(attachment("1"))
-	if got := w.sum(""); got.Confirmed != 2 {
-		t.Errorf("got %+v, want another one confirmed", got)
-	}
-	if err := w.canary.Reset(t.Context(), "somebody", "anew"); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.sum(""); got.Compared != 0 || len(w.findings()) != 0 {
-		t.Errorf("after a reset there is %+v and %q", got, w.findings())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -223,54 +222,6 @@ func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-func TestSamplingIsChangedLive(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{} }})
-	w.make(flagTypes("TestProduct"))
-	w.canary.SetSampling(canary.Sampling{Operations: map[mapping.Operation]float64{mapping.OpFlagTypes: 1}})
-	w.make(flagTypes("TestProduct"))
-	w.make(attachment("1"))
-	if got := w.sum(""); got.Compared != 1 || len(got.Dropped) != 0 {
-		t.Errorf("got %+v, want one compared", got)
-	}
-	if got := w.canary.Sampling(); got.Operations[mapping.OpFlagTypes] != 1 || got.Default != 0 {
-		t.Errorf("the sampling is %+v", got)
-	}
-	w.canary.SetSampling(canary.Sampling{Default: 0.25})
-	for range 400 {
-		w.make(flagTypes("NoSuchProduct"))
-	}
-	if got := w.sum(""); got.Compared < 40 || got.Compared > 180 {
-		t.Errorf("%d of 400 were compared, want about 100", got.Compared-1)
-	}
-}
-
-// TestStickySamplingTakesCallers: all calls of a caller or none, whoever it is.
-func TestStickySamplingTakesCallers(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Sampling = canary.Sampling{Default: 0.5, Sticky: true} }})
-	refused := upstream.Response{Err: &mapping.Error{Code: 1, Reason: mapping.ReasonInvalid}}
-	taken := 0
-	for i := range 200 {
-		caller := upstream.Caller{Address: "192.0.2.1", Credentials: upstream.Credentials{APIKey: "key" + strconv.Itoa(i)}}
-		if i%2 == 0 {
-			caller = upstream.Caller{Address: "198.51.100." + strconv.Itoa(i)}
-		}
-		before := w.sum("").Dropped[string(verdict.DropOwnError)]
-		for range 3 {
-			w.canary.Answered(t.Context(), caller, flagTypes("TestProduct"), sides, refused)
-		}
-		switch n := w.sum("").Dropped[string(verdict.DropOwnError)] - before; n {
-		case 0:
-		case 3:
-			taken++
-		default:
-			t.Fatalf("%d of 3 calls of one caller were taken", n)
-		}
-	}
-	if taken < 50 || taken > 150 {
-		t.Errorf("%d of 200 callers were taken, want about 100", taken)
-	}
-}
 
 func TestCandidateWithoutConnectionDrops(t *testing.T) {
 	w := newWorld(t, worldOptions{transport: transport.Options{

@@ -32,7 +32,7 @@ type job struct {
 	operation mapping.Operation // of the call that the client made
 	call      upstream.Call
 	// run makes the comparison. It returns why there is no result, if so.
-	run   func(context.Context, *job) verdict.DropReason
+	run   func(*job) verdict.DropReason
 	began time.Time // when the client's response began
 
 	client                compare.Reply // the client's response
@@ -113,7 +113,7 @@ func (c *Canary) process(j *job) {
 	}
 	c.queued.Add(-1)
 	if reason == "" {
-		reason = j.run(c.ctx, j)
+		reason = j.run(j)
 	}
 	if reason != "" {
 		c.abandon(j, reason)

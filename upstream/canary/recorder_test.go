@@ -336,6 +336,16 @@ func TestAcceptingReachesBack(t *testing.T) {
 	if v := w.report().Overall; v.Confirmed != 0 || v.Accepted != 5 || v.Compared != 5 {
 		t.Errorf("with all accepted: %+v", v)
 	}
+	w.make(attachment("1"))
+	if got := w.sum(""); got.Confirmed != 5 || got.Accepted != 1 {
+		t.Errorf("got %+v, want the sixth counted as accepted", got)
+	}
+	if err := w.canary.Reopen(t.Context(), first, "ada", "not so"); err != nil {
+		t.Fatal(err)
+	}
+	if v := w.report().Overall; v.Confirmed != 6 || v.Accepted != 0 {
+		t.Errorf("with one open again: %+v", v)
+	}
 }
 
 // TestFindingsThatAreNotKeptCount: there may be so many that no other one is kept.

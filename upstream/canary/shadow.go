@@ -27,12 +27,12 @@ func (c *Canary) callerFor(caller upstream.Caller, tracker string) (upstream.Cal
 }
 
 // ask makes the call of one of the two trackers, and says why there is nothing to compare, if so.
-func (c *Canary) ask(ctx context.Context, j *job, tracker string) (reply compare.Reply, took time.Duration, reason verdict.DropReason) {
+func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Duration, reason verdict.DropReason) {
 	caller, ok := c.callerFor(j.caller, tracker)
 	if !ok {
 		return reply, 0, verdict.DropCredentials
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
 	defer cancel()
 	isCandidate := tracker == c.options.Candidate
 	if j.maxReply > 0 && isCandidate {
@@ -65,10 +65,10 @@ var trackerFailures = map[mapping.Reason]verdict.DropReason{
 }
 
 // askBoth asks the reference and then the candidate.
-func (c *Canary) askBoth(ctx context.Context, j *job) (reason verdict.DropReason) {
+func (c *Canary) askBoth(j *job) (reason verdict.DropReason) {
 	j.pairedCalls = responseTimes{}
-	if j.first, j.pairedCalls.reference, reason = c.ask(ctx, j, c.options.Reference); reason == "" {
-		j.second, j.pairedCalls.candidate, reason = c.ask(ctx, j, c.options.Candidate)
+	if j.first, j.pairedCalls.reference, reason = c.ask(j, c.options.Reference); reason == "" {
+		j.second, j.pairedCalls.candidate, reason = c.ask(j, c.options.Candidate)
 	}
 	if !j.observed.known() {
 		j.observed = j.pairedCalls
@@ -77,7 +77,7 @@ func (c *Canary) askBoth(ctx context.Context, j *job) (reason verdict.DropReason
 }
 
 // compare compares a read: the other tracker is asked, and both are asked again where they differ.
-func (c *Canary) compare(ctx context.Context, j *job) verdict.DropReason {
+func (c *Canary) compare(j *job) verdict.DropReason {
 	tracker, own, other := c.options.Reference, &j.second, &j.first
 	if !j.byCandidate {
 		const times, slack = 8, 1 << 20 // a candidate that floods costs no more
@@ -85,12 +85,12 @@ func (c *Canary) compare(ctx context.Context, j *job) verdict.DropReason {
 	}
 	var reason verdict.DropReason
 	*own = j.client
-	if *other, *j.observed.of(!j.byCandidate), reason = c.ask(ctx, j, tracker); reason != "" {
+	if *other, *j.observed.of(!j.byCandidate), reason = c.ask(j, tracker); reason != "" {
 		return reason
 	}
 	c.releaseClient(j)
 	if j.unexplained = c.unexplained(j, c.differences(j, j.first, j.second)); len(j.unexplained) == 0 {
-		c.learnEarly(ctx, j)
+		c.learnEarly(j)
 		return c.conclude(j, nil, kindReply)
 	}
 	if !c.confirms.Allow() {
@@ -102,27 +102,27 @@ func (c *Canary) compare(ctx context.Context, j *job) verdict.DropReason {
 	if reason := c.pause(c.options.ConfirmAfter); reason != "" {
 		return reason
 	}
-	return c.confirm(ctx, j)
+	return c.confirm(j)
 }
 
 // learnEarly asks the reference twice for some of the calls, to learn where it
 // contradicts itself, and both once for all of them while the candidate seems to be slower.
-func (c *Canary) learnEarly(ctx context.Context, j *job) {
+func (c *Canary) learnEarly(j *job) {
 	twice := rand.Float64() < c.options.NoiseShare
 	if !twice && !c.recorder.seemsSlow(j.operation) || !c.confirms.Allow() {
 		return
 	}
-	first, reference, reason := c.ask(ctx, j, c.options.Reference)
+	first, reference, reason := c.ask(j, c.options.Reference)
 	if reason != "" {
 		return
 	}
 	j.observed.reference = cmp.Or(j.observed.reference, reference)
 	j.pairedCalls = responseTimes{reference, j.observed.candidate}
 	if j.byCandidate { // on a busy machine a comparison waits where clients do not
-		_, j.pairedCalls.candidate, _ = c.ask(ctx, j, c.options.Candidate)
+		_, j.pairedCalls.candidate, _ = c.ask(j, c.options.Candidate)
 	}
 	if twice {
-		_, _, _ = c.askAgain(ctx, j, first) // when it fails, nothing is learnt
+		_, _, _ = c.askAgain(j, first) // when it fails, nothing is learnt
 	}
 }
 
@@ -152,9 +152,9 @@ func (c *Canary) differences(j *job, before, after compare.Reply) []compare.Diff
 
 // confirm asks both again. The client's response may have come from a cache, or been
 // older than a write; now both are asked by the comparison alone.
-func (c *Canary) confirm(ctx context.Context, j *job) verdict.DropReason {
+func (c *Canary) confirm(j *job) verdict.DropReason {
 	before, status, broken := j.first, j.second.Status, j.second.IsBroken()
-	if reason := c.askBoth(ctx, j); reason != "" {
+	if reason := c.askBoth(j); reason != "" {
 		return reason
 	}
 	if j.second.IsBroken() && !broken && !j.first.IsBroken() {
@@ -167,16 +167,16 @@ func (c *Canary) confirm(ctx context.Context, j *job) verdict.DropReason {
 	steady := len(left)
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.seen.Explains(j.call, d, j.began) })
 	j.transient = len(left) < steady
-	return c.judge(ctx, j, left, c.differences(j, before, j.first), kindReply)
+	return c.judge(j, left, c.differences(j, before, j.first), kindReply)
 }
 
 // judge concludes with those of the differences that are confirmed. changed is what differs between the reference's replies so far.
-func (c *Canary) judge(ctx context.Context, j *job, left, changed []compare.Difference, kind string) verdict.DropReason {
+func (c *Canary) judge(j *job, left, changed []compare.Difference, kind string) verdict.DropReason {
 	last := j.first
 	judged, reason := Confirmation{
 		Left: left, Changed: changed,
 		Again: func() (varied []compare.Difference, reason verdict.DropReason) {
-			last, varied, reason = c.askAgain(ctx, j, last)
+			last, varied, reason = c.askAgain(j, last)
 			return varied, reason
 		},
 		Enough: func(confirmed []compare.Difference, asked int) bool {
@@ -192,8 +192,8 @@ func (c *Canary) judge(ctx context.Context, j *job, left, changed []compare.Diff
 
 // askAgain asks the reference once more, right after it gave a reply, and learns
 // from what it says now.
-func (c *Canary) askAgain(ctx context.Context, j *job, before compare.Reply) (again compare.Reply, varied []compare.Difference, reason verdict.DropReason) {
-	if again, _, reason = c.ask(ctx, j, c.options.Reference); reason == "" {
+func (c *Canary) askAgain(j *job, before compare.Reply) (again compare.Reply, varied []compare.Difference, reason verdict.DropReason) {
+	if again, _, reason = c.ask(j, c.options.Reference); reason == "" {
 		varied = c.differences(j, before, again)
 		c.noise.learn(c.noise.callOf(j.call), variations(varied), time.Now())
 	}

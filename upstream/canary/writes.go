@@ -36,11 +36,11 @@ func (c *Canary) takeWrite(j *job, answer upstream.Response) {
 
 // plan renders the write for both trackers and keeps what differs; they count when the job ends. Nothing is sent.
 // It returns false when that was not possible.
-func (c *Canary) plan(ctx context.Context, j *job) bool {
+func (c *Canary) plan(j *job) bool {
 	if c.options.Plan == nil {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
 	defer cancel()
 	differences, otherForm, err := writes.ComparePlans(ctx, c.options.Plan, upstream.Sides{Serving: c.options.Reference, Compared: c.options.Candidate}, j.call, c.options.Rules.At(time.Now()))
 	j.found, j.noisy = c.findings(j, c.unexplained(j, differences), kindPlan), otherForm
@@ -48,8 +48,8 @@ func (c *Canary) plan(ctx context.Context, j *job) bool {
 }
 
 // comparePlans is all there is of a write whose result cannot be seen.
-func (c *Canary) comparePlans(ctx context.Context, j *job) verdict.DropReason {
-	if !c.plan(ctx, j) {
+func (c *Canary) comparePlans(j *job) verdict.DropReason {
+	if !c.plan(j) {
 		return verdict.DropPlanFailed
 	}
 	return c.conclude(j, nil, kindPlan)
@@ -65,8 +65,8 @@ func (c *Canary) abandonConfirmation(j *job, reason verdict.DropReason) verdict.
 }
 
 // readBack asks both for what was written, until they show the same or Options.ReadBack is over.
-func (c *Canary) readBack(ctx context.Context, j *job) verdict.DropReason {
-	if !c.plan(ctx, j) {
+func (c *Canary) readBack(j *job) verdict.DropReason {
+	if !c.plan(j) {
 		return verdict.DropPlanFailed
 	}
 	var reason verdict.DropReason
@@ -79,7 +79,7 @@ func (c *Canary) readBack(ctx context.Context, j *job) verdict.DropReason {
 	end := time.Now().Add(c.options.ReadBack)
 	for pause := firstPause; reason == ""; pause *= 2 {
 		before := j.first
-		if reason = c.askBoth(ctx, j); reason != "" {
+		if reason = c.askBoth(j); reason != "" {
 			break
 		}
 		j.observed, j.pairedCalls = responseTimes{}, responseTimes{} // of a read that no client made
@@ -93,7 +93,7 @@ func (c *Canary) readBack(ctx context.Context, j *job) verdict.DropReason {
 		if before.Status != 0 {
 			changed = c.differences(j, before, j.first)
 		}
-		return c.judge(ctx, j, j.unexplained, changed, kindReadBack)
+		return c.judge(j, j.unexplained, changed, kindReadBack)
 	}
 	return c.abandonConfirmation(j, reason)
 }
@@ -126,12 +126,12 @@ func (c *Canary) takeReplay(j *job, answer upstream.Response) {
 }
 
 // replay makes the write on the candidate, once, whatever comes of it.
-func (c *Canary) replay(ctx context.Context, j *job) (reason verdict.DropReason) {
+func (c *Canary) replay(j *job) (reason verdict.DropReason) {
 	if !c.isolation.Proved() {
 		return c.abandonConfirmation(j, verdict.DropNotIsolated)
 	}
-	planned := c.plan(ctx, j) // those that follow build on the write, also where its plans cannot be compared
-	j.second, _, reason = c.ask(ctx, j, c.options.Candidate)
+	planned := c.plan(j) // those that follow build on the write, also where its plans cannot be compared
+	j.second, _, reason = c.ask(j, c.options.Candidate)
 	j.isMissing = reason != ""
 	c.repeated.Repeated(time.Since(j.began))
 	if reason == "" && !planned {

@@ -68,16 +68,21 @@ func TestReplayBelieves(t *testing.T) {
 
 // TestReplayUnstable: a difference that is gone although nothing was written is a finding, whatever differs elsewhere.
 func TestReplayUnstable(t *testing.T) {
-	right, _ := scripted(t, always(`"name":"a","description":"d"`))
-	judged, _ := scripted(t, func(n int64) string {
-		if n == 1 {
-			return `"name":"b","description":"d"`
+	const first = `"name":"a","description":"d"`
+	right, _ := scripted(t, always(first))
+	list := flagTypeReads(1)
+	list[0].Response.Body = []byte(`{"bug":[{"id":1,` + first + `}],"attachment":[]}`)
+	for _, against := range []string{right, ""} {
+		judged, _ := scripted(t, func(n int64) string {
+			if n == 1 {
+				return `"name":"b","description":"d"`
+			}
+			return `"name":"a","description":"e"`
+		})
+		r := replay(t, list, recording.ReplayOptions{Tracker: judged, Against: against}).Report
+		if len(r.Findings) != 1 || r.Overall.Unstable != 1 || r.Findings[0].Kind != "unstable" {
+			t.Errorf("against %q: %d unstable, found\n%s", against, r.Overall.Unstable, describe(r))
 		}
-		return `"name":"a","description":"e"`
-	})
-	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
-	if len(r.Findings) != 1 || r.Overall.Unstable != 1 || r.Findings[0].Kind != "unstable" {
-		t.Errorf("%d unstable, found\n%s", r.Overall.Unstable, describe(r))
 	}
 }
 
@@ -182,16 +187,18 @@ func TestReplayCannotSeeBehindNoise(t *testing.T) {
 
 // TestReplayConfirmsNothingAlone: while the right one cannot be asked again, nobody knows whether a difference was in passing.
 func TestReplayConfirmsNothingAlone(t *testing.T) {
-	judged, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n > 1) })
-	right, _ := scripted(t, func(n int64) string {
-		if n > 1 {
-			return "broken"
+	for _, answered := range []int64{1, 2} {
+		judged, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n > 1) })
+		right, _ := scripted(t, func(n int64) string {
+			if n > answered {
+				return "broken"
+			}
+			return `"name":"true"`
+		})
+		r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
+		if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropOtherFailed)] != 1 {
+			t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
 		}
-		return `"name":"true"`
-	})
-	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
-	if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropOtherFailed)] != 1 {
-		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,8 @@ type Listener struct {
 	server *http.Server
 	logger *slog.Logger
 	cut    context.CancelFunc // ends the requests that still run
+	began  atomic.Bool        // Run was called
+	ended  chan struct{}      // Run has returned
 }
 
 // Listen opens a socket, so that an address in use is an error at start. Close closes it, also if Run was never called.
@@ -55,7 +58,7 @@ func Listen(name, address string, handler http.Handler, cfg config.Config, logge
 func newListener(socket net.Listener, name string, handler http.Handler, cfg config.Config, logger *slog.Logger) *Listener {
 	bound := newBoundedListener(socket, name, cfg.Limits.Connections, logger)
 	life, cut := context.WithCancel(context.Background())
-	return &Listener{name: name, socket: bound, bound: bound, logger: logger, cut: cut, server: &http.Server{
+	return &Listener{name: name, socket: bound, bound: bound, logger: logger, cut: cut, ended: make(chan struct{}), server: &http.Server{
 		BaseContext:       func(net.Listener) context.Context { return life },
 		ConnContext:       proxy.ConnContext,
 		ConnState:         bound.connState,
@@ -75,7 +78,9 @@ func (l *Listener) URL() string { return "http://" + l.Address() }
 
 // Run serves until Close is called.
 func (l *Listener) Run() error {
-	if err := l.server.Serve(l.socket); !errors.Is(err, http.ErrServerClosed) {
+	l.began.Store(true)
+	defer close(l.ended)
+	if err := l.server.Serve(l.socket); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve %s: %w", l.name, err)
 	}
 	return nil
@@ -84,9 +89,14 @@ func (l *Listener) Run() error {
 // Close takes no more connections, and waits for running requests until ctx ends. Then it cuts them off, which is no error.
 func (l *Listener) Close(ctx context.Context) error {
 	defer l.cut()
-	defer func() { _ = l.socket.Close() }() // Shutdown has closed it, unless Run was never called
-	closing := time.AfterFunc(drainWaiting, l.bound.closeWaiting)
-	defer closing.Stop()
+	_ = l.socket.Close()
+	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
+	l.server.SetKeepAlivesEnabled(false)
+	if l.began.Load() {
+		<-l.ended // all connections that were accepted are known
+	}
+	l.bound.awaitNone(ctx)
+	l.bound.closeWaiting()
 	err := l.server.Shutdown(ctx)
 	if err == nil {
 		return nil
@@ -199,10 +209,13 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// Close implements net.Listener.
+// Close implements net.Listener. It may be called again.
 func (l *boundedListener) Close() error {
 	l.end()
-	return l.Listener.Close()
+	if err := l.Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // waitForCapacity waits until there is capacity for one more connection. It returns false when the listener was closed.
@@ -311,6 +324,25 @@ func (l *boundedListener) endWaiting(c *connection) {
 	if c.element != nil {
 		l.waiting.Remove(c.element)
 		c.element = nil
+	}
+}
+
+// awaitNone waits until no connection is open, at most for drainWaiting.
+func (l *boundedListener) awaitNone(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainWaiting)
+	defer cancel()
+	for {
+		l.mu.Lock()
+		n := len(l.all)
+		l.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-l.changed:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

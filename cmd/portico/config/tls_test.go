@@ -14,6 +14,7 @@ func TestTLSFilesAreCheckedAtStart(t *testing.T) {
 		"PORTICO_TRACKERS_MAIN_CA_FILE: trackers.main.ca_file: " + junk + " holds no PEM certificate":       {"PORTICO_TRACKERS_MAIN_CA_FILE=" + junk},
 		"PORTICO_TRACKERS_MAIN_CERT_FILE: trackers.main.cert_file: cert_file and key_file need each other":  {"PORTICO_TRACKERS_MAIN_CERT_FILE=" + cert},
 		"PORTICO_TRACKERS_MAIN_CERT_FILE: trackers.main.cert_file: reading the certificate: tls: failed to": {"PORTICO_TRACKERS_MAIN_CERT_FILE=" + junk, "PORTICO_TRACKERS_MAIN_KEY_FILE=" + key},
+		"PORTICO_ADMIN_TLS_CLIENT_CA_FILE: admin.tls.client_ca_file: needs cert_file and key_file: without": {"PORTICO_ADMIN_TLS_CLIENT_CA_FILE=" + cert},
 	} {
 		_, problems := Load([]Setting{{"trackers.main.url", "https://a/", "--tracker"}}, environ, "")
 		if got := strings.Join(texts(problems), "\n"); !strings.HasPrefix(got, want) {

@@ -99,7 +99,7 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 
 // The parts of formats.
 const (
-	hostPattern = `([^][:/?#@\s]+|\[[^][]+\])`
+	hostPattern = `([^\]\[:/?#@\s]+|\[[^\]\[]+\])`
 	portPattern = `:(6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]?\d{1,4})`
 )
 

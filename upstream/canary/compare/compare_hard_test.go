@@ -163,6 +163,10 @@ func TestPointersSayWhere(t *testing.T) {
 	if a, b := d.Signature(mapping.OpBugAttachments), d.Signature(mapping.OpAttachment); a == b || len(a) != 16 {
 		t.Errorf("the signatures are %s and %s", a, b)
 	}
+	gone := d
+	if gone.Unstable = true; gone.Signature("") == d.Signature("") {
+		t.Error("a difference that is gone has the signature of one that is not")
+	}
 }
 
 func TestDeepAndWideBodiesAreBounded(t *testing.T) {
