@@ -84,6 +84,7 @@ func (a *authority) client(t *testing.T, certFile, keyFile string) *http.Client 
 // serveConfig runs portico serve with a configuration until the test ends.
 func serveConfig(t *testing.T, file string, environ ...string) (clients, operators string) {
 	t.Helper()
+	environ = append([]string{"PORTICO_TIMEOUTS_REDIS=10s"}, environ...) // a busy machine is no Redis that fails
 	cfg, problems := config.Load(nil, environ, file)
 	if config.Fatal(problems) {
 		t.Fatal(texts(problems))
