@@ -148,3 +148,18 @@ func TestBugzillaCommandWithABadKey(t *testing.T) {
 		c.want(t, "null", "/bug/2/comment", "bugs", "2", "comments", 1)
 	}
 }
+
+// TestBugzillaCommandLogsIn logs in with a password and writes with the token that the program keeps.
+func TestBugzillaCommandLogsIn(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/rest/", "/xmlrpc.cgi"} {
+		c := openCommand(t, path, "")
+		if ok, output := c.try(t, "", "modify", "2", "-l", "anonymous"); ok {
+			t.Errorf("%s: a write without a login: %s", path, output)
+		}
+		c.must(t, "", "login", "dev@example.com", "password1")
+		c.must(t, "", "--ensure-logged-in", "modify", "2", "-l", "by token")
+		c.want(t, `"by token"`, "/bug/2/comment", "bugs", "2", "comments", 1, "text")
+		c.want(t, `"dev@example.com"`, "/bug/2/comment", "bugs", "2", "comments", 1, "creator")
+	}
+}

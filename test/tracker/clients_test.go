@@ -126,3 +126,30 @@ func TestCollectionTrap(t *testing.T) {
 	f.must("PUT", "/rest/bug/attachment?"+devKey, `{"ids":[7],"summary":"taken"}`).want(t, "taken", "bugs", 0, "changes", "summary", "added")
 	f.must("GET", "/rest/bug/7", "").want(t, "taken", "bugs", 0, "summary")
 }
+
+// TestChangesOfBugs: fields, flags and comments of bugs, and the refusals that clients meet.
+func TestChangesOfBugs(t *testing.T) {
+	f := start(t, tracker.Options{})
+	const plainKey = "api_key=PlainKey00000000000000000000000000000000"
+	put := func(body string) answer { return f.must("PUT", "/rest/bug/7?"+devKey, body) }
+	put(`{"status":"CLOSED"}`).fails(t, 404, "51")
+	put(`{"status":"RESOLVED"}`).fails(t, 400, "121")
+	put(`{"resolution":"FIXED"}`).fails(t, 400, "122")
+	put(`{"flags":[{"name":"review","status":"?"}]}`).fails(t, 404, "51") // a type for attachments
+	put(`{"comment":{"body":"secret","is_private":true}}`).fails(t, 401, "113")
+	put(`{"status":"RESOLVED","resolution":"INVALID","flags":[{"name":"needinfo","status":"?"}],"comment":{"comment":"said"}}`).
+		want(t, "needinfo?", "bugs", 0, "changes", "flagtypes.name", "added")
+	bug := func(field string) any { return f.must("GET", "/rest/bug/7", "").at(t, "bugs", 0, field) }
+	if bug("resolution") != "INVALID" || bug("is_open") != false || len(bug("flags").([]any)) != 1 {
+		t.Errorf("the bug is %v, open %v, with the flags %v", bug("resolution"), bug("is_open"), bug("flags"))
+	}
+	put(`{"status":"CONFIRMED"}`).want(t, "INVALID", "bugs", 0, "changes", "resolution", "removed")
+	put(`{"product":"4242","component":"7"}`).want(t, "4242", "bugs", 0, "changes", "product", "added")
+	f.must("PUT", "/rest/flag_type/2?api_key=EditorKey0000000000000000000000000000000", `{"inclusions":["TestProduct"]}`).want(t, "2", "flagtypes", 0, "id")
+	if flags := bug("flags").([]any); len(flags) != 0 {
+		t.Errorf("flags of a type that is not for the product any more: %v", flags)
+	}
+	f.must("PUT", "/rest/bug/7?"+plainKey, `{"summary":"taken"}`).fails(t, 401, "115")
+	f.must("PUT", "/rest/bug/7?"+plainKey, `{"comment":{"body":"all may comment"}}`).want(t, "7", "bugs", 0, "id")
+	f.must("GET", "/rest/bug/7/comment", "").want(t, "said", "bugs", "7", "comments", 1, "text")
+}
