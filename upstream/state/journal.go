@@ -81,13 +81,13 @@ func (s session) entries(ctx context.Context, where string, args ...any) (all []
 	return all, err
 }
 
-// writeLease is the lease of those who write the object of a lane.
-func writeLease(lane string) string { return "write " + lane }
+// WriteLease names the lease for writing the object of a lane.
+func WriteLease(lane string) string { return "write " + lane }
 
 func writeLeases(entries []JournalEntry) []string {
 	var names []string
 	for _, e := range entries {
-		names = append(names, writeLease(e.Lane))
+		names = append(names, WriteLease(e.Lane))
 	}
 	slices.Sort(names) // two writes of the same objects do not wait for each other crosswise
 	return slices.Compact(names)
@@ -252,4 +252,20 @@ func (s *Store) JournalPaused(ctx context.Context) (paused bool, err error) {
 	var value int
 	err = s.read().row(ctx, "SELECT paused FROM portico_journal_pause WHERE id = 1").Scan(&value)
 	return value != 0, s.failed("reading the journal", err)
+}
+
+// JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
+func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
+	return s.anyJournal(ctx, "made = ? AND target = ?", name(lane), target)
+}
+
+// JournalSpooled reports whether an unfinished entry has its content in a file.
+func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
+	return s.anyJournal(ctx, "spool = ? AND status IN "+unfinished, file)
+}
+
+func (s *Store) anyJournal(ctx context.Context, where string, args ...any) (bool, error) {
+	var n int
+	err := s.read().row(ctx, "SELECT COUNT(*) FROM portico_journal WHERE "+where, args...).Scan(&n)
+	return n > 0, s.failed("reading the journal", err)
 }

@@ -99,7 +99,7 @@ func TestJournalHoldsALane(t *testing.T) {
 		end(t, one, "a", JournalPending, first)
 		second := begin(t, other, "b", "bug 1", "bug 4")
 		clock.pass(59 * time.Second)
-		must(t, other.KeepLeases(t.Context(), "b", time.Minute))
+		must(t, other.KeepLeases(t.Context(), []string{WriteLease("bug 1"), WriteLease("bug 4")}, "b", time.Minute))
 		clock.pass(59 * time.Second)
 		if taken, err := one.BeginJournal(t.Context(), "a", time.Minute, []JournalEntry{intent("bug 4")}); taken || err != nil {
 			t.Fatalf("a lease that is kept was taken: %v", err)

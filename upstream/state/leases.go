@@ -47,11 +47,16 @@ func (s *Store) TakeLease(ctx context.Context, lease, holder string, lasts time.
 	return err == nil, err
 }
 
-// KeepLeases makes all leases of a holder last for a time from now on.
-func (s *Store) KeepLeases(ctx context.Context, holder string, lasts time.Duration) error {
+// KeepLeases makes leases that a holder still has last for a time from now on.
+func (s *Store) KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error {
+	until := micros(s.now().Add(lasts))
 	return s.write(ctx, "keeping leases", func(tx session) error {
-		_, err := tx.exec(ctx, "UPDATE portico_leases SET until_at = ? WHERE holder = ?", micros(s.now().Add(lasts)), holder)
-		return err
+		for _, each := range names {
+			if _, err := tx.exec(ctx, "UPDATE portico_leases SET until_at = ? WHERE name = ? AND holder = ?", until, name(each), holder); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
