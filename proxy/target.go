@@ -34,6 +34,9 @@ type Target struct {
 	// MarkWrite marks the context of a request by a method that only reads, and that may change flag types nevertheless: the
 	// administrators' page takes links for forms. The transport must not send it twice. Nil does nothing.
 	MarkWrite func(context.Context) context.Context
+	// Check returns the error of a request that must not pass, because it would mean another object there than to the client.
+	// isOperation says that it is an operation in the form of an older interface. Nil lets all pass.
+	Check func(ctx context.Context, path string, query url.Values, isOperation bool) error
 }
 
 // setPath sets the path of the request. A tracker often lives below a path, such as /bugzilla. Clients that were pointed at
