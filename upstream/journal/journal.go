@@ -98,12 +98,16 @@ type Options struct {
 	Settings Settings
 	// Logger defaults to discarding.
 	Logger *slog.Logger
+	// Observe gets the status every few seconds. Nil is not called.
+	Observe func(Status)
 }
 
 // Journal records writes and copies them to the other tracker. It is safe for concurrent use.
 type Journal struct {
-	store  Store
-	logger *slog.Logger
+	store   Store
+	logger  *slog.Logger
+	observe func(Status)
+	last    atomic.Pointer[Status]
 	// holder is this process in the leases.
 	holder   string
 	settings atomic.Pointer[Settings]
@@ -123,17 +127,21 @@ const storeTimeout = 5 * time.Second
 // New opens a journal and begins to copy what is due. Close ends that.
 func New(options Options) *Journal {
 	j := &Journal{
-		store: options.Store, logger: options.Logger, holder: rand.Text(), wake: make(chan struct{}, 1),
+		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan struct{}, 1),
 		leases: locks{held: map[string]chan struct{}{}},
 	}
 	if j.logger == nil {
 		j.logger = slog.New(slog.DiscardHandler)
+	}
+	if j.observe == nil {
+		j.observe = func(Status) {}
 	}
 	j.Set(options.Settings)
 	life, end := context.WithCancel(context.Background())
 	j.end = end
 	j.work.Go(func() { j.keepLeases(life) })
 	j.work.Go(func() { j.replicate(life) })
+	j.work.Go(func() { j.report(life) })
 	return j
 }
 
@@ -214,17 +222,17 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 	w.removeContent()
 	switch {
 	case ctx.Err() != nil:
-		return nil, unavailable(ctx.Err())
+		return nil, Unavailable(ctx.Err())
 	case settings.BestEffort:
 		j.missed.Add(1)
 		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
 		return func(context.Context, upstream.Response) {}, nil
 	}
-	return nil, unavailable(err)
+	return nil, Unavailable(err)
 }
 
-// unavailable is the error of a write that is not sent, because it cannot be recorded.
-func unavailable(cause error) error {
+// Unavailable is the error of a write that is not sent, because it cannot be recorded.
+func Unavailable(cause error) error {
 	return &mapping.Error{
 		Code: mapping.CodeUnavailable, Status: mapping.StatusOf(mapping.CodeUnavailable), Reason: upstream.ReasonJournal, RetryAfter: time.Second,
 		Message: "This write could not be recorded for the other tracker, so nothing was changed. Try again later.", Err: cause,

@@ -153,6 +153,25 @@ func StatusOf(ctx context.Context, store Store) (status Status, err error) {
 	return status, nil
 }
 
+// reportEvery is how often the status is reported.
+const reportEvery = 2 * time.Second
+
+// report reports the status until life ends.
+func (j *Journal) report(life context.Context) {
+	for again := true; again; again = pause(life, reportEvery) {
+		ctx, cancel := context.WithTimeout(life, storeTimeout)
+		status, err := j.Status(ctx)
+		cancel()
+		if err == nil {
+			j.last.Store(&status)
+			j.observe(status)
+		}
+	}
+}
+
+// Last returns the status as it was last reported, nil before that.
+func (j *Journal) Last() *Status { return j.last.Load() }
+
 // Status reads the status.
 func (j *Journal) Status(ctx context.Context) (Status, error) {
 	status, err := StatusOf(ctx, j.store)

@@ -88,14 +88,15 @@ func (j *Journal) due(life context.Context) []state.JournalEntry {
 // advance takes the lease of a lane and does what its first entry needs. It reports whether the entry has come further.
 func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	settings := j.settings.Load()
-	// A call that has begun is not given up when this process ends, or its outcome would be unknown.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), 2*settings.Timeout)
+	ctx, cancel := context.WithTimeout(life, 2*settings.Timeout)
 	defer cancel()
 	taken, err := j.store.TakeLease(ctx, copyLease(e.Lane), j.holder, settings.lease())
 	if err != nil || !taken {
 		return false
 	}
 	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer cancel()
 		if err := j.store.ReleaseLease(ctx, copyLease(e.Lane), j.holder); err != nil {
 			j.logger.Warn("a lease of the journal could not be released", "cause", err)
 		}

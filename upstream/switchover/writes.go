@@ -86,12 +86,18 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	return response.Document, response.Err
 }
 
+// errNoJournal says that a rule replicates and nothing can be recorded.
+var errNoJournal = errors.New("the configuration has no switchover.journal.key_file or key_env")
+
 // record commits the intent of a write, if a rule that decides it replicates.
 func (s *Switchover) record(ctx context.Context, rules *ruleSet, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
 	replicates := func(one route) bool { return rules.rules[one.rule].Replicate }
 	at := slices.IndexFunc(routes, replicates)
-	if at < 0 || rules.Journal == nil {
+	switch {
+	case at < 0:
 		return func(context.Context, upstream.Response) {}, nil
+	case rules.Journal == nil:
+		return nil, journal.Unavailable(errNoJournal)
 	}
 	intent := journal.Intent{
 		Call: *call, Target: s.names[routes[at].side], Receiver: s.names[routes[at].side.other()], Rule: rules.rules[routes[at].rule].Name,
