@@ -24,16 +24,16 @@ import (
 
 // configurationCopied has all writes copied from the old tracker to the new one, which gives out other ids.
 const configurationCopied = `trackers:
-  before: {url: "%s/", dialect: bugzilla-5, timeout: 1s}
-  after: {url: "%s/", dialect: bugzilla-5, timeout: 1s}
+  before: {url: "%[1]s/", dialect: bugzilla-5, timeout: 1s}
+  after: {url: "%[2]s/", dialect: bugzilla-5, timeout: 1s}
 primary: before
 candidate: after
-state: "sqlite:%s"
+state: "sqlite:%[3]s"
 limits: {queue_wait: 1s}
 switchover:
   ids:
     attachment: {mode: offset}
-  journal: {key_env: JOURNAL_KEY, spool: "%s", max_inline: 1KiB, service_key_env: SERVICE_KEY, primary_service_key_env: SERVICE_KEY}
+  journal: {key_file: "%[4]s/key", spool: "%[4]s/spool", max_inline: 1KiB, service_key_file: "%[4]s/service", primary_service_key_file: "%[4]s/service"}
   rules:
     - {name: all, reads: old, writes: old, replicate: true}
 canary: {sample: 0}
@@ -45,7 +45,6 @@ type copied struct {
 	*process.Facade
 	bases [2]string
 	file  string
-	env   []string
 	bug   int
 }
 
@@ -66,19 +65,20 @@ func setCopied(t *testing.T) *copied {
 	}
 	dir := t.TempDir()
 	c.file = filepath.Join(dir, "portico.yaml")
-	text := fmt.Sprintf(configurationCopied, c.bases[0], c.bases[1], filepath.Join(dir, "state.db"), filepath.Join(dir, "spool"))
-	must(t, os.WriteFile(c.file, []byte(text), 0o600))
-	c.env = []string{"JOURNAL_KEY=0123456789abcdef0123456789abcdef", "SERVICE_KEY=" + tracker.Keys(tracker.SeedDemo)["admin@demo.example"]}
-	c.Facade = process.Serve(t, c.env, "serve", "--config", c.file)
+	text := fmt.Sprintf(configurationCopied, c.bases[0], c.bases[1], filepath.Join(dir, "state.db"), dir)
+	for name, content := range map[string]string{
+		"portico.yaml": text, "key": "0123456789abcdef0123456789abcdef", "service": tracker.Keys(tracker.SeedDemo)["admin@demo.example"],
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	c.Facade = process.Serve(t, nil, "serve", "--config", c.file)
 	return c
 }
 
 // journal runs portico migrate journal.
 func (c *copied) journal(t *testing.T, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), process.Portico(t), append(append([]string{"migrate", "journal"}, args...), "--config", c.file)...)
-	command.Env = append(os.Environ(), c.env...)
-	out, err := command.CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), process.Portico(t), append(append([]string{"migrate", "journal"}, args...), "--config", c.file)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("portico migrate journal %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -153,9 +153,13 @@ func TestWritesAreCopiedThroughAKill(t *testing.T) {
 		}
 	}
 	old, next := c.summaries(t, 0), c.summaries(t, 1)
+	missing := 0
 	acknowledged.Range(func(summary, _ any) bool {
 		name := summary.(string)
-		if old[name] != 1 || next[name] != 1 && len(parked) == 0 {
+		if next[name] == 0 {
+			missing++ // in a parked lane
+		}
+		if old[name] != 1 || next[name] > 1 || missing > len(parked) {
 			t.Errorf("%q was acknowledged, and is %d times at the old and %d times at the new tracker", name, old[name], next[name])
 		}
 		return true
