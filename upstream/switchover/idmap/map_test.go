@@ -139,8 +139,10 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	in := &inner{reply: text(`{"attachments":[]}`)}
 	tr := reader.Tracker(idmap.NewSide, in)
 	update := mapping.AttachmentUpdate{IDs: []int64{5}}
-	if _, err := tr.UpdateAttachments(t.Context(), caller, update); refusal(t, err).Reason != idmap.ReasonUnmapped {
-		t.Fatal(err)
+	for _, m := range []*idmap.Map{reader, writer} {
+		if _, err := m.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); refusal(t, err).Reason != idmap.ReasonUnmapped {
+			t.Fatal(err)
+		}
 	}
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
 	if _, err := writer.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); err != nil {

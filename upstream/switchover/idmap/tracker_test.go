@@ -374,3 +374,22 @@ func TestLookups(t *testing.T) {
 	_, err = l.Bug(t.Context(), caller, "7")
 	check(t, nil, refusal(t, err).Message, "You are not authorized to access bug #7.")
 }
+
+func TestOtherSettingsGiveOtherTags(t *testing.T) {
+	in := &inner{reply: func() *mapping.Document {
+		document := mapping.NewDocument([]byte(`{"bugs":{},"attachments":{}}`))
+		document.ETag = "abc"
+		return document
+	}}
+	tags := map[string]bool{}
+	for _, m := range []*idmap.Map{paired(t), newMap(t, idmap.Names{}), newMap(t, idmap.Names{})} {
+		reply, err := m.Tracker(idmap.NewSide, in).Attachment(t.Context(), caller, mapping.AttachmentsRequest{Attachments: []string{"1000000005"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tags[reply.ETag] = true
+	}
+	if len(tags) != 2 {
+		t.Errorf("two settings gave the tags %v", tags)
+	}
+}
