@@ -27,6 +27,9 @@ type Call struct {
 	UpdateAttachments *mapping.AttachmentUpdate
 }
 
+// ReasonJournal is the reason of errors about writes that cannot be recorded for the other tracker.
+const ReasonJournal mapping.Reason = "journal-unavailable"
+
 // errNoCall says that a Call has no request, or that of another operation.
 var errNoCall = errors.New("a call without the request of its operation")
 
@@ -104,6 +107,25 @@ func (c Call) make(ctx context.Context, tracker Tracker, caller Caller) Response
 		return Response{Document: reply.Document, Err: err}
 	}
 	return Response{Err: errNoCall}
+}
+
+// NotWritten reports whether an error says for certain that nothing was written. Of anything else that may have been sent the
+// outcome is unknown.
+func NotWritten(err error) bool {
+	refusal, ok := errors.AsType[*mapping.Error](err)
+	if !ok || refusal.Unknown {
+		return false
+	}
+	return refusal.Status < 500 || NotSent(err)
+}
+
+// NotSent reports whether an error says for certain that the tracker did not get the request. It may get a later one.
+func NotSent(err error) bool {
+	refusal, ok := errors.AsType[*mapping.Error](err)
+	return ok && !refusal.Unknown && slices.Contains([]mapping.Reason{
+		mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive, mapping.ReasonSwitchover,
+		ReasonJournal,
+	}, refusal.Reason)
 }
 
 // Line is the request line by which a client asks for the call: method and

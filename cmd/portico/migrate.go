@@ -43,7 +43,7 @@ func migrateCommand(env environment) *cobra.Command {
 			return change(ctx, a, "/switchover/revive", map[string]any{}, renderSwitchover)
 		}))
 	a.signatureFlags(c.PersistentFlags())
-	c.AddCommand(idsCommand(a.env))
+	c.AddCommand(idsCommand(a.env), journalCommand(a))
 	return c
 }
 

@@ -20,6 +20,7 @@ import (
 	"portico/proxy"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
@@ -39,6 +40,8 @@ type Metrics struct {
 	routed, refusedWrites, lookups                     *counters
 	spans, spansDropped                                *counters
 	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
+	journalEntries, journalLanes, journalLag           *prometheus.GaugeVec
+	journalMissed                                      *prometheus.GaugeVec
 	holding, reloadSuccess, reloadTime                 *prometheus.GaugeVec
 
 	mu      sync.Mutex           // guards what follows
@@ -85,6 +88,11 @@ func NewMetrics() *Metrics {
 	m.phases = m.gauge("switchover_phase", "The phase that a rule is in has the value 1.", "rule", "access", "phase")
 	m.rulesVersion = m.gauge("switchover_version", "The version of the rules that count.")
 	m.killed = m.gauge("switchover_killed", "1 while the kill switch is thrown.")
+
+	m.journalEntries = m.gauge("journal_entries", "Recorded writes that are not copied to the other tracker.", "status")
+	m.journalLanes = m.gauge("journal_parked_lanes", "Objects whose writes are not copied before an operator decides.")
+	m.journalLag = m.gauge("journal_lag_seconds", "Age of the oldest recorded write that is not copied.")
+	m.journalMissed = m.gauge("journal_missed", "Writes of this process that passed unrecorded since its start.")
 
 	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
 	m.spansDropped = m.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason")
@@ -364,6 +372,16 @@ func (m *Metrics) Phases(status switchover.Status) {
 		kill = *status.Killed
 	}
 	m.set("kill-switch", "", status.Killed != nil, kill.At, kill.Actor+": "+kill.Reason)
+}
+
+// Journal replaces the figures of the journal.
+func (m *Metrics) Journal(status journal.Status) {
+	for name, entries := range map[string]int64{"pending": status.Pending, "unresolved": status.Unresolved, "parked": status.Parked} {
+		m.journalEntries.WithLabelValues(name).Set(float64(entries))
+	}
+	m.journalLanes.WithLabelValues().Set(float64(status.ParkedLanes))
+	m.journalLag.WithLabelValues().Set(status.Lag)
+	m.journalMissed.WithLabelValues().Set(float64(status.Missed))
 }
 
 // number returns 1 for true and 0 for false.

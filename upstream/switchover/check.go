@@ -51,6 +51,7 @@ func (t Table) Problems(callers []string) []Problem {
 		c.name(rule.Name)
 		c.phases("", PhasePair{rule.Reads, rule.Writes})
 		c.conditions(rule)
+		c.replicated(rule)
 		for k, earlier := range t.Rules[:i] {
 			if covers(earlier, rule) {
 				c.add("", "%q is never reached, because rule %d (%q) matches all that it matches", rule.Name, k+1, earlier.Name)
@@ -156,6 +157,23 @@ func (c *checker) conditions(rule Rule) {
 	if p := rule.Percent; p != nil && (math.IsNaN(*p) || *p < 0 || *p > 100) {
 		c.add("percent", "%v is no percentage from 0 to 100", *p)
 	}
+}
+
+// replicated refuses conditions that could have two callers write one object to two trackers. Copies would then overwrite each other.
+func (c *checker) replicated(rule Rule) {
+	for field, set := range map[string]bool{
+		"callers": len(rule.Callers) > 0, "user_agents": len(rule.UserAgents) > 0, "operations": len(rule.Operations) > 0, "percent": rule.Percent != nil,
+	} {
+		if set && c.replicates(rule) {
+			c.add(field, "only product, component, bugs and attachments may decide which tracker gets writes that are replicated")
+		}
+	}
+}
+
+// replicates reports whether a rule decides writes of a table that replicates any.
+func (c *checker) replicates(rule Rule) bool {
+	decides := len(rule.Operations) == 0 || slices.ContainsFunc(rule.Operations, mapping.Operation.IsWrite)
+	return decides && slices.ContainsFunc(c.rules, func(one Rule) bool { return one.Replicate })
 }
 
 // callersApart warns when a rule tells callers apart and what they write goes

@@ -9,6 +9,7 @@ import (
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/journal"
 )
 
 // DryRun takes the place of everything around a Switchover, and keeps what that decides about one request: nothing is looked up,
@@ -29,7 +30,7 @@ type Decision struct{ Kind, Text string }
 // Replace changes settings so that the rules are those of table, and everything else is the DryRun.
 func (d *DryRun) Replace(settings *Settings, table Table) {
 	d.table = table
-	settings.Table, settings.Shadow, settings.Observer = table, dryShadow{d}, Observer{Routed: d.routed}
+	settings.Table, settings.Shadow, settings.Journal, settings.Observer = table, dryShadow{d}, dryJournal{}, Observer{Routed: d.routed}
 	for name := range settings.Locate {
 		settings.Locate[name] = dryLocator{d, name}
 	}
@@ -61,6 +62,14 @@ func (d dryShadow) Answered(_ context.Context, _ upstream.Caller, _ upstream.Cal
 
 // Wrote implements upstream.Shadow.
 func (dryShadow) Wrote(upstream.Call) {}
+
+// dryJournal is the Journal of a DryRun.
+type dryJournal struct{}
+
+// Begin implements Journal.
+func (dryJournal) Begin(context.Context, journal.Intent) (journal.Done, error) {
+	return func(context.Context, upstream.Response) {}, nil
+}
 
 // dryLocator is the Locator of a DryRun for one tracker.
 type dryLocator struct {

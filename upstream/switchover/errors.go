@@ -84,19 +84,6 @@ func waiting(o object, cause error) error {
 	}
 }
 
-// refused reports whether an error says for certain that nothing was written. Of anything else that
-// may have been sent the outcome is unknown.
-func refused(err error) bool {
-	refusal, ok := errors.AsType[*mapping.Error](err)
-	if !ok || refusal.Unknown {
-		return false
-	}
-	notSent := []mapping.Reason{
-		mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive, mapping.ReasonSwitchover,
-	}
-	return refusal.Status < 500 || slices.Contains(notSent, refusal.Reason)
-}
-
 // loginError reports whether a tracker does not accept the caller's credential, so
 // that it would accept nothing else with it either (tracker-behaviour.md section 11).
 func loginError(err error) bool {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"portico/upstream"
 )
 
 // inFlight are the writes under way. A write that moves to the other side does not begin before
@@ -74,7 +76,7 @@ func (s *Switchover) leave(own *inFlightWrite, err error) {
 	f.mu.Lock()
 	full := f.objects > maxInFlight
 	f.mu.Unlock()
-	if err == nil || refused(err) || full {
+	if err == nil || upstream.NotWritten(err) || full {
 		end()
 		return
 	}

@@ -79,6 +79,8 @@ type Rule struct {
 	Percent *float64 `json:"percent,omitempty" key:"percent" unset:"" min:"0" max:"100"`
 	Reads   Phase    `json:"reads" key:"reads" default:"old-compare" oneof:"old|old-compare|new-compare|new"`
 	Writes  Phase    `json:"writes" key:"writes" default:"old-compare" oneof:"old|old-compare|new-compare|new"`
+	// Replicate says that the writes are recorded and copied to the other tracker.
+	Replicate bool `json:"replicate,omitempty" key:"replicate"`
 }
 
 // Conditional reports whether there are calls that the rule does not match.

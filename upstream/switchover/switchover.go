@@ -10,6 +10,7 @@ import (
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/upstream"
+	"portico/upstream/journal"
 	"portico/upstream/state"
 )
 
@@ -22,6 +23,13 @@ type Store interface {
 	Revise(ctx context.Context, expected int64, next state.Revision, action string) (state.Revision, error)
 	// Revisions gives the last revisions, the newest first.
 	Revisions(ctx context.Context, limit int) ([]state.Revision, error)
+}
+
+// Journal records writes, so that they are copied to the other tracker. *journal.Journal implements it.
+type Journal interface {
+	// Begin commits an intent before the tracker is asked. After an error, which is a *mapping.Error, the write is not sent. done commits the
+	// outcome before the client gets the response.
+	Begin(ctx context.Context, intent journal.Intent) (done journal.Done, err error)
 }
 
 // Observer receives what the switchover does. Every text is from a small
@@ -59,6 +67,8 @@ type Settings struct {
 	// caller has, empty for none.
 	CallerNames []string
 	Caller      func(upstream.Caller) string
+	// Journal records the writes of rules that replicate. Nil where none does.
+	Journal Journal
 	// Shadow gets responses in the phases that compare.
 	Shadow upstream.Shadow
 	// Follow is how long a caller's reads follow its own writes, 0 for not at all.

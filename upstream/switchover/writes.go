@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/journal"
 )
 
 // CreateFlagType implements upstream.Tracker.
@@ -64,16 +66,69 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	response := upstream.Response{Err: context.Canceled} // until there is one
 	defer func() { s.leave(own, response.Err) }()
 	s.count(rules, call.Operation, routes[0])
+	done, err := s.record(ctx, rules, info, routes, &call)
+	if err != nil {
+		response.Err = err
+		return nil, err
+	}
 	rules.Shadow.Wrote(call)
-	response = call.Make(ctx, rules.trackers[to], caller)
+	func() {
+		defer func() { done(ctx, response) }() // after a panic too, or the object could never be written again
+		response = call.Make(ctx, rules.trackers[to], caller)
+	}()
 	rules.Shadow.Wrote(call)
-	if response.Err == nil || !refused(response.Err) {
+	if response.Err == nil || !upstream.NotWritten(response.Err) {
 		s.remember(rules, info, routes, s.newAttachments(rules, call, response))
 	}
 	if allCompared(routes) {
 		s.show(ctx, rules, caller, call, to, &response)
 	}
 	return response.Document, response.Err
+}
+
+// errNoJournal says that a rule replicates and nothing can be recorded.
+var errNoJournal = errors.New("the configuration has no switchover.journal.key_file or key_env")
+
+// record commits the intent of a write, if a rule that decides it replicates.
+func (s *Switchover) record(ctx context.Context, rules *ruleSet, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
+	replicates := func(one route) bool { return rules.rules[one.rule].Replicate }
+	at := slices.IndexFunc(routes, replicates)
+	switch {
+	case at < 0:
+		return func(context.Context, upstream.Response) {}, nil
+	case rules.Journal == nil:
+		return nil, journal.Unavailable(errNoJournal)
+	}
+	intent := journal.Intent{
+		Call: *call, Target: s.names[routes[at].side], Receiver: s.names[routes[at].side.other()], Rule: rules.rules[routes[at].rule].Name,
+	}
+	if rules.Caller != nil {
+		intent.Caller = rules.Caller(*info.caller)
+	}
+	if call.CreateAttachment != nil {
+		intent.Bugs = s.bugsOf(ctx, rules, info, routes)
+	}
+	return rules.Journal.Begin(ctx, intent)
+}
+
+// bugsOf lists the bugs of a new attachment by their ids, so that each is one object under all of its names. What no tracker tells
+// stays an alias.
+func (s *Switchover) bugsOf(ctx context.Context, rules *ruleSet, info *callInfo, routes []route) (bugs []string) {
+	for i := range routes {
+		id := routes[i].bugID()
+		if id == 0 {
+			found, _ := s.lookup(ctx, rules, info, routes[i].side, routes[i].object) // the write itself says what is wrong
+			id = found.place.Bug
+		}
+		name := routes[i].object.alias
+		if id != 0 {
+			name = strconv.FormatInt(id, 10)
+		}
+		if !slices.Contains(bugs, name) {
+			bugs = append(bugs, name)
+		}
+	}
+	return bugs
 }
 
 // newAttachments reads the ids that the reply to a create names.

@@ -45,6 +45,9 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 			return err
 		}
 	}
+	if err := rt.openJournal(lookup); err != nil {
+		return err
+	}
 	rt.switchover, err = rt.resources.openSwitchover(ctx, switchover.Options{
 		Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.resources.store, Settings: rt.switchoverSettings(known),
 	})
@@ -138,6 +141,7 @@ func (rt *Runtime) switchoverSettings(known upstream.NamedCallers) switchover.Se
 	settings := switchover.Settings{
 		Table: rt.cfg.Switchover.Table(), Trackers: map[string]upstream.Tracker{}, Locate: map[string]switchover.Locator{},
 		CallerNames: config.SortedKeys(rt.cfg.Callers), Caller: known.Name, Shadow: rt.Canary, Follow: rt.cfg.Switchover.Follow,
+		Journal:        rt.switchoverJournal(),
 		UnknownOutcome: max(time.Minute, 4*rt.maxCallTime()), // as for the cache
 		Split:          rt.replySplit(), Logger: rt.logger,
 		Observer: switchover.Observer{

@@ -16,6 +16,7 @@ import (
 	"portico/proxy"
 	"portico/proxy/admin"
 	"portico/upstream/canary"
+	"portico/upstream/journal"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
 	"portico/upstream/transport"
@@ -33,6 +34,7 @@ type Resources struct {
 	store       *state.Store // nil without a candidate, and so is switchover
 	idempotency *proxy.Idempotency
 	switchover  *switchover.Switchover
+	journal     *journal.Journal // nil unless there is a key for it
 
 	mu     sync.Mutex               // guards what follows
 	stacks map[string]*sharedStack  // connections to trackers, by their labels in metrics
@@ -55,6 +57,9 @@ func (r *Resources) Close() error {
 	var failed error
 	if r.switchover != nil {
 		failed = r.switchover.Close()
+	}
+	if r.journal != nil {
+		failed = errors.Join(failed, r.journal.Close())
 	}
 	for _, shared := range r.caches {
 		failed = errors.Join(failed, shared.Close())

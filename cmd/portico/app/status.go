@@ -13,6 +13,7 @@ import (
 	"portico/cache"
 	"portico/cmd/portico/config"
 	"portico/proxy/admin"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
@@ -32,6 +33,8 @@ type Status struct {
 	// Canary and Switchover are nil without a candidate.
 	Canary     *canaryStatus     `json:"canary,omitempty"`
 	Switchover *switchoverStatus `json:"switchover,omitempty"`
+	// Journal is as of some seconds ago, and nil where nothing is recorded.
+	Journal *journal.Status `json:"journal,omitempty"`
 }
 
 // TrackerStatus is the state of one tracker in /status.
@@ -113,6 +116,9 @@ func (rt *Runtime) status() Status {
 		for _, each := range held.Rules {
 			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, each.Rule.Reads, each.Rule.Writes})
 		}
+	}
+	if held := rt.resources.journal; held != nil {
+		s.Journal = held.Last()
 	}
 	return s
 }

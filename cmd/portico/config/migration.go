@@ -5,6 +5,7 @@ import (
 
 	"portico/mapping"
 	"portico/upstream/canary/compare"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/switchover/idmap"
 )
@@ -21,10 +22,52 @@ type Caller struct {
 type Switchover struct {
 	// Follow is how long a caller's reads of an object go to the tracker of its own last write of it.
 	Follow time.Duration `key:"follow" default:"1m" min:"0s"`
+	// Journal records the writes of rules with replicate, and copies them to the other tracker.
+	Journal Journal `key:"journal"`
 	// Settings are about ids and names of objects that both trackers have.
 	idmap.Settings `keys:""`
 	// RuleSet may also stand in a file of its own (LoadRules).
 	switchover.RuleSet `keys:""`
+}
+
+// Journal is about writes that are recorded and copied to the other tracker.
+type Journal struct {
+	// Key encrypts what is recorded.
+	Key Secret `keys:"key"`
+	// OlderKeyFiles hold keys that are used no more, for what was recorded with them.
+	OlderKeyFiles []string `key:"older_key_files"`
+	// Mode says what becomes of writes while the store is away.
+	Mode string `key:"mode" default:"required" oneof:"required|best-effort"`
+	// Spool is the directory for large content. All processes that share the store share it.
+	Spool string `key:"spool" default:"portico-spool"`
+	// MaxInline is the content, in base64, from which on it goes to the spool.
+	MaxInline Size `key:"max_inline" default:"64KiB" min:"0"`
+	// Keep is how long entries that are copied are listed.
+	Keep time.Duration `key:"keep" default:"720h" min:"1m"`
+	// Failures is how many attempts fail before a lane is parked.
+	Failures int `key:"failures" default:"10" min:"1" max:"1000"`
+	// Workers is the maximum number of lanes that are copied at a time.
+	Workers int `key:"workers" default:"4" min:"1" max:"256"`
+	// ServiceKey is shown to the candidate for copies of callers that have no key there, PrimaryServiceKey to the primary.
+	ServiceKey        Secret `keys:"service_key"`
+	PrimaryServiceKey Secret `keys:"primary_service_key"`
+}
+
+// Keys reads the keys of the journal, nil where none is configured.
+func (j *Journal) Keys(variables Variables) (*journal.Keys, error) {
+	current, err := j.Key.Read(variables)
+	if err != nil || current == nil {
+		return nil, err
+	}
+	var older [][]byte
+	for _, file := range j.OlderKeyFiles {
+		key, err := Secret{File: file}.Read(variables)
+		if err != nil {
+			return nil, err
+		}
+		older = append(older, key)
+	}
+	return journal.NewKeys(current, older...)
 }
 
 // Canary is the comparison of two trackers' responses.

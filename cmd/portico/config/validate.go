@@ -48,6 +48,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k.callers()
 	k.rules("switchover", c.Switchover.RuleSet, SortedKeys(c.Callers))
 	k.ids()
+	k.journal(variables)
 	k.flagTypeWrites()
 	k.canary()
 	k.redis()
@@ -277,6 +278,24 @@ func (c *checker) ids() {
 	}
 	if c.Candidate == "" && len(settings.IDs) > 0 {
 		c.errorf("switchover.ids", "need a second tracker: say which one is the candidate")
+	}
+}
+
+// journal checks that what rules want to replicate can be recorded.
+func (c *checker) journal(variables Variables) {
+	settings := &c.Switchover.Journal
+	_, unread := settings.Key.Read(variables) // which is reported as for all secrets
+	if _, err := settings.Keys(variables); err != nil && unread == nil {
+		c.errorf("switchover.journal", "%v", err)
+	}
+	replicates := slices.ContainsFunc(c.Switchover.Rules, func(r switchover.Rule) bool { return r.Replicate })
+	switch {
+	case replicates && !settings.Key.Given():
+		c.errorf("switchover.journal", "rules replicate, so it needs key_file or key_env: at least 16 random bytes that encrypt what is recorded")
+	case replicates && len(c.Switchover.IDs) == 0:
+		c.warnf("switchover.ids", "rules replicate, and both trackers give out ids: copies that get another id are parked")
+	case !settings.Key.Given() && len(settings.OlderKeyFiles) > 0:
+		c.errorf("switchover.journal.older_key_files", "do nothing without key_file or key_env")
 	}
 }
 

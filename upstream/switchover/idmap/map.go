@@ -104,6 +104,15 @@ func (m *Map) Pair(ctx context.Context, kind Kind, client int64, side Side, nati
 	return nil
 }
 
+// PairShown is Pair with the id that the side shows of a copy while that has no pair: as if the copy were an object of its own.
+func (m *Map) PairShown(ctx context.Context, kind Kind, client int64, side Side, shown int64) error {
+	native, born := m.born(side, ref{kind, shown})
+	if !born {
+		return fmt.Errorf("the %s tracker shows %s %d under the id %d, which is that of a copy", side, kind.words(), client, shown)
+	}
+	return m.Pair(ctx, kind, client, side, native)
+}
+
 // CheckPair returns an error for a pair that the rule of its kind excludes: an object has one id at the tracker on which it was born, and in the
 // mode identity at both.
 func (m *Map) CheckPair(p state.IDPair) error {

@@ -1,0 +1,311 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/journal"
+	"portico/upstream/state"
+)
+
+var (
+	errUnknown = &mapping.Error{Code: mapping.CodeTimeout, Status: 504, Message: "too late", Reason: mapping.ReasonTimeout, Unknown: true}
+	errAway    = &mapping.Error{Code: mapping.CodeBadGateway, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
+)
+
+// firstTimes returns an error for the first so many calls.
+func firstTimes(n int64, err error) func(upstream.Call) error {
+	var calls atomic.Int64
+	return func(upstream.Call) error {
+		if calls.Add(1) <= n {
+			return err
+		}
+		return nil
+	}
+}
+
+func idOf(t *testing.T, text string) (id int64) {
+	t.Helper()
+	_, err := fmt.Sscanf(text[strings.IndexAny(text, "0123456789"):], "%d", &id)
+	must(t, err)
+	return id
+}
+
+func TestWritesAreCopiedInOrder(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	id := idOf(t, s.write(t, j, attach(t, []string{"1"}, "new", "content")))
+	for _, name := range []string{"second", "third", "last"} {
+		s.write(t, j, rename(id, name))
+	}
+	name := "copied"
+	scopes := mapping.Scopes{{Product: "TestProduct"}}
+	fields := mapping.FlagTypeFields{Name: &name, Description: new("d"), Inclusions: &scopes}
+	made := idOf(t, s.write(t, j, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}}))
+	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{
+		IDs: []int64{made}, FlagTypeFields: mapping.FlagTypeFields{Description: new("changed")},
+	}})
+	if all := s.drained(t, state.JournalApplied); len(all) != 6 {
+		t.Errorf("%d entries, want one for each object of each write", len(all))
+	}
+	if want, got := s.attachments(t, s.main, "1"), s.attachments(t, s.next, "1"); fmt.Sprint(want) != fmt.Sprint(got) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if s.named(t, s.next, "1", "last") != 1 {
+		t.Error("the attachment is not there")
+	}
+	reply, err := s.next.FlagTypes(t.Context(), s.caller(), mapping.FlagTypesRequest{Product: "TestProduct"})
+	must(t, err)
+	if text := textOf(t, reply.Document, s.settings.Split); !strings.Contains(text, `"changed"`) {
+		t.Errorf("the flag type is not changed: %s", text)
+	}
+}
+
+func TestContentIsUnreadableAtRest(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	must(t, s.operator().Pause(t.Context()))
+	const mark = "a mark that nobody may read"
+	large := strings.Repeat(mark+"\n", 10_000)
+	s.write(t, j, attach(t, []string{"1"}, mark, mark))
+	s.write(t, j, attach(t, []string{"1"}, "large", large))
+	folder := filepath.Dir(s.settings.Spool)
+	encoded := attach(t, nil, "", large).CreateAttachment.Data
+	text := make([]byte, 60)
+	_, err := encoded.ReadAt(text, 6000)
+	must(t, err)
+	files := 0
+	must(t, filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte("mark that")) || bytes.Contains(content, text) || bytes.Contains(content, []byte("AdminKey")) {
+			t.Errorf("%s shows the mark or a key", path)
+		}
+		if strings.HasSuffix(path, ".spool") {
+			files++
+		}
+		return err
+	}))
+	if files != 1 {
+		t.Fatalf("%d files in the spool, want that of the large content", files)
+	}
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalApplied)
+	want, got := s.attachments(t, s.main, "1"), s.attachments(t, s.next, "1")
+	if fmt.Sprint(want) != fmt.Sprint(got) || s.named(t, s.next, "1", "large") != 1 {
+		t.Error("the contents are not the same")
+	}
+	left, err := os.ReadDir(s.settings.Spool)
+	if must(t, err); len(left) != 0 {
+		t.Errorf("%v is left in the spool", left)
+	}
+}
+
+// TestUnknownAttemptIsNotRepeated: the receiver has carried the copy out, and the response was lost.
+func TestUnknownAttemptIsNotRepeated(t *testing.T) {
+	for name, carriedOut := range map[string]bool{"carried out": true, "not carried out": false} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			if carriedOut {
+				s.next.fail(nil, firstTimes(1, errUnknown))
+			} else {
+				s.next.fail(firstTimes(1, errUnknown), nil)
+			}
+			j := s.start(t)
+			s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+			s.drained(t, state.JournalApplied)
+			if got := s.named(t, s.next, "1", "once"); got != 1 {
+				t.Errorf("there are %d copies", got)
+			}
+		})
+	}
+}
+
+// TestLookAlikesAreNotGuessed: somebody else has made the same attachment meanwhile.
+func TestLookAlikesAreNotGuessed(t *testing.T) {
+	s := set(t)
+	s.next.fail(nil, func(call upstream.Call) error {
+		call.CreateAttachment.Bugs = []string{"1"}
+		if response := call.Make(t.Context(), s.next.Tracker, s.caller()); response.Err != nil {
+			return response.Err
+		}
+		return errUnknown
+	})
+	j := s.start(t)
+	s.write(t, j, attach(t, []string{"1"}, "twice", "content"))
+	all := s.drained(t, state.JournalParked)
+	if !strings.Contains(all[0].Reason, "2 new objects at next look alike") {
+		t.Errorf("the reason is %q", all[0].Reason)
+	}
+}
+
+func TestUnknownCommentIsParked(t *testing.T) {
+	s := set(t)
+	s.next.fail(nil, firstTimes(1, errUnknown))
+	j := s.start(t)
+	id := s.attachments(t, s.main, "1")[0].ID
+	call := rename(id, "commented")
+	call.UpdateAttachments.Comment = new("said once")
+	s.write(t, j, call)
+	all := s.drained(t, state.JournalParked)
+	if !strings.Contains(all[0].Reason, "the outcome of an attempt at next is unknown") {
+		t.Errorf("the reason is %q", all[0].Reason)
+	}
+	must(t, s.operator().Skip(t.Context(), all[0].Seq))
+	s.write(t, j, rename(id, "later"))
+	s.drained(t, state.JournalSkipped, state.JournalApplied)
+}
+
+// TestCopiesWaitForTheReceiver: a tracker that is away parks no lane, however long it is.
+func TestCopiesWaitForTheReceiver(t *testing.T) {
+	s := set(t)
+	s.next.fail(firstTimes(4, errAway), nil)
+	j := s.start(t)
+	s.write(t, j, attach(t, []string{"1"}, "late", "content"))
+	all := s.drained(t, state.JournalApplied)
+	if all[0].Attempts != 0 || s.named(t, s.next, "1", "late") != 1 {
+		t.Errorf("got %+v", all)
+	}
+}
+
+// TestRefusedCopyStopsItsLane: nothing overtakes what is parked in a lane, and other lanes go on.
+func TestRefusedCopyStopsItsLane(t *testing.T) {
+	s := set(t)
+	refusal := &mapping.Error{Code: 102, Status: 401, Message: "not authorized"}
+	s.next.fail(firstTimes(1, refusal), nil)
+	j := s.start(t)
+	mine := s.attachments(t, s.main, "1")[0].ID
+	s.write(t, j, rename(mine, "first"))
+	eventually(t, "the lane is parked", func() bool {
+		parked, err := s.store.JournalOf(t.Context(), 10, state.JournalParked)
+		must(t, err)
+		return len(parked) == 1 && strings.Contains(parked[0].Reason, "next refuses it: not authorized")
+	})
+	s.write(t, j, rename(mine, "second"))
+	s.write(t, j, attach(t, []string{"2"}, "other lane", "content"))
+	eventually(t, "another lane goes on", func() bool { return s.named(t, s.next, "2", "other lane") == 1 })
+	status, err := j.Status(t.Context())
+	if must(t, err); status.Parked != 1 || status.ParkedLanes != 1 || status.Pending != 1 || status.Lag <= 0 {
+		t.Errorf("the status is %+v", status)
+	}
+	parked, err := s.store.JournalOf(t.Context(), 10, state.JournalParked)
+	must(t, err)
+	var unsigned *journal.UnsignedError
+	if err := (&journal.Operator{Store: s.store}).Retry(t.Context(), parked[0].Seq); !errors.As(err, &unsigned) {
+		t.Errorf("a change without an actor: %v", err)
+	}
+	must(t, s.operator().Retry(t.Context(), parked[0].Seq))
+	all := s.drained(t, state.JournalApplied)
+	var wrong *journal.StatusError
+	if err := s.operator().Skip(t.Context(), all[0].Seq); !errors.As(err, &wrong) {
+		t.Errorf("a finished entry was skipped: %v", err)
+	}
+	if got := s.named(t, s.next, "1", "second"); got != 1 {
+		t.Error("the second write is not there")
+	}
+	audit, err := s.store.Audit(t.Context(), 1)
+	if must(t, err); audit[0].Actor != "tester" || !strings.Contains(audit[0].Action, "retry") {
+		t.Errorf("the audit trail has %+v", audit)
+	}
+}
+
+// TestServiceNamesTheCaller: a comment that is made with the key of the service says for whom.
+func TestServiceNamesTheCaller(t *testing.T) {
+	s := set(t)
+	var comments []string
+	s.next.fail(func(call upstream.Call) error {
+		comments = append(comments, *call.CreateAttachment.Comment)
+		return nil
+	}, nil)
+	j := s.start(t)
+	for i, label := range []string{"robot", "other", ""} {
+		call := attach(t, []string{"1"}, fmt.Sprint("number ", i), "content")
+		call.CreateAttachment.Comment = new("mine")
+		intent := intent(call)
+		intent.Caller = label
+		done, err := j.Begin(t.Context(), intent)
+		must(t, err)
+		response := call.Make(t.Context(), s.main, s.caller())
+		done(t.Context(), response)
+		must(t, response.Err)
+	}
+	s.drained(t, state.JournalApplied)
+	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)"}
+	if fmt.Sprintf("%q", comments) != fmt.Sprintf("%q", want) {
+		t.Errorf("got %q, want %q", comments, want)
+	}
+}
+
+// TestCopyOfTheDataIsRecognised: the operator has loaded data into the receiver that has the write already.
+func TestCopyOfTheDataIsRecognised(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	must(t, s.operator().Pause(t.Context()))
+	call := attach(t, []string{"1"}, "in the dump", "content")
+	s.write(t, j, call)
+	if response := call.Make(t.Context(), s.next, s.caller()); response.Err != nil {
+		t.Fatal(response.Err)
+	}
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalApplied)
+	if got := s.named(t, s.next, "1", "in the dump"); got != 1 {
+		t.Errorf("there are %d copies", got)
+	}
+}
+
+// learned are the pairs of ids that a journal has learned.
+type learned struct {
+	mu  sync.Mutex
+	all map[string]int64
+}
+
+func (l *learned) Pair(_ context.Context, kind string, client int64, tracker string, shown int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[fmt.Sprintf("%s %d at %s", kind, client, tracker)] = shown
+	return nil
+}
+
+// TestIDsOfCopiesAreLearned: the receiver gives other ids to attachments and flags, one for each bug.
+func TestIDsOfCopiesAreLearned(t *testing.T) {
+	s := set(t)
+	review := func(call upstream.Call, status string) upstream.Call {
+		call.CreateAttachment.Flags = append(call.CreateAttachment.Flags, mapping.FlagChange{Name: new("review"), Status: status})
+		return call
+	}
+	for range 3 {
+		must(t, review(attach(t, []string{"1"}, "other", "content"), "+").Make(t.Context(), s.next, s.caller()).Err)
+	}
+	pairs := &learned{all: map[string]int64{}}
+	s.settings.Pairs, s.next.ids = pairs, pairs
+	j := s.start(t)
+	s.write(t, j, review(attach(t, []string{"1", "2"}, "new", "content"), "?"))
+	if all := s.drained(t, state.JournalApplied); len(all) != 2 {
+		t.Errorf("%d entries, want one for each bug", len(all))
+	}
+	for _, bug := range []string{"1", "2"} {
+		mine, copied := s.attachments(t, s.main, bug), s.attachments(t, s.next, bug)
+		one, other := mine[len(mine)-1], copied[len(copied)-1]
+		if one.Summary != "new" || other.Summary != "new" || one.ID == other.ID {
+			t.Fatalf("bug %s has %v and %v", bug, mine, copied)
+		}
+		if got := pairs.all[fmt.Sprintf("attachment %d at next", one.ID)]; got != other.ID {
+			t.Errorf("attachment %d is %d at next, want %d", one.ID, got, other.ID)
+		}
+		if len(one.Flags) != 1 || len(other.Flags) != 1 || pairs.all[fmt.Sprintf("flag %d at next", one.Flags[0].ID)] != other.Flags[0].ID {
+			t.Errorf("flags %v are %v at next; known are %v", one.Flags, other.Flags, pairs.all)
+		}
+	}
+}

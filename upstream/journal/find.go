@@ -1,0 +1,208 @@
+package journal
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"portico/mapping"
+	"portico/upstream/state"
+)
+
+// find looks for what the write would make. Without an earlier attempt only the object with the client's id counts, which a copy of the
+// data has brought; after an attempt, whatever was not there before it. Several that fit park the entry.
+func (s *step) find(ctx context.Context, at side, present []thing) (id int64, found bool, err error) {
+	if s.call.UpdateAttachments != nil {
+		return 0, s.entry.Attempt != nil && s.hasNewFlags(present), nil
+	}
+	var last attempt
+	if s.entry.Attempt != nil {
+		if err := json.Unmarshal(s.entry.Attempt, &last); err != nil {
+			return 0, false, err
+		}
+	}
+	client := objectID(strings.TrimPrefix(s.entry.Made, "flag "))
+	isNew := func(one thing) bool {
+		return one.ID == client || s.entry.Attempt != nil && !slices.Contains(last.Known, one.ID)
+	}
+	fit, err := s.fitting(ctx, at, present, isNew)
+	switch {
+	case err != nil || len(fit) == 0:
+		return 0, false, err
+	case len(fit) > 1:
+		s.park("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
+		return 0, false, nil
+	}
+	return fit[0].ID, true, nil
+}
+
+// fitting lists the objects that the create would have made: an attachment with its name, summary and content, or a flag type with
+// its name and description.
+func (s *step) fitting(ctx context.Context, at side, present []thing, among func(thing) bool) (fit []thing, err error) {
+	for _, one := range present {
+		if !among(one) {
+			continue
+		}
+		same := false
+		if create := s.call.CreateAttachment; create != nil {
+			if sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary) {
+				same, err = at.hasContent(ctx, one.ID, s.digest)
+			}
+		} else {
+			same = sameText(s.call.CreateFlagType.Name, one.Name) && sameText(s.call.CreateFlagType.Description, one.Description)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			fit = append(fit, one)
+		}
+	}
+	return fit, nil
+}
+
+func sameText(sent *string, shown string) bool {
+	return sent != nil && strings.TrimSpace(*sent) == strings.TrimSpace(shown)
+}
+
+// hasNewFlags reports whether each flag that an update sets anew is there since the last attempt.
+func (s *step) hasNewFlags(present []thing) bool {
+	var last attempt
+	if s.call.UpdateAttachments.Comment != nil || json.Unmarshal(s.entry.Attempt, &last) != nil {
+		return false
+	}
+	added := slices.DeleteFunc(slices.Clone(present), func(one thing) bool { return slices.Contains(last.Known, one.ID) })
+	for _, flag := range s.call.UpdateAttachments.Flags {
+		if flag.New == nil || !*flag.New {
+			continue
+		}
+		i := slices.IndexFunc(added, func(one thing) bool {
+			return (flag.Name == nil || *flag.Name == one.Name) && flag.Status == one.Status && (flag.Requestee == nil || *flag.Requestee == one.Requestee)
+		})
+		if i < 0 {
+			return false
+		}
+		added = slices.Delete(added, i, i+1)
+	}
+	return true
+}
+
+// resolve finds out whether the target has carried out a write whose outcome is unknown.
+func (s *step) resolve(ctx context.Context) {
+	const decide = "it is not known whether %s has carried it out; look there, then retry (copy it) or skip it"
+	at, ok := s.side(s.entry.Target)
+	if !ok || !s.open() {
+		return
+	}
+	defer s.closeContent()
+	if s.call.CreateAttachment == nil {
+		s.park(decide, s.entry.Target)
+		return
+	}
+	present, err := at.present(ctx, s.call)
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	fit, err := s.fitting(ctx, at, present, func(one thing) bool { return !one.before(s.entry.Begun) })
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	var unclaimed []thing
+	for _, one := range fit {
+		claimed, err := s.journal.store.JournalMade(ctx, attachmentLane(one.ID), s.entry.Target)
+		if err != nil {
+			s.again(false, err)
+			return
+		}
+		if !claimed {
+			unclaimed = append(unclaimed, one)
+		}
+	}
+	switch len(unclaimed) {
+	case 0:
+		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
+	case 1:
+		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", attachmentLane(unclaimed[0].ID)
+	default:
+		s.park(decide, s.entry.Target)
+	}
+}
+
+// before reports whether an object was made before a time. Clocks may differ by a minute.
+func (t thing) before(at time.Time) bool {
+	made, err := time.Parse(time.RFC3339, t.Created)
+	return err == nil && made.Before(at.Add(-time.Minute))
+}
+
+// pairFlags learns the ids of flags that a write has set, from what both trackers show of the attachment.
+func (s *step) pairFlags(ctx context.Context, at side) error {
+	var sent []mapping.FlagChange
+	id := objectID(s.entry.Lane)
+	switch {
+	case s.call.CreateAttachment != nil:
+		sent, id = s.call.CreateAttachment.Flags, objectID(s.entry.Made)
+	case s.call.UpdateAttachments != nil:
+		sent = s.call.UpdateAttachments.Flags
+	}
+	if len(sent) == 0 || s.settings.Pairs == nil {
+		return nil
+	}
+	target, ok := s.side(s.entry.Target)
+	if !ok {
+		return nil // the entry is parked
+	}
+	clients, err := target.flags(ctx, id)
+	if err != nil {
+		return err
+	}
+	copies, err := at.flags(ctx, id)
+	if err != nil {
+		return err
+	}
+	for client, shown := range matchFlags(clients, copies) {
+		if err := s.pair(ctx, "flag", client, shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchFlags matches flags without a common id: by type, status and requestee first. Flags that are alike may be matched in any way. What is left is
+// matched by type where there is one of it on each side.
+func matchFlags(clients, copies []thing) map[int64]int64 {
+	known := func(list []thing, id int64) bool {
+		return slices.ContainsFunc(list, func(one thing) bool { return one.ID == id })
+	}
+	left := slices.DeleteFunc(slices.Clone(clients), func(one thing) bool { return known(copies, one.ID) })
+	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool { return known(clients, one.ID) })
+	matched := map[int64]int64{}
+	alike := func(a, b thing) bool { return a.Name == b.Name && a.Status == b.Status && a.Requestee == b.Requestee }
+	sameType := func(a, b thing) bool {
+		count := func(list []thing) (n int) {
+			for _, one := range list {
+				if one.Name == a.Name {
+					n++
+				}
+			}
+			return n
+		}
+		return a.Name == b.Name && count(left) == 1 && count(free) == 1
+	}
+	for _, fits := range []func(a, b thing) bool{alike, sameType} {
+		for _, client := range slices.Clone(left) {
+			i := slices.IndexFunc(free, func(one thing) bool { return fits(client, one) })
+			if i < 0 {
+				continue
+			}
+			matched[client.ID] = free[i].ID
+			free = slices.Delete(free, i, i+1)
+			left = slices.DeleteFunc(left, func(one thing) bool { return one.ID == client.ID })
+		}
+	}
+	return matched
+}

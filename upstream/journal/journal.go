@@ -1,0 +1,291 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"portico/mapping"
+	"portico/mapping/jsonblob"
+	"portico/upstream"
+	"portico/upstream/state"
+)
+
+// Store keeps entries and leases. *state.Store implements it.
+type Store interface {
+	// BeginJournal commits intents and takes the leases of their lanes; false says that another holder has one.
+	BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []state.JournalEntry) (bool, error)
+	// EndJournal commits outcomes and gives the leases back.
+	EndJournal(ctx context.Context, holder string, entries []state.JournalEntry) error
+	// PutJournal changes an entry whose status was from, with an audit record if that has an action.
+	PutJournal(ctx context.Context, entry state.JournalEntry, from state.JournalStatus, record state.Record) error
+	// DueJournal returns the entries that can be copied or resolved now.
+	DueJournal(ctx context.Context, limit int) ([]state.JournalEntry, error)
+	// JournalOf returns entries by status, the oldest first.
+	JournalOf(ctx context.Context, limit int, statuses ...state.JournalStatus) ([]state.JournalEntry, error)
+	// JournalEntry returns one entry.
+	JournalEntry(ctx context.Context, seq int64) (state.JournalEntry, error)
+	// JournalMade reports whether a create of the journal has made the object of a lane.
+	JournalMade(ctx context.Context, lane, target string) (bool, error)
+	// JournalSpooled reports whether an unfinished entry has its content in a file.
+	JournalSpooled(ctx context.Context, file string) (bool, error)
+	// JournalCounts counts unfinished entries.
+	JournalCounts(ctx context.Context) ([]state.JournalCount, error)
+	// PruneJournal removes entries that were finished before a time.
+	PruneJournal(ctx context.Context, before time.Time) error
+	// PauseJournal pauses or resumes copying.
+	PauseJournal(ctx context.Context, paused bool, record state.Record) error
+	// JournalPaused reports whether copying is paused.
+	JournalPaused(ctx context.Context) (bool, error)
+	// TakeLease takes a lease for a time; false says that another holder has it.
+	TakeLease(ctx context.Context, lease, holder string, lasts time.Duration) (bool, error)
+	// KeepLeases makes leases last for a time from now on.
+	KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error
+	// ReleaseLease gives a lease back.
+	ReleaseLease(ctx context.Context, lease, holder string) error
+}
+
+// Pairs keeps under which ids the trackers have an object.
+type Pairs interface {
+	// Pair notes that a tracker, which shows an object of a kind under the id shown, has the object that clients know as client. The kinds
+	// are attachment, flag and flag_type.
+	Pair(ctx context.Context, kind string, client int64, tracker string, shown int64) error
+}
+
+// Settings are what Set may replace.
+type Settings struct {
+	// Trackers are both of them by their names. They take and give the ids that clients know.
+	Trackers map[string]upstream.Tracker
+	// Caller gives the caller in whose name a tracker is asked for a write of the caller with a label. own says that it is that caller; else
+	// it is a service. ok is false where the configuration has no key.
+	Caller func(tracker, label string) (caller upstream.Caller, own, ok bool)
+	// Pairs learns the ids that the receivers give. Nil means that both trackers have to give the same ones.
+	Pairs Pairs
+	// Keys encrypt what is kept. Required.
+	Keys *Keys
+	// Spool is the directory for content that is longer than MaxInline, in base64. All processes that share the store share it.
+	Spool     string
+	MaxInline int64
+	// BestEffort lets writes pass while the store is away. They are counted, and never copied.
+	BestEffort bool
+	// Keep is how long finished entries are kept.
+	Keep time.Duration
+	// Timeout bounds one call of a tracker. A lease lasts longer, so no process takes over while the tracker may still carry out a write.
+	Timeout time.Duration
+	// Settle is how long a tracker may still carry out a write whose outcome is unknown.
+	Settle time.Duration
+	// MaxFailures is how many attempts fail before a lane is parked.
+	MaxFailures int
+	// Workers is the maximum number of lanes that are copied at a time.
+	Workers int
+	// Split bounds what reading responses and contents may cost in memory.
+	Split jsonblob.SplitOptions
+}
+
+func (s *Settings) spool() spool { return spool{dir: s.Spool, keys: s.Keys} }
+
+// lease is how long one lasts without being kept.
+func (s *Settings) lease() time.Duration { return 3 * s.Timeout }
+
+// Options are what stays the same for the life of a Journal.
+type Options struct {
+	Store    Store
+	Settings Settings
+	// Logger defaults to discarding.
+	Logger *slog.Logger
+	// Observe gets the status every few seconds. Nil is not called.
+	Observe func(Status)
+}
+
+// Journal records writes and copies them to the other tracker. It is safe for concurrent use.
+type Journal struct {
+	store   Store
+	logger  *slog.Logger
+	observe func(Status)
+	last    atomic.Pointer[Status]
+	// holder is this process in the leases.
+	holder   string
+	settings atomic.Pointer[Settings]
+	leases   locks
+	// missed counts writes that passed unrecorded, late outcomes that could not be committed in time.
+	missed, late atomic.Int64
+	// wake tells the replicator that something may be due.
+	wake chan struct{}
+
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+// storeTimeout bounds how long a write waits for the store.
+const storeTimeout = 5 * time.Second
+
+// New opens a journal and begins to copy what is due. Close ends that.
+func New(options Options) *Journal {
+	j := &Journal{
+		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan struct{}, 1),
+		leases: locks{held: map[string]chan struct{}{}},
+	}
+	if j.logger == nil {
+		j.logger = slog.New(slog.DiscardHandler)
+	}
+	if j.observe == nil {
+		j.observe = func(Status) {}
+	}
+	j.Set(options.Settings)
+	life, end := context.WithCancel(context.Background())
+	j.end = end
+	j.work.Go(func() { j.keepLeases(life) })
+	j.work.Go(func() { j.replicate(life) })
+	j.work.Go(func() { j.report(life) })
+	return j
+}
+
+// Set replaces the settings. Writes under way end by the former ones.
+func (j *Journal) Set(settings Settings) { j.settings.Store(&settings) }
+
+// Close ends copying. What is not finished is copied by another process, or after the next start.
+func (j *Journal) Close() error {
+	j.end()
+	j.work.Wait()
+	return nil
+}
+
+// keepLeases keeps the leases of this process while it lives.
+func (j *Journal) keepLeases(life context.Context) {
+	for pause(life, j.settings.Load().lease()/4) {
+		names := j.leases.names()
+		if len(names) == 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(life, storeTimeout)
+		if err := j.store.KeepLeases(ctx, names, j.holder, j.settings.Load().lease()); err != nil && life.Err() == nil {
+			j.logger.Warn("leases of the journal could not be kept", "cause", err)
+		}
+		cancel()
+	}
+}
+
+// pause waits, and returns false when ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// Intent is a write that is about to be sent.
+type Intent struct {
+	Call upstream.Call
+	// Bugs are those of an attachment create, by id where it is known.
+	Bugs []string
+	// Target is the tracker that gets the call, Receiver the one that it is copied to.
+	Target, Receiver string
+	// Rule is the name of the rule that decides, Caller the label of the caller.
+	Rule, Caller string
+}
+
+// Done takes the response to a write. The client must not get the response before it has returned.
+type Done func(ctx context.Context, response upstream.Response)
+
+// Begin commits the intent of a write, and waits while another write of the same objects is under way. The caller sends nothing after an
+// error, which is a *mapping.Error with the reason journal-unavailable, or that of ctx. Otherwise it calls done once.
+func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err error) {
+	settings := j.settings.Load()
+	w := &write{journal: j, settings: settings, intent: intent}
+	for _, one := range split(intent) {
+		w.leases = append(w.leases, state.WriteLease(one.lane))
+		e := state.JournalEntry{
+			Lane: one.lane, Operation: intent.Call.Operation, Target: intent.Target, Receiver: intent.Receiver,
+			Rule: intent.Rule, Caller: intent.Caller,
+		}
+		if err = settings.seal(&e, one.call); err != nil {
+			break
+		}
+		w.entries = append(w.entries, e)
+	}
+	if err == nil {
+		err = j.leases.lock(ctx, w.leases)
+	}
+	if err == nil {
+		if err = w.begin(ctx); err == nil {
+			return w.done, nil
+		}
+		j.leases.unlock(w.leases)
+	}
+	w.removeContent()
+	switch {
+	case ctx.Err() != nil:
+		return nil, Unavailable(ctx.Err())
+	case settings.BestEffort:
+		j.missed.Add(1)
+		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
+		return func(context.Context, upstream.Response) {}, nil
+	}
+	return nil, Unavailable(err)
+}
+
+// Unavailable is the error of a write that is not sent, because it cannot be recorded.
+func Unavailable(cause error) error {
+	return &mapping.Error{
+		Code: mapping.CodeUnavailable, Status: mapping.StatusOf(mapping.CodeUnavailable), Reason: upstream.ReasonJournal, RetryAfter: time.Second,
+		Message: "This write could not be recorded for the other tracker, so nothing was changed. Try again later.", Err: cause,
+	}
+}
+
+// locks are the leases that this process has or waits for, by their names. The store has those of other processes.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]chan struct{}
+}
+
+// lock waits until it has all of them.
+func (l *locks) lock(ctx context.Context, names []string) error {
+	for {
+		other := l.try(names)
+		if other == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-other:
+		}
+	}
+}
+
+// try takes all names, or none and returns what is closed when one that is held becomes free.
+func (l *locks) try(names []string) (other chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		if held := l.held[name]; held != nil {
+			return held
+		}
+	}
+	for _, name := range names {
+		l.held[name] = make(chan struct{})
+	}
+	return nil
+}
+
+func (l *locks) unlock(names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		close(l.held[name])
+		delete(l.held, name)
+	}
+}
+
+func (l *locks) names() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.held))
+}

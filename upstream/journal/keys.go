@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+const (
+	// minSecret is the shortest secret in bytes that a key is made of.
+	minSecret = 16
+	// idLen is the length of the id of a key.
+	idLen = 8
+)
+
+// errKey says that an entry was encrypted with a key that is not configured.
+var errKey = errors.New("its key is not among switchover.journal.key and switchover.journal.older_keys")
+
+// Keys encrypt and decrypt what the journal keeps.
+type Keys struct {
+	current keyID
+	known   map[keyID]cipher.AEAD
+}
+
+type keyID [idLen]byte
+
+// NewKeys makes keys of secrets. The first one encrypts, the others are tried for what was encrypted earlier. A secret has at least 16 bytes.
+func NewKeys(current []byte, older ...[]byte) (*Keys, error) {
+	k := &Keys{known: map[keyID]cipher.AEAD{}}
+	for i, secret := range append([][]byte{current}, older...) {
+		if len(bytes.TrimSpace(secret)) < minSecret {
+			return nil, fmt.Errorf("key %d of the journal is too short: use at least %d random bytes", i+1, minSecret)
+		}
+		material, err := hkdf.Key(sha256.New, secret, nil, "portico journal", 32+idLen)
+		if err != nil {
+			return nil, err
+		}
+		block, err := aes.NewCipher(material[:32])
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, err
+		}
+		id := keyID(material[32:])
+		k.known[id] = aead
+		if i == 0 {
+			k.current = id
+		}
+	}
+	return k, nil
+}
+
+// seal encrypts a text. What names what the text belongs to; open must get the same.
+func (k *Keys) seal(text []byte, what string) []byte {
+	aead := k.known[k.current]
+	sealed := make([]byte, idLen+aead.NonceSize(), idLen+aead.NonceSize()+len(text)+aead.Overhead())
+	copy(sealed, k.current[:])
+	_, _ = rand.Read(sealed[idLen:]) // crypto/rand.Read never fails
+	return aead.Seal(sealed, sealed[idLen:], text, []byte(what))
+}
+
+// open decrypts what seal made.
+func (k *Keys) open(sealed []byte, what string) ([]byte, error) {
+	if len(sealed) < idLen {
+		return nil, errors.New("it is not there")
+	}
+	aead := k.known[keyID(sealed[:idLen])]
+	if aead == nil {
+		return nil, errKey
+	}
+	rest := sealed[idLen:]
+	if len(rest) < aead.NonceSize() {
+		return nil, errors.New("it is cut off")
+	}
+	return aead.Open(nil, rest[:aead.NonceSize()], rest[aead.NonceSize():], []byte(what))
+}

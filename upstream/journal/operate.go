@@ -1,0 +1,180 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream/state"
+)
+
+// Actions of operators, as the audit trail has them.
+const (
+	actionRetry  = "retry an entry of the journal"
+	actionSkip   = "skip an entry of the journal"
+	actionPark   = "park a lane of the journal"
+	actionPause  = "pause the journal"
+	actionResume = "resume the journal"
+)
+
+// Operator changes entries by hand. It needs no running journal.
+type Operator struct {
+	Store Store
+	// Actor and Reason go into the audit trail.
+	Actor, Reason string
+}
+
+// UnsignedError says that a change came without an actor or a reason.
+type UnsignedError struct{}
+
+// Error implements error.
+func (*UnsignedError) Error() string { return "a change of the journal needs an actor and a reason" }
+
+// StatusError says that an entry is not in a status in which it can be changed so.
+type StatusError struct {
+	Seq    int64
+	Status state.JournalStatus
+	Action string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("entry %d is %s; there is nothing to %s", e.Seq, e.Status, e.Action)
+}
+
+func (o *Operator) record(action string) (state.Record, error) {
+	if o.Actor == "" || o.Reason == "" {
+		return state.Record{}, &UnsignedError{}
+	}
+	return state.Record{Actor: o.Actor, Action: action, Reason: o.Reason}, nil
+}
+
+// Retry has a parked entry tried again. A create whose outcome at the target is not known is looked for there again; any other write is
+// copied.
+func (o *Operator) Retry(ctx context.Context, seq int64) error {
+	return o.change(ctx, seq, actionRetry, "retry", func(e *state.JournalEntry) bool {
+		from := e.Status
+		e.Status, e.Reason, e.Attempts, e.Next = state.JournalPending, "", 0, time.Time{}
+		if e.Operation == mapping.OpCreateAttachment && e.Made == "" {
+			e.Status = state.JournalBegun
+		}
+		return from == state.JournalParked
+	})
+}
+
+// Skip leaves out a parked entry for ever, so that the lane goes on. Its content is removed.
+func (o *Operator) Skip(ctx context.Context, seq int64) error {
+	return o.change(ctx, seq, actionSkip, "skip", func(e *state.JournalEntry) bool {
+		from := e.Status
+		e.Status, e.Reason = state.JournalSkipped, o.Reason
+		return from == state.JournalParked
+	})
+}
+
+// Park stops a lane at an entry that is not copied yet.
+func (o *Operator) Park(ctx context.Context, seq int64) error {
+	return o.change(ctx, seq, actionPark, "park", func(e *state.JournalEntry) bool {
+		from := e.Status
+		e.Status, e.Reason = state.JournalParked, "parked by "+o.Actor+": "+o.Reason
+		return from == state.JournalPending
+	})
+}
+
+// change changes an entry, if allowed says that its status allows it.
+func (o *Operator) change(ctx context.Context, seq int64, action, verb string, allowed func(*state.JournalEntry) bool) error {
+	record, err := o.record(action)
+	if err != nil {
+		return err
+	}
+	e, err := o.Store.JournalEntry(ctx, seq)
+	if err != nil {
+		return err
+	}
+	from := e.Status
+	if !allowed(&e) {
+		return &StatusError{Seq: seq, Status: from, Action: verb}
+	}
+	return o.Store.PutJournal(ctx, e, from, record)
+}
+
+// Pause stops copying in all processes; writes are still recorded. Resume has it go on.
+func (o *Operator) Pause(ctx context.Context) error { return o.pause(ctx, true, actionPause) }
+
+// Resume has copying go on after Pause.
+func (o *Operator) Resume(ctx context.Context) error { return o.pause(ctx, false, actionResume) }
+
+func (o *Operator) pause(ctx context.Context, paused bool, action string) error {
+	record, err := o.record(action)
+	if err != nil {
+		return err
+	}
+	return o.Store.PauseJournal(ctx, paused, record)
+}
+
+// Status is the state of the journal as operators see it.
+type Status struct {
+	Paused bool `json:"paused"`
+	// Pending, Unresolved and Parked are how many entries wait to be copied, have an unknown outcome at the target, or wait for an operator.
+	Pending    int64 `json:"pending"`
+	Unresolved int64 `json:"unresolved"`
+	Parked     int64 `json:"parked"`
+	// ParkedLanes is how many lanes have stopped.
+	ParkedLanes int64 `json:"parked_lanes"`
+	// Lag is the age of the oldest entry that is not copied, in seconds.
+	Lag float64 `json:"lag_seconds"`
+	// Missed counts writes that this process let pass unrecorded, Late outcomes that it could not commit in time.
+	Missed int64 `json:"missed"`
+	Late   int64 `json:"late"`
+	// Rules are the same figures by rule, receiver and status.
+	Rules []state.JournalCount `json:"rules"`
+}
+
+// StatusOf reads the status of a journal from its store.
+func StatusOf(ctx context.Context, store Store) (status Status, err error) {
+	if status.Paused, err = store.JournalPaused(ctx); err != nil {
+		return status, err
+	}
+	if status.Rules, err = store.JournalCounts(ctx); err != nil {
+		return status, err
+	}
+	for _, count := range status.Rules {
+		switch count.Status {
+		case state.JournalParked:
+			status.Parked += count.Entries
+			status.ParkedLanes += count.Lanes
+		case state.JournalBegun:
+			status.Unresolved += count.Entries
+		default:
+			status.Pending += count.Entries
+		}
+		status.Lag = max(status.Lag, time.Since(count.Oldest).Seconds())
+	}
+	return status, nil
+}
+
+// reportEvery is how often the status is reported.
+const reportEvery = 2 * time.Second
+
+// report reports the status until life ends.
+func (j *Journal) report(life context.Context) {
+	for again := true; again; again = pause(life, reportEvery) {
+		ctx, cancel := context.WithTimeout(life, storeTimeout)
+		status, err := j.Status(ctx)
+		cancel()
+		if err == nil {
+			j.last.Store(&status)
+			j.observe(status)
+		}
+	}
+}
+
+// Last returns the status as it was last reported, nil before that.
+func (j *Journal) Last() *Status { return j.last.Load() }
+
+// Status reads the status.
+func (j *Journal) Status(ctx context.Context) (Status, error) {
+	status, err := StatusOf(ctx, j.store)
+	status.Missed, status.Late = j.missed.Load(), j.late.Load()
+	return status, err
+}

@@ -1,0 +1,305 @@
+package journal_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/mapping/jsonblob"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/bugzilla"
+	"portico/upstream/journal"
+	"portico/upstream/state"
+	"portico/upstream/transport"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// scene is a journal between two reference trackers that begin with the same data.
+type scene struct {
+	store    *state.Store
+	dsn      string
+	main     *flaky
+	next     *flaky
+	settings journal.Settings
+	key      string
+}
+
+func set(t *testing.T) *scene {
+	t.Helper()
+	dir := t.TempDir()
+	s := &scene{main: serve(t), next: serve(t), dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: fixtureKeys(t)["admin"]}
+	s.store = s.open(t)
+	keys, err := journal.NewKeys([]byte("the first key of the journal"))
+	must(t, err)
+	s.settings = journal.Settings{
+		Trackers: map[string]upstream.Tracker{"main": s.main, "next": s.next}, Keys: keys, Spool: filepath.Join(dir, "spool"), MaxInline: 1 << 10,
+		Keep: time.Hour, Timeout: 2 * time.Second, Settle: 100 * time.Millisecond, MaxFailures: 3, Workers: 4, Split: jsonblob.SplitOptions{Dir: dir},
+		Caller: func(_, label string) (upstream.Caller, bool, bool) { return s.caller(), label == "robot", true },
+	}
+	must(t, os.Mkdir(s.settings.Spool, 0o700))
+	return s
+}
+
+func (s *scene) caller() upstream.Caller {
+	return upstream.Caller{Credentials: upstream.Credentials{APIKey: s.key}}
+}
+
+// open opens the store once more, as another process does.
+func (s *scene) open(t *testing.T) *state.Store {
+	t.Helper()
+	store, err := state.Open(t.Context(), s.dsn)
+	must(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// start starts a journal until the test is over.
+func (s *scene) start(t *testing.T) *journal.Journal {
+	t.Helper()
+	j := journal.New(journal.Options{Store: s.store, Settings: s.settings})
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// operator changes the journal by hand.
+func (s *scene) operator() *journal.Operator {
+	return &journal.Operator{Store: s.store, Actor: "tester", Reason: "a test"}
+}
+
+func intent(call upstream.Call) journal.Intent {
+	i := journal.Intent{Call: call, Target: "main", Receiver: "next", Rule: "all", Caller: "robot"}
+	if call.CreateAttachment != nil {
+		i.Bugs = call.CreateAttachment.Bugs
+	}
+	return i
+}
+
+// write makes a journalled write at the main tracker, and returns the text of its response.
+func (s *scene) write(t *testing.T, j *journal.Journal, call upstream.Call) string {
+	t.Helper()
+	done, err := j.Begin(t.Context(), intent(call))
+	must(t, err)
+	response := call.Make(t.Context(), s.main, s.caller())
+	done(t.Context(), response)
+	must(t, response.Err)
+	return textOf(t, response.Document, s.settings.Split)
+}
+
+func textOf(t *testing.T, document *mapping.Document, split jsonblob.SplitOptions) string {
+	t.Helper()
+	text, err := document.Load(split)
+	must(t, err)
+	defer document.Close()
+	return string(text)
+}
+
+func attach(t *testing.T, bugs []string, summary, content string) upstream.Call {
+	t.Helper()
+	blob, err := jsonblob.BlobFromEncoded(base64.StdEncoding.EncodeToString([]byte(content)))
+	must(t, err)
+	return upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{
+		Bugs: bugs, Data: blob, FileName: new("file.txt"), Summary: &summary, ContentType: new("text/plain"),
+	}}
+}
+
+func rename(id int64, summary string) upstream.Call {
+	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Summary: &summary}}
+}
+
+// shown is an attachment as tests compare it.
+type shown struct {
+	ID      int64  `json:"id"`
+	Summary string `json:"summary"`
+	Data    string `json:"data"`
+	Flags   []struct {
+		ID     int64  `json:"id"`
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"flags"`
+}
+
+// attachments lists those of a bug at a tracker.
+func (s *scene) attachments(t *testing.T, at upstream.Tracker, bug string) (all []shown) {
+	t.Helper()
+	reply, err := at.BugAttachments(t.Context(), s.caller(), mapping.AttachmentsRequest{Bugs: []string{bug}})
+	must(t, err)
+	var text strings.Builder
+	_, err = reply.WriteTo(&text)
+	must(t, err)
+	must(t, reply.Close())
+	var found struct {
+		Bugs map[string][]shown `json:"bugs"`
+	}
+	must(t, json.Unmarshal([]byte(text.String()), &found))
+	for _, list := range found.Bugs {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// named counts the attachments of a bug with a summary.
+func (s *scene) named(t *testing.T, at upstream.Tracker, bug, summary string) (n int) {
+	t.Helper()
+	for _, one := range s.attachments(t, at, bug) {
+		if one.Summary == summary {
+			n++
+		}
+	}
+	return n
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never came to this: %s", what)
+		}
+	}
+}
+
+// drained waits until all entries have one of the statuses, and returns them.
+func (s *scene) drained(t *testing.T, statuses ...state.JournalStatus) (all []state.JournalEntry) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, e := range all {
+				t.Logf("entry %d of %s (%s) is %s: %s", e.Seq, e.Lane, e.Operation, e.Status, e.Reason)
+			}
+		}
+	})
+	eventually(t, fmt.Sprintf("all entries are %v", statuses), func() bool {
+		var err error
+		all, err = s.store.JournalOf(t.Context(), 1000)
+		must(t, err)
+		return !slices.ContainsFunc(all, func(e state.JournalEntry) bool { return !slices.Contains(statuses, e.Status) })
+	})
+	return all
+}
+
+// flaky is a reference tracker whose writes fail as a test says.
+type flaky struct {
+	upstream.Tracker
+
+	mu sync.Mutex
+	// before and after are asked for an error before and after a write is carried out.
+	before, after func(upstream.Call) error
+	// now and most are how many writes of an object are and were under way at once.
+	now  map[string]int
+	most int
+	// ids are those of attachments that clients know by other ones, nil for none.
+	ids *learned
+}
+
+// Attachment implements upstream.Tracker.
+func (f *flaky) Attachment(ctx context.Context, caller upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	if f.ids != nil {
+		f.ids.mu.Lock()
+		if native, ok := f.ids.all["attachment "+r.Attachments[0]+" at next"]; ok {
+			r.Attachments = []string{fmt.Sprint(native)}
+		}
+		f.ids.mu.Unlock()
+	}
+	return f.Tracker.Attachment(ctx, caller, r)
+}
+
+func serve(t *testing.T) *flaky {
+	t.Helper()
+	reference := tracker.New(tracker.Options{})
+	server := httptest.NewServer(reference)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { _ = reference.Close() })
+	base, err := url.Parse(server.URL)
+	must(t, err)
+	stack := transport.New(transport.Options{})
+	t.Cleanup(stack.Close)
+	client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
+	must(t, err)
+	return &flaky{Tracker: client, now: map[string]int{}}
+}
+
+// fail sets what is asked for errors.
+func (f *flaky) fail(before, after func(upstream.Call) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after = before, after
+}
+
+// enter counts a write of an object.
+func (f *flaky) enter(object string) (leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now[object]++
+	f.most = max(f.most, f.now[object])
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.now[object]--
+	}
+}
+
+func (f *flaky) around(call upstream.Call, do func() error) error {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	if before != nil {
+		if err := before(call); err != nil {
+			return err
+		}
+	}
+	err := do()
+	if err == nil && after != nil {
+		err = after(call)
+	}
+	return err
+}
+
+// CreateAttachment implements upstream.Tracker.
+func (f *flaky) CreateAttachment(ctx context.Context, caller upstream.Caller, r mapping.AttachmentCreate) (reply mapping.AttachmentsCreated, err error) {
+	err = f.around(upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &r}, func() error {
+		reply, err = f.Tracker.CreateAttachment(ctx, caller, r)
+		return err
+	})
+	return reply, err
+}
+
+// UpdateAttachments implements upstream.Tracker.
+func (f *flaky) UpdateAttachments(ctx context.Context, caller upstream.Caller, r mapping.AttachmentUpdate) (reply mapping.AttachmentsUpdated, err error) {
+	defer f.enter(fmt.Sprint(r.IDs))()
+	err = f.around(upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &r}, func() error {
+		reply, err = f.Tracker.UpdateAttachments(ctx, caller, r)
+		return err
+	})
+	return reply, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fixtureKeys are the keys of the fixture's users.
+func fixtureKeys(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../test/wire/testdata/keys.json")
+	must(t, err)
+	var all map[string]string
+	must(t, json.Unmarshal(text, &all))
+	return all
+}

@@ -1,0 +1,275 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/state"
+)
+
+// step is one attempt to bring an entry further. It changes the entry, which is stored after it.
+type step struct {
+	journal  *Journal
+	settings *Settings
+	entry    *state.JournalEntry
+	call     upstream.Call
+	digest   []byte
+}
+
+const (
+	firstBackOff = 250 * time.Millisecond
+	maxBackOff   = 30 * time.Second
+)
+
+// attempt describes a call that is not idempotent, before it is made.
+type attempt struct {
+	At time.Time `json:"at"`
+	// Known are the ids of what there was before it: attachments of the bug, flag types, or flags of the attachment.
+	Known []int64 `json:"known"`
+}
+
+func (s *step) park(format string, args ...any) {
+	s.entry.Status, s.entry.Reason = state.JournalParked, fmt.Sprintf(format, args...)
+}
+
+// again has the entry tried later. A failure counts unless the tracker was merely away.
+func (s *step) again(counts bool, cause error) {
+	e := s.entry
+	wait := min(maxBackOff, firstBackOff<<min(e.Attempts, 10))
+	if counts {
+		e.Attempts++
+	} else {
+		wait = max(wait, time.Second)
+	}
+	e.Reason, e.Next = cause.Error(), time.Now().Add(wait)
+	if counts && e.Attempts >= s.settings.MaxFailures {
+		s.park("%d attempts failed, the last one with: %v", e.Attempts, cause)
+	}
+}
+
+// failed notes why an attempt failed. A tracker that refuses a write would refuse it again, unless it lacks what another lane will make.
+func (s *step) failed(cause error) {
+	refusal, ok := errors.AsType[*mapping.Error](cause)
+	switch {
+	case errors.Is(cause, errNoPlace):
+		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
+	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
+		s.again(false, cause)
+	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429:
+		s.park("%s refuses it: %s", s.entry.Receiver, refusal.Message)
+	default:
+		s.again(true, cause)
+	}
+}
+
+// remove removes the content of a finished entry.
+func (s *step) remove(file string) {
+	if err := s.settings.spool().remove(file); err != nil {
+		s.journal.logger.Warn("a spooled content could not be removed", "cause", err)
+	}
+}
+
+// side returns a tracker and the caller to ask it as, or parks the entry.
+func (s *step) side(name string) (at side, ok bool) {
+	at.Tracker = s.settings.Trackers[name]
+	if at.Tracker == nil {
+		s.park("there is no tracker %q in the configuration", name)
+		return at, false
+	}
+	at.split = s.settings.Split
+	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller)
+	if !ok {
+		s.park("the configuration has no key for %s: neither of caller %q nor switchover.journal.service_key", name, s.entry.Caller)
+	}
+	at.caller.Role = "journal"
+	return at, ok
+}
+
+// open decrypts the request, or parks the entry.
+func (s *step) open() bool {
+	var err error
+	if s.call, s.digest, err = s.settings.open(s.entry); err != nil {
+		s.park("%v", err)
+	}
+	return err == nil
+}
+
+func (s *step) closeContent() {
+	if create := s.call.CreateAttachment; create != nil {
+		_ = create.Data.Close() // nothing is lost
+	}
+}
+
+// copy makes the write at the receiver, or finds that it has been made.
+func (s *step) copy(ctx context.Context) {
+	at, ok := s.side(s.entry.Receiver)
+	if !ok || !s.open() {
+		return
+	}
+	defer s.closeContent()
+	if s.isRepeatable() {
+		s.make(ctx, at)
+		return
+	}
+	open := s.entry.Attempt != nil
+	present, err := at.present(ctx, s.call)
+	if err != nil && (open || !errors.Is(err, errNoPlace)) {
+		s.failed(err)
+		return
+	}
+	switch id, found, err := s.find(ctx, at, present); {
+	case err != nil:
+		s.failed(err)
+	case found:
+		s.made(ctx, at, id)
+	case s.entry.Status == state.JournalParked:
+	case open && s.tooEarly():
+	case open && s.isUpdate():
+		s.park("the outcome of an attempt at %s is unknown; look there, then retry or skip it", s.entry.Receiver)
+		s.entry.Attempt = nil // an operator's retry is a decision
+	default:
+		if s.intend(ctx, present) {
+			s.make(ctx, at)
+		}
+	}
+}
+
+// tooEarly reports whether the last attempt may still be carried out, and has the entry tried when that is over.
+func (s *step) tooEarly() bool {
+	var last attempt
+	if json.Unmarshal(s.entry.Attempt, &last) != nil {
+		return false
+	}
+	over := last.At.Add(s.settings.Settle)
+	if time.Now().After(over) {
+		return false
+	}
+	s.entry.Next = over
+	return true
+}
+
+// intend commits the attempt with what there is before it.
+func (s *step) intend(ctx context.Context, present []thing) bool {
+	now := attempt{At: time.Now().UTC()}
+	for _, one := range present {
+		now.Known = append(now.Known, one.ID)
+	}
+	text, err := json.Marshal(now)
+	if err == nil {
+		s.entry.Attempt = text
+		err = s.journal.put(ctx, *s.entry, s.entry.Status, state.Record{})
+	}
+	if err != nil {
+		s.again(false, err)
+	}
+	return err == nil
+}
+
+func (s *step) isUpdate() bool {
+	return s.call.UpdateAttachments != nil || s.call.UpdateFlagTypes != nil
+}
+
+// isRepeatable reports whether making the call twice does the same as making it once.
+func (s *step) isRepeatable() bool {
+	if update := s.call.UpdateAttachments; update != nil {
+		return update.Comment == nil && !hasNew(update.Flags)
+	}
+	return s.call.UpdateFlagTypes != nil
+}
+
+func hasNew(flags []mapping.FlagChange) bool {
+	for _, flag := range flags {
+		if flag.New != nil && *flag.New {
+			return true
+		}
+	}
+	return false
+}
+
+// make makes the call.
+func (s *step) make(ctx context.Context, at side) {
+	s.name(at)
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
+	defer cancel()
+	response := s.call.Make(ctx, at.Tracker, at.caller)
+	if response.Err != nil {
+		if upstream.NotWritten(response.Err) {
+			s.entry.Attempt = nil
+		}
+		s.failed(response.Err)
+		return
+	}
+	r, err := readReply(response.Document, s.settings)
+	if err = errors.Join(err, response.Document.Close()); err != nil {
+		s.again(true, err)
+		return
+	}
+	id := r.ID
+	if len(r.IDs) == 1 {
+		id = r.IDs[0]
+	}
+	s.made(ctx, at, id)
+}
+
+// name adds the label of the caller to a comment that is made with another key.
+func (s *step) name(at side) {
+	label := s.entry.Caller
+	if label == "" {
+		label = "a caller without a name"
+	}
+	comment := commentOf(s.call)
+	if comment != nil && *comment != nil && strings.TrimSpace(**comment) != "" && !at.own {
+		*comment = new(**comment + "\n\n(Copied from " + s.entry.Target + " for " + label + ".)")
+	}
+}
+
+// commentOf is the comment of a write, nil where it can have none.
+func commentOf(call upstream.Call) **string {
+	switch {
+	case call.CreateAttachment != nil:
+		return &call.CreateAttachment.Comment
+	case call.UpdateAttachments != nil:
+		return &call.UpdateAttachments.Comment
+	}
+	return nil
+}
+
+// made notes that the receiver has carried out the write, under the id that it has given to a new object, and learns ids.
+func (s *step) made(ctx context.Context, at side, id int64) {
+	e := s.entry
+	if e.Made != "" {
+		kind := "attachment"
+		if e.Operation == mapping.OpCreateFlagType {
+			kind = "flag_type"
+		}
+		if err := s.pair(ctx, kind, objectID(strings.TrimPrefix(e.Made, "flag ")), id); err != nil {
+			s.park("it is copied, but %v", err)
+			return
+		}
+	}
+	if err := s.pairFlags(ctx, at); err != nil {
+		s.again(true, fmt.Errorf("learn the ids of flags: %w", err))
+		return
+	}
+	if e.Status == state.JournalPending {
+		e.Status, e.Reason = state.JournalApplied, ""
+	}
+}
+
+// pair notes under which id the receiver shows an object.
+func (s *step) pair(ctx context.Context, kind string, client, shown int64) error {
+	switch {
+	case client == shown:
+		return nil
+	case s.settings.Pairs == nil:
+		return fmt.Errorf("%s %d has the id %d at %s, and switchover.ids translates none", kind, client, shown, s.entry.Receiver)
+	}
+	return s.settings.Pairs.Pair(ctx, kind, client, s.entry.Receiver, shown)
+}

@@ -1,0 +1,220 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/journal"
+	"portico/upstream/state"
+)
+
+// TestIntentSurvivesACrash: the process ends after the tracker was asked, and before the outcome is committed.
+func TestIntentSurvivesACrash(t *testing.T) {
+	for name, tt := range map[string]struct {
+		carriedOut, repeated bool
+		want                 state.JournalStatus
+		copies               int
+	}{
+		"carried out":            {true, false, state.JournalApplied, 1},
+		"not carried out":        {false, false, state.JournalRefused, 0},
+		"and the client retried": {true, true, state.JournalApplied, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			s.settings.Timeout = 200 * time.Millisecond // a lease lasts three times as long
+			dead := journal.New(journal.Options{Store: s.open(t), Settings: s.settings})
+			call := attach(t, []string{"1"}, "crash", "content")
+			_, err := dead.Begin(t.Context(), intent(call))
+			must(t, err)
+			must(t, dead.Close())
+			if tt.carriedOut {
+				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
+			}
+			s.settings.Timeout = 5 * time.Second
+			j := s.start(t)
+			if tt.repeated {
+				s.write(t, j, attach(t, []string{"1"}, "crash", "content"))
+			}
+			all := s.drained(t, state.JournalApplied, state.JournalRefused)
+			if all[0].Status != tt.want || s.named(t, s.next, "1", "crash") != tt.copies || s.named(t, s.main, "1", "crash") != tt.copies {
+				t.Errorf("got %+v and %d copies", all, s.named(t, s.next, "1", "crash"))
+			}
+		})
+	}
+}
+
+// TestUnknownUpdateIsLeftToAPerson: an update whose outcome is unknown cannot be told from one that was overwritten.
+func TestUnknownUpdateIsLeftToAPerson(t *testing.T) {
+	s := set(t)
+	s.main.fail(nil, firstTimes(1, errUnknown))
+	j := s.start(t)
+	call := rename(s.attachments(t, s.main, "1")[0].ID, "perhaps")
+	done, err := j.Begin(t.Context(), intent(call))
+	must(t, err)
+	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	all := s.drained(t, state.JournalParked)
+	if !strings.Contains(all[0].Reason, "not known whether main has carried it out") {
+		t.Errorf("the reason is %q", all[0].Reason)
+	}
+	must(t, s.operator().Retry(t.Context(), all[0].Seq))
+	s.drained(t, state.JournalApplied)
+	if s.named(t, s.next, "1", "perhaps") != 1 {
+		t.Error("it is not copied")
+	}
+}
+
+// TestOneWriterForEachObject: two processes write the same attachment.
+func TestOneWriterForEachObject(t *testing.T) {
+	s := set(t)
+	s.main.fail(func(upstream.Call) error { time.Sleep(5 * time.Millisecond); return nil }, nil)
+	id := s.attachments(t, s.main, "1")[0].ID
+	var all sync.WaitGroup
+	for _, store := range []*state.Store{s.store, s.open(t)} {
+		j := journal.New(journal.Options{Store: store, Settings: s.settings})
+		t.Cleanup(func() { _ = j.Close() })
+		for range 4 {
+			all.Go(func() {
+				for range 3 {
+					call := rename(id, "any")
+					done, err := j.Begin(context.Background(), intent(call))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					done(context.Background(), call.Make(context.Background(), s.main, s.caller()))
+				}
+			})
+		}
+	}
+	all.Wait()
+	if s.main.most != 1 {
+		t.Errorf("%d writes of one object were under way at once", s.main.most)
+	}
+	if entries := s.drained(t, state.JournalApplied); len(entries) != 24 {
+		t.Errorf("%d entries, want 24", len(entries))
+	}
+}
+
+// away is a store that does not respond to writes.
+type away struct {
+	*state.Store
+	mu  sync.Mutex
+	end bool // only ends of writes fail
+}
+
+var errStore = errors.New("the store is away")
+
+func (a *away) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []state.JournalEntry) (bool, error) {
+	if a.end {
+		return a.Store.BeginJournal(ctx, holder, lasts, entries)
+	}
+	return false, errStore
+}
+
+func (a *away) EndJournal(context.Context, string, []state.JournalEntry) error { return errStore }
+
+func TestNothingIsSentWithoutAnIntent(t *testing.T) {
+	s := set(t)
+	for _, bestEffort := range []bool{false, true} {
+		s.settings.BestEffort = bestEffort
+		j := journal.New(journal.Options{Store: &away{Store: s.store}, Settings: s.settings})
+		t.Cleanup(func() { _ = j.Close() })
+		done, err := j.Begin(t.Context(), intent(attach(t, []string{"1"}, "x", strings.Repeat("large", 1000))))
+		status, _ := j.Status(t.Context())
+		refusal, _ := errors.AsType[*mapping.Error](err)
+		switch {
+		case bestEffort && (err != nil || status.Missed != 1):
+			t.Errorf("a write does not pass: %v, %+v", err, status)
+		case bestEffort:
+			done(t.Context(), upstream.Response{})
+		case refusal == nil || refusal.Reason != upstream.ReasonJournal || refusal.Status != 503 || refusal.RetryAfter <= 0 || !upstream.NotWritten(err):
+			t.Errorf("got %v", err)
+		}
+		left, err := os.ReadDir(s.settings.Spool)
+		if must(t, err); len(left) != 0 {
+			t.Errorf("the content is left: %v", left)
+		}
+	}
+}
+
+// TestRefusedWriteIsNotCopied also finds that its content goes.
+func TestRefusedWriteIsNotCopied(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	call := attach(t, []string{"99999"}, "no bug", strings.Repeat("large", 1000))
+	done, err := j.Begin(t.Context(), intent(call))
+	must(t, err)
+	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.drained(t, state.JournalRefused)
+	if left, err := os.ReadDir(s.settings.Spool); err != nil || len(left) != 0 {
+		t.Errorf("the content is left: %v, %v", left, err)
+	}
+}
+
+// TestKeysAreRotated: what was encrypted with an older key is copied, and without it the lane is parked.
+func TestKeysAreRotated(t *testing.T) {
+	s := set(t)
+	first := s.start(t)
+	must(t, s.operator().Pause(t.Context()))
+	s.write(t, first, attach(t, []string{"1"}, "rotated", strings.Repeat("large", 1000)))
+	must(t, first.Close())
+	must(t, s.operator().Resume(t.Context()))
+	var err error
+	s.settings.Keys, err = journal.NewKeys([]byte("the second key of the journal"))
+	must(t, err)
+	j := s.start(t)
+	all := s.drained(t, state.JournalParked)
+	if !strings.Contains(all[0].Reason, "its key is not among") {
+		t.Errorf("the reason is %q", all[0].Reason)
+	}
+	s.settings.Keys, err = journal.NewKeys([]byte("the second key of the journal"), []byte("the first key of the journal"))
+	must(t, err)
+	j.Set(s.settings)
+	must(t, s.operator().Retry(t.Context(), all[0].Seq))
+	s.drained(t, state.JournalApplied)
+	if _, err := journal.NewKeys([]byte("short")); err == nil {
+		t.Error("a short key is accepted")
+	}
+}
+
+// TestDamagedContentIsParked: a file that was changed or cut off is never copied.
+func TestDamagedContentIsParked(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"changed": func(text []byte) []byte { text[len(text)-3] ^= 1; return text },
+		"cut off": func(text []byte) []byte { return text[:70_000] },
+		"a chunk is missing": func(text []byte) []byte {
+			length := 4 + int(text[0])<<24 + int(text[1])<<16 + int(text[2])<<8 + int(text[3])
+			return text[:length]
+		},
+		"gone": func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Pause(t.Context()))
+			s.write(t, j, attach(t, []string{"1"}, "damaged", strings.Repeat("large", 100_000)))
+			files, err := filepath.Glob(filepath.Join(s.settings.Spool, "*"))
+			must(t, err)
+			text, err := os.ReadFile(files[0])
+			must(t, err)
+			if text = damage(text); text == nil {
+				must(t, os.Remove(files[0]))
+			} else {
+				must(t, os.WriteFile(files[0], text, 0o600))
+			}
+			must(t, s.operator().Resume(t.Context()))
+			s.drained(t, state.JournalParked)
+			if s.named(t, s.next, "1", "damaged") != 0 {
+				t.Error("it was copied")
+			}
+		})
+	}
+}

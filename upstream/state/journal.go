@@ -1,0 +1,271 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"portico/mapping"
+)
+
+// JournalStatus says how far a journalled write has come.
+type JournalStatus string
+
+// The statuses of a journalled write. The first three are not finished, and hold up what follows in the lane.
+const (
+	// JournalBegun is an intent: the outcome at the target is not known.
+	JournalBegun JournalStatus = "begun"
+	// JournalPending was carried out at the target and not yet at the receiver.
+	JournalPending JournalStatus = "pending"
+	// JournalParked waits for an operator.
+	JournalParked JournalStatus = "parked"
+	// JournalApplied was carried out at both trackers.
+	JournalApplied JournalStatus = "applied"
+	// JournalRefused was carried out at neither.
+	JournalRefused JournalStatus = "refused"
+	// JournalSkipped is left out by an operator.
+	JournalSkipped JournalStatus = "skipped"
+)
+
+const unfinished = "('begun', 'pending', 'parked')"
+
+// Finished reports whether nothing remains to be done.
+func (s JournalStatus) Finished() bool {
+	return s == JournalApplied || s == JournalRefused || s == JournalSkipped
+}
+
+// JournalEntry is a write of one object that is copied from one tracker to another.
+type JournalEntry struct {
+	// Seq orders the entries of a lane.
+	Seq int64 `json:"seq"`
+	// Lane names the object. Made is the lane of the object that a create has made, empty for others.
+	Lane      string            `json:"lane"`
+	Made      string            `json:"made,omitempty"`
+	Operation mapping.Operation `json:"operation"`
+	// Target is the tracker that the client's request went to, Receiver the one that it is copied to.
+	Target   string `json:"target"`
+	Receiver string `json:"receiver"`
+	Rule     string `json:"rule"`
+	// Caller is the label of the caller, never a credential.
+	Caller string        `json:"caller"`
+	Status JournalStatus `json:"status"`
+	Reason string        `json:"reason,omitempty"`
+	// Attempts counts failures at the receiver. Next is when the next attempt is due.
+	Attempts int       `json:"attempts"`
+	Next     time.Time `json:"next,omitzero"`
+	Begun    time.Time `json:"begun"`
+	Ended    time.Time `json:"ended,omitzero"`
+	// Request is the encrypted request, Spool the file with a large content. Both are empty once the entry is finished.
+	Request []byte `json:"-"`
+	Spool   string `json:"-"`
+	// Attempt describes an attempt whose outcome is not known, nil without one. It holds no content.
+	Attempt []byte `json:"-"`
+}
+
+const journalColumns = "seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts, next_at, begun_at, ended_at, request, spool, attempt"
+
+func (s session) entries(ctx context.Context, where string, args ...any) (all []JournalEntry, err error) {
+	err = s.each(ctx, func(rows *sql.Rows) error {
+		var e JournalEntry
+		var next, begun, ended int64
+		err := rows.Scan(&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
+			&e.Attempts, &next, &begun, &ended, &e.Request, &e.Spool, &e.Attempt)
+		e.Next, e.Begun, e.Ended = fromMicros(next), fromMicros(begun), fromMicros(ended)
+		all = append(all, e)
+		return err
+	}, "SELECT "+journalColumns+" FROM portico_journal j WHERE "+where, args...)
+	return all, err
+}
+
+// WriteLease names the lease for writing the object of a lane.
+func WriteLease(lane string) string { return "write " + lane }
+
+func writeLeases(entries []JournalEntry) []string {
+	var names []string
+	for _, e := range entries {
+		names = append(names, WriteLease(e.Lane))
+	}
+	slices.Sort(names) // two writes of the same objects do not wait for each other crosswise
+	return slices.Compact(names)
+}
+
+// BeginJournal commits the intents of one write and takes the leases of its lanes. It returns false while another holder has one of
+// them. The entries get their numbers.
+func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
+	now := s.now()
+	err = s.write(ctx, "beginning a journalled write", func(tx session) error {
+		if err := tx.take(ctx, writeLeases(entries), holder, now, now.Add(lasts)); err != nil {
+			return err
+		}
+		for i := range entries {
+			e := &entries[i]
+			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(now)), name(e.Lane)
+			err := tx.row(ctx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`, e.Lane, string(e.Operation), e.Target, e.Receiver, clean(e.Rule), clean(e.Caller),
+				string(e.Status), micros(now), e.Request, e.Spool).Scan(&e.Seq)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are.
+func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
+	return s.write(ctx, "ending a journalled write", func(tx session) error {
+		for i := range entries {
+			if _, err := tx.putEntry(ctx, &entries[i], JournalBegun, s.now()); err != nil {
+				return err
+			}
+		}
+		return tx.release(ctx, writeLeases(entries), holder)
+	})
+}
+
+// putEntry stores what may change of an entry, if its status is still the given one.
+func (s session) putEntry(ctx context.Context, e *JournalEntry, from JournalStatus, now time.Time) (changed int64, err error) {
+	if e.Status.Finished() {
+		e.Ended, e.Request, e.Spool, e.Attempt = now, nil, "", nil
+	}
+	return s.exec(ctx, `UPDATE portico_journal SET made = ?, status = ?, reason = ?, attempts = ?, next_at = ?, ended_at = ?, request = ?, spool = ?, attempt = ?
+		WHERE seq = ? AND status = ?`, name(e.Made), string(e.Status), clean(e.Reason), e.Attempts, micros(e.Next), micros(e.Ended), e.Request, e.Spool,
+		e.Attempt, e.Seq, string(from))
+}
+
+// PutJournal stores what has changed of an entry whose status was from. With an action it leaves an audit record. ErrNotFound says that the
+// entry has another status by now.
+func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStatus, record Record) error {
+	return s.write(ctx, "changing an entry of the journal", func(tx session) error {
+		record.At, record.Subject = s.now(), fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
+		changed, err := tx.putEntry(ctx, &e, from, record.At)
+		switch {
+		case err != nil:
+			return err
+		case changed == 0:
+			return ErrNotFound
+		case record.Action == "":
+			return nil
+		}
+		return tx.append(ctx, record)
+	})
+}
+
+// DueJournal returns the first unfinished entry of each lane that is due and not parked, without those whose object an unfinished create has
+// still to make, and without intents of writes under way.
+func (s *Store) DueJournal(ctx context.Context, limit int) ([]JournalEntry, error) {
+	now := micros(s.now())
+	all, err := s.read().entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
+		AND status <> 'parked' AND next_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made = j.lane AND m.status IN `+unfinished+`)
+		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > ?))
+		ORDER BY seq LIMIT ?`, now, now, limit)
+	return all, s.failed("reading the journal", err)
+}
+
+// JournalOf returns the entries of some statuses, the oldest first; without statuses, of all.
+func (s *Store) JournalOf(ctx context.Context, limit int, statuses ...JournalStatus) ([]JournalEntry, error) {
+	where, args := "1 = 1", []any{}
+	if len(statuses) > 0 {
+		where = "status IN (?" + strings.Repeat(", ?", len(statuses)-1) + ")"
+		for _, status := range statuses {
+			args = append(args, string(status))
+		}
+	}
+	all, err := s.read().entries(ctx, where+" ORDER BY seq LIMIT ?", append(args, limit)...)
+	return all, s.failed("reading the journal", err)
+}
+
+// JournalEntry returns one entry, or ErrNotFound.
+func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, error) {
+	all, err := s.read().entries(ctx, "seq = ?", seq)
+	if err == nil && len(all) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return JournalEntry{}, s.failed("reading the journal", err)
+	}
+	return all[0], nil
+}
+
+// JournalCount is how many unfinished entries a lane's receiver and status have.
+type JournalCount struct {
+	Rule     string        `json:"rule"`
+	Receiver string        `json:"receiver"`
+	Status   JournalStatus `json:"status"`
+	Entries  int64         `json:"entries"`
+	Lanes    int64         `json:"lanes"`
+	// Oldest is when the first of them was begun.
+	Oldest time.Time `json:"oldest"`
+}
+
+// JournalCounts counts the unfinished entries by rule, receiver and status.
+func (s *Store) JournalCounts(ctx context.Context) (all []JournalCount, err error) {
+	err = s.read().each(ctx, func(rows *sql.Rows) error {
+		var c JournalCount
+		var oldest int64
+		err := rows.Scan(&c.Rule, &c.Receiver, &c.Status, &c.Entries, &c.Lanes, &oldest)
+		c.Oldest = fromMicros(oldest)
+		all = append(all, c)
+		return err
+	}, `SELECT rule, receiver, status, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM portico_journal WHERE status IN `+unfinished+`
+		GROUP BY rule, receiver, status ORDER BY rule, receiver, status`)
+	return all, s.failed("counting the journal", err)
+}
+
+// PruneJournal removes entries that were finished before a time. It does so at most once a minute.
+func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
+	if !s.due("journal", time.Minute) {
+		return nil
+	}
+	return s.write(ctx, "removing old entries of the journal", func(tx session) error {
+		_, err := tx.exec(ctx, "DELETE FROM portico_journal WHERE status IN ('applied', 'refused', 'skipped') AND ended_at <= ?", micros(before))
+		return err
+	})
+}
+
+// PauseJournal pauses copying in all processes, or resumes it.
+func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) error {
+	record.At, record.Subject = s.now(), "journal"
+	value := 0
+	if paused {
+		value = 1
+	}
+	return s.write(ctx, "pausing the journal", func(tx session) error {
+		if _, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = ? WHERE id = 1", value); err != nil {
+			return err
+		}
+		return tx.append(ctx, record)
+	})
+}
+
+// JournalPaused reports whether copying is paused.
+func (s *Store) JournalPaused(ctx context.Context) (paused bool, err error) {
+	var value int
+	err = s.read().row(ctx, "SELECT paused FROM portico_journal_pause WHERE id = 1").Scan(&value)
+	return value != 0, s.failed("reading the journal", err)
+}
+
+// JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
+func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
+	return s.anyJournal(ctx, "made = ? AND target = ?", name(lane), target)
+}
+
+// JournalSpooled reports whether an unfinished entry has its content in a file.
+func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
+	return s.anyJournal(ctx, "spool = ? AND status IN "+unfinished, file)
+}
+
+func (s *Store) anyJournal(ctx context.Context, where string, args ...any) (bool, error) {
+	var n int
+	err := s.read().row(ctx, "SELECT COUNT(*) FROM portico_journal WHERE "+where, args...).Scan(&n)
+	return n > 0, s.failed("reading the journal", err)
+}

@@ -1,0 +1,188 @@
+package state
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"portico/mapping"
+)
+
+// intent is an entry as a write begins it.
+func intent(lane string) JournalEntry {
+	return JournalEntry{
+		Lane: lane, Operation: mapping.OpCreateAttachment, Target: "main", Receiver: "next", Rule: "all", Caller: "robot",
+		Request: []byte{0, 1, 255}, Spool: "file",
+	}
+}
+
+// begin begins a write of lanes, which must not be held.
+func begin(t *testing.T, s *Store, holder string, lanes ...string) []JournalEntry {
+	t.Helper()
+	var entries []JournalEntry
+	for _, lane := range lanes {
+		entries = append(entries, intent(lane))
+	}
+	taken, err := s.BeginJournal(t.Context(), holder, time.Minute, entries)
+	if must(t, err); !taken {
+		t.Fatalf("%q are held", lanes)
+	}
+	return entries
+}
+
+// end gives entries a status and ends their write.
+func end(t *testing.T, s *Store, holder string, status JournalStatus, entries []JournalEntry) {
+	t.Helper()
+	for i := range entries {
+		entries[i].Status = status
+	}
+	must(t, s.EndJournal(t.Context(), holder, entries))
+}
+
+// dueSeqs are the numbers of what is due.
+func dueSeqs(t *testing.T, s *Store) []int64 {
+	t.Helper()
+	due, err := s.DueJournal(t.Context(), 100)
+	must(t, err)
+	seqs := []int64{}
+	for _, e := range due {
+		seqs = append(seqs, e.Seq)
+	}
+	return seqs
+}
+
+func TestJournalKeepsAnEntry(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		e := begin(t, s, "a", "bug 1")[0]
+		want := intent("bug 1")
+		want.Seq, want.Status, want.Begun = e.Seq, JournalBegun, noon
+		got, err := s.JournalEntry(t.Context(), e.Seq)
+		if must(t, err); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		e.Status, e.Made, e.Attempts, e.Next, e.Attempt = JournalPending, "attachment 7", 2, noon.Add(time.Hour), []byte("{}")
+		must(t, s.EndJournal(t.Context(), "a", []JournalEntry{e}))
+		if got, err = s.JournalEntry(t.Context(), e.Seq); !reflect.DeepEqual(got, e) {
+			t.Errorf("got %+v, %v, want %+v", got, err, e)
+		}
+		e.Status = JournalApplied
+		must(t, s.PutJournal(t.Context(), e, JournalPending, Record{}))
+		if got, _ = s.JournalEntry(t.Context(), e.Seq); got.Request != nil || got.Spool != "" || got.Attempt != nil || !got.Ended.Equal(noon) {
+			t.Errorf("a finished entry keeps its content: %+v", got)
+		}
+		if err := s.PutJournal(t.Context(), e, JournalPending, Record{}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("an entry with another status was changed: %v", err)
+		}
+		if _, err := s.JournalEntry(t.Context(), e.Seq+1); !errors.Is(err, ErrNotFound) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestJournalHoldsALane(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		one, other := open(t, dsn), open(t, dsn)
+		clock := newClock(one, other)
+		first := begin(t, one, "a", "bug 1", "bug 2")
+		begin(t, other, "b", "bug 3")
+		for _, lanes := range [][]JournalEntry{{intent("bug 2")}, {intent("bug 4"), intent("bug 1")}} {
+			if taken, err := other.BeginJournal(t.Context(), "b", time.Minute, lanes); taken || err != nil {
+				t.Fatalf("a lane has two holders: %v", err)
+			}
+		}
+		if got := count(t, one, "portico_journal"); got != 3 {
+			t.Errorf("%d entries, want 3: what could not begin leaves nothing", got)
+		}
+		end(t, one, "a", JournalPending, first)
+		second := begin(t, other, "b", "bug 1", "bug 4")
+		clock.pass(59 * time.Second)
+		must(t, other.KeepLeases(t.Context(), []string{WriteLease("bug 1"), WriteLease("bug 4")}, "b", time.Minute))
+		clock.pass(59 * time.Second)
+		if taken, err := one.BeginJournal(t.Context(), "a", time.Minute, []JournalEntry{intent("bug 4")}); taken || err != nil {
+			t.Fatalf("a lease that is kept was taken: %v", err)
+		}
+		clock.pass(time.Second)
+		begin(t, one, "a", "bug 4")
+		end(t, other, "b", JournalPending, second) // it no longer has that lease
+		if taken, err := other.BeginJournal(t.Context(), "b", time.Minute, []JournalEntry{intent("bug 4")}); taken || err != nil {
+			t.Errorf("the lease of another holder was given back: %v", err)
+		}
+	})
+}
+
+func TestJournalGivesWhatIsDue(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		check := func(what string, want ...int64) {
+			t.Helper()
+			if got := dueSeqs(t, s); !reflect.DeepEqual(got, append([]int64{}, want...)) {
+				t.Errorf("%s: %v are due, want %v", what, got, want)
+			}
+		}
+		create := begin(t, s, "a", "bug 1")
+		check("under way")
+		create[0].Made = "attachment 7"
+		end(t, s, "a", JournalPending, create)
+		update, later := begin(t, s, "a", "attachment 7"), begin(t, s, "b", "bug 2")
+		end(t, s, "a", JournalPending, update)
+		check("the object is not there yet", create[0].Seq)
+		create[0].Status = JournalParked
+		must(t, s.PutJournal(t.Context(), create[0], JournalPending, Record{}))
+		check("parked")
+		create[0].Status = JournalSkipped
+		must(t, s.PutJournal(t.Context(), create[0], JournalParked, Record{Actor: "me", Action: "skip", Reason: "gone"}))
+		check("skipped", update[0].Seq)
+		clock.pass(time.Minute)
+		check("its writer has died", update[0].Seq, later[0].Seq)
+		second := begin(t, s, "c", "attachment 7")
+		end(t, s, "c", JournalPending, second)
+		check("the first of the lane", update[0].Seq, later[0].Seq)
+		update[0].Next = clock.now().Add(time.Second)
+		must(t, s.PutJournal(t.Context(), update[0], JournalPending, Record{}))
+		check("not yet", later[0].Seq)
+		audit, err := s.Audit(t.Context(), 10)
+		if must(t, err); len(audit) != 1 || audit[0].Actor != "me" || audit[0].Action != "skip" || audit[0].Reason != "gone" {
+			t.Errorf("the audit trail is %+v", audit)
+		}
+	})
+}
+
+func TestJournalCountsAndPrunes(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "bug 2"))
+		end(t, s, "a", JournalRefused, begin(t, s, "a", "bug 3"))
+		clock.pass(time.Hour)
+		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
+		counts, err := s.JournalCounts(t.Context())
+		want := []JournalCount{{Rule: "all", Receiver: "next", Status: JournalPending, Entries: 3, Lanes: 2, Oldest: noon}}
+		if must(t, err); !reflect.DeepEqual(counts, want) {
+			t.Errorf("got %+v, want %+v", counts, want)
+		}
+		must(t, s.PruneJournal(t.Context(), clock.now()))
+		all, err := s.JournalOf(t.Context(), 100)
+		if must(t, err); len(all) != 3 {
+			t.Errorf("%d are left, want the 3 that are not finished", len(all))
+		}
+		if refused, err := s.JournalOf(t.Context(), 100, JournalRefused, JournalApplied); len(refused) != 0 || err != nil {
+			t.Errorf("got %v, %v", refused, err)
+		}
+	})
+}
+
+func TestJournalPauses(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		for _, want := range []bool{true, false} {
+			must(t, s.PauseJournal(t.Context(), want, Record{Actor: "me", Action: "pause"}))
+			if paused, err := s.JournalPaused(t.Context()); paused != want || err != nil {
+				t.Errorf("got %v, %v", paused, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errHeld says that another holder has a lease.
+var errHeld = errors.New("another process has the lease")
+
+// take takes leases that nobody holds, or that the holder has already. The error is errHeld unless it gets all of them.
+func (s session) take(ctx context.Context, names []string, holder string, now, until time.Time) error {
+	for _, each := range names {
+		made, err := s.exec(ctx, `INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
+			WHERE portico_leases.until_at <= ? OR portico_leases.holder = excluded.holder`, name(each), holder, micros(until), micros(now))
+		switch {
+		case err != nil:
+			return err
+		case made == 0:
+			return errHeld
+		}
+	}
+	return nil
+}
+
+// release gives back leases that the holder has.
+func (s session) release(ctx context.Context, names []string, holder string) error {
+	for _, each := range names {
+		if _, err := s.exec(ctx, "DELETE FROM portico_leases WHERE name = ? AND holder = ?", name(each), holder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TakeLease takes a lease for a time, and returns false while another holder has it.
+func (s *Store) TakeLease(ctx context.Context, lease, holder string, lasts time.Duration) (taken bool, err error) {
+	now := s.now()
+	err = s.write(ctx, "taking a lease", func(tx session) error {
+		return tx.take(ctx, []string{lease}, holder, now, now.Add(lasts))
+	})
+	if errors.Is(err, errHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// KeepLeases makes leases that a holder still has last for a time from now on.
+func (s *Store) KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error {
+	until := micros(s.now().Add(lasts))
+	return s.write(ctx, "keeping leases", func(tx session) error {
+		for _, each := range names {
+			if _, err := tx.exec(ctx, "UPDATE portico_leases SET until_at = ? WHERE name = ? AND holder = ?", until, name(each), holder); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ReleaseLease gives a lease back.
+func (s *Store) ReleaseLease(ctx context.Context, lease, holder string) error {
+	return s.write(ctx, "releasing a lease", func(tx session) error { return tx.release(ctx, []string{lease}, holder) })
+}
