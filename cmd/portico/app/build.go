@@ -42,6 +42,7 @@ type Runtime struct {
 	admin                    *admin.Server
 	clientsTLS, operatorsTLS *tls.Config // nil for plain HTTP
 	tracing                  *tracing    // nil if nothing is traced
+	callers                  upstream.NamedCallers
 	trackers                 map[string]*tracker
 	caches                   cache.Caches           // of the trackers in use, the primary one first
 	switchover               *switchover.Switchover // nil without a candidate
@@ -87,6 +88,9 @@ func (rt *Runtime) build(ctx context.Context, lookup config.Variables) (err erro
 	}
 	if err := rt.openTracing(lookup); err != nil {
 		return fmt.Errorf("set up traces: %w", err)
+	}
+	if rt.callers, err = rt.cfg.NamedCallers(lookup); err != nil {
+		return err
 	}
 	if err := rt.openTracker(rt.cfg.Primary, lookup); err != nil {
 		return err
