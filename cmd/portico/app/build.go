@@ -43,6 +43,7 @@ type Runtime struct {
 	clientsTLS, operatorsTLS *tls.Config // nil for plain HTTP
 	tracing                  *tracing    // nil if nothing is traced
 	callers                  upstream.NamedCallers
+	missing                  missingKeys
 	trackers                 map[string]*tracker
 	caches                   cache.Caches           // of the trackers in use, the primary one first
 	switchover               *switchover.Switchover // nil without a candidate
@@ -60,7 +61,7 @@ type Runtime struct {
 func Build(ctx context.Context, cfg config.Config, lookup config.Variables, logger *slog.Logger, resources *Resources) (*Runtime, error) {
 	rt := &Runtime{
 		cfg: cfg, logger: logger, resources: resources, started: time.Now(),
-		trackers: map[string]*tracker{}, stacks: map[string]*sharedStack{}, shared: map[string]*cache.Shared{},
+		missing: missingKeys{seen: map[string][]string{}}, trackers: map[string]*tracker{}, stacks: map[string]*sharedStack{}, shared: map[string]*cache.Shared{},
 	}
 	rt.onClose(func() {
 		if err := resources.release(rt); err != nil {
@@ -212,7 +213,7 @@ func (rt *Runtime) openOperators(token string) {
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover))
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate()))
 	}
 	rt.admin = admin.New(options)
 	// Operators send little, so they may pause for less time than clients.

@@ -42,7 +42,7 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 // limits and breakers of its own.
 func (rt *Runtime) openCanary(lookup config.Variables) error {
 	settings := rt.cfg.Canary
-	trackers, keys := map[string]upstream.Tracker{}, map[string]upstream.Keys{}
+	trackers, keys := map[string]upstream.Tracker{}, map[string]switchover.Keys{}
 	for name, t := range rt.trackers {
 		if err := rt.openShadow(t); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"portico/proxy/admin"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
+	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
 
@@ -30,8 +31,8 @@ type tracker struct {
 	client    *bugzilla.Client
 	shadow    *bugzilla.Client // of comparisons, nil without them
 	target    *proxy.Target    // for paths outside the interface
-	keys      upstream.Keys
-	cache     *cache.Cache     // nil if it is off
+	keys      switchover.Keys
+	cache     *cache.Cache // nil if it is off
 }
 
 // openTracker builds what a tracker needs to serve clients: connections with limit and breakers, client and cache.
@@ -59,6 +60,7 @@ func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
 	if t.keys, err = rt.cfg.LiveKeys(name, rt.callers, lookup); err != nil {
 		return fmt.Errorf("tracker %s: %w", name, err)
 	}
+	t.keys.Missing = func(caller upstream.Caller) { rt.missing.note(name, rt.callers.Name(caller), caller) }
 	if t.client, err = rt.newClient(t, name, t.transport, t.keys.For); err != nil {
 		return err
 	}

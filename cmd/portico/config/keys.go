@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"portico/upstream"
+	"portico/upstream/switchover"
 )
 
 // Caller gives a name to the callers with a key, for use in rules. The key itself never stands in the configuration.
@@ -57,20 +58,20 @@ func (c *Config) NamedCallers(variables Variables) (upstream.NamedCallers, error
 }
 
 // LiveKeys returns what a tracker is shown in live requests.
-func (c *Config) LiveKeys(tracker string, known upstream.NamedCallers, variables Variables) (upstream.Keys, error) {
+func (c *Config) LiveKeys(tracker string, known upstream.NamedCallers, variables Variables) (switchover.Keys, error) {
 	t := c.Trackers[tracker]
 	service, err := t.ServiceKey.Read(variables)
-	return upstream.Keys{
+	return switchover.Keys{
 		Tracker: tracker, Credentials: t.Credentials, ServiceKey: string(service), RefuseLogins: t.Logins == "refuse", Named: known,
 	}, err
 }
 
 // ComparisonKeys returns what a tracker is shown in comparisons, where live is what it is shown in live requests. Only where the candidate
 // is shown the caller's own key there, canary.credentials counts.
-func (c *Config) ComparisonKeys(live upstream.Keys, variables Variables) (upstream.Keys, error) {
+func (c *Config) ComparisonKeys(live switchover.Keys, variables Variables) (switchover.Keys, error) {
 	settings := &c.Canary
-	isService := settings.Credentials == upstream.CredentialsService
-	candidate := upstream.Keys{Credentials: c.Trackers[c.Candidate].Credentials}
+	isService := settings.Credentials == switchover.CredentialsService
+	candidate := switchover.Keys{Credentials: c.Trackers[c.Candidate].Credentials}
 	if !candidate.Forwards() || settings.Credentials == live.Credentials || isService && live.Tracker != c.Candidate || !live.Forwards() {
 		return live, nil
 	}
@@ -142,11 +143,11 @@ func (c *checker) shows(section, tracker, credentials string, service Secret) {
 		mapped = mapped || c.keyAt(caller, tracker).Given()
 	}
 	switch {
-	case credentials == upstream.CredentialsService && !service.Given():
+	case credentials == switchover.CredentialsService && !service.Given():
 		c.errorf(section+".credentials", "service needs service_key_file or service_key_env")
-	case credentials == upstream.CredentialsMapped && !mapped && section == "canary":
+	case credentials == switchover.CredentialsMapped && !mapped && section == "canary":
 		c.errorf(section+".credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
-	case credentials == upstream.CredentialsMapped && !mapped:
+	case credentials == switchover.CredentialsMapped && !mapped:
 		c.errorf(section+".credentials", "mapped needs a caller with a key at this tracker: set callers.NAME.keys.%s", tracker)
 	}
 }
