@@ -24,7 +24,7 @@ callers:
   robot: {keys: {before: {file: "%[4]s/old.key"}, after: {file: "%[4]s/new.key"}}}
 state: "sqlite:%[4]s/state.db"
 cache: {ttl: 1s, local_ttl: 100ms}
-canary: {confirm_after: 10ms}
+canary: {confirm_after: 10ms, target: 20, latency: {slack: 10s}}
 log: {level: warn}
 `
 
@@ -37,10 +37,13 @@ type strangers struct {
 
 func newStrangers(t *testing.T, after, rules string) *strangers {
 	t.Helper()
-	s := &strangers{
-		before: tracker.New(tracker.Options{Seed: tracker.SeedFixture}), after: tracker.New(tracker.Options{Seed: tracker.SeedDemo}),
-		oldKey: tracker.Keys(tracker.SeedFixture)["editor@example.com"], newKey: adminKey(t),
-	}
+	return startStrangers(t, tracker.New(tracker.Options{Seed: tracker.SeedFixture}), tracker.New(tracker.Options{Seed: tracker.SeedDemo}), after, rules, adminKey(t))
+}
+
+// startStrangers starts Portico before two trackers. after are settings of the new one.
+func startStrangers(t *testing.T, old, fresh *tracker.Server, after, rules, newKey string) *strangers {
+	t.Helper()
+	s := &strangers{before: old, after: fresh, oldKey: tracker.Keys(tracker.SeedFixture)["editor@example.com"], newKey: newKey}
 	var bases []any
 	for _, server := range []*tracker.Server{s.before, s.after} {
 		listener := httptest.NewServer(server)
