@@ -125,6 +125,10 @@ release: ## build archives, Debian packages, an SBOM and checksums into dist/
 release-check: ## check that releases are reproducible, and packages, units, chart and image; some ten minutes
 	@.ci/release-check
 
+.PHONY: clients-npm
+clients-npm: build ## run the clients that npm has through Portico; needs Node with npm, and a network
+	@.ci/npm-clients bin/portico
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin dist .bin .cache

@@ -44,6 +44,12 @@ func (p *pace) ask(c *Cache, request mapping.FlagTypesRequest) answer {
 	return a
 }
 
+// impatient gives commands of Redis the time that they have by default.
+func impatient(o Options) Options {
+	o.Redis.Timeout = 50 * time.Millisecond
+	return o
+}
+
 var product = mapping.FlagTypesRequest{Product: "P"}
 
 func TestReadsGoOnWithoutRedis(t *testing.T) {
@@ -61,7 +67,7 @@ func TestReadsGoOnWithoutRedis(t *testing.T) {
 // TestLocalLevelEndsWithoutRedis: while nothing tells of other processes' writes, the tracker is asked.
 func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 	s, f, clock := startServer(t), &fakeTracker{}, &clock{}
-	options := on(s)
+	options := impatient(on(s))
 	options.LocalTTL = 10 * time.Minute
 	c := settled(t, openAt(t, f, options, clock.now))
 	mustAsk(t, c, withKey("k"))
@@ -85,7 +91,7 @@ func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 func TestReadsGoOnWhenRedisIsKilled(t *testing.T) {
 	p := newPace(t)
 	s, f := startServer(t), &fakeTracker{}
-	c := openCache(t, f, on(s))
+	c := openCache(t, f, impatient(on(s)))
 	mustAsk(t, c, withKey("k"))
 	s.kill()
 	for range 20 {
@@ -102,7 +108,7 @@ func TestReadsGoOnWhenRedisIsKilled(t *testing.T) {
 func TestReadsGoOnWhenRedisStandsStill(t *testing.T) {
 	p := newPace(t)
 	s, f := startServer(t), &fakeTracker{}
-	c := openCache(t, f, on(s))
+	c := openCache(t, f, impatient(on(s)))
 	mustAsk(t, c, withKey("k"))
 	s.pause()
 	defer s.resume()
@@ -125,8 +131,8 @@ func TestReadsGoOnWhenRedisStandsStill(t *testing.T) {
 
 func TestRedisRestartedEmpty(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
-	c := openCache(t, f, on(s))
-	other := openCache(t, f, on(s))
+	c := openCache(t, f, impatient(on(s)))
+	other := openCache(t, f, impatient(on(s)))
 	for range 3 {
 		mustAsk(t, c, withKey("k"))
 		s.kill()
@@ -145,7 +151,7 @@ func TestRedisRestartedEmpty(t *testing.T) {
 func TestRedisWithoutMemory(t *testing.T) {
 	p := newPace(t)
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	c := openCache(t, f, on(s))
+	c := openCache(t, f, impatient(on(s)))
 	mustAsk(t, c, withKey("k"))
 	if err := s.client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)

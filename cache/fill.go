@@ -105,10 +105,11 @@ func (c *Cache) filledReply(r *read, found *lookup, out *filled, collapsed bool)
 	return out.entry.reply(info), nil
 }
 
-// lead carries a fill out, also if the client that caused it hangs up.
+// lead carries a fill out, also if the client that caused it hangs up. While the tracker fails it takes no lease: mostly the call is refused at once,
+// and otherwise each process makes one.
 func (c *Cache) lead(ctx context.Context, r *read, found lookup) *filled {
 	return c.detached(ctx, func(ctx context.Context) *filled {
-		if found.stamp == (stamp{}) || r.forced {
+		if found.stamp == (stamp{}) || r.forced || c.failing(c.now()) {
 			return c.ask(ctx, r, &found)
 		}
 		if e := c.awaitLease(ctx, r, &found); e != nil {

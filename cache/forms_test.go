@@ -165,7 +165,7 @@ func TestReadsGoOnWithASlowRedis(t *testing.T) {
 		t.Run(delay.String(), func(t *testing.T) {
 			s, f, p := startServer(t), &fakeTracker{}, newPace(t)
 			proxy := startChaosProxy(t, s.addr)
-			options := on(s)
+			options := impatient(on(s))
 			options.Redis.Addrs = []string{proxy.addr}
 			c := settled(t, openCache(t, f, options))
 			p.ask(c, product)

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,8 +179,11 @@ func openCache(t testing.TB, next upstream.Tracker, options Options) *Cache {
 	return openAt(t, next, options, time.Now)
 }
 
+// openAt opens a cache with another clock. Commands of Redis may take long unless the options say otherwise, since a busy machine would
+// change what tests count.
 func openAt(t testing.TB, next upstream.Tracker, options Options, now func() time.Time) *Cache {
 	t.Helper()
+	options.Redis.Timeout = cmp.Or(options.Redis.Timeout, 2*time.Second)
 	c := open(next, allObserved(options), now)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {

@@ -62,6 +62,8 @@ type passing struct {
 	// as every request by a method that does not only read: what a call of the older interfaces does is in its body.
 	script         string
 	changes, write bool
+	// isOperation says that it is an operation in the form of an older interface.
+	isOperation bool
 	// shown says that it shows something that may be a credential.
 	shown bool
 	// inBody says that it shows a credential in its body.
@@ -115,6 +117,12 @@ func (rc *requestContext) pass() {
 	outgoing := rc.r.WithContext(ctx)
 	if stored != nil {
 		outgoing.Body, outgoing.ContentLength, outgoing.TransferEncoding = stored, stored.Size(), nil
+	}
+	if p.target.Check != nil {
+		if err := p.target.Check(ctx, rc.path, rc.r.URL.Query(), p.isOperation); err != nil {
+			rc.fail(err)
+			return
+		}
 	}
 	rc.sent = !isReading(method)
 	reverse := httputil.ReverseProxy{
@@ -176,13 +184,14 @@ func (p *passing) inspect(body io.Reader) error {
 	reading := isReading(p.r.Method)
 	p.write, p.changes = !reading, bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
 	p.write = p.write || p.changes
+	p.isOperation = reading && bugzilla.IsRPC(p.script) && bugzilla.IsOperation(p.r.URL.Query().Get("method"))
 	switch {
 	case !reading && bugzilla.IsRPC(p.script):
 		call, err := bugzilla.ReadCall(p.script, body, isCredential)
 		if err != nil {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}
-		p.changes, p.shown = call.WritesFlagTypes, call.ShowsCredential
+		p.changes, p.shown, p.isOperation = call.WritesFlagTypes, call.ShowsCredential, call.IsOperation
 	case p.changes, !reading && isREST(p.path):
 		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
 		if err != nil {

@@ -194,6 +194,9 @@ func (s *runningState) print(w io.Writer, cfg config.Config) {
 		fmt.Fprintf(w, "rate         anonymous %d/s, with a credential %d/s (0 is no limit); not known here: how much the caller has used\n",
 			rate.Anonymous.PerSecond, rate.Keyed.PerSecond)
 	}
+	if len(cfg.Switchover.IDs) > 0 {
+		fmt.Fprintln(w, "ids          not known here: the trackers are shown the ids that clients know")
+	}
 	if s.unknown != "" {
 		var missing []string
 		if cfg.Candidate != "" {

@@ -48,6 +48,7 @@ func migrateCommand(env environment) *cobra.Command {
 			return change(ctx, a, "/switchover/revive", map[string]any{}, renderSwitchover)
 		}))
 	a.signatureFlags(c.PersistentFlags())
+	c.AddCommand(idsCommand(a.env))
 	return c
 }
 

@@ -125,7 +125,7 @@ func probeTracker(ctx context.Context, cfg config.Config, name string) (string, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.Trackers[name].Timeout)
 	defer cancel()
-	found, err := bugzilla.Probe(ctx, options)
+	found, err := bugzilla.Probe(ctx, name, options)
 	notes := append([]string{"version " + found.Version}, found.Notes...)
 	if !found.Known && cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
 		notes = append(notes, writesWarnings(cfg.Switchover.Table(), name, name == cfg.Candidate, found.Dialect)...)

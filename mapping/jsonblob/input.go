@@ -17,7 +17,7 @@ const (
 	smallWindow = 4 << 10
 	// largeWindow is its size for a document that comes faster than a small window can take it. Reading and writing in larger pieces
 	// costs fewer system calls.
-	largeWindow = 128 << 10
+	largeWindow = 256 << 10
 )
 
 var (

@@ -314,6 +314,7 @@ func TestEveryDescribedOperationHasAHandler(t *testing.T) {
 	ask(operators, http.MethodPost, finding+"/accept", signed, http.StatusOK)
 	ask(operators, http.MethodPost, finding+"/accept", `{}`, http.StatusUnprocessableEntity)
 	ask(operators, http.MethodPost, "/canary/findings/absent/fixed", signed, http.StatusNotFound)
+	ask(operators, http.MethodPost, "/canary/judgements/fixed", signed, http.StatusUnprocessableEntity)
 	ask(operators, http.MethodPost, "/canary/gate", "", 0)
 	ask(operators, http.MethodPost, "/canary/sampling", `{"default": 0.5}`, http.StatusOK)
 	ask(operators, http.MethodPost, "/canary/sampling", `{"default": 5}`, http.StatusUnprocessableEntity)

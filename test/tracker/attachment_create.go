@@ -6,26 +6,15 @@ var opAttachmentCreate = operation{name: "attachment.create", success: 201, writ
 
 // attachmentCreate adds the same attachment to each of the bugs, to all or to none (tracker-behaviour.md section 6).
 func (c *call) attachmentCreate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
 	if _, ok := c.params["ids"]; !ok {
 		return nil, fail(codeParamRequired, "adding an attachment needs the parameter 'ids'")
 	}
 	if c.params["data"] == nil {
 		return nil, fail(codeParamRequired, "adding an attachment needs the parameter 'data'")
 	}
-	ids, err := c.idList("ids")
+	bugs, err := c.bugs()
 	if err != nil {
 		return nil, err
-	}
-	var bugs []*bug
-	for _, id := range ids {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
-		bugs = append(bugs, b)
 	}
 	created := []any{}
 	for _, b := range bugs {
@@ -63,16 +52,8 @@ func (c *call) attach(b *bug) (*attachment, error) {
 	edited := c.tx.bugs.edit(b.id)
 	edited.attachments = append(slices.Clone(edited.attachments), a.id)
 	edited.changed = c.tx.now
-	if truth(c.params["flags"]) {
-		s := c.newSheet(b, a)
-		changed, fresh, err := s.resolve(c.params["flags"])
-		if err != nil {
-			return nil, err
-		}
-		if err := s.apply(changed, fresh); err != nil {
-			return nil, err
-		}
-		s.store(nil)
+	if _, _, err := c.newSheet(b, a).edit(c.params["flags"]); err != nil {
+		return nil, err
 	}
 	said := ""
 	if v := c.params["comment"]; truth(v) {

@@ -24,26 +24,19 @@ func (c *call) attachments() (any, error) {
 	if bugIDs == nil && ids == nil {
 		return nil, fail(codeParamRequired, "reading attachments needs one of the parameters ids and attachment_ids")
 	}
-	bugs, err := c.attachmentsByBug(bugIDs)
+	bugs, err := c.bugsOf(bugIDs)
 	if err != nil {
 		return nil, err
 	}
 	byID, err := c.attachmentsByID(ids)
-	if err != nil {
-		return nil, err
-	}
-	return object{"bugs": bugs, "attachments": byID}, nil
+	return object{"bugs": c.attachmentsByBug(bugs), "attachments": byID}, err
 }
 
 // attachmentsByBug leaves out private ones silently, unless the caller is an insider or their submitter.
-func (c *call) attachmentsByBug(bugIDs []any) (object, error) {
+func (c *call) attachmentsByBug(bugs []*bug) object {
 	out := object{}
 	insider := c.insider(c.user)
-	for _, id := range bugIDs {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
+	for _, b := range bugs {
 		list := []any{}
 		for _, id := range b.attachments {
 			a := c.tx.attachments.get(id)
@@ -53,7 +46,7 @@ func (c *call) attachmentsByBug(bugIDs []any) (object, error) {
 		}
 		out[strconv.Itoa(b.id)] = list
 	}
-	return out, nil
+	return out
 }
 
 // attachmentsByID leaves out unknown ones silently; one that the caller may not see fails the whole, for its submitter too.
@@ -87,7 +80,7 @@ func (c *call) attachmentsByID(ids []any) (object, error) {
 func (c *call) attachmentObject(a *attachment) object {
 	o := c.filter("", object{
 		"id": a.id, "bug_id": a.bug, "file_name": a.fileName, "summary": a.summary, "content_type": a.contentType,
-		"creator": c.email(a.creator), "creation_time": stamp(a.created), "last_change_time": stamp(a.changed), "flags": c.flagObjects(a),
+		"creator": c.email(a.creator), "creation_time": stamp(a.created), "last_change_time": stamp(a.changed), "flags": c.flagObjects(a.flags),
 		"size": a.size(c.wants("data") && !c.server.mojolicious()), "data": nil,
 		"is_private": digit(a.private), "is_obsolete": digit(a.obsolete), "is_patch": digit(a.patch),
 		"description": a.summary, "attacher": c.email(a.creator),
@@ -119,10 +112,4 @@ func (a *attachment) size(orNull bool) any {
 	return len(a.data)
 }
 
-func (c *call) flagObjects(a *attachment) []any {
-	list := []any{}
-	for _, f := range c.tx.sortedFlags(a.flags) {
-		list = append(list, c.flagObject(f))
-	}
-	return list
-}
+func (c *call) flagObjects(flags []flag) []any { return listOf(c.tx.sortedFlags(flags), c.flagObject) }

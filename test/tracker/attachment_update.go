@@ -15,9 +15,6 @@ type attachmentEdit struct {
 
 // attachmentUpdate changes attachments, all or none (tracker-behaviour.md section 7): first all are found and all values checked, then all are written.
 func (c *call) attachmentUpdate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
 	edits, err := c.attachmentEdits()
 	if err != nil {
 		return nil, err
@@ -59,9 +56,6 @@ func attachmentMembers(params object) object {
 
 // attachmentEdits finds the attachments: each must exist and its bug be in sight.
 func (c *call) attachmentEdits() ([]attachmentEdit, error) {
-	if v, ok := c.params["ids"]; ok && v == nil {
-		return nil, fail(codeBadTarget, "the attachment id is undefined")
-	}
 	ids, err := c.idList("ids")
 	if err != nil {
 		return nil, err

@@ -1,15 +1,10 @@
 package tracker
 
-import "slices"
-
 // opBugCreate has the status 200, unlike the other creates: Bugzilla does not look at the name under which it notes 201.
 var opBugCreate = operation{name: "bug.create", write: true, do: (*call).bugCreate}
 
 // bugCreate files a bug. Fields that the reference tracker does not keep are ignored.
 func (c *call) bugCreate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
 	required := []string{"product", "component", "summary", "version"}
 	if c.server.harmony() {
 		required = append(required, "type")
@@ -30,8 +25,8 @@ func (c *call) bugCreate() (any, error) {
 	if p.closed {
 		return nil, errNoProduct(p.name)
 	}
-	b := &bug{product: p.id, component: comp.id, version: trim(text(c.params["version"])), summary: trim(text(c.params["summary"])),
-		status: "CONFIRMED", reporter: c.user.id, assignee: c.user.id, created: c.tx.now, changed: c.tx.now}
+	b := &bug{product: p.id, component: comp.id, reporter: c.user.id, assignee: c.user.id, created: c.tx.now, changed: c.tx.now}
+	b.setDefaults()
 	if p.group != 0 {
 		b.groups = []int{p.group}
 	}
@@ -44,9 +39,11 @@ func (c *call) bugCreate() (any, error) {
 	if v := c.params["cc"]; truth(v) {
 		c.params["cc"] = object{"add": v}
 	}
-	if err := x.people(); err != nil {
-		return nil, err
+	for _, step := range []func() error{x.people, x.plain, x.flags} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	c.written = slices.Concat(c.written, []int{b.id})
+	c.written = append(c.written, b.id)
 	return object{"id": b.id}, c.addComment(b, commentOf(c.params["description"]))
 }

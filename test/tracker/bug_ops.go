@@ -1,9 +1,6 @@
 package tracker
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 var (
 	opBugGet    = operation{name: "bug.get", rate: true, do: (*call).bugGet}
@@ -27,23 +24,17 @@ func (c *call) bugGet() (any, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		bugs = append(bugs, c.bugObject(b))
+		bugs = append(bugs, c.filter("", c.bugObject(b)))
 	}
 	return object{"bugs": bugs, "faults": faults}, nil
 }
 
-// bugSearch finds bugs by id, product, component, status, reporter or words of the summary.
+// bugSearch finds bugs by their fields.
 func (c *call) bugSearch() (any, error) {
-	wanted := map[string][]string{}
-	for _, name := range []string{"id", "product", "component", "status", "creator", "alias"} {
-		if v, ok := c.params[name]; ok {
-			wanted[name] = words(v, name == "id")
-		}
-	}
 	bugs := []any{}
 	for _, b := range c.tx.bugs.all() {
-		if c.tx.seesBug(c.user, b) && c.found(b, wanted) {
-			bugs = append(bugs, c.bugObject(b))
+		if o := c.bugObject(b); c.tx.seesBug(c.user, b) && c.found(b, o) {
+			bugs = append(bugs, c.filter("", o))
 		}
 	}
 	return object{"bugs": c.window(bugs)}, nil
@@ -66,22 +57,6 @@ func words(v any, split bool) []string {
 	return out
 }
 
-func (c *call) found(b *bug, wanted map[string][]string) bool {
-	have := map[string][]string{
-		"id": {text(int64(b.id))}, "product": {c.tx.products.get(b.product).name}, "component": {c.tx.components.get(b.component).name},
-		"status": {b.status}, "creator": {c.tx.users.get(b.reporter).login}, "alias": b.aliases,
-	}
-	for name, values := range wanted {
-		if !slices.ContainsFunc(values, func(v string) bool {
-			return slices.ContainsFunc(have[name], func(h string) bool { return strings.EqualFold(h, v) })
-		}) {
-			return false
-		}
-	}
-	q := text(c.params["quicksearch"])
-	return q == "" || strings.Contains(strings.ToLower(b.summary), strings.ToLower(q))
-}
-
 // window applies limit and offset.
 func (c *call) window(list []any) []any {
 	if n, ok := natural(text(c.params["offset"])); ok {
@@ -95,24 +70,18 @@ func (c *call) window(list []any) []any {
 
 func (c *call) bugObject(b *bug) object {
 	o := object{
-		"id": b.id, "alias": texts(b.aliases), "summary": b.summary, "status": b.status, "resolution": resolution(b.status),
-		"is_open": resolution(b.status) == "", "product": c.tx.products.get(b.product).name,
-		"component": c.tx.components.get(b.component).name, "version": b.version, "target_milestone": "---",
-		"classification": "Unclassified", "platform": "All", "op_sys": "All", "priority": "---", "severity": "normal",
+		"id": b.id, "alias": texts(b.aliases), "is_open": b.open(), "product": c.tx.products.get(b.product).name,
+		"component": c.tx.components.get(b.component).name, "classification": "Unclassified",
 		"creator": c.email(b.reporter), "creator_detail": c.userDetail(b.reporter), "assigned_to": c.email(b.assignee),
-		"assigned_to_detail": c.userDetail(b.assignee), "qa_contact": "", "whiteboard": "", "url": "", "deadline": nil, "dupe_of": nil,
+		"assigned_to_detail": c.userDetail(b.assignee), "qa_contact": "", "deadline": nil, "dupe_of": b.dupeOf,
 		"cc": listOf(b.cc, c.email), "cc_detail": listOf(b.cc, c.userDetail), "groups": c.groupNames(b.groups), "keywords": []any{}, "see_also": []any{},
-		"depends_on": []any{}, "blocks": []any{}, "flags": []any{}, "creation_time": stamp(b.created),
+		"depends_on": []any{}, "blocks": []any{}, "flags": c.flagObjects(b.flags), "creation_time": stamp(b.created),
 		"last_change_time": stamp(b.changed), "is_confirmed": b.status != "UNCONFIRMED", "is_cc_accessible": true, "is_creator_accessible": true,
 	}
-	return c.filter("", o)
-}
-
-func resolution(status string) string {
-	if status == "RESOLVED" || status == "VERIFIED" {
-		return "FIXED"
+	for name, v := range b.fields() {
+		o[name] = *v
 	}
-	return ""
+	return o
 }
 
 func texts(list []string) []any { return listOf(list, strings.Clone) }
@@ -140,17 +109,8 @@ func (c *call) groupNames(ids []int) []any {
 
 // history is kept of nothing; a bug that exists has an empty one.
 func (c *call) history() (any, error) {
-	ids, err := c.idList("ids")
-	if err != nil {
-		return nil, err
-	}
-	bugs := []any{}
-	for _, id := range ids {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
-		bugs = append(bugs, object{"id": b.id, "alias": texts(b.aliases), "history": []any{}})
-	}
-	return object{"bugs": bugs}, nil
+	bugs, err := c.bugs()
+	return object{"bugs": listOf(bugs, func(b *bug) object {
+		return object{"id": b.id, "alias": texts(b.aliases), "history": []any{}}
+	})}, err
 }

@@ -1,26 +1,20 @@
 package tracker
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-// bugUpdate changes bugs: CC list, place, summary, status and a comment. It is what "outside" changes need, and the trap that
+// bugUpdate changes bugs: their place, people, plain fields and flags, and adds a comment. It is what "outside" changes need, and the trap that
 // PUT /rest/bug/attachment falls into with ids in its body (tracker-behaviour.md section 1, Paths and methods).
 func (c *call) bugUpdate() (any, error) {
-	if err := c.needLogin(); err != nil {
-		return nil, err
-	}
-	ids, err := c.idList("ids")
+	bugs, err := c.bugs()
 	if err != nil {
 		return nil, err
 	}
 	result := []any{}
-	for _, id := range ids {
-		b, err := c.bug(id)
-		if err != nil {
-			return nil, err
-		}
+	for _, b := range bugs {
 		row, err := c.changeBug(b)
 		if err != nil {
 			return nil, err
@@ -48,17 +42,18 @@ func into(changes object) func(name string, removed, added any) {
 	}
 }
 
+// changeBug makes the changes of one update. All who see a bug may write a comment; the rest takes the group editbugs or a role on the bug.
 func (c *call) changeBug(old *bug) (object, error) {
-	if len(c.params) > 1 && !c.tx.memberNamed(c.user, editBugsGroup) && c.user.id != old.reporter && c.user.id != old.assignee {
-		return nil, fail(115, "you may not change bug %d", old.id)
-	}
 	x := &bugChange{c: c, b: c.tx.bugs.edit(old.id), changes: object{}}
-	for _, step := range []func() error{x.move, x.people, x.simple} {
+	for _, step := range []func() error{x.move, x.people, x.plain, x.flags} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
 	if len(x.changes) > 0 {
+		if !c.tx.memberNamed(c.user, editBugsGroup) && c.user.id != old.reporter && c.user.id != old.assignee {
+			return nil, fail(115, "you may not change bug %d", old.id)
+		}
 		x.b.changed = c.tx.now
 	}
 	if v := c.params["comment"]; v != nil {
@@ -74,10 +69,10 @@ func (c *call) changeBug(old *bug) (object, error) {
 	return object{"id": x.b.id, "alias": alias, "changes": x.changes, "last_change_time": stamp(x.b.changed)}, nil
 }
 
-// commentOf reads a comment given as text or as an object with body and is_private.
+// commentOf reads a comment given as text or as an object with is_private and body, which may be called comment.
 func commentOf(v any) comment {
 	if o, ok := v.(object); ok {
-		return comment{text: text(o["body"]), private: truth(o["is_private"])}
+		return comment{text: cmp.Or(text(o["comment"]), text(o["body"])), private: truth(o["is_private"])}
 	}
 	return comment{text: text(v)}
 }
@@ -111,7 +106,7 @@ func (x *bugChange) move() error {
 	x.put("product", from.name, to.name)
 	x.put("component", was.name, comp.name)
 	x.regroup(from, to)
-	x.put("flagtypes.name", shown(x.cleanFlags()), "")
+	x.put("flagtypes.name", shown(c.settleBug(b)), "")
 	return nil
 }
 
@@ -130,20 +125,6 @@ func (x *bugChange) regroup(from, to *product) {
 		added = x.c.tx.groups.get(to.group).name
 	}
 	x.put("groups", removed, added)
-}
-
-// cleanFlags re-targets or removes the attachments' flags whose type is not valid any more, in the order of flag ids.
-func (x *bugChange) cleanFlags() []string {
-	var removed []string
-	for _, id := range x.b.attachments {
-		a := x.c.tx.attachments.get(id)
-		for _, f := range slices.Clone(a.flags) {
-			if t := x.c.tx.flagTypes.get(f.flagType); !t.validFor(x.b.product, x.b.component) {
-				removed = append(removed, x.c.forceRetarget(x.c.tx.attachments.get(id), x.b, f.flagType)...)
-			}
-		}
-	}
-	return removed
 }
 
 // people changes the CC list and the assignee.
@@ -184,16 +165,5 @@ func (x *bugChange) changeCC(cc object) error {
 		}
 	}
 	x.put("cc", strings.Join(removed, ", "), strings.Join(added, ", "))
-	return nil
-}
-
-// simple changes the fields that are plain text.
-func (x *bugChange) simple() error {
-	for name, into := range map[string]*string{"summary": &x.b.summary, "status": &x.b.status, "version": &x.b.version} {
-		if v := x.c.params[name]; v != nil {
-			x.put(name, *into, trim(text(v)))
-			*into = trim(text(v))
-		}
-	}
 	return nil
 }

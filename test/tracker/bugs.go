@@ -23,6 +23,27 @@ func (c *call) bug(v any) (*bug, error) {
 	return b, nil
 }
 
+// bugsOf finds all bugs of a list of ids and aliases.
+func (c *call) bugsOf(ids []any) ([]*bug, error) {
+	bugs := make([]*bug, len(ids))
+	for i, id := range ids {
+		var err error
+		if bugs[i], err = c.bug(id); err != nil {
+			return nil, err
+		}
+	}
+	return bugs, nil
+}
+
+// bugs finds the bugs that the parameter ids lists.
+func (c *call) bugs() ([]*bug, error) {
+	ids, err := c.idList("ids")
+	if err != nil {
+		return nil, err
+	}
+	return c.bugsOf(ids)
+}
+
 func (c *call) anyBug(given string) (*bug, error) {
 	if n, ok := natural(given); ok && (n > 0 || !c.server.mojolicious()) {
 		if b := c.tx.bugs.get(n); b != nil {
@@ -68,6 +89,9 @@ func (c *call) addComment(b *bug, cm comment) error {
 	cm.text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(cm.text)
 	if len([]rune(cm.text)) > maxComment {
 		return fail(codeCommentTooLong, "a comment has at most %d characters", maxComment)
+	}
+	if cm.private && cm.kind == plainComment && !c.insider(c.user) {
+		return fail(codeNotInsider, "only insiders may write private comments")
 	}
 	c.tx.data.lastComment++
 	cm.id, cm.author, cm.at = c.tx.data.lastComment, c.user.id, c.tx.now

@@ -25,8 +25,9 @@ type call struct {
 type operation struct {
 	name    string
 	success int // the status; 0 means 200
-	write   bool
-	// open operations need no login even where the installation requires one.
+	// write operations need a login.
+	write bool
+	// open operations need no login, whatever they do and whatever the installation requires.
 	open bool
 	// rate operations are those whose anonymous calls the rate limit counts.
 	rate bool
@@ -50,8 +51,8 @@ func (s *Server) perform(r *http.Request, op *operation, params object) outcome 
 				return err
 			}
 		}
-		if s.has(QuirkRequireLogin) {
-			if err := c.needLogin(); err != nil && !op.open {
+		if !op.open && (op.write || s.has(QuirkRequireLogin)) {
+			if err := c.needLogin(); err != nil {
 				return err
 			}
 		}

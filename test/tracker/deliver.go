@@ -128,23 +128,22 @@ func (s *Server) failRaw(conn net.Conn, r *http.Request, f Fault, a *reply) {
 	defer func() { _ = conn.Close() }()
 	a.sized = true
 	half := a.body[:len(a.body)/2]
+	if f.Kind != FaultCloseAfterCommit {
+		say(conn, a.head(f.Kind != FaultEndlessHeaders))
+	}
 	switch f.Kind {
 	case FaultHangAfterHeaders:
-		say(conn, a.head(true))
 		s.hold(conn)
 	case FaultResetAfterHeaders:
-		say(conn, a.head(true))
 		reset(conn)
 	case FaultResetMidBody:
-		say(conn, a.head(true), half)
+		say(conn, half)
 		reset(conn)
 	case FaultWrongLength:
-		say(conn, a.head(true), half)
+		say(conn, half)
 	case FaultDrip:
-		say(conn, a.head(true))
 		s.drip(conn, a.body, orDefault(f.Delay, 50*time.Millisecond))
 	case FaultEndlessHeaders:
-		say(conn, a.head(false))
 		line := "X-More: " + strings.Repeat("more ", 200) + "\r\n"
 		for s.running() {
 			if _, err := conn.Write([]byte(line)); err != nil {

@@ -97,21 +97,17 @@ func demoProducts(d *data) {
 
 func demoFlagTypes() []flagType {
 	everywhere := []place{{}}
-	make := func(target, name, description string, sortkey int, in []place) flagType {
-		return flagType{target: target, name: name, description: description, sortkey: sortkey, inclusions: in,
-			active: true, requestable: true, requesteeble: true, multiplicable: true}
-	}
 	types := []flagType{
-		make(targetAttachment, "review", "Somebody has read the patch", 10, everywhere),
-		make(targetAttachment, "superreview", "A reviewer has read a patch that touches much", 20, everywhere),
-		make(targetAttachment, "ui-review", "The looks are fine", 30, []place{{product: 1}, {product: 2}}),
-		make(targetAttachment, "approval-release", "May go into the release", 40, everywhere),
-		make(targetAttachment, "checked-in", "The patch is in", 50, everywhere),
-		make(targetBug, "needinfo", "Somebody is asked for more", 10, everywhere),
-		make(targetBug, "blocking-release", "The release waits for this", 20, everywhere),
-		make(targetBug, "in-testsuite", "A test exists", 30, everywhere),
-		make(targetBug, "ranking-impact", "Changes what customers find", 40, []place{{1, 2}}),
-		make(targetBug, "old-triage", "No longer in use", 50, everywhere),
+		plainType(targetAttachment, "review", "Somebody has read the patch", 10, everywhere),
+		plainType(targetAttachment, "superreview", "A reviewer has read a patch that touches much", 20, everywhere),
+		plainType(targetAttachment, "ui-review", "The looks are fine", 30, []place{{product: 1}, {product: 2}}),
+		plainType(targetAttachment, "approval-release", "May go into the release", 40, everywhere),
+		plainType(targetAttachment, "checked-in", "The patch is in", 50, everywhere),
+		plainType(targetBug, "needinfo", "Somebody is asked for more", 10, everywhere),
+		plainType(targetBug, "blocking-release", "The release waits for this", 20, everywhere),
+		plainType(targetBug, "in-testsuite", "A test exists", 30, everywhere),
+		plainType(targetBug, "ranking-impact", "Changes what customers find", 40, []place{{1, 2}}),
+		plainType(targetBug, "old-triage", "No longer in use", 50, everywhere),
 	}
 	types[1].grantGroup = demoGroupReviewer
 	types[3].grantGroup, types[3].requestGroup = demoGroupLeads, demoGroupStaff

@@ -136,8 +136,7 @@ func fixtureFlagTypes() []flagType {
 	everywhere := []place{{}}
 	test, number, slash := place{product: productTest}, place{product: productNumber}, place{product: productSlash}
 	bugType := func(name string, sortkey int, in []place, out ...place) flagType {
-		return flagType{name: name, description: name + " flag", target: targetBug, sortkey: sortkey, inclusions: in, exclusions: out,
-			active: true, requestable: true, requesteeble: true, multiplicable: true}
+		return plainType(targetBug, name, name+" flag", sortkey, in, out...)
 	}
 	attType := func(name string, sortkey int, in ...place) flagType {
 		f := bugType(name, sortkey, in)
@@ -182,7 +181,7 @@ func fixtureBugs(d *data) {
 	}
 	for i := range bugs {
 		b := &bugs[i]
-		b.assignee, b.status, b.summary = userAdmin, "CONFIRMED", "bug "+words[i]
+		b.assignee, b.summary = userAdmin, "bug "+words[i]
 		d.addBug(b, at, "desc of bug "+words[i])
 	}
 }

@@ -6,25 +6,42 @@ import (
 	"strings"
 )
 
-// sheet is the flags of one attachment while a request edits them (tracker-behaviour.md section 8).
+// sheet is the flags of one bug or attachment while a request edits them (tracker-behaviour.md section 8).
 type sheet struct {
-	c     *call
-	bug   *bug
+	c   *call
+	bug *bug
+	// att is nil for the flags of the bug itself.
 	att   *attachment
+	owner *[]flag
 	types []*flagType
 	flags []*flag
 }
 
-// newSheet starts from the flags that the attachment has.
+// newSheet starts from the flags that the attachment has, or the bug where there is no attachment.
 func (c *call) newSheet(b *bug, a *attachment) *sheet {
-	s := &sheet{c: c, bug: b, att: a, types: c.tx.flagTypesFor(targetAttachment, b.product, b.component)}
+	target, owner := targetBug, &b.flags
+	if a != nil {
+		target, owner = targetAttachment, &a.flags
+	}
+	s := &sheet{c: c, bug: b, att: a, owner: owner, types: c.tx.flagTypesFor(target, b.product, b.component)}
 	if c.server.mojolicious() { // inactive types are unknown there
 		s.types = slices.DeleteFunc(s.types, func(t *flagType) bool { return !t.active })
 	}
-	for _, f := range c.tx.sortedFlags(a.flags) {
-		s.flags = append(s.flags, &f)
-	}
+	s.flags = listed(c.tx.sortedFlags(*owner))
 	return s
+}
+
+// edit sets the flags that a request gives, and gives the differences as they stand in changes.
+func (s *sheet) edit(v any) (removed, added string, err error) {
+	changed, fresh, err := s.resolve(v)
+	if err == nil {
+		err = s.apply(changed, fresh)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	removed, added = s.store(*s.owner)
+	return removed, added, nil
 }
 
 // sortedFlags puts flags in the order of lists: type sortkey, type name, flag id; new flags last within their type.
@@ -235,7 +252,7 @@ func (s *sheet) requestee(was flag, t *flagType, status string, v any) (int, err
 		return 0, fail(codeUser, "the account '%s' is disabled and cannot be asked", u.login)
 	case !s.c.tx.seesBug(u, s.bug):
 		return 0, fail(codeUser, "'%s' cannot be asked for '%s': bug %d is out of sight for this account", u.login, t.name, s.bug.id)
-	case s.att.private && !s.c.insider(u):
+	case s.att != nil && s.att.private && !s.c.insider(u):
 		return 0, fail(codeUser, "'%s' cannot be asked for '%s': attachment %d is private", u.login, t.name, s.att.id)
 	case !s.c.tx.mayGrant(u, t):
 		return 0, fail(codeUser, "'%s' cannot be asked for '%s': this account may not set it", u.login, t.name)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// store writes the flags of a sheet to the attachment and tells the differences from old, as they stand in changes.
+// store writes the flags of a sheet to the attachment or the bug and tells the differences from old, as they stand in changes.
 func (s *sheet) store(old []flag) (removed, added string) {
 	t := s.c.tx
 	before := t.sortedFlags(old)
@@ -17,7 +17,7 @@ func (s *sheet) store(old []flag) (removed, added string) {
 	for i := range list {
 		s.keep(&list[i], before)
 	}
-	s.att.flags = list
+	*s.owner = list
 	return diff(t.summaries(before), t.summaries(list))
 }
 
@@ -67,59 +67,56 @@ func shown(summaries []string) string {
 	return strings.Join(summaries, ", ")
 }
 
-// settleFlags does what a changed flag type does to set flags (tracker-behaviour.md section 4, Side effects on attachments): flags in
-// places where it is no longer valid go to another type of the same name or away, and requestees go if it takes none.
-func (c *call) settleFlags(f *flagType) {
-	for _, id := range c.tx.attachments.ids() {
-		a := c.tx.attachments.get(id)
-		if !slices.ContainsFunc(a.flags, func(g flag) bool { return g.flagType == f.id }) {
-			continue
-		}
-		b := c.tx.bugs.get(a.bug)
-		if !f.validFor(b.product, b.component) {
-			c.forceRetarget(a, b, f.id)
-		}
-		if !f.requesteeble {
-			edited := c.tx.editAttachment(id)
-			for i := range edited.flags {
-				if edited.flags[i].flagType == f.id {
-					edited.flags[i].requestee = 0
-				}
-			}
-		}
+// settleFlags puts the flags of all bugs and attachments right when a flag type has changed (tracker-behaviour.md section 4, Side effects
+// on attachments).
+func (c *call) settleFlags() {
+	for _, b := range c.tx.bugs.all() {
+		c.settleBug(b)
 	}
 }
 
-// editAttachment gives a copy of an attachment whose flags may be changed too.
-func (t *tx) editAttachment(id int) *attachment {
-	a := t.attachments.edit(id)
-	a.flags = slices.Clone(a.flags)
-	return a
+// settleBug puts the flags of a bug and of its attachments right, and gives the summaries of those that are removed.
+func (c *call) settleBug(b *bug) (removed []string) {
+	if len(b.flags) > 0 {
+		b = c.tx.bugs.edit(b.id)
+		b.flags, removed = c.settle(b.flags, targetBug, b)
+	}
+	for _, id := range b.attachments {
+		if a := c.tx.attachments.get(id); len(a.flags) > 0 {
+			kept, gone := c.settle(a.flags, targetAttachment, b)
+			c.tx.attachments.edit(id).flags = kept
+			removed = append(removed, gone...)
+		}
+	}
+	return removed
 }
 
-// forceRetarget moves the flags of a type that is not valid for an attachment, and gives the summaries of those that are removed.
-func (c *call) forceRetarget(a *attachment, b *bug, invalid int) []string {
-	types := c.tx.flagTypesFor(targetAttachment, b.product, b.component)
-	edited := c.tx.editAttachment(a.id)
-	var removed []string
-	var kept []flag
-	for _, f := range c.tx.sortedFlags(edited.flags) {
-		if f.flagType == invalid {
-			others := make([]*flag, len(edited.flags))
-			for i := range edited.flags {
-				others[i] = &edited.flags[i]
-			}
-			t := c.retarget(&f, types, others)
-			if t == nil {
+// settle gives flags as their types allow them for a bug: where a type is not valid, its flags go to another type of the same name or away,
+// and requestees go if it takes none.
+func (c *call) settle(flags []flag, target string, b *bug) (kept []flag, removed []string) {
+	types := c.tx.flagTypesFor(target, b.product, b.component)
+	for _, f := range c.tx.sortedFlags(flags) {
+		if t := c.tx.flagTypes.get(f.flagType); !t.validFor(b.product, b.component) {
+			if t = c.retarget(&f, types, listed(flags)); t == nil {
 				removed = append(removed, c.tx.summaries([]flag{f})...)
 				continue
 			}
 			f.flagType = t.id
+		} else if !t.requesteeble {
+			f.requestee = 0
 		}
 		kept = append(kept, f)
 	}
-	edited.flags = kept
-	return removed
+	return kept, removed
+}
+
+// listed gives copies of flags that may be changed.
+func listed(flags []flag) []*flag {
+	out := make([]*flag, len(flags))
+	for i, f := range flags {
+		out[i] = &f
+	}
+	return out
 }
 
 // retarget finds a valid type of the same name that can take a flag over.

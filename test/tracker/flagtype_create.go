@@ -40,9 +40,6 @@ func (c *call) flagTypeCreate() (any, error) {
 
 // needFlagTypeEditor refuses who may not administer flag types of any product.
 func (c *call) needFlagTypeEditor() error {
-	if err := c.needLogin(); err != nil {
-		return err
-	}
 	if len(c.tx.editedProducts(c.user)) == 0 {
 		return fail(codeNotAllowed, "only members of the group '%s' may add or change flag types", editComponentsGroup)
 	}
@@ -51,15 +48,15 @@ func (c *call) needFlagTypeEditor() error {
 
 // newFlagType checks the fields in the order of their names; null is the default (tracker-behaviour.md section 3).
 func (c *call) newFlagType() (*flagType, error) {
-	f := &flagType{target: targetBug, sortkey: 1, active: true, requestable: true, requesteeble: true, multiplicable: true}
+	f := plainType(targetBug, "", "", 1, nil)
 	for _, name := range append(flagTypeFields(), "target_type") {
 		if v := c.params[name]; v != nil {
-			if err := c.setTypeField(f, name, v); err != nil {
+			if err := c.setTypeField(&f, name, v); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return f, nil
+	return &f, nil
 }
 
 func checkTarget(v any) (string, error) {

@@ -112,7 +112,7 @@ func (u *typeUpdate) apply(c *call, id any) (object, error) {
 		return nil, err
 	}
 	c.tx.flagTypes.put(f.id, &f)
-	c.settleFlags(&f)
+	c.settleFlags()
 	c.written = append(c.written, f.id)
 	return object{"id": f.id, "name": f.name, "changes": changes}, nil
 }

@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 )
 
@@ -55,15 +54,4 @@ func (s *Server) transact(op *operation, do func(*tx) error) error {
 		s.wrote.Store(&now)
 	}
 	return err
-}
-
-// postQuirks replaces the quirks by those that are named, one a line or in a JSON array; nothing takes all away.
-func (s *Server) postQuirks(w http.ResponseWriter, r *http.Request) {
-	quirks, err := readList(r, ParseQuirk)
-	if err != nil {
-		writeOwn(w, http.StatusBadRequest, map[string]any{"problem": err.Error()})
-		return
-	}
-	s.SetQuirks(quirks)
-	writeOwn(w, http.StatusOK, map[string]any{"quirks": len(quirks)})
 }

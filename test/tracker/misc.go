@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -54,11 +55,13 @@ func (c *call) whoAmI() (any, error) {
 // userList finds users by login, id, or part of either; who is not logged in sees less.
 func (c *call) userList() (any, error) {
 	var found []*user
+	given := false
 	for _, name := range []string{"names", "ids", "match"} {
 		v, ok := c.params[name]
 		if !ok {
 			continue
 		}
+		given = true
 		if c.user == nil && name != "names" {
 			return nil, fail(505, "looking users up by %s needs a login", name)
 		}
@@ -70,14 +73,10 @@ func (c *call) userList() (any, error) {
 			found = append(found, some...)
 		}
 	}
-	if c.params["names"] == nil && c.params["ids"] == nil && c.params["match"] == nil {
+	if !given {
 		return nil, fail(codeParamRequired, "reading users needs one of the parameters ids, names and match")
 	}
-	users := []any{}
-	for _, u := range found {
-		users = append(users, c.userObject(u))
-	}
-	return object{"users": users}, nil
+	return object{"users": listOf(found, c.userObject)}, nil
 }
 
 func userMatches(u *user, by, what string) bool {
@@ -98,11 +97,10 @@ func (c *call) userObject(u *user) object {
 	}
 	o["email"], o["can_login"] = u.login, u.disabledText == ""
 	if c.user.id == u.id || c.tx.memberNamed(c.user, editUsersGroup) {
-		groups := []any{}
-		for _, id := range u.groups {
+		groups := listOf(u.groups, func(id int) object {
 			g := c.tx.groups.get(id)
-			groups = append(groups, object{"id": g.id, "name": g.name, "description": g.description})
-		}
+			return object{"id": g.id, "name": g.name, "description": g.description}
+		})
 		o["groups"], o["saved_searches"], o["saved_reports"] = groups, []any{}, []any{}
 	}
 	return o
@@ -111,16 +109,14 @@ func (c *call) userObject(u *user) object {
 // fields describes the few fields of bugs that clients ask about before they start.
 func (c *call) fields() (any, error) {
 	values := map[string][]string{
-		"bug_status": {"UNCONFIRMED", "CONFIRMED", "IN_PROGRESS", "RESOLVED", "VERIFIED"}, "resolution": {"", "FIXED", "INVALID", "WONTFIX", "DUPLICATE", "WORKSFORME"},
+		"bug_status": statuses(), "resolution": {"", "FIXED", "INVALID", "WONTFIX", "DUPLICATE", "WORKSFORME"},
 		"priority": {"Highest", "High", "Normal", "Low", "Lowest", "---"}, "bug_severity": {"blocker", "critical", "major", "normal", "minor", "trivial", "enhancement"},
 		"rep_platform": {"All", "PC", "Other"}, "op_sys": {"All", "Linux", "Windows", "macOS", "Other"}, "short_desc": nil, "product": nil, "component": nil, "version": nil,
 	}
-	for _, p := range c.tx.products.all() {
-		if c.tx.seesProduct(c.user, p) {
-			values["product"] = append(values["product"], p.name)
-		}
+	for _, p := range c.visibleProducts() {
+		values["product"] = append(values["product"], p.name)
 	}
-	names := []string{"bug_severity", "bug_status", "component", "op_sys", "priority", "product", "rep_platform", "resolution", "short_desc", "version"}
+	names := slices.Sorted(maps.Keys(values))
 	if v, ok := c.params["names"]; ok {
 		names = words(v, false)
 	}

@@ -61,13 +61,23 @@ type component struct {
 }
 
 type bug struct {
-	id          int
-	aliases     []string
-	product     int
-	component   int
-	version     string
-	summary     string
-	status      string
+	id         int
+	aliases    []string
+	product    int
+	component  int
+	version    string
+	summary    string
+	status     string
+	resolution string
+	priority   string
+	severity   string
+	platform   string
+	opSys      string
+	url        string
+	whiteboard string
+	milestone  string
+	// dupeOf is the id of the bug that this one repeats, or nil.
+	dupeOf      any
 	reporter    int
 	assignee    int
 	cc          []int
@@ -76,6 +86,7 @@ type bug struct {
 	changed     time.Time
 	comments    []comment
 	attachments []int
+	flags       []flag
 }
 
 // commentKind tells what a comment is about; its text is put together when it is read.
@@ -152,6 +163,12 @@ type flagType struct {
 	requestGroup  int
 	inclusions    []place
 	exclusions    []place
+}
+
+// plainType is an active flag type without restrictions.
+func plainType(target, name, description string, sortkey int, in []place, out ...place) flagType {
+	return flagType{target: target, name: name, description: description, sortkey: sortkey, inclusions: in, exclusions: out,
+		active: true, requestable: true, requesteeble: true, multiplicable: true}
 }
 
 // The two targets of flag types.

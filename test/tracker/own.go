@@ -22,24 +22,25 @@ func (s *Server) ownEndpoint(w http.ResponseWriter, r *http.Request) bool {
 		s.Reset()
 		writeOwn(w, http.StatusOK, map[string]any{"reset": true})
 	case "POST faults":
-		s.postFaults(w, r)
+		replaceList(w, r, ParseFault, s.SetFaults)
 	case "POST quirks":
-		s.postQuirks(w, r)
+		replaceList(w, r, ParseQuirk, s.SetQuirks)
 	default:
 		writeOwn(w, http.StatusNotFound, map[string]any{"problem": "no such endpoint: GET journal, GET requests, POST reset, POST faults, POST quirks"})
 	}
 	return true
 }
 
-// postFaults takes one fault a line, or a JSON array of them; nothing clears the list.
-func (s *Server) postFaults(w http.ResponseWriter, r *http.Request) {
-	faults, err := readList(r, ParseFault)
+// replaceList replaces a list by the items that a request names; none empties the list.
+func replaceList[T any](w http.ResponseWriter, r *http.Request, parse func(string) (T, error), set func([]T)) {
+	items, err := readList(r, parse)
 	if err != nil {
 		writeOwn(w, http.StatusBadRequest, map[string]any{"problem": err.Error()})
 		return
 	}
-	s.SetFaults(faults)
-	writeOwn(w, http.StatusOK, map[string]any{"faults": len(faults)})
+	set(items)
+	_, name, _ := strings.Cut(r.URL.Path[1:], "/")
+	writeOwn(w, http.StatusOK, map[string]any{name: len(items)})
 }
 
 // readList reads a body of one item a line, or a JSON array of strings.

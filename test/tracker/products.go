@@ -55,33 +55,21 @@ func (c *call) productObject(p *product) object {
 func (c *call) componentObject(p *product, comp *component) object {
 	types := object{}
 	for _, target := range []string{targetBug, targetAttachment} {
-		list := []any{}
-		for _, f := range c.tx.flagTypesFor(target, p.id, comp.id) {
-			o := object{"id": f.id, "name": f.name, "description": f.description, "sort_key": f.sortkey, "is_active": f.active, "cc_list": f.ccList,
+		types[target] = listOf(c.tx.flagTypesFor(target, p.id, comp.id), func(f *flagType) object {
+			return object{"id": f.id, "name": f.name, "description": f.description, "sort_key": f.sortkey, "is_active": f.active, "cc_list": f.ccList,
 				"is_requestable": f.requestable, "is_requesteeble": f.requesteeble, "is_multiplicable": f.multiplicable, "grant_group": f.grantGroup,
 				"request_group": f.requestGroup}
-			list = append(list, o)
-		}
-		types[target] = list
+		})
 	}
 	return object{"id": comp.id, "name": comp.name, "description": comp.description, "default_assigned_to": "", "default_qa_contact": "",
 		"sort_key": 0, "is_active": true, "flag_types": types}
 }
 
 func (c *call) productIDs() (any, error) {
-	ids := []any{}
-	for _, p := range c.visibleProducts() {
-		ids = append(ids, p.id)
-	}
-	return object{"ids": ids}, nil
+	return object{"ids": listOf(c.visibleProducts(), func(p *product) int { return p.id })}, nil
 }
 
 func (c *call) enterableIDs() (any, error) {
-	ids := []any{}
-	for _, p := range c.visibleProducts() {
-		if !p.closed && c.user != nil {
-			ids = append(ids, p.id)
-		}
-	}
-	return object{"ids": ids}, nil
+	open := slices.DeleteFunc(c.visibleProducts(), func(p *product) bool { return p.closed || c.user == nil })
+	return object{"ids": listOf(open, func(p *product) int { return p.id })}, nil
 }

@@ -46,7 +46,8 @@ func (d *data) addBug(b *bug, at time.Time, said string) {
 	if p := d.products.rows[b.product]; p.group != 0 {
 		b.groups = []int{p.group}
 	}
-	b.version, b.created, b.changed = "unspecified", at, at
+	b.setDefaults()
+	b.created, b.changed = at, at
 	d.lastComment++
 	b.comments = []comment{{id: d.lastComment, author: b.reporter, at: at, text: said}}
 	d.bugs.add(b.id, b)

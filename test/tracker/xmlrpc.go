@@ -74,11 +74,7 @@ func (n xmlNode) value(name string) any {
 		}
 		return o
 	case "array":
-		out := []any{}
-		for _, e := range v.child("data").Children {
-			out = append(out, e.value(""))
-		}
-		return out
+		return listOf(v.child("data").Children, func(e xmlNode) any { return e.value("") })
 	case "base64":
 		if name == "data" {
 			return v.Text

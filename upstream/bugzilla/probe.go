@@ -28,17 +28,17 @@ const maxProbed = 1 << 16
 
 // Probe requests the version of a tracker, which every Bugzilla-style server shows to everybody (tracker-behaviour.md section 1), at
 // each path that its REST interface can have, and tries JSON-RPC where the dialect needs it. Of the options it uses URL, Dialect and
-// Transport. The error of a tracker that does not respond is an *url.Error.
-func Probe(ctx context.Context, options Options) (found Probed, err error) {
+// Transport. The error of a tracker that does not respond is an *url.Error; others say which key of trackers.NAME to set.
+func Probe(ctx context.Context, name string, options Options) (found Probed, err error) {
 	client := &http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	base, below, roots := strings.TrimRight(options.URL.String(), "/"), "", Roots()
 	found.Dialect, found.Known = mapping.DialectNamed(options.Dialect)
-	version, missing, err := probeVersion(ctx, client, base+roots[0])
+	version, missing, err := probeVersion(ctx, client, name, base+roots[0])
 	for _, root := range roots[1:] {
 		if !missing {
 			break
 		}
-		other, _, otherErr := probeVersion(ctx, client, base+root)
+		other, _, otherErr := probeVersion(ctx, client, name, base+root)
 		if otherErr != nil {
 			continue
 		}
@@ -47,9 +47,11 @@ func Probe(ctx context.Context, options Options) (found Probed, err error) {
 			version, err = other, nil
 		}
 	}
+	at := *options.URL
+	at.User, at.RawQuery, at.Path = nil, "", strings.TrimRight(at.Path, "/")+below+"/"
 	switch {
 	case err != nil && below != "":
-		return found, fmt.Errorf("no /rest/version; the tracker was found below %s: add that to its url", below)
+		return found, fmt.Errorf("no /rest/version; the tracker was found at %s: set trackers.%s.url to that", &at, name)
 	case err != nil:
 		return found, err
 	case !found.Known:
@@ -57,7 +59,7 @@ func Probe(ctx context.Context, options Options) (found Probed, err error) {
 	}
 	found.Version = version
 	if below != "" {
-		found.Notes = []string{"found below " + below + ": add that to its url"}
+		found.Notes = []string{fmt.Sprintf("found at %s: set trackers.%s.url to that", &at, name)}
 	}
 	if found.Dialect.JSONRPC {
 		err = found.probeJSONRPC(ctx, client, base+below)
@@ -66,7 +68,7 @@ func Probe(ctx context.Context, options Options) (found Probed, err error) {
 }
 
 // probeVersion requests the version below one path. missing says that there is nothing.
-func probeVersion(ctx context.Context, client *http.Client, address string) (version string, missing bool, err error) {
+func probeVersion(ctx context.Context, client *http.Client, name, address string) (version string, missing bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/version", nil)
 	if err != nil {
 		return "", false, err
@@ -78,8 +80,8 @@ func probeVersion(ctx context.Context, client *http.Client, address string) (ver
 	}
 	defer response.Body.Close()
 	if to, err := response.Location(); err == nil {
-		return "", false, fmt.Errorf("the tracker redirects to %s://%s%s: is that its address? If that is its own address, set its key host: %[1]s://%[2]s",
-			to.Scheme, to.Host, to.EscapedPath())
+		return "", false, fmt.Errorf("the tracker redirects to %s://%s%s: is that its address? If that is its own address, set trackers.%s.host: %[1]s://%[2]s",
+			to.Scheme, to.Host, to.EscapedPath(), name)
 	}
 	var found struct{ Version string }
 	err = json.NewDecoder(io.LimitReader(response.Body, maxProbed)).Decode(&found)

@@ -42,8 +42,15 @@ type RPCCall struct {
 	// WritesFlagTypes says that its method is a flag type write, in a list of calls all methods. A tracker refuses a body that
 	// cannot be read.
 	WritesFlagTypes bool
+	// IsOperation says that it is one of the operations, or in a list of calls that one of them is.
+	IsOperation bool
 	// ShowsCredential says that it has a member for a credential.
 	ShowsCredential bool
+}
+
+// IsOperation reports whether a method of the older interfaces is one of the operations.
+func IsOperation(method string) bool {
+	return strings.HasPrefix(method, "FlagType.") || method == "Bug.attachments" || method == "Bug.add_attachment" || method == "Bug.update_attachment"
 }
 
 // ReadCall reads a call of any length, in which attachments may come before the method. isCredential knows the names of credentials.
@@ -51,6 +58,7 @@ type RPCCall struct {
 func ReadCall(script string, body io.Reader, isCredential func(name string) bool) (call RPCCall, err error) {
 	others := false
 	method := func(name string) {
+		call.IsOperation = call.IsOperation || IsOperation(name)
 		writes := name == "FlagType.create" || name == "FlagType.update"
 		others = others || !writes
 		call.WritesFlagTypes = writes && !others

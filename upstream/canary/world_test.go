@@ -207,10 +207,6 @@ func attachment(ids ...string) upstream.Call {
 	return upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: ids}}
 }
 
-func attachments(bug string) upstream.Call {
-	return upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{bug}}}
-}
-
 func updateSummary(id int64, summary string) upstream.Call {
 	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Summary: &summary}}
 }

@@ -42,6 +42,9 @@ func TestIDsAreFoundByBothKeys(t *testing.T) {
 		if !maps.Equal(found, want) {
 			t.Errorf("found %v, want %v", found, want)
 		}
+		if found, err := s.IDs(t.Context(), []IDKey{{Kind: "attachment", Side: "new", ID: 12}}); err != nil || len(found) != 0 {
+			t.Errorf("found %v at the other side (%v)", found, err)
+		}
 		if all := kept(t, s); !slices.Equal(all, []IDPair{pair(5, "new", 900), pair(1007, "old", 12), bug}) {
 			t.Errorf("kept are %v", all)
 		}

@@ -28,24 +28,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestReadsAndWrites makes each call twice in one context, which are measured apart.
 func TestReadsAndWrites(t *testing.T) {
 	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, r.Method+" "+string(body))
 	})
 	var seen recorder
-	stack := newStack(t, Options{Observer: &seen})
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		ctx := With(t.Context(), func(c *Call) { c.Operation = "op" })
-		req, err := http.NewRequestWithContext(ctx, method, tr.url, strings.NewReader("sent"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := stack.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := slurp(t, resp); got != method+" sent" {
+	stack, ctx := newStack(t, Options{Observer: &seen}), With(t.Context(), func(c *Call) { c.Operation = "op" })
+	for _, method := range []string{"GET", "GET", "POST", "POST"} {
+		if got := must(t, stack, request(t, ctx, method, tr.url, "sent")); got != method+" sent" {
 			t.Errorf("answer %q", got)
 		}
 		s := seen.last(t)
@@ -136,6 +128,16 @@ func TestCleanFailuresOfWrites(t *testing.T) {
 		}
 		return c, err
 	}}
+	secure, taken := secureTracker(t, http.NotFoundHandler()), atomic.Bool{}
+	old := BaseOptions{TLS: &tls.Config{RootCAs: x509Pool(secure), MaxVersion: tls.VersionTLS11}}
+	// The connection takes the handshake and then not a byte more.
+	afterHandshake := BaseOptions{
+		TLS: &tls.Config{RootCAs: x509Pool(secure), VerifyConnection: func(tls.ConnectionState) error { taken.Store(true); return nil }},
+		Dial: func(_ context.Context, network, address string) (net.Conn, error) {
+			c, err := net.Dial(network, address)
+			return shutAfter{c, &taken}, err
+		},
+	}
 	silent := rawTracker(t, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c); time.Sleep(100 * time.Millisecond) })
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -147,7 +149,10 @@ func TestCleanFailuresOfWrites(t *testing.T) {
 		"dead port":         {BaseOptions{}, post(t, deadURL(t)), Connect},
 		"dial timeout":      {blocked, post(t, plain.url), Connect},
 		"TLS to plain HTTP": {BaseOptions{}, post(t, strings.Replace(plain.url, "http:", "https:", 1)), Connect},
+		"not trusted":       {BaseOptions{}, post(t, secure.URL), Connect},
+		"old TLS":           {old, post(t, secure.URL), Connect},
 		"nothing sent":      {halfShut, post(t, silent.url), Reset},
+		"nothing over TLS":  {afterHandshake, post(t, secure.URL), Reset},
 		"canceled before":   {BaseOptions{}, request(t, ended, http.MethodPost, plain.url, "{}"), Canceled},
 		"no host":           {BaseOptions{}, post(t, "http:///path"), Other},
 	} {
@@ -160,68 +165,30 @@ func TestCleanFailuresOfWrites(t *testing.T) {
 	}
 }
 
-func TestUntrustedCertificateIsConnect(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+// secureTracker is a server with a certificate of its own.
+func secureTracker(t *testing.T, h http.Handler) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
-	defer s.Close()
-	_, _, err := do(newPlain(t, BaseOptions{}), post(t, s.URL))
-	if ReasonOf(err) != Connect || OutcomeUnknown(err) {
-		t.Errorf("%v", err)
-	}
+	t.Cleanup(s.Close)
+	return s
 }
 
 // TestUnknownOverTLS: the bytes of the handshake are not bytes of the request.
 func TestUnknownOverTLS(t *testing.T) {
-	got := make(chan struct{})
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s := secureTracker(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
-			close(got)
 			panic(http.ErrAbortHandler)
 		}
 		if r.ProtoMajor != 1 {
 			t.Errorf("spoke %s", r.Proto)
 		}
 	}))
-	s.EnableHTTP2 = true
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	defer s.Close()
 	w := newPlain(t, BaseOptions{TLS: s.Client().Transport.(*http.Transport).TLSClientConfig})
-	if _, _, err := do(w, get(t, s.URL)); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err := do(w, post(t, s.URL))
-	<-got
-	if ReasonOf(err) != Reset || !OutcomeUnknown(err) {
+	must(t, w, get(t, s.URL))
+	if _, _, err := do(w, post(t, s.URL)); ReasonOf(err) != Reset || !OutcomeUnknown(err) {
 		t.Errorf("aborted after the request: %v", err)
-	}
-	old := BaseOptions{TLS: &tls.Config{RootCAs: x509Pool(s), MaxVersion: tls.VersionTLS11}}
-	if _, _, err = do(newPlain(t, old), post(t, s.URL)); ReasonOf(err) != Connect || OutcomeUnknown(err) {
-		t.Errorf("handshake refused: %v", err)
-	}
-}
-
-// TestNothingSentOverTLS: the connection takes the handshake and then not a byte more.
-func TestNothingSentOverTLS(t *testing.T) {
-	var shutSoon atomic.Bool
-	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	defer s.Close()
-	w := newPlain(t, BaseOptions{
-		TLS: &tls.Config{RootCAs: x509Pool(s), VerifyConnection: func(tls.ConnectionState) error {
-			shutSoon.Store(true)
-			return nil
-		}},
-		Dial: func(_ context.Context, network, address string) (net.Conn, error) {
-			c, err := net.Dial(network, address)
-			return shutAfter{c, &shutSoon}, err
-		},
-	})
-	ctx := t.Context()
-	if _, _, err := do(w, request(t, ctx, http.MethodPost, s.URL, "{}")); ReasonOf(err) != Reset || OutcomeUnknown(err) {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -264,18 +231,13 @@ func TestEndsOfTheCaller(t *testing.T) {
 // TestRequestBodyFailures: what the caller sends badly is not the tracker's failure.
 func TestRequestBodyFailures(t *testing.T) {
 	tr := newTracker(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	for name, c := range map[string]struct {
-		body     io.Reader
-		declared int64
-	}{
-		"fails":     {io.MultiReader(strings.NewReader("ab"), errReader{}), 9},
-		"too short": {strings.NewReader("ab"), 9},
-		"not there": {strings.NewReader(""), 9},
+	for name, body := range map[string]io.Reader{
+		"fails":     io.MultiReader(strings.NewReader("ab"), errReader{}),
+		"too short": strings.NewReader("ab"),
+		"not there": strings.NewReader(""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, t.Context(), http.MethodPost, tr.url, "x")
-			req.Body, req.ContentLength, req.GetBody = io.NopCloser(c.body), c.declared, nil
-			if _, _, err := do(newPlain(t, BaseOptions{}), req); ReasonOf(err) != RequestBody {
+			if _, _, err := do(newPlain(t, BaseOptions{}), upload(t, tr.url, body, 9)); ReasonOf(err) != RequestBody {
 				t.Errorf("%v", err)
 			}
 		})
@@ -379,15 +341,11 @@ func TestWritesAreNeitherLostNorSentTwice(t *testing.T) {
 	stack := newStack(t, Options{})
 	const writes = 30
 	for range writes {
-		if _, _, err := do(stack, get(t, tr.url)); err != nil {
-			t.Fatalf("read: %v", err)
-		}
+		must(t, stack, get(t, tr.url))
 		req := post(t, tr.url)
 		req.Header["idempotency-key"] = []string{"1"}
 		req.Header.Set("X-Idempotency-Key", "1")
-		if _, _, err := do(stack, req); err != nil {
-			t.Fatalf("write: %v", err)
-		}
+		must(t, stack, req)
 		if len(req.Header) != 2 {
 			t.Fatal("the caller's header was changed")
 		}
@@ -402,17 +360,13 @@ func TestReadsKeepConnections(t *testing.T) {
 	tr := newTracker(t, func(_ http.ResponseWriter, r *http.Request) { conns[r.RemoteAddr] = true })
 	w := newPlain(t, BaseOptions{})
 	for range 5 {
-		if _, _, err := do(w, get(t, tr.url)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w, get(t, tr.url))
 	}
 	if len(conns) != 1 {
 		t.Errorf("5 reads took %d connections", len(conns))
 	}
 	for range 5 {
-		if _, _, err := do(w, post(t, tr.url)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w, post(t, tr.url))
 	}
 	if len(conns) != 6 {
 		t.Errorf("5 reads and 5 writes took %d connections", len(conns))

@@ -25,6 +25,9 @@ func (a *attempt) accept(resp *http.Response) {
 	}
 	if a.breaker != nil {
 		a.breaker.headerReceived(&a.admission, resp.StatusCode)
+		if resp.StatusCode > http.StatusInternalServerError {
+			a.call.stack.Limiter.failed()
+		}
 	}
 	if a.ctx.Err() != nil {
 		a.expired() // once more, since the first time there was no response to end
@@ -155,6 +158,9 @@ func (a *attempt) finish(err error) {
 			reason = Canceled // the client was slow to take the response
 		}
 		a.breaker.finish(&a.admission, reason)
+		if reason.failed() {
+			a.call.stack.Limiter.failed()
+		}
 	}
 	a.disconnect()
 	a.releaseSlot()

@@ -140,15 +140,20 @@ func TestEmptyBodyNeedsNoClose(t *testing.T) {
 func TestSilenceIsNotTheReaders(t *testing.T) {
 	const size = 8 << 20 // more than the system takes on the way
 	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(zeros{}, size)) })
-	resp, err := newPlain(t, BaseOptions{HeaderTimeout: 300 * time.Millisecond}).RoundTrip(get(t, tr.url))
+	var seen recorder
+	o := plain(BaseOptions{HeaderTimeout: 300 * time.Millisecond})
+	o.Observer = &seen
+	resp, err := newStack(t, o).RoundTrip(get(t, tr.url))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.ReadFull(resp.Body, make([]byte, 1<<10))
 	time.Sleep(600 * time.Millisecond)
-	if n, err := io.Copy(io.Discard, resp.Body); n != size-1<<10 || err != nil {
-		t.Errorf("%d bytes and %v", n, err)
+	n, err := io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if n != size-1<<10 || err != nil || seen.last(t).Total < 600*time.Millisecond {
+		t.Errorf("%d bytes and %v, measured %+v", n, err, seen.last(t))
 	}
 }
 

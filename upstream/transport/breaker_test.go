@@ -79,9 +79,7 @@ func TestHangUpsAreNeutral(t *testing.T) {
 			}
 		},
 		"sending": func(b http.RoundTripper) {
-			req := request(t, t.Context(), http.MethodPost, hung.url, "x")
-			req.Body, req.ContentLength, req.GetBody = io.NopCloser(errReader{}), 1000, nil
-			_, _, _ = do(b, req)
+			_, _, _ = do(b, upload(t, hung.url, errReader{}, 1000))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

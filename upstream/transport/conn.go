@@ -14,7 +14,7 @@ const (
 	idleTimeout    = time.Second // for which a connection is kept, which may occupy a worker of the tracker
 	maxHeaderBytes = 64 << 10    // of a response header, with what TLS adds
 	readBuffer     = 4 << 10     // enough for the header of a response and a small body
-	writeBuffer    = 64 << 10    // for a request, so that its body goes out in large pieces
+	writeBuffer    = 128 << 10   // for a request, so that its body goes out in large pieces
 	maxInterim     = 5           // responses with a status of 1xx before the one that counts
 	// directBody is the longest request body that is sent before the response is read. During a longer one the tracker may
 	// respond that it does not take it.

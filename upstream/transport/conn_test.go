@@ -58,11 +58,8 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func upload64MB(t *testing.T, url string) *http.Request {
-	t.Helper()
 	const size = 64 << 20
-	req := request(t, t.Context(), http.MethodPost, url, "x")
-	req.Body, req.ContentLength, req.GetBody = io.NopCloser(io.LimitReader(zeros{}, size)), size, nil
-	return req
+	return upload(t, url, io.LimitReader(zeros{}, size), size)
 }
 
 // TestTrackerThatStopsReading: the wait for an answer begins after the last byte, so the sending needs a limit of its own.
@@ -102,12 +99,8 @@ func TestSlowTrackerMayTakeItsTime(t *testing.T) {
 		}
 		return c, err
 	}})
-	req := request(t, t.Context(), http.MethodPost, tr.url, "x")
-	req.Body, req.ContentLength, req.GetBody = io.NopCloser(io.LimitReader(zeros{}, size)), size, nil
 	begun := time.Now()
-	if status, _, err := do(w, req); status != 200 || err != nil {
-		t.Errorf("%d, %v", status, err)
-	}
+	must(t, w, upload(t, tr.url, io.LimitReader(zeros{}, size), size))
 	if took := time.Since(begun); took < pause {
 		t.Errorf("%v are no test", took)
 	}
@@ -134,10 +127,12 @@ func TestTrackersTextIsNotTold(t *testing.T) {
 	}
 }
 
-// connectionsSeen counts the connections of GET requests at a tracker that takes some time.
+// connectionsSeen counts the connections of GET requests at a tracker that responds to the requests that a test sends together at the
+// same time.
 type connectionsSeen struct {
-	mu    sync.Mutex
-	reads map[string]bool
+	mu       sync.Mutex
+	reads    map[string]bool
+	together sync.WaitGroup // the requests that are still to come
 }
 
 func (s *connectionsSeen) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -146,7 +141,8 @@ func (s *connectionsSeen) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 		s.reads[r.RemoteAddr] = true
 	}
 	s.mu.Unlock()
-	time.Sleep(20 * time.Millisecond)
+	s.together.Done()
+	s.together.Wait()
 }
 
 func (s *connectionsSeen) count() int {
@@ -162,15 +158,14 @@ func TestKeptConnectionsSurviveWrites(t *testing.T) {
 	w := newPlain(t, BaseOptions{})
 	together := func(reads, writes int) {
 		var all sync.WaitGroup
+		seen.together.Add(reads + writes)
 		for n := range reads + writes {
 			req := get(t, tr.url)
 			if n >= reads {
 				req = post(t, tr.url)
 			}
 			all.Go(func() {
-				if _, _, err := do(w, req); err != nil {
-					t.Error(err)
-				}
+				must(t, w, req)
 			})
 		}
 		all.Wait()
@@ -213,9 +208,7 @@ func TestIdleConnectionsEndWhileAnotherWaits(t *testing.T) {
 		}
 	})
 	w := newPlain(t, BaseOptions{})
-	if _, _, err := do(w, get(t, tr.url)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w, get(t, tr.url))
 	waiting, begun := make(chan error, 1), time.Now()
 	req := post(t, tr.url)
 	go func() {

@@ -9,15 +9,34 @@ import (
 	"time"
 )
 
+const (
+	minWindow   = 250 * time.Millisecond // of counting calls that end, so that one pause of either machine decides nothing
+	minGain     = 1.15                   // how many times as many calls twice the slots must serve in the same time
+	growthPause = 30 * time.Second       // until slots are doubled again after that served no more calls, or after a failure
+)
+
 // Limiter lets a bounded number of calls run at a time, each from its request to the end of its response's body.
+//
+// It learns how many slots the tracker has use for. While calls wait, it doubles the slots, and goes back where twice as many did not
+// serve more calls in the same time. A failure of the tracker, or a queue that is empty, ends the use of what was learned.
 type Limiter struct {
 	o LimitOptions
 
 	mu    sync.Mutex
+	slots int
 	inUse int
 	queue []*waiter // the highest class first, then first come, first served
 	shed  uint64
+
+	// A window is a time in which ending calls are counted.
+	window    time.Time // its begin
+	ended     int       // calls
+	saturated bool      // calls waited when it began
+	before    float64   // calls that ended in a second before the slots were last doubled; 0 if they were not
+	next      time.Time // when they may be doubled
 }
+
+func newLimiter(o LimitOptions) *Limiter { return &Limiter{o: o, slots: o.Slots} }
 
 // waiter is one place in the queue.
 type waiter struct {
@@ -35,7 +54,7 @@ type Load struct {
 func (l *Limiter) Load() Load {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Load{Slots: l.o.Slots, InUse: l.inUse, Waiting: len(l.queue), Shed: l.shed}
+	return Load{Slots: l.slots, InUse: l.inUse, Waiting: len(l.queue), Shed: l.shed}
 }
 
 // acquire waits for a slot. It returns the error of ctx when that ends first.
@@ -64,6 +83,9 @@ func (l *Limiter) enter(class Class) *waiter {
 	if l.fits(class) { // then no call of this class waits, because release lets in all that fit
 		l.inUse++
 		return nil
+	}
+	if len(l.queue) == 0 && l.ended == 0 {
+		l.window, l.saturated = time.Now(), true
 	}
 	w := &waiter{class, make(chan error, 1)}
 	at := slices.IndexFunc(l.queue, func(other *waiter) bool { return other.class < class })
@@ -96,7 +118,7 @@ func (l *Limiter) leave(w *waiter, reason error) error {
 
 // fits reports whether a slot is free that this class may take. What fits a class fits all higher ones.
 func (l *Limiter) fits(class Class) bool {
-	slots := l.o.Slots
+	slots := l.slots
 	if class < Write {
 		slots -= l.o.ReserveWrites
 	}
@@ -108,11 +130,42 @@ func (l *Limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inUse--
+	if l.ended++; l.ended >= l.slots { // time enough for each slot to be used
+		l.learn(time.Now())
+	}
 	for len(l.queue) > 0 && l.fits(l.queue[0].class) {
 		l.queue[0].result <- nil
 		l.queue = slices.Delete(l.queue, 0, 1)
 		l.inUse++
 	}
+}
+
+// learn ends a window and decides about the slots. Only a window at both ends of which calls wait tells what the tracker can do.
+func (l *Limiter) learn(now time.Time) {
+	passed := now.Sub(l.window)
+	if passed < minWindow {
+		return
+	}
+	saturated, rate := l.saturated && len(l.queue) > 0, float64(l.ended)/passed.Seconds()
+	l.window, l.ended, l.saturated = now, 0, len(l.queue) > 0
+	switch {
+	case !saturated:
+		l.before = 0
+		if l.inUse < l.o.Slots {
+			l.slots = l.o.Slots
+		}
+	case l.before > 0 && rate < minGain*l.before:
+		l.slots, l.before, l.next = l.slots/2, 0, now.Add(growthPause)
+	case 2*l.slots <= l.o.MaxSlots && now.After(l.next):
+		l.slots, l.before = 2*l.slots, rate
+	}
+}
+
+// failed ends the use of what was learned. Calls that run go on.
+func (l *Limiter) failed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slots, l.before, l.next = l.o.Slots, 0, time.Now().Add(growthPause)
 }
 
 // slot is a slot that was acquired before its call began, or why there is none.

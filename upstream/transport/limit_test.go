@@ -68,6 +68,17 @@ func (g *gate) start(t *testing.T, l *Stack, class Class, name string) <-chan er
 	return done
 }
 
+// finish opens the gate, and all the given calls succeed.
+func (g *gate) finish(t *testing.T, calls ...<-chan error) {
+	t.Helper()
+	close(g.open)
+	for i, done := range calls {
+		if err := <-done; err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
 // limited is a stack with a limit and nothing else.
 func limited(t *testing.T, limit LimitOptions) *Stack {
 	o := plain(BaseOptions{})
@@ -86,12 +97,7 @@ func TestLimitBoundsWhatRuns(t *testing.T) {
 	if load := l.Limiter.Load(); load.InUse != 3 || load.Waiting != 7 {
 		t.Errorf("load %+v", load)
 	}
-	close(g.open)
-	for i, done := range all {
-		if err := <-done; err != nil {
-			t.Errorf("call %d: %v", i, err)
-		}
-	}
+	g.finish(t, all...)
 	if g.most != 3 || l.Limiter.Load().InUse != 0 {
 		t.Errorf("up to %d at a time; %d held at the end", g.most, l.Limiter.Load().InUse)
 	}
@@ -114,35 +120,34 @@ func TestLimitSheds(t *testing.T) {
 	if load := l.Limiter.Load(); load.Shed != 2 || load.Waiting != 0 || load.InUse != 1 {
 		t.Errorf("load %+v", load)
 	}
-	close(g.open)
-	if err := <-running; err != nil {
-		t.Error(err)
-	}
-}
+	g.finish(t, running)
 
-// TestNoTimeToWait: there is a place in the queue, but a call may not wait in it.
-func TestNoTimeToWait(t *testing.T) {
-	g := newGate(t)
-	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: -1})
-	running, begun := g.start(t, l, Read, "running"), time.Now()
+	// A place in the queue is of no use to a call that may not wait in it.
+	g = newGate(t)
+	l = limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: -1})
+	running, begun = g.start(t, l, Read, "running"), time.Now()
 	if _, _, err := do(l, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull || time.Since(begun) > 900*time.Millisecond {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
-	close(g.open)
-	if err := <-running; err != nil {
-		t.Error(err)
-	}
+	g.finish(t, running)
 }
 
-// TestWritesHaveASlotOfTheirOwn: wherever there is more than one, unless none shall be reserved.
+// TestWritesHaveASlotOfTheirOwn: wherever there is more than one, unless none shall be reserved. A write finds it.
 func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
 	free := func(o LimitOptions) int {
 		s := limited(t, o)
-		for range o.Slots {
-			_, done := s.Acquire(t.Context(), http.MethodGet)
-			t.Cleanup(done)
+		acquire := func(ctx context.Context) int {
+			for range o.Slots {
+				_, done := s.Acquire(ctx, http.MethodGet)
+				t.Cleanup(done)
+			}
+			return s.Limiter.Load().InUse
 		}
-		return o.Slots - s.Limiter.Load().InUse
+		reads := acquire(t.Context())
+		if all := acquire(With(t.Context(), writes)); all != o.Slots {
+			t.Errorf("%d slots of %d are in use when writes have come", all, o.Slots)
+		}
+		return o.Slots - reads
 	}
 	for slots, want := range map[int]int{1: 0, 2: 1, 3: 1, 7: 1, 8: 1, 16: 2, 64: 8} {
 		if got := free(LimitOptions{Slots: slots, Queue: -1}); got != want {
@@ -168,12 +173,7 @@ func TestLimitReserves(t *testing.T) {
 	refused(Read)
 	all = append(all, g.start(t, l, Write, "write"))
 	refused(Write)
-	close(g.open)
-	for _, done := range all {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
+	g.finish(t, all...)
 }
 
 func TestLimitOrderOfSacrifice(t *testing.T) {
@@ -191,12 +191,7 @@ func TestLimitOrderOfSacrifice(t *testing.T) {
 	if err := <-shadow1; ReasonOf(err) != LimitFull {
 		t.Errorf("the write should have had the place of the other shadow: %v", err)
 	}
-	close(g.open)
-	for _, done := range []<-chan error{running, read, write1, write2} {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
+	g.finish(t, running, read, write1, write2)
 	if want := []string{"running", "write1", "write2", "read"}; len(g.order) != 4 || g.order[1] != want[1] || g.order[2] != want[2] || g.order[3] != want[3] {
 		t.Errorf("order %v, want %v", g.order, want)
 	}
@@ -243,10 +238,7 @@ func TestLimitForgetsCanceledCalls(t *testing.T) {
 	if err := <-left; ReasonOf(err) != Canceled || l.Limiter.Load().Waiting != 0 || l.Limiter.Load().Shed != 0 {
 		t.Errorf("%v, load %+v", err, l.Limiter.Load())
 	}
-	close(g.open)
-	if err := <-running; err != nil {
-		t.Error(err)
-	}
+	g.finish(t, running)
 }
 
 // TestRefusalsCloseTheRequestBody, as every RoundTripper must.
@@ -263,10 +255,7 @@ func TestRefusalsCloseTheRequestBody(t *testing.T) {
 			t.Errorf("%v, closed %d times", err, body.closed)
 		}
 	}
-	close(g.open)
-	if err := <-running; err != nil {
-		t.Error(err)
-	}
+	g.finish(t, running)
 }
 
 type closeCounter struct {
@@ -307,16 +296,12 @@ func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
 	if load := stack.Limiter.Load(); load.InUse != 1 {
 		t.Errorf("before the call %+v", load)
 	}
-	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/a", "")); err != nil {
-		t.Fatalf("a call that has its slot: %v", err)
-	}
+	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/a", ""))
 	if load := stack.Limiter.Load(); load.InUse != 0 {
 		t.Errorf("after the call %+v", load)
 	}
 	// Another call of the same context has to ask for a slot of its own.
-	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/b", "")); err != nil {
-		t.Errorf("the second call: %v", err)
-	}
+	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/b", ""))
 	done()
 	if load := stack.Limiter.Load(); load.InUse != 0 {
 		t.Errorf("at the end %+v", load)
@@ -350,10 +335,7 @@ func TestSlotsBelongToOneStack(t *testing.T) {
 		running <- err
 	}()
 	eventually(t, "a slot of its own", func() bool { return other.Limiter.Load().InUse == 1 })
-	close(g.open)
-	if err := <-running; err != nil {
-		t.Error(err)
-	}
+	g.finish(t, running)
 }
 
 // TestRefusedAcquireFailsItsCall in the way in which it would have failed without, and nothing is sent.
@@ -377,29 +359,12 @@ func TestRefusedAcquireFailsItsCall(t *testing.T) {
 	if _, _, err := do(stack, request(t, <-waiting, http.MethodGet, g.url+"/gone", "")); ReasonOf(err) != Canceled {
 		t.Errorf("the caller has gone: %v", err)
 	}
-	close(g.open)
-	if err := <-running; err != nil {
-		t.Error(err)
-	}
+	g.finish(t, running)
 	if load := stack.Limiter.Load(); load.InUse != 0 || load.Shed != 1 || len(g.order) != 1 {
 		t.Errorf("%+v, the tracker saw %q", load, g.order)
 	}
 	if samples := seen.all(); len(samples) < 2 || samples[0].Reason != LimitFull || samples[1].Reason != Canceled {
 		t.Errorf("observed: %+v", samples)
-	}
-}
-
-// TestAcquireHasAClass: a read finds no slot where a write does.
-func TestAcquireHasAClass(t *testing.T) {
-	stack := newStack(t, Options{Limit: LimitOptions{Slots: 2, ReserveWrites: 1, Queue: -1}})
-	_, first := stack.Acquire(t.Context(), http.MethodGet)
-	defer first()
-	_, second := stack.Acquire(t.Context(), http.MethodGet)
-	defer second()
-	_, third := stack.Acquire(With(t.Context(), writes), http.MethodGet)
-	defer third()
-	if load := stack.Limiter.Load(); load.InUse != 2 || load.Shed != 1 {
-		t.Errorf("%+v", load)
 	}
 }
 
@@ -420,16 +385,12 @@ func TestWaitingInAcquireIsMeasured(t *testing.T) {
 	time.AfterFunc(wait, func() { close(g.open) })
 	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
 	defer done()
-	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/a", "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/a", ""))
 	if took := seen.last(t).Total; took < wait/2 {
 		t.Errorf("measured %v of a call that waited %v", took, wait)
 	}
 	resting := time.Now()
-	if _, _, err := do(stack, request(t, ctx, http.MethodGet, g.url+"/b", "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/b", ""))
 	if len(begins) != 3 || resting.Sub(begins[1]) < wait/2 || begins[2].Before(resting) {
 		t.Errorf("calls began at %v, the last one of the same context after %v", begins, resting)
 	}

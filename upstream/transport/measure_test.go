@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	. "portico/upstream/transport"
 )
@@ -69,43 +68,6 @@ func TestMeasureReportsEveryEndOnce(t *testing.T) {
 				t.Errorf("%d samples", n)
 			}
 		})
-	}
-}
-
-func TestMeasureTimes(t *testing.T) {
-	goOn := make(chan struct{})
-	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(30 * time.Millisecond)
-		_ = http.NewResponseController(w).Flush()
-		<-goOn
-		_, _ = io.WriteString(w, "late")
-	})
-	var seen recorder
-	resp, err := observed(t, &seen).RoundTrip(post(t, tr.url))
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(30 * time.Millisecond)
-	close(goOn)
-	slurp(t, resp)
-	s := seen.last(t)
-	if s.Total < 55*time.Millisecond {
-		t.Errorf("end after %v", s.Total)
-	}
-}
-
-// TestCallsOfOneContextAreCountedApart: the marks of a context bring a tally along, for one call.
-func TestCallsOfOneContextAreCountedApart(t *testing.T) {
-	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-	var seen recorder
-	rt, ctx := newStack(t, Options{Observer: &seen}), With(t.Context(), func(c *Call) { c.Operation = "twice" })
-	for range 2 {
-		if _, _, err := do(rt, request(t, ctx, http.MethodGet, tr.url, "")); err != nil {
-			t.Fatal(err)
-		}
-		if s := seen.last(t); s.Tries != 1 || s.Operation != "twice" {
-			t.Errorf("sample %+v", s)
-		}
 	}
 }
 

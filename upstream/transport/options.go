@@ -69,6 +69,7 @@ func (h Host) set(req *http.Request) {
 // LimitOptions configure how many calls the tracker gets at a time.
 type LimitOptions struct {
 	Slots         int           // calls at a time [64]
+	MaxSlots      int           // up to which slots are doubled while that serves more calls [Slots]
 	ReserveWrites int           // slots that only writes may take; -1 = none [Slots/8, at least 1 of 2]
 	Queue         int           // calls that may wait for a slot; -1 = none [64]
 	QueueWait     time.Duration // how long a call waits at most; negative = not at all [1s]
@@ -104,6 +105,7 @@ func (o Options) withDefaults() Options {
 
 	limit := &o.Limit
 	limit.Slots = cmp.Or(limit.Slots, 64)
+	limit.MaxSlots = max(limit.Slots, limit.MaxSlots)
 	limit.ReserveWrites = max(0, cmp.Or(limit.ReserveWrites, limit.Slots/8, min(1, limit.Slots/2)))
 	limit.Queue = max(0, cmp.Or(limit.Queue, 64))
 	limit.QueueWait = max(0, cmp.Or(limit.QueueWait, time.Second))

@@ -44,7 +44,7 @@ type Stack struct {
 // New returns a Stack. The caller must Close it.
 func New(o Options) *Stack {
 	o = o.withDefaults()
-	s := &Stack{o: o, Limiter: &Limiter{o: o.Limit}, pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
+	s := &Stack{o: o, Limiter: newLimiter(o.Limit), pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
 	s.budget.stored = retryBurst
 	s.prober = newProber(s)
 	s.Reads, s.Writes = newBreaker("read", o.Break, s.prober), newBreaker("write", o.Break, s.prober)

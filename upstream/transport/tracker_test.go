@@ -151,6 +151,24 @@ func do(rt http.RoundTripper, req *http.Request) (int, string, error) {
 	return resp.StatusCode, string(body), err
 }
 
+// must makes a call that succeeds, and returns the body of its response.
+func must(t *testing.T, rt http.RoundTripper, req *http.Request) string {
+	t.Helper()
+	_, body, err := do(rt, req)
+	if err != nil {
+		t.Errorf("%s: %v", req.Method, err)
+	}
+	return body
+}
+
+// upload is a POST with a body of a declared length that cannot be sent again.
+func upload(t *testing.T, url string, body io.Reader, length int64) *http.Request {
+	t.Helper()
+	req := post(t, url)
+	req.Body, req.ContentLength, req.GetBody = io.NopCloser(body), length, nil
+	return req
+}
+
 func slurp(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	defer resp.Body.Close()

@@ -21,6 +21,7 @@ import (
 	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 )
 
 // Runtime is everything that is built from one configuration: the components that a request passes. What survives a reload belongs
@@ -47,6 +48,7 @@ type Runtime struct {
 	trackers                 map[string]*tracker
 	caches                   cache.Caches           // of the trackers in use, the primary one first
 	switchover               *switchover.Switchover // nil without a candidate
+	ids                      *idmap.Map             // nil if both trackers have the same ids
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"portico/cmd/portico/config"
@@ -11,6 +12,7 @@ import (
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 	"portico/upstream/transport"
 )
 
@@ -21,6 +23,14 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 	}
 	if err := rt.openTracker(rt.cfg.Candidate, lookup); err != nil {
 		return err
+	}
+	if settings := rt.cfg.Switchover.Settings; len(settings.IDs) > 0 && rt.resources.dry == nil {
+		rt.ids = idmap.New(idmap.Options{Store: rt.resources.store, Settings: settings, Split: rt.replySplit()})
+		for name, t := range rt.trackers {
+			t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
+				return rt.ids.CheckPassing(ctx, rt.side(name), path, query, isOperation)
+			}
+		}
 	}
 	if len(rt.caches) == 2 { // a write to one tracker may reach the other in another way
 		rt.caches[0].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[1])
@@ -47,7 +57,7 @@ func (rt *Runtime) openCanary(lookup config.Variables) error {
 		if err := rt.openShadow(t); err != nil {
 			return err
 		}
-		trackers[name] = t.shadow
+		trackers[name] = rt.translated(name, t.shadow)
 		shown, err := rt.cfg.ComparisonKeys(t.keys, lookup)
 		if err != nil {
 			return err
@@ -104,6 +114,22 @@ func (rt *Runtime) openShadow(t *tracker) error {
 	return err
 }
 
+// translated is a tracker with the ids and names that clients know.
+func (rt *Runtime) translated(name string, t upstream.Tracker) upstream.Tracker {
+	if rt.ids == nil {
+		return t
+	}
+	return rt.ids.Tracker(rt.side(name), t)
+}
+
+// side is the side of a tracker in the store of ids.
+func (rt *Runtime) side(name string) idmap.Side {
+	if name == rt.cfg.Primary {
+		return idmap.OldSide
+	}
+	return idmap.NewSide
+}
+
 // switchoverSettings join the switchover with both trackers.
 func (rt *Runtime) switchoverSettings() switchover.Settings {
 	metrics := rt.resources.metrics
@@ -117,7 +143,10 @@ func (rt *Runtime) switchoverSettings() switchover.Settings {
 		},
 	}
 	for name, t := range rt.trackers {
-		settings.Trackers[name], settings.Locate[name] = t.front(), t.client
+		settings.Trackers[name], settings.Locate[name] = rt.translated(name, t.front()), t.client
+		if rt.ids != nil {
+			settings.Locate[name] = rt.ids.Locator(rt.side(name), t.client)
+		}
 	}
 	if dry := rt.resources.dry; dry != nil {
 		dry.Rules.Replace(&settings, dry.table)

@@ -47,9 +47,9 @@ func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
 	} else {
 		limits := &rt.cfg.Limits
 		t.stack, err = rt.openStack(t, name, transport.Options{
-			Base: transport.BaseOptions{MaxIdleConns: limits.Concurrency},
+			Base: transport.BaseOptions{MaxIdleConns: limits.MaxCalls()},
 			Limit: transport.LimitOptions{
-				Slots: limits.Concurrency, Queue: orOff(limits.Queue), QueueWait: orOff(limits.WaitFor(t.settings.Timeout)),
+				Slots: limits.Concurrency, MaxSlots: limits.MaxCalls(), Queue: orOff(limits.Queue), QueueWait: orOff(limits.WaitFor(t.settings.Timeout)),
 			},
 		})
 		t.transport = t.stack

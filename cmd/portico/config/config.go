@@ -191,8 +191,11 @@ type Limits struct {
 	Depth int `key:"depth" default:"512" min:"4" max:"10000"`
 	// IDs is the maximum number of ids or names in one request.
 	IDs int `key:"ids" default:"1000" min:"1"`
-	// Concurrency is the maximum number of concurrent calls to one tracker.
+	// Concurrency is the maximum number of concurrent calls to one tracker, before MaxConcurrency is used.
 	Concurrency int `key:"concurrency" default:"64" min:"1"`
+	// MaxConcurrency is how far that number may grow while calls wait and the tracker serves more of them for it. 0 is 1024 where Concurrency
+	// has its default, and Concurrency elsewhere.
+	MaxConcurrency int `key:"max_concurrency" default:"0" min:"0"`
 	// Queue is the maximum number of calls that wait for one tracker; the next is refused.
 	Queue int `key:"queue" default:"4096" min:"0"`
 	// QueueWait is the maximum wait of a call in the queue; nil is the timeout of the tracker.

@@ -6,12 +6,15 @@ import (
 	"portico/mapping"
 	"portico/upstream/canary/compare"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 )
 
 // Switchover says which of two trackers serves which requests.
 type Switchover struct {
 	// Follow is how long a caller's reads of an object go to the tracker of its own last write of it.
 	Follow time.Duration `key:"follow" default:"1m" min:"0s"`
+	// Settings are about ids and names of objects that both trackers have.
+	idmap.Settings `keys:""`
 	// RuleSet may also stand in a file of its own (LoadRules).
 	switchover.RuleSet `keys:""`
 }

@@ -13,6 +13,7 @@ import (
 
 	"portico/upstream/canary/compare"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 )
 
 // TestEveryKeyIsRead finds keys that the program does not read. What checks the values does not count, nor do the tests.
@@ -21,6 +22,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	// Types of other packages, and those that are converted to such types as a whole.
 	converted := []reflect.Type{
 		reflect.TypeFor[switchover.Rule](), reflect.TypeFor[compare.Equivalence](), reflect.TypeOf(Rate{}.Anonymous), reflect.TypeOf(Rate{}.Keyed),
+		reflect.TypeFor[idmap.Rule](), reflect.TypeFor[idmap.Names](),
 	}
 	var look func(reflect.Type)
 	look = func(section reflect.Type) {

@@ -46,6 +46,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k.trackers()
 	k.callers()
 	k.rules("switchover", c.Switchover.RuleSet, SortedKeys(c.Callers))
+	k.ids()
 	k.flagTypeWrites()
 	k.credentials()
 	k.canary()
@@ -249,6 +250,17 @@ func (p *problems) listed(section, list string, found switchover.Problem) {
 // NoFlagTypeWrites is the warning about a rule that sends flag type writes to a tracker that has none.
 func NoFlagTypeWrites(rule, tracker string, dialect mapping.Dialect) string {
 	return fmt.Sprintf("rule %s sends flag type writes to tracker %s, which has none (dialect %s): they are refused", rule, tracker, dialect.Name)
+}
+
+// ids checks the rules about ids and names.
+func (c *checker) ids() {
+	settings, writesNew := c.Switchover.Settings, func(r switchover.Rule) bool { return r.Writes.New() }
+	for _, found := range settings.Problems(slices.ContainsFunc(c.Switchover.Rules, writesNew)) {
+		c.errorf("switchover."+found.Key, "%s", found.Message)
+	}
+	if c.Candidate == "" && len(settings.IDs) > 0 {
+		c.errorf("switchover.ids", "need a second tracker: say which one is the candidate")
+	}
 }
 
 // flagTypeWrites warns of rules that send flag type writes to a tracker whose configured dialect has none. Where the dialect is

@@ -201,6 +201,19 @@ func (l *Limits) WaitFor(timeout time.Duration) time.Duration {
 	return timeout
 }
 
+const (
+	usualCalls = 64   // the default of limits.concurrency
+	grownCalls = 1024 // concurrent calls where that is in force
+)
+
+// MaxCalls returns how far the number of concurrent calls may grow.
+func (l *Limits) MaxCalls() int {
+	if l.MaxConcurrency == 0 && l.Concurrency == usualCalls {
+		return grownCalls
+	}
+	return max(l.Concurrency, l.MaxConcurrency)
+}
+
 // Size is a number of bytes, written like 64MiB, 10MB or 512.
 type Size int64
 

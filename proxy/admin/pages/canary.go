@@ -83,7 +83,7 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary/sampling.json": func(w http.ResponseWriter, _ *http.Request) error {
 			return writeJSON(w, comparison.Sampling(), nil)
 		},
-		"POST /canary/findings/{judgement}":             p.judge, // of the findings with each signature=… in the form
+		"POST /canary/judgements/{judgement}":           p.judge, // of the findings with each signature=… in the form
 		"POST /canary/findings/{signature}/{judgement}": p.judge,
 		"POST /canary/gate":                             p.reported(gate),
 		"POST /canary/reset": change{

@@ -293,7 +293,7 @@ func TestSeveralFindingsAtOnce(t *testing.T) {
 	report, _ := s.canary.Report(t.Context())
 	a, b := report.Findings[0].Signature, report.Findings[1].Signature
 	form := "signature=" + a + "&signature=" + b + "&actor=ada&reason=see+https://tickets.example/7%3Fa%3D1%26b,+please"
-	if got := s.post("/canary/findings/accept", form, formType, pageType); got.status != 303 || got.location != "/canary/findings?done=accept" {
+	if got := s.post("/canary/judgements/accept", form, formType, pageType); got.status != 303 || got.location != "/canary/findings?done=accept" {
 		t.Errorf("%d %s %s", got.status, got.location, got.body)
 	}
 	report, _ = s.canary.Report(t.Context())
@@ -305,11 +305,11 @@ func TestSeveralFindingsAtOnce(t *testing.T) {
 	s.get("/canary/findings").contains(t, `<a href="https://tickets.example/7?a=1&amp;b" rel="noreferrer">ticket</a>`, `name="signature" value="`+a+`"`)
 	s.get("/canary/findings/"+a).contains(t, `<a href="https://tickets.example/7?a=1&amp;b" rel="noreferrer">Ticket</a>`)
 	for form, want := range map[string]string{"actor=ada&reason=x": "select at least one", "signature=" + a + "&actor=ada": "Say why", "signature=ffff&actor=a&reason=b": "no such finding"} {
-		if got := s.post("/canary/findings/fixed", form, formType, pageType); got.status < 400 || !strings.Contains(got.body, want) {
+		if got := s.post("/canary/judgements/fixed", form, formType, pageType); got.status < 400 || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %d %s", form, got.status, got.body)
 		}
 	}
-	if got := s.post("/canary/findings/forget", form, formType, jsonType); got.status != 404 {
+	if got := s.post("/canary/judgements/forget", form, formType, jsonType); got.status != 404 {
 		t.Errorf("an unknown judgement: %d", got.status)
 	}
 }

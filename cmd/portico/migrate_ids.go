@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"portico/cmd/portico/config"
+	"portico/upstream/state"
+	"portico/upstream/switchover/idmap"
+)
+
+// idsTool is portico migrate ids.
+type idsTool struct {
+	env   environment
+	flags *config.Flags
+	store *state.Store
+	ids   *idmap.Map
+}
+
+// idRow is a pair of ids and the line in which it stands, 0 in the store.
+type idRow struct {
+	state.IDPair
+	line int
+}
+
+// idColumns are the columns of a file of ids. The last one may be missing.
+var idColumns = []string{"kind", "client", "new", "old"}
+
+// idBatch is how many pairs are added together.
+const idBatch = 10_000
+
+// idsCommand is portico migrate ids.
+func idsCommand(env environment) *cobra.Command {
+	t := &idsTool{env: env}
+	c := group(&cobra.Command{
+		Use: "ids", Short: "show and change which ids two trackers have for the same objects",
+		Long: "Work on the store that the configuration names; Portico need not run. FILE is CSV with the header\n" +
+			"kind,client,new,old: the kind of an object, the id that clients know, and its id at the candidate or, for an object\n" +
+			"that was born there, at the primary. The last column may be missing. import checks the whole file before it adds\n" +
+			"anything, and can be repeated. check also lists ids that are missing between others.",
+	},
+		t.command("import FILE", "add the ids in FILE to the store", takes([]string{"FILE"}), t.add),
+		t.command("export [FILE]", "write the ids of the store to standard output, or to FILE", mayTake, t.export),
+		t.command("check [FILE]", "print what is wrong or missing in the ids of the store, or of FILE", mayTake, t.check))
+	t.flags = config.RegisterFlags(c.PersistentFlags())
+	return c
+}
+
+// command makes a command that needs the store.
+func (t *idsTool) command(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, file string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
+		cfg, err := load(t.flags, t.env)
+		if err != nil {
+			return err
+		}
+		if len(cfg.Switchover.IDs) == 0 {
+			return errors.New("the configuration has no switchover.ids")
+		}
+		if t.store, err = state.Open(c.Context(), cfg.State); err != nil {
+			return err
+		}
+		t.ids = idmap.New(idmap.Options{Store: t.store, Settings: cfg.Switchover.Settings})
+		return errors.Join(do(c.Context(), strings.Join(args, "")), t.store.Close())
+	}}
+}
+
+// mayTake accepts one argument or none.
+func mayTake(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return takes([]string{"FILE"})(c, args)
+}
+
+// add is portico migrate ids import.
+func (t *idsTool) add(ctx context.Context, file string) error {
+	rows, err := t.rows(ctx, file)
+	if err != nil {
+		return err
+	}
+	var added atomic.Int64
+	shown := t.env.progress(func() string { return fmt.Sprintf("%d of %d ids are kept", added.Load(), len(rows)) })
+	defer shown.stop()
+	for some := range slices.Chunk(rows, idBatch) {
+		pairs := make([]state.IDPair, len(some))
+		for i, row := range some {
+			pairs[i] = row.IDPair
+		}
+		if err := t.store.AddIDs(ctx, pairs); err != nil {
+			return fmt.Errorf("import %s, of which %d ids are kept: %w", file, added.Load(), err)
+		}
+		added.Add(int64(len(some)))
+	}
+	shown.stop()
+	fmt.Fprintf(t.env.stdout, "%d ids are kept.\n", len(rows))
+	return nil
+}
+
+// export is portico migrate ids export.
+func (t *idsTool) export(ctx context.Context, file string) error {
+	to := t.env.stdout
+	if file != "" {
+		made, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return fmt.Errorf("export ids: %w", err)
+		}
+		defer made.Close()
+		to = made
+	}
+	out := csv.NewWriter(to)
+	err := out.Write(idColumns)
+	if err == nil {
+		err = t.store.EachID(ctx, func(p state.IDPair) error {
+			row := []string{p.Kind, strconv.FormatInt(p.Client, 10), strconv.FormatInt(p.Native, 10), ""}
+			if p.Side == string(idmap.OldSide) {
+				row[2], row[3] = row[3], row[2]
+			}
+			return out.Write(row)
+		})
+	}
+	out.Flush()
+	return cmp.Or(err, out.Error())
+}
+
+// check is portico migrate ids check.
+func (t *idsTool) check(ctx context.Context, file string) error {
+	rows, err := t.rows(ctx, file)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(rows, func(a, b idRow) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Client, b.Client)) })
+	for i, row := range rows {
+		if i == 0 || rows[i-1].Kind != row.Kind || rows[i-1].Side != row.Side || rows[i-1].Client == row.Client-1 {
+			continue
+		}
+		fmt.Fprintf(t.env.stdout, "%s%s: no ids from %d to %d\n", row.place(file), row.Kind, rows[i-1].Client+1, row.Client-1)
+	}
+	fmt.Fprintf(t.env.stdout, "%d ids are good.\n", len(rows))
+	return nil
+}
+
+// place begins a message about a row.
+func (r idRow) place(file string) string {
+	if file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d: ", file, r.line)
+}
+
+// rows reads the ids of a file or, if it has no name, of the store. It prints what is wrong with them.
+func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err error) {
+	wrong := false
+	report := func(row idRow, problem error) {
+		wrong = true
+		fmt.Fprintf(t.env.stderr, "%s%v\n", row.place(file), problem)
+	}
+	lines := map[state.IDKey]int{}
+	add := func(row idRow) {
+		if err := t.ids.CheckPair(row.IDPair); err != nil {
+			report(row, err)
+		}
+		for _, key := range row.Keys() {
+			if first, twice := lines[key]; twice {
+				report(row, fmt.Errorf("%s: line %d has one of these ids", row.IDPair, first))
+			}
+			lines[key] = row.line
+		}
+		rows = append(rows, row)
+	}
+	if file == "" {
+		err = t.store.EachID(ctx, func(p state.IDPair) error {
+			add(idRow{IDPair: p})
+			return nil
+		})
+	} else {
+		err = readIDs(file, add, report)
+	}
+	if err == nil && wrong {
+		err = exitError{status: exitFailed}
+	}
+	return rows, err
+}
+
+// readIDs reads a file of ids.
+func readIDs(file string, add func(idRow), report func(idRow, error)) error {
+	content, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("read ids: %w", err)
+	}
+	defer content.Close()
+	in := csv.NewReader(content)
+	header, err := in.Read()
+	if err != nil || !slices.Equal(header, idColumns) && !slices.Equal(header, idColumns[:3]) {
+		return fmt.Errorf("read ids: %s does not begin with the line %s", file, strings.Join(idColumns, ","))
+	}
+	for {
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, csv.ErrFieldCount) {
+			return fmt.Errorf("read ids: %s: %w", file, err)
+		}
+		row := idRow{}
+		row.line, _ = in.FieldPos(0)
+		if row.IDPair, err = parseIDs(append(record, "", "", "")); err != nil {
+			report(row, err)
+			continue
+		}
+		add(row)
+	}
+}
+
+// parseIDs reads the columns of one row.
+func parseIDs(record []string) (state.IDPair, error) {
+	side, text := idmap.NewSide, record[2]
+	if text == "" {
+		side, text = idmap.OldSide, record[3]
+	}
+	client, err := strconv.ParseInt(record[1], 10, 64)
+	native, bad := strconv.ParseInt(text, 10, 64)
+	if err != nil || bad != nil || record[2] != "" && record[3] != "" {
+		return state.IDPair{}, fmt.Errorf("%q is not a kind, an id that clients know and one id at a tracker", strings.Join(record, ","))
+	}
+	return state.IDPair{Kind: record[0], Client: client, Side: string(side), Native: native}, nil
+}

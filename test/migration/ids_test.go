@@ -1,0 +1,285 @@
+package migration
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portico/test/process"
+	"portico/test/tracker"
+)
+
+// offset is what clients see the objects of the new tracker with.
+const offset = 1_000_000_000
+
+// twin is one object of each kind under its ids at one tracker.
+type twin struct{ bug, attachment, flag, flagType int }
+
+// apart is Portico before two trackers that have the same objects under different ids.
+type apart struct {
+	*process.Facade
+	bases    [2]string // of the old and the new tracker
+	old, new twin
+	file     string
+}
+
+// configurationApart moves one product to the new tracker, where it is called otherwise.
+const configurationApart = `trackers:
+  before: {url: "%s/", dialect: bugzilla-5}
+  after: {url: "%s/", dialect: bugzilla-5}
+primary: before
+candidate: after
+state: "sqlite:%s"
+switchover:
+  ids:
+    bug: {mode: table}
+    attachment: {mode: table}
+  names:
+    flag_type: {twin: double}
+  passthrough: {reads: new, writes: old}
+  rules:
+    - {name: shop, product: WebShop, reads: new, writes: new}
+    - {name: rest, reads: old, writes: old}
+canary: {sample: 0}
+log: {level: warn}
+`
+
+func setApart(t *testing.T) *apart {
+	t.Helper()
+	a := &apart{}
+	for side := range a.bases {
+		server := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
+		listener := httptest.NewServer(server)
+		t.Cleanup(func() { listener.Close(); _ = server.Close() })
+		a.bases[side] = listener.URL
+	}
+	for range 3 { // of which the old tracker knows nothing
+		makeTwin(t, a.bases[1], "extra")
+	}
+	a.old, a.new = makeTwin(t, a.bases[0], "twin"), makeTwin(t, a.bases[1], "double")
+	dir := t.TempDir()
+	a.file = filepath.Join(dir, "portico.yaml")
+	text := fmt.Sprintf(configurationApart, a.bases[0], a.bases[1], filepath.Join(dir, "state.db"))
+	must(t, os.WriteFile(a.file, []byte(text), 0o600))
+	ids := filepath.Join(dir, "ids.csv")
+	must(t, os.WriteFile(ids, fmt.Appendf(nil, "kind,client,new\nbug,%d,%d\nattachment,%d,%d\nflag,%d,%d\nflag_type,%d,%d\n",
+		a.old.bug, a.new.bug, a.old.attachment, a.new.attachment, a.old.flag, a.new.flag, a.old.flagType, a.new.flagType), 0o600))
+	a.ids(t, "import", ids)
+	a.Facade = process.Serve(t, nil, "serve", "--config", a.file)
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ids runs portico migrate ids.
+func (a *apart) ids(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), process.Portico(t), append(append([]string{"migrate", "ids"}, args...), "--config", a.file)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("portico migrate ids %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// number reads an id of an answer.
+func number(value any) int {
+	id, _ := value.(float64)
+	return int(id)
+}
+
+// makeTwin makes one object of each kind.
+func makeTwin(t *testing.T, base, flagType string) (made twin) {
+	t.Helper()
+	_, answer := ask(t, "POST", base+"/rest/bug", map[string]any{"product": "WebShop", "component": "Checkout", "summary": "s", "version": "1"})
+	made.bug = number(answer["id"])
+	_, answer = ask(t, "POST", base+"/rest/flag_type", map[string]any{
+		"name": flagType, "description": "d", "target_type": "attachment", "inclusions": []any{"WebShop"},
+	})
+	made.flagType = number(answer["id"])
+	_, answer = ask(t, "POST", fmt.Sprintf("%s/rest/bug/%d/attachment", base, made.bug), upload(map[string]any{"type_id": made.flagType, "status": "?"}))
+	ids, _ := answer["ids"].([]any)
+	if len(ids) != 1 {
+		t.Fatalf("an attachment was not made: %v", answer)
+	}
+	made.attachment = number(ids[0])
+	found := attachment(t, base, made.bug, made.attachment)
+	flag, _ := found["flags"].([]any)[0].(map[string]any)
+	made.flag = number(flag["id"])
+	if made.bug*made.attachment*made.flag*made.flagType == 0 {
+		t.Fatalf("the objects are %+v", made)
+	}
+	return made
+}
+
+func upload(flags ...any) map[string]any {
+	return map[string]any{
+		"data": base64.StdEncoding.EncodeToString([]byte("content")), "file_name": "f", "summary": "s", "content_type": "text/plain", "flags": flags,
+	}
+}
+
+// ask makes a request by the administrator of the demo.
+func ask(t *testing.T, method, address string, body any) (status int, answer map[string]any) {
+	t.Helper()
+	status, _, answer = askWith(t, method, address, body, http.Header{})
+	return status, answer
+}
+
+func askWith(t *testing.T, method, address string, body any, header http.Header) (status int, got http.Header, answer map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	must(t, err)
+	key := tracker.Keys(tracker.SeedDemo)["admin@demo.example"]
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, address+separator+"Bugzilla_api_key="+key, bytes.NewReader(text))
+	must(t, err)
+	r.Header = header
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	must(t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	must(t, err)
+	_ = json.Unmarshal(content, &answer) // of what passes through it may be a page
+	return response.StatusCode, response.Header, answer
+}
+
+// attachment reads one attachment in the list of its bug.
+func attachment(t *testing.T, base string, bug, id int) map[string]any {
+	t.Helper()
+	status, answer := ask(t, "GET", fmt.Sprintf("%s/rest/bug/%d/attachment", base, bug), nil)
+	bugs, _ := answer["bugs"].(map[string]any)
+	list, _ := bugs[fmt.Sprint(bug)].([]any)
+	for _, one := range list {
+		if found, _ := one.(map[string]any); number(found["id"]) == id {
+			return found
+		}
+	}
+	t.Fatalf("%s: bug %d has no attachment %d: %d %v", base, bug, id, status, answer)
+	return nil
+}
+
+// wants compares a part of an answer with what it should be.
+func wants(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// TestClientsKeepTheirIDs makes all seven operations of a product that is at the new tracker, by the ids that the old one gave out.
+func TestClientsKeepTheirIDs(t *testing.T) {
+	a := setApart(t)
+	types := func() map[string]int {
+		found := map[string]int{}
+		_, answer := ask(t, "GET", a.Clients+"/rest/flag_type/WebShop", nil)
+		list, _ := answer["attachment"].([]any)
+		for _, one := range list {
+			item, _ := one.(map[string]any)
+			found[fmt.Sprint(item["name"])] = number(item["id"])
+		}
+		return found
+	}
+	for range 2 { // from the tracker, and from the cache
+		wants(t, "flag type of both trackers", types()["twin"], a.old.flagType)
+		if id := types()["extra"]; id <= offset {
+			t.Errorf("a flag type of the new tracker has the id %d", id)
+		}
+	}
+	flag := map[string]any{"id": a.old.flag, "status": "+"}
+	address := fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, a.old.attachment)
+	status, answer := ask(t, "PUT", address, map[string]any{"ids": []int{a.old.attachment}, "summary": "changed", "flags": []any{flag}})
+	wants(t, "update", fmt.Sprint(status, " ", number(answer["attachments"].([]any)[0].(map[string]any)["id"])), fmt.Sprint(200, " ", a.old.attachment))
+	wants(t, "summary at the old tracker", attachment(t, a.bases[0], a.old.bug, a.old.attachment)["summary"], "s")
+	wants(t, "summary at the new tracker", attachment(t, a.bases[1], a.new.bug, a.new.attachment)["summary"], "changed")
+
+	listed := attachment(t, a.Clients, a.old.bug, a.old.attachment)
+	seen, _ := listed["flags"].([]any)[0].(map[string]any)
+	wants(t, "listed attachment", []any{listed["bug_id"], listed["summary"], seen["id"], seen["type_id"], seen["name"], seen["status"]},
+		[]any{a.old.bug, "changed", a.old.flag, a.old.flagType, "twin", "+"})
+	_, header, answer := askWith(t, "GET", address, nil, http.Header{})
+	byID, _ := answer["attachments"].(map[string]any)
+	wants(t, "attachment by id", byID[fmt.Sprint(a.old.attachment)].(map[string]any)["bug_id"], a.old.bug)
+	status, _, _ = askWith(t, "GET", address, nil, http.Header{"If-None-Match": header["Etag"]})
+	wants(t, "the same attachment again", status, http.StatusNotModified)
+
+	_, answer = ask(t, "POST", fmt.Sprintf("%s/rest/bug/%d/attachment", a.Clients, a.old.bug), upload(map[string]any{"name": "twin", "status": "?"}))
+	ids, _ := answer["ids"].([]any)
+	if len(ids) != 1 || number(ids[0]) <= offset {
+		t.Fatalf("a new attachment has the ids %v", answer)
+	}
+	born := number(ids[0])
+	wants(t, "new attachment at the new tracker", attachment(t, a.bases[1], a.new.bug, born-offset)["id"], born-offset)
+	wants(t, "new attachment", attachment(t, a.Clients, a.old.bug, born)["bug_id"], a.old.bug)
+	status, _ = ask(t, "PUT", fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, born), map[string]any{"summary": "again"})
+	wants(t, "update of the new attachment", status, 200)
+
+	status, answer = ask(t, "POST", a.Clients+"/rest/flag_type", map[string]any{
+		"name": "later", "description": "d", "target_type": "attachment", "inclusions": []any{"WebShop"},
+	})
+	made := number(answer["id"])
+	if status != 201 || made <= offset || made != types()["later"] {
+		t.Errorf("a new flag type has the id %d, among %v", made, types())
+	}
+	status, answer = ask(t, "PUT", fmt.Sprintf("%s/rest/flag_type/%d", a.Clients, a.old.flagType), map[string]any{"ids": []int{made}, "description": "e"})
+	var changed []int
+	for _, one := range answer["flagtypes"].([]any) {
+		changed = append(changed, number(one.(map[string]any)["id"]))
+	}
+	if status != 200 || len(changed) != 2 || changed[0]+changed[1] != made+a.old.flagType {
+		t.Errorf("the changed flag types are %v, want %d and %d", changed, a.old.flagType, made)
+	}
+}
+
+// TestWhatCannotBeTranslatedIsRefused asks for what would be another object.
+func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
+	a := setApart(t)
+	flags := func(flag map[string]any) map[string]any { return map[string]any{"flags": []any{flag}} }
+	address := fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, a.old.attachment)
+	for _, c := range []struct {
+		method, address string
+		body            any
+		status          int
+		says            string
+	}{
+		{"PUT", address, flags(map[string]any{"id": a.old.flag + 1, "status": "+"}), 404, fmt.Sprintf("flag %d", a.old.flag+1)},
+		{"PUT", address, flags(map[string]any{"type_id": a.new.flagType + 1, "status": "+"}), 404, fmt.Sprintf("flag type %d", a.new.flagType+1)},
+		{"GET", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), nil, 409, ""},
+		{"GET", fmt.Sprintf("%s/show_bug.cgi?id=%d", a.Clients, a.old.bug), nil, 409, ""},
+		{"GET", fmt.Sprintf("%s/attachment.cgi?id=%d", a.Clients, a.old.attachment), nil, 409, ""},
+		{"GET", a.Clients + "/jsonrpc.cgi?method=Bug.attachments&params=[]", nil, 409, ""},
+	} {
+		status, header, answer := askWith(t, c.method, c.address, c.body, http.Header{})
+		if status != c.status || header.Get("Portico-Error") != "unmapped-id" || !strings.Contains(fmt.Sprint(answer["message"]), c.says) {
+			t.Errorf("%s %s: %d %q %v", c.method, c.address, status, header.Get("Portico-Error"), answer)
+		}
+	}
+	if status, _ := ask(t, "PUT", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), map[string]any{"summary": "t"}); status != 200 {
+		t.Errorf("a write that passes through to the old tracker, which knows the id, has the status %d", status)
+	}
+	// The ids that clients know are backed up and put back.
+	backup := filepath.Join(t.TempDir(), "ids.csv")
+	a.ids(t, "export", backup)
+	if text := a.ids(t, "import", backup); !strings.Contains(text, "4 ids are kept") {
+		t.Errorf("the import says %s", text)
+	}
+	if text := a.ids(t, "check"); !strings.Contains(text, "4 ids are good") {
+		t.Errorf("the check says %s", text)
+	}
+}

@@ -1,0 +1,43 @@
+package idmap
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"portico/mapping"
+)
+
+// ReasonUnmapped is the reason of errors about ids that cannot be translated.
+const ReasonUnmapped mapping.Reason = "unmapped-id"
+
+// failure makes an error. Those of other statuses than 404 have a code of Portico's own.
+func failure(status int, format string, args ...any) *mapping.Error {
+	return &mapping.Error{Code: 200000 + status, Status: status, Reason: ReasonUnmapped, Message: fmt.Sprintf(format, args...)}
+}
+
+// unmapped is the error of an id for which one side has no object. Its code is that by which trackers say so (tracker-behaviour.md section 11).
+func unmapped(side Side, r ref) *mapping.Error {
+	err := failure(http.StatusNotFound, "There is no %s %d: no id of it is known at the %s tracker, which has to respond.", r.kind.words(), r.id, side)
+	switch err.Code = mapping.CodeNotFound; r.kind {
+	case Bug:
+		err.Code = 101
+	case Attachment:
+		err.Code = mapping.CodeJSON
+	}
+	return err
+}
+
+// beyond is the error of a native id that cannot be shown to clients.
+func beyond(side Side, r ref) *mapping.Error {
+	err := failure(http.StatusInternalServerError, "The %s tracker has a %s whose id is beyond the range that clients can be shown.", side, r.kind.words())
+	err.Err = fmt.Errorf("its id is %d; see switchover.ids", r.id)
+	return err
+}
+
+// unavailable is the error where the store cannot be asked.
+func unavailable(cause error) *mapping.Error {
+	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because the store of Portico does not respond. Try again later.")
+	err.RetryAfter, err.Err = time.Second, cause
+	return err
+}

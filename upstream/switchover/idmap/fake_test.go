@@ -1,0 +1,169 @@
+package idmap_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/mapping/jsonblob"
+	"portico/upstream"
+	"portico/upstream/state"
+	"portico/upstream/switchover/idmap"
+)
+
+// inner is a tracker that keeps the last call and responds with a document of the test.
+type inner struct {
+	upstream.Tracker // of what no test calls
+	call             upstream.Call
+	reply            func() *mapping.Document
+	err              error
+}
+
+func (i *inner) take(call upstream.Call) (*mapping.Document, error) {
+	i.call = call
+	if i.err != nil {
+		return nil, i.err
+	}
+	return i.reply(), nil
+}
+
+func (i *inner) FlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	document, err := i.take(upstream.Call{FlagTypes: &r})
+	return mapping.FlagTypes{Document: document}, err
+}
+
+func (i *inner) Peek(ctx context.Context, caller upstream.Caller, r mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	return i.FlagTypes(ctx, caller, r)
+}
+
+func (i *inner) CreateFlagType(_ context.Context, _ upstream.Caller, r mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
+	document, err := i.take(upstream.Call{CreateFlagType: &r})
+	return mapping.FlagTypeCreated{Document: document}, err
+}
+
+func (i *inner) UpdateFlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
+	document, err := i.take(upstream.Call{UpdateFlagTypes: &r})
+	return mapping.FlagTypesUpdated{Document: document}, err
+}
+
+func (i *inner) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	document, err := i.take(upstream.Call{Attachments: &r})
+	return mapping.Attachments{Document: document}, err
+}
+
+func (i *inner) Attachment(ctx context.Context, caller upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	return i.BugAttachments(ctx, caller, r)
+}
+
+func (i *inner) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+	document, err := i.take(upstream.Call{CreateAttachment: &r})
+	return mapping.AttachmentsCreated{Document: document}, err
+}
+
+func (i *inner) UpdateAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+	document, err := i.take(upstream.Call{UpdateAttachments: &r})
+	return mapping.AttachmentsUpdated{Document: document}, err
+}
+
+// text makes replies of a text.
+func text(reply string) func() *mapping.Document {
+	return func() *mapping.Document { return mapping.NewDocument([]byte(reply)) }
+}
+
+// stream makes replies that arrive in pieces.
+func stream(reply string) func() *mapping.Document {
+	return func() *mapping.Document {
+		head := min(len(reply), 10)
+		return mapping.NewStream([]byte(reply[:head]), io.NopCloser(strings.NewReader(reply[head:])), int64(len(reply)))
+	}
+}
+
+// openStore opens a real store.
+func openStore(t testing.TB) *state.Store {
+	t.Helper()
+	s, err := state.Open(context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "ids.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// newMap makes a map with the default rules, and a table for bugs.
+func newMap(t testing.TB, names idmap.Names) *idmap.Map {
+	t.Helper()
+	settings := idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Bug: {Mode: idmap.Table}, idmap.Group: {Mode: idmap.Table}}, Names: names}
+	if problems := settings.Problems(true); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return idmap.New(idmap.Options{Store: openStore(t), Settings: settings, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
+}
+
+// pair adds a pair.
+func pair(t testing.TB, m *idmap.Map, kind idmap.Kind, client int64, side idmap.Side, native int64) {
+	t.Helper()
+	if err := m.Pair(context.Background(), kind, client, side, native); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// body reads a document to its end and closes it.
+func body(t testing.TB, document *mapping.Document, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if _, err := document.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// refusal is the error that a client would get.
+func refusal(t testing.TB, err error) *mapping.Error {
+	t.Helper()
+	failed, ok := errors.AsType[*mapping.Error](err)
+	if !ok {
+		t.Fatalf("got %v, want an error for clients", err)
+	}
+	return failed
+}
+
+const offset = idmap.DefaultOffset
+
+var caller upstream.Caller
+
+// locator is a tracker's lookups.
+type locator struct {
+	bug        string
+	attachment int64
+	ids        []int64
+	names      []string
+	place      mapping.Place
+	scopes     []mapping.Scopes
+	err        error
+}
+
+func (l *locator) Bug(_ context.Context, _ upstream.Caller, named string) (mapping.Place, error) {
+	l.bug = named
+	return l.place, l.err
+}
+
+func (l *locator) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) (int64, error) {
+	l.attachment = id
+	return l.place.Bug, l.err
+}
+
+func (l *locator) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
+	l.ids, l.names = slices.Clone(ids), slices.Clone(names)
+	return []string{l.place.Product}, l.scopes, l.err
+}

@@ -1,0 +1,163 @@
+package idmap_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/upstream/state"
+	"portico/upstream/switchover/idmap"
+)
+
+func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
+	m := paired(t)
+	for _, c := range []struct {
+		side        idmap.Side
+		path, query string
+		operation   bool
+		refused     bool
+	}{
+		{idmap.OldSide, "/rest/bug/7", "", false, false},
+		{idmap.NewSide, "/rest/bug/7", "", false, true},
+		{idmap.NewSide, "/rest/bug/alias-one/comment", "", false, false},
+		{idmap.NewSide, "/rest.cgi/bug/8/comment", "", false, true},
+		{idmap.OldSide, "/rest/bug/1000000007", "", false, true},
+		{idmap.NewSide, "/rest/bug/1000000907", "", false, true},
+		{idmap.OldSide, "/show_bug.cgi", "id=7", false, false},
+		{idmap.NewSide, "/show_bug.cgi", "id=7", false, true},
+		{idmap.NewSide, "/show_bug.cgi", "id=alias,%208", false, true},
+		{idmap.OldSide, "/attachment.cgi", "id=5", false, false},
+		{idmap.NewSide, "/attachment.cgi", "id=5&action=edit", false, true},
+		{idmap.OldSide, "/attachment.cgi", "id=12", false, true},
+		{idmap.NewSide, "/attachment.cgi", "bugid=7&action=enter", false, true},
+		{idmap.NewSide, "/rest/version", "", false, false},
+		{idmap.NewSide, "/", "", false, false},
+		{idmap.NewSide, "/jsonrpc.cgi", "", true, true},
+		{idmap.OldSide, "/jsonrpc.cgi", "", true, false},
+		{idmap.NewSide, "/jsonrpc.cgi", "", false, false},
+	} {
+		request, err := http.NewRequest(http.MethodGet, c.path+"?"+c.query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = m.CheckPassing(t.Context(), c.side, c.path, request.URL.Query(), c.operation)
+		if (err != nil) != c.refused {
+			t.Errorf("%s %s?%s: %v, want a refusal: %v", c.side, c.path, c.query, err, c.refused)
+		}
+		if err != nil {
+			if failed := refusal(t, err); failed.Status != 409 || failed.Code != 200409 || failed.Reason != idmap.ReasonUnmapped {
+				t.Errorf("got %+v", failed)
+			}
+		}
+	}
+}
+
+func TestTheStoreAway(t *testing.T) {
+	store := openStore(t)
+	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
+	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
+	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
+	tr := m.Tracker(idmap.NewSide, &inner{reply: text(`{"attachments":[{"id":905}]}`)})
+	update := mapping.AttachmentUpdate{IDs: []int64{5}}
+	if _, err := tr.UpdateAttachments(t.Context(), caller, update); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{6}})
+	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != idmap.ReasonUnmapped || failed.Unknown {
+		t.Errorf("got %+v", failed)
+	}
+}
+
+func TestPairsThatTheRulesExclude(t *testing.T) {
+	store := openStore(t)
+	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {Offset: 100}}}})
+	for name, p := range map[string]state.IDPair{
+		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6},
+		"no kind":       {Kind: "x", Client: 5, Side: "new", Native: 6},
+		"born at old":   {Kind: "flag", Client: 5, Side: "old", Native: 6},
+		"born at new":   {Kind: "flag", Client: 105, Side: "new", Native: 6},
+		"no id":         {Kind: "flag", Client: 0, Side: "new", Native: 6},
+		"beyond 32 bit": {Kind: "attachment", Client: 5, Side: "new", Native: 1 << 31},
+	} {
+		if err := m.Pair(t.Context(), idmap.Kind(p.Kind), p.Client, idmap.Side(p.Side), p.Native); err == nil {
+			t.Errorf("%s: the pair was added", name)
+		}
+	}
+	if err := m.CheckOffset(idmap.Flag, 99); err != nil {
+		t.Error(err)
+	}
+	if err := m.CheckOffset(idmap.Flag, 100); err == nil || !strings.Contains(err.Error(), "100") {
+		t.Errorf("an offset that is not above all ids of the old tracker: %v", err)
+	}
+	if err := m.CheckOffset(idmap.Bug, 100); err != nil {
+		t.Error(err)
+	}
+	pair(t, m, idmap.Flag, 5, idmap.NewSide, 50)
+	if err := m.Pair(t.Context(), idmap.Flag, 6, idmap.NewSide, 50); err == nil || !strings.Contains(err.Error(), "flag 6 ") || !strings.Contains(err.Error(), "flag 5 ") {
+		t.Errorf("a pair that contradicts another one: %v", err)
+	}
+}
+
+func TestSettingsThatCannotBeUsed(t *testing.T) {
+	type rules = map[idmap.Kind]idmap.Rule
+	type table = map[idmap.Name]idmap.Name
+	some := rules{idmap.Flag: {}}
+	for name, c := range map[string]struct {
+		settings idmap.Settings
+		both     bool
+		want     []string
+	}{
+		"nothing":           {idmap.Settings{}, true, nil},
+		"identity, reading": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}}}, false, nil},
+		"identity, writing": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}, idmap.Bug: {Mode: idmap.Identity}}}, true, []string{"ids.flag"}},
+		"no kind":           {idmap.Settings{IDs: rules{"x": {}}}, true, []string{"ids.x"}},
+		"names alone":       {idmap.Settings{Names: idmap.Names{Product: table{"A": "B"}}}, true, []string{"names.product"}},
+		"two for one":       {idmap.Settings{IDs: some, Names: idmap.Names{Product: table{"A": "B", "C": " b"}}}, true, []string{"names.product"}},
+		"one for two":       {idmap.Settings{IDs: some, Names: idmap.Names{User: table{"A": "B", "a": "C"}}}, true, []string{"names.user"}},
+	} {
+		var keys []string
+		for _, problem := range c.settings.Problems(c.both) {
+			keys = append(keys, problem.Key)
+		}
+		if !slices.Equal(keys, c.want) {
+			t.Errorf("%s: problems of %v, want %v", name, keys, c.want)
+		}
+	}
+}
+
+// TestPairsOfOtherProcessesAreSeen adds a pair by one map of a store after another one has found none.
+func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
+	store := openStore(t)
+	settings := idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}}
+	reader, writer := idmap.New(idmap.Options{Store: store, Settings: settings}), idmap.New(idmap.Options{Store: store, Settings: settings})
+	in := &inner{reply: text(`{"attachments":[]}`)}
+	tr := reader.Tracker(idmap.NewSide, in)
+	update := mapping.AttachmentUpdate{IDs: []int64{5}}
+	for _, m := range []*idmap.Map{reader, writer} {
+		if _, err := m.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); refusal(t, err).Reason != idmap.ReasonUnmapped {
+			t.Fatal(err)
+		}
+	}
+	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
+	if _, err := writer.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); err != nil {
+		t.Errorf("the map that added a pair does not know it: %v", err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, err := tr.UpdateAttachments(t.Context(), caller, update)
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the pair is never seen: %v", err)
+		}
+	}
+	if got := in.call.UpdateAttachments.IDs[0]; got != 905 {
+		t.Errorf("the tracker got %d", got)
+	}
+}

@@ -1,0 +1,144 @@
+package idmap
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// translation translates one request to one side. What visits the ids and names of the request runs twice: first the ids are collected,
+// then they are replaced, and so are the names.
+type translation struct {
+	*Map
+	side Side
+	refs []ref
+	// ids are the native ids, nil while they are collected.
+	ids map[ref]int64
+}
+
+// translate replaces what visit visits. An id that the side does not have is an error of unmapped.
+func (t *translation) translate(ctx context.Context, visit func()) (err error) {
+	visit()
+	if t.ids, err = t.natives(ctx, t.side, t.refs); err == nil {
+		visit()
+	}
+	return err
+}
+
+// call visits a call. Its request is the caller's to change, but not what it points to.
+func (t *translation) call(call upstream.Call) {
+	if r := call.CreateFlagType; r != nil {
+		t.fields(&r.FlagTypeFields)
+	}
+	if r := call.UpdateFlagTypes; r != nil {
+		r.IDs, r.Names = each(t.id, FlagType, r.IDs), each(t.name, FlagType, r.Names)
+		t.fields(&r.FlagTypeFields)
+	}
+	if r := call.Attachments; r != nil {
+		r.Bugs, r.Attachments = each(t.text, Bug, r.Bugs), each(t.text, Attachment, r.Attachments)
+	}
+	if r := call.CreateAttachment; r != nil {
+		r.Bugs, r.Flags = each(t.text, Bug, r.Bugs), each(t.flag, Flag, r.Flags)
+		t.text(Bug, &r.PathBug)
+	}
+	if r := call.UpdateAttachments; r != nil {
+		r.IDs, r.Flags = each(t.id, Attachment, r.IDs), each(t.flag, Flag, r.Flags)
+	}
+}
+
+// each visits a copy of a list.
+func each[T any](visit func(Kind, *T), kind Kind, list []T) []T {
+	list = slices.Clone(list)
+	for i := range list {
+		visit(kind, &list[i])
+	}
+	return list
+}
+
+// optional visits a copy of what an optional field points to.
+func optional[T any](visit func(Kind, *T), kind Kind, field **T) {
+	if *field != nil {
+		*field = &each(visit, kind, []T{**field})[0]
+	}
+}
+
+func (t *translation) id(kind Kind, id *int64) {
+	r := ref{kind, *id}
+	if t.ids == nil {
+		t.refs = append(t.refs, r)
+	} else {
+		*id = t.ids[r]
+	}
+}
+
+// text is an id as a text. What is no number, such as an alias of a bug, stays as it is.
+func (t *translation) text(kind Kind, text *string) {
+	id, err := strconv.ParseInt(strings.TrimSpace(*text), 10, 64)
+	if before := id; err == nil && mapping.IsBugNumber(*text) {
+		if t.id(kind, &id); id != before {
+			*text = strconv.FormatInt(id, 10)
+		}
+	}
+}
+
+func (t *translation) name(kind Kind, name *string) {
+	if t.ids != nil {
+		*name = t.names.native(t.side, kind, *name)
+	}
+}
+
+func (t *translation) flag(kind Kind, flag *mapping.FlagChange) {
+	optional(t.id, FlagType, &flag.TypeID)
+	optional(t.id, kind, &flag.ID)
+	optional(t.name, FlagType, &flag.Name)
+	optional(t.name, user, &flag.Requestee)
+}
+
+func (t *translation) fields(f *mapping.FlagTypeFields) {
+	optional(t.name, FlagType, &f.Name)
+	optional(t.name, Group, &f.GrantGroup)
+	optional(t.name, Group, &f.RequestGroup)
+	optional(t.scopes, product, &f.Inclusions)
+	optional(t.scopes, product, &f.Exclusions)
+}
+
+func (t *translation) scopes(kind Kind, scopes *mapping.Scopes) {
+	*scopes = each(func(kind Kind, scope *mapping.Scope) {
+		t.name(kind, &scope.Product)
+		scope.Components = each(t.name, component, scope.Components)
+	}, kind, *scopes)
+}
+
+// message translates an error that quotes an id which the tracker was sent. Where several kinds have that id, the last kind that the message
+// names before it counts.
+func (t *translation) message(err error) error {
+	failed, ok := errors.AsType[*mapping.Error](err)
+	if !ok {
+		return err
+	}
+	translated, text, from := *failed, failed.Message, 0
+	translated.Message = ""
+	for _, word := range regexp.MustCompile(`[\pL\pN_]+`).FindAllStringIndex(text, -1) {
+		number, last := text[word[0]:word[1]], -2
+		for client, native := range t.ids {
+			kind := strings.Replace(string(client.kind), "_", "", 1) // as trackers spell it
+			named := strings.LastIndex(strings.ToLower(text[:word[0]]), kind)
+			if named >= 0 {
+				named += len(kind)
+			}
+			if strconv.FormatInt(native, 10) == text[word[0]:word[1]] && named > last {
+				number, last = strconv.FormatInt(client.id, 10), named
+			}
+		}
+		translated.Message += text[from:word[0]] + number
+		from = word[1]
+	}
+	translated.Message += text[from:]
+	return &translated
+}
