@@ -151,6 +151,35 @@ func (p *passing) setCredentials(out *http.Request) {
 	p.bearerAsKey = inHeaders.KeyIsBearer()
 }
 
+// mapKey puts the key that the target is to see into a header, in place of all that the client showed in the query and in headers.
+// What is in a body stays there, so that such a request is refused. The caller stays the one that the client showed.
+func (p *passing) mapKey() error {
+	if p.target.Keys == nil {
+		return nil
+	}
+	mapped, err := p.target.Keys(p.caller)
+	isMapped := mapped.Credentials != p.caller.Credentials
+	switch {
+	case err != nil || !isMapped && !(p.inBody && bugzilla.IsRPC(p.script)):
+		return err
+	case p.inBody:
+		return failure(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
+			"This tracker needs another key, and Portico cannot change one in the body: show it in the header X-BUGZILLA-API-KEY. Nothing was sent.", nil)
+	}
+	r := p.r.Clone(p.r.Context())
+	adaptHeaders(r.Header, true)
+	r.Header.Del("Authorization")
+	r.Header.Del("Cookie")
+	r.Header.Set("X-Bugzilla-Api-Key", mapped.Credentials.APIKey)
+	r.URL.RawQuery = strings.Join(slices.DeleteFunc(strings.FieldsFunc(r.URL.RawQuery, isSeparator), func(piece string) bool {
+		list, _ := parseQuery(piece)
+		return isCredential(list[0].name)
+	}), "&")
+	p.r = r
+	p.query, _ = parseQuery(r.URL.RawQuery)
+	return nil
+}
+
 // adaptHeaders prepares headers for a tracker that reads credentials there. Where one is shown elsewhere, those of trackers and bearer
 // tokens are removed. Else an API key that came as a bearer token moves to the header that trackers read.
 func adaptHeaders(header http.Header, shown bool) {

@@ -66,6 +66,8 @@ type passing struct {
 	isOperation bool
 	// shown says that it shows something that may be a credential.
 	shown bool
+	// inBody says that it shows a credential in its body.
+	inBody bool
 	// bearerAsKey says that a bearer token was added to the query as an API key.
 	bearerAsKey bool
 }
@@ -92,11 +94,18 @@ func (rc *requestContext) pass() {
 		rc.fail(rc.bodyError(err))
 		return
 	}
+	if stored != nil {
+		defer stored.Close()
+	}
 	p.target = &passthrough.Target
 	if passthrough.Choose != nil {
 		if chosen := passthrough.Choose(rc.caller, p.write); chosen != nil {
 			p.target = chosen
 		}
+	}
+	if err := p.mapKey(); err != nil {
+		rc.fail(err)
+		return
 	}
 	ctx := rc.r.Context()
 	if p.target.For != nil {
@@ -107,7 +116,6 @@ func (rc *requestContext) pass() {
 	}
 	outgoing := rc.r.WithContext(ctx)
 	if stored != nil {
-		defer stored.Close()
 		outgoing.Body, outgoing.ContentLength, outgoing.TransferEncoding = stored, stored.Size(), nil
 	}
 	if p.target.Check != nil {
@@ -196,6 +204,7 @@ func (p *passing) inspect(body io.Reader) error {
 			p.readCaller()
 		}
 	}
+	p.inBody = p.shown
 	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
 	p.shown = p.shown || p.r.Header["Cookie"] != nil || !p.caller.Anonymous()
 	return nil

@@ -34,6 +34,9 @@ type Target struct {
 	// MarkWrite marks the context of a request by a method that only reads, and that may change flag types nevertheless: the
 	// administrators' page takes links for forms. The transport must not send it twice. Nil does nothing.
 	MarkWrite func(context.Context) context.Context
+	// Keys returns the caller as the tracker is to see it, or the error of a request that must not be sent. Nil changes nothing, and passes
+	// credentials in the bodies of the older interfaces, which are refused otherwise.
+	Keys func(upstream.Caller) (upstream.Caller, error)
 	// Check returns the error of a request that must not pass, because it would mean another object there than to the client.
 	// isOperation says that it is an operation in the form of an older interface. Nil lets all pass.
 	Check func(ctx context.Context, path string, query url.Values, isOperation bool) error

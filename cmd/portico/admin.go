@@ -85,9 +85,14 @@ func change[T any](ctx context.Context, a *adminClient, path string, members map
 	if strings.TrimSpace(a.actor) == "" || strings.TrimSpace(a.reason) == "" {
 		return usageError("needs --actor and --reason, which are kept in the audit trail")
 	}
-	members["actor"], members["reason"] = a.actor, a.reason
-	text, err := a.call(ctx, http.MethodPost, path, members)
+	text, err := a.post(ctx, path, members)
 	return printed(a, text, err, render)
+}
+
+// post sends values with the actor and the reason.
+func (a *adminClient) post(ctx context.Context, path string, members map[string]any) ([]byte, error) {
+	members["actor"], members["reason"] = a.actor, a.reason
+	return a.call(ctx, http.MethodPost, path, members)
 }
 
 // printed prints a response, unless there is an error. As text, render prints it once it has been read into a value, and may align

@@ -25,14 +25,19 @@ func migrateCommand(env environment) *cobra.Command {
 		"Call the operators' listener of a running Portico. FILE holds the keys rules and passthrough as the\n"+
 			"section switchover of a configuration has them; - is standard input. plan checks it and prints what it would change,\n"+
 			"changing nothing; apply makes it active, if the rules still are at the version that --version names.\n"+
+			"plan without FILE prints the next step of each rule and its preconditions: exit status 0 says that all\n"+
+			"hold, 1 that one does not, 2 that one cannot be told. advance and reverse take one rule one step ahead or\n"+
+			"back. They and apply refuse a move with a precondition that does not hold, unless --despite names it.\n"+
 			"kill takes everything back to the old tracker at once, whatever the rules say, until revive. apply,\n"+
-			"kill and revive need --actor and --reason. What is applied holds until the rules in the configuration\n"+
-			"change.",
+			"advance, reverse, kill and revive need --actor and --reason. What is changed holds until the rules in\n"+
+			"the configuration change.",
 		nil,
 		command("status", "print the active rules", func(ctx context.Context, _ []string) error {
 			return fetch(ctx, a, statusPath, renderSwitchover)
 		}),
 		migratePlanCommand(a), migrateApplyCommand(a),
+		migrateStepCommand(a, "advance", "take a rule one step ahead, reads first"),
+		migrateStepCommand(a, "reverse", "take a rule one step back"),
 		command("history", "print who changed the rules, when and why", func(ctx context.Context, _ []string) error {
 			return fetch(ctx, a, "/switchover/history.json", renderHistory)
 		}),
@@ -109,7 +114,11 @@ func renderHistory(w io.Writer, found *history) {
 
 // migratePlanCommand is portico migrate plan.
 func migratePlanCommand(a *adminClient) *cobra.Command {
-	return command("plan FILE", "check a file of rules and print what it would change", func(ctx context.Context, args []string) error {
+	rule := ""
+	c := command("plan FILE", "print the next step of each rule, or what a file of rules would change", func(ctx context.Context, args []string) error {
+		if len(args) == 0 {
+			return readiness(ctx, a, rule)
+		}
 		var status switchover.Status
 		if err := a.getJSON(ctx, statusPath, &status); err != nil {
 			return err
@@ -143,23 +152,30 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 			return nil
 		})
 	})
+	takesFile := c.Args
+	c.Use, c.Args = "plan [FILE]", func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return takesFile(c, args)
+	}
+	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
+	return c
 }
 
 // migrateApplyCommand is portico migrate apply.
 func migrateApplyCommand(a *adminClient) *cobra.Command {
-	version := int64(0)
-	c := command("apply FILE --version N", "make a file of rules active", func(ctx context.Context, args []string) error {
-		if version <= 0 {
+	flags := &moveFlags{}
+	return flags.register(command("apply FILE --version N", "make a file of rules active", func(ctx context.Context, args []string) error {
+		if flags.version <= 0 {
 			return usageError("needs --version: the one that portico migrate status and plan show")
 		}
 		next, err := loadRules(a.env, args[0], nil)
 		if err != nil {
 			return err
 		}
-		return change(ctx, a, "/switchover/rules", map[string]any{"version": version, "table": next}, renderSwitchover)
-	})
-	c.Flags().Int64Var(&version, "version", 0, "the change was made on version `N` of the rules")
-	return c
+		return flags.send(ctx, a, "/switchover/rules", map[string]any{"table": next})
+	}))
 }
 
 // loadRules reads a file of rules and prints what is wrong with it. callers are the names that rules may use; nil leaves them

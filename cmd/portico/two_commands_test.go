@@ -125,12 +125,15 @@ func TestMigrateCommand(t *testing.T) {
 	p := startPair(t, tracker.Options{}, "")
 	moved := writeFile(t, "rules.yaml", "rules:\n  - {name: shop, product: WebShop, reads: new}\n  - {name: rest}\n")
 	signed := []string{"--actor", "tester", "--reason", "a test"}
+	unearned := append([]string{"--despite", "verdict", "--despite", "freshness", "--despite", "errors", "--despite", "stability", "--despite", "one-phase"}, signed...)
 	p.commandWants(t, exitOK, "version 1, from the configuration", "migrate", "status")
 	p.commandWants(t, exitOK, "+ shop: reads new, writes old-compare, product WebShop", "migrate", "plan", moved)
 	p.commandWants(t, exitOK, "--version 1", "migrate", "plan", moved)
 	p.commandWants(t, exitUsage, "needs --version", append([]string{"migrate", "apply", moved}, signed...)...)
 	p.commandWants(t, exitUsage, "needs --actor", "migrate", "apply", moved, "--version", "1")
-	p.commandWants(t, exitOK, "version 2, from the admin listener, by tester (a test)", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
+	p.commandWants(t, exitFailed, "shop: verdict unknown", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
+	p.commandWants(t, exitOK, "version 2, from the admin listener, by tester (a test (despite shop verdict, shop freshness, shop errors, shop stability, shop one-phase))",
+		append([]string{"migrate", "apply", moved, "--version", "1"}, unearned...)...)
 	p.commandWants(t, exitFailed, "says 409", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitOK, "Nothing would change", "migrate", "plan", moved)
 	one := writeFile(t, "rules.yaml", "rules:\n  - {name: shop, product: 'WebShop, Inc', reads: new}\n  - {name: rest}\n")
@@ -147,7 +150,10 @@ func TestMigrateCommand(t *testing.T) {
 	}
 	p.commandWants(t, exitOK, "version 4", append([]string{"migrate", "revive"}, signed...)...)
 	p.commandWants(t, exitOK, "the configured rules", "migrate", "history")
-	p.commandWants(t, exitUsage, `there is no command "advance"`, "migrate", "advance")
+	p.commandWants(t, exitUsage, `there is no command "retreat"`, "migrate", "retreat")
+	p.commandWants(t, exitUsage, "needs RULE", "migrate", "advance")
+	p.commandWants(t, exitUsage, "needs --actor", "migrate", "advance", "rest")
+	p.commandWants(t, exitUsage, "unexpected argument", "migrate", "plan", moved, "more")
 }
 
 // TestRulesOfAFileAreChecked refuses what portico check would, at its line, without

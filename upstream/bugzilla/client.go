@@ -31,6 +31,8 @@ type Options struct {
 	MaxBody int64
 	// Split bounds what a reply may cost in memory when it is looked into.
 	Split jsonblob.SplitOptions
+	// Keys returns the caller as the tracker is to see it, or the error of a call that must not be sent; nil changes nothing.
+	Keys func(upstream.Caller) (upstream.Caller, error)
 	// Logger defaults to discarding.
 	Logger *slog.Logger
 }
@@ -50,6 +52,7 @@ type Client struct {
 	redirect *redirectTarget
 	split    jsonblob.SplitOptions
 	dialect  *dialects
+	keys     func(upstream.Caller) (upstream.Caller, error)
 	logger   *slog.Logger
 }
 
@@ -71,6 +74,7 @@ func New(options Options) (*Client, error) {
 		transport: options.Transport,
 		hideKeys:  options.HideKeys,
 		split:     options.Split,
+		keys:      options.Keys,
 		logger:    logger,
 	}
 	client.rest = newREST(redirects{options.Transport, client.redirect})

@@ -39,8 +39,14 @@ func newREST(next http.RoundTripper) *resty.Client {
 
 // send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
-	dialect := c.Dialect(ctx)
-	out, err := c.prepare(dialect, caller, call)
+	dialect, shown := c.Dialect(ctx), caller
+	if c.keys != nil {
+		var err error
+		if shown, err = c.keys(caller); err != nil {
+			return nil, err
+		}
+	}
+	out, err := c.prepare(dialect, shown, call)
 	if err != nil {
 		return nil, err
 	}

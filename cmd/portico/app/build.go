@@ -43,6 +43,8 @@ type Runtime struct {
 	admin                    *admin.Server
 	clientsTLS, operatorsTLS *tls.Config // nil for plain HTTP
 	tracing                  *tracing    // nil if nothing is traced
+	callers                  upstream.NamedCallers
+	missing                  missingKeys
 	trackers                 map[string]*tracker
 	caches                   cache.Caches           // of the trackers in use, the primary one first
 	switchover               *switchover.Switchover // nil without a candidate
@@ -61,7 +63,7 @@ type Runtime struct {
 func Build(ctx context.Context, cfg config.Config, lookup config.Variables, logger *slog.Logger, resources *Resources) (*Runtime, error) {
 	rt := &Runtime{
 		cfg: cfg, logger: logger, resources: resources, started: time.Now(),
-		trackers: map[string]*tracker{}, stacks: map[string]*sharedStack{}, shared: map[string]*cache.Shared{},
+		missing: missingKeys{seen: map[string][]string{}}, trackers: map[string]*tracker{}, stacks: map[string]*sharedStack{}, shared: map[string]*cache.Shared{},
 	}
 	rt.onClose(func() {
 		if err := resources.release(rt); err != nil {
@@ -89,6 +91,9 @@ func (rt *Runtime) build(ctx context.Context, lookup config.Variables) (err erro
 	}
 	if err := rt.openTracing(lookup); err != nil {
 		return fmt.Errorf("set up traces: %w", err)
+	}
+	if rt.callers, err = rt.cfg.NamedCallers(lookup); err != nil {
+		return err
 	}
 	if err := rt.openTracker(rt.cfg.Primary, lookup); err != nil {
 		return err
@@ -210,7 +215,7 @@ func (rt *Runtime) openOperators(token string) {
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover))
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate()))
 	}
 	rt.admin = admin.New(options)
 	// Operators send little, so they may pause for less time than clients.

@@ -36,38 +36,36 @@ func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) e
 		rt.caches[0].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[1])
 		rt.caches[1].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[0])
 	}
-	known, err := rt.namedCallers(lookup)
-	if err != nil {
-		return err
-	}
 	if rt.resources.dry == nil {
-		if err := rt.openCanary(known, lookup); err != nil {
+		if err := rt.openCanary(lookup); err != nil {
 			return err
 		}
 	}
 	if err := rt.openJournal(lookup); err != nil {
 		return err
 	}
+	var err error
 	rt.switchover, err = rt.resources.openSwitchover(ctx, switchover.Options{
-		Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.resources.store, Settings: rt.switchoverSettings(known),
+		Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.resources.store, Settings: rt.switchoverSettings(),
 	})
 	return err
 }
 
 // openCanary builds the comparison. It shares nothing with what clients wait for: each tracker gets a second client with connections,
 // limits and breakers of its own.
-func (rt *Runtime) openCanary(known upstream.NamedCallers, lookup config.Variables) error {
+func (rt *Runtime) openCanary(lookup config.Variables) error {
 	settings := rt.cfg.Canary
-	trackers := map[string]upstream.Tracker{}
+	trackers, keys := map[string]upstream.Tracker{}, map[string]switchover.Keys{}
 	for name, t := range rt.trackers {
 		if err := rt.openShadow(t); err != nil {
 			return err
 		}
 		trackers[name] = rt.translated(name, t.shadow)
-	}
-	service, err := settings.ServiceKey.Read(lookup)
-	if err != nil {
-		return err
+		shown, err := rt.cfg.ComparisonKeys(t.keys, lookup)
+		if err != nil {
+			return err
+		}
+		keys[name] = shown
 	}
 	rules, _ := compare.NewRules(settings.Equivalences, time.Now()) // config has reported problems
 	rt.Canary = canary.New(canary.Options{
@@ -75,10 +73,10 @@ func (rt *Runtime) openCanary(known upstream.NamedCallers, lookup config.Variabl
 		Sampling: canary.Sampling{Default: settings.Sample, Operations: settings.Operations, Sticky: settings.Sticky},
 		Workers:  settings.Workers, Queue: settings.Queue, PerSecond: settings.PerSecond, Timeout: settings.Timeout,
 		MaxBody: int64(settings.MaxBody), Split: rt.replySplit(), ConfirmAfter: settings.ConfirmAfter, NoiseShare: settings.Noise,
-		Samples: settings.KeepSamples, Rules: rules, Caller: upstream.ComparisonCallers{
-			Candidate: rt.cfg.Candidate, Credentials: settings.Credentials, ServiceKey: string(service), Named: known,
-		}.For,
-		CallerName: known.Name,
+		Samples: settings.KeepSamples, Rules: rules, Caller: func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
+			return keys[tracker].ForComparison(caller)
+		},
+		CallerName: rt.callers.Name,
 		Plan: func(ctx context.Context, tracker string, call upstream.Call) ([]byte, error) {
 			return rt.trackers[tracker].shadow.ShowPlan(ctx, call)
 		},
@@ -115,7 +113,7 @@ func (rt *Runtime) openShadow(t *tracker) error {
 	if err != nil {
 		return err
 	}
-	t.shadow, err = rt.newClient(t, label, bugzilla.ForComparison(stack))
+	t.shadow, err = rt.newClient(t, label, bugzilla.ForComparison(stack), nil) // package canary has the keys
 	return err
 }
 
@@ -136,11 +134,11 @@ func (rt *Runtime) side(name string) idmap.Side {
 }
 
 // switchoverSettings join the switchover with both trackers.
-func (rt *Runtime) switchoverSettings(known upstream.NamedCallers) switchover.Settings {
+func (rt *Runtime) switchoverSettings() switchover.Settings {
 	metrics := rt.resources.metrics
 	settings := switchover.Settings{
 		Table: rt.cfg.Switchover.Table(), Trackers: map[string]upstream.Tracker{}, Locate: map[string]switchover.Locator{},
-		CallerNames: config.SortedKeys(rt.cfg.Callers), Caller: known.Name, Shadow: rt.Canary, Follow: rt.cfg.Switchover.Follow,
+		CallerNames: config.SortedKeys(rt.cfg.Callers), Caller: rt.callers.Name, Shadow: rt.Canary, Follow: rt.cfg.Switchover.Follow,
 		Journal:        rt.switchoverJournal(),
 		UnknownOutcome: max(time.Minute, 4*rt.maxCallTime()), // as for the cache
 		Split:          rt.replySplit(), Logger: rt.logger,
@@ -158,21 +156,4 @@ func (rt *Runtime) switchoverSettings(known upstream.NamedCallers) switchover.Se
 		dry.Rules.Replace(&settings, dry.table)
 	}
 	return settings
-}
-
-// namedCallers reads the keys of the callers that have names.
-func (rt *Runtime) namedCallers(lookup config.Variables) (upstream.NamedCallers, error) {
-	known := upstream.NamedCallers{}
-	for name, caller := range rt.cfg.Callers {
-		key, err := caller.Key.Read(lookup)
-		if err != nil {
-			return nil, err
-		}
-		shadow, err := caller.ShadowKey.Read(lookup)
-		if err != nil {
-			return nil, err
-		}
-		known.Add(upstream.NamedCaller{Name: name, Key: string(key), CandidateKey: string(shadow)})
-	}
-	return known, nil
 }

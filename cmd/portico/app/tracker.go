@@ -16,6 +16,7 @@ import (
 	"portico/proxy/admin"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
+	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
 
@@ -30,7 +31,8 @@ type tracker struct {
 	client    *bugzilla.Client
 	shadow    *bugzilla.Client // of comparisons, nil without them
 	target    *proxy.Target    // for paths outside the interface
-	cache     *cache.Cache     // nil if it is off
+	keys      switchover.Keys
+	cache     *cache.Cache // nil if it is off
 }
 
 // openTracker builds what a tracker needs to serve clients: connections with limit and breakers, client and cache.
@@ -55,7 +57,11 @@ func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
 	if err != nil {
 		return err
 	}
-	if t.client, err = rt.newClient(t, name, t.transport); err != nil {
+	if t.keys, err = rt.cfg.LiveKeys(name, rt.callers, lookup); err != nil {
+		return fmt.Errorf("tracker %s: %w", name, err)
+	}
+	t.keys.Missing = func(caller upstream.Caller) { rt.missing.note(name, rt.callers.Name(caller), caller) }
+	if t.client, err = rt.newClient(t, name, t.transport, t.keys.For); err != nil {
 		return err
 	}
 	t.target = t.newTarget()
@@ -104,11 +110,13 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	return rt.stacks[label].Stack, nil
 }
 
-// newClient makes a client of a tracker. The log shows label.
-func (rt *Runtime) newClient(t *tracker, label string, over http.RoundTripper) (*bugzilla.Client, error) {
+// newClient makes a client of a tracker, which sees the callers that keys returns. The log shows label.
+func (rt *Runtime) newClient(
+	t *tracker, label string, over http.RoundTripper, keys func(upstream.Caller) (upstream.Caller, error),
+) (*bugzilla.Client, error) {
 	return bugzilla.New(bugzilla.Options{
 		URL: t.base, Dialect: t.settings.Dialect, HideKeys: t.settings.HideKeys, MaxBody: int64(t.settings.MaxBody), Transport: over,
-		Split: rt.replySplit(), Logger: rt.logger.With("tracker", label),
+		Split: rt.replySplit(), Keys: keys, Logger: rt.logger.With("tracker", label),
 	})
 }
 
@@ -123,6 +131,9 @@ func (t *tracker) front() upstream.Tracker {
 func (t *tracker) newTarget() *proxy.Target {
 	target := &proxy.Target{
 		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For, Dialect: t.client.Dialect, MarkWrite: bugzilla.MarkWrite,
+	}
+	if !t.keys.Forwards() || t.keys.RefuseLogins {
+		target.Keys = t.keys.For
 	}
 	if host := t.settings.SentHost(); host.Name != "" {
 		target.Names = []string{host.Name}

@@ -103,6 +103,13 @@ type Tracker struct {
 	MaxBody Size `key:"max_body" default:"0" min:"0"`
 	// Timeout is the maximum wait for a response to begin once the request has been sent.
 	Timeout time.Duration `key:"timeout" default:"1m" min:"10ms" max:"24h"`
+	// Credentials says what the tracker is shown in place of a caller's key: that key, the caller's own key at this tracker, or one of the
+	// service, for callers with a name.
+	Credentials string `key:"credentials" default:"forward" oneof:"forward|mapped|service"`
+	// ServiceKey is the key of the service.
+	ServiceKey Secret `keys:"service_key"`
+	// Logins says what becomes of logins, passwords, tokens and login cookies.
+	Logins string `key:"logins" default:"forward" oneof:"forward|refuse"`
 	// TLSFiles are the certificates that the tracker's is checked against, and the one that is shown to it.
 	TLSFiles `keys:""`
 }

@@ -10,14 +10,6 @@ import (
 	"portico/upstream/switchover/idmap"
 )
 
-// Caller gives a name to the callers with a key, for use in rules. The key itself never stands in the configuration.
-type Caller struct {
-	// Key is what the caller shows.
-	Key Secret `keys:"key"`
-	// ShadowKey is what stands for it at the other tracker, where canary.credentials is mapped.
-	ShadowKey Secret `keys:"shadow_key"`
-}
-
 // Switchover says which of two trackers serves which requests.
 type Switchover struct {
 	// Follow is how long a caller's reads of an object go to the tracker of its own last write of it.

@@ -74,6 +74,20 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"mapped", withTwo + robot + "canary: {credentials: mapped}\n", nil},
 		{"service without a key", withTwo + "canary: {credentials: service}\n",
 			[]string{"c.yaml:4:23: canary.credentials: service needs service_key_file or service_key_env"}},
+		{"mapped at a tracker without a key", "trackers:\n  a: {url: \"http://a.example\"}\n  b: {url: \"http://b.example\", credentials: mapped}\nprimary: a\ncandidate: b\n",
+			[]string{"c.yaml:3:45: trackers.b.credentials: mapped needs a caller with a key at this tracker: set callers.NAME.keys.b"}},
+		{"service at a tracker without a key", "trackers:\n  a: {url: \"http://a.example\", credentials: service}\n",
+			[]string{"c.yaml:2:45: trackers.a.credentials: service needs service_key_file or service_key_env"}},
+		{"keys by tracker", "trackers:\n  a: {url: \"http://a.example\", credentials: mapped}\n  b: {url: \"http://b.example\", credentials: mapped}\nprimary: a\ncandidate: b\n" +
+			"callers: {robot: {keys: {a: {env: KEY}, b: {env: SHADOW}}}}\ncanary: {credentials: mapped}\n", nil},
+		{"wrong keys by tracker", withTwo + "callers:\n  a:\n    key_env: KEY\n    keys: {nowhere: {env: KEY}, a: {env: NOT_SET}}\n", []string{
+			"c.yaml:7:21: callers.a.keys.nowhere: is not one of the trackers",
+			"c.yaml:7:36: callers.a.keys.a: NOT_SET holds nothing",
+			"c.yaml:7:36: callers.a.keys.a: is a second key at that tracker",
+		}},
+		{"comparisons with other keys than live requests", "trackers:\n  a: {url: \"http://a.example\"}\n  b: {url: \"http://b.example\", credentials: mapped}\nprimary: a\ncandidate: b\n" +
+			"callers: {robot: {key_env: KEY, shadow_key_env: SHADOW}}\ncanary: {credentials: forward}\n",
+			[]string{"c.yaml:7:23: canary.credentials: contradicts trackers.b.credentials (mapped)"}},
 		{"isolated without a marker", withTwo + "canary: {isolated: true}\n",
 			[]string{"c.yaml:4:20: canary.isolated: needs a marker that proves it"}},
 		{"isolated and following", withTwo + "canary: {follows: true, isolated: true, marker: x}\n",

@@ -17,7 +17,6 @@ import (
 
 	"portico/cache"
 	"portico/mapping"
-	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -50,6 +49,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k.ids()
 	k.journal(variables)
 	k.flagTypeWrites()
+	k.credentials()
 	k.canary()
 	k.redis()
 	k.state()
@@ -77,6 +77,8 @@ func (c *checker) files(k key) {
 			suffix = "_env"
 		}
 		k.path += suffix
+	case KeyRef:
+		_, err = Secret(value).Read(c.variables)
 	case KeyPair:
 		_, err = TLSFiles{KeyPair: value}.Client()
 		k.path = join(k.path, "cert_file")
@@ -219,25 +221,6 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// callers checks that every name stands for keys of its own, that of the other tracker too.
-func (c *checker) callers() {
-	owners, names := map[string]string{}, SortedKeys(c.Callers)
-	for i, name := range slices.Repeat(names, 2) { // first the keys of all callers, then what stands for them
-		secret, taken := c.Callers[name].Key, "has the same key as %s"
-		if i >= len(names) {
-			secret, taken = c.Callers[name].ShadowKey, "has a shadow key that is a key of %s"
-		} else if !secret.Given() {
-			c.errorf("callers."+name, "has no key: set key_file or key_env")
-		}
-		key, _ := secret.Read(c.variables)
-		if owner, found := owners[string(key)]; found && owner != name {
-			c.errorf("callers."+name, taken, owner)
-		} else if key != nil {
-			owners[string(key)] = name
-		}
-	}
-}
-
 // rules checks rules, which stand in a section, with the code that start-up uses.
 func (p *problems) rules(section string, r switchover.RuleSet, callers []string) {
 	if (r.Passthrough.Reads == "") != (r.Passthrough.Writes == "") {
@@ -319,16 +302,6 @@ func (c *checker) flagTypeWrites() {
 // canary checks the comparison.
 func (c *checker) canary() {
 	settings := &c.Canary
-	mapped := false
-	for _, caller := range c.Callers {
-		mapped = mapped || caller.ShadowKey.Given()
-	}
-	switch {
-	case settings.Credentials == upstream.CredentialsService && !settings.ServiceKey.Given():
-		c.errorf("canary.credentials", "service needs service_key_file or service_key_env")
-	case settings.Credentials == upstream.CredentialsMapped && !mapped:
-		c.errorf("canary.credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
-	}
 	switch {
 	case settings.Isolated && settings.Follows:
 		c.errorf("canary.isolated", "and follows exclude each other: the candidate would get each write twice")

@@ -164,6 +164,8 @@ func doneMessage(r *http.Request) string {
 		"reset":    "Reset. Earlier results are discarded.",
 		"sampling": "Changed. Active now.",
 		"kill":     "The kill switch is on. Everything goes to the old tracker.",
+		"advance":  "The rule is one step ahead.",
+		"reverse":  "The rule is one step back.",
 		"revive":   "Revived. The rules are active again.",
 	}[r.URL.Query().Get("done")]
 }

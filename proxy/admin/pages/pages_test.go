@@ -41,7 +41,7 @@ func open(t *testing.T) *site {
 	s := &site{t: t, canary: fixtures.NewCanary(now), moving: fixtures.NewSwitchover(now)}
 	s.base = serve(t, pages.CanaryPages(s.canary, s.canary, pages.CanaryOptions{
 		Facade: "http://facade/", Trackers: map[string]string{"current": "http://current/bz/"},
-	}), pages.SwitchoverPages(s.moving))
+	}), pages.SwitchoverPages(s.moving, fixtures.NewGate(s.moving)))
 	return s
 }
 
@@ -163,7 +163,8 @@ type sickSwitchover struct{ *fixtures.Switchover }
 func (sickSwitchover) History(context.Context, int) ([]state.Revision, error) { return nil, errGone }
 
 func TestHistoryThatCannotBeRead(t *testing.T) {
-	base := serve(t, pages.SwitchoverPages(sickSwitchover{fixtures.NewSwitchover(time.Now())}))
+	moving := fixtures.NewSwitchover(time.Now())
+	base := serve(t, pages.SwitchoverPages(sickSwitchover{moving}, fixtures.NewGate(moving)))
 	a := ask(t, "GET", base+"/switchover", "", "Accept", pageType)
 	if a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/pages/transition"
 	"portico/proxy/admin/view"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -25,6 +26,8 @@ type fault struct {
 	Problems []fieldProblem `json:"problems,omitempty"`
 	// Rules are the problems of a table of rules.
 	Rules []switchover.Problem `json:"rules,omitempty"`
+	// Plan is what a move lacks.
+	Plan *transition.Plan `json:"plan,omitempty"`
 	// Present is the state that a change was in conflict with.
 	Present any `json:"present,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/pages/transition"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
@@ -27,11 +28,14 @@ type Switchover interface {
 }
 
 // switchoverPages serve everything below /switchover.
-type switchoverPages struct{ switchover Switchover }
+type switchoverPages struct {
+	switchover Switchover
+	gate       *transition.Gate
+}
 
-// SwitchoverPages returns the switchover at /switchover: a page, JSON, and the changes that people may make.
-func SwitchoverPages(s Switchover) admin.Page {
-	p := &switchoverPages{s}
+// SwitchoverPages returns the switchover at /switchover: a page, JSON, and the changes that people may make. Rules move by the gate.
+func SwitchoverPages(s Switchover, g *transition.Gate) admin.Page {
+	p := &switchoverPages{s, g}
 	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: routes(map[string]handler{
 		"GET /switchover": func(w http.ResponseWriter, r *http.Request) error { return p.show(w, r, http.StatusOK, newForm(r)) },
 		"GET /switchover/status.json": func(w http.ResponseWriter, r *http.Request) error {
@@ -41,9 +45,16 @@ func SwitchoverPages(s Switchover) admin.Page {
 			revisions, err := s.History(r.Context(), maxHistory)
 			return writeJSON(w, map[string]any{"history": viewHistory(revisions)}, err)
 		},
-		"POST /switchover/rules":  p.changeRules,
-		"POST /switchover/kill":   p.signed("kill", s.Kill),
-		"POST /switchover/revive": p.signed("revive", s.Revive),
+		"GET /switchover/plan": func(w http.ResponseWriter, r *http.Request) error { return p.plan(w, r, http.StatusOK, newForm(r)) },
+		"GET /switchover/plan.json": func(w http.ResponseWriter, r *http.Request) error {
+			plan, err := p.gate.Plan(r.Context(), r.FormValue("rule"), r.FormValue("back") != "")
+			return writeJSON(w, plan, p.changeFault(r.Context(), err))
+		},
+		"POST /switchover/rules":   p.changeRules,
+		"POST /switchover/advance": p.move("advance", false),
+		"POST /switchover/reverse": p.move("reverse", true),
+		"POST /switchover/kill":    p.signed("kill", s.Kill),
+		"POST /switchover/revive":  p.signed("revive", s.Revive),
 	})}
 }
 
@@ -62,27 +73,6 @@ func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status in
 	return show(w, r, status, "Switchover", "switchover.html", page)
 }
 
-// changeRules replaces the rules, unless they have been changed since the version that the request names.
-func (p *switchoverPages) changeRules(w http.ResponseWriter, r *http.Request) error {
-	var request struct {
-		Version int64            `json:"version"`
-		Actor   string           `json:"actor"`
-		Reason  string           `json:"reason"`
-		Table   switchover.Table `json:"table"`
-	}
-	if err := readJSON(w, r, maxTable, &request); err != nil {
-		return err
-	}
-	j := judgement{Actor: request.Actor, Reason: request.Reason}
-	if j.check(); len(j.Problems) > 0 {
-		return j.fault()
-	}
-	if err := p.switchover.Change(r.Context(), request.Version, request.Table, j.Actor, j.Reason); err != nil {
-		return p.changeFault(r.Context(), err)
-	}
-	return writeJSON(w, p.switchover.Status(r.Context()), nil)
-}
-
 // signed throws the kill switch or takes it back.
 func (p *switchoverPages) signed(verb string, act func(ctx context.Context, actor, reason string) error) handler {
 	return change{
@@ -99,12 +89,20 @@ func (p *switchoverPages) signed(verb string, act func(ctx context.Context, acto
 
 // changeFault returns the response to a change that was not made.
 func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	f := &fault{Status: http.StatusUnprocessableEntity, Message: "Nothing was changed: " + err.Error() + "."}
 	var conflict *state.ConflictError
 	var invalid *switchover.InvalidError
 	var undelivered *switchover.UndeliveredError
 	var unsigned *switchover.UnsignedError
+	var unready *transition.UnreadyError
+	var request *transition.RequestError
 	switch {
+	case errors.As(err, &unready):
+		f.Status, f.Plan = http.StatusPreconditionFailed, &unready.Plan
+	case errors.As(err, &request):
 	case errors.As(err, &conflict):
 		f.Status, f.Present = http.StatusConflict, p.switchover.Status(ctx)
 	case errors.As(err, &invalid):

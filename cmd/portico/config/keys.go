@@ -1,0 +1,153 @@
+package config
+
+import (
+	"fmt"
+
+	"portico/upstream"
+	"portico/upstream/switchover"
+)
+
+// Caller gives a name to the callers with a key, for use in rules. The key itself never stands in the configuration.
+type Caller struct {
+	// Key is that at the primary, which the caller shows.
+	Key Secret `keys:"key"`
+	// ShadowKey is that at the other tracker.
+	ShadowKey Secret `keys:"shadow_key"`
+	// Keys are keys by the names of trackers, in place of the two above.
+	Keys map[string]KeyRef `key:"keys"`
+}
+
+// KeyRef is a Secret that is an entry of a map.
+type KeyRef struct {
+	// File holds the secret.
+	File string `key:"file"`
+	// Env names the environment variable that holds it instead.
+	Env string `key:"env"`
+}
+
+// keyAt names the key of a caller at a tracker.
+func (c *Config) keyAt(caller Caller, tracker string) Secret {
+	switch ref, given := caller.Keys[tracker]; {
+	case given:
+		return Secret(ref)
+	case tracker == c.Primary:
+		return caller.Key
+	case tracker == c.Candidate:
+		return caller.ShadowKey
+	}
+	return Secret{}
+}
+
+// NamedCallers reads the keys of all callers that have names.
+func (c *Config) NamedCallers(variables Variables) (upstream.NamedCallers, error) {
+	known := upstream.NamedCallers{}
+	for name, caller := range c.Callers {
+		named := upstream.NamedCaller{Name: name, Keys: map[string]string{}}
+		for tracker := range c.Trackers {
+			key, err := c.keyAt(caller, tracker).Read(variables)
+			if err != nil {
+				return nil, fmt.Errorf("callers.%s: %w", name, err)
+			}
+			if key != nil {
+				named.Keys[tracker] = string(key)
+			}
+		}
+		known.Add(named)
+	}
+	return known, nil
+}
+
+// LiveKeys returns what a tracker is shown in live requests.
+func (c *Config) LiveKeys(tracker string, known upstream.NamedCallers, variables Variables) (switchover.Keys, error) {
+	t := c.Trackers[tracker]
+	service, err := t.ServiceKey.Read(variables)
+	return switchover.Keys{
+		Tracker: tracker, Credentials: t.Credentials, ServiceKey: string(service), RefuseLogins: t.Logins == "refuse", Named: known,
+	}, err
+}
+
+// ComparisonKeys returns what a tracker is shown in comparisons, where live is what it is shown in live requests. Only where the candidate
+// is shown the caller's own key there, canary.credentials counts.
+func (c *Config) ComparisonKeys(live switchover.Keys, variables Variables) (switchover.Keys, error) {
+	settings := &c.Canary
+	isService := settings.Credentials == switchover.CredentialsService
+	candidate := switchover.Keys{Credentials: c.Trackers[c.Candidate].Credentials}
+	if !candidate.Forwards() || settings.Credentials == live.Credentials || isService && live.Tracker != c.Candidate || !live.Forwards() {
+		return live, nil
+	}
+	service, err := settings.ServiceKey.Read(variables)
+	live.Credentials, live.ServiceKey = settings.Credentials, string(service)
+	live.ForAll, live.RefuseLogins = isService, !isService
+	return live, err
+}
+
+// callers checks that every name stands for keys of its own, that of the other tracker too.
+func (c *checker) callers() {
+	for _, name := range SortedKeys(c.Callers) {
+		caller, path := c.Callers[name], "callers."+name
+		for _, tracker := range SortedKeys(caller.Keys) {
+			_, known := c.Trackers[tracker]
+			switch {
+			case !known:
+				c.errorf(path+".keys."+tracker, "is not one of the trackers%s", DidYouMean(tracker, SortedKeys(c.Trackers)))
+			case tracker == c.Primary && caller.Key.Given(), tracker == c.Candidate && caller.ShadowKey.Given():
+				c.errorf(path+".keys."+tracker, "is a second key at that tracker beside key_* or shadow_key_*")
+			}
+		}
+	}
+	owners := map[string]string{}
+	c.ownKeys(owners, c.Primary, "has the same key as %s")
+	for _, tracker := range SortedKeys(c.Trackers) {
+		if tracker != c.Primary {
+			c.ownKeys(owners, tracker, "has a shadow key that is a key of %s")
+		}
+	}
+}
+
+// ownKeys checks the keys at one tracker against those of other callers, which owners has by key.
+func (c *checker) ownKeys(owners map[string]string, tracker, taken string) {
+	for _, name := range SortedKeys(c.Callers) {
+		caller := c.Callers[name]
+		secret := c.keyAt(caller, tracker)
+		if tracker == c.Primary && !secret.Given() {
+			c.errorf("callers."+name, "has no key: set key_file or key_env")
+		}
+		key, _ := secret.Read(c.variables)
+		if owner, found := owners[string(key)]; found && owner != name {
+			c.errorf("callers."+name, taken, owner)
+		} else if key != nil {
+			owners[string(key)] = name
+		}
+	}
+}
+
+// credentials checks what trackers are shown, in live requests and in comparisons.
+func (c *checker) credentials() {
+	for _, name := range SortedKeys(c.Trackers) {
+		c.shows("trackers."+name, name, c.Trackers[name].Credentials, c.Trackers[name].ServiceKey)
+	}
+	settings, tracker := &c.Canary, c.Trackers[c.Candidate]
+	c.shows("canary", c.Candidate, settings.Credentials, settings.ServiceKey)
+	_, chosen := c.Config.origins["canary.credentials"]
+	_, live := c.Config.origins["trackers."+c.Candidate+".credentials"]
+	if chosen && live && settings.Credentials != tracker.Credentials {
+		c.errorf("canary.credentials", "contradicts trackers.%s.credentials (%s): comparisons show what live requests show; leave it out",
+			c.Candidate, tracker.Credentials)
+	}
+}
+
+// shows checks that there is what a tracker is to be shown.
+func (c *checker) shows(section, tracker, credentials string, service Secret) {
+	mapped := false
+	for _, caller := range c.Callers {
+		mapped = mapped || c.keyAt(caller, tracker).Given()
+	}
+	switch {
+	case credentials == switchover.CredentialsService && !service.Given():
+		c.errorf(section+".credentials", "service needs service_key_file or service_key_env")
+	case credentials == switchover.CredentialsMapped && !mapped && section == "canary":
+		c.errorf(section+".credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
+	case credentials == switchover.CredentialsMapped && !mapped:
+		c.errorf(section+".credentials", "mapped needs a caller with a key at this tracker: set callers.NAME.keys.%s", tracker)
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"portico/proxy/admin/pages/transition"
+	"portico/upstream/switchover"
+)
+
+// moveFlags are those of commands that move rules.
+type moveFlags struct {
+	version int64
+	dryRun  bool
+	despite []string
+}
+
+func (f *moveFlags) register(c *cobra.Command) *cobra.Command {
+	flags := c.Flags()
+	flags.Int64Var(&f.version, "version", 0, "the change was made on version `N` of the rules")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "check the preconditions and change nothing; exit status as of plan")
+	flags.StringArrayVar(&f.despite, "despite", nil, "override the precondition `NAME`; may be given again")
+	return c
+}
+
+// send asks the listener for a move. The response to a dry run is a plan, and any other one the status.
+func (f *moveFlags) send(ctx context.Context, a *adminClient, path string, members map[string]any) error {
+	members["version"], members["despite"], members["dry_run"] = f.version, f.despite, f.dryRun
+	if !f.dryRun {
+		return change(ctx, a, path, members, renderSwitchover)
+	}
+	text, err := a.post(ctx, path, members)
+	return planned(a, text, err)
+}
+
+// migrateStepCommand is portico migrate advance or reverse.
+func migrateStepCommand(a *adminClient, verb, short string) *cobra.Command {
+	flags := &moveFlags{}
+	return flags.register(command(verb+" RULE", short, func(ctx context.Context, args []string) error {
+		if flags.version == 0 {
+			var status switchover.Status
+			if err := a.getJSON(ctx, statusPath, &status); err != nil {
+				return err
+			}
+			flags.version = status.Version
+		}
+		return flags.send(ctx, a, "/switchover/"+verb, map[string]any{"rule": args[0]})
+	}))
+}
+
+// readiness prints the next step of each rule, or of the one with a name.
+func readiness(ctx context.Context, a *adminClient, rule string) error {
+	text, err := a.get(ctx, "/switchover/plan.json?"+url.Values{"rule": {rule}}.Encode())
+	if err != nil {
+		return exitError{exitUnknown, err}
+	}
+	return planned(a, text, nil)
+}
+
+// exitUnknown is the exit status of a plan that cannot tell whether preconditions hold.
+const exitUnknown = 2
+
+// planned prints a plan. The exit status is its state.
+func planned(a *adminClient, text []byte, err error) error {
+	var plan transition.Plan
+	if err == nil {
+		err = errors.Join(json.Unmarshal(text, &plan), a.print(text, func(w io.Writer) error {
+			table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+			renderPlan(table, plan)
+			return table.Flush()
+		}))
+	}
+	switch {
+	case err != nil:
+		return err
+	case plan.State == transition.StateFails:
+		return exitError{status: exitFailed}
+	case plan.State == transition.StateUnknown:
+		return exitError{status: exitUnknown}
+	}
+	return nil
+}
+
+func renderPlan(w io.Writer, plan transition.Plan) {
+	fmt.Fprintf(w, "Version %d: %s\n", plan.Version, map[transition.State]string{
+		transition.StateHolds: "ready", transition.StateFails: "not ready", transition.StateUnknown: "cannot tell",
+	}[plan.State])
+	for _, step := range plan.Steps {
+		fmt.Fprintf(w, "%s: reads %s, writes %s", oneLine(step.Rule), step.From.Reads, step.From.Writes)
+		if step.From == step.To {
+			fmt.Fprintln(w, "; no further phase")
+			continue
+		}
+		fmt.Fprintf(w, " → reads %s, writes %s\n", step.To.Reads, step.To.Writes)
+		for _, each := range step.Preconditions {
+			state := string(each.State)
+			if each.Despite {
+				state += ", overridden"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", each.Name, state, oneLine(each.Value))
+		}
+		if len(step.Preconditions) == 0 {
+			fmt.Fprintln(w, "  needs nothing: no caller moves by it")
+		}
+	}
+}

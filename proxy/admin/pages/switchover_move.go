@@ -1,0 +1,94 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"portico/proxy/admin"
+	"portico/proxy/admin/pages/transition"
+)
+
+// planPage is the data of the page with the next step of one rule.
+type planPage struct {
+	Old, New string
+	// Verb is the last segment of the path that makes the step: advance or reverse.
+	Verb string
+	Plan transition.Plan
+	Form judgement
+}
+
+// plan shows the next step of the rule in the address, or the step back. The page is not kept up to date, since each one asks both trackers.
+func (p *switchoverPages) plan(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
+	verb := "advance"
+	if r.FormValue("back") != "" {
+		verb = "reverse"
+	}
+	plan, err := p.gate.Plan(r.Context(), r.FormValue("rule"), verb == "reverse")
+	if err != nil {
+		return p.changeFault(r.Context(), err)
+	}
+	known := p.switchover.Status(r.Context())
+	admin.Show(w, r, admin.Sheet{
+		Status: status, Title: "Next step", Templates: templates, Body: "plan.html", Data: planPage{known.Old, known.New, verb, plan, form},
+	})
+	return nil
+}
+
+// move takes a rule one step ahead or back.
+func (p *switchoverPages) move(verb string, back bool) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		m := transition.Move{Back: back}
+		if isJSON(r) {
+			if err := readJSON(w, r, maxForm, &m); err != nil {
+				return err
+			}
+		} else {
+			if err := readForm(w, r); err != nil {
+				return err
+			}
+			m.Rule, m.Actor, m.Reason = r.PostForm.Get("rule"), r.PostForm.Get("actor"), r.PostForm.Get("reason")
+			m.Despite = r.PostForm["despite"]
+			m.Version, _ = strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
+		}
+		if m.Rule == "" || len(m.Table.Rules) > 0 {
+			return &fault{Status: http.StatusUnprocessableEntity, Message: "Name one rule, and no table."}
+		}
+		return p.make(w, r, m, verb)
+	}
+}
+
+// changeRules replaces the rules, unless they have been changed since the version that the request names.
+func (p *switchoverPages) changeRules(w http.ResponseWriter, r *http.Request) error {
+	var m transition.Move
+	if err := readJSON(w, r, maxTable, &m); err != nil {
+		return err
+	}
+	if m.Rule != "" {
+		return &fault{Status: http.StatusUnprocessableEntity, Message: "Give a table, and no rule."}
+	}
+	return p.make(w, r, m, "")
+}
+
+// make makes a change that a person has signed. The response to a dry run is the plan.
+func (p *switchoverPages) make(w http.ResponseWriter, r *http.Request, m transition.Move, verb string) error {
+	j := judgement{Actor: m.Actor, Reason: m.Reason}
+	if j.check(); len(j.Problems) > 0 && !m.DryRun {
+		if fromBrowser(r) {
+			return p.plan(w, r, http.StatusUnprocessableEntity, j)
+		}
+		return j.fault()
+	}
+	m.Actor, m.Reason = j.Actor, j.Reason
+	plan, err := p.gate.Move(r.Context(), m)
+	switch {
+	case err != nil:
+		return p.changeFault(r.Context(), err)
+	case m.DryRun:
+		return writeJSON(w, plan, nil)
+	case fromBrowser(r):
+		http.Redirect(w, r, "/switchover?"+url.Values{"done": {verb}}.Encode(), http.StatusSeeOther)
+		return nil
+	}
+	return writeJSON(w, p.switchover.Status(r.Context()), nil)
+}

@@ -1,0 +1,219 @@
+package transition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/switchover"
+)
+
+// State says whether a precondition holds.
+type State string
+
+// The states of preconditions.
+const (
+	StateHolds   State = "holds"
+	StateFails   State = "fails"
+	StateUnknown State = "unknown"
+)
+
+// Precondition is something that must hold before a step.
+type Precondition struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Value says in words what was found.
+	Value string `json:"value"`
+	// Despite says that the operator overrides it.
+	Despite bool `json:"despite,omitempty"`
+}
+
+// The names of preconditions.
+const (
+	needOnePhase    = "one-phase"
+	needVerdict     = "verdict"
+	needFreshness   = "freshness"
+	needErrors      = "errors"
+	needStability   = "stability"
+	needCredentials = "credentials"
+	needTrackers    = "trackers"
+	needKeys        = "keys"
+	needCallers     = "callers"
+)
+
+func preconditionNames() []string {
+	return []string{
+		needOnePhase, needVerdict, needFreshness, needErrors, needStability, needCredentials, needTrackers, needKeys, needCallers,
+	}
+}
+
+// counts reports whether the precondition stands against a step.
+func (p Precondition) counts() bool { return p.State != StateHolds && !p.Despite }
+
+const (
+	// maxAge is the maximum age of the last comparison.
+	maxAge = 24 * time.Hour
+	// probeTime bounds the probes of both trackers.
+	probeTime = 15 * time.Second
+	// maxProbes is the maximum number of concurrent probes.
+	maxProbes = 8
+)
+
+// found is what was found out for all steps of a plan.
+type found struct {
+	report verdict.Report
+	err    error
+	probes []Precondition
+}
+
+// check finds out the preconditions of steps. Nothing is asked where there are none.
+func (g *Gate) check(ctx context.Context, status switchover.Status, steps []switchover.Step) Plan {
+	plan := Plan{Version: status.Version, Steps: []Step{}}
+	var known *found
+	for _, step := range steps {
+		checked := Step{Rule: step.Rule.Name, From: step.From, To: step.To, Preconditions: []Precondition{}}
+		if ahead, back := step.Distance(); ahead+back > 0 {
+			if known == nil {
+				known = &found{probes: g.probe(ctx, status)}
+				known.report, known.err = g.Report(ctx)
+			}
+			to := status.Old
+			if ahead > 0 {
+				to = status.New
+				checked.Preconditions = append(known.compared(step.Rule),
+					precondition(needOnePhase, ahead == 1, "%d ahead at once", ahead), g.credentials())
+			}
+			checked.Preconditions = append(append(checked.Preconditions, known.probes...), g.callers(to))
+		}
+		plan.Steps = append(plan.Steps, checked)
+	}
+	plan.judge()
+	return plan
+}
+
+// credentials is the precondition that comparisons say something about the keys of live requests.
+func (g *Gate) credentials() Precondition {
+	value := "comparisons show the candidate what live requests show"
+	if g.OtherKeys {
+		value = "comparisons show the candidate other keys than live requests do: set credentials of the tracker in place of canary.credentials"
+	}
+	return precondition(needCredentials, !g.OtherKeys, "%s", value)
+}
+
+// callers is the precondition that callers that were seen have a key at a tracker.
+func (g *Gate) callers(tracker string) Precondition {
+	missing := g.Missing(tracker)
+	p := precondition(needCallers, len(missing) == 0, "%d seen without a key at %s", len(missing), tracker)
+	if len(missing) > 0 {
+		p.Value += ": " + strings.Join(missing, ", ")
+	}
+	return p
+}
+
+func precondition(name string, holds bool, format string, args ...any) Precondition {
+	p := Precondition{Name: name, State: StateFails, Value: fmt.Sprintf(format, args...)}
+	if holds {
+		p.State = StateHolds
+	}
+	return p
+}
+
+// compared are the preconditions on the comparisons of a rule's own calls, as far as they are counted apart.
+func (f *found) compared(rule switchover.Rule) []Precondition {
+	if f.err != nil {
+		return []Precondition{{Name: needVerdict, State: StateUnknown, Value: "the store cannot be read: " + f.err.Error()}}
+	}
+	v, of := f.report.Overall, "all comparisons: they are counted by operation only"
+	if len(rule.Operations) > 0 {
+		v, of = f.of(rule.Operations), "the operations of the rule"
+	} else if !rule.Conditional() {
+		of = "all comparisons"
+	}
+	judged := precondition(needVerdict, v.Verdict == verdict.Pass, "%s of %d comparisons (%s)", v.Verdict, v.Compared, of)
+	if v.Verdict == verdict.Inconclusive {
+		judged.State = StateUnknown
+	}
+	var last time.Time
+	for _, point := range f.report.Timeline {
+		if point.Compared > 0 {
+			last = point.At
+		}
+	}
+	age := f.report.At.Sub(last)
+	fresh := precondition(needFreshness, age <= maxAge, "the last comparison was at most %s ago (limit %s)", age.Round(time.Second), maxAge)
+	limit := f.report.Target * float64(v.Compared)
+	failed := precondition(needErrors, float64(v.Failed) <= limit, "%d of %d without a valid reply", v.Failed, v.Compared)
+	steady := precondition(needStability, float64(v.Unstable) <= limit, "%d of %d with differences that went away", v.Unstable, v.Compared)
+	all := []Precondition{judged, fresh, failed, steady}
+	for i := range all {
+		if v.Compared == 0 && i > 0 {
+			all[i].State, all[i].Value = StateUnknown, "nothing was compared"
+		}
+	}
+	return all
+}
+
+// of joins the verdicts of operations: the worst counts, and one without any comparison is not known.
+func (f *found) of(operations []mapping.Operation) verdict.OperationVerdict {
+	joined := verdict.OperationVerdict{Verdict: verdict.Pass}
+	for _, operation := range operations {
+		one := verdict.OperationVerdict{Verdict: verdict.Inconclusive}
+		for _, each := range f.report.Operations {
+			if each.Operation == operation {
+				one = each
+			}
+		}
+		joined.Compared, joined.Failed, joined.Unstable = joined.Compared+one.Compared, joined.Failed+one.Failed, joined.Unstable+one.Unstable
+		if joined.Verdict == verdict.Pass || one.Verdict == verdict.Fail {
+			joined.Verdict = one.Verdict
+		}
+	}
+	return joined
+}
+
+// probe asks both trackers for what each caller with a name sees, and an anonymous one.
+func (g *Gate) probe(ctx context.Context, status switchover.Status) []Precondition {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	trackers := precondition(needTrackers, true, "%s and %s respond", status.Old, status.New)
+	keys := precondition(needKeys, true, "both trackers accept the keys of %d callers", len(g.Callers))
+	names := append([]string{""}, slices.Sorted(maps.Keys(g.Callers))...)
+	sides := []string{status.Old, status.New}
+	errs := make([]error, len(sides)*len(names))
+	var probes errgroup.Group
+	probes.SetLimit(maxProbes)
+	for i := range errs {
+		probes.Go(func() error {
+			errs[i] = g.Probe(ctx, sides[i%len(sides)], g.Callers[names[i/len(sides)]])
+			return nil
+		})
+	}
+	_ = probes.Wait()
+	for i, err := range errs {
+		tracker, name := sides[i%len(sides)], names[i/len(sides)]
+		refusal, ok := errors.AsType[*mapping.Error](err)
+		refused := ok && (refusal.FromTracker() && refusal.Status < http.StatusInternalServerError || refusal.Reason == upstream.ReasonNoMappedKey)
+		switch {
+		case err == nil, name == "" && refused:
+		case name == "":
+			trackers = precondition(needTrackers, false, "%s does not respond", tracker)
+		case refused && refusal.Reason == upstream.ReasonNoMappedKey:
+			keys = precondition(needKeys, false, "%s has no key at %s", name, tracker)
+		case refused:
+			keys = precondition(needKeys, false, "%s refuses the key of %s with code %d", tracker, name, refusal.Code)
+		case keys.State == StateHolds:
+			keys = Precondition{Name: needKeys, State: StateUnknown, Value: fmt.Sprintf("the key of %s cannot be tried at %s", name, tracker)}
+		}
+	}
+	return []Precondition{trackers, keys}
+}

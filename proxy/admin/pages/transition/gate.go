@@ -1,0 +1,181 @@
+// Package transition lets the rules of a switchover move only where preconditions hold: plans, moves one phase at a time, and overrides that are
+// kept in the audit trail. The kill switch does not pass it.
+package transition
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"portico/upstream"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/switchover"
+)
+
+// Switchover is what a Gate reads and changes. *switchover.Switchover implements it.
+type Switchover interface {
+	// Status returns the active rules.
+	Status(ctx context.Context) switchover.Status
+	// Change replaces the table that has the given version.
+	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
+}
+
+// Gate checks preconditions. All fields are required.
+type Gate struct {
+	Switchover Switchover
+	// Report returns what the comparison has found.
+	Report func(context.Context) (verdict.Report, error)
+	// OtherKeys says that comparisons show the candidate other credentials than live requests do.
+	OtherKeys bool
+	// Callers are those that have names, as they show themselves.
+	Callers map[string]upstream.Caller
+	// Probe makes a read of a tracker for a caller.
+	Probe func(ctx context.Context, tracker string, caller upstream.Caller) error
+	// Missing lists the callers that were seen without a key at a tracker.
+	Missing func(tracker string) []string
+}
+
+// Step is a change of the phases of one rule, with its preconditions. Without a change the rule is at the end of its way.
+type Step struct {
+	Rule string               `json:"rule"`
+	From switchover.PhasePair `json:"from"`
+	To   switchover.PhasePair `json:"to"`
+	// Preconditions is empty where the step only changes what is compared.
+	Preconditions []Precondition `json:"preconditions"`
+}
+
+// Plan is steps that could be made.
+type Plan struct {
+	// Version is the one of the rules that the steps begin at.
+	Version int64 `json:"version"`
+	// State is the worst of all preconditions that are not overridden.
+	State State  `json:"state"`
+	Steps []Step `json:"steps"`
+}
+
+// Move is a change of the rules that has to be earned.
+type Move struct {
+	// Version is the one that the change is made on.
+	Version int64 `json:"version"`
+	// Rule is the one that is taken a step ahead or, with Back, back. Where it is empty, Table becomes the table.
+	Rule  string           `json:"rule"`
+	Back  bool             `json:"-"`
+	Table switchover.Table `json:"table"`
+	// DryRun changes nothing.
+	DryRun bool   `json:"dry_run"`
+	Actor  string `json:"actor"`
+	Reason string `json:"reason"`
+	// Despite names the preconditions that need not hold.
+	Despite []string `json:"despite"`
+}
+
+// UnreadyError says that preconditions do not hold. Nothing was changed.
+type UnreadyError struct{ Plan Plan }
+
+// Error implements error.
+func (e *UnreadyError) Error() string {
+	var lines []string
+	for _, step := range e.Plan.Steps {
+		for _, each := range step.Preconditions {
+			if each.counts() {
+				lines = append(lines, fmt.Sprintf("%s: %s %s (%s)", step.Rule, each.Name, each.State, each.Value))
+			}
+		}
+	}
+	return "preconditions are not met: " + strings.Join(lines, "; ")
+}
+
+// RequestError says that a request names what does not exist.
+type RequestError struct{ What string }
+
+// Error implements error.
+func (e *RequestError) Error() string { return e.What }
+
+// Plan returns the next step of each rule, or of the one with a name, ahead or back. The error is a *RequestError.
+func (g *Gate) Plan(ctx context.Context, name string, back bool) (Plan, error) {
+	status := g.Switchover.Status(ctx)
+	var steps []switchover.Step
+	for _, rule := range status.Table.Rules {
+		if name == "" || rule.Name == name {
+			steps = append(steps, switchover.Step{Rule: rule, From: rule.Phases(), To: rule.Phases().Step(back)})
+		}
+	}
+	if len(steps) == 0 {
+		return Plan{}, &RequestError{fmt.Sprintf("there is no rule %q", name)}
+	}
+	return g.check(ctx, status, steps), nil
+}
+
+// Move makes a change if the preconditions of all its steps are met or overridden. Errors are *UnreadyError, *RequestError and those of
+// Change. A table that cannot be used is refused by Change.
+func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
+	status := g.Switchover.Status(ctx)
+	invalid := func(p switchover.Problem) bool { return !p.Warning }
+	switch {
+	case m.Rule != "":
+		if plan, err = g.Plan(ctx, m.Rule, m.Back); err == nil {
+			m.Table, err = moved(status.Table, plan.Steps[0])
+		}
+	case len(m.Table.Rules) > 0 && !slices.ContainsFunc(m.Table.Problems(status.Callers), invalid):
+		plan = g.check(ctx, status, switchover.StepsAhead(status.Table, m.Table))
+	}
+	if err != nil {
+		return plan, err
+	}
+	overridden, err := plan.override(m.Despite)
+	switch {
+	case err != nil, m.DryRun:
+		return plan, err
+	case plan.State != StateHolds && plan.State != "" && status.Version == m.Version:
+		return plan, &UnreadyError{plan}
+	case len(overridden) > 0 && strings.TrimSpace(m.Reason) != "":
+		m.Reason += " (despite " + strings.Join(overridden, ", ") + ")"
+	}
+	return plan, g.Switchover.Change(ctx, m.Version, m.Table, m.Actor, m.Reason)
+}
+
+// moved returns a table after one step.
+func moved(table switchover.Table, step Step) (switchover.Table, error) {
+	if step.From == step.To {
+		return table, &RequestError{fmt.Sprintf("rule %q has no further phase: reads %s, writes %s", step.Rule, step.From.Reads, step.From.Writes)}
+	}
+	table.Rules = slices.Clone(table.Rules)
+	for i := range table.Rules {
+		if rule := &table.Rules[i]; rule.Name == step.Rule {
+			rule.Reads, rule.Writes = step.To.Reads, step.To.Writes
+		}
+	}
+	return table, nil
+}
+
+// override marks the preconditions with names that are not met, and lists them. The error is a *RequestError.
+func (p *Plan) override(names []string) (overridden []string, err error) {
+	for _, name := range names {
+		if !slices.Contains(preconditionNames(), name) {
+			return nil, &RequestError{fmt.Sprintf("there is no precondition %q; known are %s", name, strings.Join(preconditionNames(), ", "))}
+		}
+	}
+	for _, step := range p.Steps {
+		for i := range step.Preconditions {
+			if each := &step.Preconditions[i]; each.counts() && slices.Contains(names, each.Name) {
+				each.Despite = true
+				overridden = append(overridden, step.Rule+" "+each.Name)
+			}
+		}
+	}
+	p.judge()
+	return overridden, nil
+}
+
+// judge sets the state of the plan.
+func (p *Plan) judge() {
+	p.State = StateHolds
+	for _, step := range p.Steps {
+		for _, each := range step.Preconditions {
+			if each.counts() && p.State != StateFails {
+				p.State = each.State
+			}
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package transition_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy/admin/pages/transition"
+	"portico/test/browser/fixtures"
+	"portico/upstream"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
+	"portico/upstream/switchover"
+)
+
+const (
+	old, oldCompare, newCompare, fresh = switchover.PhaseOld, switchover.PhaseOldCompare, switchover.PhaseNewCompare, switchover.PhaseNew
+)
+
+// held is a switchover that keeps its table in memory.
+type held struct {
+	status switchover.Status
+	reason string
+}
+
+// Status implements transition.Switchover.
+func (h *held) Status(context.Context) switchover.Status { return h.status }
+
+// Change implements transition.Switchover.
+func (h *held) Change(_ context.Context, version int64, table switchover.Table, _, reason string) error {
+	if version != h.status.Version {
+		return &state.ConflictError{Present: state.Revision{Version: h.status.Version}}
+	}
+	h.status.Version, h.status.Table, h.reason = version+1, table, reason
+	return nil
+}
+
+func withRules(rules ...switchover.Rule) *held {
+	return &held{status: switchover.Status{Old: "before", New: "after", Version: 7, Callers: []string{"robot"}, Table: switchover.Table{Rules: rules}}}
+}
+
+func rule(name string, reads, writes switchover.Phase) switchover.Rule {
+	r := switchover.Rule{Name: name, Reads: reads, Writes: writes}
+	if name != "rest" {
+		r.Products = []string{name}
+	}
+	return r
+}
+
+// ready is a gate whose preconditions all hold.
+func ready(h *held) *transition.Gate {
+	g := fixtures.NewGate(h)
+	g.Callers = map[string]upstream.Caller{"robot": {Credentials: upstream.Credentials{APIKey: "k"}}}
+	return g
+}
+
+// reporting makes a gate whose report is changed.
+func reporting(change func(*verdict.Report)) func(*transition.Gate) {
+	return func(g *transition.Gate) {
+		former := g.Report
+		g.Report = func(ctx context.Context) (verdict.Report, error) {
+			report, err := former(ctx)
+			change(&report)
+			return report, err
+		}
+	}
+}
+
+// refusing makes a gate whose probes of a tracker fail for callers with or without a name.
+func refusing(tracker string, named bool, err error) func(*transition.Gate) {
+	return func(g *transition.Gate) {
+		g.Probe = func(_ context.Context, at string, caller upstream.Caller) error {
+			if at == tracker && named != caller.Anonymous() {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// TestEveryPreconditionRefuses breaks one precondition at a time.
+func TestEveryPreconditionRefuses(t *testing.T) {
+	noKey := mapping.Refuse(mapping.CodeLoginRequired, "no key")
+	noKey.Reason = upstream.ReasonNoMappedKey
+	badKey := &mapping.Error{Code: mapping.CodeBadKey, Status: 400}
+	away := &mapping.Error{Code: mapping.CodeBadGateway, Status: 502, Reason: mapping.ReasonUnreachable}
+	for _, tt := range []struct {
+		what, name string
+		state      transition.State
+		value      string
+		back       bool
+		spoil      func(*transition.Gate)
+	}{
+		{"FAIL", "verdict", transition.StateFails, "FAIL of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Fail })},
+		{"INCONCLUSIVE", "verdict", transition.StateUnknown, "INCONCLUSIVE", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Inconclusive })},
+		{"an old verdict", "freshness", transition.StateFails, "25h0m0s", false, reporting(func(r *verdict.Report) { r.Timeline[0].At = r.At.Add(-25 * time.Hour) })},
+		{"errors", "errors", transition.StateFails, "10 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
+		{"unstable responses", "stability", transition.StateFails, "11 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
+		{"other keys", "credentials", transition.StateFails, "other keys", false, func(g *transition.Gate) { g.OtherKeys = true }},
+		{"a tracker that is away", "trackers", transition.StateFails, "after does not respond", false, refusing("after", false, away)},
+		{"a key that is refused", "keys", transition.StateFails, "after refuses the key of robot with code 306", false, refusing("after", true, badKey)},
+		{"a caller without a key", "keys", transition.StateFails, "robot has no key at after", false, refusing("after", true, noKey)},
+		{"a key that cannot be tried", "keys", transition.StateUnknown, "cannot be tried at after", false, refusing("after", true, away)},
+		{"a caller that was seen", "callers", transition.StateFails, "1 seen without a key at after: bot", false, func(g *transition.Gate) {
+			g.Missing = func(tracker string) []string { return map[string][]string{"after": {"bot"}}[tracker] }
+		}},
+		{"a caller without a key on the way back", "callers", transition.StateFails, "at before: bot", true, func(g *transition.Gate) {
+			g.Missing = func(tracker string) []string { return map[string][]string{"before": {"bot"}}[tracker] }
+		}},
+		{"a key that is refused on the way back", "keys", transition.StateFails, "before refuses", true, refusing("before", true, badKey)},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			h := withRules(rule("shop", newCompare, old), rule("rest", oldCompare, old))
+			g := ready(h)
+			move := transition.Move{Version: 7, Rule: "rest", Actor: "ada", Reason: "a test"}
+			if tt.back {
+				move.Rule, move.Back = "shop", true
+			}
+			tt.spoil(g)
+			_, err := g.Move(t.Context(), move)
+			unready, ok := errors.AsType[*transition.UnreadyError](err)
+			if !ok || h.status.Version != 7 {
+				t.Fatalf("the move was not refused: %v", err)
+			}
+			if unready.Plan.State != tt.state || !strings.Contains(err.Error(), tt.name+" "+string(tt.state)) || !strings.Contains(err.Error(), tt.value) {
+				t.Errorf("%s: %v", unready.Plan.State, err)
+			}
+			if n := strings.Count(err.Error(), "; "); n > 0 {
+				t.Errorf("more than one precondition is named: %v", err)
+			}
+			move.Despite = []string{tt.name}
+			if _, err := g.Move(t.Context(), move); err != nil || !strings.Contains(h.reason, "a test (despite "+move.Rule+" "+tt.name+")") {
+				t.Errorf("the override: %v, kept as %q", err, h.reason)
+			}
+		})
+	}
+}
+
+// TestAStoreThatCannotBeReadTellsNothing refuses where there is no verdict at all.
+func TestAStoreThatCannotBeReadTellsNothing(t *testing.T) {
+	g := ready(withRules(rule("rest", oldCompare, old)))
+	g.Report = func(context.Context) (verdict.Report, error) { return verdict.Report{}, errors.New("locked") }
+	plan, err := g.Plan(t.Context(), "", false)
+	if err != nil || plan.State != transition.StateUnknown {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}
+
+// TestOnlyTheOperationsOfARuleCount judges a rule on operations by their verdicts alone.
+func TestOnlyTheOperationsOfARuleCount(t *testing.T) {
+	lists := rule("rest", old, old)
+	lists.Name, lists.Operations, lists.Reads = "lists", []mapping.Operation{mapping.OpBugAttachments}, oldCompare
+	g := ready(withRules(lists, rule("rest", oldCompare, old)))
+	reporting(func(r *verdict.Report) {
+		r.Overall.Verdict = verdict.Fail
+		r.Operations = []verdict.OperationVerdict{{Operation: mapping.OpBugAttachments, Verdict: verdict.Pass, Compared: 50}}
+	})(g)
+	for name, want := range map[string]transition.State{"lists": transition.StateHolds, "rest": transition.StateFails} {
+		if plan, err := g.Plan(t.Context(), name, false); err != nil || plan.State != want {
+			t.Errorf("%s: %+v, %v", name, plan, err)
+		}
+	}
+}
+
+// TestTheWayOfARule takes a rule from old to new and back, one phase at a time.
+func TestTheWayOfARule(t *testing.T) {
+	h := withRules(rule("rest", old, old))
+	g := ready(h)
+	way := []switchover.PhasePair{
+		{Reads: old, Writes: old}, {Reads: oldCompare, Writes: old}, {Reads: newCompare, Writes: old}, {Reads: newCompare, Writes: oldCompare},
+		{Reads: newCompare, Writes: newCompare}, {Reads: newCompare, Writes: fresh}, {Reads: fresh, Writes: fresh},
+	}
+	move := func(back bool) error {
+		_, err := g.Move(t.Context(), transition.Move{Version: h.status.Version, Rule: "rest", Back: back, Actor: "ada", Reason: "a test"})
+		return err
+	}
+	check := func(want switchover.PhasePair) {
+		t.Helper()
+		if is := h.status.Table.Rules[0].Phases(); is != want {
+			t.Fatalf("the rule is at %+v, want %+v", is, want)
+		}
+	}
+	for _, want := range way[1:] {
+		if err := move(false); err != nil {
+			t.Fatal(err)
+		}
+		check(want)
+	}
+	if _, ok := errors.AsType[*transition.RequestError](move(false)); !ok {
+		t.Error("there is a phase after the last one")
+	}
+	for _, want := range slices.Backward(way[:len(way)-1]) {
+		if err := move(true); err != nil {
+			t.Fatal(err)
+		}
+		check(want)
+	}
+	if _, ok := errors.AsType[*transition.RequestError](move(true)); !ok {
+		t.Error("there is a phase before the first one")
+	}
+}
+
+// TestWhatATableTakesAhead says for whole tables which of their rules need something.
+func TestWhatATableTakesAhead(t *testing.T) {
+	shop, rest := rule("shop", newCompare, old), rule("rest", oldCompare, old)
+	wider := shop
+	wider.Products = []string{"shop", "more"}
+	passing := func(reads switchover.Phase) *switchover.PhasePair {
+		return &switchover.PhasePair{Reads: reads, Writes: old}
+	}
+	for _, tt := range []struct {
+		what string
+		next switchover.Table
+		want []string // the rules with preconditions
+	}{
+		{"nothing", switchover.Table{Rules: []switchover.Rule{shop, rest}}, nil},
+		{"back", switchover.Table{Rules: []switchover.Rule{rule("shop", oldCompare, old), rest}}, nil},
+		{"a comparison", switchover.Table{Rules: []switchover.Rule{shop, rule("rest", oldCompare, oldCompare)}}, nil},
+		{"one ahead", switchover.Table{Rules: []switchover.Rule{shop, rule("rest", newCompare, old)}}, []string{"rest"}},
+		{"a new rule as before", switchover.Table{Rules: []switchover.Rule{shop, rule("a", oldCompare, old), rest}}, nil},
+		{"a new rule ahead", switchover.Table{Rules: []switchover.Rule{shop, rule("a", newCompare, old), rest}}, []string{"a"}},
+		{"more products", switchover.Table{Rules: []switchover.Rule{wider, rest}}, []string{"shop"}},
+		{"another name", switchover.Table{Rules: []switchover.Rule{rule("store", newCompare, old), rest}}, []string{"store"}},
+		{"another order", switchover.Table{Rules: []switchover.Rule{rule("a", newCompare, old), shop, rest}}, []string{"a"}},
+		{"one gone", switchover.Table{Rules: []switchover.Rule{rest}}, nil},
+		{"other paths", switchover.Table{Rules: []switchover.Rule{shop, rest}, Passthrough: passing(newCompare)}, []string{"passthrough"}},
+		{"other paths back", switchover.Table{Rules: []switchover.Rule{shop, rest}, Passthrough: passing(old)}, nil},
+	} {
+		g := ready(withRules(shop, rest))
+		plan, err := g.Move(t.Context(), transition.Move{Version: 7, Table: tt.next, DryRun: true})
+		var got []string
+		for _, step := range plan.Steps {
+			got = append(got, step.Rule)
+		}
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %v, want %v", tt.what, got, err, tt.want)
+		}
+	}
+}
+
+// TestTwoPhasesAtOnceAreRefused holds apply to one phase at a time.
+func TestTwoPhasesAtOnceAreRefused(t *testing.T) {
+	h := withRules(rule("rest", oldCompare, old))
+	g := ready(h)
+	move := transition.Move{Version: 7, Table: switchover.Table{Rules: []switchover.Rule{rule("rest", fresh, old)}}, Actor: "ada", Reason: "a test"}
+	if _, err := g.Move(t.Context(), move); err == nil || !strings.Contains(err.Error(), "rest: one-phase fails (2 ahead at once)") {
+		t.Errorf("two phases at once: %v", err)
+	}
+	move.Despite = []string{"speed"}
+	if _, err := g.Move(t.Context(), move); err == nil || !strings.Contains(err.Error(), `no precondition "speed"`) {
+		t.Errorf("an unknown precondition: %v", err)
+	}
+	move.Despite, move.Version = []string{"one-phase"}, 6
+	if _, ok := errors.AsType[*state.ConflictError](func() error { _, err := g.Move(t.Context(), move); return err }()); !ok {
+		t.Error("a former version is taken")
+	}
+	if h.status.Version != 7 {
+		t.Fatal("one of them was taken")
+	}
+}

@@ -1,0 +1,85 @@
+package switchover
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Step is a change of the phases of one rule. Without a change the rule is at the end of its way.
+type Step struct {
+	Rule     Rule
+	From, To PhasePair
+}
+
+// index is the place of a phase in the order of a move.
+func (p Phase) index() int { return slices.Index(Phases(), p) }
+
+// Step returns the phases one step ahead or back: reads before writes, and the comparison of reads stays until writes have moved.
+func (p PhasePair) Step(back bool) PhasePair {
+	at, reads, writes, one := Phases(), p.Reads.index(), p.Writes.index(), 1
+	if back {
+		one = -1
+	}
+	last := len(at) - 1
+	switch {
+	case back && reads == last && writes == last, !back && reads < PhaseNewCompare.index(), !back && reads < last && writes == last,
+		back && reads > 0 && writes == 0:
+		reads += one
+	case back && writes > 0, !back && writes < last:
+		writes += one
+	}
+	return PhasePair{at[reads], at[writes]}
+}
+
+// Distance returns by how many phases a step takes reads and writes ahead, and by how many back. Those that only start or end a comparison
+// with the old tracker are not counted.
+func (s Step) Distance() (ahead, back int) {
+	begun := PhaseOldCompare.index()
+	for _, pair := range [][2]Phase{{s.From.Reads, s.To.Reads}, {s.From.Writes, s.To.Writes}} {
+		n := max(pair[1].index(), begun) - max(pair[0].index(), begun)
+		ahead, back = ahead+max(n, 0), back+max(-n, 0)
+	}
+	return ahead, back
+}
+
+// Phases are those of the rule.
+func (r Rule) Phases() PhasePair { return PhasePair{r.Reads, r.Writes} }
+
+// others are the phases of paths outside the interface.
+func (t Table) others() PhasePair {
+	if t.Passthrough != nil {
+		return *t.Passthrough
+	}
+	return t.Rules[len(t.Rules)-1].Phases()
+}
+
+// StepsAhead lists the rules that the next table takes ahead. A rule that is new, or has other conditions, counts as taken from the least
+// advanced phases of the present table; so do all rules where one is gone or they have another order.
+func StepsAhead(present, next Table) (steps []Step) {
+	scope := func(r Rule) string { return r.Name + "\n" + strings.Join(r.Conditions(), "\n") }
+	least := func(phase func(Rule) Phase) Phase {
+		return phase(slices.MinFunc(present.Rules, func(a, b Rule) int { return cmp.Compare(phase(a).index(), phase(b).index()) }))
+	}
+	floor := PhasePair{least(func(r Rule) Phase { return r.Reads }), least(func(r Rule) Phase { return r.Writes })}
+	from, rest := map[string]PhasePair{}, present.Rules
+	for _, rule := range next.Rules {
+		if len(rest) > 0 && scope(rest[0]) == scope(rule) {
+			from[rule.Name], rest = rest[0].Phases(), rest[1:]
+		}
+	}
+	for _, rule := range next.Rules {
+		before, kept := from[rule.Name]
+		if !kept || len(rest) > 0 {
+			before = floor
+		}
+		steps = append(steps, Step{rule, before, rule.Phases()})
+	}
+	if present.Passthrough != nil || next.Passthrough != nil {
+		steps = append(steps, Step{Rule{Name: "passthrough"}, present.others(), next.others()})
+	}
+	return slices.DeleteFunc(steps, func(step Step) bool {
+		ahead, _ := step.Distance()
+		return ahead == 0
+	})
+}
