@@ -61,8 +61,7 @@ func journalCommand(a *adminClient) *cobra.Command {
 
 // command makes a command that needs the store, and the number of an entry if its use says so.
 func (t *journalTool) command(use, short string, do func(ctx context.Context, seq int64) error) *cobra.Command {
-	var c *cobra.Command
-	c = command(use, short, func(ctx context.Context, args []string) (err error) {
+	return command(use, short, func(ctx context.Context, args []string) (err error) {
 		seq := int64(0)
 		if len(args) > 0 {
 			if seq, err = strconv.ParseInt(args[0], 10, 64); err != nil {
@@ -78,7 +77,6 @@ func (t *journalTool) command(use, short string, do func(ctx context.Context, se
 		}
 		return errors.Join(do(ctx, seq), t.store.Close())
 	})
-	return c
 }
 
 // journalList is what list prints.

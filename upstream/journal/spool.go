@@ -146,7 +146,7 @@ func (s *spooled) next() error {
 		return noEOF(err)
 	}
 	_, err := s.in.Peek(1)
-	s.last = err == io.EOF
+	s.last = errors.Is(err, io.EOF)
 	s.chunk, err = s.keys.open(sealed, chunkName(s.name, s.i, s.last))
 	s.i++
 	return err
@@ -154,7 +154,7 @@ func (s *spooled) next() error {
 
 // noEOF makes an error of an end that comes too early.
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
