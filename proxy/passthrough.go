@@ -97,13 +97,7 @@ func (rc *requestContext) pass() {
 	if stored != nil {
 		defer stored.Close()
 	}
-	p.target = &passthrough.Target
-	if passthrough.Choose != nil {
-		if chosen := passthrough.Choose(rc.caller, p.write); chosen != nil {
-			p.target = chosen
-		}
-	}
-	if err := p.mapKey(); err != nil {
+	if err := p.chooseTarget(); err != nil {
 		rc.fail(err)
 		return
 	}
@@ -139,6 +133,18 @@ func (rc *requestContext) pass() {
 	}
 	reverse.ServeHTTP(rc, outgoing)
 	rc.markPassed()
+}
+
+// chooseTarget chooses the tracker and gives the request the key that it knows.
+func (p *passing) chooseTarget() error {
+	passthrough := &p.server.options.Passthrough
+	p.target = &passthrough.Target
+	if passthrough.Choose != nil {
+		if chosen := passthrough.Choose(p.caller, p.write); chosen != nil {
+			p.target = chosen
+		}
+	}
+	return p.mapKey()
 }
 
 // readCaller reads the caller. Credentials that cannot be read are left to the tracker.

@@ -51,7 +51,7 @@ func found(text, pattern string) []string {
 }
 
 func TestEveryReasonIsDocumented(t *testing.T) {
-	code := found(sources(t, "mapping", "proxy", "upstream/switchover/idmap"), `(?m)^(?:const)?\s*[Rr]eason\w+\s+(?:mapping\.)?Reason\s*=\s*"([a-z-]+)"`)
+	code := found(sources(t, "mapping", "proxy", "upstream", "upstream/switchover/idmap"), `(?m)^(?:const)?\s*[Rr]eason\w+\s+(?:mapping\.)?Reason\s*=\s*"([a-z-]+)"`)
 	table := found(read(t, "../../docs/reference/errors.md"), "(?m)^\\| `([a-z-]+)` \\|")
 	if !slices.Equal(code, table) || len(code) < 10 {
 		t.Errorf("the program has the reasons\n%q\nand the page has\n%q", code, table)
