@@ -26,7 +26,7 @@ func TestExplainKnowsWhatTheRunningPorticoGoesBy(t *testing.T) {
 	text, err := json.Marshal(map[string]any{
 		"version": status.Version, "actor": "ada", "reason": "first product",
 		"despite": []string{"verdict", "freshness", "errors", "stability", "one-phase"},
-		"table": map[string]any{"rules": []map[string]any{{"name": "moved-now", "reads": "new", "writes": "old"}}},
+		"table":   map[string]any{"rules": []map[string]any{{"name": "moved-now", "reads": "new", "writes": "old"}}},
 	})
 	if err != nil {
 		t.Fatal(err)
