@@ -55,7 +55,7 @@ const structureScript = `(() => {
 	}
 	if (document.querySelectorAll("h1").length !== 1) wrong.push("there is not exactly one h1");
 	for (const field of document.querySelectorAll("input, select, textarea"))
-		if (!field.labels.length) wrong.push(field.name + " has no label");
+		if (field.type !== "hidden" && !field.labels.length) wrong.push(field.name + " has no label");
 	const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
 	for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) wrong.push(id + " is there twice");
 	for (const image of document.querySelectorAll("svg:not([aria-hidden]), img"))
