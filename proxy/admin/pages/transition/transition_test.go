@@ -101,7 +101,7 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 		{"errors", "errors", transition.StateFails, "10 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
 		{"unstable responses", "stability", transition.StateFails, "11 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
 		{"other keys", "credentials", transition.StateFails, "other keys", false, func(g *transition.Gate) { g.OtherKeys = true }},
-		{"a tracker that is away", "trackers", transition.StateFails, "after does not respond", false, refusing("after", false, away)},
+		{"a tracker that is away", "trackers", transition.StateFails, "after gives no valid response", false, refusing("after", false, away)},
 		{"a key that is refused", "keys", transition.StateFails, "after refuses the key of robot with code 306", false, refusing("after", true, badKey)},
 		{"a caller without a key", "keys", transition.StateFails, "robot has no key at after", false, refusing("after", true, noKey)},
 		{"a key that cannot be tried", "keys", transition.StateUnknown, "cannot be tried at after", false, refusing("after", true, away)},
