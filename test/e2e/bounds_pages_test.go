@@ -108,14 +108,15 @@ func TestErrorsAfterExecution(t *testing.T) {
 func TestKeyIsFreeAfterARateLimit(t *testing.T) {
 	t.Parallel()
 	_, tracker := startTracker(t, process.FreeAddress(t))
-	limited := true
+	var limited atomic.Bool // also read for the reads by which Portico watches the tracker
+	limited.Store(true)
 	behind, err := url.Parse(tracker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	through := httputil.NewSingleHostReverseProxy(behind)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if limited {
+		if limited.Load() {
 			http.Error(w, "too many requests", http.StatusTooManyRequests)
 			return
 		}
@@ -130,6 +131,6 @@ func TestKeyIsFreeAfterARateLimit(t *testing.T) {
 	if got := p.do(t, create); got.status != http.StatusTooManyRequests {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
-	limited = false
+	limited.Store(false)
 	p.do(t, create).ok(t, http.StatusCreated)
 }
