@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 // TestLocalHitHardlyAllocates: the answer, what is said of it, and nothing else.
@@ -15,7 +16,7 @@ func TestLocalHitHardlyAllocates(t *testing.T) {
 	f := &fakeTracker{}
 	c := settled(t, openCache(t, f, patient(Options{LocalTTL: time.Hour})))
 	ctx, caller, request := context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"}
-	allocs := testing.AllocsPerRun(1000, func() { _, _ = c.FlagTypes(ctx, caller, request) })
+	allocs := testing.AllocsPerRun(1000, func() { _, _ = c.Do(ctx, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}) })
 	if allocs > 2 {
 		t.Errorf("a local hit allocates %v times", allocs)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 func benchmark(b *testing.B, ttl time.Duration) {
@@ -16,7 +17,7 @@ func benchmark(b *testing.B, ttl time.Duration) {
 	askFor(ctx, c, caller, request)
 	b.ReportAllocs()
 	for b.Loop() {
-		if reply, err := c.FlagTypes(ctx, caller, request); err != nil || !reply.Cache.Hit {
+		if reply, err := c.Do(ctx, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}); err != nil || !reply.Cache.Hit {
 			b.Fatal(reply.Cache, err)
 		}
 	}

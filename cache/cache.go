@@ -11,7 +11,6 @@ import (
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
-	"portico/mapping"
 	"portico/upstream"
 )
 
@@ -19,7 +18,7 @@ import (
 // and the other operations go to the Tracker behind it. No read fails because Redis does not work. A Cache is safe for
 // concurrent use.
 type Cache struct {
-	next
+	next    upstream.Tracker
 	options Options
 	now     func() time.Time
 
@@ -52,9 +51,6 @@ type Cache struct {
 	mu   sync.Mutex // held to end life and to add work
 	work sync.WaitGroup
 }
-
-// next is the Tracker behind a Cache.
-type next = upstream.Tracker
 
 var _ upstream.Peeker = (*Cache)(nil)
 
@@ -128,18 +124,4 @@ func (c *Cache) guarded(f func() any) func() (any, error) {
 		}()
 		return f(), nil
 	}
-}
-
-// CreateFlagType implements upstream.Tracker.
-func (c *Cache) CreateFlagType(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate,
-) (mapping.FlagTypeCreated, error) {
-	return write(ctx, c, caller, request, c.next.CreateFlagType)
-}
-
-// UpdateFlagTypes implements upstream.Tracker.
-func (c *Cache) UpdateFlagTypes(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate,
-) (mapping.FlagTypesUpdated, error) {
-	return write(ctx, c, caller, request, c.next.UpdateFlagTypes)
 }

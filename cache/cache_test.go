@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -71,16 +70,6 @@ func TestLocalLevelAnswersWithoutRedis(t *testing.T) {
 	})
 }
 
-func TestAnotherProcessFindsTheAnswer(t *testing.T) {
-	s, f := startServer(t), &fakeTracker{}
-	a, b := openCache(t, f, patient(on(s))), openCache(t, f, patient(on(s)))
-	mustAsk(t, a, withKey("k"))
-	if got := mustAsk(t, b, withKey("k")); !got.cache.Hit {
-		t.Errorf("the answer says %+v", got.cache)
-	}
-	wantCalls(t, f, 1)
-}
-
 func TestWriteIsVisibleInTheNextRead(t *testing.T) {
 	levels(t, func(t *testing.T, options Options) {
 		options.LocalTTL = time.Minute
@@ -97,26 +86,13 @@ func TestWriteIsVisibleInTheNextRead(t *testing.T) {
 	})
 }
 
-func TestFailedWriteCounts(t *testing.T) {
-	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{LocalTTL: time.Minute}))
-	mustAsk(t, c, withKey("k"))
-	f.write = func() error { f.version.Add(1); return errLost }
-	if _, err := c.CreateFlagType(context.Background(), withKey("k"), mapping.FlagTypeCreate{}); !errors.Is(err, errLost) {
-		t.Fatal(err)
-	}
-	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-		t.Errorf("after a write of unknown outcome the read gives %s", a.text)
-	}
-}
-
 func TestWriteOutlivesItsClient(t *testing.T) {
 	f := &fakeTracker{}
 	c := openCache(t, f, Options{LocalTTL: time.Minute})
 	mustAsk(t, c, withKey("k"))
 	ctx, hangUp := context.WithCancel(context.Background())
 	f.write = func() error { f.version.Add(1); hangUp(); return nil }
-	if _, err := c.UpdateFlagTypes(ctx, withKey("k"), mapping.FlagTypeUpdate{}); err != nil {
+	if _, err := c.Do(ctx, withKey("k"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Status().Undelivered {
@@ -124,69 +100,6 @@ func TestWriteOutlivesItsClient(t *testing.T) {
 	}
 	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
 		t.Errorf("after the write the read gives %s", a.text)
-	}
-}
-
-func TestPanickingWriteCounts(t *testing.T) {
-	f := &fakeTracker{}
-	c := openCache(t, f, Options{LocalTTL: time.Minute})
-	mustAsk(t, c, withKey("k"))
-	f.write = func() error { f.version.Add(1); panic("in the tracker") }
-	func() {
-		defer func() { recover() }()
-		c.UpdateFlagTypes(context.Background(), withKey("k"), mapping.FlagTypeUpdate{})
-	}()
-	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-		t.Errorf("after the write the read gives %s", a.text)
-	}
-}
-
-func TestAnonymousCallersDoNotEmptyTheCache(t *testing.T) {
-	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{}))
-	mustAsk(t, c, withKey("k"))
-	f.write = func() error { return &mapping.Error{Code: 410, Status: 401, Message: "log in"} }
-	c.UpdateFlagTypes(context.Background(), withKey(""), mapping.FlagTypeUpdate{})
-	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit {
-		t.Errorf("after a refused write without a credential the answer says %+v", a.cache)
-	}
-	f.write = func() error { return errLost }
-	c.UpdateFlagTypes(context.Background(), withKey(""), mapping.FlagTypeUpdate{})
-	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit {
-		t.Errorf("after a write without a credential and without an answer the read says %+v", a.cache)
-	}
-}
-
-func TestChangesSeenElsewhereCount(t *testing.T) {
-	for name, change := range map[string]func(*Cache) error{
-		"of the tracker":    func(c *Cache) error { return c.Purge(context.Background(), "") },
-		"of the product":    func(c *Cache) error { return c.Purge(context.Background(), "P") },
-		"past this Tracker": func(c *Cache) error { return c.WriteAround(context.Background(), func() error { return nil }) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := &fakeTracker{}
-			c := openCache(t, f, Options{LocalTTL: time.Minute})
-			mustAsk(t, c, withKey("k"))
-			f.version.Add(1)
-			if err := change(c); err != nil {
-				t.Fatal(err)
-			}
-			if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-				t.Errorf("the read gives %s", a.text)
-			}
-		})
-	}
-}
-
-func TestOtherOperationsPassThrough(t *testing.T) {
-	f, ctx := &fakeTracker{}, context.Background()
-	c := openCache(t, f, Options{})
-	c.BugAttachments(ctx, upstream.Caller{}, mapping.AttachmentsRequest{})
-	c.Attachment(ctx, upstream.Caller{}, mapping.AttachmentsRequest{})
-	c.CreateAttachment(ctx, upstream.Caller{}, mapping.AttachmentCreate{})
-	c.UpdateAttachments(ctx, upstream.Caller{}, mapping.AttachmentUpdate{})
-	if f.passed.Load() != 4 {
-		t.Errorf("%d calls arrived", f.passed.Load())
 	}
 }
 

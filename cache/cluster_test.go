@@ -7,14 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"portico/mapping"
 )
 
 // startCluster starts three nodes and gives each a third of the slots.
@@ -65,68 +61,7 @@ func TestCluster(t *testing.T) {
 	nodes := startCluster(t)
 	serves(t, Redis{Addrs: addrs(nodes)})
 	serves(t, Redis{Addrs: addrs(nodes[:1]), Cluster: true})
-	t.Run("reshard", func(t *testing.T) { reshardedUnderReads(t, nodes) })
 	t.Run("node lost", func(t *testing.T) { nodeLostUnderReads(t, nodes) })
-}
-
-// reshardedUnderReads moves the slot of all keys from node to node, key by key,
-// while there are reads and writes.
-func reshardedUnderReads(t *testing.T, nodes []*server) {
-	f, p := &fakeTracker{}, newPace(t)
-	options := Options{Tracker: t.Name(), Redis: Redis{Addrs: addrs(nodes)}}
-	c := settled(t, openCache(t, f, options))
-	stop := make(chan struct{})
-	moved := make(chan error, 1)
-	go func() { moved <- reshard(nodes, c.keys.generation, 6, stop) }()
-	defer close(stop)
-	for done := false; !done; {
-		p.ask(c, product)
-		p.ask(c, mapping.FlagTypesRequest{Product: "P", Component: strconv.Itoa(p.reads % 50)})
-		if p.reads%10 == 0 {
-			mustWrite(t, c, withKey("k"))
-		}
-		if a := p.ask(c, product); !strings.Contains(a.text, f.now()) {
-			t.Fatalf("after a write to %s the read gives %s, %+v, %+v", f.now(), a.text, a.cache, c.Status())
-		}
-		select {
-		case err := <-moved:
-			must(t, err)
-			done = true
-		default:
-		}
-	}
-	eventually(t, "the cluster is used again", func() bool { return p.ask(c, product).cache.Hit })
-}
-
-// reshard moves the slot of a key to the next node several times.
-func reshard(nodes []*server, key string, times int, stop chan struct{}) error {
-	ctx := context.Background()
-	slot := int(nodes[0].client.ClusterKeySlot(ctx, key).Val())
-	for range times {
-		from := owner(nodes, key)
-		to := (from + 1) % len(nodes)
-		ids := []string{nodes[from].client.ClusterMyID(ctx).Val(), nodes[to].client.ClusterMyID(ctx).Val()}
-		if err := nodes[to].client.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0]).Err(); err != nil {
-			return err
-		}
-		if err := nodes[from].client.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1]).Err(); err != nil {
-			return err
-		}
-		if err := migrate(nodes[from], nodes[to], slot); err != nil {
-			return err
-		}
-		for _, node := range []*server{nodes[to], nodes[from], nodes[(to+1)%len(nodes)]} {
-			if err := node.client.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", ids[1]).Err(); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-stop:
-			return nil
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 // owner is the node that has a key.
@@ -137,22 +72,6 @@ func owner(nodes []*server, key string) int {
 		}
 	}
 	return 0
-}
-
-func migrate(from, to *server, slot int) error {
-	ctx := context.Background()
-	_, port, _ := net.SplitHostPort(to.addr)
-	for {
-		keys, err := from.client.ClusterGetKeysInSlot(ctx, slot, 1).Result()
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		err = from.client.Do(ctx, "MIGRATE", "127.0.0.1", port, keys[0], 0, 1000, "REPLACE").Err()
-		if err != nil && err != redis.Nil {
-			return err
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }
 
 // nodeLostUnderReads kills the node that has all keys. No other one takes its place.

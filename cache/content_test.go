@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 func TestErrorsAreNotRemembered(t *testing.T) {
@@ -33,7 +34,7 @@ func TestAnswersDoNotDependOnEachOther(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 20 {
 		wait.Go(func() {
-			reply, err := c.FlagTypes(context.Background(), withKey("k"), mapping.FlagTypesRequest{Product: "P"})
+			reply, err := c.Do(context.Background(), withKey("k"), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 			if err != nil {
 				t.Error(err)
 				return

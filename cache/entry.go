@@ -7,13 +7,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/maypok86/otter/v2"
-
-	"portico/mapping"
 )
 
 // stamp is the state under which the tracker was asked, as Redis held it. The zero value means that Redis could not be used.
@@ -40,52 +34,11 @@ type entry struct {
 	text   []byte
 }
 
-// freshness is what an entry is good for.
-type freshness int
-
-const (
-	fresh freshness = iota
-	// staleWhileRevalidate: may be used while a new one is fetched.
-	staleWhileRevalidate
-	// staleIfError: may be used while the tracker fails.
-	staleIfError
-	expired
-)
-
-// maxClockSkew is how far the clock of another process may be ahead.
-const maxClockSkew = 5 * time.Second
-
-// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
-func (e *entry) state(now time.Time, o *Options) freshness {
-	over := e.age(now) - e.Soft
-	switch {
-	case e.filled.Sub(now) > maxClockSkew:
-		return expired
-	case over < 0:
-		return fresh
-	case over < o.StaleWhileRevalidate && !e.Uncertain:
-		return staleWhileRevalidate
-	case over < o.StaleIfError:
-		return staleIfError
-	}
-	return expired
-}
-
-// age is never negative, although the clocks of two machines may differ a little.
-func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
-
 // asUncertain is the entry after a write that may have changed the flag types.
 func (e *entry) asUncertain() *entry {
 	changed := *e
 	changed.Soft, changed.Uncertain = 0, true
 	return &changed
-}
-
-// reply makes a reply of the entry. Replies share the bytes.
-func (e *entry) reply(info *mapping.CacheInfo) mapping.FlagTypes {
-	document := mapping.NewDocument(e.text)
-	document.ETag = e.ETag
-	return mapping.FlagTypes{Document: document, Cache: info}
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -111,37 +64,4 @@ func decodeEntry(value string) (*entry, error) {
 	fields, text, _ := bytes.Cut(in[max(size, 0):end], []byte("\n"))
 	e := &entry{filled: time.UnixMilli(int64(at)), text: slices.Clip(text)}
 	return e, json.Unmarshal(fields, e)
-}
-
-// localBytes bounds the local level.
-const localBytes = 64 << 20
-
-// held is an entry in the local level, which is inside the process. It is used until a fixed time, and only while the generation
-// that was present when Redis confirmed it still is.
-type held struct {
-	*entry
-	seen  *token
-	until time.Time
-	// retry is when the entry may be refreshed again, in Unix nanoseconds.
-	retry atomic.Int64
-}
-
-func newLocal() *otter.Cache[key, *held] {
-	return otter.Must(&otter.Options[key, *held]{
-		MaximumWeight: localBytes,
-		Weigher: func(k key, h *held) uint32 {
-			return uint32(512 + 2*len(k.product) + 2*len(k.component) + len(h.text))
-		},
-	})
-}
-
-// hold keeps an entry that a lookup found, or that was stored after it, in the local level if there is one.
-func (c *Cache) hold(k key, e *entry, found *lookup) *held {
-	h := &held{entry: e, seen: found.seen, until: found.checked.Add(c.options.LocalTTL)}
-	if c.options.LocalTTL > 0 {
-		// The texts of a request may be part of something bigger.
-		k.product, k.component = strings.Clone(k.product), strings.Clone(k.component)
-		c.local.Set(k, h)
-	}
-	return h
 }

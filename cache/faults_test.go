@@ -88,23 +88,6 @@ func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 	}
 }
 
-func TestReadsGoOnWhenRedisIsKilled(t *testing.T) {
-	p := newPace(t)
-	s, f := startServer(t), &fakeTracker{}
-	c := openCache(t, f, impatient(on(s)))
-	mustAsk(t, c, withKey("k"))
-	s.kill()
-	for range 20 {
-		p.ask(c, product)
-		mustWrite(t, c, withKey("k"))
-		if a := p.ask(c, product); !strings.Contains(a.text, f.now()) {
-			t.Fatalf("after a write the read gives %s", a.text)
-		}
-	}
-	s.start()
-	eventually(t, "Redis is used again", func() bool { return mustAsk(t, c, withKey("k")).cache.Hit })
-}
-
 func TestReadsGoOnWhenRedisStandsStill(t *testing.T) {
 	p := newPace(t)
 	s, f := startServer(t), &fakeTracker{}
@@ -127,25 +110,6 @@ func TestReadsGoOnWhenRedisStandsStill(t *testing.T) {
 		}
 		return a.cache.Hit
 	})
-}
-
-func TestRedisRestartedEmpty(t *testing.T) {
-	s, f := startServer(t), &fakeTracker{}
-	c := openCache(t, f, impatient(on(s)))
-	other := openCache(t, f, impatient(on(s)))
-	for range 3 {
-		mustAsk(t, c, withKey("k"))
-		s.kill()
-		s.start()
-		mustWrite(t, c, withKey("k"))
-		if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-			t.Fatalf("after a write the read gives %s", a.text)
-		}
-		eventually(t, "both use the same answers again", func() bool {
-			mustAsk(t, c, withKey("k"))
-			return mustAsk(t, other, withKey("k")).cache.Hit
-		})
-	}
 }
 
 func TestRedisWithoutMemory(t *testing.T) {

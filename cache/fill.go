@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 const (
@@ -39,7 +40,7 @@ type filled struct {
 }
 
 // forward asks the tracker, together with all reads of the same entry, and uses an old entry if the tracker fails.
-func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.FlagTypes, error) {
+func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Reply, error) {
 	led := false
 	results := c.fills.DoChan(c.flight(r, &found), c.guarded(func() any {
 		led = true
@@ -56,7 +57,7 @@ func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Fla
 		c.setFailing(true)
 		return c.hit(found.entry, c.now(), detailIfError), nil
 	case <-ctx.Done():
-		return mapping.FlagTypes{}, ctx.Err()
+		return mapping.Reply{}, ctx.Err()
 	}
 	out, done := result.Val.(*filled)
 	if !done {
@@ -83,7 +84,7 @@ func (c *Cache) flight(r *read, found *lookup) string {
 }
 
 // filledReply makes the reply to one of the reads that waited for a fill.
-func (c *Cache) filledReply(r *read, found *lookup, out *filled, collapsed bool) (mapping.FlagTypes, error) {
+func (c *Cache) filledReply(r *read, found *lookup, out *filled, collapsed bool) (mapping.Reply, error) {
 	info := &mapping.CacheInfo{Forward: forwardMiss, Detail: found.why, Stored: out.stored, Collapsed: collapsed || out.elsewhere}
 	switch {
 	case r.forced:
@@ -95,9 +96,9 @@ func (c *Cache) filledReply(r *read, found *lookup, out *filled, collapsed bool)
 		c.options.Observer.Read("error")
 		if e, ok := errors.AsType[*mapping.Error](out.err); ok {
 			own := *e // so that reads that share an error do not change it for each other
-			return mapping.FlagTypes{Cache: info}, &own
+			return mapping.Reply{Cache: info}, &own
 		}
-		return mapping.FlagTypes{Cache: info}, out.err
+		return mapping.Reply{Cache: info}, out.err
 	}
 	c.options.Observer.Read(info.Forward)
 	info.Age = out.entry.age(c.now())
@@ -202,7 +203,7 @@ func (c *Cache) ask(ctx context.Context, r *read, found *lookup) *filled {
 		Soft: c.options.TTL - rand.N(c.options.TTL/10+1), filled: c.now(),
 	}
 	start := time.Now()
-	reply, err := c.next.FlagTypes(ctx, r.caller, r.request)
+	reply, err := upstream.ReadFlagTypes(ctx, c.next, r.caller, r.request, false)
 	c.options.Observer.Fill(time.Since(start), err)
 	if err == nil {
 		var text bytes.Buffer

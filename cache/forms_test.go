@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	processes "portico/test/process"
 )
 
 // serves sees that answers are kept in this Redis and that a second process finds
@@ -164,12 +165,12 @@ func TestReadsGoOnWithASlowRedis(t *testing.T) {
 	for _, delay := range []time.Duration{20 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			s, f, p := startServer(t), &fakeTracker{}, newPace(t)
-			proxy := startChaosProxy(t, s.addr)
+			proxy := processes.StartRelay(t, s.addr)
 			options := impatient(on(s))
-			options.Redis.Addrs = []string{proxy.addr}
+			options.Redis.Addrs = []string{proxy.Address}
 			c := settled(t, openCache(t, f, options))
 			p.ask(c, product)
-			proxy.delay.Store(int64(delay))
+			proxy.Delay.Store(int64(delay))
 			for i := range 10 {
 				p.ask(c, mapping.FlagTypesRequest{Product: "P", Component: string(rune('a' + i))})
 				mustWrite(t, c, withKey("k"))

@@ -215,7 +215,7 @@ func TestPeek(t *testing.T) {
 	options.LocalTTL = time.Minute
 	c := settled(t, openCache(t, f, options))
 	request := mapping.FlagTypesRequest{Product: "P"}
-	peek := func(caller upstream.Caller) (mapping.FlagTypes, error) { return c.Peek(t.Context(), caller, request) }
+	peek := func(caller upstream.Caller) (mapping.Reply, error) { return c.Peek(t.Context(), caller, request) }
 	if reply, err := peek(withKey("k")); !errors.Is(err, upstream.ErrNotLocal) {
 		t.Fatalf("an empty memory gives %+v, %v", reply.Cache, err)
 	}

@@ -106,7 +106,7 @@ func TestLeaseThatTimesOut(t *testing.T) {
 
 // TestNoLeaseToBeHad: where Redis never says who has the lease, the tracker is asked.
 func TestNoLeaseToBeHad(t *testing.T) {
-	for name, err := range map[string]error{"late": context.DeadlineExceeded, "no room": redis.ErrPoolExhausted} {
+	for name, err := range map[string]error{"late": context.DeadlineExceeded, "pool exhausted": redis.ErrPoolExhausted} {
 		s, f := startServer(t), &fakeTracker{}
 		_, b := leasing(t, f, s, func(int64, func() error) error { return err })
 		begun := time.Now()

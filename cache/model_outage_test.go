@@ -12,8 +12,8 @@ import (
 func (w *world) calm() {
 	w.t.Helper()
 	for _, p := range w.processes {
-		p.proxy.delay.Store(0)
-		p.proxy.cut(false)
+		p.proxy.Delay.Store(0)
+		p.proxy.Down(false)
 		eventually(w.t, p.name+" delivers its changes", func() bool { return !p.cache.generation.undelivered() })
 	}
 }

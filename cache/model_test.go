@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	processes "portico/test/process"
 	"portico/upstream"
 )
 
@@ -39,7 +40,7 @@ const (
 type process struct {
 	name  string
 	cache *Cache
-	proxy *chaosProxy
+	proxy *processes.Relay
 	// acked is the newest version acknowledged through this process.
 	acked atomic.Int64
 }
@@ -84,9 +85,9 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, random: rand.New(rand.NewPCG(*seed, 1)), server: startServer(t)}
 	w.tracker = &modelTracker{rand: w.rand}
 	for i := range 2 {
-		p := &process{name: fmt.Sprint("process ", i), proxy: startChaosProxy(t, w.server.addr)}
+		p := &process{name: fmt.Sprint("process ", i), proxy: processes.StartRelay(t, w.server.addr)}
 		options := Options{
-			Tracker: "main", Redis: Redis{Addrs: []string{p.proxy.addr}}, LocalTTL: modelLocalTTL,
+			Tracker: "main", Redis: Redis{Addrs: []string{p.proxy.Address}}, LocalTTL: modelLocalTTL,
 			TTL: 300 * time.Millisecond, StaleWhileRevalidate: 200 * time.Millisecond, StaleIfError: time.Minute,
 			Lease:    100 * time.Millisecond,
 			Observer: Observer{Redis: w.observe},
@@ -172,7 +173,7 @@ func (w *world) client() {
 }
 
 func (w *world) write(p *process) {
-	reply, err := p.cache.UpdateFlagTypes(context.Background(), withKey("member"), mapping.FlagTypeUpdate{})
+	reply, err := p.cache.Do(context.Background(), withKey("member"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}})
 	var text bytes.Buffer
 	var version int64
 	var e *mapping.Error

@@ -30,43 +30,47 @@ func lost(version int64) error {
 	return &e
 }
 
-func (m *modelTracker) FlagTypes(
-	_ context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.FlagTypes, error) {
+// Do implements upstream.Tracker.
+func (m *modelTracker) Do(_ context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	if call.FlagTypes != nil {
+		return m.read(caller, *call.FlagTypes)
+	}
+	return m.write()
+}
+
+func (m *modelTracker) read(caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	m.dawdle()
 	switch {
 	case m.away.Load():
-		return mapping.FlagTypes{}, errRefused
+		return mapping.Reply{}, errRefused
 	case request.Product == "Private" && caller.Credentials.APIKey != "member":
-		return mapping.FlagTypes{}, errNoProduct
+		return mapping.Reply{}, errNoProduct
 	case request.Component == "none":
-		return mapping.FlagTypes{}, errNoComponent
+		return mapping.Reply{}, errNoComponent
 	}
 	text, _ := json.Marshal(seen{m.version.Load(), caller.Credentials.APIKey, request.Product})
 	m.dawdle()
-	return mapping.FlagTypes{Document: mapping.NewDocument(text)}, nil
+	return mapping.Reply{Document: mapping.NewDocument(text)}, nil
 }
 
 func (m *modelTracker) dawdle() {
 	time.Sleep(time.Duration(m.rand(m.rand(4)+1)) * 5 * time.Millisecond)
 }
 
-// UpdateFlagTypes fails one time in four, before or after it took effect. Its
+// write fails one time in four, before or after it took effect. Its
 // reply tells the version, and so does an error after the effect.
-func (m *modelTracker) UpdateFlagTypes(
-	context.Context, upstream.Caller, mapping.FlagTypeUpdate,
-) (mapping.FlagTypesUpdated, error) {
+func (m *modelTracker) write() (mapping.Reply, error) {
 	m.dawdle()
 	fate := m.rand(8)
 	if fate == 0 || m.away.Load() {
-		return mapping.FlagTypesUpdated{}, errRefused
+		return mapping.Reply{}, errRefused
 	}
 	version := m.version.Add(1)
 	m.dawdle()
 	if fate == 1 {
-		return mapping.FlagTypesUpdated{}, lost(version)
+		return mapping.Reply{}, lost(version)
 	}
-	return mapping.FlagTypesUpdated{Document: mapping.NewDocument(fmt.Append(nil, version))}, nil
+	return mapping.Reply{Document: mapping.NewDocument(fmt.Append(nil, version))}, nil
 }
 
 // seen is an answer of the model's tracker.

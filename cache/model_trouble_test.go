@@ -23,13 +23,13 @@ func (w *world) trouble() {
 	case 3:
 		w.server.client.ClientKillByFilter(context.Background(), "TYPE", "pubsub")
 	case 4:
-		p.proxy.cut(true)
+		p.proxy.Down(true)
 		time.Sleep(length)
-		p.proxy.cut(false)
+		p.proxy.Down(false)
 	case 5:
-		p.proxy.delay.Store(int64(length / 4))
+		p.proxy.Delay.Store(int64(length / 4))
 		time.Sleep(length)
-		p.proxy.delay.Store(0)
+		p.proxy.Delay.Store(0)
 	case 6:
 		w.rollBack(length)
 	case 7: // peace

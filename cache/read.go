@@ -62,13 +62,21 @@ type read struct {
 	forced bool
 }
 
-// FlagTypes implements upstream.Tracker. The reply's Cache says where it comes from, also beside an error.
-//
-// Reads with a token are not cached. It ends with its session, by a logout that may go through any replica or past all of them,
-// and its holder must not read on. To empty the cache at each logout instead would let everybody with an account do so at will.
-func (c *Cache) FlagTypes(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.FlagTypes, error) {
+// Do implements upstream.Tracker. The Cache of the reply to a flag type read says where it comes from, also beside an error.
+func (c *Cache) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	switch {
+	case call.FlagTypes != nil:
+		return c.flagTypes(ctx, caller, *call.FlagTypes)
+	case call.CreateFlagType != nil || call.UpdateFlagTypes != nil:
+		return c.write(ctx, caller, call)
+	}
+	return c.next.Do(ctx, caller, call)
+}
+
+// flagTypes reads flag types. Reads with a token are not cached. It ends with its session, by a logout that may go through any replica
+// or past all of them, and its holder must not read on. To empty the cache at each logout instead would let everybody with an account
+// do so at will.
+func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	if caller.Credentials.Token != "" {
 		return c.direct(ctx, caller, request, detailToken)
 	}
@@ -94,71 +102,12 @@ func (c *Cache) FlagTypes(
 	return c.forward(ctx, r, found)
 }
 
-// Peek implements upstream.Peeker with the local level. A stale entry is replaced in the background.
-func (c *Cache) Peek(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.FlagTypes, error) {
-	// The order matters: an entry is used only if no change came after this.
-	present := c.generation.present()
-	own, now := c.credentialScope(&caller), c.now()
-	m, current := c.membership(own, now)
-	if !current || caller.Credentials.Token != "" {
-		return mapping.FlagTypes{}, upstream.ErrNotLocal
-	}
-	k := key{scope: m.scope, product: request.Product, component: request.Component}
-	h, ok := c.local.GetIfPresent(k)
-	if !ok || h.seen != present || !now.Before(h.until) {
-		return mapping.FlagTypes{}, upstream.ErrNotLocal
-	}
-	if h.state(now, &c.options) == fresh {
-		return c.hit(h.entry, now, detailLocal), nil
-	}
-	if reply, ok := c.serve(ctx, &read{caller: caller, request: request, key: k, own: own}, h, detailLocal); ok {
-		return reply, nil
-	}
-	return mapping.FlagTypes{}, upstream.ErrNotLocal
-}
-
-func (c *Cache) credentialScope(caller *upstream.Caller) scope {
-	if caller.Anonymous() {
-		return scope{kind: kindAnonymous}
-	}
-	return c.shared.hasher.Load().credential(caller.Credentials)
-}
-
-// serve responds from an entry that may be used at once, and has a stale one replaced in the background.
-func (c *Cache) serve(ctx context.Context, r *read, h *held, detail string) (mapping.FlagTypes, bool) {
-	now := c.now()
-	switch state := h.state(now, &c.options); {
-	case state == fresh:
-		return c.hit(h.entry, now, detail), true
-	case state == staleWhileRevalidate:
-		detail = detailRevalidate
-	case state == staleIfError && c.failing(now):
-		detail = detailIfError
-	default:
-		return mapping.FlagTypes{}, false
-	}
-	c.refresh(ctx, r, h, now)
-	return c.hit(h.entry, now, detail), true
-}
-
-// hit makes a reply of an entry.
-func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.FlagTypes {
-	age, outcome := e.age(now), detail
-	if age >= e.Soft {
-		outcome = "stale"
-	}
-	c.options.Observer.Read(outcome)
-	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
-}
-
 // direct asks the tracker for this caller alone and keeps nothing.
 func (c *Cache) direct(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, detail string,
-) (mapping.FlagTypes, error) {
+) (mapping.Reply, error) {
 	c.options.Observer.Read(forwardBypass)
-	reply, err := c.next.FlagTypes(ctx, caller, request)
+	reply, err := upstream.ReadFlagTypes(ctx, c.next, caller, request, false)
 	reply.Cache = &mapping.CacheInfo{Forward: forwardBypass, Detail: detail}
 	return reply, err
 }
@@ -210,22 +159,6 @@ const (
 	// groupsPatience is how long a read waits for groups that were known before.
 	groupsPatience = time.Second
 )
-
-// membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on
-// until another time.
-type membership struct {
-	scope       scope
-	until, last time.Time
-}
-
-// membership gives what is known of a credential, and whether it still holds.
-func (c *Cache) membership(own scope, now time.Time) (m membership, current bool) {
-	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
-		return membership{scope: own}, true
-	}
-	m, _ = c.groups.GetIfPresent(own)
-	return m, now.Before(m.until)
-}
 
 // sharing gives the scope in which a caller shares entries, its own if its groups are not known. While the tracker fails, the
 // groups that were known count for as long as old entries do.

@@ -1,10 +1,8 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -67,42 +65,6 @@ func TestSecretsMakeDifferentScopes(t *testing.T) {
 	}
 }
 
-func TestCallersDoNotShare(t *testing.T) {
-	levels(t, func(t *testing.T, options Options) {
-		f := &fakeTracker{}
-		options.LocalTTL = time.Minute
-		c := settled(t, openCache(t, f, patient(options)))
-		texts := map[string]bool{}
-		for range 2 {
-			for _, key := range []string{"", "a", "b"} {
-				texts[mustAsk(t, c, withKey(key)).text] = true
-			}
-		}
-		if len(texts) != 3 {
-			t.Errorf("three callers got %d answers: %v", len(texts), texts)
-		}
-		wantCalls(t, f, 3)
-	})
-}
-
-func TestPrivateProductStaysInvisible(t *testing.T) {
-	f := &fakeTracker{}
-	f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
-		if caller.Credentials.APIKey != "member" {
-			return errNoProduct
-		}
-		return nil
-	})
-	c := openCache(t, f, Options{LocalTTL: time.Minute})
-	for range 3 {
-		mustAsk(t, c, withKey("member"))
-		for _, key := range []string{"", "stranger"} {
-			wantCode(t, ask(c, withKey(key)).err, 106)
-		}
-	}
-	wantCalls(t, f, 1+3*2)
-}
-
 func TestAnonymousCallersShare(t *testing.T) {
 	f := &fakeTracker{}
 	c := openCache(t, f, patient(Options{}))
@@ -132,45 +94,6 @@ func TestReadsWithATokenAreNotKept(t *testing.T) {
 	f.scripted(always(errRefused))
 	if a := ask(c, session); a.err == nil {
 		t.Errorf("after the session an answer says %+v", a.cache)
-	}
-}
-
-func TestNoCredentialIsKept(t *testing.T) {
-	secrets := []string{"hush-key", "hush-login", "hush-password", "hush-token", "hush-basic", "hush-cookie"}
-	callers := []upstream.Credentials{
-		{APIKey: secrets[0]}, {Login: secrets[1], Password: secrets[2]}, {Token: secrets[3]},
-		{Authorization: "Basic " + secrets[4]}, {Cookies: "Bugzilla_logincookie=" + secrets[5]},
-	}
-	s, f := startServer(t), &fakeTracker{}
-	options := on(s)
-	var log bytes.Buffer
-	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	options.Scope, options.Groups = ScopeGroup, groupsOf(map[string]string{secrets[0]: "g1"})
-	c := openCache(t, f, options)
-	var failures strings.Builder
-	for _, have := range callers {
-		caller := upstream.Caller{Credentials: have}
-		mustAsk(t, c, caller)
-		mustWrite(t, c, caller)
-		mustAsk(t, c, caller)
-	}
-	everything := s.everything()
-	s.kill()
-	f.scripted(always(errRefused))
-	for _, have := range callers {
-		a := ask(c, upstream.Caller{Credentials: have})
-		fmt.Fprintln(&failures, a.err, a.cache)
-		fmt.Fprintln(&failures, c.Purge(context.Background(), ""))
-	}
-	for _, secret := range append(secrets, "somebody") {
-		for where, text := range map[string]string{"Redis": everything, "the log": log.String(), "an error": failures.String()} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s shows %q", where, secret)
-			}
-		}
-	}
-	if len(everything) < 1000 || log.Len() == 0 {
-		t.Errorf("nothing to search: %d bytes in Redis, %d in the log", len(everything), log.Len())
 	}
 }
 

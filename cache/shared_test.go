@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"portico/mapping"
+	processes "portico/test/process"
+	"portico/upstream"
 )
 
 // openedShared is a Shared that is closed with the test.
@@ -38,7 +40,7 @@ func TestCacheFollowsAnother(t *testing.T) {
 		f.write = func() error { close(begun); <-end; f.version.Add(1); return nil }
 		go func() {
 			defer close(written)
-			_, _ = former.UpdateFlagTypes(context.Background(), withKey("k"), mapping.FlagTypeUpdate{})
+			_, _ = former.Do(context.Background(), withKey("k"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}})
 		}()
 		<-begun
 		mustAsk(t, present, withKey("k"))
@@ -55,14 +57,14 @@ func TestCacheFollowsAnother(t *testing.T) {
 // cache that made it, also where the way to Redis is another one afterwards.
 func TestPendingChangeIsHandedOn(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
-	way := startChaosProxy(t, s.addr)
+	way := processes.StartRelay(t, s.addr)
 	options := on(s)
-	options.Redis.Addrs = []string{way.addr}
+	options.Redis.Addrs = []string{way.Address}
 	former := openedShared(t, options)
 	options.Shared = former
 	c, other := openCache(t, f, options), openCache(t, f, patient(on(s)))
 	mustAsk(t, other, withKey("k"))
-	way.cut(true)
+	way.Down(true)
 	mustWrite(t, c, withKey("k"))
 	if !former.generation.undelivered() {
 		t.Fatal("the change counts as delivered")

@@ -19,12 +19,8 @@ import (
 // fakeTracker answers flag type reads with the version that writes have brought it
 // to, and with who asked. It follows a script where a test sets one.
 type fakeTracker struct {
-	upstream.Tracker // the methods that the cache must only pass on
-
 	version atomic.Int64
 	calls   atomic.Int64
-	// passed counts the calls of other operations.
-	passed atomic.Int64
 
 	mu     sync.Mutex
 	script func(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) error
@@ -44,9 +40,20 @@ func (f *fakeTracker) scripted(script func(context.Context, upstream.Caller, map
 	f.script = script
 }
 
-func (f *fakeTracker) FlagTypes(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.FlagTypes, error) {
+// Do implements upstream.Tracker.
+func (f *fakeTracker) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	switch {
+	case call.FlagTypes != nil:
+		return f.read(ctx, caller, *call.FlagTypes)
+	case call.CreateFlagType != nil:
+		return mapping.Reply{Document: mapping.NewDocument([]byte(`{"id":7}`))}, f.change()
+	case call.UpdateFlagTypes != nil:
+		return mapping.Reply{Document: mapping.NewDocument([]byte(`{"flagtypes":[]}`))}, f.change()
+	}
+	return mapping.Reply{}, nil
+}
+
+func (f *fakeTracker) read(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	f.calls.Add(1)
 	f.mu.Lock()
 	script, after := f.script, f.after
@@ -57,7 +64,7 @@ func (f *fakeTracker) FlagTypes(
 	f.mu.Unlock()
 	if script != nil {
 		if err := script(ctx, caller, request); err != nil {
-			return mapping.FlagTypes{}, err
+			return mapping.Reply{}, err
 		}
 	}
 	text := fmt.Sprintf(`{"bug":[{"id":1,"name":"v%d","values":["%x"],"of":%q}],"attachment":[]}`,
@@ -67,7 +74,7 @@ func (f *fakeTracker) FlagTypes(
 	}
 	document := mapping.NewDocument([]byte(text))
 	document.ETag = fmt.Sprintf("%q", fmt.Sprint(len(text), "-", f.version.Load()))
-	return mapping.FlagTypes{Document: document}, nil
+	return mapping.Reply{Document: document}, nil
 }
 
 // hashed keeps the fake tracker itself from putting a credential into an answer.
@@ -79,18 +86,6 @@ func hashed(who string) uint32 {
 	return sum
 }
 
-func (f *fakeTracker) CreateFlagType(
-	context.Context, upstream.Caller, mapping.FlagTypeCreate,
-) (mapping.FlagTypeCreated, error) {
-	return mapping.FlagTypeCreated{Document: mapping.NewDocument([]byte(`{"id":7}`))}, f.change()
-}
-
-func (f *fakeTracker) UpdateFlagTypes(
-	context.Context, upstream.Caller, mapping.FlagTypeUpdate,
-) (mapping.FlagTypesUpdated, error) {
-	return mapping.FlagTypesUpdated{Document: mapping.NewDocument([]byte(`{"flagtypes":[]}`))}, f.change()
-}
-
 func (f *fakeTracker) change() error {
 	f.mu.Lock()
 	write := f.write
@@ -100,34 +95,6 @@ func (f *fakeTracker) change() error {
 	}
 	f.version.Add(1)
 	return nil
-}
-
-func (f *fakeTracker) BugAttachments(
-	context.Context, upstream.Caller, mapping.AttachmentsRequest,
-) (mapping.Attachments, error) {
-	f.passed.Add(1)
-	return mapping.Attachments{}, nil
-}
-
-func (f *fakeTracker) Attachment(
-	context.Context, upstream.Caller, mapping.AttachmentsRequest,
-) (mapping.Attachments, error) {
-	f.passed.Add(1)
-	return mapping.Attachments{}, nil
-}
-
-func (f *fakeTracker) CreateAttachment(
-	context.Context, upstream.Caller, mapping.AttachmentCreate,
-) (mapping.AttachmentsCreated, error) {
-	f.passed.Add(1)
-	return mapping.AttachmentsCreated{}, nil
-}
-
-func (f *fakeTracker) UpdateAttachments(
-	context.Context, upstream.Caller, mapping.AttachmentUpdate,
-) (mapping.AttachmentsUpdated, error) {
-	f.passed.Add(1)
-	return mapping.AttachmentsUpdated{}, nil
 }
 
 // Errors as the tracker and its client make them.
@@ -225,7 +192,7 @@ func ask(c *Cache, caller upstream.Caller) answer {
 }
 
 func askFor(ctx context.Context, c *Cache, caller upstream.Caller, request mapping.FlagTypesRequest) answer {
-	reply, err := c.FlagTypes(ctx, caller, request)
+	reply, err := c.Do(ctx, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request})
 	a := answer{err: err}
 	if reply.Cache != nil {
 		a.cache = *reply.Cache
@@ -253,7 +220,7 @@ func mustAsk(t testing.TB, c *Cache, caller upstream.Caller) answer {
 
 func mustWrite(t testing.TB, c *Cache, caller upstream.Caller) {
 	t.Helper()
-	if _, err := c.UpdateFlagTypes(context.Background(), caller, mapping.FlagTypeUpdate{}); err != nil {
+	if _, err := c.Do(context.Background(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}}); err != nil {
 		t.Fatal("writing a flag type: ", err)
 	}
 }

@@ -45,10 +45,7 @@ const (
 // with a made-up key could invalidate the cache at will.
 //
 // An anonymous caller cannot write. Its write counts only if the tracker accepts it all the same.
-func write[Request, Reply any](
-	ctx context.Context, c *Cache, caller upstream.Caller, request Request,
-	call func(context.Context, upstream.Caller, Request) (Reply, error),
-) (reply Reply, err error) {
+func (c *Cache) write(ctx context.Context, caller upstream.Caller, call upstream.Call) (reply mapping.Reply, err error) {
 	end, limited := ctx.Deadline()
 	ctx = context.WithoutCancel(ctx)
 	if limited {
@@ -57,13 +54,13 @@ func write[Request, Reply any](
 		defer cancel()
 	}
 	if caller.Anonymous() {
-		if reply, err = call(ctx, caller, request); err == nil {
+		if reply, err = c.next.Do(ctx, caller, call); err == nil {
 			c.wrote(ctx, 0, outcomeOver)
 		}
 		return reply, err
 	}
 	err = c.WriteAround(ctx, func() error {
-		reply, err = call(ctx, caller, request)
+		reply, err = c.next.Do(ctx, caller, call)
 		return err
 	})
 	return reply, err

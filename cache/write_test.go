@@ -13,11 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 // failing tries to write something and tells which error came.
 func failing(c *Cache, key string) error {
-	_, err := c.UpdateFlagTypes(context.Background(), withKey(key), mapping.FlagTypeUpdate{})
+	_, err := c.Do(context.Background(), withKey(key), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}})
 	return err
 }
 
@@ -156,9 +157,9 @@ func (h refuseCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestUndeliveredChangeLeavesItsMark: others must not believe again what was stored
+// TestUndeliveredChangeStaysPending: others must not believe again what was stored
 // before a write of which Redis could not be told.
-func TestUndeliveredChangeLeavesItsMark(t *testing.T) {
+func TestUndeliveredChangeStaysPending(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
 	c, other := openCache(t, f, patient(on(s))), openCache(t, f, patient(on(s)))
 	mustAsk(t, other, withKey("k"))

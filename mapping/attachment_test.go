@@ -185,12 +185,12 @@ func TestCreatedReplies(t *testing.T) {
 		`{"id":null,"flag_id":5}`: `{"id":5,"flag_id":5}`,
 		`{"id":5,"flag_id":null}`: `{"id":5,"flag_id":5}`,
 	} {
-		reply := FlagTypeCreated{Document: NewDocument([]byte(text))}
+		reply := NewDocument([]byte(text))
 		if err := reply.WithFlagID(); err != nil || string(reply.text) != want {
 			t.Errorf("%s becomes %s (%v), want %s", text, reply.text, err, want)
 		}
 	}
-	reply := AttachmentsCreated{Document: NewDocument([]byte(`{"attachments":{"20":{"id":20},"9":{"id":9}}}`))}
+	reply := NewDocument([]byte(`{"attachments":{"20":{"id":20},"9":{"id":9}}}`))
 	if err := reply.WithIDs(); err != nil || string(reply.text) != `{"attachments":{"20":{"id":20},"9":{"id":9}},"ids":[9,20]}` {
 		t.Errorf("the map becomes %s (%v)", reply.text, err)
 	}
@@ -200,7 +200,7 @@ func TestCreatedReplies(t *testing.T) {
 		`{"ids":["x","5"]}`:     `{"ids":["x",5]}`,
 		`{"ids":"5"}`:           `{"ids":"5"}`,
 	} {
-		reply := AttachmentsCreated{Document: NewDocument([]byte(text))}
+		reply := NewDocument([]byte(text))
 		if err := reply.WithIntegers(); err != nil || string(reply.text) != want {
 			t.Errorf("%s becomes %s (%v), want %s", text, reply.text, err, want)
 		}

@@ -114,8 +114,11 @@ func (f *fields) flagType(update bool) FlagTypeFields {
 		f.require("name", shared.Name)
 		f.require("description", shared.Description)
 	}
-	if shared.Name != nil && !isTypeName(strings.TrimSpace(*shared.Name)) {
-		f.problems.refuse("name", CodeTypeName, "A flag type's name has 1 to 50 characters, no white space and no comma.")
+	if shared.Name != nil {
+		name := strings.TrimSpace(*shared.Name)
+		if name == "" || utf8.RuneCountInString(name) > 50 || strings.ContainsFunc(name, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+			f.problems.refuse("name", CodeTypeName, "A flag type's name has 1 to 50 characters, no white space and no comma.")
+		}
 	}
 	if shared.Description != nil && strings.TrimSpace(*shared.Description) == "" {
 		f.problems.refuse("description", CodeTypeText, "A flag type needs a description.")
@@ -142,11 +145,6 @@ func trim(text *string) {
 	if trimmed := strings.TrimSpace(*text); !isFalsy(trimmed) {
 		*text = trimmed
 	}
-}
-
-func isTypeName(name string) bool {
-	return name != "" && utf8.RuneCountInString(name) <= 50 &&
-		!strings.ContainsFunc(name, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
 // nullable takes a text that a create may lack but an update may not blank:

@@ -224,9 +224,9 @@ func TestDialectOfVersion(t *testing.T) {
 }
 
 func TestStabilize(t *testing.T) {
-	one := FlagTypes{Document: NewDocument([]byte(`{"attachment":[],"bug":[{"name":"b","inclusions":["y","x"],"id":2},{"id":1,"name":"a"}]}`))}
-	other := FlagTypes{Document: NewDocument([]byte(`{"bug":[{"id":2,"inclusions":["x","y"],"name":"b"},{"name":"a","id":1}],"attachment":[]}`))}
-	for _, reply := range []FlagTypes{one, other} {
+	one := NewDocument([]byte(`{"attachment":[],"bug":[{"name":"b","inclusions":["y","x"],"id":2},{"id":1,"name":"a"}]}`))
+	other := NewDocument([]byte(`{"bug":[{"id":2,"inclusions":["x","y"],"name":"b"},{"name":"a","id":1}],"attachment":[]}`))
+	for _, reply := range []*Document{one, other} {
 		if err := reply.Stabilize(); err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestStabilize(t *testing.T) {
 		t.Errorf("the order of the flag types changed: %s", one.text)
 	}
 	for _, text := range []string{`{}`, `{"bug":[]}`, `{"bug":{},"attachment":[]}`, `[]`} {
-		if err := (FlagTypes{Document: NewDocument([]byte(text))}).Stabilize(); err == nil {
+		if err := NewDocument([]byte(text)).Stabilize(); err == nil {
 			t.Errorf("%s passes for flag types", text)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 //
 // The parts belong to the reply, and are closed with it or when this fails. Errors
 // are those of Document.Load, or that a reply is no object.
-func MergeAttachments(request AttachmentsRequest, parts []*Document, options jsonblob.SplitOptions) (Attachments, error) {
+func MergeAttachments(request AttachmentsRequest, parts []*Document, options jsonblob.SplitOptions) (*Document, error) {
 	whole := &Document{onClose: func() {
 		for _, part := range parts {
 			_ = part.Close() // the payloads are closed once more, by the whole
@@ -37,9 +37,9 @@ func MergeAttachments(request AttachmentsRequest, parts []*Document, options jso
 		failed = whole.Replace(text.AppendJSON(nil))
 	}
 	if failed != nil {
-		return Attachments{}, errors.Join(failed, whole.Close())
+		return nil, errors.Join(failed, whole.Close())
 	}
-	return Attachments{Document: whole}, nil
+	return whole, nil
 }
 
 // loadMembers loads a part, adds its payloads to a list, and gives its members as

@@ -17,8 +17,8 @@ const (
 	OpUpdateAttachments Operation = "attachment.update"
 )
 
-// descriptor is everything about an operation that does not depend on a request.
-// Routes, statuses, retries and idempotency derive from it.
+// descriptor is everything about an operation that does not depend on a request. Statuses, retries and idempotency
+// derive from it.
 type descriptor struct {
 	operation Operation
 	method    string
@@ -27,17 +27,31 @@ type descriptor struct {
 	path string
 	// title says in words what the operation does.
 	title string
+	// check says of a write how a client finds out what became of it.
+	check string
 }
 
 // descriptors are in the order of interface.md section 3.
 var descriptors = []descriptor{
-	{OpFlagTypes, http.MethodGet, "/flag_type/{product}/{component}", "Read flag types"},
-	{OpCreateFlagType, http.MethodPost, "/flag_type", "Create a flag type"},
-	{OpUpdateFlagTypes, http.MethodPut, "/flag_type/{id_or_name}", "Update flag types"},
-	{OpBugAttachments, http.MethodGet, "/bug/{bug_id}/attachment", "List a bug’s attachments"},
-	{OpAttachment, http.MethodGet, "/bug/attachment/{attachment_id}", "Read an attachment"},
-	{OpCreateAttachment, http.MethodPost, "/bug/{bug_id}/attachment", "Create an attachment"},
-	{OpUpdateAttachments, http.MethodPut, "/bug/attachment/{attachment_id}", "Update attachments"},
+	{OpFlagTypes, http.MethodGet, "/flag_type/{product}/{component}", "Read flag types", ""},
+	{
+		OpCreateFlagType, http.MethodPost, "/flag_type", "Create a flag type",
+		"Read the flag types of a product it applies to before creating it again.",
+	},
+	{
+		OpUpdateFlagTypes, http.MethodPut, "/flag_type/{id_or_name}", "Update flag types",
+		"Read the flag types of a product it applies to; sending the same update again does no harm.",
+	},
+	{OpBugAttachments, http.MethodGet, "/bug/{bug_id}/attachment", "List a bug’s attachments", ""},
+	{OpAttachment, http.MethodGet, "/bug/attachment/{attachment_id}", "Read an attachment", ""},
+	{
+		OpCreateAttachment, http.MethodPost, "/bug/{bug_id}/attachment", "Create an attachment",
+		"List the attachments of the bug before sending it again.",
+	},
+	{
+		OpUpdateAttachments, http.MethodPut, "/bug/attachment/{attachment_id}", "Update attachments",
+		"Read the attachment; sending the same fields again does no harm, but flags and comments may double.",
+	},
 }
 
 // Operations lists all seven in the order of interface.md.
@@ -50,13 +64,13 @@ func Operations() []Operation {
 }
 
 // descriptor returns the zero value for a name that is not one of the seven.
-func (o Operation) descriptor() descriptor {
-	for _, d := range descriptors {
-		if d.operation == o {
-			return d
+func (o Operation) descriptor() *descriptor {
+	for i := range descriptors {
+		if descriptors[i].operation == o {
+			return &descriptors[i]
 		}
 	}
-	return descriptor{}
+	return &descriptor{}
 }
 
 // Method is the HTTP method of the operation, empty for an unknown one.
@@ -68,6 +82,9 @@ func (o Operation) Path() string { return o.descriptor().path }
 
 // Title says in words what the operation does, empty for an unknown one.
 func (o Operation) Title() string { return o.descriptor().title }
+
+// Check says how a client finds out what became of a write whose outcome is unknown, empty for a read.
+func (o Operation) Check() string { return o.descriptor().check }
 
 // IsWrite reports whether the operation changes the tracker. Writes need a
 // login (tracker-behaviour.md section 1, order of checks) and are never repeated.

@@ -8,12 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FlagTypes is the reply to FlagTypesRequest: {"bug": […], "attachment": […]}. The
-// document is in memory, in a stable form, and its ETag is a quoted strong tag
-// of Portico's own.
-type FlagTypes struct {
+// Reply is the reply to a request. Its members are those of interface.md section 3; that to a flag type read is in memory, in a
+// stable form, and its ETag is a quoted strong tag of Portico's own.
+type Reply struct {
 	*Document
-	// Cache tells how the cache came by the reply; nil without a cache.
+	// Cache tells how the cache came by the reply, or by the error beside it; nil without a cache.
 	Cache *CacheInfo
 }
 
@@ -38,29 +37,9 @@ type CacheInfo struct {
 	Detail string
 }
 
-// FlagTypeCreated is the reply to FlagTypeCreate: {"id": int, "flag_id": int}, as the
-// sample and the table of interface.md name the same thing differently.
-type FlagTypeCreated struct{ *Document }
-
-// FlagTypesUpdated is the reply to FlagTypeUpdate: {"flagtypes": [{id, name, changes}…]}.
-type FlagTypesUpdated struct{ *Document }
-
-// Attachments is the reply to AttachmentsRequest:
-// {"bugs": {"<id>": [attachment…]}, "attachments": {"<id>": attachment}}.
-type Attachments struct{ *Document }
-
-// AttachmentsCreated is the reply to AttachmentCreate: {"ids": [int…]}, integers as
-// real trackers send them (tracker-behaviour.md section 6). The dialect bmo adds
-// "attachments", an object of the new attachments by id.
-type AttachmentsCreated struct{ *Document }
-
-// AttachmentsUpdated is the reply to AttachmentUpdate:
-// {"attachments": [{id, last_change_time, changes}…]}.
-type AttachmentsUpdated struct{ *Document }
-
-// ID gives the id of the new flag type, 0 when the reply has none.
-func (r FlagTypeCreated) ID() int64 {
-	members := splitObject(r.text)
+// ID gives the id that the reply to a flag type create has, 0 without one. The sample and the table of interface.md name it differently.
+func (d *Document) ID() int64 {
+	members := splitObject(d.text)
 	for _, name := range []string{"id", "flag_id"} {
 		if text, ok := wordText(members.Get(name)); ok {
 			id, _ := parseID(text)
@@ -70,10 +49,10 @@ func (r FlagTypeCreated) ID() int64 {
 	return 0
 }
 
-// WithFlagID gives the reply both names that interface.md has for the id, which is
+// WithFlagID gives the reply to a flag type create both names that interface.md has for the id, which is
 // an integer also where a tracker sends a text.
-func (r FlagTypeCreated) WithFlagID() error {
-	members := splitObject(r.text)
+func (d *Document) WithFlagID() error {
+	members := splitObject(d.text)
 	id, flagID := members.Get("id"), members.Get("flag_id")
 	if isNull(id) {
 		id = flagID
@@ -85,7 +64,7 @@ func (r FlagTypeCreated) WithFlagID() error {
 		members.Set("id", integer(id))
 		members.Set("flag_id", integer(flagID))
 	}
-	return r.Replace(members.AppendJSON(nil))
+	return d.Replace(members.AppendJSON(nil))
 }
 
 // integer makes an integer of an id that a tracker sends as a text. Clients format
@@ -100,23 +79,23 @@ func integer(value jsontext.Value) jsontext.Value {
 	return value
 }
 
-// WithIntegers makes integers of ids that a tracker sends as texts.
-func (r AttachmentsCreated) WithIntegers() error {
-	members := splitObject(r.text)
+// WithIntegers makes integers of the ids in the reply to an attachment create that a tracker sends as texts.
+func (d *Document) WithIntegers() error {
+	members := splitObject(d.text)
 	list := items(members.Get("ids"))
 	if members.Get("ids").Kind() != '[' || !slices.ContainsFunc(list, func(id jsontext.Value) bool { return id.Kind() == '"' }) {
 		return nil
 	}
 	members.Set("ids", eachElement(integer)(members.Get("ids")))
-	return r.Replace(members.AppendJSON(nil))
+	return d.Replace(members.AppendJSON(nil))
 }
 
 // WithIDs adds {"ids": [int…]}, in ascending order, to the reply of the dialect
 // bmo: {"attachments": {"id": {…}}} (tracker-behaviour.md section 14). A client of either
 // dialect finds the member that it reads. Any other reply stays as it is. It goes
 // by the reply alone, since the dialect may not be known yet.
-func (r AttachmentsCreated) WithIDs() error {
-	members := splitObject(r.text)
+func (d *Document) WithIDs() error {
+	members := splitObject(d.text)
 	created := members.Get("attachments")
 	if members.Get("ids") != nil || created.Kind() != '{' {
 		return nil
@@ -129,7 +108,7 @@ func (r AttachmentsCreated) WithIDs() error {
 	}
 	slices.Sort(ids)
 	members.Set("ids", intList(ids))
-	return r.Replace(members.AppendJSON(nil))
+	return d.Replace(members.AppendJSON(nil))
 }
 
 // Place is where a bug belongs, as far as the tracker tells the caller.

@@ -117,8 +117,8 @@ func emptyForNull(value jsontext.Value) jsontext.Value {
 // chose this time, and gives it a strong tag. Trackers order members at random,
 // and inclusions too (tracker-behaviour.md section 2), so that their own tags change
 // while nothing else does. The order of the flag types means something and stays.
-func (r FlagTypes) Stabilize() error {
-	members, err := ParseMembers(r.text)
+func (d *Document) Stabilize() error {
+	members, err := ParseMembers(d.text)
 	if err != nil {
 		return err
 	}
@@ -133,11 +133,11 @@ func (r FlagTypes) Stabilize() error {
 	if err := text.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(true)); err != nil {
 		return fmt.Errorf("bring flag types into a stable order: %w", err)
 	}
-	if err := r.Replace(text); err != nil {
+	if err := d.Replace(text); err != nil {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	r.ETag = `"` + hex.EncodeToString(sum[:12]) + `"` // strong, RFC 9110 section 8.8.1
+	d.ETag = `"` + hex.EncodeToString(sum[:12]) + `"` // strong, RFC 9110 section 8.8.1
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"os"
 	"strings"
@@ -228,4 +229,12 @@ func (h heldReader) Read(p []byte) (int, error) {
 		return 0, &jsonblob.LimitError{Kind: jsonblob.LimitSkeleton, Max: int64(h.limit)}
 	}
 	return n, err
+}
+
+// mediaType returns the type of a body without parameters, empty where the header has no type, and the parameters.
+func mediaType(header http.Header) (name string, attributes map[string]string) {
+	given := header.Get("Content-Type")
+	name, _, _ = strings.Cut(strings.ToLower(given), ";")
+	_, attributes, _ = mime.ParseMediaType(given) // a mistake in them does not change the type
+	return strings.TrimSpace(name), attributes
 }

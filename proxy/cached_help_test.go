@@ -22,34 +22,33 @@ import (
 
 // cachingTracker has a cached response for every product but those whose name begins with New, and counts how it was asked.
 type cachingTracker struct {
-	fakeTracker
 	peeked, asked atomic.Int64
 	before        func()
 }
 
-func (f *cachingTracker) FlagTypes(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (f *cachingTracker) Do(_ context.Context, _ upstream.Caller, call upstream.Call) (mapping.Reply, error) {
 	f.asked.Add(1)
-	return f.read(request)
+	return f.read(*call.FlagTypes)
 }
 
-func (f *cachingTracker) Peek(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (f *cachingTracker) Peek(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	f.peeked.Add(1)
 	if f.before != nil {
 		f.before()
 	}
 	if strings.HasPrefix(request.Product, "New") {
-		return mapping.FlagTypes{}, errors.New("not cached")
+		return mapping.Reply{}, errors.New("not cached")
 	}
 	return f.read(request)
 }
 
-func (f *cachingTracker) read(request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (f *cachingTracker) read(request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	if request.Product == "None" {
-		return mapping.FlagTypes{}, mapping.Refuse(mapping.CodeUnknownField, "There is no such component.")
+		return mapping.Reply{}, mapping.Refuse(mapping.CodeUnknownField, "There is no such component.")
 	}
 	reply := document(`{"bug":[{"name":"` + request.Product + "/" + request.Component + `"}],"attachment":[]}`)
 	reply.ETag = `"abc"`
-	return mapping.FlagTypes{Document: reply, Cache: &mapping.CacheInfo{Hit: true, TTL: time.Minute, Detail: "local"}}, nil
+	return mapping.Reply{Document: reply, Cache: &mapping.CacheInfo{Hit: true, TTL: time.Minute, Detail: "local"}}, nil
 }
 
 func (f *cachingTracker) options() proxy.Options {

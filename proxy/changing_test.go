@@ -11,6 +11,7 @@ import (
 
 	"portico/mapping"
 	"portico/proxy"
+	"portico/upstream"
 	"portico/upstream/transport"
 )
 
@@ -18,8 +19,6 @@ import (
 type outcomes struct {
 	mu   sync.Mutex
 	last string
-	// over gets the outcome of each as well.
-	over chan string
 }
 
 func (o *outcomes) note(what string) {
@@ -52,17 +51,13 @@ func (o *outcomes) changing(_ context.Context, call func() error) (err error) {
 	default:
 		o.note(string(known.Reason))
 	}
-	select {
-	case o.over <- o.last:
-	default:
-	}
 	return err
 }
 
 // watched is a front whose tracker responses as the test says.
 func watched(t *testing.T, change func(*proxy.Options)) (*backend, *outcomes, string) {
 	t.Helper()
-	told := &outcomes{over: make(chan string, 1)}
+	told := &outcomes{}
 	tracker, base := behind(t, "/bugs", func(o *proxy.Options) {
 		o.Passthrough.FlagTypesChanging = told.changing
 		if change != nil {
@@ -170,8 +165,8 @@ func TestFlagTypeChangesWithoutAResponse(t *testing.T) {
 	defer stack.Close()
 	over := func(o *proxy.Options) {
 		o.Passthrough.Transport = stack
-		o.Passthrough.MarkWrite = func(ctx context.Context) context.Context {
-			return transport.With(ctx, func(c *transport.Call) { c.Writes = true })
+		o.Passthrough.For = func(ctx context.Context, _ upstream.Caller, writes bool) context.Context {
+			return transport.With(ctx, func(c *transport.Call) { c.Writes = writes })
 		}
 	}
 	_, told, away := watched(t, func(o *proxy.Options) {

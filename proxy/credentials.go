@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -10,89 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 )
-
-// credentialKind is one kind of credential, an index of credentialNames.
-type credentialKind int
-
-const passwordKind credentialKind = 2
-
-// credentialNames are the parameters that carry each kind, the stronger name first (tracker-behaviour.md section 1, Credentials).
-var credentialNames = [...][2]string{
-	{"api_key", "Bugzilla_api_key"}, {"login", "Bugzilla_login"}, {"password", "Bugzilla_password"}, {"token", "Bugzilla_token"},
-}
-
-// field is where a credential of that kind is kept.
-func (k credentialKind) field(c *upstream.Credentials) *string {
-	return [...]*string{&c.APIKey, &c.Login, &c.Password, &c.Token}[k]
-}
-
-// isCredential reports whether a parameter or member of that name is a credential.
-func isCredential(name string) bool {
-	return slices.ContainsFunc(credentialNames[:], func(names [2]string) bool { return slices.Contains(names[:], name) })
-}
-
-// text removes the blanks around a credential. To a password they belong.
-func (k credentialKind) text(text string) string {
-	if k == passwordKind {
-		return text
-	}
-	return strings.TrimSpace(text)
-}
-
-// credentials gathers what the client showed. The query beats the body; what is in the body is taken out of it. A complete
-// credential in either of them beats all headers, whatever their kinds, as a stock tracker ignores those. members is nil for reads.
-func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
-	found, err := parameterCredentials(query, members)
-	if err == nil {
-		found.AddHeaders(header)
-	}
-	return found, err
-}
-
-// parameterCredentials gathers those of the query and the body. A credential in the query twice is refused on reads; on writes the
-// first counts. A tracker takes an empty password for a wrong one, and a login without any for an anonymous caller.
-func parameterCredentials(query parameters, members *mapping.Members) (found upstream.Credentials, err error) {
-	passwordGiven := false
-	for i, names := range credentialNames {
-		var inQuery, inBody string
-		kind := credentialKind(i)
-		for _, name := range names {
-			values := query.all(name)
-			if len(values) > 1 && members == nil {
-				return found, badCredential(name)
-			}
-			if len(values) > 0 {
-				inQuery = cmp.Or(inQuery, kind.text(values[0]))
-			}
-			var value jsontext.Value
-			if members != nil {
-				value = members.Take(name)
-			}
-			text, ok := mapping.Text(value)
-			given := value != nil && value.Kind() != 'n'
-			if given && !ok {
-				return found, badCredential(name)
-			}
-			inBody = cmp.Or(inBody, kind.text(text))
-			passwordGiven = passwordGiven || kind == passwordKind && (given || len(values) > 0)
-		}
-		*kind.field(&found) = cmp.Or(inQuery, inBody)
-	}
-	if found.Login != "" && found.Password == "" && passwordGiven {
-		return found, mapping.Refuse(mapping.CodeBadLogin, "The login name or the password is wrong.")
-	}
-	return found, nil
-}
-
-func badCredential(name string) *mapping.Error {
-	return mapping.Refuse(mapping.CodeBadKey, "The parameter %q must be given once, as a string.", name)
-}
 
 // bodyCredentials finds credentials in the beginning of a body, as a tracker reads it: the two form types, and what has no
 // type, are forms, everything else is JSON (tracker-behaviour.md section 1, Request bodies). Of a repeated form field the first counts, of a member
@@ -142,10 +62,13 @@ func (p *passing) setCredentials(out *http.Request) {
 		kind := credentialKind(i)
 		value := *kind.field(&inHeaders)
 		if value != "" || shown && *kind.field(&found) != "" {
-			out.URL.RawQuery = kind.withoutBlank(out.URL.RawQuery)
+			// A tracker would take a credential without a value for the credential, and the caller for an anonymous one.
+			out.URL.RawQuery = without(out.URL.RawQuery, func(each parameter) bool {
+				return slices.Contains(names[:], each.name) && kind.text(each.value) == ""
+			})
 		}
-		if value != "" {
-			out.URL.RawQuery = joinQuery(out.URL.RawQuery, names[1], value) // the longer name clashes with no field
+		if value != "" { // the longer name clashes with no field
+			out.URL.RawQuery = strings.TrimPrefix(out.URL.RawQuery+"&"+names[1]+"="+url.QueryEscape(value), "&")
 		}
 	}
 	p.bearerAsKey = inHeaders.KeyIsBearer()
@@ -171,10 +94,7 @@ func (p *passing) mapKey() error {
 	r.Header.Del("Authorization")
 	r.Header.Del("Cookie")
 	r.Header.Set("X-Bugzilla-Api-Key", mapped.Credentials.APIKey)
-	r.URL.RawQuery = strings.Join(slices.DeleteFunc(strings.FieldsFunc(r.URL.RawQuery, isSeparator), func(piece string) bool {
-		list, _ := parseQuery(piece)
-		return isCredential(list[0].name)
-	}), "&")
+	r.URL.RawQuery = without(r.URL.RawQuery, func(each parameter) bool { return isCredential(each.name) })
 	p.r = r
 	p.query, _ = parseQuery(r.URL.RawQuery)
 	return nil
@@ -198,22 +118,10 @@ func adaptHeaders(header http.Header, shown bool) {
 	}
 }
 
-// withoutBlank removes parameters of that kind without a value. A tracker would take such a one for the credential, and the caller
-// for an anonymous one.
-func (k credentialKind) withoutBlank(query string) string {
-	var kept []string
-	for piece := range strings.FieldsFuncSeq(query, isSeparator) {
+// without removes parameters from a query, and leaves the others as they are written.
+func without(query string, is func(parameter) bool) string {
+	return strings.Join(slices.DeleteFunc(strings.FieldsFunc(query, isSeparator), func(piece string) bool {
 		list, _ := parseQuery(piece)
-		if !slices.Contains(credentialNames[k][:], list[0].name) || k.text(list[0].value) != "" {
-			kept = append(kept, piece)
-		}
-	}
-	return strings.Join(kept, "&")
-}
-
-func joinQuery(query, name, value string) string {
-	if query != "" {
-		query += "&"
-	}
-	return query + name + "=" + url.QueryEscape(value)
+		return is(list[0])
+	}), "&")
 }

@@ -15,16 +15,16 @@ const bearerKey = "K000000000000000000000000000000000000000"
 // recordCallers keeps the last caller.
 func recordCallers(into *upstream.Caller) *fakeTracker {
 	return &fakeTracker{
-		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.Reply, error) {
 			*into = caller
-			return mapping.FlagTypes{Document: document(noFlagTypes)}, nil
+			return mapping.Reply{Document: document(noFlagTypes)}, nil
 		},
-		updateAttachments: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+		updateAttachments: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.Reply, error) {
 			*into = caller
 			if len(request.Extra) > 0 {
-				return mapping.AttachmentsUpdated{}, mapping.Refuse(mapping.CodeUnknownField, "unknown %s", request.Extra[0].Name)
+				return mapping.Reply{}, mapping.Refuse(mapping.CodeUnknownField, "unknown %s", request.Extra[0].Name)
 			}
-			return mapping.AttachmentsUpdated{Document: document(`{"attachments":[]}`)}, nil
+			return mapping.Reply{Document: document(`{"attachments":[]}`)}, nil
 		},
 	}
 }

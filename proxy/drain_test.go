@@ -17,15 +17,19 @@ func TestRefusalOfALargeBodyArrives(t *testing.T) {
 	for name, c := range map[string]struct {
 		head   string
 		status int
+		limit  int64
 	}{
-		"too many calls":   {"GET /rest/flag_type/P HTTP/1.1\r\nContent-Type: application/json\r\nX-Bugzilla-Api-Key: k\r\n", 429},
-		"no such method":   {"DELETE /rest/flag_type/1 HTTP/1.1\r\n", 404},
-		"compressed":       {"POST /rest/flag_type HTTP/1.1\r\nContent-Encoding: gzip\r\nX-Bugzilla-Api-Key: other\r\n", 400},
-		"no JSON":          {"POST /rest/flag_type HTTP/1.1\r\nX-Bugzilla-Api-Key: other\r\n", 400},
-		"a read of it all": {"GET /rest/flag_type/P HTTP/1.1\r\n", 200},
+		"too many calls":   {"GET /rest/flag_type/P HTTP/1.1\r\nContent-Type: application/json\r\nX-Bugzilla-Api-Key: k\r\n", 429, 0},
+		"no such method":   {"DELETE /rest/flag_type/1 HTTP/1.1\r\n", 404, 0},
+		"compressed":       {"POST /rest/flag_type HTTP/1.1\r\nContent-Encoding: gzip\r\nX-Bugzilla-Api-Key: other\r\n", 400, 0},
+		"too large":        {"POST /rest/bug/7/attachment HTTP/1.1\r\nX-Bugzilla-Api-Key: other\r\n", 413, 8 << 20},
+		"no JSON":          {"POST /rest/flag_type HTTP/1.1\r\nX-Bugzilla-Api-Key: other\r\n", 400, 0},
+		"a read of it all": {"GET /rest/flag_type/P HTTP/1.1\r\n", 200, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := serve(t, proxy.Options{Rates: proxy.RateLimits{Keyed: proxy.Rate{PerSecond: 1, Burst: 1}}})
+			options := proxy.Options{Rates: proxy.RateLimits{Keyed: proxy.Rate{PerSecond: 1, Burst: 1}}}
+			options.Limits.Body = c.limit
+			base := serve(t, options)
 			text := c.head + fmt.Sprintf("Host: x\r\nContent-Length: %d\r\n\r\n", large) + strings.Repeat("x", large)
 			if c.status == http.StatusTooManyRequests {
 				ask(t, "GET", base+"/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "k")

@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
+	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
@@ -16,6 +19,58 @@ const (
 	codeClientGone = 200000 + StatusClientGone
 	codeSlowClient = 200000 + http.StatusRequestTimeout
 )
+
+// fail writes an error. It is the only place where a client gets one.
+func (rc *requestContext) fail(err error) {
+	failed := asError(err, rc.sent)
+	rc.record.Reason, rc.cause = failed.Reason, failed.Err
+	header := rc.Header()
+	for _, name := range []string{"Etag", "Set-Cookie", "Age", "Cache-Status"} {
+		header.Del(name)
+	}
+	setCommonHeaders(header)
+	setErrorHeaders(header, failed)
+	if failed.FromTracker() {
+		rc.setCacheHeaders()
+	}
+	text := errorBody(failed, rc.server.options.DocumentationURL)
+	if rc.form.page {
+		text = indented(text)
+	}
+	// A client that cannot be reached any more needs no second error.
+	_ = rc.write(failed.Status, mapping.NewDocument(text))
+}
+
+// errorBody renders an error compactly, error first: one client looks at the first bytes only (docs/reference/clients.md duty 15).
+// A tracker's error without a code stays without one.
+func errorBody(failed *mapping.Error, documentation string) []byte {
+	var members mapping.Members
+	members.Set("error", jsontext.Value("true"))
+	if failed.Code != 0 {
+		members.Set("code", jsontext.Value(strconv.Itoa(failed.Code)))
+	}
+	members.SetText("message", failed.Message)
+	members.SetText("documentation", cmp.Or(failed.Documentation, documentation))
+	return append(members, failed.Extra...).AppendJSON(nil)
+}
+
+// setErrorHeaders names the reason of Portico's own errors, when to come back, and how to log in: without its challenge no client
+// responds to a web server that asks for a login.
+func setErrorHeaders(header http.Header, failed *mapping.Error) {
+	if failed.Reason != "" {
+		reason := string(failed.Reason)
+		if failed.Unknown {
+			reason += "; outcome=unknown"
+		}
+		header.Set(headerReason, reason)
+	}
+	if failed.RetryAfter > 0 {
+		header.Set("Retry-After", wholeSeconds(failed.RetryAfter+time.Second-1))
+	}
+	for _, challenge := range failed.Challenge {
+		header.Add("Www-Authenticate", challenge)
+	}
+}
 
 // Reasons that only this package has.
 const (
@@ -74,13 +129,4 @@ func busy(code int, reason mapping.Reason, wait time.Duration, message string) *
 	failed := failure(code, reason, message, nil)
 	failed.RetryAfter = wait
 	return failed
-}
-
-// causeText is what a log may say of a cause. Errors of HTTP clients name the URL, and credentials travel in the query of
-// one, so only what lies below is told.
-func causeText(err error) string {
-	if address, ok := errors.AsType[*url.Error](err); ok {
-		return address.Op + ": " + address.Err.Error()
-	}
-	return err.Error()
 }

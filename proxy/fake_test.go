@@ -24,13 +24,13 @@ import (
 
 // fakeTracker is a Tracker whose responses a test writes down. Where a test says nothing, it responses with an empty success.
 type fakeTracker struct {
-	flagTypes         func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error)
-	createFlagType    func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error)
-	updateFlagTypes   func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error)
-	bugAttachments    func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error)
-	attachment        func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error)
-	createAttachment  func(context.Context, upstream.Caller, mapping.AttachmentCreate) (mapping.AttachmentsCreated, error)
-	updateAttachments func(context.Context, upstream.Caller, mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error)
+	flagTypes         func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error)
+	createFlagType    func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.Reply, error)
+	updateFlagTypes   func(context.Context, upstream.Caller, mapping.FlagTypeUpdate) (mapping.Reply, error)
+	bugAttachments    func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Reply, error)
+	attachment        func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Reply, error)
+	createAttachment  func(context.Context, upstream.Caller, mapping.AttachmentCreate) (mapping.Reply, error)
+	updateAttachments func(context.Context, upstream.Caller, mapping.AttachmentUpdate) (mapping.Reply, error)
 
 	mu    sync.Mutex
 	calls []string
@@ -53,60 +53,40 @@ func document(text string) *mapping.Document { return mapping.NewDocument([]byte
 
 const noFlagTypes = `{"bug":[],"attachment":[]}`
 
-func (f *fakeTracker) FlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-	f.called("FlagTypes")
-	if f.flagTypes == nil {
-		return mapping.FlagTypes{Document: document(noFlagTypes)}, nil
+// Do implements upstream.Tracker.
+func (f *fakeTracker) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	switch call.Operation {
+	case mapping.OpFlagTypes:
+		f.called("FlagTypes")
+		return said(ctx, caller, *call.FlagTypes, f.flagTypes, noFlagTypes)
+	case mapping.OpCreateFlagType:
+		f.called("CreateFlagType")
+		return said(ctx, caller, *call.CreateFlagType, f.createFlagType, `{"id":1,"flag_id":1}`)
+	case mapping.OpUpdateFlagTypes:
+		f.called("UpdateFlagTypes")
+		return said(ctx, caller, *call.UpdateFlagTypes, f.updateFlagTypes, `{"flagtypes":[]}`)
+	case mapping.OpBugAttachments:
+		f.called("BugAttachments")
+		return said(ctx, caller, *call.Attachments, f.bugAttachments, `{"bugs":{"5":[]},"attachments":{}}`)
+	case mapping.OpAttachment:
+		f.called("Attachment")
+		return said(ctx, caller, *call.Attachments, f.attachment, `{"bugs":{},"attachments":{}}`)
+	case mapping.OpCreateAttachment:
+		f.called("CreateAttachment")
+		return said(ctx, caller, *call.CreateAttachment, f.createAttachment, `{"ids":[1]}`)
 	}
-	return f.flagTypes(ctx, caller, request)
-}
-
-func (f *fakeTracker) CreateFlagType(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-	f.called("CreateFlagType")
-	if f.createFlagType == nil {
-		return mapping.FlagTypeCreated{Document: document(`{"id":1,"flag_id":1}`)}, nil
-	}
-	return f.createFlagType(ctx, caller, request)
-}
-
-func (f *fakeTracker) UpdateFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
-	f.called("UpdateFlagTypes")
-	if f.updateFlagTypes == nil {
-		return mapping.FlagTypesUpdated{Document: document(`{"flagtypes":[]}`)}, nil
-	}
-	return f.updateFlagTypes(ctx, caller, request)
-}
-
-func (f *fakeTracker) BugAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	f.called("BugAttachments")
-	if f.bugAttachments == nil {
-		return mapping.Attachments{Document: document(`{"bugs":{"5":[]},"attachments":{}}`)}, nil
-	}
-	return f.bugAttachments(ctx, caller, request)
-}
-
-func (f *fakeTracker) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	f.called("Attachment")
-	if f.attachment == nil {
-		return mapping.Attachments{Document: document(`{"bugs":{},"attachments":{}}`)}, nil
-	}
-	return f.attachment(ctx, caller, request)
-}
-
-func (f *fakeTracker) CreateAttachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
-	f.called("CreateAttachment")
-	if f.createAttachment == nil {
-		return mapping.AttachmentsCreated{Document: document(`{"ids":[1]}`)}, nil
-	}
-	return f.createAttachment(ctx, caller, request)
-}
-
-func (f *fakeTracker) UpdateAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
 	f.called("UpdateAttachments")
-	if f.updateAttachments == nil {
-		return mapping.AttachmentsUpdated{Document: document(`{"attachments":[]}`)}, nil
+	return said(ctx, caller, *call.UpdateAttachments, f.updateAttachments, `{"attachments":[]}`)
+}
+
+// said is the response that a test wrote down, or else text.
+func said[R any](
+	ctx context.Context, caller upstream.Caller, request R, own func(context.Context, upstream.Caller, R) (mapping.Reply, error), text string,
+) (mapping.Reply, error) {
+	if own != nil {
+		return own(ctx, caller, request)
 	}
-	return f.updateAttachments(ctx, caller, request)
+	return mapping.Reply{Document: document(text)}, nil
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

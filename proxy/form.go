@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
@@ -180,4 +183,25 @@ func (rc *requestContext) urlencodedOrJSON(body io.Reader) (mapping.Members, err
 		return rc.json(buffered)
 	}
 	return rc.urlencoded(buffered)
+}
+
+// members gives the parameters as members of a JSON object, in the order of their first values. Lists keep all values; of other
+// names the first value counts, unless repeated is set.
+func (p parameters) members(repeated bool) mapping.Members {
+	var members mapping.Members
+	for _, each := range p {
+		if members.Get(each.name) != nil {
+			continue
+		}
+		values := p.all(each.name)
+		always := each.name == "inclusions" || each.name == "exclusions"
+		list := always || slices.Contains([]string{"ids", "names", "cc_list"}, each.name)
+		if always || len(values) > 1 && (list || repeated) {
+			array, _ := json.Marshal(values) // fails on what is not UTF-8 only, which the readers refuse
+			members.Set(each.name, array)
+		} else {
+			members.SetText(each.name, values[0])
+		}
+	}
+	return members
 }

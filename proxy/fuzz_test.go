@@ -51,6 +51,7 @@ func FuzzPathSegments(f *testing.F) {
 	for _, seed := range []string{
 		"/rest/flag_type/A%2FB/C%20D", "//rest/./x/../bug//5/attachment/", "/..", "/a/../..", "/%2e%2E/a", "/a/%2E/", "/%", "/a%2", "/%zz/..",
 		"/%2F..%2F..", "/rest/flag_type/..%20", "/A+B&C;d=e", "/%00", "/%FF/%fe", "/rest.cgi/%66lag_type/%e2%82%ac", `/a\..\b`, "/%252e%252e/",
+		"/rest/./bug/x/../5/attachment", "/rest/%2e/bug/x/%2E%2e/5/", "/rest/flag_type/A+B%20&%20C", "/a/b/..", "/a/.", "/", "", "/a/b//c", "/%4", "/%41%",
 	} {
 		f.Add(seed)
 	}
@@ -68,6 +69,9 @@ func FuzzPathSegments(f *testing.F) {
 		}
 		if !ok {
 			return
+		}
+		if again, err := normalPath(normal); err != nil || again != normal {
+			t.Fatalf("normalPath(%q) = %q, and again %q, %v", escaped, normal, again, err)
 		}
 		got, ok := cleanSegments(normal)
 		if !ok || !slices.Equal(got, want) {

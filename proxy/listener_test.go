@@ -13,41 +13,6 @@ import (
 	"portico/proxy"
 )
 
-// What net/http says by itself comes out as an error of the tracker's shape.
-func TestUnreadableRequests(t *testing.T) {
-	base := serve(t, proxy.Options{})
-	for name, c := range map[string]struct{ text, status, code string }{
-		"stray percent":  {"GET /rest/bug/5%/attachment HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request", "32000"},
-		"garbage":        {"garbage\r\n\r\n", "400 Bad Request", "32000"},
-		"no host":        {"GET /rest/flag_type/P HTTP/1.1\r\n\r\n", "400 Bad Request", "32000"},
-		"bad header":     {"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n", "400 Bad Request", "32000"},
-		"version":        {"GET /rest/flag_type/P HTTP/3.7\r\nHost: x\r\n\r\n", "505 HTTP Version Not Supported", "200505"},
-		"huge header":    {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 32<<10) + "\r\n\r\n", "431 Request Header Fields Too Large", "200431"},
-		"transfer":       {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: weird\r\n\r\n", "501 Not Implemented", "200501"},
-		"blank in path":  {"GET /rest/flag_type/a b HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request", "32000"},
-		"expectation":    {"POST / HTTP/1.1\r\nHost: x\r\nExpect: unknown\r\nContent-Length: 1\r\n\r\nx", "417 Expectation Failed", "200417"},
-		"second request": {"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n\r\nGET /% HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request", "32000"},
-	} {
-		reply := raw(t, base, c.text)
-		if name == "second request" {
-			_, reply, _ = strings.Cut(reply, noFlagTypes)
-		}
-		if !strings.HasPrefix(reply, "HTTP/1.1 "+c.status+"\r\n") || !strings.Contains(reply, `{"error":true,"code":`+c.code+`,`) {
-			t.Errorf("%s: %s", name, reply)
-		}
-		response, err := http.ReadResponse(bufio.NewReader(strings.NewReader(reply)), nil)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		text, err := io.ReadAll(response.Body)
-		if err != nil || !response.Close || response.ContentLength != int64(len(text)) ||
-			response.Header.Get("Content-Type") != "application/json; charset=UTF-8" || response.Header.Get("X-Request-Id") == "" {
-			t.Errorf("%s: %v %v %s", name, err, response.Header, text)
-		}
-	}
-}
-
 // A handler's own bytes are never touched, even if they look like net/http's.
 func TestListenerLeavesResponsesAlone(t *testing.T) {
 	const fake = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"

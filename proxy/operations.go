@@ -2,22 +2,83 @@ package proxy
 
 import (
 	"cmp"
-	"context"
-	"fmt"
+	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/julienschmidt/httprouter"
 
 	"portico/mapping"
 	"portico/upstream"
 )
 
+// anyMethod is the one method that routes are registered under. A path is looked up first and the method afterwards,
+// because a real tracker never responds with 405 and has responses of its own for HEAD and OPTIONS.
+const anyMethod = "ANY"
+
+// resource is what a path stands for: an operation for each method that it has.
+type resource map[string]mapping.Operation
+
+func resourceOf(operations ...mapping.Operation) resource {
+	of := resource{}
+	for _, op := range operations {
+		of[op.Method()] = op
+	}
+	return of
+}
+
+// routes registers the resources of interface.md. Their handles only note in the request context what they found.
+func routes() *httprouter.Router {
+	router := httprouter.New()
+	route := func(path string, operations ...mapping.Operation) {
+		of := resourceOf(operations...)
+		router.Handle(anyMethod, path, func(w http.ResponseWriter, _ *http.Request, segments httprouter.Params) {
+			rc := w.(*requestContext)
+			rc.resource, rc.segments = of, segments
+		})
+	}
+	ofBug := resourceOf(mapping.OpBugAttachments, mapping.OpCreateAttachment)
+	byID := resourceOf(mapping.OpAttachment, mapping.OpUpdateAttachments)
+	for _, root := range []string{"/rest", "/rest.cgi"} {
+		// BMO and Harmony have flag types under the plural name, which is an alias here, whatever the tracker
+		// (tracker-behaviour.md section 14).
+		for _, name := range []string{"/flag_type", "/flag_types"} {
+			route(root+name, mapping.OpCreateFlagType)
+			route(root+name+"/:a", mapping.OpFlagTypes, mapping.OpUpdateFlagTypes)
+			route(root+name+"/:a/:b", mapping.OpFlagTypes)
+		}
+		// One router cannot tell the two resources below /bug apart. Attachments of a bug come first, so /bug/attachment/attachment
+		// is those of the bug whose alias is "attachment", as for a real tracker.
+		router.Handle(anyMethod, root+"/bug/:a/:b", func(w http.ResponseWriter, _ *http.Request, segments httprouter.Params) {
+			rc := w.(*requestContext)
+			switch "attachment" {
+			case segments[1].Value:
+				rc.resource, rc.segments = ofBug, segments[:1]
+			case segments[0].Value:
+				rc.resource, rc.segments = byID, segments[1:]
+			}
+		})
+	}
+	return router
+}
+
+// match returns the resource of the path, nil for a path that interface.md does not have.
+func (rc *requestContext) match() resource {
+	if handle, segments, _ := rc.server.router.Lookup(anyMethod, strings.TrimSuffix(rc.path, "/")); handle != nil {
+		handle(rc, rc.r, segments)
+	}
+	return rc.resource
+}
+
 // decoders read the requests of the operations into calls. segment is the text of the first variable segment of the path, members are
 // those of the body of a write. Beside the call they return how many ids it has.
 var decoders = map[mapping.Operation]func(rc *requestContext, segment string, members mapping.Members) (upstream.Call, int, error){
-	mapping.OpFlagTypes: func(rc *requestContext, segment string, _ mapping.Members) (upstream.Call, int, error) {
-		request, err := rc.flagTypesRequest(segment)
+	mapping.OpFlagTypes: func(rc *requestContext, _ string, _ mapping.Members) (upstream.Call, int, error) {
+		request, err := rc.flagTypesRequest()
 		return upstream.Call{FlagTypes: &request}, 0, err
 	},
 	mapping.OpCreateFlagType: func(_ *requestContext, _ string, members mapping.Members) (upstream.Call, int, error) {
@@ -44,50 +105,12 @@ var decoders = map[mapping.Operation]func(rc *requestContext, segment string, me
 	},
 }
 
-// carryOut decodes the request of an operation and makes the call.
-func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, error) {
-	var segment string
-	var members mapping.Members
-	var err error
-	if len(rc.segments) > 0 {
-		segment, err = rc.segment(0)
-	}
-	if err == nil && op.IsWrite() {
-		members, err = rc.members()
-	}
-	if err != nil {
-		return nil, err
-	}
-	call, ids, err := decoders[op](rc, segment, members)
-	if err != nil {
-		return nil, err
-	}
-	if limit := rc.server.options.Limits.IDs; ids > limit {
-		return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("One request may name at most %d ids.", limit), nil)
-	}
-	call.Operation = op
-	if op.IsCreate() {
-		return rc.once(call)
-	}
-	return rc.make(rc.beginCall(), call)
-}
-
-// make makes a call of the tracker. Both results may be there.
-func (rc *requestContext) make(ctx context.Context, call upstream.Call) (*mapping.Document, error) {
-	if call.FlagTypes != nil {
-		reply, err := rc.server.options.Tracker.FlagTypes(ctx, rc.caller, *call.FlagTypes)
-		rc.record.Cache = reply.Cache // beside an error, too
-		return reply.Document, err
-	}
-	reply := call.Make(ctx, rc.server.options.Tracker, rc.caller)
-	rc.record.Conflict = rc.record.Conflict || reply.Document != nil && reply.Document.PathWon
-	return reply.Document, reply.Err
-}
-
 // flagTypesRequest reads the path. The component may come from the query, which is the way around a slash in a name
 // (tracker-behaviour.md section 1, Encoded characters).
-func (rc *requestContext) flagTypesRequest(product string) (request mapping.FlagTypesRequest, err error) {
-	request.Product = product
+func (rc *requestContext) flagTypesRequest() (request mapping.FlagTypesRequest, err error) {
+	if request.Product, err = rc.segment(0); err != nil {
+		return request, err
+	}
 	if len(rc.segments) > 1 {
 		request.Component, err = rc.segment(1)
 		return request, err
@@ -128,4 +151,84 @@ func (rc *requestContext) segment(i int) (string, error) {
 		return latin1(text), nil
 	}
 	return text, nil
+}
+
+// badPath is the error for a path that cannot be understood.
+func badPath() *mapping.Error { return mapping.Refuse(mapping.CodeJSON, "The path is malformed.") }
+
+const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// normalPath rewrites an escaped path as the web server of a real tracker does before it looks for a resource
+// (tracker-behaviour.md section 1, Paths): unreserved characters lose their escapes, double slashes become one, and dot
+// segments are resolved, encoded ones too. All other escapes stay, so a slash in a name stays apart from one between names.
+// What does not begin with a slash, such as the * of OPTIONS, is no path.
+func normalPath(escaped string) (string, error) {
+	switch {
+	case escaped != "" && escaped[0] != '/':
+		return "", badPath()
+	case escaped != "" && !strings.Contains(escaped, "%") && !strings.Contains(escaped, "//") && !strings.Contains(escaped, "/."):
+		return escaped, nil
+	}
+	plain, ok := unescape(escaped, func(c byte) bool { return strings.IndexByte(alphanumerics+"-._~", c) >= 0 })
+	if !ok {
+		return "", badPath()
+	}
+	return resolveDots(plain)
+}
+
+// resolveDots collapses slashes and resolves . and .. segments. A path that climbs above the root is malformed.
+func resolveDots(slashed string) (string, error) {
+	clean := path.Clean(strings.TrimLeft(slashed, "/"))
+	switch {
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return "", badPath()
+	case clean == ".":
+		return "/", nil
+	}
+	switch slashed[strings.LastIndexByte(slashed, '/')+1:] {
+	case "", ".", "..":
+		clean += "/"
+	}
+	return "/" + clean, nil
+}
+
+// unescape decodes those escapes that stand for certain characters, and writes the others in capitals. ok is false where a percent
+// sign begins no escape; it stays as it is.
+func unescape(text string, decoded func(byte) bool) (plain string, ok bool) {
+	if !strings.Contains(text, "%") {
+		return text, true
+	}
+	var out strings.Builder
+	out.Grow(len(text))
+	ok = true
+	for i := 0; i < len(text); i++ {
+		value, escaped := escapedByte(text[i:])
+		switch {
+		case !escaped:
+			ok = ok && text[i] != '%'
+			out.WriteByte(text[i])
+			continue
+		case decoded(value):
+			out.WriteByte(value)
+		default:
+			out.WriteString(strings.ToUpper(text[i : i+3]))
+		}
+		i += 2
+	}
+	return out.String(), ok
+}
+
+// unescapeAll decodes every well-formed escape, slashes included.
+func unescapeAll(text string) string {
+	plain, _ := unescape(text, func(byte) bool { return true })
+	return plain
+}
+
+// escapedByte reads the escape %XY at the start of text.
+func escapedByte(text string) (value byte, ok bool) {
+	if len(text) < 3 || text[0] != '%' {
+		return 0, false
+	}
+	parsed, err := strconv.ParseUint(text[1:3], 16, 8)
+	return byte(parsed), err == nil
 }

@@ -15,9 +15,9 @@ const key = "?api_key=EditorKey"
 
 func TestFlagTypesByProduct(t *testing.T) {
 	var got mapping.FlagTypesRequest
-	tracker := &fakeTracker{flagTypes: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+	tracker := &fakeTracker{flagTypes: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 		got = request
-		return mapping.FlagTypes{Document: document(noFlagTypes)}, nil
+		return mapping.Reply{Document: document(noFlagTypes)}, nil
 	}}
 	base := serve(t, proxy.Options{Tracker: tracker})
 	cases := []struct {
@@ -48,42 +48,11 @@ func TestFlagTypesByProduct(t *testing.T) {
 	ask(t, "GET", base+"/rest/flag_type/P?component=a&component=b", "").wantError(t, 404, "51")
 }
 
-func TestCreateFlagTypeWithDefaults(t *testing.T) {
-	var got mapping.FlagTypeCreate
-	tracker := &fakeTracker{createFlagType: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-		got = request
-		return mapping.FlagTypeCreated{Document: document(`{"id":7,"flag_id":7}`)}, nil
-	}}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	response := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d","cc_list":["a@b.example"]}`)
-	response.wantStatus(t, 201)
-	if response.body != `{"id":7,"flag_id":7}` || *got.Name != "n" || *got.TargetType != "bug" || !*got.IsActive || *got.CCList != "a@b.example" {
-		t.Errorf("%s for %+v", response.body, got)
-	}
-}
-
-func TestUpdateFlagTypesJoinsPathAndBody(t *testing.T) {
-	var got mapping.FlagTypeUpdate
-	tracker := &fakeTracker{updateFlagTypes: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
-		got = request
-		return mapping.FlagTypesUpdated{Document: document(`{"flagtypes":[]}`)}, nil
-	}}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	ask(t, "PUT", base+"/rest/flag_type/20"+key, `{"ids":[21],"names":["x"],"is_active":"0"}`).wantStatus(t, 200)
-	if !reflect.DeepEqual(got.IDs, []int64{20, 21}) || !reflect.DeepEqual(got.Names, []string{"x"}) || *got.IsActive {
-		t.Errorf("got %+v", got)
-	}
-	ask(t, "PUT", base+"/rest/flag_type/A%2FB"+key, `{}`).wantStatus(t, 200)
-	if !reflect.DeepEqual(got.Names, []string{"A/B"}) {
-		t.Errorf("got %+v", got)
-	}
-}
-
 func TestReadAttachmentsJoinsQueryAndPath(t *testing.T) {
 	var got mapping.AttachmentsRequest
-	note := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+	note := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Reply, error) {
 		got = request
-		return mapping.Attachments{Document: document(`{"bugs":{},"attachments":{}}`)}, nil
+		return mapping.Reply{Document: document(`{"bugs":{},"attachments":{}}`)}, nil
 	}
 	base := serve(t, proxy.Options{Tracker: &fakeTracker{bugAttachments: note, attachment: note}})
 	cases := []struct {
@@ -129,38 +98,9 @@ type created struct {
 }
 
 func recordCreates(into *created) *fakeTracker {
-	return &fakeTracker{createAttachment: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+	return &fakeTracker{createAttachment: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.Reply, error) {
 		text, err := io.ReadAll(request.Data.Reader())
 		*into = created{request, string(text), caller}
-		return mapping.AttachmentsCreated{Document: document(`{"ids":[11]}`)}, err
+		return mapping.Reply{Document: document(`{"ids":[11]}`)}, err
 	}}
-}
-
-func TestCreateAttachment(t *testing.T) {
-	var got created
-	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})
-	response := ask(t, "POST", base+"/rest/bug/7/attachment"+key,
-		`{"ids":[7,8],"data":"c29tZQ==","file_name":"f","summary":"s","is_patch":1,"flags":[{"name":"review","status":"?","new":true}],"obsoletes":[],"encoding":"base64"}`)
-	response.wantStatus(t, 201)
-	if response.body != `{"ids":[11]}` || got.content != "c29tZQ==" || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
-		t.Errorf("%s for %+v", response.body, got)
-	}
-	if *got.ContentType != "text/plain" || len(got.Flags) != 1 || got.Extra.Get("encoding") == nil {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestUpdateAttachments(t *testing.T) {
-	var got mapping.AttachmentUpdate
-	tracker := &fakeTracker{updateAttachments: func(_ context.Context, _ upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
-		got = request
-		return mapping.AttachmentsUpdated{Document: document(`{"attachments":[]}`)}, nil
-	}}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	ask(t, "PUT", base+"/rest/bug/attachment/5"+key, `{"is_patch":true,"ids":["5",6]}`).wantStatus(t, 200)
-	if !reflect.DeepEqual(got.IDs, []int64{5, 6}) || *got.ContentType != "text/plain" {
-		t.Errorf("got %+v", got)
-	}
-	ask(t, "PUT", base+"/rest/bug/attachment/5"+key, `{"ids":[6]}`).wantError(t, 400, "53")
-	ask(t, "PUT", base+"/rest/bug/attachment/x"+key, `{}`).wantError(t, 400, "52")
 }

@@ -2,9 +2,7 @@ package proxy_test
 
 import (
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
-	"strings"
 	"testing"
 
 	"portico/mapping"
@@ -57,28 +55,5 @@ func TestCookiesOfOperationsStayWithPortico(t *testing.T) {
 		if len(got) != 2 || got[0] != "first=1" || got[1] != want {
 			t.Errorf("%s became %q, want %s", cookie, got, want)
 		}
-	}
-}
-
-// A client that logs in by cookies is logged in at its next request, as without Portico.
-func TestALoginByCookieLasts(t *testing.T) {
-	tracker, base := behind(t, "/bz/", nil)
-	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Add("Set-Cookie", "Bugzilla_logincookie=x; path=/bz/; HttpOnly")
-	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Jar: jar}
-	for range 2 {
-		response, err := client.Get(base + "/index.cgi")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-	}
-	if got := tracker.last.Header.Get("Cookie"); !strings.Contains(got, "Bugzilla_logincookie=x") {
-		t.Errorf("the second request has the cookies %q", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ type Passthrough struct {
 	// needed. It must make the call, which sends the request and says by its error what became of it, as the operations of
 	// a Tracker do: nil for what was carried out, or may have been. The client gets the response when both have returned.
 	FlagTypesChanging func(ctx context.Context, call func() error) error
+	// Wrote is told of each request that may have changed something, before the client gets the response: with the target that got it, and its
+	// method and the pattern of its path, or the method of an older interface. Nil is not called.
+	Wrote func(ctx context.Context, target *Target, what string)
 }
 
 // allows reports whether a normal path may pass.
@@ -62,8 +66,9 @@ type passing struct {
 	// as every request by a method that does not only read: what a call of the older interfaces does is in its body.
 	script         string
 	changes, write bool
-	// isOperation says that it is an operation in the form of an older interface.
+	// isOperation says that it is an operation in the form of an older interface, and method is the method of such a call.
 	isOperation bool
+	method      string
 	// shown says that it shows something that may be a credential.
 	shown bool
 	// inBody says that it shows a credential in its body.
@@ -103,10 +108,7 @@ func (rc *requestContext) pass() {
 	}
 	ctx := rc.r.Context()
 	if p.target.For != nil {
-		ctx = p.target.For(ctx, rc.caller)
-	}
-	if p.write && isReading(method) && p.target.MarkWrite != nil {
-		ctx = p.target.MarkWrite(ctx)
+		ctx = p.target.For(ctx, rc.caller, p.write && isReading(method))
 	}
 	outgoing := rc.r.WithContext(ctx)
 	if stored != nil {
@@ -180,16 +182,16 @@ func (p *passing) storeBody() (*jsonblob.Stored, error) {
 
 // store reads a body into memory or, where it is large or memory is scarce, into a file.
 func (p *passing) store(body io.Reader) (*jsonblob.Stored, error) {
-	limits := p.server.options.Limits.Limits
-	limits.BlobMemory = min(limits.BlobMemory, maxStoredInMemory)
-	return jsonblob.Store(body, jsonblob.SplitOptions{Limits: limits, Dir: p.server.options.BlobDir, Files: p.server.files, Spare: p.share.spare})
+	options := p.splitOptions()
+	options.Limits.BlobMemory, options.Size = min(options.Limits.BlobMemory, maxStoredInMemory), 0
+	return jsonblob.Store(body, options)
 }
 
 // inspect finds the credentials in a body, and whether it may change flag types.
 func (p *passing) inspect(body io.Reader) error {
 	reading := isReading(p.r.Method)
-	p.write, p.changes = !reading, bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
-	p.write = p.write || p.changes
+	p.changes = bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
+	p.write = !reading || p.changes
 	p.isOperation = reading && bugzilla.IsRPC(p.script) && bugzilla.IsOperation(p.r.URL.Query().Get("method"))
 	switch {
 	case !reading && bugzilla.IsRPC(p.script):
@@ -197,7 +199,7 @@ func (p *passing) inspect(body io.Reader) error {
 		if err != nil {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}
-		p.changes, p.shown, p.isOperation = call.WritesFlagTypes, call.ShowsCredential, call.IsOperation
+		p.changes, p.shown, p.isOperation, p.method = call.WritesFlagTypes, call.ShowsCredential, call.IsOperation, call.Method
 	case p.changes, !reading && isREST(p.path):
 		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
 		if err != nil {
@@ -243,6 +245,11 @@ func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 // RoundTrip implements http.RoundTripper. Of a request that may change flag types it tells what became of it before the client gets
 // the response. A caller without a credential cannot change flag types, and must not be able to invalidate a cache.
 func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	defer func() {
+		if p.server.options.Passthrough.Wrote != nil && p.mayHaveWritten(response, err) {
+			p.server.options.Passthrough.Wrote(context.WithoutCancel(r.Context()), p.target, p.pattern())
+		}
+	}()
 	tell := p.server.options.Passthrough.FlagTypesChanging
 	if tell == nil || !p.changes || !p.shown {
 		return p.send(r)
@@ -261,6 +268,37 @@ func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error
 		return outcome
 	})
 	return response, err
+}
+
+// mayHaveWritten reports whether a request may have changed something. A tracker that refuses one says so with a status of 4xx.
+func (p *passing) mayHaveWritten(response *http.Response, err error) bool {
+	if err != nil {
+		return p.write && !bugzilla.IsReading(p.method) && !upstream.NotSent(p.failure(p.r.Context(), err))
+	}
+	refused := response.StatusCode/100 == 4 && response.StatusCode != http.StatusRequestTimeout
+	return p.write && !bugzilla.IsReading(p.method) && !refused
+}
+
+// rpcMethod matches the methods of the older interfaces, and little that a client could have written.
+var rpcMethod = regexp.MustCompile(`^[A-Z][A-Za-z]{1,20}\.[a-z_]{1,30}$`)
+
+// pattern is the method and the path of a request without what could name an object or a user.
+func (p *passing) pattern() string {
+	if p.method != "" {
+		if !rpcMethod.MatchString(p.method) {
+			return p.script
+		}
+		return p.script + " " + p.method
+	}
+	segments := strings.Split(strings.TrimPrefix(p.path, "/"), "/")
+	fixed := 1
+	if segments[0] == "rest" {
+		fixed = 2
+	}
+	for i := range segments[min(fixed, len(segments)):] {
+		segments[fixed+i] = "{…}"
+	}
+	return p.r.Method + " /" + strings.Join(segments[:min(len(segments), fixed+3)], "/")
 }
 
 // outcomeOf stores the body of a response, which may be long even for a refusal, and returns the outcome of the request.
@@ -311,13 +349,8 @@ func refusesKey(response *http.Response) bool {
 	if response.StatusCode != http.StatusBadRequest {
 		return false
 	}
-	body := response.Body
-	head, err := io.ReadAll(io.LimitReader(body, maxKeyRefusal))
-	// After an error the body gives the same error again, to the copy for the client.
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), body), body}
+	head, err := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
+	unread(response, head) // after an error the body gives the same error again, to the copy for the client
 	members, parseErr := mapping.ParseMembers(head)
 	code, ok := mapping.Int(members.Get("code"))
 	return err == nil && parseErr == nil && ok && code == mapping.CodeBadKey
@@ -348,13 +381,19 @@ func isHere(response *http.Response) bool {
 	if response.ContentLength < 0 || response.ContentLength > maxSmallResponse {
 		return false
 	}
-	body, head := response.Body, make([]byte, response.ContentLength)
-	n, _ := body.Read(head) // gives the same error again
+	head := make([]byte, response.ContentLength)
+	n, _ := response.Body.Read(head) // gives the same error again
+	unread(response, head[:n])
+	return n == len(head)
+}
+
+// unread gives a response the part of its body back that was read.
+func unread(response *http.Response, head []byte) {
+	body := response.Body
 	response.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(head[:n]), body), body}
-	return n == len(head)
+	}{io.MultiReader(bytes.NewReader(head), body), body}
 }
 
 // failure is the error that the client sees of a request that could not be passed on, or got no response.

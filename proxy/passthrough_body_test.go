@@ -1,7 +1,6 @@
 package proxy_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"portico/proxy"
 )
@@ -175,24 +173,3 @@ func TestBodyThatCannotBeStored(t *testing.T) {
 
 // spoolMemory is above the size from which bodies lie in files.
 const spoolMemory = 64 << 10
-
-func TestBinaryBodiesPassUnchanged(t *testing.T) {
-	tracker, base := behind(t, "", nil)
-	content := make([]byte, 1<<20)
-	for i := range content {
-		content[i] = byte(i * 7)
-	}
-	tracker.response = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }
-	response := ask(t, "POST", base+"/xmlrpc.cgi", string(content))
-	if !bytes.Equal([]byte(response.body), content) || tracker.body != string(content) {
-		t.Error("a body was changed")
-	}
-}
-
-func TestClientThatSendsTooSlowlyIsNotTheTrackersFault(t *testing.T) {
-	_, base := behind(t, "", func(o *proxy.Options) { o.ClientPause.Sending = 50 * time.Millisecond })
-	response := raw(t, base, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
-	if !strings.HasPrefix(response, "HTTP/1.1 408 ") || !strings.Contains(response, `"code":200408`) {
-		t.Errorf("got %s", response)
-	}
-}

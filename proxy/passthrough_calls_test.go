@@ -140,3 +140,47 @@ func TestServerNeedsATracker(t *testing.T) {
 		t.Error("no tracker was taken")
 	}
 }
+
+// TestPassedWritesAreTold: what may have changed something is told by its pattern, with nothing that a client wrote.
+func TestPassedWritesAreTold(t *testing.T) {
+	var told []string
+	var mu sync.Mutex
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Wrote = func(_ context.Context, target *proxy.Target, what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if target == nil {
+				what = "nowhere"
+			}
+			told = append(told, what)
+		}
+	})
+	var status atomic.Int64
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }
+	xml := "<methodCall><methodName>%</methodName></methodCall>"
+	for _, c := range []struct {
+		method, path, body string
+		status             int64
+		want               string
+	}{
+		{"POST", "/rest/bug", "{}", 201, "POST /rest/bug"},
+		{"PUT", "/rest/user/ada@example.org/x/y/z", "{}", 200, "PUT /rest/user/{…}/{…}/{…}"},
+		{"POST", "/process_bug.cgi/secret", "id=1", 200, "POST /process_bug.cgi/{…}"},
+		{"POST", "/rest/bug", "{}", 401, ""},
+		{"POST", "/rest/bug", "{}", 500, "POST /rest/bug"},
+		{"GET", "/rest/bug/1/comment", "", 200, ""},
+		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "Bug.update_attachment"), 200, "xmlrpc.cgi Bug.update_attachment"},
+		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "Bug.get_bugs"), 200, ""},
+		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "my password"), 200, "xmlrpc.cgi"},
+		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.update"},{"method":"Bug.search"}]`, 200, "jsonrpc.cgi Bug.update"},
+	} {
+		told = nil
+		status.Store(c.status)
+		ask(t, c.method, base+c.path, c.body)
+		mu.Lock()
+		if got := strings.Join(told, "; "); got != c.want {
+			t.Errorf("%s %s %s with %d: told %q, want %q", c.method, c.path, c.body, c.status, got, c.want)
+		}
+		mu.Unlock()
+	}
+}

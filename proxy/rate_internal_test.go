@@ -51,22 +51,6 @@ func TestRatesPerCaller(t *testing.T) {
 	}
 }
 
-// A client that makes up keys is bound by its address.
-func TestMadeUpKeysAreNoWayAround(t *testing.T) {
-	for _, keyed := range []Rate{{}, {PerSecond: 5, Burst: 5}} {
-		rates := newCallerRates(RateLimits{Anonymous: Rate{PerSecond: 1, Burst: 4}, Keyed: keyed})
-		now, through := time.Now(), 0
-		for i := range 100 {
-			if wait, _ := rates.take(now, caller("192.0.2.1", upstream.Credentials{APIKey: fmt.Sprint(i / 10)})); wait == 0 {
-				through++
-			}
-		}
-		if through != 4 {
-			t.Errorf("keyed %v: %d of 100 came through", keyed, through)
-		}
-	}
-}
-
 func TestCallersAreBounded(t *testing.T) {
 	c, prints, now := newCallLimiters(Rate{PerSecond: 1, Burst: 1}), upstream.NewFingerprints(nil), time.Now()
 	first, through := prints.Of("first"), 0

@@ -118,11 +118,11 @@ func pickyTracker() *fakeTracker {
 		return nil
 	}
 	return &fakeTracker{
-		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-			return mapping.FlagTypes{Document: document(noFlagTypes)}, check(caller)
+		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.Reply, error) {
+			return mapping.Reply{Document: document(noFlagTypes)}, check(caller)
 		},
-		createFlagType: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-			return mapping.FlagTypeCreated{Document: document(`{"id":1,"flag_id":1}`)}, check(caller)
+		createFlagType: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypeCreate) (mapping.Reply, error) {
+			return mapping.Reply{Document: document(`{"id":1,"flag_id":1}`)}, check(caller)
 		},
 	}
 }

@@ -2,14 +2,16 @@ package proxy
 
 import (
 	"cmp"
-	"context"
-	"errors"
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/julienschmidt/httprouter"
 
 	"portico/mapping"
@@ -65,141 +67,14 @@ func (s *Server) newContext(w http.ResponseWriter, r *http.Request) *requestCont
 	return rc
 }
 
-// set sets a field of the response's header. name is written as net/http keeps it, which Header.Set would check letter by letter
-// each time.
-func (rc *requestContext) set(name, value string) {
-	rc.values = append(rc.values, value)
-	at := len(rc.values)
-	rc.Header()[name] = rc.values[at-1 : at : at]
-}
-
-// perform carries out one of the seven operations.
-func (rc *requestContext) perform(op mapping.Operation) {
-	rc.record.Operation = op
-	setCommonHeaders(rc.Header())
-	defer rc.close()
-	err := rc.respond(op)
-	switch {
-	case err == nil:
-	case rc.status == 0:
-		rc.fail(err)
-	default:
-		// The response has begun: the only way left to tell the client is to break the connection.
-		rc.record.Reason, rc.cause = cutReason(err), err
-		panic(http.ErrAbortHandler)
+// requestID takes the client's own id if it is short and harmless.
+func requestID(offered string) string {
+	if offered != "" && len(offered) <= 64 && strings.Trim(offered, alphanumerics+"-_.:/+=") == "" {
+		return offered
 	}
-}
-
-func (rc *requestContext) respond(op mapping.Operation) error {
-	if rc.server.lacks(rc.r.Context(), op) {
-		return mapping.NoFlagTypeWrites()
-	}
-	if err := rc.identify(); err != nil {
-		return err
-	}
-	if !op.IsWrite() {
-		if err := rc.admit(); err != nil {
-			return err
-		}
-	}
-	document, err := rc.carryOut(op)
-	if rc.call != nil {
-		rc.call.begun()
-	}
-	if err != nil {
-		return err
-	}
-	rc.markProven()
-	return errors.Join(rc.succeed(document), document.Close())
-}
-
-// identify reads the query, and for reads the caller. What a write says in its body comes later.
-func (rc *requestContext) identify() (err error) {
-	var isUTF8 bool
-	rc.query, isUTF8 = parseQuery(rc.r.URL.RawQuery)
-	if rc.form, err = rc.form.withCallback(rc.query.all("callback")...); err != nil {
-		return err
-	}
-	switch {
-	case !rc.record.Operation.IsWrite():
-		rc.caller.Credentials, err = credentials(rc.r.Header, rc.query, nil)
-	case !isUTF8:
-		err = mapping.Refuse(mapping.CodeJSON, "The parameters in the address are not valid UTF-8.")
-	}
-	return err
-}
-
-// beginCall starts the call to the tracker.
-func (rc *requestContext) beginCall() context.Context {
-	options := &rc.server.options
-	limit := options.ReadTimeout
-	if rc.record.Operation.IsWrite() {
-		limit, rc.sent = options.WriteTimeout, true
-	}
-	rc.call = newCallContext(rc.r.Context(), limit)
-	if options.Revalidate != nil && rc.record.Operation == mapping.OpFlagTypes && wantsFresh(rc.r.Header) {
-		return options.Revalidate(rc.call.Context)
-	}
-	return rc.call.Context
-}
-
-// close frees what the request holds.
-func (rc *requestContext) close() {
-	if rc.call != nil {
-		rc.call.close()
-	}
-	// Their files have no names, so nothing is left behind.
-	_ = jsonblob.CloseBlobs(append(rc.blobs, rc.content))
-	rc.share.end()
-}
-
-// callContext is the context of one call to the tracker. Its deadline holds until the response begins: what follows is bounded by
-// the pauses of either side instead, so that a large attachment to a slow client is not cut by the clock.
-type callContext struct {
-	context.Context
-	timer   *time.Timer
-	detach  func() bool
-	release context.CancelFunc
-}
-
-// newCallContext starts the clock. The caller calls close when nothing of the call is in use any more.
-func newCallContext(request context.Context, limit time.Duration) *callContext {
-	clock := &callClock{Context: request, deadline: time.Now().Add(limit), never: make(chan struct{})}
-	ctx, release := context.WithCancel(clock)
-	return &callContext{ctx, time.AfterFunc(limit, clock.cancel), context.AfterFunc(request, clock.cancel), release}
-}
-
-// begun lifts the deadline: the response has begun.
-func (c *callContext) begun() { c.timer.Stop() }
-
-func (c *callContext) close() {
-	c.timer.Stop()
-	c.detach()
-	c.release()
-}
-
-// callClock is what the context of a call is derived from. Package context takes the error of that from it. A context of package
-// context in between saves a goroutine for each further one.
-type callClock struct {
-	context.Context // of the request
-	deadline        time.Time
-	never           chan struct{}
-	cancel          func()
-}
-
-// Deadline implements context.Context.
-func (c *callClock) Deadline() (time.Time, bool) { return c.deadline, true }
-
-// Done implements context.Context. The context of the call uses AfterFunc instead.
-func (c *callClock) Done() <-chan struct{} { return c.never }
-
-// Err implements context.Context. It is called when the request or the time has ended.
-func (c *callClock) Err() error { return cmp.Or(c.Context.Err(), context.DeadlineExceeded) }
-
-// AfterFunc is called once by package context.
-func (c *callClock) AfterFunc(f func()) (stop func() bool) {
-	c.cancel = f
-	return func() bool { return false }
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails
+	return hex.EncodeToString(random[:])
 }
 
 // TrustedProxies are the networks whose X-Forwarded-* headers are believed.
@@ -239,47 +114,162 @@ func hopAddress(item string) (address netip.Addr, known bool) {
 	return plain.Unmap(), err == nil
 }
 
-// origin returns the scheme and host under which the client knows Portico.
-func (rc *requestContext) origin() (scheme, host string) {
-	scheme, host = "http", rc.r.Host
-	if rc.r.TLS != nil {
-		scheme = "https"
+// set sets a field of the response's header. name is written as net/http keeps it, which Header.Set would check letter by letter
+// each time.
+func (rc *requestContext) set(name, value string) {
+	rc.values = append(rc.values, value)
+	at := len(rc.values)
+	rc.Header()[name] = rc.values[at-1 : at : at]
+}
+
+// identify reads the query, and for reads the caller. What a write says in its body comes later.
+func (rc *requestContext) identify() (err error) {
+	var isUTF8 bool
+	rc.query, isUTF8 = parseQuery(rc.r.URL.RawQuery)
+	if rc.form, err = rc.form.withCallback(rc.query.all("callback")...); err != nil {
+		return err
 	}
-	if !rc.trusted {
-		return scheme, host
+	switch {
+	case !rc.record.Operation.IsWrite():
+		rc.caller.Credentials, err = credentials(rc.r.Header, rc.query, nil)
+	case !isUTF8:
+		err = mapping.Refuse(mapping.CodeJSON, "The parameters in the address are not valid UTF-8.")
 	}
-	if forwarded := strings.ToLower(lastItem(rc.r.Header.Get("X-Forwarded-Proto"))); forwarded == "http" || forwarded == "https" {
-		scheme = forwarded
+	return err
+}
+
+// parameter is one name and value of a query or of a form body.
+type parameter struct{ name, value string }
+
+// parameters are those of one request in their order.
+type parameters []parameter
+
+// parseQuery reads a query as a tracker does: & and ; separate, a plus is a blank, and an invalid escape stays as it
+// is written. Text that is not UTF-8 is taken as Latin-1, and ok is false (recorded as proto.semicolon,
+// proto.bad_percent_query, proto.latin1_query).
+func parseQuery(query string) (list parameters, ok bool) {
+	ok = true
+	for piece := range strings.FieldsFuncSeq(query, isSeparator) {
+		name, value, _ := strings.Cut(piece, "=")
+		name, nameOK := queryText(name, false)
+		value, valueOK := queryText(value, name == "data")
+		list = append(list, parameter{name, value})
+		ok = ok && nameOK && valueOK
 	}
-	return scheme, cmp.Or(lastItem(rc.r.Header.Get("X-Forwarded-Host")), host)
+	return list, ok
 }
 
-// lastItem returns the last item of a list, which the nearest proxy added.
-func lastItem(list string) string {
-	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
+func isSeparator(r rune) bool { return r == '&' || r == ';' }
+
+// queryText decodes a name or value. In base64 a plus means itself, whatever the rules of forms say: otherwise a payload would
+// be damaged silently.
+func queryText(text string, base64 bool) (plain string, ok bool) {
+	if !base64 {
+		text = strings.ReplaceAll(text, "+", " ")
+	}
+	if plain = unescapeAll(text); utf8.ValidString(plain) {
+		return plain, true
+	}
+	return latin1(plain), false
 }
 
-// forwardingHeaders are those by which proxies name the client, besides X-Forwarded-*.
-var forwardingHeaders = []string{
-	"Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-For", "X-Original-Host", "X-Original-Proto",
-	"Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Front-End-Https", "X-Url-Scheme", "X-Host",
+func latin1(text string) string {
+	var decoded strings.Builder
+	for i := range len(text) {
+		decoded.WriteRune(rune(text[i]))
+	}
+	return decoded.String()
 }
 
-// unsentHeaders never go to a tracker. net/http would send a POST with an Idempotency-Key twice on a connection that breaks. Servers that
-// honour the URL headers would take another path than the one that was allowed to pass, and some frameworks take the override headers for
-// the method. Web servers with CGI take Proxy for their own proxy. The body is here already, so that nothing is to be expected.
-var unsentHeaders = []string{
-	"Idempotency-Key", "X-Idempotency-Key", "Upgrade", "Connection", "X-Original-Url", "X-Rewrite-Url", "Expect", "Proxy",
-	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
-}
-
-// removeHeaders removes from a header what does not go to a tracker, and what only a trusted proxy may say of a client. A web server with
-// CGI takes names with underscores for those with hyphens.
-func removeHeaders(header http.Header, trusted bool) {
-	for name := range header {
-		forwarding := strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
-		if strings.Contains(name, "_") || slices.Contains(unsentHeaders, name) || forwarding && !trusted {
-			delete(header, name)
+// all returns every value of a name.
+func (p parameters) all(name string) []string {
+	var values []string
+	for _, each := range p {
+		if each.name == name {
+			values = append(values, each.value)
 		}
 	}
+	return values
+}
+
+// fieldNames reads include_fields or exclude_fields: repeated, or joined by comma, blank or plus (tracker-behaviour.md section 5).
+func (p parameters) fieldNames(name string) []string {
+	return strings.FieldsFunc(strings.Join(p.all(name), ","), func(r rune) bool { return strings.ContainsRune(", +\t\r\n", r) })
+}
+
+// credentialKind is one kind of credential, an index of credentialNames.
+type credentialKind int
+
+const passwordKind credentialKind = 2
+
+// credentialNames are the parameters that carry each kind, the stronger name first (tracker-behaviour.md section 1, Credentials).
+var credentialNames = [...][2]string{
+	{"api_key", "Bugzilla_api_key"}, {"login", "Bugzilla_login"}, {"password", "Bugzilla_password"}, {"token", "Bugzilla_token"},
+}
+
+// field is where a credential of that kind is kept.
+func (k credentialKind) field(c *upstream.Credentials) *string {
+	return [...]*string{&c.APIKey, &c.Login, &c.Password, &c.Token}[k]
+}
+
+// isCredential reports whether a parameter or member of that name is a credential.
+func isCredential(name string) bool {
+	return slices.ContainsFunc(credentialNames[:], func(names [2]string) bool { return slices.Contains(names[:], name) })
+}
+
+// text removes the blanks around a credential. To a password they belong.
+func (k credentialKind) text(text string) string {
+	if k == passwordKind {
+		return text
+	}
+	return strings.TrimSpace(text)
+}
+
+// credentials gathers what the client showed. The query beats the body; what is in the body is taken out of it. A complete
+// credential in either of them beats all headers, whatever their kinds, as a stock tracker ignores those. members is nil for reads.
+func credentials(header http.Header, query parameters, members *mapping.Members) (upstream.Credentials, error) {
+	found, err := parameterCredentials(query, members)
+	if err == nil {
+		found.AddHeaders(header)
+	}
+	return found, err
+}
+
+// parameterCredentials gathers those of the query and the body. A credential in the query twice is refused on reads; on writes the
+// first counts. A tracker takes an empty password for a wrong one, and a login without any for an anonymous caller.
+func parameterCredentials(query parameters, members *mapping.Members) (found upstream.Credentials, err error) {
+	passwordGiven := false
+	for i, names := range credentialNames {
+		var inQuery, inBody string
+		kind := credentialKind(i)
+		for _, name := range names {
+			values := query.all(name)
+			if len(values) > 1 && members == nil {
+				return found, badCredential(name)
+			}
+			if len(values) > 0 {
+				inQuery = cmp.Or(inQuery, kind.text(values[0]))
+			}
+			var value jsontext.Value
+			if members != nil {
+				value = members.Take(name)
+			}
+			text, ok := mapping.Text(value)
+			given := value != nil && value.Kind() != 'n'
+			if given && !ok {
+				return found, badCredential(name)
+			}
+			inBody = cmp.Or(inBody, kind.text(text))
+			passwordGiven = passwordGiven || kind == passwordKind && (given || len(values) > 0)
+		}
+		*kind.field(&found) = cmp.Or(inQuery, inBody)
+	}
+	if found.Login != "" && found.Password == "" && passwordGiven {
+		return found, mapping.Refuse(mapping.CodeBadLogin, "The login name or the password is wrong.")
+	}
+	return found, nil
+}
+
+func badCredential(name string) *mapping.Error {
+	return mapping.Refuse(mapping.CodeBadKey, "The parameter %q must be given once, as a string.", name)
 }

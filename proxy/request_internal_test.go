@@ -54,13 +54,3 @@ func TestCallContextTakesNoGoroutine(t *testing.T) {
 		end()
 	}
 }
-
-// TestCallContextSaysWhyItEnded: the contexts derived from it too.
-func TestCallContextSaysWhyItEnded(t *testing.T) {
-	call := newCallContext(context.Background(), time.Millisecond)
-	defer call.close()
-	<-call.Done()
-	if !errors.Is(call.Err(), context.DeadlineExceeded) {
-		t.Errorf("ended with %v", call.Err())
-	}
-}

@@ -3,190 +3,90 @@ package proxy
 import (
 	"bytes"
 	"cmp"
-	"errors"
+	"compress/gzip"
 	"io"
-	"net"
+	"math"
 	"net/http"
-	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 )
 
-// succeed writes the reply of an operation.
-func (rc *requestContext) succeed(document *mapping.Document) error {
-	rc.setCacheHeaders()
-	rc.setCookies(document)
-	tag := document.ETag
-	if !rc.form.plain() {
-		tag = ""
-	}
-	if tag != "" {
-		rc.set("Etag", tag)
-	}
-	// The tag of a flag type read is Portico's own, so Portico compares it.
-	if document.NotModified || rc.record.Operation == mapping.OpFlagTypes && matches(rc.r.Header, tag) {
-		rc.varyNotModified(document)
-		rc.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	if err := rc.reshape(document); err != nil {
-		return err
-	}
-	return rc.write(rc.record.Operation.SuccessStatus(), document)
-}
-
-// reshape gives a document the form that the configuration and the representation ask for.
-func (rc *requestContext) reshape(document *mapping.Document) error {
-	interfaceForm := rc.server.options.Responses == ResponsesInterface
-	if !interfaceForm && !rc.form.page {
-		return nil
-	}
-	text, err := document.Load(jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir})
-	if err != nil {
-		return err
-	}
-	if interfaceForm {
-		text = mapping.InterfaceForm(rc.record.Operation, text)
-	}
-	if rc.form.page {
-		text = indented(text)
-	}
-	return document.Replace(text)
-}
-
-func indented(text jsontext.Value) jsontext.Value {
-	pretty := text.Clone()
-	if err := pretty.Indent(jsontext.WithIndent("   ")); err != nil {
-		return text
-	}
-	return pretty
-}
-
-// fail writes an error. It is the only place where a client gets one.
-func (rc *requestContext) fail(err error) {
-	failed := asError(err, rc.sent)
-	rc.record.Reason, rc.cause = failed.Reason, failed.Err
-	header := rc.Header()
-	for _, name := range []string{"Etag", "Set-Cookie", "Age", "Cache-Status"} {
-		header.Del(name)
-	}
-	setCommonHeaders(header)
-	setErrorHeaders(header, failed)
-	if failed.FromTracker() {
-		rc.setCacheHeaders()
-	}
-	text := errorBody(failed, rc.server.options.DocumentationURL)
-	if rc.form.page {
-		text = indented(text)
-	}
-	// A client that cannot be reached any more needs no second error.
-	_ = rc.write(failed.Status, mapping.NewDocument(text))
-}
-
-// errorBody renders an error compactly, error first: one client looks at the first bytes only (docs/reference/clients.md duty 15).
-// A tracker's error without a code stays without one.
-func errorBody(failed *mapping.Error, documentation string) []byte {
-	var members mapping.Members
-	members.Set("error", jsontext.Value("true"))
-	if failed.Code != 0 {
-		members.Set("code", jsontext.Value(strconv.Itoa(failed.Code)))
-	}
-	members.SetText("message", failed.Message)
-	members.SetText("documentation", cmp.Or(failed.Documentation, documentation))
-	return append(members, failed.Extra...).AppendJSON(nil)
-}
-
+// Headers of Portico's own.
 const (
-	pageHead = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"UTF-8\"><title>Response of the REST interface</title></head>\n<body><pre>"
-	pageFoot = "</pre></body></html>\n"
+	headerRequestID = "X-Request-Id"
+	// headerReason names why Portico itself responded with an error, so that its errors can be told from the tracker's.
+	headerReason = "Portico-Error"
 )
 
-// write sends a document in the representation that was agreed on.
-func (rc *requestContext) write(status int, document *mapping.Document) error {
-	var before, after string
-	rc.set("Content-Type", rc.form.contentType)
+// representation is the form in which a response is written.
+type representation struct {
+	contentType string
+	// page wraps the JSON in HTML for people.
+	page bool
+	// callback is the name of a JSONP function.
+	callback string
+}
+
+const typeJSON = "application/json; charset=UTF-8"
+
+// offered are the exact types that a tracker negotiates, the preferred first (tracker-behaviour.md section 1, Representation).
+var offered = []string{"application/json", "application/javascript", "text/javascript", "text/html"}
+
+// How a tracker finds the name and the weight in an item of an Accept header.
+var (
+	acceptName   = regexp.MustCompile(`\S+/[^;]+`)
+	acceptWeight = regexp.MustCompile(`q=(\d\.\d+|\d+)`)
+)
+
+// negotiate picks the representation by Accept alone. Whatever is not one of the offered types, wildcards too, counts for
+// nothing, and a response is never refused. Each item without a weight, whatever its type, weighs a little less than the one before.
+func negotiate(header http.Header) representation {
+	accept := header["Accept"]
+	if len(accept) == 0 || len(accept) == 1 && (accept[0] == "*/*" || accept[0] == offered[0]) {
+		return representation{contentType: typeJSON}
+	}
+	best, highest, weight := offered[0], math.Inf(-1), 1.0
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		name := acceptName.FindString(part)
+		if name == "" {
+			continue
+		}
+		q := weight
+		if given := acceptWeight.FindStringSubmatch(part); given != nil {
+			if q, _ = strconv.ParseFloat(given[1], 64); q == 0 {
+				continue // what is refused is not sent
+			}
+		} else {
+			weight -= 0.001
+		}
+		if q > highest && slices.Contains(offered, name) {
+			best, highest = name, q
+		}
+	}
+	return representation{contentType: best + "; charset=UTF-8", page: best == "text/html"}
+}
+
+// withCallback turns a representation into JSONP; without a name it does nothing. It beats Accept (recorded as
+// proto.jsonp.html). Two names, and one that could be more than a name, are refused.
+func (form representation) withCallback(names ...string) (representation, error) {
+	name := cmp.Or(names...)
 	switch {
-	case rc.form.page && len(document.Blobs()) > 0:
-		rc.WriteHeader(status)
-		return writeAround(rc, htmlEscaper{rc}, pageHead, document, pageFoot)
-	case rc.form.page:
-		// What is in memory gets a length, so that a client that has sent a part of its body only sees where a refusal ends.
-		var page bytes.Buffer
-		_ = writeAround(&page, htmlEscaper{&page}, pageHead, document, pageFoot) // memory to memory
-		document = mapping.NewDocument(page.Bytes())
-	case rc.form.callback != "":
-		before, after = "/**/"+rc.form.callback+"(", ")"
+	case len(names) > 1 || strings.Trim(name, alphanumerics+"_.[]") != "":
+		return form, mapping.Refuse(mapping.CodeCallback, "The callback must be the name of a JavaScript function.")
+	case name == "":
+		return form, nil
 	}
-	if compressor := rc.compressor(document); compressor != nil {
-		defer rc.server.gzips.put(compressor)
-		rc.WriteHeader(status)
-		if err := writeAround(compressor, compressor, before, document, after); err != nil {
-			return err // without the end of the compressed text, so that the client sees that it is not whole
-		}
-		return compressor.Close()
-	}
-	if size := document.Len(); size >= 0 {
-		rc.set("Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
-	}
-	rc.WriteHeader(status)
-	if rc.r.Method == http.MethodHead {
-		return nil
-	}
-	return writeAround(rc, rc, before, document, after)
+	return representation{contentType: "text/javascript; charset=UTF-8", callback: name}, nil
 }
 
-// writeAround writes a document between two pieces of text. middle is w, or what encodes the document for it.
-func writeAround(w, middle io.Writer, before string, document io.WriterTo, after string) error {
-	if before != "" {
-		if _, err := io.WriteString(w, before); err != nil {
-			return err
-		}
-	}
-	if _, err := document.WriteTo(middle); err != nil || after == "" {
-		return err
-	}
-	_, err := io.WriteString(w, after)
-	return err
-}
-
-// htmlEscaper writes plain text as text inside HTML.
-type htmlEscaper struct{ io.Writer }
-
-// Write implements io.Writer. The count is of the plain text.
-func (e htmlEscaper) Write(p []byte) (int, error) {
-	if _, err := htmlEntities.WriteString(e.Writer, string(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-var htmlEntities = strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", "'", "&#39;", `"`, "&quot;")
-
-const (
-	// maxUnsent is about how much of a response may wait inside the system for a client to take it.
-	maxUnsent = 64 << 10
-	// maxPiece is how much of a response is written at a time.
-	maxPiece = 32 << 10
-	// minBodyRate is how many bytes in a second a client must send on average, beyond one pause. It is that of Debian's Apache.
-	minBodyRate = 500
-)
-
-// Patient bounds the pauses of another handler's clients as a Server bounds those of its own.
-func Patient(next http.Handler, pause ClientPause) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		watched := newRecorder(w, pause.Taking)
-		r = watched.watchBody(r, pause.Sending)
-		defer watched.endBody()
-		next.ServeHTTP(&watched, r)
-	})
-}
+// plain reports whether a response is nothing but the JSON text.
+func (form representation) plain() bool { return !form.page && form.callback == "" }
 
 // recorder counts what is sent, and bounds how long a client takes nothing.
 type recorder struct {
@@ -207,18 +107,6 @@ type recorder struct {
 
 func newRecorder(w http.ResponseWriter, pause time.Duration) recorder {
 	return recorder{ResponseWriter: w, control: *http.NewResponseController(w), pause: pause}
-}
-
-// watchBody bounds the pauses in the body of a request. It returns a copy of a request with a body, since net/http looks at the body
-// of its own.
-func (w *recorder) watchBody(r *http.Request, pause time.Duration) *http.Request {
-	if r.Body == nil || r.Body == http.NoBody {
-		return r
-	}
-	w.body = &pausedBody{ReadCloser: r.Body, control: &w.control, pause: pause, waits: r.Header.Get("Expect") != ""}
-	r = r.WithContext(r.Context())
-	r.Body = w.body
-	return r
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -274,78 +162,208 @@ func (w *recorder) endBody() {
 	}
 }
 
-// reset resets the connection of a response that broke off, so that a client that speaks HTTP/1.0 can tell: it takes the end of
-// the connection for the end of a response without a length.
-func (w *recorder) reset() {
-	if !w.final || w.status == 0 || w.Header().Get("Content-Length") != "" {
-		return
-	}
-	connection, _, err := w.control.Hijack()
-	if err != nil {
-		return // then net/http closes it
-	}
-	if socket := socketOf(connection); socket != nil {
-		_ = socket.SetLinger(0)
-		_ = socket.Close() // before TLS sends its alert
-	}
-	_ = connection.Close()
-}
-
-// socketOf returns the socket below a connection, or nil.
-func socketOf(c net.Conn) *net.TCPConn {
-	for {
-		if socket, ok := c.(*net.TCPConn); ok {
-			return socket
-		}
-		wrapper, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		c = wrapper.NetConn()
-	}
-}
-
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// pausedBody bounds the time that a client takes to send a body: each pause, and the whole by minBodyRate.
-type pausedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-	pause   time.Duration
-	// waits says that the client sends nothing before it is told to go on, which net/http does at the first read.
-	waits bool
-	begun atomic.Bool
-	// ended says that nothing is left to read: the body is here, broke off or did not come in time.
-	ended atomic.Bool
-	// received is the number of bytes that came, and waited the time that reading them took.
-	received int64
-	waited   time.Duration
+// wantsFresh reports whether a client asks for a response that is not from a cache (RFC 9111, sections 5.2.1.4 and 5.4).
+func wantsFresh(header http.Header) bool {
+	if header["Cache-Control"] == nil && header["Pragma"] == nil {
+		return false
+	}
+	asked := strings.Join(slices.Concat(header["Cache-Control"], header["Pragma"]), ",")
+	for directive := range strings.SplitSeq(strings.ToLower(asked), ",") {
+		switch strings.TrimSpace(directive) {
+		case "no-cache", "no-store", "max-age=0":
+			return true
+		}
+	}
+	return false
 }
 
-// Read implements io.Reader. Between reads there is no deadline: net/http would take it for the client hanging up.
-func (b *pausedBody) Read(p []byte) (int, error) {
-	start := time.Now()
-	due := b.pause + time.Duration(b.received/minBodyRate)*time.Second - b.waited
-	_ = b.control.SetReadDeadline(start.Add(min(b.pause, due)))
-	b.begun.Store(true)
-	n, err := b.ReadCloser.Read(p)
-	b.received += int64(n)
-	b.waited += time.Since(start)
-	if err != nil {
-		b.ended.Store(true)
+// succeed writes the reply of an operation.
+func (rc *requestContext) succeed(document *mapping.Document) error {
+	rc.setCacheHeaders()
+	rc.setCookies(document)
+	tag := document.ETag
+	if !rc.form.plain() {
+		tag = ""
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		_ = b.control.SetReadDeadline(time.Time{})
+	if tag != "" {
+		rc.set("Etag", tag)
 	}
-	return n, err
+	// The tag of a flag type read is Portico's own, so Portico compares it.
+	if document.NotModified || rc.record.Operation == mapping.OpFlagTypes && matches(rc.r.Header, tag) {
+		rc.varyNotModified(document)
+		rc.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if err := rc.reshape(document); err != nil {
+		return err
+	}
+	return rc.write(rc.record.Operation.SuccessStatus(), document)
 }
 
-// drain reads on, up to a limit, after a response that did not need the whole body, as refusals do: many clients read a response
-// only when they have sent everything, and would otherwise see a broken connection instead of it.
-func (b *pausedBody) drain(limit int64) {
-	if b.waits && !b.begun.Load() || b.ended.Load() || b.control.Flush() != nil {
+// setCacheHeaders says how the cache came by a response (RFC 9211, RFC 9111 section 5.1).
+func (rc *requestContext) setCacheHeaders() {
+	info := rc.record.Cache
+	if info == nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, b, limit) // the response is sent, and no error changes it
+	parts := append(make([]string, 0, 6), "Portico")
+	if info.Hit {
+		parts = append(parts, "hit")
+		rc.set("Age", wholeSeconds(info.Age))
+	} else {
+		parts = append(parts, "fwd="+cmp.Or(info.Forward, "miss"))
+	}
+	if info.Stored {
+		parts = append(parts, "stored")
+	}
+	if info.Collapsed {
+		parts = append(parts, "collapsed")
+	}
+	if info.TTL != 0 {
+		parts = append(parts, "ttl="+wholeSeconds(info.TTL))
+	}
+	if info.Detail != "" {
+		parts = append(parts, "detail="+info.Detail)
+	}
+	rc.set("Cache-Status", strings.Join(parts, "; "))
+}
+
+func wholeSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+
+// matches reports whether If-None-Match names a tag: quoted, bare, weak, in a list, or as a star (RFC 9110, section 13.1.2).
+func matches(header http.Header, etag string) bool {
+	bare := strings.Trim(etag, `"`)
+	if bare == "" || header["If-None-Match"] == nil {
+		return false
+	}
+	for item := range strings.SplitSeq(strings.Join(header["If-None-Match"], ","), ",") {
+		item = strings.TrimPrefix(strings.TrimSpace(item), "W/")
+		if item == "*" || strings.Trim(item, `"`) == bare {
+			return true
+		}
+	}
+	return false
+}
+
+// setCookies passes on the cookies of a reply. Only the reply says which of several trackers it is from.
+func (rc *requestContext) setCookies(from *mapping.Document) {
+	for _, line := range from.Cookies {
+		if from.Tracker != nil {
+			_, host := rc.origin()
+			target := Target{Base: from.Tracker, Names: rc.server.options.Passthrough.Names}
+			line = target.clientCookie(line, rc.prefix, host)
+		}
+		rc.Header().Add("Set-Cookie", line)
+	}
+}
+
+// reshape gives a document the form that the configuration and the representation ask for.
+func (rc *requestContext) reshape(document *mapping.Document) error {
+	interfaceForm := rc.server.options.Responses == ResponsesInterface
+	if !interfaceForm && !rc.form.page {
+		return nil
+	}
+	text, err := document.Load(jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir})
+	if err != nil {
+		return err
+	}
+	if interfaceForm {
+		text = mapping.InterfaceForm(rc.record.Operation, text)
+	}
+	if rc.form.page {
+		text = indented(text)
+	}
+	return document.Replace(text)
+}
+
+// write sends a document in the representation that was agreed on.
+func (rc *requestContext) write(status int, document *mapping.Document) error {
+	var before, after string
+	rc.set("Content-Type", rc.form.contentType)
+	switch {
+	case rc.form.page && len(document.Blobs()) > 0:
+		rc.WriteHeader(status)
+		return writeAround(rc, htmlEscaper{rc}, pageHead, document, pageFoot)
+	case rc.form.page:
+		// What is in memory gets a length, so that a client that has sent a part of its body only sees where a refusal ends.
+		var page bytes.Buffer
+		_ = writeAround(&page, htmlEscaper{&page}, pageHead, document, pageFoot) // memory to memory
+		document = mapping.NewDocument(page.Bytes())
+	case rc.form.callback != "":
+		before, after = "/**/"+rc.form.callback+"(", ")"
+	}
+	var compressor *gzip.Writer
+	if compressible(document) && !rc.form.page {
+		compressor = rc.compressor()
+	}
+	if compressor != nil {
+		defer rc.server.gzips.put(compressor)
+		rc.WriteHeader(status)
+		if err := writeAround(compressor, compressor, before, document, after); err != nil {
+			return err // without the end of the compressed text, so that the client sees that it is not whole
+		}
+		return compressor.Close()
+	}
+	if size := document.Len(); size >= 0 {
+		rc.set("Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
+	}
+	rc.WriteHeader(status)
+	if rc.r.Method == http.MethodHead {
+		return nil
+	}
+	return writeAround(rc, rc, before, document, after)
+}
+
+// writeAround writes a document between two pieces of text. middle is w, or what encodes the document for it.
+func writeAround(w, middle io.Writer, before string, document io.WriterTo, after string) error {
+	if before != "" {
+		if _, err := io.WriteString(w, before); err != nil {
+			return err
+		}
+	}
+	if _, err := document.WriteTo(middle); err != nil || after == "" {
+		return err
+	}
+	_, err := io.WriteString(w, after)
+	return err
+}
+
+// minCompressed is the size in bytes from which a response is compressed. Below it the time to compress is worth more than the bytes.
+const minCompressed = 16 << 10
+
+// compressible reports whether a document is sent compressed to clients that accept it.
+func compressible(document *mapping.Document) bool {
+	size := document.Len()
+	return size < 0 || size >= minCompressed
+}
+
+const (
+	// allowedHeaders are the request headers that a browser may send from elsewhere, as a real tracker lists them.
+	allowedHeaders = "origin, content-type, accept, x-requested-with"
+	// preflightHeaders are those too that carry credentials (docs/reference/clients.md duty 19). Browsers look at the list only in
+	// the response to a preflight, so everywhere else it stays the tracker's.
+	preflightHeaders = allowedHeaders +
+		", x-bugzilla-api-key, x-bugzilla-token, x-bugzilla-login, x-bugzilla-password, authorization"
+)
+
+// commonHeaders are what every response of a tracker carries (tracker-behaviour.md section 1, Representation). The values are shared by
+// all responses, so that none of them may be written to.
+var commonHeaders = [...]struct {
+	name   string
+	values []string
+}{
+	{"Access-Control-Allow-Origin", []string{"*"}},
+	{"Access-Control-Allow-Headers", []string{allowedHeaders}},
+	{"X-Content-Type-Options", []string{"nosniff"}},
+	{"X-Frame-Options", []string{"SAMEORIGIN"}},
+	{"X-Xss-Protection", []string{"1; mode=block"}},
+}
+
+func setCommonHeaders(header http.Header) {
+	for _, each := range commonHeaders {
+		header[each.name] = each.values
+	}
 }

@@ -1,8 +1,6 @@
 package proxy_test
 
 import (
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,65 +52,7 @@ func TestHeadIsA404WithoutBody(t *testing.T) {
 	}
 }
 
-func TestTraceEchoesNothing(t *testing.T) {
-	base := serve(t, proxy.Options{})
-	response := ask(t, "TRACE", base+"/rest/flag_type/P", "", "Cookie", "Bugzilla_login=SECRET")
-	if response.status != 404 || strings.Contains(response.body, "SECRET") {
-		t.Errorf("got %+v", response)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	tracker := &fakeTracker{}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	for path, want := range map[string]string{
-		"/rest/flag_type": "POST", "/rest/flag_type/P": "GET, PUT", "/rest/flag_type/P/C": "GET",
-		"/rest/bug/5/attachment": "GET, POST", "/rest.cgi/bug/attachment/1": "GET, PUT",
-		"/rest/bug/attachment/1?api_key=nonsense": "GET, PUT",
-	} {
-		response := ask(t, "OPTIONS", base+path, "", "Origin", "http://a.example",
-			"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "x-bugzilla-api-key")
-		if response.status != 200 || response.body != "{}" || response.header.Get("Allow") != want ||
-			response.header.Get("Access-Control-Allow-Methods") != want {
-			t.Errorf("%s: %+v, want %s", path, response, want)
-		}
-		allowed := strings.Split(response.header.Get("Access-Control-Allow-Headers"), ", ")
-		for _, name := range []string{"origin", "content-type", "accept", "x-requested-with", "x-bugzilla-api-key",
-			"x-bugzilla-token", "x-bugzilla-login", "x-bugzilla-password", "authorization"} {
-			if !slices.Contains(allowed, name) {
-				t.Errorf("%s: %s is not in %v", path, name, allowed)
-			}
-		}
-	}
-	if calls := tracker.asked(); len(calls) != 0 {
-		t.Errorf("the tracker was asked: %v", calls)
-	}
-}
-
 func TestMethodOverrideIsIgnored(t *testing.T) {
 	base := serve(t, proxy.Options{})
 	ask(t, "POST", base+"/rest/bug/attachment/1"+key, `{}`, "X-HTTP-Method-Override", "PUT").wantError(t, 404, "32614")
-}
-
-func TestMalformedPaths(t *testing.T) {
-	tracker := &fakeTracker{}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	for _, path := range []string{
-		"/rest/flag_type/Test%00Product", "/rest/bug/attachment/%00", "/../rest/flag_type/P", "/rest/%2e%2e/../flag_type/P",
-	} {
-		ask(t, "GET", base+path, "").wantError(t, 400, "32000")
-	}
-	if calls := tracker.asked(); len(calls) != 0 {
-		t.Errorf("the tracker was asked: %v", calls)
-	}
-}
-
-func TestLongAddress(t *testing.T) {
-	base := serve(t, proxy.Options{})
-	ask(t, "GET", base+"/rest/flag_type/P?x="+strings.Repeat("y", 8000), "").wantStatus(t, 200)
-	response := ask(t, "GET", base+"/rest/flag_type/P?x="+strings.Repeat("y", 8200), "")
-	response.wantError(t, http.StatusRequestURITooLong, "200414")
-	if got := response.header.Get("Portico-Error"); got != "too-large" {
-		t.Errorf("Portico-Error %q", got)
-	}
 }

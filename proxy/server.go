@@ -3,13 +3,12 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -88,11 +87,7 @@ func (s *Server) ServeCached(w http.ResponseWriter, r *http.Request) bool {
 	if rc.record.Operation = mapping.OpFlagTypes; rc.identify() != nil {
 		return false
 	}
-	product, err := rc.segment(0)
-	if err != nil {
-		return false
-	}
-	request, err := rc.flagTypesRequest(product)
+	request, err := rc.flagTypesRequest()
 	if err != nil {
 		return false
 	}
@@ -138,7 +133,13 @@ func (rc *requestContext) finish() {
 	failed, _ := cause.(error)
 	abort := errors.Is(failed, http.ErrAbortHandler)
 	if cause != nil && !abort {
-		rc.logPanic(cause)
+		// Of the value only the type is logged, unless the runtime made it: it might hold a credential.
+		what := fmt.Sprintf("%T", cause)
+		if known, ok := cause.(runtime.Error); ok {
+			what = known.Error()
+		}
+		rc.server.options.Logger.Error("a request panicked", slog.String("id", rc.record.ID),
+			slog.String("panic", what), slog.String("stack", string(debug.Stack())))
 		if abort = rc.status != 0; !abort {
 			rc.fail(errors.New("panic"))
 		}
@@ -149,16 +150,6 @@ func (rc *requestContext) finish() {
 		rc.reset()
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// logPanic logs the place of a panic. Of its value it logs the type only, unless the runtime made it: it might hold a credential.
-func (rc *requestContext) logPanic(cause any) {
-	what := fmt.Sprintf("%T", cause)
-	if known, ok := cause.(runtime.Error); ok {
-		what = known.Error()
-	}
-	rc.server.options.Logger.Error("a request panicked", slog.String("id", rc.record.ID),
-		slog.String("panic", what), slog.String("stack", string(debug.Stack())))
 }
 
 // Observer is told of requests. Implementations are safe for concurrent use and quick.
@@ -178,8 +169,8 @@ type Tracer interface {
 type Span interface {
 	// End is called once for every request, after its last byte.
 	End(Record)
-	// TraceID is the id of the trace in hexadecimal digits, for the log.
-	TraceID() string
+	// TraceID is the id of the trace in hexadecimal digits, for the log, and whether the collector gets the trace.
+	TraceID() (id string, sampled bool)
 }
 
 // Names of what is not one of the seven operations in Record.Operation.
@@ -215,6 +206,8 @@ type Record struct {
 	Duration time.Duration
 	// Bytes are those of the response's body.
 	Bytes int64
+	// TraceID is the id of the trace that the collector gets, empty for none.
+	TraceID string
 }
 
 // CacheOutcome is the one word that the log line and metrics have for Cache, empty where no cache was asked.
@@ -231,16 +224,6 @@ func (record *Record) CacheOutcome() string {
 	return cmp.Or(info.Forward, "miss")
 }
 
-// requestID takes the client's own id if it is short and harmless.
-func requestID(offered string) string {
-	if offered != "" && len(offered) <= 64 && strings.Trim(offered, alphanumerics+"-_.:/+=") == "" {
-		return offered
-	}
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails
-	return hex.EncodeToString(random[:])
-}
-
 // report closes the record of a request.
 func (rc *requestContext) report() {
 	record, now := &rc.record, time.Now()
@@ -252,7 +235,14 @@ func (rc *requestContext) report() {
 	if record.Reason == mapping.ReasonCanceled && rc.r.Context().Err() != nil {
 		record.Status = StatusClientGone
 	}
-	rc.log(now)
+	traceID := ""
+	if rc.span != nil {
+		var sampled bool
+		if traceID, sampled = rc.span.TraceID(); sampled {
+			record.TraceID = traceID
+		}
+	}
+	rc.log(now, traceID)
 	if observer := rc.server.options.Observer; observer != nil {
 		observer.Finished(*record)
 	}
@@ -265,7 +255,7 @@ func (rc *requestContext) report() {
 const loggedMethods = "GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE"
 
 // log writes the one line of a request. The query is left out, since credentials travel there.
-func (rc *requestContext) log(now time.Time) {
+func (rc *requestContext) log(now time.Time, traceID string) {
 	record, level, method, cause := &rc.record, slog.LevelInfo, rc.r.Method, ""
 	if record.Status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
@@ -278,7 +268,11 @@ func (rc *requestContext) log(now time.Time) {
 		method = "OTHER"
 	}
 	if rc.cause != nil {
-		cause = causeText(rc.cause)
+		cause = rc.cause.Error()
+		// Errors of HTTP clients name the URL, and credentials travel in the query of a tracker's.
+		if address, ok := errors.AsType[*url.Error](rc.cause); ok {
+			cause = address.Op + ": " + address.Err.Error()
+		}
 	}
 	// A record is made here because Logger finds out its caller, whether the handler uses that or not.
 	line := slog.NewRecord(now, level, "request", 0)
@@ -287,11 +281,8 @@ func (rc *requestContext) log(now time.Time) {
 		slog.String("method", method), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
 		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
 		slog.String("duration", record.Duration.String()), slog.Int64("bytes", record.Bytes),
-		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause),
+		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause), optional("trace_id", traceID),
 	)
-	if rc.span != nil {
-		line.AddAttrs(slog.String("trace_id", rc.span.TraceID()))
-	}
 	if record.Conflict {
 		line.AddAttrs(slog.Bool("ids_conflict", true))
 	}

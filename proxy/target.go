@@ -29,11 +29,10 @@ type Target struct {
 	// MaxBody returns the size in bytes of the largest request body that the tracker takes; 0, or a nil function, means that
 	// there is no limit.
 	MaxBody func(context.Context) int64
-	// For marks the context of a request with its caller, for the transport; nil does nothing.
-	For func(context.Context, upstream.Caller) context.Context
-	// MarkWrite marks the context of a request by a method that only reads, and that may change flag types nevertheless: the
-	// administrators' page takes links for forms. The transport must not send it twice. Nil does nothing.
-	MarkWrite func(context.Context) context.Context
+	// For marks the context of a request with its caller, for the transport, and says of one by a method that only reads whether it may
+	// change flag types nevertheless: the administrators' page takes links for forms. The transport must not send it twice. Nil does
+	// nothing.
+	For func(ctx context.Context, caller upstream.Caller, writes bool) context.Context
 	// Keys returns the caller as the tracker is to see it, or the error of a request that must not be sent. Nil changes nothing, and passes
 	// credentials in the bodies of the older interfaces, which are refused otherwise.
 	Keys func(upstream.Caller) (upstream.Caller, error)
@@ -150,13 +149,56 @@ func (t *Target) clientCookie(line, prefix, host string) string {
 		path, _ = t.clientPath(path, prefix)
 		return path
 	}, func(domain string) bool {
-		within := func(host string) bool { return isWithin((&url.URL{Host: host}).Hostname(), domain) }
+		domain = strings.ToLower(strings.TrimPrefix(domain, "."))
+		within := func(host string) bool { // the domain itself or below it
+			host = strings.ToLower((&url.URL{Host: host}).Hostname())
+			return domain == "" || host == domain || strings.HasSuffix(host, "."+domain)
+		}
 		return within(host) || !slices.ContainsFunc(t.hosts(), within)
 	})
 }
 
-// isWithin reports whether a host is a domain itself or below it.
-func isWithin(host, domain string) bool {
-	host, domain = strings.ToLower(host), strings.ToLower(strings.TrimPrefix(domain, "."))
-	return domain == "" || host == domain || strings.HasSuffix(host, "."+domain)
+// origin returns the scheme and host under which the client knows Portico.
+func (rc *requestContext) origin() (scheme, host string) {
+	scheme, host = "http", rc.r.Host
+	if rc.r.TLS != nil {
+		scheme = "https"
+	}
+	if !rc.trusted {
+		return scheme, host
+	}
+	if forwarded := strings.ToLower(lastItem(rc.r.Header.Get("X-Forwarded-Proto"))); forwarded == "http" || forwarded == "https" {
+		scheme = forwarded
+	}
+	return scheme, cmp.Or(lastItem(rc.r.Header.Get("X-Forwarded-Host")), host)
+}
+
+// lastItem returns the last item of a list, which the nearest proxy added.
+func lastItem(list string) string {
+	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
+}
+
+// forwardingHeaders are those by which proxies name the client, besides X-Forwarded-*.
+var forwardingHeaders = []string{
+	"Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-For", "X-Original-Host", "X-Original-Proto",
+	"Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Front-End-Https", "X-Url-Scheme", "X-Host",
+}
+
+// unsentHeaders never go to a tracker. net/http would send a POST with an Idempotency-Key twice on a connection that breaks. Servers that
+// honour the URL headers would take another path than the one that was allowed to pass, and some frameworks take the override headers for
+// the method. Web servers with CGI take Proxy for their own proxy. The body is here already, so that nothing is to be expected.
+var unsentHeaders = []string{
+	"Idempotency-Key", "X-Idempotency-Key", "Upgrade", "Connection", "X-Original-Url", "X-Rewrite-Url", "Expect", "Proxy",
+	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
+}
+
+// removeHeaders removes from a header what does not go to a tracker, and what only a trusted proxy may say of a client. A web server with
+// CGI takes names with underscores for those with hyphens.
+func removeHeaders(header http.Header, trusted bool) {
+	for name := range header {
+		forwarding := strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
+		if strings.Contains(name, "_") || slices.Contains(unsentHeaders, name) || forwarding && !trusted {
+			delete(header, name)
+		}
+	}
 }

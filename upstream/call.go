@@ -30,9 +30,6 @@ type Call struct {
 // ReasonJournal is the reason of errors about writes that cannot be recorded for the other tracker.
 const ReasonJournal mapping.Reason = "journal-unavailable"
 
-// errNoCall says that a Call has no request, or that of another operation.
-var errNoCall = errors.New("a call without the request of its operation")
-
 // Sides are the names of the two trackers of a comparison. The client gets the response of Serving; that of Compared is
 // compared with it.
 type Sides struct {
@@ -74,39 +71,38 @@ func MaxResponse(ctx context.Context) int64 {
 	return n
 }
 
-// Make makes the call. Errors are those of the Tracker's method.
-func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response {
-	began := time.Now()
-	response := c.make(ctx, tracker, caller)
-	response.Took = time.Since(began)
-	return response
+type guardKey struct{}
+
+// WithGuard has a call ask guard before its request, and each part of its body, is sent. After an error the rest is not sent.
+func WithGuard(ctx context.Context, guard func() error) context.Context {
+	return context.WithValue(ctx, guardKey{}, guard)
 }
 
-func (c Call) make(ctx context.Context, tracker Tracker, caller Caller) Response {
-	switch {
-	case c.Operation == mapping.OpFlagTypes && c.FlagTypes != nil:
-		reply, err := tracker.FlagTypes(ctx, caller, *c.FlagTypes)
-		return Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit}
-	case c.Operation == mapping.OpCreateFlagType && c.CreateFlagType != nil:
-		reply, err := tracker.CreateFlagType(ctx, caller, *c.CreateFlagType)
-		return Response{Document: reply.Document, Err: err}
-	case c.Operation == mapping.OpUpdateFlagTypes && c.UpdateFlagTypes != nil:
-		reply, err := tracker.UpdateFlagTypes(ctx, caller, *c.UpdateFlagTypes)
-		return Response{Document: reply.Document, Err: err}
-	case c.Operation == mapping.OpBugAttachments && c.Attachments != nil:
-		reply, err := tracker.BugAttachments(ctx, caller, *c.Attachments)
-		return Response{Document: reply.Document, Err: err}
-	case c.Operation == mapping.OpAttachment && c.Attachments != nil:
-		reply, err := tracker.Attachment(ctx, caller, *c.Attachments)
-		return Response{Document: reply.Document, Err: err}
-	case c.Operation == mapping.OpCreateAttachment && c.CreateAttachment != nil:
-		reply, err := tracker.CreateAttachment(ctx, caller, *c.CreateAttachment)
-		return Response{Document: reply.Document, Err: err}
-	case c.Operation == mapping.OpUpdateAttachments && c.UpdateAttachments != nil:
-		reply, err := tracker.UpdateAttachments(ctx, caller, *c.UpdateAttachments)
-		return Response{Document: reply.Document, Err: err}
+// Guard returns what WithGuard has set, nil for none.
+func Guard(ctx context.Context) func() error {
+	guard, _ := ctx.Value(guardKey{}).(func() error)
+	return guard
+}
+
+// Copy returns a call whose request may be changed without changing that of c. What the request points to is shared.
+func (c Call) Copy() Call {
+	c.FlagTypes, c.CreateFlagType, c.UpdateFlagTypes = copyOf(c.FlagTypes), copyOf(c.CreateFlagType), copyOf(c.UpdateFlagTypes)
+	c.Attachments, c.CreateAttachment, c.UpdateAttachments = copyOf(c.Attachments), copyOf(c.CreateAttachment), copyOf(c.UpdateAttachments)
+	return c
+}
+
+func copyOf[T any](request *T) *T {
+	if request == nil {
+		return nil
 	}
-	return Response{Err: errNoCall}
+	return new(*request)
+}
+
+// Make makes the call and measures it.
+func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response {
+	began := time.Now()
+	reply, err := tracker.Do(ctx, caller, c)
+	return Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit, Took: time.Since(began)}
 }
 
 // NotWritten reports whether an error says for certain that nothing was written. Of anything else that may have been sent the

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"reflect"
 	"testing"
 
 	"portico/mapping"
@@ -34,8 +35,19 @@ func TestLineIsTheClientsRequestLine(t *testing.T) {
 	}
 }
 
-func TestAnEmptyCallFails(t *testing.T) {
-	if answer := (upstream.Call{Operation: mapping.OpFlagTypes}).Make(t.Context(), nil, upstream.Caller{}); answer.Err == nil {
-		t.Error("a call without a request was made")
+// TestACopyIsAnotherRequest: whoever changes a copy leaves the request as it is, for each operation.
+func TestACopyIsAnotherRequest(t *testing.T) {
+	requests := reflect.ValueOf(&upstream.Call{}).Elem()
+	for _, request := range requests.Fields() {
+		if request.Kind() == reflect.Pointer {
+			request.Set(reflect.New(request.Type().Elem()))
+		}
+	}
+	call := requests.Interface().(upstream.Call)
+	copied := reflect.ValueOf(call.Copy())
+	for field, request := range requests.Fields() {
+		if request.Kind() == reflect.Pointer && (copied.FieldByIndex(field.Index).IsNil() || copied.FieldByIndex(field.Index).Pointer() == request.Pointer()) {
+			t.Errorf("%s is not copied", field.Name)
+		}
 	}
 }

@@ -42,6 +42,8 @@ type Caller struct {
 	// Role tells the tracker what a call is for that no client waits for, such as
 	// shadow; it is sent in the header Portico-Role. Empty for a client's own.
 	Role string
+	// Mapped says that Credentials are those that the tracker is to be shown, whatever is configured for callers.
+	Mapped bool
 }
 
 // Anonymous reports whether nothing was shown that a tracker could take for a

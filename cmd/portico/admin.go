@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,15 +134,12 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	if value != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	token, err := config.Secret{File: a.tokenFile}.Read(nil)
-	if err != nil {
+	named := config.Secret{File: a.tokenFile}
+	if err := named.Read(nil); err != nil {
 		return nil, err
 	}
-	if token == nil {
-		token = []byte(a.token)
-	}
-	if len(token) > 0 {
-		request.Header.Set("Authorization", "Bearer "+string(token))
+	if token := cmp.Or(named.Text(), a.token); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	settings, err := a.tls.Client()
 	if err != nil {

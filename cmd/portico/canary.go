@@ -22,6 +22,7 @@ import (
 	"portico/mapping"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 // exitNoVerdict is the exit status of portico canary verdict and portico replay where there is no verdict at all. No verdict has it.
@@ -31,16 +32,16 @@ const exitNoVerdict = 3
 func canaryCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("canary", "show findings of the comparison of two trackers, and accept them",
-		"Call the operators' listener of a running Portico. report prints all findings, show one of them with an example, verdict only\n"+
-			"the verdict. accept, reopen and fixed judge a finding; reset discards earlier results; sampling shows and changes\n"+
+		"Call the operators' listener of a running Portico. report prints everything, findings those that match filters, show one of them\n"+
+			"with an example, verdict only the verdict. accept, reopen and fixed judge a finding; reset discards earlier results; sampling shows and changes\n"+
 			"which calls are compared. Changes need --actor and --reason, except those of sampling.\n\n"+
 			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n"+
 			"could not be reached. Only PASS is 0. Of the others: 0 it worked, 1 it did not. A wrong command line is 2.",
 		[]string{"junit"},
-		canaryReportCommand(a), canaryShowCommand(a), canaryVerdictCommand(a), canarySamplingCommand(a),
-		canaryJudgeCommand(a, "accept", "let a finding no longer count", "Accepted."),
-		canaryJudgeCommand(a, "reopen", "let a finding count again", "Reopened."),
-		canaryJudgeCommand(a, "fixed", "mark a finding as fixed", "Marked as fixed. Its operation starts again from zero."),
+		canaryReportCommand(a), canaryFindingsCommand(a), canaryShowCommand(a), canaryVerdictCommand(a), canarySamplingCommand(a),
+		canaryJudgeCommand(a, "accept", "let findings no longer count", "Accepted."),
+		canaryJudgeCommand(a, "reopen", "let findings count again", "Reopened."),
+		canaryJudgeCommand(a, "fixed", "mark findings as fixed", "Marked as fixed. Its operation starts again from zero."),
 		command("reset", "discard earlier results", func(ctx context.Context, _ []string) error {
 			return change(ctx, a, "/canary/reset", map[string]any{}, line("Reset. Earlier results are discarded."))
 		}))
@@ -104,11 +105,35 @@ func findingPath(signature, suffix string) (string, error) {
 
 // finding is one finding with its samples, as the listener has it.
 type finding struct {
-	Finding verdict.FindingView
+	Finding state.Finding
 	Samples []struct {
 		At     time.Time
 		Sample canary.SampleText
 	}
+}
+
+// canaryFindingsCommand is portico canary findings.
+func canaryFindingsCommand(a *adminClient) *cobra.Command {
+	query := url.Values{}
+	c := command("findings", "print the findings that match filters", func(ctx context.Context, _ []string) error {
+		return fetch(ctx, a, "/canary/findings.json?"+query.Encode(), func(w io.Writer, list *struct{ Findings []state.Finding }) {
+			fmt.Fprintln(w, "finding\tstatus\toperation\tclass\tpath\tseen\tlast")
+			for _, f := range list.Findings {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", f.Signature, f.Status, f.Operation, f.Class, oneLine(f.Path), f.Count, f.Last.Format(time.DateTime))
+			}
+		})
+	})
+	for name, usage := range map[string]string{
+		"status": "only findings with the `STATUS` open, accepted or fixed", "operation": "only those of the operation `NAME`",
+		"class": "only those of the class `NAME`", "caller": "only those seen for the caller `NAME`", "product": "only those seen in the product `NAME`",
+		"path": "only those whose path contains `TEXT`",
+	} {
+		c.Flags().Func(name, usage, func(value string) error {
+			query.Set(name, value)
+			return nil
+		})
+	}
+	return c
 }
 
 // canaryShowCommand is portico canary show.
@@ -167,13 +192,19 @@ func inOneOrder(value jsontext.Value) string {
 // canaryJudgeCommand is portico canary accept, reopen or fixed.
 func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command {
 	until := ""
-	c := command(verb+" SIGNATURE", short, func(ctx context.Context, args []string) error {
+	c := command(verb, short, func(ctx context.Context, args []string) error {
+		if len(args) != 1 {
+			return change(ctx, a, "/canary/judgements/"+verb, map[string]any{"until": until, "signatures": args}, line(done))
+		}
 		path, err := findingPath(args[0], "/"+verb)
 		if err != nil {
 			return err
 		}
 		return change(ctx, a, path, map[string]any{"until": until}, line(done))
 	})
+	c.Use, c.Args = verb+" SIGNATURE...", func(_ *cobra.Command, args []string) error {
+		return takes([]string{"SIGNATURE"})(nil, args[:min(len(args), 1)])
+	}
 	if verb == "accept" {
 		c.Flags().StringVar(&until, "until", "", "accept until `WHEN`: 2030-12-31, a time as in RFC 3339, or a length of time such as 48h or 30d")
 	}

@@ -105,7 +105,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	}
 	candidate, err := app.Listen("the second reference tracker", "127.0.0.1:0", second, d.cfg, logger)
 	if err != nil {
-		return errors.Join(err, primary.Close(ctx), first.Close(), second.Close())
+		return errors.Join(err, primary.Drain(ctx), first.Close(), second.Close())
 	}
 	d.places.Primary, d.places.Candidate = primary.URL(), candidate.URL()
 	d.setTrackers(d.places.Primary, d.places.Candidate)
@@ -129,7 +129,7 @@ func (d *demoRun) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(signalled)
 	defer stop()
 	driven := make(chan error, 1)
-	service := app.Service{Stderr: d.env.stderr, Environ: d.env.environ, Cfg: d.cfg}
+	service := app.New(d.env.stderr, d.cfg)
 	service.Page = func(clients, operators *app.Listener) admin.Page {
 		d.places.Clients, d.places.Operators = clients.URL(), operators.URL()
 		return d.places.Page()
@@ -171,8 +171,11 @@ func (d *demoRun) drive(ctx context.Context, compared *canary.Canary) error {
 	took := time.Since(began).Round(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	if err := compared.Settle(ctx); err != nil {
-		return exitError{verdict.Inconclusive.ExitCode(), err}
+	for compared.Load().Pending > 0 {
+		if ctx.Err() != nil {
+			return exitError{verdict.Inconclusive.ExitCode(), fmt.Errorf("wait for the comparisons: %w", ctx.Err())}
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	shown.stop()
 	fmt.Fprintf(d.env.stdout, "Made %d requests, %d of them writes, in %v.\n\n", driver.Made(), driver.Writes(), took)

@@ -45,9 +45,9 @@ func explainCommand(env environment) *cobra.Command {
 			if !c.Flags().Changed("admin") {
 				a.address = adminURL(cfg)
 			}
-			running.ask(ctx, a, &cfg, env, args[1])
+			running.ask(ctx, a, &cfg, args[1])
 		}
-		explanation, err := app.Explain(request, cfg, running.table, env.variable)
+		explanation, err := app.Explain(request, cfg, running.table)
 		if err != nil {
 			return err
 		}
@@ -126,18 +126,11 @@ func adminURL(cfg config.Config) string {
 }
 
 // ask calls the operators' listener. The configuration gets the dialects that the running Portico has found out.
-func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Config, env environment, path string) {
+func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Config, path string) {
 	ctx, cancel := context.WithTimeout(ctx, runningTimeout)
 	defer cancel()
 	s.address, s.unknown = config.RedactURL(a.address), ""
-	if a.tokenFile == "" {
-		token, err := cfg.Admin.Token.Read(env.variable)
-		if err != nil {
-			s.unknown = err.Error()
-			return
-		}
-		a.token = string(token)
-	}
+	a.token = cfg.Admin.Token.Text()
 	var found app.Status
 	if err := a.getJSON(ctx, "/status", &found); err != nil {
 		s.unknown = "no Portico answers at " + s.address

@@ -28,7 +28,7 @@ func TestFormats(t *testing.T) {
 	admin, signed, tracker := " --admin "+listener.URL, " --actor me --reason r", " --tracker "+listener.URL
 	for command, options := range map[string]string{
 		"cache show K": admin, "cache show --product P": admin, "cache purge": admin, "health": admin, "version": "",
-		"canary report": admin, "canary verdict": admin, "canary show S": admin, "canary sampling": admin,
+		"canary report": admin, "canary findings --class type": admin, "canary verdict": admin, "canary show S": admin, "canary sampling": admin,
 		"canary accept S": admin + signed, "canary reopen S": admin + signed, "canary fixed S": admin + signed, "canary reset": admin + signed,
 		"migrate status": admin, "migrate history": admin, "migrate plan " + rules: admin, "migrate apply " + rules + " --version 1": admin + signed,
 		"migrate kill": admin + signed, "migrate revive": admin + signed, "check": tracker, "check --probe": tracker, "explain GET /rest/version": "",

@@ -5,16 +5,15 @@ import (
 	"runtime/debug"
 )
 
-// The garbage collector runs when a quarter of the live heap has been allocated on top of it, and counts floorBytes as a part of that.
+// The garbage collector runs when a tenth of the live heap has been allocated on top of it, and counts floorBytes as a part of that.
 const (
-	collectorPercent = 25
+	collectorPercent = 10
 	floorBytes       = 40 << 20
 )
 
 // heapFloor sets the pace of the garbage collector, and returns memory that is never touched, so that the system never provides it. The
-// caller keeps it. The live heap of Portico is some megabytes, and without the floor the collector would run for every few of them,
-// many times a second while it serves cached reads. A higher GOGC would do the same for small heaps, and let the memory of a thousand
-// waiting clients double before anything is collected. If GOGC is set it counts, on top of the floor.
+// caller keeps it. So the collector runs for every 5 MB while the live heap is some megabytes, as with the default of GOGC, and not for every
+// 30 MB when a thousand clients wait. docs/benchmarks.md compares the settings. If GOGC is set it counts, on top of the floor.
 func heapFloor() []byte {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectorPercent)

@@ -92,10 +92,11 @@ func serveConfig(t *testing.T, file string, environ ...string) (clients, operato
 	ctx, cancel := context.WithCancel(t.Context())
 	var log bytes.Buffer
 	started, ended := make(chan struct{}), make(chan error, 1)
-	host := app.Service{Stderr: &log, Environ: environ, Cfg: cfg, Started: func(c, o *app.Listener, _ *app.Runtime) {
+	host := app.New(&log, cfg)
+	host.Started = func(c, o *app.Listener, _ *app.Runtime) {
 		clients, operators = c.Address(), o.Address()
 		close(started)
-	}}
+	}
 	go func() { ended <- host.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()

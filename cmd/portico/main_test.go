@@ -103,9 +103,11 @@ func TestFlagsWithOneHyphen(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"cache show -product P -component C -json": `GET /cache?component=C&product=P`,
-		"cache purge -product=P":                   `POST /cache/purge?product=P`,
-		"canary sampling -sticky -sample 0.5":      `POST /canary/sampling {"default":0.5,"sticky":true}`,
+		"cache show -product P -component C -json":    `GET /cache?component=C&product=P`,
+		"cache purge -product=P":                      `POST /cache/purge?product=P`,
+		"canary findings -caller c -path x -json":     `GET /canary/findings.json?caller=c&path=x`,
+		"canary fixed a b --actor c --reason d -json": `POST /canary/judgements/fixed {"actor":"c","reason":"d","signatures":["a","b"],"until":""}`,
+		"canary sampling -sticky -sample 0.5":         `POST /canary/sampling {"default":0.5,"sticky":true}`,
 	} {
 		asked := ""
 		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -37,7 +37,7 @@ func migrateCommand(env environment) *cobra.Command {
 		}),
 		migratePlanCommand(a), migrateApplyCommand(a),
 		migrateStepCommand(a, "advance", "take a rule one step ahead, reads first"),
-		migrateStepCommand(a, "reverse", "take a rule one step back"),
+		migrateStepCommand(a, reverse, "take a rule one step back"),
 		command("history", "print who changed the rules, when and why", func(ctx context.Context, _ []string) error {
 			return fetch(ctx, a, "/switchover/history.json", renderHistory)
 		}),
@@ -64,6 +64,12 @@ func renderSwitchover(w io.Writer, status *switchover.Status) {
 	if killed := status.Killed; killed != nil {
 		fmt.Fprintf(w, "KILLED by %s at %s (%s): everything goes to %s.\n",
 			oneLine(killed.Actor), killed.At.Format("2006-01-02 15:04:05Z07:00"), oneLine(killed.Reason), status.Old)
+		for _, missing := range killed.Missing {
+			fmt.Fprintf(w, "%s lacks: %s.\n", status.Old, oneLine(missing))
+		}
+	}
+	if len(status.Moving) > 0 {
+		fmt.Fprintf(w, "Writes are about to move, and wait: %s.\n", strings.Join(status.Moving, ", "))
 	}
 	if status.Undelivered != "" {
 		fmt.Fprintf(w, "Only this process knows of the kill yet; the store has not been told: %s\n", status.Undelivered)
@@ -77,6 +83,9 @@ func renderSwitchover(w io.Writer, status *switchover.Status) {
 			each.Hits[status.Old], each.Hits[status.New], conditions(each.Rule))
 	}
 	fmt.Fprintf(w, "(other paths)\t%s\t%s\t\t\t\n", status.Passthrough.Reads, status.Passthrough.Writes)
+	for _, each := range status.Rules {
+		fmt.Fprintf(w, "%s: going back is %s\n", oneLine(each.Rule.Name), oneLine(each.GoingBack.String()))
+	}
 }
 
 // oneLine keeps a text that an operator gave from looking like lines of this program, or moving the cursor.
@@ -237,6 +246,9 @@ func tableLines(table switchover.Table) (lines []string) {
 		if table.Passthrough == nil {
 			others = &switchover.PhasePair{Reads: rule.Reads, Writes: rule.Writes} // what the last rule says
 		}
+	}
+	if table.PassedCopied {
+		lines = append(lines, "(other paths): copied by other means")
 	}
 	if others != nil {
 		lines = append(lines, fmt.Sprintf("(other paths): reads %s, writes %s", others.Reads, others.Writes))

@@ -53,7 +53,7 @@ func journalCommand(a *adminClient) *cobra.Command {
 		change("retry SEQ", "have a parked entry copied again", (*journal.Operator).Retry, "It is tried again."),
 		change("skip SEQ", "leave out a parked entry for ever", (*journal.Operator).Skip, "It is left out."),
 		change("park SEQ", "stop an object at an entry that is not copied yet", (*journal.Operator).Park, "It is parked."),
-		change("start", "record writes and pause copying them", pause((*journal.Operator).Pause), "Writes are recorded. Copying is paused until: portico migrate journal resume"),
+		change("start", "record writes and pause copying them", pause((*journal.Operator).Start), "Writes are recorded. Copying is paused until: portico migrate journal resume"),
 		change("resume", "have copying go on", pause((*journal.Operator).Resume), "Copying goes on."))
 	t.configured = config.RegisterFlags(c.PersistentFlags())
 	return c
@@ -106,6 +106,10 @@ func (t *journalTool) list(ctx context.Context) error {
 		}
 		fmt.Fprintf(w, "%d entries wait, %d have an unknown outcome, %d are parked in %d lanes%s.\n",
 			status.Pending, status.Unresolved, status.Parked, status.ParkedLanes, paused)
+		for _, loss := range status.Losses {
+			fmt.Fprintf(w, "Never copied to %s: %d writes (%s %s), the last one at %s.\n",
+				loss.Receiver, loss.Entries, loss.Kind, oneLine(loss.What), loss.Last.Format(time.RFC3339))
+		}
 		if len(found.Entries) == 0 {
 			return nil
 		}

@@ -1,17 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"portico/proxy/admin/pages/transition"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 )
 
@@ -20,6 +26,7 @@ type moveFlags struct {
 	version int64
 	dryRun  bool
 	despite []string
+	wait    time.Duration
 }
 
 func (f *moveFlags) register(c *cobra.Command) *cobra.Command {
@@ -43,16 +50,72 @@ func (f *moveFlags) send(ctx context.Context, a *adminClient, path string, membe
 // migrateStepCommand is portico migrate advance or reverse.
 func migrateStepCommand(a *adminClient, verb, short string) *cobra.Command {
 	flags := &moveFlags{}
-	return flags.register(command(verb+" RULE", short, func(ctx context.Context, args []string) error {
-		if flags.version == 0 {
-			var status switchover.Status
-			if err := a.getJSON(ctx, statusPath, &status); err != nil {
+	c := flags.register(command(verb+" RULE", short, func(ctx context.Context, args []string) error {
+		var status switchover.Status
+		if err := a.getJSON(ctx, statusPath, &status); err != nil {
+			return err
+		}
+		if verb == reverse && !flags.dryRun {
+			if err := flags.drain(ctx, a, args[0], status); err != nil {
 				return err
 			}
-			flags.version = status.Version
 		}
+		flags.version = cmp.Or(flags.version, status.Version)
 		return flags.send(ctx, a, "/switchover/"+verb, map[string]any{"rule": args[0]})
 	}))
+	if verb == reverse {
+		c.Flags().DurationVar(&flags.wait, "wait", 10*time.Minute, "how long to wait until the writes are copied that the old tracker lacks")
+	}
+	return c
+}
+
+const (
+	reverse = "reverse"
+	// shortDrain is how many seconds of copying the step itself waits for.
+	shortDrain = 2
+	// drainPause is the time between two questions about the journal.
+	drainPause = time.Second
+)
+
+// drain waits until the old tracker has the writes that a step back takes there, or most of them. Whether it has all is checked by the step.
+func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, status switchover.Status) error {
+	var total, left atomic.Int64
+	var shown *progress
+	for end := time.Now().Add(f.wait); time.Now().Before(end); {
+		at := slices.IndexFunc(status.Rules, func(each switchover.RuleStatus) bool { return each.Rule.Name == name })
+		if at < 0 {
+			return nil // the step says so
+		}
+		rule := status.Rules[at]
+		step := switchover.Step{Rule: rule.Rule, From: rule.Rule.Phases(), To: rule.Rule.Phases().Step(true)}
+		if !step.MovesCopies() || rule.GoingBack.State != journal.OutlookDrain || rule.GoingBack.Seconds < shortDrain {
+			return nil
+		}
+		left.Store(rule.GoingBack.Drain)
+		total.Store(max(total.Load(), left.Load()))
+		if shown == nil {
+			shown = a.env.progress(func() string { return bar(total.Load()-left.Load(), total.Load(), "entries are copied") })
+			defer shown.stop() //nolint:gocritic // once
+			fmt.Fprintf(shown, "Going back is %s.\n", rule.GoingBack)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(drainPause):
+		}
+		status = switchover.Status{}
+		if err := a.getJSON(ctx, statusPath, &status); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bar draws how much of something is done.
+func bar(done, total int64, what string) string {
+	const width = 30
+	full := int(done * width / max(1, total))
+	return fmt.Sprintf("[%s%s] %d of %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), done, total, what)
 }
 
 // readiness prints the next step of each rule, or of the one with a name.
@@ -95,10 +158,10 @@ func renderPlan(w io.Writer, plan transition.Plan) {
 	for _, step := range plan.Steps {
 		fmt.Fprintf(w, "%s: reads %s, writes %s", oneLine(step.Rule), step.From.Reads, step.From.Writes)
 		if step.From == step.To {
-			fmt.Fprintln(w, "; no further phase")
+			fmt.Fprintf(w, "; no further phase; going back is %s\n", oneLine(step.GoingBack.String()))
 			continue
 		}
-		fmt.Fprintf(w, " → reads %s, writes %s\n", step.To.Reads, step.To.Writes)
+		fmt.Fprintf(w, " → reads %s, writes %s; going back is %s\n", step.To.Reads, step.To.Writes, oneLine(step.GoingBack.String()))
 		for _, each := range step.Preconditions {
 			state := string(each.State)
 			if each.Despite {

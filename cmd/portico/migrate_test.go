@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"portico/test/process"
@@ -42,5 +44,27 @@ Apply it with: portico migrate apply ` + file + ` --version 3
 	}
 	if want := "warning: the dialect of tracker a is not known yet, nor whether it has the flag type writes that rules send to it\n"; stderr != want {
 		t.Errorf("the warnings are %q", stderr)
+	}
+}
+
+// TestReverseWaitsForTheCopies: the step back is asked for once the old tracker has nearly everything, and at once where waiting would not help.
+func TestReverseWaitsForTheCopies(t *testing.T) {
+	for state, questions := range map[string]int64{"drain": 2, "unsafe": 1} {
+		var asked, reversed atomic.Int64
+		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			left := 90
+			if r.Method == http.MethodPost {
+				reversed.Store(asked.Load())
+			} else if asked.Add(1) > 1 {
+				left = 10
+			}
+			fmt.Fprintf(w, `{"version":3,"old":"a","new":"b","rules":[{"rule":{"name":"all","reads":"new-compare","writes":"new-compare","replicate":true},
+				"going_back":{"state":%q,"drain":%d,"seconds":%d}}]}`, state, left, left/10)
+		}))
+		code, _, stderr := portico(t, nil, "migrate", "reverse", "all", "--actor", "ada", "--reason", "x", "--admin", listener.URL)
+		listener.Close()
+		if code != exitOK || reversed.Load() != questions || strings.Contains(stderr, "safe after draining 90 entries (about 9 s)") != (state == "drain") {
+			t.Errorf("%s: exit %d after %d questions: %s", state, code, reversed.Load(), stderr)
+		}
 	}
 }

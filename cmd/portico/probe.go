@@ -39,7 +39,7 @@ func runProbes(ctx context.Context, env environment, cfg config.Config) (list []
 		probe("tracker "+name, func(ctx context.Context) (string, error) { return probeTracker(ctx, cfg, name) })
 	}
 	if cfg.Cache.Scope != "off" && !cfg.Cache.Redis.Embedded() {
-		probe("redis", func(ctx context.Context) (string, error) { return probeRedis(ctx, cfg, env) })
+		probe("redis", func(ctx context.Context) (string, error) { return probeRedis(ctx, cfg) })
 	}
 	if cfg.Candidate != "" {
 		probe("state", func(ctx context.Context) (string, error) { return probeState(ctx, cfg.State) })
@@ -51,8 +51,8 @@ func runProbes(ctx context.Context, env environment, cfg config.Config) (list []
 }
 
 // probeRedis reads from Redis as the cache does, under a name of its own, so that it touches nothing of a running Portico.
-func probeRedis(ctx context.Context, cfg config.Config, env environment) (string, error) {
-	options, err := app.RedisOptions(&cfg, env.variable)
+func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
+	options, err := app.RedisOptions(&cfg)
 	if err != nil {
 		return "", err
 	}

@@ -23,7 +23,8 @@ func serveCommand(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		service := app.Service{Stderr: env.stderr, Environ: env.environ, Cfg: cfg, Reload: flags}
+		service := app.New(env.stderr, cfg)
+		service.Reload = func() (config.Config, []config.Problem, error) { return flags.Load(env.environ) }
 		return service.Serve(ctx)
 	})
 	c.Long = "Serve legacy clients on one address and operators on another until told to stop.\n" +
@@ -55,7 +56,7 @@ func recordCommand(env environment) *cobra.Command {
 	})
 	c.Long = "Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay\n" +
 		"reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).\n" +
-		"No client waits for the file: what there is no room for is dropped, and counted at the end."
+		"No client waits for the file: an exchange that the queue cannot take is dropped, and counted at the end."
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().StringVar(&out, "out", "", "write exchanges to `FILE`, which must not be there yet and only its owner may read")
 	c.Flags().IntVar(&maxData, "data", 64<<10, "keep payloads of up to so many `BYTES` of base64, of longer ones the digest")
@@ -69,9 +70,12 @@ func record(ctx context.Context, env environment, cfg config.Config, reload *con
 		counts, _ := recorder.Counts()
 		return fmt.Sprintf("%d exchanges recorded", counts.Written)
 	})
-	service := app.Service{Stderr: shown, Environ: env.environ, Cfg: cfg, Reload: reload, Over: recorder.Handler, Started: func(clients, _ *app.Listener, _ *app.Runtime) {
+	service := app.New(shown, cfg)
+	service.Reload = func() (config.Config, []config.Problem, error) { return reload.Load(env.environ) }
+	service.Over = recorder.Handler
+	service.Started = func(clients, _ *app.Listener, _ *app.Runtime) {
 		fmt.Fprintf(env.stdout, "Recording what clients ask at %s.\n", clients.URL())
-	}}
+	}
 	served := service.Serve(ctx)
 	counts, failed := recorder.Close()
 	shown.stop()

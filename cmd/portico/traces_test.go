@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -120,17 +121,48 @@ func TestAnswersFromMemoryAreTraced(t *testing.T) {
 	if seen.about["service.name"] != "portico" || seen.about["service.version"] == "" {
 		t.Errorf("the resource is %v", seen.about)
 	}
+	plain, _ := scrape(t, operators, "text/plain")
+	exposed, kind := scrape(t, operators, "application/openmetrics-text; version=1.0.0")
+	exemplars := regexp.MustCompile(`portico_request_seconds_bucket{operation="flag_type.get",le="[^"]+"} \d+ # {trace_id="([0-9a-f]{32})"}`).FindAllStringSubmatch(exposed, -1)
+	if len(exemplars) == 0 || !strings.HasPrefix(kind, "application/openmetrics-text") || strings.Contains(plain, "trace_id") {
+		t.Errorf("no exemplars as %s:\n%s", kind, exposed)
+	}
+	for _, exemplar := range exemplars {
+		if !traces[exemplar[1]] {
+			t.Errorf("the exemplar %s is of no request", exemplar[1])
+		}
+	}
 	eventually(t, "5 spans and the call are counted", func() bool {
 		counted := get(t, operators+"/metrics")
 		return strings.Contains(counted, "\nportico_trace_spans_total 5\n") && strings.Contains(counted, "\nportico_tracker_calls_total{")
 	})
 }
 
+// scrape reads the metrics in the form that an Accept header asks for.
+func scrape(t *testing.T, operators, accept string) (text, kind string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", operators+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", accept)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	all, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all), response.Header.Get("Content-Type")
+}
+
 // TestWhatIsNotSampled looks at traces that nobody records: the tracker is told so,
 // and the collector nothing.
 func TestWhatIsNotSampled(t *testing.T) {
 	seen, behind := startCollector(t, (*httptest.Server).Start), startListening(t)
-	clients, _ := startTraced(t, behind.url, "sample: 0, endpoint: '"+seen.url+"'")
+	clients, operators := startTraced(t, behind.url, "sample: 0, endpoint: '"+seen.url+"'")
 	for _, tt := range []struct{ name, parent, want string }{
 		{"the client has no trace", "", "^00-[0-9a-f]{32}-[0-9a-f]{16}-00$"},
 		{"it does not record its own", "00-" + clientTrace + "-" + clientSpan + "-00", "^00-" + clientTrace + "-[0-9a-f]{16}-00$"},
@@ -150,6 +182,9 @@ func TestWhatIsNotSampled(t *testing.T) {
 				t.Errorf("%s, %s: the tracker is told the state %q", tt.name, path, state)
 			}
 		}
+	}
+	if exposed, _ := scrape(t, operators, "application/openmetrics-text"); strings.Contains(exposed, "trace_id") {
+		t.Errorf("an exemplar of what is not sampled:\n%s", exposed)
 	}
 	send(t, "GET", clients+"/rest/bug/1/attachment", "", "traceparent", clientParent)
 	seen.await(t, 2)
@@ -209,8 +244,8 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 			}
 			before := goleak.IgnoreCurrent()
 			var log bytes.Buffer
-			resources := app.NewResources()
-			rt, err := app.Build(t.Context(), cfg, noVariables, app.NewLogger(&log, cfg.Log), resources)
+			service := app.New(&log, cfg)
+			rt, err := service.Build(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,8 +258,7 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 			}
 			front.Close()
 			began := time.Now()
-			rt.Close()
-			if err := resources.Close(); err != nil {
+			if err := service.Close(); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(began); took > 13*time.Second {
@@ -242,8 +276,6 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 		})
 	}
 }
-
-func noVariables(string) (string, bool) { return "", false }
 
 // wantDropped waits until the metrics count that many dropped spans: a batch that is cut off at the end is counted a moment later.
 func wantDropped(t *testing.T, rt *app.Runtime, least int) {
@@ -358,16 +390,15 @@ func TestLineOfARequestNamesItsTrace(t *testing.T) {
 		t.Fatal(texts(problems))
 	}
 	var log bytes.Buffer
-	resources := app.NewResources()
-	rt, err := app.Build(t.Context(), cfg, noVariables, app.NewLogger(&log, cfg.Log), resources)
+	service := app.New(&log, cfg)
+	rt, err := service.Build(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	front := httptest.NewServer(rt.Front)
 	send(t, "GET", front.URL+"/rest/bug/1/attachment", "", "traceparent", clientParent)
 	front.Close()
-	rt.Close()
-	if err := resources.Close(); err != nil {
+	if err := service.Close(); err != nil {
 		t.Error(err)
 	}
 	if line := log.String(); !strings.Contains(line, `"trace_id":"`+clientTrace+`"`) || !regexp.MustCompile(`"duration":"[0-9.]+(ns|µs|ms|s)"`).MatchString(line) {

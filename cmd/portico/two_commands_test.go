@@ -75,6 +75,10 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	for _, want := range []string{signature + ", open", "attachment.list", "missing $.bugs", "GET /rest/bug/1/attachment at ", "candidate  nothing", `reference  {"text":{"digest":"`, `reference    200 {"bug_id":1,`} {
 		p.commandWants(t, exitOK, want, "canary", "show", signature)
 	}
+	filters := []string{"canary", "findings", "--status", "open", "--operation", "attachment.list", "--product", "WebShop"}
+	p.commandWants(t, exitOK, signature+"  open    attachment.list  missing  $.bugs", filters...)
+	p.commandWants(t, exitOK, `"caller": "anonymous"`, append(filters, "--caller", "anonymous", "--path", "$.bugs", "--output", "json")...)
+	p.commandWants(t, exitOK, `"findings": []`, append(filters, "--caller", "checker", "--json")...)
 	p.commandWants(t, exitFailed, "no such finding", "canary", "show", "0123")
 	p.commandWants(t, exitUsage, "needs --actor and --reason", "canary", "accept", signature)
 	p.commandWants(t, exitFailed, "no such finding", append([]string{"canary", "accept", "0123"}, signed...)...)

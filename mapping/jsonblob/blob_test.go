@@ -85,6 +85,31 @@ func TestBlobDescribesContent(t *testing.T) {
 	}
 }
 
+// TestEveryByteOfBase64: in a text of 44 characters each byte is taken, left out or refused at its place, wherever it stands.
+func TestEveryByteOfBase64(t *testing.T) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for at := range 40 {
+		for c := range 256 {
+			text := []byte(strings.Repeat("Az09+/", 8)[:44])
+			text[at] = byte(c)
+			b, err := BlobFromReader(bytes.NewReader(text), SplitOptions{})
+			syntax, refused := errors.AsType[*SyntaxError](err)
+			switch {
+			case strings.IndexByte(alphabet, byte(c)) >= 0:
+				if err != nil || b.EncodedLen() != 44 {
+					t.Errorf("%#x at %d: %v", c, at, err)
+				}
+			case strings.IndexByte(" \t\r\n", byte(c)) >= 0:
+				if err != nil || b.Size() != 32 {
+					t.Errorf("%#x at %d: %v", c, at, err)
+				}
+			case !refused || c != '=' && syntax.Offset != int64(at):
+				t.Errorf("%#x at %d: %v", c, at, err)
+			}
+		}
+	}
+}
+
 func TestBlobThreshold(t *testing.T) {
 	text := func(n int) string { return `{"data":"` + strings.Repeat("A", n) + `"}` }
 	before := openSpools(t)

@@ -45,16 +45,13 @@ func (f *Files) keep(file *os.File, size int64) error {
 		return file.Close()
 	}
 	f.idle = append(f.idle, file)
-	time.AfterFunc(keptFileTime, func() { f.expire(file) })
+	time.AfterFunc(keptFileTime, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if at := slices.Index(f.idle, file); at >= 0 {
+			f.idle = slices.Delete(f.idle, at, at+1)
+			_ = file.Close() // its content was used already
+		}
+	})
 	return nil
-}
-
-// expire closes a file that is not in use.
-func (f *Files) expire(file *os.File) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if at := slices.Index(f.idle, file); at >= 0 {
-		f.idle = slices.Delete(f.idle, at, at+1)
-		_ = file.Close() // its content was used already
-	}
 }

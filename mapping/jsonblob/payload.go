@@ -11,6 +11,12 @@ func makeBase64Bytes() *byteSet {
 	return newByteSet(func(c byte) bool { return strings.IndexByte(base64Alphabet, c) >= 0 })
 }
 
+// base64Len counts the bytes of the alphabet at the start of p.
+func base64Len(p []byte) int {
+	n := base64Blocks(p)
+	return n + base64Bytes.prefixLen(p[n:])
+}
+
 // payload is a base64 text that is being read. Its characters are checked and not decoded.
 type payload struct {
 	spool *spool
@@ -30,7 +36,7 @@ func (s *splitter) newPayload() *payload {
 func (p *payload) piece(in *input, quoted bool) (kind SyntaxKind, last bool, err error) {
 	from, to, width := in.pos, in.pos, 1
 	for in.pos < in.end && width > 0 && kind == 0 && !last && err == nil {
-		if n := base64Bytes.prefixLen(in.unread()); n > 0 && p.pads == 0 {
+		if n := base64Len(in.unread()); n > 0 && p.pads == 0 {
 			if to < in.pos {
 				copy(in.window[to:], in.unread()[:n])
 			}

@@ -28,11 +28,9 @@ func (e *BlobError) Unwrap() error { return e.Err }
 // spool holds all blobs of one document one after the other, so that a document of many attachments costs one open file and one
 // threshold. One goroutine writes it; afterwards any number may read it until the last reference is released.
 type spool struct {
-	dir   string
-	files *Files              // not nil
-	limit int64               // of bytes in memory
-	due   int64               // see SplitOptions.Size
-	spare func(more int) bool // see SplitOptions.Spare
+	opts  SplitOptions
+	files *Files // not nil
+	limit int64  // of bytes in memory
 	size  int64
 	mem   []byte
 	file  *os.File // in place of mem, beyond the limit
@@ -43,7 +41,7 @@ type spool struct {
 
 // newSpool makes a spool with one reference, that of its caller.
 func newSpool(opts SplitOptions, limit int64) *spool {
-	s := &spool{dir: opts.Dir, files: cmp.Or(opts.Files, new(Files)), limit: limit, due: opts.Size, spare: opts.Spare}
+	s := &spool{opts: opts, files: cmp.Or(opts.Files, new(Files)), limit: limit}
 	s.refs.Store(1)
 	return s
 }
@@ -71,9 +69,9 @@ func (s *spool) grow(n int) bool {
 		return true
 	}
 	if s.size > 0 { // the first piece may be the only one, and a slow client sends no more for a long time
-		needed = max(needed, s.due, min(2*capacity, s.limit))
+		needed = max(needed, s.opts.Size, min(2*capacity, s.limit))
 	}
-	if needed > s.limit || s.spare != nil && !s.spare(int(needed-capacity)) {
+	if needed > s.limit || s.opts.Spare != nil && !s.opts.Spare(int(needed-capacity)) {
 		return false
 	}
 	s.mem = slices.Grow(s.mem[:s.size], int(needed-s.size))
@@ -82,7 +80,7 @@ func (s *spool) grow(n int) bool {
 
 // spill moves what is in memory to a file.
 func (s *spool) spill() (err error) {
-	if s.file, err = s.files.take(s.dir); err != nil {
+	if s.file, err = s.files.take(s.opts.Dir); err != nil {
 		return &BlobError{Op: "create", Err: err}
 	}
 	if _, err := s.file.WriteAt(s.mem[:s.size], 0); err != nil {
@@ -129,8 +127,7 @@ func (s *spool) release() error {
 // read by one goroutine at a time.
 type Stored struct {
 	*io.SectionReader
-	spool  *spool
-	closed atomic.Bool
+	blob *Blob
 }
 
 // Store reads src to its end. Of opts it uses Dir, Size, Spare and Limits.BlobMemory. A text that cannot be stored is a *BlobError;
@@ -151,13 +148,8 @@ func Store(src io.Reader, opts SplitOptions) (*Stored, error) {
 		_ = s.release() // the first error is the one to tell
 		return nil, err
 	}
-	return &Stored{SectionReader: io.NewSectionReader(s, 0, s.size), spool: s}, nil
+	return &Stored{io.NewSectionReader(s, 0, s.size), &Blob{spool: s}}, nil
 }
 
 // Close removes the text. Closing it again does nothing.
-func (s *Stored) Close() error {
-	if s.closed.Swap(true) {
-		return nil
-	}
-	return s.spool.release()
-}
+func (s *Stored) Close() error { return s.blob.Close() }

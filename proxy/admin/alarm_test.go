@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -129,24 +128,6 @@ func TestStatusPageWithAlarmAndTraffic(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Alarm.Level != "amber" || status.Traffic.Minutes[0]["p95_seconds"] == nil {
 		t.Errorf("%v in %s", err, body)
-	}
-}
-
-func TestMetricsOfTheProcess(t *testing.T) {
-	m := admin.NewMetrics()
-	if err := m.Connections(func() (open, busy int) { return 7, 2 }); err != nil {
-		t.Fatal(err)
-	}
-	m.Build("1.2")
-	m.RedisState(false)
-	m.Reloaded(errors.New("line 3"))
-	_, base := open(t, admin.Options{Metrics: m})
-	_, _, body := look(t, "GET", base+"/metrics")
-	for _, line := range []string{"portico_client_connections 7\n", "portico_requests_in_flight 2\n", "portico_reload_success 0\n", "portico_reload_timestamp_seconds 1.",
-		`portico_condition{code="redis",subject=""} 1`, `portico_condition{code="reload",subject=""} 1`, `portico_build_info{go_version="` + runtime.Version() + `",version="1.2"} 1`} {
-		if !strings.Contains(body, line) {
-			t.Errorf("%s is missing", line)
-		}
 	}
 }
 

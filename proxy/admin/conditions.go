@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"portico/proxy/admin/view"
 )
 
 // Level says what clients notice of a condition.
@@ -68,18 +70,19 @@ func (m *Metrics) set(code, subject string, holds bool, since time.Time, cause s
 	defer m.mu.Unlock()
 	key := [2]string{code, subject}
 	reason, held := m.reasons[key]
-	switch {
-	case holds && !held:
+	if !holds {
+		if held {
+			m.settled = time.Now()
+			delete(m.reasons, key)
+		}
+		return
+	}
+	if !held {
 		c := conditions[code]
 		reason = Reason{c.level, code, subject, "", since, strings.Replace(c.problem, "%s", subject, 1), c.meaning}
-	case held && !holds:
-		m.settled = time.Now()
 	}
-	if reason.Cause = cause; holds {
-		m.reasons[key] = reason
-	} else {
-		delete(m.reasons, key)
-	}
+	reason.Cause = cause
+	m.reasons[key] = reason
 }
 
 // Alarm returns the present state of the service.
@@ -105,15 +108,12 @@ type Watched struct {
 	Folders map[string]string
 }
 
-const (
-	watchInterval = time.Second
-	// soon is how long before its end a certificate is a reason.
-	soon = 14 * 24 * time.Hour
-)
+// soon is how long before its end a certificate is a reason.
+const soon = 14 * 24 * time.Hour
 
 // Watch looks once a second, and keeps the totals of each minute, until ctx ends.
 func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
-	tick := time.NewTicker(watchInterval)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		m.check(look(), time.Now())
@@ -135,7 +135,7 @@ func (m *Metrics) check(w Watched, now time.Time) {
 		}
 		ends := secured.Certificates[0].Leaf.NotAfter
 		m.set("certificate-end", name, ends.Before(now), ends, "")
-		m.set("certificate", name, ends.After(now) && ends.Before(now.Add(soon)), ends.Add(-soon), "Its end is "+ends.UTC().Format(time.RFC3339)+".")
+		m.set("certificate", name, ends.After(now) && ends.Before(now.Add(soon)), ends.Add(-soon), "Its end is "+view.At(ends)+" UTC.")
 	}
 	for name, path := range w.Folders {
 		free, size := diskSpace(path)

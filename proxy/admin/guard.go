@@ -3,9 +3,10 @@ package admin
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -23,9 +24,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener, or a client certificate where it takes them")
 		case s.open() && !localName(r.Host):
 			plain(w, http.StatusForbidden, "without a token this listener can be reached by an address or a name without dots only")
-		case r.Method == http.MethodGet || r.Method == http.MethodHead:
-			next.ServeHTTP(w, r)
-		case r.Method != http.MethodPost:
+		case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method):
 			w.Header().Set("Allow", "GET, HEAD, POST")
 			plain(w, http.StatusMethodNotAllowed, "changes are made by POST")
 		case sameOrigin.Check(r) != nil:
@@ -59,26 +58,19 @@ func (s *Server) authorized(r *http.Request) bool {
 // localName reports whether a host is an address or a name without a dot. The owner of a foreign page can let any other name
 // resolve to this listener, and read it through the browser of an operator.
 func localName(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
-		return true
-	}
-	return !strings.Contains(name, ".")
+	name := (&url.URL{Host: host}).Hostname()
+	_, err := netip.ParseAddr(name)
+	return err == nil || !strings.Contains(name, ".")
 }
 
-// withHeaders keeps responses out of caches, frames and foreign pages.
-func withHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Cache-Control", "no-store")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("X-Frame-Options", "DENY")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "+
-			"script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		next.ServeHTTP(w, r)
-	})
+// ServeHTTP implements http.Handler. It keeps responses out of caches, frames and foreign pages.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name, value := range map[string]string{
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+			"script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	} {
+		w.Header().Set(name, value)
+	}
+	s.handler.ServeHTTP(w, r)
 }

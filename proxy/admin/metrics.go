@@ -41,8 +41,10 @@ type Metrics struct {
 	spans, spansDropped                                *counters
 	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
 	journalEntries, journalLanes, journalLag           *prometheus.GaugeVec
-	journalMissed                                      *prometheus.GaugeVec
+	journalMissed, goingBack                           *prometheus.GaugeVec
 	holding, reloadSuccess, reloadTime                 *prometheus.GaugeVec
+
+	rules atomic.Pointer[switchover.Status] // as it last changed, nil before
 
 	mu      sync.Mutex           // guards what follows
 	reasons map[[2]string]Reason // that hold, by code and subject
@@ -92,6 +94,7 @@ func NewMetrics() *Metrics {
 	m.journalEntries = m.gauge("journal_entries", "Recorded writes that are not copied to the other tracker.", "status")
 	m.journalLanes = m.gauge("journal_parked_lanes", "Objects whose writes are not copied before an operator decides.")
 	m.journalLag = m.gauge("journal_lag_seconds", "Age of the oldest recorded write that is not copied.")
+	m.goingBack = m.gauge("switchover_going_back", "Whether the writes of a rule can go back to the old tracker has the value 1.", "rule", "state")
 	m.journalMissed = m.gauge("journal_missed", "Writes of this process that passed unrecorded since its start.")
 
 	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
@@ -105,7 +108,7 @@ func NewMetrics() *Metrics {
 }
 
 func (m *Metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *counters {
@@ -207,7 +210,11 @@ var _ proxy.Observer = (*Metrics)(nil)
 func (m *Metrics) Finished(record proxy.Record) {
 	operation := string(record.Operation)
 	m.requests.of(operation, statusClass(record.Status), string(record.Reason)).Inc()
-	m.requestSeconds.of(operation).Observe(record.Duration.Seconds())
+	var exemplar prometheus.Labels // nil without a trace
+	if record.TraceID != "" {
+		exemplar = prometheus.Labels{"trace_id": record.TraceID}
+	}
+	m.requestSeconds.of(operation).(prometheus.ExemplarObserver).ObserveWithExemplar(record.Duration.Seconds(), exemplar)
 	m.responseBytes.of(operation).Add(float64(record.Bytes))
 	if record.Conflict {
 		m.conflicts.of().Inc()
@@ -278,14 +285,14 @@ func (m *Metrics) Build(version string) {
 
 // Reloaded records the outcome of a reload of the configuration.
 func (m *Metrics) Reloaded(err error) {
-	now := time.Now()
-	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
+	now, cause := time.Now(), ""
 	if err != nil {
-		m.set("reload", "", true, now, err.Error())
-		return
+		cause = err.Error()
+	} else {
+		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
 	}
-	m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
-	m.set("reload", "", false, now, "")
+	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
+	m.set("reload", "", err != nil, now, cause)
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
@@ -328,11 +335,7 @@ func (m *Metrics) RedisState(available bool) {
 
 // CacheChange counts a flag type change by whether Redis has been informed of it.
 func (m *Metrics) CacheChange(delivered bool) {
-	word := "no"
-	if delivered {
-		word = "yes"
-	}
-	m.cacheChanges.of(word).Inc()
+	m.cacheChanges.of(map[bool]string{true: "yes", false: "no"}[delivered]).Inc()
 }
 
 // Compared implements canary.Observer.
@@ -360,7 +363,9 @@ func (m *Metrics) Lookup(what, outcome string) { m.lookups.of(what, outcome).Inc
 
 // Phases replaces the rules that are shown.
 func (m *Metrics) Phases(status switchover.Status) {
+	m.rules.Store(&status)
 	m.phases.Reset()
+	m.goingBack.Reset() // the journal tells again soon
 	for _, each := range status.Rules {
 		m.phases.WithLabelValues(each.Rule.Name, "reads", string(each.Rule.Reads)).Set(1)
 		m.phases.WithLabelValues(each.Rule.Name, "writes", string(each.Rule.Writes)).Set(1)
@@ -382,6 +387,16 @@ func (m *Metrics) Journal(status journal.Status) {
 	m.journalLanes.WithLabelValues().Set(float64(status.ParkedLanes))
 	m.journalLag.WithLabelValues().Set(status.Lag)
 	m.journalMissed.WithLabelValues().Set(float64(status.Missed))
+	rules := m.rules.Load()
+	if rules == nil {
+		return
+	}
+	for _, rule := range rules.Table.Rules {
+		now := rules.GoingBack(rule.Writes, rule, &status).State
+		for _, state := range journal.OutlookStates() {
+			m.goingBack.WithLabelValues(rule.Name, string(state)).Set(number(state == now))
+		}
+	}
 }
 
 // number returns 1 for true and 0 for false.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,28 +15,24 @@ import (
 
 // overview is the page at /: the status as tables.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
-	var state any
+	var members map[string]any
 	text, err := json.Marshal(s.options.Status(r.Context()))
 	if err == nil {
-		err = json.Unmarshal(text, &state)
+		err = json.Unmarshal(text, &members)
 	}
 	if err != nil {
 		plain(w, http.StatusInternalServerError, "the status cannot be shown")
 		return
 	}
 	data := overviewData{Ready: s.ready.Load()}
-	_ = json.Unmarshal(text, &data) // it is an object or it has no such members
+	_ = json.Unmarshal(text, &data) // other members are rows below
 	if len(data.Traffic.Minutes) > 0 {
-		data.Charts, data.Span = charts(data.Traffic), seconds(math.Round(data.Traffic.Latest.Seconds))
-	}
-	members, isObject := state.(map[string]any)
-	if !isObject {
-		members = map[string]any{"status": state}
+		data.Charts = charts(data.Traffic)
 	}
 	delete(members, "alarm") // shown above
 	delete(members, "traffic")
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		entry := statusEntry{Name: inWords(name), Value: members[name]}
+		entry := statusEntry{inWords(name), members[name]}
 		if _, isObject := entry.Value.(map[string]any); isObject || len(columnsOf(entry.Value)) > 0 {
 			data.Groups = append(data.Groups, entry)
 		} else {
@@ -54,30 +49,24 @@ type overviewData struct {
 	// Alarm and Traffic are members of the status; nil and empty if it has none.
 	Alarm   *Alarm
 	Traffic Traffic
-	// Charts show Traffic, with figures of the latest Span.
+	// Charts show Traffic.
 	Charts []view.Chart `json:"-"`
-	Span   string       `json:"-"`
 }
 
 // charts draws the traffic of the last hour.
 func charts(t Traffic) []view.Chart {
-	draw := func(title, now string, floor float64, write func(float64) string, figures ...func(Interval) float64) view.Chart {
-		layers := make([][]float64, len(figures))
-		for i, figure := range figures {
-			for _, minute := range t.Minutes {
-				layers[i] = append(layers[i], figure(minute))
-			}
-		}
-		return view.NewChart(title, now, minutesKept, floor, write, layers...)
+	var rate, errs, p95, p50, hits []float64
+	for _, i := range t.Minutes {
+		rate, errs, hits = append(rate, i.RequestsPerSecond), append(errs, i.ErrorRate), append(hits, i.CacheHitRate)
+		p95, p50 = append(p95, i.P95Seconds), append(p50, i.P50Seconds)
 	}
 	perSecond := func(rate float64) string { return strconv.FormatFloat(rate, 'g', 3, 64) + " /s" }
 	now := t.Latest
 	return []view.Chart{
-		draw("Requests", perSecond(now.RequestsPerSecond), .1, perSecond, func(i Interval) float64 { return i.RequestsPerSecond }),
-		draw("Errors, status 5xx", view.Share(now.ErrorRate), .01, view.Share, func(i Interval) float64 { return i.ErrorRate }),
-		draw("Latency, p95 over p50", seconds(now.P95Seconds)+" / "+seconds(now.P50Seconds), .001, seconds,
-			func(i Interval) float64 { return i.P95Seconds }, func(i Interval) float64 { return i.P50Seconds }),
-		draw("Cache hits, flag types", view.Share(now.CacheHitRate), 1, view.Share, func(i Interval) float64 { return i.CacheHitRate }),
+		view.NewChart("Requests", perSecond(now.RequestsPerSecond), minutesKept, .1, perSecond, rate),
+		view.NewChart("Errors, status 5xx", view.Share(now.ErrorRate), minutesKept, .01, view.Share, errs),
+		view.NewChart("Latency, p95 over p50", seconds(now.P95Seconds)+" / "+seconds(now.P50Seconds), minutesKept, .001, seconds, p95, p50),
+		view.NewChart("Cache hits, flag types", view.Share(now.CacheHitRate), minutesKept, 1, view.Share, hits),
 	}
 }
 
@@ -96,29 +85,16 @@ type statusEntry struct {
 	Value any
 }
 
-// isObjects reports whether a value is an object of objects.
-func isObjects(value any) bool {
-	object, _ := value.(map[string]any)
-	for _, inner := range object {
-		if _, isObject := inner.(map[string]any); !isObject {
-			return false
-		}
-	}
-	return len(object) > 0
-}
-
 // columnsOf returns the members of a list of objects, so that it can be a table; none for anything else.
 func columnsOf(value any) []string {
 	list, _ := value.([]any)
-	columns := map[string]bool{}
+	columns := map[string]any{}
 	for _, element := range list {
 		object, isObject := element.(map[string]any)
 		if !isObject {
 			return nil
 		}
-		for name := range object {
-			columns[name] = true
-		}
+		maps.Copy(columns, object)
 	}
 	return slices.Sorted(maps.Keys(columns))
 }

@@ -16,6 +16,8 @@ type Options struct {
 	// Status returns what /status shows, a value for encoding/json without any credential; nil shows nothing. Each request
 	// calls it, so it must not wait for a tracker.
 	Status func(context.Context) any
+	// Looked, if not nil, is called when an operator or a collector of metrics reads the state. It must not wait.
+	Looked func()
 	// Unready returns the reason why no client would get a response, or "" if clients get one; nil is like "".
 	Unready func() string
 	// Pages are the pages of other packages.
@@ -45,24 +47,36 @@ type Server struct {
 	ready   atomic.Bool
 }
 
-// description is that of the interface for clients, in the form of OpenAPI.
+// files are the stylesheet, the script, and the description of the interface for clients in the form of OpenAPI.
 //
-//go:embed openapi.yaml
-var description embed.FS
+//go:embed assets openapi.yaml
+var files embed.FS
 
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
 	if options.Status == nil {
 		options.Status = func(context.Context) any { return struct{}{} }
 	}
+	if options.Unready == nil {
+		options.Unready = func() string { return "" }
+	}
 	s := &Server{options: options}
 	guarded := http.NewServeMux()
-	guarded.HandleFunc("GET /{$}", s.overview)
-	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) })
-	if options.Metrics != nil {
-		guarded.Handle("GET /metrics", options.Metrics.handler())
+	looked := func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if options.Looked != nil {
+				options.Looked()
+			}
+			next(w, r)
+		}
 	}
-	guarded.Handle("GET /openapi.yaml", http.FileServerFS(description))
+	guarded.HandleFunc("GET /{$}", looked(s.overview))
+	guarded.HandleFunc("GET /status", looked(func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) }))
+	if options.Metrics != nil {
+		guarded.HandleFunc("GET /metrics", looked(options.Metrics.handler().ServeHTTP))
+	}
+	assets := http.FileServerFS(files)
+	guarded.Handle("GET /openapi.yaml", assets)
 	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU
 		guarded.HandleFunc("GET /debug/pprof/", pprof.Index)
 		guarded.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -73,24 +87,13 @@ func New(options Options) *Server {
 		guarded.Handle(page.Path+"/", page.Handler)
 	}
 	open := http.NewServeMux()
-	open.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
-	open.HandleFunc("GET /readyz", s.readiness)
-	style, script := assets()
-	open.Handle("GET "+style.path, style)
-	open.Handle("GET "+script.path, script)
-	behindGuard := s.guard(s.withLinks(guarded))
-	s.handler = withHeaders(Offer(open, func(w http.ResponseWriter, r *http.Request, status int) {
-		if status == http.StatusNotFound {
-			behindGuard.ServeHTTP(w, r)
-			return
-		}
-		plain(w, status, "there is nothing to change here")
-	}))
+	open.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
+	open.HandleFunc("/readyz", s.readiness)
+	open.Handle("/assets/", assets)
+	open.Handle("/", s.guard(s.withLinks(guarded)))
+	s.handler = open
 	return s
 }
-
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // SetReady sets whether clients should be sent here: true once both sockets are open, false from the beginning of the drain.
 func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
@@ -98,16 +101,15 @@ func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
 // readiness reports whether clients should be sent here. A tracker that is down does not count: Portico can still respond from
 // its cache. A tracker that redirects every request does, since the configuration is wrong.
 func (s *Server) readiness(w http.ResponseWriter, _ *http.Request) {
-	status, text := http.StatusServiceUnavailable, "starting or draining"
+	problem := "starting or draining"
 	if s.ready.Load() {
-		status, text = http.StatusOK, "ready"
-		if s.options.Unready != nil {
-			if problem := s.options.Unready(); problem != "" {
-				status, text = http.StatusServiceUnavailable, problem
-			}
-		}
+		problem = s.options.Unready()
 	}
-	plain(w, status, text)
+	if problem != "" {
+		plain(w, http.StatusServiceUnavailable, problem)
+		return
+	}
+	plain(w, http.StatusOK, "ready")
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -126,28 +128,3 @@ func WriteJSON(w http.ResponseWriter, status int, value any) {
 	w.WriteHeader(status)
 	_, _ = w.Write(append(text, '\n')) // a client that has gone needs no error
 }
-
-// Offer serves what mux has patterns for. It passes other requests to refuse: with 405 and the Allow header set if the path takes
-// other methods, with 404 otherwise.
-func Offer(mux *http.ServeMux, refuse func(w http.ResponseWriter, r *http.Request, status int)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler, pattern := mux.Handler(r)
-		if pattern != "" {
-			mux.ServeHTTP(w, r)
-			return
-		}
-		refused := refusal{ResponseWriter: w}
-		handler.ServeHTTP(&refused, r)
-		w.Header().Del("Content-Type") // that of the text that refusal drops
-		refuse(w, r, refused.status)
-	})
-}
-
-// refusal takes the status and the header of a ServeMux's own response, and drops its text.
-type refusal struct {
-	http.ResponseWriter
-	status int
-}
-
-func (r *refusal) WriteHeader(status int)         { r.status = status }
-func (r *refusal) Write(text []byte) (int, error) { return len(text), nil }

@@ -81,26 +81,19 @@ func (m *Metrics) totals(now time.Time) totals {
 // endMinute keeps the totals if a minute is over.
 func (m *Metrics) endMinute(now time.Time) {
 	m.mu.Lock()
-	over := now.Sub(m.minutes[len(m.minutes)-1].at) >= time.Minute
-	m.mu.Unlock()
-	if !over {
-		return
-	}
-	t := m.totals(now)
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.minutes = append(m.minutes, t)
-	m.minutes = slices.Clone(m.minutes[max(0, len(m.minutes)-minutesKept):])
+	if now.Sub(m.minutes[len(m.minutes)-1].at) >= time.Minute {
+		m.minutes = append(m.minutes[max(0, len(m.minutes)+1-minutesKept):], m.totals(now))
+	}
 }
 
 // Traffic returns the figures of the last hour.
 func (m *Metrics) Traffic() Traffic {
-	last := m.totals(time.Now())
 	m.mu.Lock()
-	all := append(slices.Clone(m.minutes), last)
-	m.mu.Unlock()
-	latest := interval(all[max(0, len(all)-3)], last)
-	t := Traffic{Latest: latest, Thin: latest.RequestsPerSecond < thinRate}
+	defer m.mu.Unlock()
+	all := append(slices.Clip(m.minutes), m.totals(time.Now()))
+	t := Traffic{Latest: interval(all[max(0, len(all)-3)], all[len(all)-1])}
+	t.Thin = t.Latest.RequestsPerSecond < thinRate
 	for i := range all[1:] {
 		t.Minutes = append(t.Minutes, interval(all[i], all[i+1]))
 	}

@@ -18,10 +18,10 @@ var text = []byte(strings.Repeat("x", 2500))
 // local has every response in memory.
 type local struct{ upstream.Tracker }
 
-func (local) Peek(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (local) Peek(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error) {
 	document := mapping.NewDocument(text)
 	document.ETag = `"0123456789abcdef"`
-	return mapping.FlagTypes{Document: document, Cache: &mapping.CacheInfo{Hit: true, TTL: time.Minute, Detail: "local"}}, nil
+	return mapping.Reply{Document: document, Cache: &mapping.CacheInfo{Hit: true, TTL: time.Minute, Detail: "local"}}, nil
 }
 
 // BenchmarkCachedRead is what one cached read costs between the read and the write of its connection.

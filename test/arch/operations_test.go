@@ -49,8 +49,8 @@ func TestEveryOperationIsKnownEverywhere(t *testing.T) {
 		if found := recording.OperationOf(method, target); found != operation {
 			t.Errorf("a recording takes %s %s for %q, want %s", method, target, found, operation)
 		}
-		if operation.IsWrite() == (operation.Method() == http.MethodGet) {
-			t.Errorf("%s is a write: %v", operation, operation.IsWrite())
+		if operation.IsWrite() == (operation.Method() == http.MethodGet) || operation.IsWrite() != (operation.Check() != "") {
+			t.Errorf("%s is a write: %v, and its outcome is found out so: %q", operation, operation.IsWrite(), operation.Check())
 		}
 	}
 }

@@ -28,8 +28,8 @@ var settled = map[string]bool{
 // shared are package variables that are state and have a reason to be, by package
 // and name.
 var shared = map[string]string{
-	"mapping.splitters":   "a sync.Pool: holds nothing that anybody could see",
-	"mapping.copyBuffers": "a sync.Pool: holds nothing that anybody could see",
+	"mapping.splitters":   "a sync.Pool: holds nothing that a caller could see",
+	"mapping.copyBuffers": "a sync.Pool: holds nothing that a caller could see",
 }
 
 // checkVariables finds package variables that can change: those that are made in

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -43,11 +42,11 @@ func cold(ctx context.Context, b *bench) error {
 	var t table
 	for round := range min(b.rounds, len(otherKeys)) {
 		for _, each := range servers {
-			if err := b.coldCrowd(ctx, front, &t, []*server{each}, otherKeys[round]); err != nil {
+			if err := coldCrowd(ctx, front, &t, []*server{each}, otherKeys[round]); err != nil {
 				return fmt.Errorf("%s: %w", each.name, err)
 			}
 		}
-		if err := b.coldCrowd(ctx, front, &t, pair, otherKeys[round]); err != nil {
+		if err := coldCrowd(ctx, front, &t, pair, otherKeys[round]); err != nil {
 			return fmt.Errorf("two processes: %w", err)
 		}
 	}
@@ -60,7 +59,7 @@ func cold(ctx context.Context, b *bench) error {
 const coldRequests = "requests to the tracker"
 
 // coldCrowd has all clients read at once, as the user with a key.
-func (b *bench) coldCrowd(ctx context.Context, front *canned, t *table, servers []*server, key string) error {
+func coldCrowd(ctx context.Context, front *canned, t *table, servers []*server, key string) error {
 	front.delayed.Store(0)
 	responses, err := crowd{
 		clients: coldClients, times: 1, key: key,
@@ -73,11 +72,7 @@ func (b *bench) coldCrowd(ctx context.Context, front *canned, t *table, servers 
 	if err := allGood(responses); err != nil {
 		return err
 	}
-	requests := front.delayed.Load()
-	if name := servers[0].name; strings.HasPrefix(name, porticoName) && requests > 1 {
-		b.whyTwice(ctx, servers)
-	}
-	t.add(coldRequests, servers[0].name, float64(requests))
+	t.add(coldRequests, servers[0].name, float64(front.delayed.Load()))
 	t.add("p99 ms", servers[0].name, percentile(milliseconds(responses), .99))
 	return nil
 }
@@ -90,20 +85,4 @@ func allGood(responses []seen) error {
 		}
 	}
 	return nil
-}
-
-// whyTwice prints what explains a second request: a process whose calls of Redis fail sends the request to the tracker itself.
-func (b *bench) whyTwice(ctx context.Context, servers []*server) {
-	for _, each := range servers {
-		figures, err := metrics(ctx, each.admin)
-		if err != nil {
-			b.report.say("%s: %v", each.name, err)
-			continue
-		}
-		for name, figure := range figures {
-			if strings.HasPrefix(name, "portico_redis_seconds_count") && !strings.Contains(name, `result="ok"`) {
-				b.report.say("%s: %s %g", each.name, name, figure)
-			}
-		}
-	}
 }

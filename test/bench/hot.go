@@ -35,7 +35,7 @@ func (b *bench) hotPeers(ctx context.Context, tracker string, redis *server, log
 	if log {
 		level, what = "info", "one access log line for each request"
 	}
-	servers, stop, err := b.cachingPeers(ctx, tracker, log)
+	servers, stop, err := b.peers(ctx, tracker, log, nginxName, haproxyName, porticoName)
 	if err != nil {
 		return err
 	}
@@ -79,19 +79,6 @@ func (b *bench) hotPeers(ctx context.Context, tracker string, redis *server, log
 	return nil
 }
 
-// cachingPeers starts the peers but for the plain proxy.
-func (b *bench) cachingPeers(ctx context.Context, tracker string, log bool) ([]*server, func(), error) {
-	limited := *b
-	var names []string
-	for _, name := range []string{nginxName, haproxyName, porticoName} {
-		if b.measures(name) {
-			names = append(names, name)
-		}
-	}
-	limited.among = strings.Join(names, ",")
-	return limited.peers(ctx, tracker, log)
-}
-
 const p50Row = "c1 p50 microseconds"
 
 func cpuRow(connections int) string  { return fmt.Sprintf("c%d CPU microseconds", connections) }
@@ -119,10 +106,13 @@ func (b *bench) loadTurn(ctx context.Context, t *table, of *server, connections 
 
 // warm reads until the response is from the cache.
 func warm(ctx context.Context, address string) error {
-	from := client(1)
-	defer from.CloseIdleConnections()
+	from, err := openLine(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer from.close()
 	for range 20 {
-		response, err := get(ctx, from, address, key)
+		response, err := from.get(address, key)
 		if err != nil {
 			return err
 		}

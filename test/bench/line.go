@@ -52,6 +52,6 @@ func (l *line) get(address, as string) (seen, error) {
 		return seen{}, fmt.Errorf("read an answer: %w", err)
 	}
 	size, err := io.Copy(io.Discard, response.Body)
-	return seen{response.StatusCode, response.Header.Get("Cache-Status"), size, time.Since(begun)},
+	return seen{response.StatusCode, response.Header.Get("Cache-Status") + response.Header.Get("X-Cache"), size, time.Since(begun)},
 		errors.Join(err, response.Body.Close())
 }

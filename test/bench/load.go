@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -82,21 +80,12 @@ func client(connections int) *http.Client {
 	}}
 }
 
-// seen is one answer.
+// seen is one response.
 type seen struct {
 	status int
 	cache  string
 	size   int64
 	took   time.Duration
-}
-
-// get reads an address to its end.
-func get(ctx context.Context, from *http.Client, address, as string) (seen, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, withKey(address, as), http.NoBody)
-	if err != nil {
-		return seen{}, err
-	}
-	return do(from, r)
 }
 
 // withKey adds a key in the one form that the tracker understands too, so that both peers give the same answers.
@@ -125,43 +114,28 @@ type crowd struct {
 	address, prelude func(n int) string
 }
 
-// read gives all answers.
+// read returns all responses. Clients use bare connections, because http.Client costs several times what is to be measured, and both
+// share the cores. All are connected before the first of them reads.
 func (c crowd) read(ctx context.Context) ([]seen, error) {
-	all, failures := make([][]seen, c.clients), make([]error, c.clients)
-	begin := make(chan struct{})
-	var ready, done sync.WaitGroup
-	for n := range c.clients {
-		ready.Add(1)
-		done.Go(func() {
-			failures[n] = c.one(ctx, n, &all[n], func() { ready.Done(); <-begin })
-		})
-	}
-	ready.Wait()
-	close(begin)
-	done.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return nil, err
+	readers, err := together(c.clients, func(n int) ([]func() ([]seen, error), error) {
+		line, err := openLine(ctx, c.prelude(n))
+		if err == nil {
+			_, err = line.get(c.prelude(n), c.key)
 		}
+		return []func() ([]seen, error){func() (all []seen, err error) {
+			defer line.close()
+			for i := 0; i < c.times && err == nil; i++ {
+				var one seen
+				one, err = line.get(c.address(n), c.key)
+				all = append(all, one)
+			}
+			return all, err
+		}}, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return slices.Concat(all...), nil
-}
-
-// one is one client of the crowd. It speaks HTTP over a bare connection, because http.Client costs several times what is to
-// be measured, and both share the cores.
-func (c crowd) one(ctx context.Context, n int, answers *[]seen, wait func()) error {
-	line, err := openLine(ctx, c.prelude(n))
-	if err == nil {
-		defer line.close()
-		_, err = line.get(c.prelude(n), c.key)
-	}
-	wait()
-	for i := 0; i < c.times && err == nil; i++ {
-		var answer seen
-		answer, err = line.get(c.address(n), c.key)
-		*answers = append(*answers, answer)
-	}
-	return err
+	return together(len(readers), func(n int) ([]seen, error) { return readers[n]() })
 }
 
 // noPath is answered by Portico itself.

@@ -18,18 +18,21 @@ const (
 	porticoName = "portico"
 )
 
-// peers starts the servers that are compared, in front of one tracker. stop ends them.
-func (b *bench) peers(ctx context.Context, tracker string, log bool) (all []*server, stop func(), err error) {
+// peers starts the servers that are compared, in front of one tracker: those of the names, or all. stop ends them.
+func (b *bench) peers(ctx context.Context, tracker string, log bool, names ...string) (all []*server, stop func(), err error) {
 	stop = func() {
 		for _, each := range all {
 			each.stop()
 		}
 	}
-	for _, name := range []string{nginxName, haproxyName, goproxyName, porticoName} {
-		if !b.measures(name) {
+	if names == nil {
+		names = []string{nginxName, haproxyName, goproxyName, porticoName}
+	}
+	for _, name := range names {
+		if b.among != "" && !slices.Contains(strings.Split(b.among, ","), name) {
 			continue
 		}
-		one, err := b.peer(ctx, name, tracker, log)
+		one, err := b.peer(ctx, name, strings.TrimSuffix(strings.TrimPrefix(tracker, "http://"), "/"), log)
 		if err != nil {
 			stop()
 			return nil, nil, err
@@ -42,55 +45,39 @@ func (b *bench) peers(ctx context.Context, tracker string, log bool) (all []*ser
 	return all, stop, nil
 }
 
-// measures reports whether a server is among those that the run is limited to.
-func (s *settings) measures(name string) bool {
-	return s.among == "" || slices.Contains(strings.Split(s.among, ","), name)
-}
-
 // peer starts one server, which writes a line for each request or none. The plain proxy never writes one.
 func (b *bench) peer(ctx context.Context, name, tracker string, log bool) (*server, error) {
+	nginxLog, haproxyLog, level := "off", "", "warn"
+	if log {
+		nginxLog, haproxyLog, level = "access.log line", "log global\n  option httplog", "info"
+	}
 	switch name {
 	case nginxName:
-		access := "off"
-		if log {
-			access = "access.log line"
-		}
-		return b.configured(ctx, name, nginxConf, tracker, access, "-p", "DIR", "-c", "FILE")
+		return b.configured(ctx, name, nginxConf, []string{"TRACKER", tracker, "ACCESS", nginxLog}, name, "-p", "DIR", "-c", "FILE")
 	case haproxyName:
-		access := ""
-		if log {
-			access = "log global\n  option httplog"
-		}
-		return b.configured(ctx, name, haproxyConf, tracker, access, "-db", "-f", "FILE")
+		return b.configured(ctx, name, haproxyConf, []string{"TRACKER", tracker, "ACCESS", haproxyLog}, name, "-db", "-f", "FILE")
 	case goproxyName:
-		return b.startHelper(ctx, name, "plain-proxy", tracker)
+		return b.startHelper(ctx, name, "plain-proxy", "http://"+tracker)
 	default:
-		level := "warn"
-		if log {
-			level = "info"
-		}
-		return b.facade(ctx, facade{name: name, tracker: tracker, redis: "embedded", level: level})
+		return b.facade(ctx, facade{name: name, tracker: "http://" + tracker + "/", redis: "embedded", level: level})
 	}
 }
 
-// configured starts a program with a configuration file in a directory of its own.
-func (b *bench) configured(ctx context.Context, name, conf, tracker, access string, arguments ...string) (*server, error) {
+// configured starts a command with a configuration file in a directory of its own. In both, words are replaced in pairs, and so are DIR, FILE
+// and ADDRESS.
+func (b *bench) configured(ctx context.Context, name, conf string, words []string, command ...string) (*server, error) {
 	return b.listening(ctx, name, func(address string) (*process, error) {
 		dir := filepath.Join(b.dir, name+"-"+strings.TrimPrefix(address, "127.0.0.1:"))
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return nil, fmt.Errorf("make a directory for %s: %w", name, err)
 		}
 		file := filepath.Join(dir, "server.conf")
-		words := strings.NewReplacer("DIR", dir, "FILE", file, "ACCESS", access, "ADDRESS", address,
-			"TRACKER", strings.TrimSuffix(strings.TrimPrefix(tracker, "http://"), "/"))
-		if err := os.WriteFile(file, []byte(words.Replace(conf)), 0o600); err != nil {
+		replacer := strings.NewReplacer(append(words, "DIR", dir, "FILE", file, "ADDRESS", address)...)
+		if err := os.WriteFile(file, []byte(replacer.Replace(conf)), 0o600); err != nil {
 			return nil, fmt.Errorf("write the configuration of %s: %w", name, err)
 		}
-		filled := make([]string, len(arguments))
-		for i, each := range arguments {
-			filled[i] = words.Replace(each)
-		}
-		return start(ctx, dir, name, address, filled...)
+		filled := strings.Split(replacer.Replace(strings.Join(command, " ")), " ")
+		return start(ctx, dir, filled[0], address, filled[1:]...)
 	})
 }
 

@@ -55,18 +55,6 @@ func (r *report) machine(ctx context.Context) {
 	}
 }
 
-// spread is the least, the middle and the greatest of some figures.
-type spread struct{ least, middle, most float64 }
-
-func spreadOf(figures []float64) spread {
-	sorted := slices.Sorted(slices.Values(figures))
-	return spread{sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1]}
-}
-
-func (s spread) String() string {
-	return fmt.Sprintf("%8.1f %8.1f %8.1f", s.least, s.middle, s.most)
-}
-
 // percentile gives the figure below which a share of them lie.
 func percentile(figures []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(figures))

@@ -45,19 +45,6 @@ func (b *bench) tracker(ctx context.Context, arguments ...string) (*server, erro
 	})
 }
 
-// gatedTracker starts the tracker behind a gate. stop ends both.
-func (b *bench) gatedTracker(ctx context.Context) (front *gate, stop func(), err error) {
-	tracker, err := b.tracker(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if front, err = newGate(ctx, tracker.url("/")); err != nil {
-		tracker.stop()
-		return nil, nil, err
-	}
-	return front, func() { front.close(); tracker.stop() }, nil
-}
-
 // redis starts a real Redis server that keeps nothing on disk.
 func (b *bench) redis(ctx context.Context) (*server, error) {
 	return b.listening(ctx, "redis", func(address string) (*process, error) {

@@ -8,85 +8,67 @@ import (
 )
 
 const (
-	sickClients = 16
-	sickReads   = 250
-	sickTTL     = time.Second
+	sickTTL   = time.Second
+	freshName = "fresh"
 )
 
 // sick reads an expired entry while the tracker is sick in three ways.
 func sick(ctx context.Context, b *bench) error {
-	front, stop, err := b.gatedTracker(ctx)
+	front, err := b.faultyTracker(ctx, candidateWell)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer front.close()
 	portico, err := b.facade(ctx, facade{
-		name: "portico", tracker: "http://" + front.address + "/", redis: "embedded", level: "info",
+		name: porticoName, tracker: "http://" + front.address + "/", redis: "embedded", level: "info",
 		cache: []string{"ttl: " + sickTTL.String(), "stale_while_revalidate: 0s", "stale_if_error: 1h"},
 	})
 	if err != nil {
 		return err
 	}
 	defer portico.stop()
-	b.report.title(fmt.Sprintf("an expired entry and a sick tracker, %d clients with %d reads each", sickClients, sickReads))
-	for _, failure := range []string{refuses, hangs, fails} {
-		var ratios []float64
+	b.report.title("sick: 16 clients read an expired entry 250 times each, and the same when it was fresh")
+	var t table
+	for _, failure := range []string{candidateDead, candidateHung, candidateFails} {
+		row := "p99 ms, tracker " + failure
 		for range b.rounds {
-			ratio, err := b.sickRound(ctx, front, portico, failure)
-			if err != nil {
+			if err := sickRound(ctx, &t, row, front, portico, failure); err != nil {
 				return fmt.Errorf("%s: %w", failure, err)
 			}
-			ratios = append(ratios, ratio)
 		}
-		b.report.target("p99 stale by p99 fresh, median of the rounds, tracker "+failure, spreadOf(ratios).middle, 2)
+		t.check(&b.report, goal{row: row, by: freshName, bound: 2})
 	}
+	t.print(&b.report)
 	return nil
 }
 
 // sickRound compares reads of a fresh entry with reads of the same, expired. All of the latter must say what they are.
-func (b *bench) sickRound(ctx context.Context, front *gate, portico *server, failure string) (ratio float64, err error) {
+func sickRound(ctx context.Context, t *table, row string, front *faulty, portico *server, failure string) error {
 	address := func(int) string { return portico.url(hotPath) }
-	readers := crowd{
-		clients: sickClients, times: sickReads, key: key, address: address,
-		prelude: func(int) string { return portico.url(noPath) },
-	}
-	if err := front.be(ctx, well); err != nil {
-		return 0, err
-	}
-	// The breaker towards the tracker may still be open from the round before.
-	time.Sleep(3 * time.Second)
-	if err := warm(ctx, portico.url(hotPath)); err != nil {
-		return 0, err
-	}
-	fresh, err := readers.read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := allGood(fresh); err != nil {
-		return 0, err
-	}
-	if err := front.be(ctx, failure); err != nil {
-		return 0, err
-	}
-	time.Sleep(2 * sickTTL)
-	stale, err := readers.read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := allGood(stale); err != nil {
-		return 0, err
-	}
-	told := 0
-	for _, each := range stale {
-		if strings.Contains(each.cache, "stale-if-error") {
-			told++
+	readers := crowd{clients: 16, times: 250, key: key, address: address, prelude: func(int) string { return portico.url(noPath) }}
+	for _, state := range []struct{ name, tracker, says string }{{freshName, candidateWell, ""}, {porticoName, failure, "stale-if-error"}} {
+		if err := front.be(ctx, state.tracker); err != nil {
+			return err
 		}
+		time.Sleep(3 * sickTTL) // the breaker may be open from the round before; then the entry expires
+		if state.name == freshName {
+			if err := warm(ctx, portico.url(hotPath)); err != nil {
+				return err
+			}
+		}
+		responses, err := readers.read(ctx)
+		if err == nil {
+			err = allGood(responses)
+		}
+		if err != nil {
+			return err
+		}
+		for _, each := range responses {
+			if !strings.Contains(each.cache, state.says) {
+				return fmt.Errorf("%s: a response says %q", state.name, each.cache)
+			}
+		}
+		t.add(row, state.name, percentile(milliseconds(responses), .99))
 	}
-	before, after := percentile(milliseconds(fresh), .99), percentile(milliseconds(stale), .99)
-	b.report.say("tracker %s: all %d answers 200 and stale-if-error, p99 fresh %.2f ms, stale %.2f ms, slowest stale %.1f ms",
-		failure, len(stale), before, after, percentile(milliseconds(stale), 1))
-	if told < len(stale) {
-		return 0, fmt.Errorf("%d answers do not say that they are stale", len(stale)-told)
-	}
-	return after / before, nil
+	return nil
 }

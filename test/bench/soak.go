@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -34,18 +35,16 @@ func soak(ctx context.Context, b *bench) error {
 	b.report.title(fmt.Sprintf("%v of mixed load, a sample every %v", b.soak, soakSample))
 	ending, end := context.WithTimeout(ctx, b.soak)
 	defer end()
-	load := newMixture(portico.address)
+	load := mixture{address: portico.address, seen: map[string]map[string]int{}}
 	var work sync.WaitGroup
 	load.run(ending, &work)
 	// The tracker is changed by this goroutine alone, and stopped by it in the end.
-	work.Go(func() { load.fail(b.restarts(ending, tracker)) })
+	var lost error
+	work.Go(func() { lost = b.restarts(ending, tracker) })
 	samples, err := b.watch(ending, portico)
 	end()
 	work.Wait()
-	if err == nil {
-		err = load.failed()
-	}
-	if err != nil {
+	if err := errors.Join(err, lost); err != nil {
 		return err
 	}
 	load.table(&b.report)
@@ -82,34 +81,42 @@ func sleep(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// sample is what the program took at one time.
-type sample struct {
-	at time.Duration
-	// figures are in the order of soakFigures.
-	figures [4]float64
-}
+// sample is what the program took at one time, in the order of soakFigures.
+type sample [4]float64
 
 // soakFigures are what must not grow, with what counts as noise: so much over the whole run, or a twentieth of the mean
 // if that is more.
 var soakFigures = [4]struct {
-	name, unit string
-	noise      float64
+	name  string
+	noise float64
 }{
-	{"resident memory", "kB", 4000}, {"live heap", "kB", 1000}, {"goroutines", "", 5}, {"open files", "", 5},
+	{"resident memory, kB", 4000}, {"live heap, kB", 1000}, {"goroutines", 5}, {"open files", 5},
 }
 
 // watch takes samples until the end.
 func (b *bench) watch(ctx context.Context, portico *server) (samples []sample, err error) {
-	begun := time.Now()
 	for sleep(ctx, soakSample) {
 		seen, err := portico.look(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, err
 		}
-		seen.at = time.Since(begun)
 		samples = append(samples, seen)
 	}
 	return samples, nil
+}
+
+// verdict compares the last third of the samples with the one before. The first third is the warming up.
+func (b *bench) verdict(samples []sample) {
+	third := len(samples) / 3
+	for i, each := range soakFigures {
+		var early, late float64
+		for n := range third {
+			early += samples[third+n][i] / float64(third)
+			late += samples[2*third+n][i] / float64(third)
+		}
+		b.report.target(fmt.Sprintf("%s: mean %.0f, then %.0f; growth", each.name, early, late), late-early, max(each.noise, early/20))
+	}
+	b.report.hold(fmt.Sprintf("%d samples are enough", len(samples)), third > 2)
 }
 
 // look takes one sample. What the collector expects the heap to grow to before its next run is what was alive after its
@@ -129,7 +136,5 @@ func (s *server) look(ctx context.Context) (sample, error) {
 		}
 	}
 	live := figures["go_memstats_next_gc_bytes"] / (1 + figures["go_gc_gogc_percent"]/100)
-	return sample{figures: [4]float64{
-		float64(memory) / 1000, live / 1000, figures["go_goroutines"], figures["process_open_fds"],
-	}}, nil
+	return sample{float64(memory) / 1000, live / 1000, figures["go_goroutines"], figures["process_open_fds"]}, nil
 }

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,115 +59,73 @@ func ingredients() []ingredient {
 type mixture struct {
 	address string
 	mu      sync.Mutex
-	// seen counts answers by ingredient, status and, where Portico made them, reason.
+	// seen counts responses by ingredient, status and, where Portico made them, reason.
 	seen map[string]map[string]int
-	err  error
-}
-
-func newMixture(address string) *mixture {
-	return &mixture{address: address, seen: map[string]map[string]int{}}
-}
-
-// fail keeps the first mishap that is not the program's.
-func (m *mixture) fail(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.err = errors.Join(m.err, err)
-}
-
-func (m *mixture) failed() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.err
-}
-
-func (m *mixture) note(name, said string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.seen[name] == nil {
-		m.seen[name] = map[string]int{}
-	}
-	m.seen[name][said]++
 }
 
 // run begins all of it; work is done soon after ctx.
 func (m *mixture) run(ctx context.Context, work *sync.WaitGroup) {
 	for _, each := range ingredients() {
+		m.mu.Lock()
+		m.seen[each.name] = map[string]int{}
+		m.mu.Unlock()
 		var count atomic.Int64
 		for range each.clients {
 			work.Go(func() {
 				from := client(1)
 				defer from.CloseIdleConnections()
 				for sleep(ctx, each.pause) {
-					m.note(each.name, m.once(ctx, from, each, count.Add(1)))
+					response := m.once(context.WithoutCancel(ctx), from, each, count.Add(1))
+					m.mu.Lock()
+					m.seen[each.name][response]++
+					m.mu.Unlock()
 				}
 			})
 		}
 	}
 }
 
-// noAnswer is what is noted where there was none.
-const noAnswer = "none"
-
-// once makes one request and tells what was answered.
+// once makes one request and returns its status and reason, or "none".
 func (m *mixture) once(ctx context.Context, from *http.Client, of ingredient, n int64) string {
-	method, path, body := of.request(n)
-	address := withKey("http://"+m.address+path, of.as)
 	if of.hangUp > 0 {
-		m.abandon(ctx, address, of.hangUp)
-		return noAnswer
+		var leave context.CancelFunc
+		ctx, leave = context.WithTimeout(ctx, of.hangUp)
+		defer leave()
 	}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, address, strings.NewReader(body))
+	method, path, body := of.request(n)
+	request, err := http.NewRequestWithContext(ctx, method, withKey("http://"+m.address+path, of.as), strings.NewReader(body))
 	if err != nil {
-		m.fail(err)
-		return noAnswer
+		return "none"
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := from.Do(request)
 	if err != nil {
-		return noAnswer
+		return "none"
 	}
 	_, err = io.Copy(io.Discard, response.Body)
 	if errors.Join(err, response.Body.Close()) != nil {
-		return noAnswer
+		return "none"
 	}
 	reason, _, _ := strings.Cut(response.Header.Get("Portico-Error"), ";")
 	return strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", reason))
 }
 
-// abandon asks and goes without waiting for the answer.
-func (m *mixture) abandon(ctx context.Context, address string, after time.Duration) {
-	conn, err := new(net.Dialer).DialContext(context.WithoutCancel(ctx), "tcp", m.address)
-	if err != nil {
-		m.fail(fmt.Errorf("connect to hang up: %w", err))
-		return
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "GET "+strings.TrimPrefix(address, "http://"+m.address)+" HTTP/1.1\r\nHost: x\r\n\r\n")
-	sleep(ctx, after)
-}
-
-// table prints what was answered. Of each ingredient that waits for answers most must be good ones, though the tracker is
+// table prints the responses. Of each ingredient that waits for them most must be good ones, though the tracker is
 // away now and then.
 func (m *mixture) table(r *report) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, each := range ingredients() {
 		total, good := 0, 0
-		var parts []string
-		counts := m.seen[each.name]
-		for _, said := range slices.Sorted(maps.Keys(counts)) {
-			total += counts[said]
+		for said, count := range m.seen[each.name] {
+			total += count
 			if said[0] == '2' || said == "404" && each.name == "cold reads" {
-				good += counts[said]
+				good += count
 			}
-			parts = append(parts, fmt.Sprintf("%s: %d", said, counts[said]))
 		}
-		r.say("%-12s %7d requests; %s", each.name, total, strings.Join(parts, ", "))
+		r.say("%-12s %7d requests: %v", each.name, total, m.seen[each.name])
 		if each.hangUp == 0 {
-			r.hold(each.name+": most were answered well", 2*good > total)
+			r.hold(each.name+": most responses are good", 2*good > total)
 		}
 	}
 }

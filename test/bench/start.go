@@ -18,36 +18,79 @@ const (
 	settling = 2 * time.Second
 )
 
-// refused reads keys that are not cached, one for each client, while the tracker refuses connections.
+// refused reads keys that are not cached, one for each client, while the tracker refuses connections, and attachments while another read has the
+// only slot of Portico's limit.
 func refused(ctx context.Context, b *bench) error {
 	servers, stop, err := b.peers(ctx, refusedTracker, false)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	b.report.title(fmt.Sprintf("refused: a tracker that refuses connections, keys that are not cached, %d clients with %d reads each, no access log",
+	tracker, end, err := b.cannedTracker(ctx, ordinaryPath, time.Hour)
+	if err != nil {
+		return err
+	}
+	defer end()
+	full, err := b.facade(ctx, facade{
+		name: porticoName + ", full", tracker: tracker.url("/"), redis: "embedded", level: "warn",
+		more: []string{"limits: {concurrency: 1, max_concurrency: 1, queue: 0}"},
+	})
+	if err != nil {
+		return err
+	}
+	defer full.stop()
+	running, leave := context.WithCancel(ctx)
+	defer leave()
+	line, err := openLine(running, full.url(""))
+	if err != nil {
+		return err
+	}
+	defer line.close()
+	go func() { _, _ = line.get(full.url(ordinaryPath), key) }() // it ends with its connection
+	time.Sleep(settling / 4)
+	b.report.title(fmt.Sprintf("refused: %d clients with %d reads each, of a tracker that refuses connections and of a Portico whose limit is full",
 		refusedClients, refusedReads))
 	var t table
 	for range b.rounds {
-		for _, each := range servers {
+		for _, each := range append(servers, full) {
 			address := func(n int) string { return each.url(fmt.Sprint(hotPath, n)) } // nginx does not fetch one key twice at a time
-			responses, err := crowd{clients: refusedClients, times: refusedReads, key: key, address: address, prelude: address}.read(ctx)
-			if err != nil {
+			if each == full {
+				address = func(int) string { return each.url(ordinaryPath) }
+			}
+			if err := refusedTurn(ctx, &t, each, address); err != nil {
 				return fmt.Errorf("%s: %w", each.name, err)
 			}
-			for _, one := range responses {
-				if one.status != http.StatusServiceUnavailable && one.status != http.StatusBadGateway {
-					return fmt.Errorf("%s: a response was %d", each.name, one.status)
-				}
-			}
-			took := milliseconds(responses)
-			t.add("p50 ms of the 502 or 503", each.name, percentile(took, .5))
-			t.add("p99 ms of the 502 or 503", each.name, percentile(took, .99))
 		}
 	}
 	t.print(&b.report)
-	t.check(&b.report, goal{row: "p50 ms of the 502 or 503", bound: .8})
+	t.check(&b.report, goal{row: refusedRow, bound: .8})
+	limited, _ := t.median(refusedRow, full.name)
+	b.report.target("p50 ms of the 503 of a full limit", limited, .3)
 	return nil
+}
+
+const refusedRow = "p50 ms of the 502 or 503"
+
+// refusedTurn measures one server, which refuses all reads.
+func refusedTurn(ctx context.Context, t *table, of *server, address func(n int) string) error {
+	before, err := of.cpu()
+	if err != nil {
+		return err
+	}
+	responses, err := crowd{clients: refusedClients, times: refusedReads, key: key, address: address, prelude: address}.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range responses {
+		if one.status != http.StatusServiceUnavailable && one.status != http.StatusBadGateway {
+			return fmt.Errorf("a response was %d", one.status)
+		}
+	}
+	after, err := of.cpu()
+	t.add(refusedRow, of.name, percentile(milliseconds(responses), .5))
+	t.add("p99 ms", of.name, percentile(milliseconds(responses), .99))
+	t.add("CPU microseconds", of.name, float64((after-before).Microseconds())/float64(len(responses)))
+	return err
 }
 
 // startUp measures how soon a server accepts connections, its memory when it is idle, and the size of its program.

@@ -32,7 +32,7 @@ func (t *table) median(row, server string) (float64, bool) {
 	if len(all) == 0 {
 		return 0, false
 	}
-	return spreadOf(all).middle, true
+	return percentile(all, .5), true
 }
 
 // print prints the medians, and below each of them its ratios to nginx and to the plain proxy.

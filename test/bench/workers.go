@@ -16,23 +16,10 @@ const listPath = "/rest/bug/1/attachment"
 // workerTime is how long the tracker takes for each request.
 const workerTime = 200 * time.Millisecond
 
-// sent is one request of a client and what became of it.
-type sent struct {
-	status int
-	took   time.Duration
-}
-
 // workerLoad is what clients do to a server. Each request has a connection of its own, as those of scripts have.
 type workerLoad struct {
 	name string
-	run  func(ctx context.Context, at string, length time.Duration) ([]sent, error)
-}
-
-func workerLoads() []workerLoad {
-	return []workerLoad{
-		{"burst of 20 reads", burst(20)}, {"burst of 60 reads", burst(60)}, {"burst of 200 reads", burst(200)},
-		{"30 clients steadily", steady(30)}, {"PUT beside 14 readers", writeBesideReaders},
-	}
+	run  func(ctx context.Context, at string, length time.Duration) ([]seen, error)
 }
 
 // workers compares the tracker behind an Apache with few workers, asked straight and through Portico with its default settings.
@@ -42,12 +29,21 @@ func workers(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer tracker.stop()
+	few := []workerLoad{
+		{"burst of 20 reads", burst(20)}, {"burst of 60 reads", burst(60)}, {"burst of 200 reads", burst(200)},
+		{"30 clients steadily", mixed(30, 0)}, {"PUT beside 14 readers", writeBesideReaders},
+	}
 	for _, set := range []workerServer{{10, true}, {10, false}, {4, true}} {
-		if err := b.fewWorkers(ctx, tracker, set); err != nil {
+		err := b.compareWorkers(ctx, tracker, set, few, []goal{
+			{row: "median ms", by: straightName, bound: 1.25}, {row: "p99 ms", by: straightName, bound: 1.25},
+			{row: "maximum ms", by: straightName, bound: 1.5}, {row: "refused", bound: 0},
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return b.manyWorkers(ctx, tracker, workerServer{256, true})
+	return b.compareWorkers(ctx, tracker, workerServer{256, true}, []workerLoad{{"40 readers and 4 writers", mixed(40, 4)}},
+		[]goal{{row: "responses per second", by: straightName, bound: 1 / 1.1, minimum: true}})
 }
 
 // workerPair gives two Apaches that are set up alike, the second one with a Portico in front of it, so that connections that Portico
@@ -82,101 +78,62 @@ func (b *bench) workerPair(ctx context.Context, tracker *server, set workerServe
 	return straight, portico.url(""), stop, nil
 }
 
-func (b *bench) fewWorkers(ctx context.Context, tracker *server, set workerServer) error {
-	b.report.title(fmt.Sprintf("%v for a tracker that takes %v: straight and through Portico", set, workerTime))
+// straightName is the Apache without a Portico.
+const straightName = "straight"
+
+// compareWorkers loads both Apaches with each load, in turn.
+func (b *bench) compareWorkers(ctx context.Context, tracker *server, set workerServer, loads []workerLoad, goals []goal) error {
+	b.report.title(fmt.Sprintf("workers: %v for a tracker that takes %v, straight and through Portico", set, workerTime))
 	straight, through, stop, err := b.workerPair(ctx, tracker, set)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	for _, load := range workerLoads() {
-		var a, p []sent
+	for _, load := range loads {
+		var t table
 		for range b.rounds {
-			for _, each := range []struct {
-				at  string
-				all *[]sent
-			}{{straight, &a}, {through, &p}} {
-				seen, err := load.run(ctx, each.at, b.length)
+			for _, each := range [][2]string{{straightName, straight}, {porticoName, through}} {
+				name, at := each[0], each[1]
+				begun := time.Now()
+				all, err := load.run(ctx, at, b.length)
 				if err != nil {
 					return fmt.Errorf("%s: %w", load.name, err)
 				}
-				*each.all = append(*each.all, seen...)
+				refused, times := 0, milliseconds(all)
+				for _, each := range all {
+					if each.status != http.StatusOK {
+						refused++
+					}
+				}
+				t.add("median ms", name, percentile(times, .5))
+				t.add("p99 ms", name, percentile(times, .99))
+				t.add("maximum ms", name, percentile(times, 1))
+				t.add("refused", name, float64(refused))
+				t.add("responses per second", name, float64(len(all))/time.Since(begun).Seconds())
 			}
 		}
-		b.compareWorkers(load.name, a, p)
+		b.report.say("%s:", load.name)
+		t.print(&b.report)
+		t.check(&b.report, goals...)
 	}
-	return nil
-}
-
-// compareWorkers holds the times of all rounds against each other.
-func (b *bench) compareWorkers(name string, straight, through []sent) {
-	refused := [2]int{}
-	var times [2][]float64
-	for i, all := range [][]sent{straight, through} {
-		for _, each := range all {
-			times[i] = append(times[i], each.took.Seconds()*1000)
-			if each.status != http.StatusOK {
-				refused[i]++
-			}
-		}
-	}
-	b.report.say("%s: %d requests straight, %d refused; %d through Portico, %d refused",
-		name, len(straight), refused[0], len(through), refused[1])
-	for _, each := range []struct {
-		what        string
-		share, most float64
-	}{{"median", .5, 1.25}, {"p99", .99, 1.25}, {"maximum", 1, 1.5}} {
-		a, p := percentile(times[0], each.share), percentile(times[1], each.share)
-		b.report.target(fmt.Sprintf("%s: %s straight %.0f ms, through %.0f ms", name, each.what, a, p), p/a, each.most)
-	}
-	b.report.hold(name+": no refusal where the tracker alone refuses nothing", refused[0] > 0 || refused[1] == 0)
-}
-
-// manyWorkers compares how many requests a server answers that has a worker for each.
-func (b *bench) manyWorkers(ctx context.Context, tracker *server, set workerServer) error {
-	b.report.title(fmt.Sprintf("%v for a tracker that takes %v: answers in a second", set, workerTime))
-	straight, through, stop, err := b.workerPair(ctx, tracker, set)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	var ratios []float64
-	for range b.rounds {
-		var perSecond [2]float64
-		for i, at := range []string{straight, through} {
-			begun := time.Now()
-			seen, err := mixed(40, 4)(ctx, at, b.length)
-			if err != nil {
-				return err
-			}
-			perSecond[i] = float64(len(seen)) / time.Since(begun).Seconds()
-		}
-		b.report.say("40 readers and 4 writers: %.0f straight, %.0f through Portico", perSecond[0], perSecond[1])
-		ratios = append(ratios, perSecond[0]/perSecond[1])
-	}
-	b.report.target("answers straight by those through Portico, median of the rounds", spreadOf(ratios).middle, 1.1)
 	return nil
 }
 
 // burst sends so many reads at once.
-func burst(clients int) func(context.Context, string, time.Duration) ([]sent, error) {
-	return func(ctx context.Context, at string, _ time.Duration) ([]sent, error) {
-		return together(clients, func(n int) ([]sent, error) {
+func burst(clients int) func(context.Context, string, time.Duration) ([]seen, error) {
+	return func(ctx context.Context, at string, _ time.Duration) ([]seen, error) {
+		return together(clients, func(n int) ([]seen, error) {
 			one, err := askOnce(ctx, at, readOf(n))
-			return []sent{one}, err
+			return []seen{one}, err
 		})
 	}
 }
 
-// steady has so many clients that each send a read, wait for the response and send the next one.
-func steady(clients int) func(context.Context, string, time.Duration) ([]sent, error) {
-	return mixed(clients, 0)
-}
-
-func mixed(readers, writers int) func(context.Context, string, time.Duration) ([]sent, error) {
-	return func(ctx context.Context, at string, length time.Duration) ([]sent, error) {
+// mixed has so many clients that each send a request, wait for the response and send the next one.
+func mixed(readers, writers int) func(context.Context, string, time.Duration) ([]seen, error) {
+	return func(ctx context.Context, at string, length time.Duration) ([]seen, error) {
 		end := time.Now().Add(length)
-		return together(readers+writers, func(n int) ([]sent, error) {
+		return together(readers+writers, func(n int) ([]seen, error) {
 			if n >= readers {
 				return askUntil(ctx, at, end, func(i int) [3]string { return writeOf(n*1000 + i) })
 			}
@@ -186,10 +143,10 @@ func mixed(readers, writers int) func(context.Context, string, time.Duration) ([
 }
 
 // writeBesideReaders gives the writes alone.
-func writeBesideReaders(ctx context.Context, at string, length time.Duration) ([]sent, error) {
-	var writes []sent
+func writeBesideReaders(ctx context.Context, at string, length time.Duration) ([]seen, error) {
+	var writes []seen
 	end := time.Now().Add(length)
-	_, err := together(15, func(n int) ([]sent, error) {
+	_, err := together(15, func(n int) ([]seen, error) {
 		if n > 0 {
 			return askUntil(ctx, at, end, readOf)
 		}
@@ -219,9 +176,9 @@ func together[T any](clients int, one func(n int) ([]T, error)) (all []T, err er
 	return all, err
 }
 
-func askUntil(ctx context.Context, at string, end time.Time, request func(i int) [3]string) (all []sent, err error) {
+func askUntil(ctx context.Context, at string, end time.Time, request func(i int) [3]string) (all []seen, err error) {
 	for i := 0; time.Now().Before(end) && err == nil; i++ {
-		var one sent
+		var one seen
 		one, err = askOnce(ctx, at, request(i))
 		all = append(all, one)
 	}
@@ -242,19 +199,19 @@ func writeOf(n int) [3]string {
 }
 
 // askOnce sends a request on a connection of its own.
-func askOnce(ctx context.Context, at string, request [3]string) (sent, error) {
+func askOnce(ctx context.Context, at string, request [3]string) (seen, error) {
 	r, err := http.NewRequestWithContext(ctx, request[0], at+request[1], strings.NewReader(request[2]))
 	if err != nil {
-		return sent{}, err
+		return seen{}, err
 	}
 	r.Close = true
 	r.Header.Set("Content-Type", "application/json")
 	begun := time.Now()
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return sent{}, err
+		return seen{}, err
 	}
 	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, response.Body)
-	return sent{response.StatusCode, time.Since(begun)}, err
+	return seen{status: response.StatusCode, took: time.Since(begun)}, err
 }

@@ -73,7 +73,7 @@ func openBrowser(t testing.TB, base string, l look) *tab {
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	o := &tab{t: t, base: base}
-	o.ctx, _ = chromedp.NewContext(allocator, chromedp.WithListener(o.hear))
+	o.ctx, _ = chromedp.NewContext(allocator, chromedp.WithListener(o.observe))
 	t.Cleanup(o.close)
 	if err := chromedp.Do(o.ctx, command(log.Enable, cdp.Empty{}), command(network.Enable, network.EnableParams{})); err != nil {
 		t.Fatal("start the browser: ", err)
@@ -102,8 +102,8 @@ func (o *tab) close() {
 	}
 }
 
-// hear notes what the browser complains of, and requests to anybody else.
-func (o *tab) hear(event any) {
+// observe keeps errors of the browser, and requests to other hosts.
+func (o *tab) observe(event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
 		o.note("a script failed: " + e.ExceptionDetails.Text)
@@ -118,7 +118,7 @@ func (o *tab) hear(event any) {
 		}
 	case *network.EventRequestWillBeSent:
 		if url := e.Request.URL; !strings.HasPrefix(url, o.base+"/") && !strings.HasPrefix(url, "data:") {
-			o.note("a request to somebody else: " + url)
+			o.note("a request to another host: " + url)
 		}
 	}
 }
@@ -200,20 +200,18 @@ func (o *tab) press(key string) {
 	o.do("press a key", chromedp.KeyEvent(key))
 }
 
-// tabTo presses the tab key until an element has the focus, and gives what had it on the way.
-func (o *tab) tabTo(id string) []string {
+// tabTo presses the tab key until an element has the focus.
+func (o *tab) tabTo(id string) {
 	o.t.Helper()
-	var way []string
+	here := ""
 	for range 100 {
 		o.press(kb.Tab)
-		here := ask[string](o, `document.activeElement.id || document.activeElement.tagName + " " + document.activeElement.textContent.trim().slice(0, 40)`)
-		way = append(way, here)
+		here = ask[string](o, `document.activeElement.id || document.activeElement.tagName + " " + document.activeElement.textContent.trim().slice(0, 40)`)
 		if here == id {
-			return way
+			return
 		}
 	}
-	o.t.Fatalf("the tab key does not reach %s: %q", id, way)
-	return nil
+	o.t.Fatalf("the tab key does not reach %s, but %q", id, here)
 }
 
 // picture takes a screenshot of the whole page.

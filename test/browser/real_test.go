@@ -73,6 +73,10 @@ func TestRealProgramFromTheOverviewToAcceptingAFinding(t *testing.T) {
 			if f := judged.Finding; f.Status != "accepted" || f.Actor != "grace" || f.Reason != "Clients of this field are gone." || f.Until == "" || len(judged.Samples) == 0 {
 				t.Errorf("%+v", judged)
 			}
+			browser.fill("#actor", "ada")
+			browser.fill("#reason", "They are not.")
+			browser.click("button.main", ".figures .chip.open")
+			path = judgeOne(t, browser)
 			browser.visit("/canary")
 			if first := ask[string](browser, `document.querySelector(".list a").pathname`); first == path {
 				t.Error("the accepted finding is still the first of the open ones")
@@ -104,10 +108,14 @@ func TestRealPagesInEveryLook(t *testing.T) {
 
 func TestRealKillSwitch(t *testing.T) {
 	d := startDemo(t)
-	browser := openBrowser(t, d.Operators, look{width: 1280})
+	browser := openBrowser(t, d.Operators, look{width: 400, noScript: true})
 	throwAndRevive(t, browser, "main", func(killed bool) {
 		var status struct {
 			Killed *struct{ Actor, Reason string }
+		}
+		if killed {
+			browser.check("killed")
+			browser.picture("killed")
 		}
 		d.get(d.Operators+"/switchover/status.json", &status)
 		if (status.Killed != nil) != killed || killed && status.Killed.Reason != "The candidate loses flags." {

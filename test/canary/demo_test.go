@@ -105,7 +105,7 @@ func compareFindings(t *testing.T, report verdict.Report) {
 		}
 	}
 	for _, other := range slices.Sorted(maps.Keys(found)) {
-		t.Errorf("nobody planted %q", other)
+		t.Errorf("%q was not planted", other)
 	}
 }
 
@@ -125,23 +125,22 @@ func fetch(t *testing.T, url string, into any) {
 	}
 }
 
-// TestDemoFindsLess: without enough requests some of what is planted is not found, and the demo says what.
-func TestDemoFindsLess(t *testing.T) {
-	if p, code := demo(t, "--drive", "3"); code != 1 || !strings.Contains(p.Out.String(), "\nNot found: lag (") || !strings.Contains(p.Out.String(), " of 7 planted differences.") {
-		t.Errorf("the exit code is %d", code)
-	}
-}
-
-// TestDemoPasses: without differences, enough traffic is proof.
-func TestDemoPasses(t *testing.T) {
-	if p, code := demo(t, "--drive", "9300", "--same"); code != 0 || !strings.Contains(p.Out.String(), "PASS  candidate against main") {
-		t.Errorf("the exit code is %d", code)
-	}
-}
-
-// TestDemoIsInconclusive: little traffic proves nothing.
-func TestDemoIsInconclusive(t *testing.T) {
-	if p, code := demo(t, "--drive", "40", "--same"); code != 2 || !strings.Contains(p.Out.String(), "INCONCLUSIVE  candidate against main") {
-		t.Errorf("the exit code is %d", code)
+// TestDemoEndsWithItsVerdict: without differences enough traffic is proof, and little proves nothing. Without enough requests some of
+// what is planted is not found, and the demo says what.
+func TestDemoEndsWithItsVerdict(t *testing.T) {
+	for args, want := range map[string]struct {
+		code int
+		says []string
+	}{
+		"--drive 9300 --same": {0, []string{"PASS  candidate against main"}},
+		"--drive 40 --same":   {2, []string{"INCONCLUSIVE  candidate against main"}},
+		"--drive 3":           {1, []string{"\nNot found: lag (", " of 7 planted differences."}},
+	} {
+		p, code := demo(t, strings.Fields(args)...)
+		for _, said := range want.says {
+			if code != want.code || !strings.Contains(p.Out.String(), said) {
+				t.Errorf("%s: the exit code is %d, want %d and %q", args, code, want.code, said)
+			}
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package canary
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -10,12 +9,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"portico/test/process"
 	"portico/test/tracker"
+	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 // change changes the reply of a tracker. n counts its requests from 1 on.
@@ -114,8 +117,9 @@ func (p *pair) send(t *testing.T, method, target, body string, header ...string)
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for _, one := range header {
-		name, value, _ := strings.Cut(one, ": ")
-		request.Header.Set(name, value)
+		if name, value, given := strings.Cut(one, ": "); given {
+			request.Header.Set(name, value)
+		}
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -126,46 +130,8 @@ func (p *pair) send(t *testing.T, method, target, body string, header ...string)
 	return response.StatusCode
 }
 
-// numbers are those of a report that these tests look at.
-type numbers struct {
-	Operation string   `json:"operation"`
-	Verdict   string   `json:"verdict"`
-	Compared  int64    `json:"compared"`
-	Confirmed int64    `json:"confirmed"`
-	Unstable  int64    `json:"unstable"`
-	Transient int64    `json:"transient"`
-	Failed    int64    `json:"failed"`
-	ErrorRate float64  `json:"error_rate"`
-	Reasons   []string `json:"reasons"`
-}
-
-// listed is a finding of a report.
-type listed struct {
-	Signature string `json:"signature"`
-	Class     string `json:"class"`
-	Path      string `json:"path"`
-	Kind      string `json:"kind"`
-	Status    string `json:"status"`
-	Note      string `json:"note"`
-	Count     int64  `json:"count"`
-	Samples   int    `json:"samples"`
-}
-
-type reported struct {
-	Verdict    string           `json:"verdict"`
-	Overall    numbers          `json:"overall"`
-	Operations []numbers        `json:"operations"`
-	Findings   []listed         `json:"findings"`
-	Dropped    map[string]int64 `json:"dropped"`
-	Rules      []struct {
-		Name string `json:"name"`
-		Hits int64  `json:"hits"`
-	} `json:"rules"`
-	Timeline []struct {
-		Compared  int64 `json:"compared"`
-		Confirmed int64 `json:"confirmed"`
-	} `json:"timeline"`
-}
+// reported is a report.
+type reported struct{ verdict.Report }
 
 // report waits until so many comparisons are over.
 func (p *pair) report(t *testing.T, compared int64) reported {
@@ -173,7 +139,7 @@ func (p *pair) report(t *testing.T, compared int64) reported {
 	var r reported
 	process.Eventually(t, fmt.Sprintf("%d comparisons", compared), func() bool {
 		r = reported{}
-		fetch(t, p.Operators+"/canary/report.json", &r)
+		fetch(t, p.Operators+"/canary/report.json", &r.Report)
 		over := r.Overall.Compared
 		for _, n := range r.Dropped {
 			over += n
@@ -184,14 +150,8 @@ func (p *pair) report(t *testing.T, compared int64) reported {
 }
 
 // open gives the open findings at a path.
-func (r reported) open(path string) []listed {
-	var all []listed
-	for _, f := range r.Findings {
-		if f.Status == "open" && (path == "" || f.Path == path) {
-			all = append(all, f)
-		}
-	}
-	return all
+func (r reported) open(path string) []state.Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f state.Finding) bool { return f.Status != state.StatusOpen || path != "" && f.Path != path })
 }
 
 // judge accepts, reopens or marks a finding as fixed.
@@ -208,17 +168,17 @@ func (p *pair) judge(t *testing.T, signature, word string) {
 	}
 }
 
-// sample is the first sample of a finding.
-func (p *pair) sample(t *testing.T, signature string) map[string]json.RawMessage {
+// samples gives those of a finding.
+func (p *pair) samples(t *testing.T, signature string) (list []canary.SampleText) {
 	t.Helper()
 	var found struct {
 		Samples []struct {
-			Sample map[string]json.RawMessage `json:"sample"`
+			Sample canary.SampleText `json:"sample"`
 		} `json:"samples"`
 	}
 	fetch(t, p.Operators+"/canary/findings/"+signature+".json", &found)
-	if len(found.Samples) == 0 {
-		t.Fatalf("the finding %s has no sample", signature)
+	for _, one := range found.Samples {
+		list = append(list, one.Sample)
 	}
-	return found.Samples[0].Sample
+	return list
 }

@@ -2,17 +2,18 @@ package canary
 
 import (
 	"bytes"
-	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
-	"portico/test/process"
+	"portico/mapping"
 	"portico/test/tracker"
+	"portico/upstream/state"
 )
 
 // otherNames changes one text of flag types.
@@ -20,35 +21,58 @@ func otherNames(_ *http.Request, _ int64, status int, body []byte) (int, []byte)
 	return status, bytes.ReplaceAll(body, []byte(`"needinfo"`), []byte(`"needsinfo"`))
 }
 
-// TestSamplesNameTheCaller: whose call it was, and the id under which the log has it.
-func TestSamplesNameTheCaller(t *testing.T) {
+// TestFindingsKnowTheirCallers: samples name the caller, the agent and the id under which the log has the request. Findings can be
+// filtered by callers, and by products that are looked up where a request does not name them.
+func TestFindingsKnowTheirCallers(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, pairOptions{
-		canary: quick, changeNew: otherNames,
-		settings: "callers: {ci: {key_env: CI_KEY}}",
-		env:      []string{"CI_KEY=" + fixtureKey("dev")},
+		canary: quick, settings: "callers: {ci: {key_env: CI_KEY}}", env: []string{"CI_KEY=" + fixtureKey("dev")},
+		changeNew: func(r *http.Request, n int64, status int, body []byte) (int, []byte) {
+			body = bytes.ReplaceAll(body, []byte(`"is_obsolete":`), []byte(`"obsolete":`))
+			return otherNames(r, n, status, body)
+		},
 	})
-	for _, c := range []struct{ header, caller string }{
-		{"", "anonymous"}, {"X-BUGZILLA-API-KEY: " + fixtureKey("admin"), "key"}, {"X-BUGZILLA-API-KEY: " + fixtureKey("dev"), "ci"},
+	for caller, header := range map[string]string{
+		"anonymous": "", "key": "X-BUGZILLA-API-KEY: " + fixtureKey("admin"), "ci": "X-BUGZILLA-API-KEY: " + fixtureKey("dev"),
 	} {
-		headers := []string{"User-Agent: checker/" + c.caller, "X-Request-Id: request-of-" + c.caller}
-		if c.header != "" {
-			headers = append(headers, c.header)
+		p.read(t, "/rest/flag_type/TestProduct", "User-Agent: checker/"+caller, "X-Request-Id: request-of-"+caller, header)
+	}
+	p.read(t, "/rest/bug/attachment/1", "X-BUGZILLA-API-KEY: "+fixtureKey("dev"))
+	p.report(t, 4)
+	list := func(query string) (found []state.Finding) {
+		var answer struct{ Findings []state.Finding }
+		fetch(t, p.Operators+"/canary/findings.json?"+query, &answer)
+		return answer.Findings
+	}
+	for query, operations := range map[string][]mapping.Operation{
+		"caller=anonymous&product=TestProduct": {mapping.OpFlagTypes}, "caller=key": {mapping.OpFlagTypes},
+		"caller=ci&product=TestProduct": {mapping.OpFlagTypes, mapping.OpAttachment}, "caller=unknown": nil, "product=Other": nil,
+		"product=TestProduct&operation=attachment.get": {mapping.OpAttachment},
+	} {
+		seen := map[mapping.Operation]bool{}
+		for _, f := range list(query) {
+			seen[f.Operation] = true
 		}
-		p.read(t, "/rest/flag_type/TestProduct", headers...)
-		found := p.report(t, 1).open("")
-		if len(found) == 0 {
-			t.Fatal("nothing was found")
+		want := map[mapping.Operation]bool{}
+		for _, operation := range operations {
+			want[operation] = true
 		}
-		sample := p.sample(t, found[0].Signature)
-		text := fmt.Sprintf("%s %s %s", sample["caller"], sample["user_agent"], sample["request_id"])
-		if string(sample["caller"]) != `"`+c.caller+`"` || !strings.Contains(text, "checker/"+c.caller) || len(sample["request_id"]) < 4 {
-			t.Errorf("the sample of the caller %s has %s", c.caller, text)
+		if !maps.Equal(seen, want) {
+			t.Errorf("%s: found %v, want %v", query, seen, want)
 		}
-		if page := p.page(t, "/canary/findings/"+found[0].Signature); !strings.Contains(page, "checker/"+c.caller) {
-			t.Errorf("the page does not name the user agent of %s", c.caller)
+	}
+	names := map[string]bool{}
+	for _, f := range list("operation=flag_type.get") {
+		page := p.page(t, "/canary/findings/"+f.Signature)
+		for _, sample := range p.samples(t, f.Signature) {
+			names[sample.Caller] = true
+			if sample.UserAgent != "checker/"+sample.Caller || len(sample.RequestID) < 4 || !strings.Contains(page, sample.UserAgent) {
+				t.Errorf("the sample of the caller %s has %s %s", sample.Caller, sample.UserAgent, sample.RequestID)
+			}
 		}
-		p.reset(t)
+	}
+	if len(names) == 0 { // those that are found within a second share a sample
+		t.Error("there is no sample")
 	}
 }
 
@@ -109,19 +133,4 @@ func TestCommandsWorkAtEachTracker(t *testing.T) {
 	if status.Trackers["fresh"].Dialect != "bmo" || status.Trackers["old"].Dialect != "bugzilla-5" {
 		t.Errorf("the dialects are shown as %+v", status.Trackers)
 	}
-}
-
-// reset begins anew and waits until nothing is listed.
-func (p *pair) reset(t *testing.T) {
-	t.Helper()
-	response, err := http.Post(p.Operators+"/canary/reset", "application/json", strings.NewReader(`{"actor":"ada","reason":"a test"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	process.Eventually(t, "the reset", func() bool {
-		var r reported
-		fetch(t, p.Operators+"/canary/report.json", &r)
-		return len(r.Findings) == 0 && r.Overall.Compared == 0
-	})
 }

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/test/tracker"
+	"portico/upstream/state"
 )
 
 const quick = "  confirm_after: 50ms\n"
@@ -32,13 +34,7 @@ func TestAFailingCandidateDoesNotPass(t *testing.T) {
 	if r.Verdict == "PASS" || r.Overall.Failed == 0 || r.Overall.ErrorRate < 0.02 {
 		t.Errorf("the verdict is %s, and the numbers are %+v", r.Verdict, r.Overall)
 	}
-	var op numbers
-	for _, one := range r.Operations {
-		if one.Operation == "attachment.get" {
-			op = one
-		}
-	}
-	if op.Failed == 0 || len(r.open("")) == 0 {
+	if op := r.Operations[0]; op.Operation != mapping.OpAttachment || op.Failed == 0 || len(r.open("")) == 0 {
 		t.Errorf("the operation has %+v, open are %+v", op, r.open(""))
 	}
 }
@@ -60,15 +56,15 @@ func TestAWrongReplyThatNoWriteExplains(t *testing.T) {
 	}
 	r := p.report(t, calls)
 	found := r.open("$.attachments[*].is_patch")
-	found = slices.DeleteFunc(found, func(f listed) bool { return f.Kind != "unstable" }) // a second look may be wrong too
+	found = slices.DeleteFunc(found, func(f state.Finding) bool { return f.Kind != "unstable" }) // a second look may be wrong too
 	if wrong.Load() == 0 || len(found) != 1 || found[0].Samples == 0 {
 		t.Fatalf("%d were wrong, found %+v", wrong.Load(), r.Findings)
 	}
 	if r.Verdict == "PASS" || r.Overall.Unstable == 0 || r.Overall.Confirmed < r.Overall.Unstable {
 		t.Errorf("the verdict is %s, and the numbers are %+v", r.Verdict, r.Overall)
 	}
-	if sample := p.sample(t, found[0].Signature); !strings.Contains(string(sample["differences"]), "is_patch") {
-		t.Errorf("the sample is %s", sample["differences"])
+	if sample := p.samples(t, found[0].Signature)[0]; !strings.Contains(sample.Differences[0].Path, "is_patch") {
+		t.Errorf("the sample is %+v", sample)
 	}
 }
 

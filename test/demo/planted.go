@@ -8,6 +8,7 @@ import (
 	"portico/test/tracker"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 // Difference is one of the differences between the trackers of the demo.
@@ -30,8 +31,8 @@ func (d Difference) IsSeen(report verdict.Report) bool {
 	return slices.ContainsFunc(report.Findings, d.covers)
 }
 
-func (d Difference) covers(f verdict.FindingView) bool {
-	return d.class != "" && f.Class == d.class && strings.HasSuffix(f.Path, d.end) &&
+func (d Difference) covers(f state.Finding) bool {
+	return d.class != "" && f.Class == string(d.class) && strings.HasSuffix(f.Path, d.end) &&
 		// A value that is missing from a list has the class of a missing field.
 		(d.end != "" || !strings.HasSuffix(f.Path, valuesOfGroups))
 }

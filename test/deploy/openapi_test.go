@@ -322,8 +322,12 @@ func TestEveryDescribedOperationHasAHandler(t *testing.T) {
 	ask(operators, http.MethodPost, "/switchover/kill", signed, http.StatusOK)
 	ask(operators, http.MethodPost, "/switchover/revive", signed, http.StatusOK)
 	ask(operators, http.MethodPost, "/switchover/rules", `{"version": 1, "actor": "a", "reason": "b", "table": {"rules": []}}`, 0)
-	ask(operators, http.MethodPost, "/switchover/advance", `{"version": 1, "rule": "no-such-rule", "actor": "a", "reason": "b"}`, http.StatusUnprocessableEntity)
-	ask(operators, http.MethodPost, "/switchover/reverse", `{"version": 1, "rule": "no-such-rule", "actor": "a", "reason": "b"}`, http.StatusUnprocessableEntity)
+	ask(operators, http.MethodPost, "/switchover/advance", `{"rule": "no-such-rule", "dry_run": true}`, http.StatusUnprocessableEntity)
+	ask(operators, http.MethodPost, "/switchover/reverse", `{"rule": "no-such-rule", "dry_run": true}`, http.StatusUnprocessableEntity)
+	ask(operators, http.MethodGet, "/journal/1", "", 0)
+	for _, verb := range []string{"retry", "skip", "park"} {
+		ask(operators, http.MethodPost, "/journal/1/"+verb, signed, 0)
+	}
 	ask(operators, http.MethodPost, "/cache/purge?product=Demo", "", http.StatusOK)
 	ask(operators, http.MethodPost, "/cache/purge?nonsense=1", "", http.StatusBadRequest)
 	for path, item := range d.Paths {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -57,5 +58,19 @@ func TestWalksAreTrue(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("only %d functions are listed", checked)
+	}
+	cached, _, _ := strings.Cut(walks, "**An upload**")
+	files := map[string]int{}
+	for _, file := range regexp.MustCompile("`([a-z/]+\\.go)`: ").FindAllStringSubmatch(regexp.MustCompile(`\[[^\]]*\]`).ReplaceAllString(cached, ""), -1) {
+		files[file[1]]++
+	}
+	said, most := regexp.MustCompile(`passes (\d+) files`).FindStringSubmatch(cached), 12
+	if len(said) == 0 || said[1] != strconv.Itoa(len(files)) || len(files) > most {
+		t.Errorf("a cached read passes %d files, the text says %q, and wanted are at most %d", len(files), said, most)
+	}
+	for file, times := range files {
+		if times > 1 {
+			t.Errorf("a cached read returns to %s", file)
+		}
 	}
 }

@@ -8,94 +8,55 @@ import (
 	"portico/test/tracker"
 )
 
-// The seven operations before a tracker of the bmo dialect, which `dialect: auto` finds out by itself (tracker-behaviour.md section 9).
-
-func bmo(cached bool) plan {
-	return plan{cached: cached, tracker: tracker.Options{Dialect: tracker.DialectBMO}}
-}
-
-// onBMO runs a test before such a tracker, without a cache and with one.
-func onBMO(t *testing.T, test func(t *testing.T, h *environment)) {
-	t.Helper()
-	for name, cached := range map[string]bool{"uncached": false, "cached": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, bmo(cached)))
-		})
+// The seven operations before a tracker of the bmo dialect, which `dialect: auto` finds out by itself (tracker-behaviour.md section 9),
+// without a cache and with one.
+func TestBMO(t *testing.T) {
+	for name, text := range map[string]string{
+		"flag types are read under the plural name": `
+			- GET /rest/flag_type/TestProduct -> | type:tponly
+			- GET /rest/flag_type/TestProduct/Component%20A -> | type:twocomps
+			- GET /rest/flag_type/TestProduct/comp%2Fslash -> | !type:incexc
+			- GET /rest/flag_type/4242/7 -> | type:777
+			- GET /rest/flag_type/No%20Such -> 401 106
+			- GET /rest/flag_type/TestProduct/No -> 404 51
+			granter GET /rest/flag_type/TestProduct -> | type:granted.values=["X","?","+","-"]
+			requester GET /rest/flag_type/TestProduct -> | type:granted.values=["X","?"]
+			- GET /rest/flag_type/TestProduct -> | type:granted.values=["X"]
+			secret GET /rest/flag_type/SecretProduct
+			dev GET /rest/flag_type/SecretProduct -> 401 106`,
+		"attachments are read": `
+			- GET /rest/bug/10/attachment?include_fields=id -> | .={"bugs":{"10":[{"id":13},{"id":14}]},"attachments":{}}
+			- GET /rest/bug/attachment/5 -> | attachments.5.data="eA==" | attachments.5.description="one byte"
+			- GET /rest/bug/attachment/2 -> 401 304
+			insider GET /rest/bug/attachment/2`,
+		"attachments are created on several bugs": `
+			dev POST /rest/bug/7/attachment upload "ids":[7,8],"is_patch":true,"flags":[{"name":"review","status":"?"}] -> | ids.1 | !ids.2
+			set one ids.0
+			set two ids.1
+			dev GET /rest/bug/attachment/<<$one|$two>> -> | attachments.*.content_type="text/plain" | attachments.*.shown=["review?"]
+			- GET /rest/bug/attachment/$one -> | attachments.$one.bug_id=7
+			- GET /rest/bug/attachment/$two -> | attachments.$two.bug_id=8`,
+		"attachments are updated": `
+			dev PUT /rest/bug/attachment/5 {"ids":[5],"summary":"new","flags":[{"name":"review","status":"+"}]} -> ` +
+			`| attachments.0.changes={"summary":{"removed":"one byte","added":"new"},"flagtypes.name":{"removed":"","added":"review+"}}
+			dev PUT /rest/bug/attachment/4 {"ids":[4],"is_patch":true}
+			- GET /rest/bug/attachment/4 -> | attachments.4.content_type="text/plain"`,
+	} {
+		for _, cached := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				h, tape := recorded(t, plan{cached: cached, tracker: tracker.Options{Dialect: tracker.DialectBMO}})
+				if err := steps(h, tape).run(t, text); err != nil {
+					t.Errorf("cached %v: %v", cached, err)
+				}
+			})
+		}
 	}
-}
-
-func TestBMO_FlagTypesAreReadUnderThePluralName(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *environment) {
-		h.lists(t, "TestProduct", "tponly", true)
-		h.lists(t, "TestProduct/Component%20A", "twocomps", true)
-		h.lists(t, "TestProduct/comp%2Fslash", "incexc", false)
-		h.lists(t, "4242/7", "777", true)
-		h.get(t, "", "/rest/flag_type/No%20Such").fails(t, 401, 106)
-		h.get(t, "", "/rest/flag_type/TestProduct/No").fails(t, 404, 51)
-		for user, want := range map[string]string{"granter": "X?+-", "requester": "X?", "": "X"} {
-			if got := h.values(t, user, "granted"); got != want {
-				t.Errorf("%q sees the values %q, want %q", user, got, want)
-			}
-		}
-		h.get(t, "secret", "/rest/flag_type/SecretProduct").ok(t, 200)
-		h.get(t, "dev", "/rest/flag_type/SecretProduct").fails(t, 401, 106)
-	})
-}
-
-func TestBMO_FlagTypesCannotBeWritten(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *environment) {
-		h.post(t, "editor", "/rest/flag_type", `{"name":"n","description":"d"}`).refused(t, 404, 32614)
-		h.put(t, "editor", "/rest/flag_type/1", `{"sortkey":5}`).refused(t, 404, 32614)
-		h.post(t, "editor", "/rest/flag_type", `{"name":"n"}`).refused(t, 404, 32614)
-		h.post(t, "", "/rest/flag_type", `{"name":"n","description":"d"}`).refused(t, 404, 32614)
-		if done := h.writes(); len(done) != 0 {
-			t.Errorf("the tracker executed %v", done)
-		}
-	})
-}
-
-func TestBMO_AttachmentsAreRead(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *environment) {
-		is(t, h.get(t, "", "/rest/bug/10/attachment?include_fields=id").ok(t, 200).tree(t), `{"bugs":{"10":[{"id":13},{"id":14}]},"attachments":{}}`)
-		is(t, walk(t, h.attachment(t, "", 5), "data"), `"eA=="`)
-		is(t, walk(t, h.attachment(t, "", 5), "description"), `"one byte"`) // a member of this dialect's own
-		h.get(t, "", "/rest/bug/attachment/2").fails(t, 401, 304)
-		h.attachment(t, "insider", 2)
-	})
-}
-
-func TestBMO_AttachmentsAreCreatedWithTheInterfacesAnswer(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *environment) {
-		made, _ := h.post(t, "dev", "/rest/bug/7/attachment", upload(`"ids":[7,8],"is_patch":true,"flags":[{"name":"review","status":"?"}]`)).
-			ok(t, 201).at(t, "ids").([]any)
-		if len(made) != 2 {
-			t.Fatalf("got the ids %v, want two", made)
-		}
-		for i, bug := range []string{"7", "8"} {
-			id := integer(t, made[i])
-			is(t, walk(t, h.attachment(t, "", id), "bug_id"), bug)
-			is(t, walk(t, h.attachment(t, "", id), "content_type"), `"text/plain"`)
-			h.holds(t, id, "review?")
-		}
-	})
-}
-
-func TestBMO_AttachmentsAreUpdated(t *testing.T) {
-	onBMO(t, func(t *testing.T, h *environment) {
-		is(t, h.edit(t, 5, `{"ids":[5],"summary":"new","flags":[{"name":"review","status":"+"}]}`),
-			`{"summary":{"removed":"one byte","added":"new"},"flagtypes.name":{"removed":"","added":"review+"}}`)
-		h.edit(t, 4, `{"ids":[4],"is_patch":true}`)
-		is(t, walk(t, h.attachment(t, "", 4), "content_type"), `"text/plain"`)
-	})
 }
 
 func TestBMO_EveryFormOfCredentials(t *testing.T) {
 	t.Parallel()
-	tape := &recording{}
-	p := bmo(false)
-	p.before = tape.over
-	h := open(t, p)
+	h, tape := recorded(t, plan{tracker: tracker.Options{Dialect: tracker.DialectBMO}})
 	key := h.keys["admin"]
 	for _, f := range forms(key, h.login(t)) {
 		for _, op := range seven() {

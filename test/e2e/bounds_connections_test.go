@@ -17,20 +17,9 @@ import (
 // startConfined runs `portico serve` as a process that may open only so many files.
 func startConfined(t *testing.T, descriptors int, tracker string, env ...string) (p *process.Process, clients, operators *client) {
 	t.Helper()
-	at, admin := process.FreeAddress(t), process.FreeAddress(t)
-	spec := process.Spec{
-		Program: "/bin/sh",
-		Args: []string{
-			"-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, descriptors), "sh",
-			process.Portico(t), "serve", "--tracker", tracker, "--listen", at, "--admin-listen", admin,
-		},
-		Ready: func(*process.Process) bool { return process.Listens(at) && process.Listens(admin) },
-	}
-	for _, one := range env {
-		spec.Env = append(spec.Env, "PORTICO_"+one)
-	}
+	f := process.ServeVia(t, []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, descriptors), "sh"}, env, "serve", "--tracker", tracker)
 	all := keys(t)
-	return process.Launch(t, spec), &client{base: "http://" + at, keys: all}, &client{base: "http://" + admin, keys: all}
+	return f.Process, &client{base: f.Clients, keys: all}, &client{base: f.Operators, keys: all}
 }
 
 // openHalf opens connections and sends the beginning of a request on each. They stay open until the test ends.
@@ -46,22 +35,11 @@ func openHalf(t *testing.T, base string, count int) {
 	}
 }
 
-// within demands that a request is answered with a status in time.
-func within(t *testing.T, limit time.Duration, method, address string, body io.Reader, header http.Header, status int) {
+// within demands that a request gets a status in time.
+func (c *client) within(t *testing.T, limit time.Duration, status int, a ask) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = header
-	response, err := (&http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		t.Errorf("%s %s: %v", method, address, err)
-		return
-	}
-	defer response.Body.Close()
-	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != status {
-		t.Errorf("%s %s: status %d, want %d: %v: %.300s", method, address, response.StatusCode, status, err, text)
+	if got, took := c.try(limit, a); got != status {
+		t.Errorf("%s %s: status %d after %v, want %d", a.method, a.path, got, took, status)
 	}
 }
 
@@ -74,19 +52,18 @@ func TestFewDescriptors(t *testing.T) {
 	openHalf(t, clients.base, 200)
 	openHalf(t, operators.base, 200)
 	const limit = 8 * time.Second
-	header := http.Header{"X-Bugzilla-Api-Key": {clients.keys["admin"]}, "Content-Type": {"application/json"}}
 	for range 3 {
-		within(t, limit, "GET", operators.base+"/livez", nil, nil, 200)
-		within(t, limit, "GET", clients.base+"/rest/flag_type/TestProduct", nil, nil, 200)
-		within(t, limit, "POST", clients.base+"/rest/bug/1/attachment", strings.NewReader(upload(`"content_type":"text/plain"`)), header, 201)
-		within(t, limit, "GET", clients.base+"/rest/bug/attachment/4", nil, nil, 200)
+		operators.within(t, limit, 200, ask{path: "/livez"})
+		clients.within(t, limit, 200, ask{path: "/rest/flag_type/TestProduct"})
+		clients.within(t, limit, 201, ask{method: "POST", path: "/rest/bug/1/attachment", user: "admin", body: upload(`"content_type":"text/plain"`)})
+		clients.within(t, limit, 200, ask{path: "/rest/bug/attachment/4"})
 	}
 	var together sync.WaitGroup
 	for range 10 {
-		together.Go(func() { within(t, limit, "GET", clients.base+"/rest/bug/1/attachment", nil, header, 200) })
+		together.Go(func() { clients.within(t, limit, 200, ask{path: "/rest/bug/1/attachment", user: "admin"}) })
 	}
 	together.Wait()
-	within(t, limit, "GET", operators.base+"/livez", nil, nil, 200)
+	operators.within(t, limit, 200, ask{path: "/livez"})
 }
 
 // A client beyond limits.connections takes the place of a connection that has no request. Where all have one it waits; it is
@@ -108,7 +85,7 @@ func TestConnectionsBeyondTheLimitWait(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			within(t, 30*time.Second, "GET", p.base+path, nil, nil, 200)
+			p.within(t, 30*time.Second, 200, ask{path: path})
 		}()
 		return done
 	}

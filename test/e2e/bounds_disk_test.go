@@ -14,7 +14,7 @@ import (
 	"portico/test/process"
 )
 
-// startOnSmallDisk runs `portico serve` with a folder for payloads that has room for a megabyte. The folder is a file system
+// startOnSmallDisk runs `portico serve` whose folder for payloads holds a megabyte. The folder is a file system
 // that only this process sees and that ends with it.
 func startOnSmallDisk(t *testing.T, tracker string) *client {
 	t.Helper()
@@ -23,24 +23,11 @@ func startOnSmallDisk(t *testing.T, tracker string) *client {
 	if out, err := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", mount, folder, "true").CombinedOutput(); err != nil {
 		t.Skipf("a small file system cannot be mounted here, which takes root and unshare: %v: %s", err, out)
 	}
-	at, admin := process.FreeAddress(t), process.FreeAddress(t)
-	program, err := exec.LookPath("unshare")
-	if err != nil {
-		t.Fatal(err)
-	}
-	process.Launch(t, process.Spec{
-		Program: program,
-		Args: []string{
-			"--mount", "sh", "-c", mount, folder,
-			process.Portico(t), "serve", "--tracker", tracker, "--listen", at, "--admin-listen", admin,
-		},
-		Env:   []string{"PORTICO_BLOBS_DIR=" + folder},
-		Ready: func(*process.Process) bool { return process.Listens(at) && process.Listens(admin) },
-	})
-	return &client{base: "http://" + at, keys: keys(t)}
+	p := process.ServeVia(t, []string{"unshare", "--mount", "sh", "-c", mount, folder}, []string{"BLOBS_DIR=" + folder}, "serve", "--tracker", tracker)
+	return &client{base: p.Clients, keys: keys(t)}
 }
 
-// Where payloads find no room, clients are told to come back, and small requests go on.
+// Where the disk is full, clients get Retry-After, and small requests go on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	_, tracker := startTracker(t, process.FreeAddress(t))

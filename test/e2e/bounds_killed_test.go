@@ -53,7 +53,7 @@ func TestKeyedCreateOfAKilledProcess(t *testing.T) {
 			header: http.Header{"Idempotency-Key": {key}},
 		}
 	}
-	lost, answered := begin(t, killed, create("killed")), begin(t, living, create("living"))
+	lost, answered := begin(killed, create("killed")), begin(living, create("living"))
 	process.Eventually(t, "both creates have reached the tracker", func() bool { return creates.Load() == 2 })
 	living.do(t, create("killed")).refused(t, http.StatusConflict, 200409)
 	first.Kill(t)
@@ -81,25 +81,11 @@ func TestKeyedCreateOfAKilledProcess(t *testing.T) {
 }
 
 // begin sends a request and gives its status later, 0 for none.
-func begin(t *testing.T, c *client, a ask) <-chan int {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), a.method, c.base+a.path, strings.NewReader(a.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = a.header
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("X-BUGZILLA-API-KEY", c.keys[a.user])
+func begin(c *client, a ask) <-chan int {
 	status := make(chan int, 1)
 	go func() {
-		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-		if err != nil {
-			status <- 0
-			return
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		response.Body.Close()
-		status <- response.StatusCode
+		got, _ := c.try(5*time.Minute, a)
+		status <- got
 	}()
 	return status
 }

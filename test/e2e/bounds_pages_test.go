@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,10 +23,7 @@ type lyingGateway struct {
 
 func (g *lyingGateway) start(t *testing.T, tracker string) (base string) {
 	t.Helper()
-	behind, err := url.Parse(tracker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	behind := parsed(t, tracker)
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	proxy.ModifyResponse = func(response *http.Response) error {
 		status := int(g.status.Load())
@@ -102,35 +98,4 @@ func TestErrorsAfterExecution(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A rate limit is decided before a request is passed on, so that the same key may be used again.
-func TestKeyIsFreeAfterARateLimit(t *testing.T) {
-	t.Parallel()
-	_, tracker := startTracker(t, process.FreeAddress(t))
-	var limited atomic.Bool // also read for the reads by which Portico watches the tracker
-	limited.Store(true)
-	behind, err := url.Parse(tracker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	through := httputil.NewSingleHostReverseProxy(behind)
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if limited.Load() {
-			http.Error(w, "too many requests", http.StatusTooManyRequests)
-			return
-		}
-		through.ServeHTTP(w, r)
-	}))
-	defer gateway.Close()
-	p := startFacade(t, gateway.URL, "TRACKERS_MAIN_DIALECT=bugzilla-5")
-	create := ask{
-		method: http.MethodPost, path: "/rest/bug/1/attachment", user: "admin", body: upload(`"content_type":"text/plain"`),
-		header: http.Header{"Idempotency-Key": {"k"}},
-	}
-	if got := p.do(t, create); got.status != http.StatusTooManyRequests {
-		t.Errorf("status %d: %s", got.status, got.body)
-	}
-	limited.Store(false)
-	p.do(t, create).ok(t, http.StatusCreated)
 }

@@ -1,71 +1,13 @@
 package e2e
 
 import (
-	"context"
-	"encoding/binary"
-	"hash/crc32"
-	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"portico/test/process"
 )
-
-// link passes connections on to an address until it is cut. After that it keeps the connections and passes nothing.
-type link struct {
-	address string
-	cut     chan struct{}
-	pipes   sync.WaitGroup
-}
-
-func startLink(t *testing.T, to string) *link {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &link{address: listener.Addr().String(), cut: make(chan struct{})}
-	t.Cleanup(func() { _ = listener.Close(); l.pipes.Wait() })
-	l.pipes.Go(func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to)
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			l.pipes.Go(func() { l.pass(out, in) })
-			l.pipes.Go(func() { l.pass(in, out) })
-		}
-	})
-	return l
-}
-
-// pass ends with either connection.
-func (l *link) pass(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		if err != nil {
-			return
-		}
-		select {
-		case <-l.cut:
-			_, _ = io.Copy(io.Discard, from)
-			return
-		default:
-			_, _ = to.Write(buffer[:n])
-		}
-	}
-}
 
 // TestCutOffReplicaAsksTheTracker: a replica that Redis does not tell of the writes of others uses nothing for longer than
 // local_ttl after Redis last confirmed that there were none.
@@ -74,14 +16,14 @@ func TestCutOffReplicaAsksTheTracker(t *testing.T) {
 	redis := process.FreeAddress(t)
 	process.Redis(t, redis)
 	_, base := startTracker(t, process.FreeAddress(t))
-	l := startLink(t, redis)
+	relay := process.StartRelay(t, redis)
 	other := startFacade(t, base, "CACHE_REDIS=redis://"+redis)
-	cutOff := startFacade(t, base, "CACHE_REDIS=redis://"+l.address, "CACHE_LOCAL_TTL=3s", "CACHE_TTL=10m")
+	cutOff := startFacade(t, base, "CACHE_REDIS=redis://"+relay.Address, "CACHE_LOCAL_TTL=3s", "CACHE_TTL=10m")
 	read := ask{method: http.MethodGet, path: "/rest/flag_type/TestProduct", user: "dev"}
 	for _, f := range []*facade{other, cutOff} {
 		process.Eventually(t, "a read is answered from the cache", func() bool { return f.do(t, read).ok(t, 200).cacheStatus() == "hit" })
 	}
-	close(l.cut)
+	relay.Silent.Store(true)
 	cut := time.Now()
 	// The replica is heard to be cut off, and has asked the tracker once more.
 	process.Eventually(t, "the tracker is asked", func() bool { return cutOff.do(t, read).ok(t, 200).cacheStatus() != "hit" })
@@ -97,50 +39,6 @@ func TestCutOffReplicaAsksTheTracker(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-}
-
-// TestEntryFromTheFutureIsDead: what a replica stored whose clock is ahead is not used, for a revoked key neither.
-func TestEntryFromTheFutureIsDead(t *testing.T) {
-	t.Parallel()
-	redis := process.FreeAddress(t)
-	process.Redis(t, redis)
-	_, base := startTracker(t, process.FreeAddress(t))
-	f := startFacade(t, base, "CACHE_REDIS=redis://"+redis, "CACHE_LOCAL_TTL=0s", "TIMEOUTS_REDIS=10s")
-	read := ask{method: http.MethodGet, path: "/rest/flag_type/TestProduct", user: "dev"}
-	process.Eventually(t, "a read is answered from the cache", func() bool { return f.do(t, read).ok(t, 200).cacheStatus() == "hit" })
-	for ahead, want := range map[time.Duration]string{time.Second: "hit", time.Hour: "fwd=miss"} {
-		if moved := moveEntries(t, redis, ahead); moved != 1 {
-			t.Fatalf("%d entries in Redis have a time that is known to this test", moved)
-		}
-		if got := f.do(t, read).ok(t, 200); got.cacheStatus() != want {
-			t.Errorf("an entry that is %v ahead: %q, Age %q", ahead, got.header.Get("Cache-Status"), got.header.Get("Age"))
-		}
-	}
-}
-
-// moveEntries gives the entries in Redis a time as far ahead of now as a replica with a fast clock would. Of the stored form, which
-// replicas share, it knows that the time is in milliseconds, as a varint, and that a CRC-32C is at the end.
-func moveEntries(t *testing.T, address string, ahead time.Duration) (moved int) {
-	t.Helper()
-	client, ctx := redisClient(t, address), context.Background()
-	for _, key := range client.Keys(ctx, "*").Val() {
-		value, _ := client.Get(ctx, key).Bytes()
-		for at := range max(len(value)-10, 0) {
-			ms, n := binary.Uvarint(value[at:])
-			if away := time.Until(time.UnixMilli(int64(ms))).Abs(); n != 6 || away > 2*time.Hour {
-				continue
-			}
-			binary.PutUvarint(value[at:], uint64(time.Now().Add(ahead).UnixMilli()))
-			end := len(value) - 4
-			binary.LittleEndian.PutUint32(value[end:], crc32.Checksum(value[:end], crc32.MakeTable(crc32.Castagnoli)))
-			if err := client.Set(ctx, key, value, time.Hour).Err(); err != nil {
-				t.Fatal(err)
-			}
-			moved++
-			break
-		}
-	}
-	return moved
 }
 
 // TestUnknownWritesKeepStaleIfError: while the tracker's database is away, writes of unknown outcome do not take from readers what

@@ -2,13 +2,17 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // client makes requests as a script does, by net/http and nothing else.
@@ -31,15 +35,10 @@ func straight() *http.Client {
 	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-func (c *client) do(t testing.TB, a ask) *reply {
-	t.Helper()
-	var body io.Reader
-	if a.body != "" {
-		body = strings.NewReader(a.body)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), a.method, c.base+a.path, body)
+func (c *client) request(ctx context.Context, a ask) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, cmp.Or(a.method, http.MethodGet), c.base+a.path, strings.NewReader(a.body))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for name, values := range a.header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
@@ -49,6 +48,15 @@ func (c *client) do(t testing.TB, a ask) *reply {
 	}
 	if a.user != "" {
 		request.Header.Set("X-BUGZILLA-API-KEY", c.keys[a.user])
+	}
+	return request, nil
+}
+
+func (c *client) do(t testing.TB, a ask) *reply {
+	t.Helper()
+	request, err := c.request(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
 	}
 	response, err := straight().Do(request)
 	if err != nil {
@@ -60,6 +68,27 @@ func (c *client) do(t testing.TB, a ask) *reply {
 		t.Fatalf("%s %s: %v", a.method, a.path, err)
 	}
 	return &reply{ask: a, status: response.StatusCode, header: response.Header, body: text}
+}
+
+// try makes a request on a connection of its own, as a script does, and gives its status, 0 where there is no response in time.
+func (c *client) try(limit time.Duration, a ask) (status int, took time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	request, err := c.request(ctx, a)
+	if err != nil {
+		return 0, 0
+	}
+	request.Close = true
+	begun := time.Now()
+	response, err := straight().Do(request)
+	if err != nil {
+		return 0, time.Since(begun)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return 0, time.Since(begun)
+	}
+	return response.StatusCode, time.Since(begun)
 }
 
 // get, post and put send what the interface shows: JSON, and a key where there is a user.
@@ -89,34 +118,42 @@ type reply struct {
 // ok demands a status, and JSON that is no error.
 func (r *reply) ok(t testing.TB, status int) *reply {
 	t.Helper()
-	if r.status != status {
-		t.Fatalf("%s %s: status %d, want %d: %.300s", r.ask.method, r.ask.path, r.status, status, r.body)
-	}
-	if tree, _ := r.tree(t).(map[string]any); tree == nil || tree["error"] != nil {
-		t.Fatalf("%s %s: the answer is no object or holds an error: %.300s", r.ask.method, r.ask.path, r.body)
+	if err := r.succeeds(status); err != nil {
+		t.Fatalf("%s %s: %v", r.ask.method, r.ask.path, err)
 	}
 	return r
+}
+
+func (r *reply) succeeds(status int) error {
+	var object map[string]any
+	err := json.Unmarshal(r.body, &object)
+	if r.status != status || err != nil || object == nil || object["error"] != nil {
+		return fmt.Errorf("status %d, want %d and an object that is no error: %.300s", r.status, status, r.body)
+	}
+	return nil
 }
 
 // fails demands an error in the tracker's shape (tracker-behaviour.md section 1, Errors).
 func (r *reply) fails(t testing.TB, status, code int) *reply {
 	t.Helper()
+	if err := r.hasFailed(status, code); err != nil {
+		t.Fatalf("%s %s: %v", r.ask.method, r.ask.path, err)
+	}
+	return r
+}
+
+func (r *reply) hasFailed(status, code int) error {
 	var body struct {
 		Error         bool
 		Code          int
 		Message       string
 		Documentation string
 	}
-	if err := json.Unmarshal(r.body, &body); err != nil {
-		t.Fatalf("%s %s: status %d and no JSON: %v: %.300s", r.ask.method, r.ask.path, r.status, err, r.body)
+	err := json.Unmarshal(r.body, &body)
+	if err != nil || r.status != status || body.Code != code || !body.Error || body.Message == "" || body.Documentation == "" {
+		return fmt.Errorf("status %d, want %d and an error of code %d with all of its members: %.300s", r.status, status, code, r.body)
 	}
-	if r.status != status || body.Code != code {
-		t.Fatalf("%s %s: status %d, code %d, want %d and %d: %.300s", r.ask.method, r.ask.path, r.status, body.Code, status, code, r.body)
-	}
-	if !body.Error || body.Message == "" || body.Documentation == "" {
-		t.Fatalf("%s %s: an error without all of its members: %s", r.ask.method, r.ask.path, r.body)
-	}
-	return r
+	return nil
 }
 
 // refused demands an error that Portico made itself, before it asked the tracker.

@@ -3,14 +3,12 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"testing"
 	"time"
 
 	"portico/cache"
-	"portico/proxy"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
@@ -34,7 +32,6 @@ func keys(t testing.TB) map[string]string {
 // reference starts a reference tracker with the fixture.
 func reference(t testing.TB, options tracker.Options) *tracker.Server {
 	t.Helper()
-	options.Seed = tracker.SeedFixture
 	server := tracker.New(options)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
@@ -72,40 +69,9 @@ func cacheOver(t testing.TB, next upstream.Tracker) *cache.Cache {
 	return over
 }
 
-// facadeOver serves Portico in front of next, with everything else passed on to base.
-func facadeOver(t testing.TB, next upstream.Tracker, base *url.URL) *url.URL {
-	t.Helper()
-	front, err := proxy.New(proxy.Options{
-		Tracker: next, BlobDir: t.TempDir(),
-		Passthrough: proxy.Passthrough{Target: proxy.Target{Base: base, Transport: http.DefaultTransport}, Prefixes: []string{"/"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listenOn(t, front)
-}
-
-// inProcess hands requests to a handler without a socket.
-type inProcess struct{ handler http.Handler }
-
-func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	recorder := httptest.NewRecorder()
-	inner := r.Clone(r.Context())
-	inner.RequestURI = r.URL.RequestURI()
-	if inner.Body == nil {
-		inner.Body = http.NoBody
-	}
-	p.handler.ServeHTTP(recorder, inner)
-	return recorder.Result(), nil
-}
-
 func TestContract(t *testing.T) {
 	all := keys(t)
-	for name, open := range map[string]func(t *testing.T) upstream.Tracker{
-		"reference tracker in process": func(t *testing.T) upstream.Tracker {
-			nowhere := &url.URL{Scheme: "http", Host: "in.process"}
-			return clientOf(t, nowhere, inProcess{reference(t, tracker.Options{})}, "auto")
-		},
+	for name, start := range map[string]func(t *testing.T) upstream.Tracker{
 		"client to reference": func(t *testing.T) upstream.Tracker {
 			return clientOf(t, listenOn(t, reference(t, tracker.Options{})), nil, "auto")
 		},
@@ -113,19 +79,15 @@ func TestContract(t *testing.T) {
 			return cacheOver(t, clientOf(t, listenOn(t, reference(t, tracker.Options{})), nil, "auto"))
 		},
 		"client to Portico to client to reference": func(t *testing.T) upstream.Tracker {
-			base := listenOn(t, reference(t, tracker.Options{}))
-			behind := clientOf(t, base, nil, "auto")
-			return clientOf(t, facadeOver(t, behind, base), nil, "bugzilla-5")
+			return clientOf(t, parsed(t, open(t, plan{}).base), nil, "bugzilla-5")
 		},
 		"client to Portico to cache to client to reference": func(t *testing.T) upstream.Tracker {
-			base := listenOn(t, reference(t, tracker.Options{}))
-			behind := cacheOver(t, clientOf(t, base, nil, "auto"))
-			return clientOf(t, facadeOver(t, behind, base), nil, "bugzilla-5")
+			return clientOf(t, parsed(t, open(t, plan{cached: true}).base), nil, "bugzilla-5")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			upstreamtest.TestTracker(t, func(t *testing.T) upstreamtest.Subject {
-				return upstreamtest.Subject{Tracker: open(t), Keys: all}
+				return upstreamtest.Subject{Tracker: start(t), Keys: all}
 			})
 		})
 	}

@@ -63,68 +63,16 @@ func table(t *testing.T, document string) [][]string {
 	return rows
 }
 
-// disagree tells what is in only one of two lists.
-func disagree(document, tests []string) []string {
-	var wrong []string
-	for _, name := range document {
-		if !slices.Contains(tests, name) {
-			wrong = append(wrong, "the document names "+name+", which is no test of this package")
-		}
-	}
-	for _, name := range tests {
-		if !slices.Contains(document, name) {
-			wrong = append(wrong, name+" has no row in the document")
-		}
-	}
-	return wrong
-}
-
-func TestInterfaceCoverageIsComplete(t *testing.T) {
-	t.Parallel()
-	var named []string
-	for _, row := range table(t, "docs/evidence/interface-coverage.md") {
-		if len(row) != 3 || row[0] == "" || row[1] == "" {
-			t.Errorf("a row without section, demand and test: %q", row)
-			continue
-		}
-		named = append(named, strings.Trim(row[2], "`"))
-	}
-	for _, wrong := range disagree(named, testNames(t, "TestInterface_")) {
-		t.Error(wrong)
-	}
-	if len(named) < 100 {
-		t.Errorf("the table has %d rows only", len(named))
-	}
-}
-
-func TestKnownFailuresAreTests(t *testing.T) {
-	t.Parallel()
-	tests := testNames(t, "Test")
-	for name, reason := range knownFailures {
-		if top, _, _ := strings.Cut(name, "/"); !slices.Contains(tests, top) || reason == "" {
-			t.Errorf("%s is no test of this package, or has no reason", name)
-		}
-	}
-}
-
-func TestGapsInTheTableAreFound(t *testing.T) {
-	t.Parallel()
-	if wrong := disagree([]string{"TestA", "TestB"}, []string{"TestB", "TestC"}); len(wrong) != 2 ||
-		!regexp.MustCompile("TestA").MatchString(wrong[0]) || !regexp.MustCompile("TestC").MatchString(wrong[1]) {
-		t.Errorf("got %q", wrong)
-	}
-}
-
-// namesIn lists the tests that a text names.
+// namesIn lists the clients and duties that a text names.
 func namesIn(cell string) []string {
-	return regexp.MustCompile(`Test(Duty|Client)_\w+`).FindAllString(cell, -1)
+	return regexp.MustCompile(`(Duty|Client)_\w+`).FindAllString(cell, -1)
 }
 
 func TestEveryClientAndDutyHasItsRow(t *testing.T) {
 	t.Parallel()
 	rows := table(t, "docs/reference/clients.md")
 	var named []string
-	duties := map[string]bool{}
+	numbers := map[string]bool{}
 	for _, row := range rows {
 		tests := namesIn(row[len(row)-1])
 		if len(tests) == 0 {
@@ -135,27 +83,39 @@ func TestEveryClientAndDutyHasItsRow(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		duties[row[0]] = true
+		numbers[row[0]] = true
 		for _, name := range tests {
-			if !strings.HasPrefix(name, fmt.Sprintf("TestDuty_%02d_", number)) {
+			if !strings.HasPrefix(name, fmt.Sprintf("Duty_%02d_", number)) {
 				t.Errorf("the row of duty %d names %s", number, name)
 			}
 		}
 	}
 	for number := range 21 {
-		if !duties[strconv.Itoa(number+1)] {
+		if !numbers[strconv.Itoa(number+1)] {
 			t.Errorf("duty %d has no row", number+1)
 		}
 	}
-	for _, wrong := range disagree(named, append(testNames(t, "TestDuty_"), testNames(t, "TestClient_")...)) {
-		t.Error(wrong)
+	var tested []string
+	for _, name := range append(testNames(t, "TestDuty_"), testNames(t, "TestClient_")...) {
+		tested = append(tested, strings.TrimPrefix(name, "Test"))
+	}
+	for _, each := range duties() {
+		tested = append(tested, each.name)
+	}
+	for _, each := range legacyClients() {
+		tested = append(tested, each.name)
+	}
+	slices.Sort(named)
+	slices.Sort(tested)
+	if tested = slices.Compact(tested); !slices.Equal(named, tested) {
+		t.Errorf("docs/reference/clients.md names %q, and there are the tests %q", named, tested)
 	}
 	for _, row := range rows {
 		if len(row) != 5 {
 			continue // a row of the second table, whose first cell is the number
 		}
 		for number := range strings.SplitSeq(row[3], ", ") {
-			if !duties[number] {
+			if !numbers[number] {
 				t.Errorf("%s leans on %q, which is no duty", row[0], number)
 			}
 		}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,11 +13,11 @@ import (
 
 // docs/reference/clients.md, section 4: the duties that are about what goes wrong.
 
-// failing are the failures that Portico answers for itself: a environment in which each happens, and what it answers.
+// failing are the failures that Portico answers for itself: an environment in which each happens, and what it answers.
 func failing(t *testing.T) map[int]*environment {
 	t.Helper()
 	patient := transport.Options{Break: transport.BreakOptions{Unanswered: 1000, MinRequests: 1000}}
-	silent := stub(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	silent := stub(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	small := plan{}
 	small.limits.Body = 64
 	return map[int]*environment{
@@ -31,7 +30,7 @@ func failing(t *testing.T) map[int]*environment {
 	}
 }
 
-// full gives a environment whose tracker is so busy that nobody else is let through.
+// full gives an environment whose tracker is busy, so that further requests are refused.
 func full(t *testing.T) *environment {
 	t.Helper()
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -94,64 +93,6 @@ func TestDuty_04_PorticosOwnErrorsAreJSONToo(t *testing.T) {
 	h.get(t, "", "/rest/bug/1/attachment?x="+strings.Repeat("y", 9000)).refused(t, 414, 200414)
 	h.get(t, "", "/rest/bug/1?x="+strings.Repeat("y", 9000)).refused(t, 414, 200414)
 	h.get(t, "", "/rest/bug/%00/attachment").refused(t, 400, 32000)
-}
-
-func TestDuty_04_AnAnswerThatIsNoJSONBecomesAnError(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []tracker.FaultKind{tracker.FaultError500, tracker.FaultHTML200, tracker.FaultEmpty200, tracker.FaultTruncateJSON} {
-		h := open(t, plan{tracker: tracker.Options{Faults: []tracker.Fault{{Op: "attachment.*", Kind: kind}, {Op: "flag_type.*", Kind: kind}}}})
-		for _, op := range seven() {
-			want := 502
-			if op.method != "GET" {
-				want = 504
-			}
-			h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).refused(t, want, 200000+want)
-		}
-	}
-}
-
-func TestDuty_04_InternalErrorsAreNoSuccess(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{tracker: tracker.Options{Faults: []tracker.Fault{{Kind: tracker.FaultInternal}}}})
-	for _, op := range seven() {
-		h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).fails(t, 500, 100500)
-	}
-}
-
-// Without the challenge no client would ever send the web server what it asks for.
-func TestDuty_04_TheChallengeOfAWebServerGoesOn(t *testing.T) {
-	t.Parallel()
-	const challenge = `Basic realm="staff"`
-	h := open(t, plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", challenge)
-		http.Error(w, "<html>who are you", http.StatusUnauthorized)
-	})})
-	for _, op := range seven() {
-		got := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).refused(t, 401, 200401)
-		if asked := got.header.Get("WWW-Authenticate"); asked != challenge {
-			t.Errorf("%s: WWW-Authenticate is %q", op.name, asked)
-		}
-	}
-	if got := h.get(t, "admin", "/rest/bug/1"); got.header.Get("WWW-Authenticate") != challenge {
-		t.Errorf("any other path: %d %v", got.status, got.header)
-	}
-}
-
-func TestDuty_20_TheTrackersRateLimitGoesOn(t *testing.T) {
-	t.Parallel()
-	limited := plan{before: stub(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "17")
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(w, `{"error":true,"code":32610,"message":"slow down","documentation":"d"}`)
-	})}
-	for _, op := range append(seven(), operation{"any other path", "GET", "/bug/1", "", 0, 0}) {
-		h := open(t, limited) // the next request of this client would not be sent
-		got := h.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).fails(t, 429, 32610)
-		if after := got.header.Get("Retry-After"); after != "17" {
-			t.Errorf("%s: Retry-After is %q", op.name, after)
-		}
-	}
 }
 
 func TestDuty_20_AQueueRatherThanARefusal(t *testing.T) {

@@ -27,7 +27,7 @@ type environment struct {
 	cache  *cache.Cache
 }
 
-// plan says how a environment differs from the usual one. The zero value is a stock tracker with the fixture, and no cache.
+// plan says how an environment differs from the usual one. The zero value is a stock tracker with the fixture, and no cache.
 type plan struct {
 	cached    bool
 	responses proxy.Responses
@@ -43,7 +43,7 @@ type plan struct {
 	below string
 }
 
-// open builds a environment, which ends with the test.
+// open builds an environment, which ends with the test.
 func open(t testing.TB, p plan) *environment {
 	t.Helper()
 	h := &environment{tracker: reference(t, p.tracker)}
@@ -84,7 +84,7 @@ func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote 
 		Passthrough: proxy.Passthrough{
 			Target: proxy.Target{
 				Base: h.behind, Transport: stack,
-				For: func(ctx context.Context, _ upstream.Caller) context.Context {
+				For: func(ctx context.Context, _ upstream.Caller, _ bool) context.Context {
 					return transport.With(ctx, func(c *transport.Call) { c.Stream = true })
 				},
 				Dialect: remote.Dialect,
@@ -110,7 +110,7 @@ func under(path string, next http.Handler) http.Handler {
 	}))
 }
 
-// bothWays runs a test on a environment without a cache and on one with it.
+// bothWays runs a test on an environment without a cache and on one with it.
 func bothWays(t *testing.T, test func(t *testing.T, h *environment)) {
 	t.Helper()
 	for name, p := range map[string]plan{"uncached": {}, "cached": {cached: true}} {
@@ -121,9 +121,8 @@ func bothWays(t *testing.T, test func(t *testing.T, h *environment)) {
 	}
 }
 
-// stub answers everything in place of a tracker.
-func stub(t testing.TB, handler http.HandlerFunc) func(http.Handler) http.Handler {
-	t.Helper()
+// stub responds to everything in place of a tracker.
+func stub(handler http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler { return handler }
 }
 
@@ -132,7 +131,12 @@ func listenOn(t testing.TB, handler http.Handler) *url.URL {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
+	return parsed(t, server.URL)
+}
+
+func parsed(t testing.TB, address string) *url.URL {
+	t.Helper()
+	base, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}

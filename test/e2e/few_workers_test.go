@@ -1,45 +1,16 @@
 package e2e
 
 import (
-	"cmp"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"portico/test/process"
 )
-
-// apacheConf gives each connection a worker, and keeps the connections that find none in the accept backlog.
-const apacheConf = `
-ServerName tracker.example
-Listen ADDRESS
-PidFile DIR/apache.pid
-Mutex file:DIR default
-ErrorLog DIR/error.log
-User nobody
-Group nogroup
-LoadModule mpm_prefork_module /usr/lib/apache2/modules/mod_mpm_prefork.so
-LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
-LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so
-LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so
-ServerLimit WORKERS
-StartServers WORKERS
-MinSpareServers 1
-MaxSpareServers WORKERS
-MaxRequestWorkers WORKERS
-MaxConnectionsPerChild 0
-KeepAlive KEEP
-KeepAliveTimeout 5
-AllowEncodedSlashes NoDecode
-ProxyPass / TRACKER/ disablereuse=On nocanon
-`
 
 // fewWorkers runs the reference tracker, which takes some time for each request, behind an Apache with few workers. It gives two of
 // these: one to ask straight, and one behind a Portico with its default settings.
@@ -65,9 +36,8 @@ func startApache(t *testing.T, tracker string, workers int, keepAlive string) (b
 		t.Fatal(err)
 	}
 	address := process.FreeAddress(t)
-	text := strings.NewReplacer("DIR", dir, "ADDRESS", address, "TRACKER", tracker, "WORKERS", strconv.Itoa(workers), "KEEP", keepAlive).Replace(apacheConf)
-	file := filepath.Join(dir, "apache.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	file, err := process.WriteApacheConfig(dir, address, tracker, workers, keepAlive == "On")
+	if err != nil {
 		t.Fatal(err)
 	}
 	// At its end Apache sends SIGTERM to its process group, so it gets one of its own.
@@ -76,26 +46,6 @@ func startApache(t *testing.T, tracker string, workers int, keepAlive string) (b
 		Ready: func(*process.Process) bool { return process.Listens(address) },
 	})
 	return "http://" + address
-}
-
-// workerAsk sends one request on a connection of its own, as a script does, and gives its status, 0 for no response.
-func workerAsk(t *testing.T, base string, a ask) (status int, took time.Duration) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), cmp.Or(a.method, http.MethodGet), base+a.path, strings.NewReader(a.body))
-	if err != nil {
-		t.Error(err)
-		return 0, 0
-	}
-	request.Close = true
-	request.Header.Set("Content-Type", "application/json")
-	begun := time.Now()
-	response, err := straight().Do(request)
-	if err != nil {
-		return 0, time.Since(begun)
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, time.Since(begun)
 }
 
 // workerRead is the nth of many reads, which no cache answers: an operation or a path that passes through.
@@ -115,7 +65,7 @@ func workerBurst(t *testing.T, base string, reads int) (refused int, longest tim
 	var all sync.WaitGroup
 	for n := range reads {
 		all.Go(func() {
-			status, took := workerAsk(t, base, workerRead(n))
+			status, took := (&client{base: base}).try(2*patience, workerRead(n))
 			mu.Lock()
 			defer mu.Unlock()
 			longest = max(longest, took)
@@ -168,7 +118,7 @@ func TestAWriteBesideReadersAtATrackerWithFewWorkers(t *testing.T) {
 						return
 					default:
 					}
-					if status, _ := workerAsk(t, at, workerRead(n)); status != http.StatusOK {
+					if status, _ := (&client{base: at}).try(2*patience, workerRead(n)); status != http.StatusOK {
 						t.Errorf("a read: %d", status)
 						return
 					}
@@ -176,7 +126,7 @@ func TestAWriteBesideReadersAtATrackerWithFewWorkers(t *testing.T) {
 			})
 		}
 		for n := range 4 {
-			status, took := workerAsk(t, at, workerWrite(t, n))
+			status, took := (&client{base: at}).try(2*patience, workerWrite(t, n))
 			if longest = max(longest, took); status != http.StatusOK {
 				t.Errorf("a write: %d", status)
 			}
@@ -206,7 +156,7 @@ func TestIdleConnectionsOccupyNoWorkers(t *testing.T) {
 		least := time.Hour
 		for n := 0; n < 5 && least > c.most; n++ { // a busy machine may be slow once
 			workerBurst(t, p.base, 4)
-			status, took := workerAsk(t, c.at, c.request)
+			status, took := (&client{base: c.at}).try(2*patience, c.request)
 			if least = min(least, took); status != http.StatusOK {
 				t.Errorf("%s: %d", c.name, status)
 			}

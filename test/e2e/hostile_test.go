@@ -68,7 +68,7 @@ func (w *witness) take() []witnessed {
 	return seen
 }
 
-// decoy is a host that nobody has any business with. It gives its address and counts who came.
+// decoy is a host that Portico must not call. It gives its address and counts the connections.
 func decoy(t *testing.T) (address string, visits func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -146,7 +146,7 @@ func describe(t *testing.T, response *http.Response) string {
 		return fmt.Sprint(response.StatusCode)
 	}
 	shape := errorShape.FindSubmatch(body)
-	if shape == nil {
+	if shape == nil || response.Header.Get("Content-Type") != "application/json; charset=UTF-8" || response.Header.Get("X-Request-Id") == "" {
 		t.Errorf("an error without the tracker's shape: %d %q", response.StatusCode, body)
 		return fmt.Sprint(response.StatusCode)
 	}

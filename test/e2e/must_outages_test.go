@@ -80,21 +80,3 @@ func TestMust_TrackerKilled(t *testing.T) {
 	})
 	f.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).ok(t, 201)
 }
-
-// A write that certainly did not take place leaves nothing to forget.
-func TestMust_AFailedWriteKeepsTheCache(t *testing.T) {
-	tracker, base := startTracker(t, process.FreeAddress(t))
-	f := startFacade(t, base)
-	f.get(t, "granter", "/rest/flag_type/TestProduct").ok(t, 200)
-	tracker.Kill(t)
-	for range 12 { // until the breaker is open, and beyond
-		got := f.put(t, "editor", "/rest/flag_type/1", `{"sortkey":5}`)
-		if reason := got.header.Get("Portico-Error"); reason != "tracker-unreachable" && reason != "breaker-open" {
-			t.Fatalf("the write was answered with %d %s, %q", got.status, got.body, reason)
-		}
-		// On a busy machine Redis may not respond in time to a single read. With an empty cache no read succeeds.
-		process.Eventually(t, "a cached read", func() bool {
-			return f.do(t, ask{method: http.MethodGet, path: "/rest/flag_type/TestProduct", user: "granter"}).status == 200
-		})
-	}
-}

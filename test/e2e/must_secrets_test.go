@@ -109,7 +109,7 @@ func stored(t testing.TB, address string) string {
 	return all.String()
 }
 
-// provoking are requests with credentials in every form, many of them wrong in a way that makes somebody talk about them.
+// provoking are requests with credentials in every form, many of them wrong in a way that leads to errors and log lines.
 func provoking(t testing.TB, s secrets, key, token string) []ask {
 	t.Helper()
 	list := []ask{}

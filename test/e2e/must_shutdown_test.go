@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -39,22 +38,10 @@ func holdingTracker(t *testing.T) *held {
 	return h
 }
 
-// status asks over a connection of its own; 0 means that there was no answer.
+// status asks over a connection of its own; 0 means that there was no response.
 func status(url string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0
-	}
-	request.Close = true
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0
-	}
-	_, _ = io.Copy(io.Discard, response.Body)
-	_ = response.Body.Close()
-	return response.StatusCode
+	got, _ := (&client{base: url}).try(10*time.Second, ask{})
+	return got
 }
 
 func refusesConnections(base string) bool {
@@ -66,7 +53,7 @@ func refusesConnections(base string) bool {
 	return false
 }
 
-// At SIGTERM /readyz fails, clients are let in for a while, then nobody is, and who was let in gets an answer.
+// At SIGTERM /readyz fails, new connections are accepted for a while and then refused, and requests under way get a response.
 func TestMust_ShutdownTurnsAwayBeforeItDrains(t *testing.T) {
 	tracker := holdingTracker(t)
 	f := process.Serve(t, []string{"TIMEOUTS_SHUTDOWN_DELAY=2s"}, "serve", "--tracker", tracker.base)
@@ -76,9 +63,9 @@ func TestMust_ShutdownTurnsAwayBeforeItDrains(t *testing.T) {
 	f.Signal(t, syscall.SIGTERM)
 	process.Eventually(t, "/readyz fails", func() bool { return status(f.Operators+"/readyz") == http.StatusServiceUnavailable })
 	if got := status(f.Clients + "/rest/bug/1"); got != http.StatusOK {
-		t.Errorf("who does not know yet that this Portico is to end gets %d", got)
+		t.Errorf("a client that does not know yet that Portico ends gets %d", got)
 	}
-	process.Eventually(t, "nobody is let in any more", func() bool { return refusesConnections(f.Clients) })
+	process.Eventually(t, "new connections are refused", func() bool { return refusesConnections(f.Clients) })
 	if f.Ended() {
 		t.Fatal("it ended with a request under way")
 	}
@@ -108,7 +95,7 @@ func TestMust_ShutdownHasAnEnd(t *testing.T) {
 			<-tracker.arrived
 			for range tt.signals {
 				f.Signal(t, syscall.SIGTERM)
-				process.Eventually(t, "it knows", func() bool {
+				process.Eventually(t, "it is shutting down", func() bool {
 					return f.Ended() || status(f.Operators+"/readyz") == http.StatusServiceUnavailable
 				})
 			}

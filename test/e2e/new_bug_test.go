@@ -58,18 +58,6 @@ func TestAFiledBugTakesAnAttachment(t *testing.T) {
 	}
 }
 
-// TestBugsThatCannotBeFiled checks the refusals, and that Harmony asks for a type.
-func TestBugsThatCannotBeFiled(t *testing.T) {
-	t.Parallel()
-	_, base := startTracker(t, process.FreeAddress(t), "--dialect", "harmony")
-	tracker := &client{base: base, keys: keys(t)}
-	const rest = `"product":"TestProduct","component":"Component A","version":"unspecified"`
-	tracker.post(t, "dev", "/rest/bug", "{"+rest+`,"summary":"s"}`).fails(t, http.StatusBadRequest, 50)
-	tracker.post(t, "dev", "/rest/bug", "{"+rest+`,"bug_type":"defect"}`).fails(t, http.StatusBadRequest, 50)
-	tracker.post(t, "", "/rest/bug", "{"+rest+`,"summary":"s","bug_type":"defect"}`).fails(t, http.StatusUnauthorized, 410)
-	tracker.post(t, "dev", "/rest/bug", "{"+rest+`,"summary":"s","bug_type":"defect"}`).ok(t, http.StatusOK)
-}
-
 // TestTheTrackersOwnAddressAndLimits starts the program with the flags that BMO's configuration stands behind.
 func TestTheTrackersOwnAddressAndLimits(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,23 +11,6 @@ import (
 	"portico/test/process"
 )
 
-func freeAddress(t testing.TB) string { return process.FreeAddress(t) }
-
-func readerOf(body string) io.Reader { return strings.NewReader(body) }
-
-// stopContext ends when stop is closed.
-func stopContext(stop <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 // isRefused reports whether the open breaker refused a request.
 func (r *reply) isRefused() bool {
 	return strings.HasPrefix(r.header.Get("Portico-Error"), "breaker-open") && !strings.Contains(r.header.Get("Portico-Error"), "unknown")
@@ -39,7 +20,7 @@ func (r *reply) isRefused() bool {
 // writes are refused at once, and are let through again soon after it has recovered.
 func TestOutagesAreRecognised(t *testing.T) {
 	t.Parallel()
-	_, base := startTracker(t, freeAddress(t))
+	_, base := startTracker(t, process.FreeAddress(t))
 	for kind := range failures {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +58,7 @@ func TestOutagesAreRecognised(t *testing.T) {
 // are let through again.
 func TestWritesAloneHang(t *testing.T) {
 	t.Parallel()
-	_, base := startTracker(t, freeAddress(t))
+	_, base := startTracker(t, process.FreeAddress(t))
 	s := startSickTracker(t, base)
 	f := startFacade(t, s.base, "LOG_LEVEL=error", "TRACKERS_MAIN_TIMEOUT=1s")
 	write := func(i int) ask {
@@ -92,7 +73,7 @@ func TestWritesAloneHang(t *testing.T) {
 	})
 	var all sync.WaitGroup
 	for i := range 9 {
-		all.Go(func() { f.try(write(i), nil) })
+		all.Go(func() { f.try(patience, write(i)) })
 	}
 	all.Wait()
 	process.Eventually(t, "the breaker of writes opens", func() bool { return f.do(t, write(7)).isRefused() })

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -12,11 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-)
 
-// poisonedRequests switches to the full form of TestPoisonedTargets: so many requests of other callers in each case, 50 a
-// second, beside 5 and 180 poisoned ones a second. go test ./test/e2e -run TestPoisonedTargets -args -poisoned 1000
-var poisonedRequests = flag.Int("poisoned", 0, "requests of other callers in each case, at real rates; 0 = a few at full speed")
+	"portico/test/process"
+)
 
 // failures are the ways in which the stand-in for a sick tracker fails, by name.
 var failures = map[string]func(w http.ResponseWriter, r *http.Request){
@@ -43,6 +40,9 @@ func sends(status int, contentType, body string) func(http.ResponseWriter, *http
 	}
 }
 
+// patience is how long a client waits whose request may fail.
+const patience = 30 * time.Second
+
 // sickTracker is the reference tracker behind a server that fails some requests instead of passing them on.
 type sickTracker struct {
 	base string
@@ -53,10 +53,7 @@ type sickTracker struct {
 
 func startSickTracker(t *testing.T, base string) *sickTracker {
 	t.Helper()
-	behind, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	behind := parsed(t, base)
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	s := &sickTracker{}
@@ -104,7 +101,7 @@ func others() []ask {
 // caller.
 func TestPoisonedTargets(t *testing.T) {
 	t.Parallel()
-	_, base := startTracker(t, freeAddress(t))
+	_, base := startTracker(t, process.FreeAddress(t))
 	for kind := range failures {
 		for name, poison := range poisoned() {
 			t.Run(kind+"/"+name, func(t *testing.T) {
@@ -117,7 +114,7 @@ func TestPoisonedTargets(t *testing.T) {
 					}
 					return ""
 				})
-				f := startFacade(t, s.base, "LOG_LEVEL=error", "TRACKERS_MAIN_TIMEOUT=10s", "LIMITS_CONCURRENCY=400")
+				f := startFacade(t, s.base, "LOG_LEVEL=error", "TRACKERS_MAIN_TIMEOUT=5s", "LIMITS_CONCURRENCY=400")
 				f.do(t, others()[0]).ok(t, 200)
 				for _, perSecond := range []int{5, 180} {
 					bystanders(t, f, s, poison, perSecond, kind == "hang")
@@ -127,83 +124,36 @@ func TestPoisonedTargets(t *testing.T) {
 	}
 }
 
-// bystanders makes requests of other callers beside poisoned ones, and demands that none of them is refused.
+// bystanders makes requests of other callers beside so many poisoned ones, and demands that none of them is refused.
 func bystanders(t *testing.T, f *facade, s *sickTracker, poison ask, perSecond int, hangs bool) {
 	t.Helper()
-	requests, pause, each := 30, time.Duration(0), max(1, perSecond/20) // poisoned requests for each other one
-	if *poisonedRequests > 0 {
-		requests, pause = *poisonedRequests, 20*time.Millisecond
-	}
 	var all sync.WaitGroup
-	defer all.Wait()
-	stop := make(chan struct{})
-	defer close(stop)
-	hung := make(chan struct{}, 300) // fewer than limits.concurrency: that limit is not the matter here
-	send := func(n int) {
-		for range n {
-			if !hangs {
-				f.try(poison, stop)
-				continue
-			}
-			select {
-			case hung <- struct{}{}: // each takes the whole timeout of the tracker
-				all.Go(func() { f.try(poison, stop); <-hung })
-			default:
-			}
-		}
-	}
-	if *poisonedRequests > 0 {
-		all.Go(func() {
-			for tick := time.NewTicker(time.Second / time.Duration(perSecond)); ; send(1) {
-				select {
-				case <-tick.C:
-				case <-stop:
-					return
-				}
-			}
-		})
-	}
 	before := s.failed.Load()
-	for i := range requests {
-		if *poisonedRequests == 0 && (!hangs || i < 10) {
-			send(each)
+	for i := range 30 {
+		for range max(1, perSecond/20) {
+			switch {
+			case !hangs:
+				f.try(patience, poison)
+			case i < 10: // each takes the whole timeout of the tracker
+				all.Go(func() { f.try(patience, poison) })
+			}
 		}
 		a := others()[i%len(others())]
 		if got := f.do(t, a); got.status >= 300 || got.header.Get("Portico-Error") != "" {
 			t.Errorf("%d poisoned a second: request %d, %s %s: status %d, Portico-Error %q",
 				perSecond, i, a.method, a.path, got.status, got.header.Get("Portico-Error"))
 		}
-		time.Sleep(pause)
 	}
-	if s.failed.Load() == before && !hangs {
+	all.Wait()
+	if s.failed.Load() == before {
 		t.Error("no poisoned request reached the tracker")
 	}
-}
-
-// try makes a request of which the outcome does not matter, until stop is closed.
-func (c *client) try(a ask, stop <-chan struct{}) {
-	ctx, cancel := stopContext(stop)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, a.method, c.base+a.path, readerOf(a.body))
-	if err != nil {
-		return
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if a.user != "" {
-		request.Header.Set("X-BUGZILLA-API-KEY", c.keys[a.user])
-	}
-	response, err := straight().Do(request)
-	if err != nil {
-		return
-	}
-	_, _ = io.Copy(io.Discard, response.Body)
-	_ = response.Body.Close()
 }
 
 // TestManyPoisonedTargets: many targets that fail do not count for more than a probe that is well.
 func TestManyPoisonedTargets(t *testing.T) {
 	t.Parallel()
-	_, base := startTracker(t, freeAddress(t))
+	_, base := startTracker(t, process.FreeAddress(t))
 	s := startSickTracker(t, base)
 	s.fail(func(r *http.Request) string {
 		if strings.HasPrefix(r.URL.Path, "/rest/user/") {
@@ -214,7 +164,7 @@ func TestManyPoisonedTargets(t *testing.T) {
 	f := startFacade(t, s.base, "LOG_LEVEL=error")
 	for i := range 60 {
 		for j := range 3 {
-			f.try(ask{method: []string{"GET", "POST"}[i%2], path: "/rest/user/" + strconv.Itoa(10*i+j)}, nil)
+			f.try(patience, ask{method: []string{"GET", "POST"}[i%2], path: "/rest/user/" + strconv.Itoa(10*i+j)})
 		}
 		a := others()[i%len(others())]
 		if got := f.do(t, a); got.status >= 300 {

@@ -10,6 +10,21 @@ import (
 
 // Clients that speak XML-RPC, and those that read pages.
 
+// session is a client with the headers that it sends on every request.
+type session struct {
+	*environment
+	header http.Header
+}
+
+// headers makes a header of names and values.
+func headers(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Set(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
 // call makes an XML-RPC call; arguments are the members of its struct.
 func (s session) call(t testing.TB, method string, members ...string) string {
 	t.Helper()
@@ -59,7 +74,7 @@ func TestClient_PythonBugzillaXMLRPC(t *testing.T) {
 			t.Errorf("the probe is answered with %d", probe.status)
 		}
 	}
-	s := session{h, headers("User-Agent", "python-bugzilla/3.2.0", "Accept-Encoding", "gzip"), ""}
+	s := session{h, headers("User-Agent", "python-bugzilla/3.2.0", "Accept-Encoding", "gzip")}
 	if got := s.call(t, "Bugzilla.version"); !strings.Contains(got, "5.2") {
 		t.Errorf("the version is %s", got)
 	}
@@ -69,7 +84,7 @@ func TestClient_PythonBugzillaXMLRPC(t *testing.T) {
 func TestClient_PyBugz(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	s := session{h, headers("User-Agent", "Python-xmlrpc/3.11"), ""}
+	s := session{h, headers("User-Agent", "Python-xmlrpc/3.11")}
 	s.attachmentsByRPC(t, xmlText("Bugzilla_api_key", h.keys["dev"]))
 	s.attachmentsByRPC(t, xmlText("Bugzilla_login", "dev@example.com")+xmlText("Bugzilla_password", "password1"))
 	s.call(t, "Bug.get", xmlIDs("ids", 1))
@@ -79,7 +94,7 @@ func TestClient_PyBugz(t *testing.T) {
 func TestClient_BZClient(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{cached: true})
-	s := session{h, headers("User-Agent", "BZ::Client/4.4"), ""}
+	s := session{h, headers("User-Agent", "BZ::Client/4.4")}
 	s.call(t, "Bugzilla.version")
 	token := regexp.MustCompile(`\d+-\w+`).FindString(s.call(t, "User.login", xmlText("login", "editor@example.com"), xmlText("password", "password1")))
 	credentials := xmlText("Bugzilla_token", token)
@@ -99,7 +114,7 @@ func TestClient_BZClient(t *testing.T) {
 func TestClient_Libreport(t *testing.T) {
 	t.Parallel()
 	h, tape := recorded(t, plan{})
-	s := session{h, headers("User-Agent", "libreport/2.17", "Authorization", "Bearer "+h.keys["dev"]), ""}
+	s := session{h, headers("User-Agent", "libreport/2.17", "Authorization", "Bearer "+h.keys["dev"])}
 	s.call(t, "Bugzilla.version")
 	s.call(t, "Bug.add_attachment", xmlText("Bugzilla_api_key", h.keys["dev"]), xmlIDs("ids", 7), xmlMember("data", "<base64>"+data+"</base64>"),
 		xmlText("file_name", "backtrace"), xmlText("summary", "File: backtrace"), xmlText("content_type", "text/plain"), xmlMember("minor_update", "<boolean>1</boolean>"))
@@ -111,7 +126,7 @@ func TestClient_Libreport(t *testing.T) {
 func TestClient_JavaAndNETByXMLRPC(t *testing.T) {
 	t.Parallel()
 	h, tape := recorded(t, plan{})
-	s := session{h, headers("User-Agent", "Apache XML RPC 3.1.3"), ""}
+	s := session{h, headers("User-Agent", "Apache XML RPC 3.1.3")}
 	token := regexp.MustCompile(`\d+-\w+`).FindString(s.call(t, "User.login", xmlText("login", "dev@example.com"), xmlText("password", "password1")))
 	s.attachmentsByRPC(t, xmlText("Bugzilla_token", token))
 	// Bugzilla.NET comes with the cookies of its login.
@@ -140,3 +155,6 @@ func TestClient_GitBz(t *testing.T) {
 		t.Errorf("attachment 1 is %q", got.body)
 	}
 }
+
+// oneLine writes a call for a step.
+func oneLine(call string) string { return strings.ReplaceAll(call, "\n", "") }

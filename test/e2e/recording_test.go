@@ -106,10 +106,16 @@ func (s *seen) query(t testing.TB) url.Values {
 	return values
 }
 
-// recorded opens a environment with a recording before its tracker.
+// recorded opens an environment with a recording before its tracker.
 func recorded(t testing.TB, p plan) (*environment, *recording) {
 	t.Helper()
 	tape := &recording{}
-	p.before = tape.over
+	before := p.before
+	p.before = func(next http.Handler) http.Handler {
+		if before != nil {
+			next = before(next)
+		}
+		return tape.over(next)
+	}
 	return open(t, p), tape
 }

@@ -118,7 +118,12 @@ func TestRequests_OddSpellingsOfPathsAreRefused(t *testing.T) {
 		"/rest/bug%252F7%252Fattachment", "/rest/bug/attachment%20", "/rest/bug/%20attachment", "/rest/bug/attachment%0a", "/rest/bug/attachment.",
 		"/rest/bug/attachment;a", "/rest/bug/attachment%00", "/rest/bug/attachment%20/1", "/rest/bug/attachment./1", "/rest/bug/attachment;a/1",
 		"/rest/bug/%20attachment/1", "/rest/bug/7/attachment%20", "/rest/bug/7/attachment;a", "/rest/bug/..;/user", "/rest/bug/..%c0%afuser",
-		"/rest/bug/%c0%ae%c0%ae/user", "/rest/flag_type%5C5", "/jsonrpc.cgi;a", "/editflagtypes.cgi%20",
+		"/rest/bug/%c0%ae%c0%ae/user", "/rest/flag_type%5C5", "/jsonrpc.cgi;a", "/editflagtypes.cgi%20", "/REST/bug%2F7/attachment",
+		"/rest%2Fbug%2fattachment%2F", "/rest/%2562ug/attachment", "/rest/bug/%252561ttachment", "/rest/bug/x%2F..%2Fattachment", "/rest/bug%5Cattachment",
+		"/rest/bug/%252525252525252525252561", "/rest/bug/attachment%3Fx", "/rest/bug/attachment%23x", "/rest/bug/attachment%2F%253Fx/5",
+		"/rest/bug/x%3F%2F..%2Fattachment", "/rest/bug/%e0%80%ae./user", "/rest/bug/%f0%80%80%ae./user", "/rest/bug/7/attachment%09",
+		"/rest/bug/attachment%c2%a0/1", "/rest/bug/attachment%ff/1", "/rest/bug/attachment%e2%80%8b/1", "/rest./flag_type", "/xmlrpc.cgi%2Fx",
+		"/x/..%20/y", "/x/..%2Frest/bug/attachment", "/x/..%2F..%2Fetc",
 	} {
 		for _, method := range []string{"GET", "PUT", "POST"} {
 			a := ask{method: method, path: path, user: "admin"}
@@ -128,8 +133,25 @@ func TestRequests_OddSpellingsOfPathsAreRefused(t *testing.T) {
 			f.do(t, a).refused(t, 404, 32614)
 		}
 	}
+	// A write to the collection of attachments would edit bugs (recorded as att.update.collection).
+	for _, path := range []string{
+		"/rest/bug/attachment", "/rest.cgi/bug/attachment", "/rest/bug/attachment/", "//rest//bug/./attachment", "/rest/bug/x/../attachment",
+		"/rest/bug/%61ttachment", "/REST/bug/attachment",
+	} {
+		for _, method := range []string{"PUT", "POST", "PATCH", "DELETE", "put"} {
+			f.do(t, ask{method: method, path: path, user: "admin", body: `{"ids":[1]}`}).refused(t, 404, 32614)
+		}
+	}
 	if list := tape.all(); len(list) > 0 {
 		t.Errorf("%s %s reached the tracker", list[0].method, list[0].uri)
+	}
+	for _, path := range []string{
+		"/rest/bug/attachments", "/rest/bug/5", "/rest/bug/5%3Fattachment", "/rest/bug/attachments%3F", "/rest/user/a%2Fb", "/rest/product/a;b",
+		"/rest/flag_type/a/b/c", "/jsonrpc.cgi/x", "/rest/bug/Gr%F6%DFe", "/show_bug.cgi/...", "/100%25", "/bug/attachment",
+	} {
+		if got := f.get(t, "admin", path); got.header.Get("Portico-Error") != "" {
+			t.Errorf("%s does not pass: %d %s", path, got.status, got.body)
+		}
 	}
 	// Escapes that mean nothing are removed, and names may hold what they like.
 	f.get(t, "admin", "/rest/%66lag_type/TestProduct").ok(t, 200)
@@ -156,7 +178,7 @@ func TestRequests_CredentialsInPathsAreKeptNowhere(t *testing.T) {
 	const secret = "LeakedInAPath"
 	for _, path := range []string{
 		"Bugzilla%5Fapi%5Fkey=", "Bugzilla_api_key=", "P%3FBugzilla_api_key%3D", "P%253FBugzilla%255Fapi_key=", "P;Bugzilla%5Ftoken=", "P/%61pi_key=",
-		"BUGZILLA%5FPASSWORD=",
+		"BUGZILLA%5FPASSWORD=", "P;Bugzilla_password=", "P%23TOKEN%3d", "P&login=x&password=",
 	} {
 		f.get(t, "", "/rest/flag_type/"+path+secret).refused(t, 400, 32000)
 		f.get(t, "", "/page/"+path+secret)

@@ -97,46 +97,6 @@ func TestRemoteReadsLeaveTheCacheAlone(t *testing.T) {
 	}
 }
 
-// A body that no parser takes passes as it is, whatever it holds.
-func TestRemoteCallsThatCannotBeReadPass(t *testing.T) {
-	t.Parallel()
-	h, tape := recorded(t, plan{cached: true})
-	bodies := []string{
-		"", "<", "<?xml version='1.0'?><methodCall>", "<!DOCTYPE x [<!ENTITY a \"b\">]><methodCall><methodName>&a;</methodName></methodCall>",
-		"\xff\xfe\x00", `{"method":`, `[1,2,`, `{"method":{"method":"x"}}`, strings.Repeat("[", 5000), strings.Repeat("<a>", 5000), "\x1f\x8b\x08 gzip",
-		`{"method":"FlagType.update"`, strings.Repeat("x", 2<<20),
-	}
-	for _, path := range []string{"/xmlrpc.cgi", "/jsonrpc.cgi"} {
-		for _, body := range bodies {
-			got := h.do(t, ask{method: http.MethodPost, path: path, body: body, header: http.Header{"Content-Type": {"text/xml"}}})
-			passed := tape.last(t)
-			if string(passed.body) != body || got.status != passed.status || !bytes.Equal(got.body, passed.answer) {
-				t.Errorf("POST %s with %.40q: arrived as %.40q, answered %d, the client got %d", path, body, passed.body, passed.status, got.status)
-			}
-		}
-	}
-}
-
-func TestChunkedCallsGetALength(t *testing.T) {
-	t.Parallel()
-	h, tape := recorded(t, plan{cached: true})
-	call := remoteWrites(h.keys["editor"])["XML-RPC update"]
-	request, err := http.NewRequestWithContext(t.Context(), call.method, h.base+call.path, &repeated{text: []byte(call.body), times: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.types(t, "", "TestProduct")
-	response, err := straight().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	if passed := tape.last(t); string(passed.body) != call.body || passed.chunked || passed.length != int64(len(call.body)) {
-		t.Errorf("arrived with the length %d, chunked %v: the tracker loses chunked bodies", passed.length, passed.chunked)
-	}
-	is(t, h.types(t, "", "TestProduct").field(t, "1", "description"), `"remote"`)
-}
-
 // The administrator's page changes flag types as well. The reference tracker has none.
 func TestThePageOfFlagTypesMakesTheCacheForget(t *testing.T) {
 	t.Parallel()

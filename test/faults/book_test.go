@@ -72,7 +72,7 @@ func (b *book) compare(journal []entry) {
 	defer b.mu.Unlock()
 	for id, entries := range done {
 		if w := b.writes[id]; w == nil || w.op != entries[0].Op {
-			b.wrong = append(b.wrong, fmt.Sprintf("nobody asked for this: %s %q", entries[0].Op, id))
+			b.wrong = append(b.wrong, fmt.Sprintf("no client asked for this: %s %q", entries[0].Op, id))
 		}
 		if len(entries) > 1 {
 			b.wrong = append(b.wrong, fmt.Sprintf("twice: %s %s was executed %d times", entries[0].Op, id, len(entries)))
@@ -130,7 +130,7 @@ func (r *register) judge(value string, floor int, late bool) string {
 	defer r.mu.Unlock()
 	var n int
 	if _, err := fmt.Sscanf(value, valueFormat, &n); err != nil || n >= len(r.said) {
-		return fmt.Sprintf("wrong: %d holds %q, which nobody wrote", r.id, value)
+		return fmt.Sprintf("wrong: %d holds %q, which no client wrote", r.id, value)
 	}
 	switch {
 	case r.said[n] == refused:

@@ -125,7 +125,7 @@ const (
 	pending verdict = iota // nothing yet
 	ok                     // it was done
 	refused                // it was not done
-	unknown                // Portico says that nobody knows
+	unknown                // Portico says that the outcome is unknown
 	lost                   // the connection ended without an answer
 )
 

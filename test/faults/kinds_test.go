@@ -125,22 +125,22 @@ func processKinds() []kind {
 			time.Sleep(500 * time.Millisecond)
 		}},
 		{name: "redis slow", redis: true, disturb: func(s *scene) {
-			s.relay.delay.Store(int64(150 * time.Millisecond))
+			s.relay.Delay.Store(int64(150 * time.Millisecond))
 			time.Sleep(500 * time.Millisecond)
-			s.relay.delay.Store(int64(20 * time.Millisecond))
+			s.relay.Delay.Store(int64(20 * time.Millisecond))
 			time.Sleep(500 * time.Millisecond)
-			s.relay.delay.Store(0)
+			s.relay.Delay.Store(0)
 			time.Sleep(300 * time.Millisecond)
 		}},
 		{name: "redis connections reset", redis: true, disturb: func(s *scene) {
-			s.relay.cut()
+			s.relay.Cut()
 			time.Sleep(50 * time.Millisecond)
 		}},
 		{name: "redis answers kept", redis: true, disturb: func(s *scene) {
-			s.relay.silent.Store(true)
+			s.relay.Silent.Store(true)
 			time.Sleep(400 * time.Millisecond)
-			s.relay.silent.Store(false)
-			s.relay.cut()
+			s.relay.Silent.Store(false)
+			s.relay.Cut()
 			time.Sleep(500 * time.Millisecond)
 		}},
 		{name: "redis emptied", disturb: func(s *scene) {

@@ -18,7 +18,7 @@ func (l *load) floors() (all []*register, floors []int) {
 	return all, floors
 }
 
-// readFlagTypes reads as one of several users and holds everything that was acknowledged to anybody against the answer.
+// readFlagTypes reads as one of several users and compares the response with every acknowledged change of any client.
 func (w *worker) readFlagTypes() {
 	all, floors := w.load.floors()
 	users := []string{"editor", "dev", "granter", ""}

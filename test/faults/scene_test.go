@@ -36,7 +36,7 @@ type scene struct {
 	kind                    kind
 	tracker, portico, redis *process.Process
 	wire                    *wire
-	relay                   *relay
+	relay                   *process.Relay
 	// direct is where the tracker itself listens, front where Portico does.
 	direct, front, redisAt string
 	journalFile            string
@@ -65,8 +65,8 @@ func openScene(t testing.TB, k kind, seed uint64) *scene {
 	s.redis = process.Redis(t, s.redisAt)
 	cache := s.redisAt
 	if k.redis {
-		s.relay = startRelay(t, s.redisAt)
-		cache = s.relay.address
+		s.relay = process.StartRelay(t, s.redisAt)
+		cache = s.relay.Address
 	}
 	s.portico, s.front = startPortico(t, behind, "redis://"+cache)
 	return s

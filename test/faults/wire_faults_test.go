@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func resetUp(x *crossing) bool {
 	return false
 }
 
-// resetUnread resets after some bytes of the request, the rest of which nobody has read.
+// resetUnread resets after some bytes of the request, the rest of which is unread.
 func resetUnread(x *crossing) bool {
 	_, _ = x.conn.Read(make([]byte, 1+x.wire.below(100)))
 	reset(x.conn)
@@ -163,7 +164,7 @@ func spoken(executed bool, say string) func(*crossing) bool {
 }
 
 // twoAnswers gives the answer twice in one piece. A second one that comes after the next request has been sent could not
-// be told from that request's own by anybody.
+// be told from that request's own by a client.
 func twoAnswers(x *crossing) bool {
 	request := x.request()
 	if request == nil {
@@ -235,18 +236,8 @@ func unframed(_ string, body []byte) []byte {
 func chunked(after string) func(string, []byte) []byte {
 	return func(_ string, body []byte) []byte {
 		half := len(body) / 2
-		head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-		return append(append(hexLine(head, half), body[:half]...), after...)
+		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s%s", half, body[:half], after)
 	}
-}
-
-func hexLine(head string, n int) []byte {
-	const digits = "0123456789abcdef"
-	line := ""
-	for ; n > 0 || line == ""; n /= 16 {
-		line = string(digits[n%16]) + line
-	}
-	return []byte(head + line + "\r\n")
 }
 
 // withStatus gives the answer's body under another status.

@@ -283,3 +283,36 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		t.Errorf("the check says %s", text)
 	}
 }
+
+// TestIDsOutliveTheOldTracker takes it out of the configuration. Clients keep the ids that they know.
+func TestIDsOutliveTheOldTracker(t *testing.T) {
+	a := setApart(t)
+	_, answer := ask(t, "POST", fmt.Sprintf("%s/rest/bug/%d/attachment", a.Clients, a.old.bug), upload())
+	ids, _ := answer["ids"].([]any)
+	if len(ids) != 1 {
+		t.Fatalf("an attachment was not made: %v", answer)
+	}
+	a.Stop(t)
+	text, err := os.ReadFile(a.file)
+	must(t, err)
+	_, after, _ := strings.Cut(string(text), "candidate: after\n")
+	_, after, _ = strings.Cut(after, "state:")
+	settings, _, _ := strings.Cut(after, "  passthrough:")
+	for _, c := range []struct{ name, says string }{{"other", "a tracker keeps its name"}, {"after", ""}} {
+		one := fmt.Sprintf("trackers:\n  %s: {url: \"%s/\", dialect: bugzilla-5}\nprimary: %[1]s\nstate:%[3]s", c.name, a.bases[1], settings)
+		must(t, os.WriteFile(a.file, []byte(one), 0o600))
+		if c.says == "" {
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), process.Portico(t), "serve", "--config", a.file, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.says) {
+			t.Errorf("a start with another name: %v\n%s", err, out)
+		}
+	}
+	a.Start(t)
+	wants(t, "attachment of both trackers", attachment(t, a.Clients, a.old.bug, a.old.attachment)["bug_id"], a.old.bug)
+	wants(t, "attachment of the new tracker", attachment(t, a.Clients, a.old.bug, number(ids[0]))["bug_id"], a.old.bug)
+	if status, header, _ := askWith(t, "GET", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), nil, http.Header{}); status != 409 || header.Get("Portico-Error") != "unmapped-id" {
+		t.Errorf("a request that is not translated has the status %d", status)
+	}
+}

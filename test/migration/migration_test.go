@@ -17,7 +17,7 @@ import (
 func (s *scene) callers(t *testing.T) []*caller {
 	t.Helper()
 	all := []*caller{{name: "editor", key: tracker.Keys(tracker.SeedFixture)["editor@example.com"]}}
-	for n := range users {
+	for n := range numbered {
 		all = append(all, &caller{name: fmt.Sprintf("user-%d", n), key: tracker.UserKey(n)})
 	}
 	for i, c := range all {
@@ -97,7 +97,7 @@ func moved(t *testing.T, callers []*caller, where map[string][]string) {
 		}
 	}
 	t.Logf("%d of %d callers wrote of other products at the new tracker", there, len(callers))
-	if there < 1 || there > users/5 { // a busy machine lets few callers write
+	if there < 1 || there > numbered/5 { // a busy machine lets few callers write
 		t.Errorf("%d of %d callers moved, want a tenth", there, len(callers))
 	}
 }

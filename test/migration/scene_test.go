@@ -3,6 +3,7 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +17,12 @@ import (
 	"portico/upstream/switchover"
 )
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(durableEnv); dir != "" {
+		log.Fatal(serveDurable(dir, os.Getenv(durableAddressEnv)))
+	}
+	os.Exit(process.Main(m))
+}
 
 // scene is Portico before two trackers. What is written to the old one is seen late at the new one.
 type scene struct {
@@ -41,7 +47,7 @@ log: {level: warn}
 
 func set(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{before: tracker.New(tracker.Options{Seed: tracker.SeedFixture, Users: users})}
+	s := &scene{before: tracker.New(tracker.Options{Seed: tracker.SeedFixture, Users: numbered})}
 	s.after = tracker.New(tracker.Options{Follows: s.before, Quirks: []tracker.Quirk{tracker.QuirkLag}})
 	var bases []any
 	for _, server := range []*tracker.Server{s.before, s.after} {
@@ -109,8 +115,8 @@ func (s *scene) journals() map[string][]string {
 	return found
 }
 
-// users are the callers besides the editor of flag types, each with a credential of its own.
-const users = 100
+// numbered are the callers besides the editor of flag types, each with a credential of its own.
+const numbered = 100
 
 // settle is how long a step of the move is loaded.
 const settle = 1500 * time.Millisecond

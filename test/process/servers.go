@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,9 +84,20 @@ type Facade struct {
 // are settings such as "CACHE_SCOPE=off".
 func Serve(t testing.TB, env []string, command string, args ...string) *Facade {
 	t.Helper()
+	return ServeVia(t, nil, env, command, args...)
+}
+
+// ServeVia is Serve by another program with arguments, which runs those that follow.
+func ServeVia(t testing.TB, via, env []string, command string, args ...string) *Facade {
+	t.Helper()
 	clients, operators := FreeAddress(t), FreeAddress(t)
+	line := append(slices.Clone(via), Portico(t), command, "--listen", clients, "--admin-listen", operators)
+	program, err := exec.LookPath(line[0])
+	if err != nil {
+		t.Fatal(err)
+	}
 	spec := Spec{
-		Program: Portico(t), Args: append([]string{command, "--listen", clients, "--admin-listen", operators}, args...),
+		Program: program, Args: append(line[1:], args...),
 		Ready: func(*Process) bool { return Listens(clients) && Listens(operators) },
 	}
 	for _, one := range env {
@@ -111,8 +123,8 @@ func onlyJSON(t testing.TB, log string) {
 	}
 }
 
-// Redis runs a real redis-server at an address.
-func Redis(t testing.TB, address string) *Process {
+// Redis runs a real redis-server at an address, with more arguments, and saves nothing to disk.
+func Redis(t testing.TB, address string, args ...string) *Process {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -123,7 +135,7 @@ func Redis(t testing.TB, address string) *Process {
 		t.Fatal(err)
 	}
 	return Launch(t, Spec{
-		Program: binary, Args: []string{"--port", port, "--bind", "127.0.0.1", "--save", ""},
+		Program: binary, Args: append([]string{"--port", port, "--bind", "127.0.0.1", "--save", ""}, args...),
 		Ready: func(*Process) bool { return AnswersPing(address) },
 	})
 }
@@ -148,5 +160,5 @@ func AnswersPing(address string) bool {
 	answer := make([]byte, 5)
 	_, sent := c.Write([]byte("PING\r\n"))
 	_, got := c.Read(answer)
-	return errors.Join(sent, got) == nil && string(answer) == "+PONG"
+	return errors.Join(sent, got) == nil && (string(answer) == "+PONG" || string(answer) == "-NOAU")
 }

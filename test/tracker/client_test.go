@@ -124,9 +124,8 @@ func (a answer) fails(t *testing.T, status int, code string) {
 }
 
 const (
-	editorKey  = "api_key=EditorKey0000000000000000000000000000000"
-	devKey     = "api_key=DevKey0000000000000000000000000000000000"
-	insiderKey = "api_key=InsiderKey000000000000000000000000000000"
+	editorKey = "api_key=EditorKey0000000000000000000000000000000"
+	devKey    = "api_key=DevKey0000000000000000000000000000000000"
 )
 
 // patch is the body of a small attachment.

@@ -31,101 +31,49 @@ func (f front) made() int {
 	return len(f.must("GET", "/rest/bug/7/attachment", "").at(f.t, "bugs", "7").([]any))
 }
 
-// TestFaultsBefore: something else is answered, and nothing is executed.
-func TestFaultsBefore(t *testing.T) {
-	check := func(kind string, see func(answer, error)) {
-		t.Run(kind, func(t *testing.T) {
-			f := faulty(t, "op=attachment.create,kind="+kind)
-			see(f.do("POST", create, patch))
-			if n := f.made(); n != 0 {
-				t.Errorf("%d attachments were made", n)
-			}
-			if len(f.Journal()) != 0 {
-				t.Error("the journal has an entry")
-			}
-		})
-	}
-	page := func(status int) func(answer, error) {
-		return func(a answer, err error) {
-			if err != nil || a.status != status || !strings.Contains(a.raw, "<html") {
-				t.Errorf("%v %d %s", err, a.status, a.raw)
-			}
+// TestFaultKinds: before the operation something else is answered and nothing is executed; after it the response is spoiled.
+func TestFaultKinds(t *testing.T) {
+	broken := func(_ answer, err error) bool { return err != nil }
+	page := func(status int) func(answer, error) bool {
+		return func(a answer, err error) bool {
+			return err == nil && a.status == status && strings.Contains(a.raw, "<html")
 		}
 	}
-	check("error500", page(500))
-	check("html200", page(200))
-	check("empty200", func(a answer, err error) {
-		if err != nil || a.status != 200 || a.raw != "" || a.header.Get("Content-Type") != "" {
-			t.Errorf("%v %d %v", err, a.status, a.header)
-		}
-	})
-	check("100500-with-201", func(a answer, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.fails(t, 201, "100500")
-	})
-	check("reset-before", func(_ answer, err error) {
-		if !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("got %v, want a reset", err)
-		}
-	})
-	check("bad-status", func(_ answer, err error) {
-		if err == nil {
-			t.Error("the status line was taken")
-		}
-	})
-}
-
-// TestFaultsAfter: the operation is executed and its answer spoiled.
-func TestFaultsAfter(t *testing.T) {
-	check := func(kind string, see func(answer, error)) {
-		t.Run(kind, func(t *testing.T) {
-			f := faulty(t, "op=attachment.create,kind="+kind)
-			see(f.do("POST", create, patch))
-			if n := f.made(); n != 1 {
-				t.Errorf("%d attachments were made", n)
+	created := func(a answer, err error) bool {
+		return err == nil && a.status == 201 && strings.Contains(a.raw, `"ids":[16]`)
+	}
+	for _, c := range []struct {
+		kind string
+		made int
+		seen func(answer, error) bool
+	}{
+		{"error500", 0, page(500)},
+		{"html200", 0, page(200)},
+		{"empty200", 0, func(a answer, err error) bool {
+			return err == nil && a.status == 200 && a.raw == "" && a.header.Get("Content-Type") == ""
+		}},
+		{"100500-with-201", 0, func(a answer, err error) bool {
+			return err == nil && a.status == 201 && strings.Contains(a.raw, "100500")
+		}},
+		{"reset-before", 0, func(_ answer, err error) bool { return errors.Is(err, syscall.ECONNRESET) }},
+		{"bad-status", 0, broken},
+		{"reset-after-headers", 1, broken}, {"reset-mid-body", 1, broken}, {"wrong-length", 1, broken}, {"close-after-commit", 1, broken},
+		{"endless-headers", 1, broken}, {"gzip-lie", 1, broken},
+		{"truncate-json", 1, func(a answer, err error) bool { return err == nil && a.status == 201 && a.body == nil }},
+		{"wrong-content-type", 1, func(a answer, err error) bool { return created(a, err) && a.header.Get("Content-Type") == "text/plain" }},
+		{"slow,delay=20ms", 1, created},
+		{"drip,delay=1ms", 1, created},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			f := faulty(t, "op=attachment.create,kind="+c.kind)
+			if a, err := f.do("POST", create, patch); !c.seen(a, err) {
+				t.Errorf("%v %d %v %s", err, a.status, a.header, a.raw)
 			}
-			if len(f.Journal()) != 1 {
-				t.Errorf("the journal has %d entries", len(f.Journal()))
+			if made, entries := f.made(), len(f.Journal()); made != c.made || entries != c.made {
+				t.Errorf("%d attachments were made, and the journal has %d entries", made, entries)
 			}
 		})
 	}
-	broken := func(_ answer, err error) {
-		if err == nil {
-			t.Error("the answer came through")
-		}
-	}
-	for _, kind := range []string{"reset-after-headers", "reset-mid-body", "wrong-length", "close-after-commit", "endless-headers"} {
-		check(kind, broken)
-	}
-	check("truncate-json", func(a answer, err error) {
-		if err != nil || a.status != 201 || a.body != nil {
-			t.Errorf("%v %d %s", err, a.status, a.raw)
-		}
-	})
-	check("gzip-lie", func(a answer, err error) {
-		if err == nil {
-			t.Errorf("the client unpacked %s", a.raw)
-		}
-	})
-	check("wrong-content-type", func(a answer, err error) {
-		if err != nil || a.header.Get("Content-Type") != "text/plain" {
-			t.Errorf("%v %v", err, a.header)
-		}
-		a.want(t, "16", "ids", 0)
-	})
-	check("slow,delay=20ms", func(a answer, err error) {
-		if err != nil || a.status != 201 {
-			t.Errorf("%v %d", err, a.status)
-		}
-	})
-	check("drip,delay=1ms", func(a answer, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.want(t, "16", "ids", 0)
-	})
 }
 
 // TestHanging: nothing comes until the client gives up; the server does not wait on.

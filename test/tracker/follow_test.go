@@ -2,18 +2,12 @@ package tracker_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"portico/test/tracker"
-)
-
-const (
-	demoStaff    = "api_key=DemodeveloperKey000000000000000000000000"
-	demoReviewer = "api_key=DemoreviewerKey0000000000000000000000000"
 )
 
 // pair starts a tracker and one that follows it.
@@ -83,58 +77,4 @@ func TestFollowingLate(t *testing.T) {
 			t.Error("a follower that has written does not lag any more")
 		}
 	})
-}
-
-// TestChangedQuirks: quirks come and go while a server runs, each on the server where they are set.
-func TestChangedQuirks(t *testing.T) {
-	first, second := pair(t, tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkWrongValues}})
-	const one = "/rest/bug/attachment/6"
-	summary := func(f front, want string) {
-		t.Helper()
-		f.must("GET", one, "").want(t, want, "attachments", "6", "summary")
-	}
-	summary(first, "flagged attachment")
-	summary(second, "flagged attachment (altered)")
-	second.must("POST", "/_tracker/quirks", "").want(t, "0", "quirks")
-	summary(second, "flagged attachment")
-	second.must("POST", "/_tracker/quirks", `["wrong-values"]`).want(t, "1", "quirks")
-	summary(second, "flagged attachment (altered)")
-	if a := second.must("POST", "/_tracker/quirks", "nope"); a.status != http.StatusBadRequest {
-		t.Errorf("an unknown quirk got %d", a.status)
-	}
-	summary(second, "flagged attachment (altered)")
-	second.SetQuirks([]tracker.Quirk{tracker.QuirkLag})
-	first.must("PUT", "/rest/bug/attachment/6?"+devKey, `{"summary":"new"}`)
-	summary(second, "flagged attachment")
-}
-
-// TestWrongValuesForOneGroup: staff miss a value, others do not.
-func TestWrongValuesForOneGroup(t *testing.T) {
-	right := start(t, tracker.Options{Seed: tracker.SeedDemo})
-	wrong := start(t, tracker.Options{Seed: tracker.SeedDemo, Quirks: []tracker.Quirk{tracker.QuirkWrongGroupValues}})
-	for query, same := range map[string]bool{"": true, demoReviewer: true, demoStaff: false} {
-		values := func(f front) int {
-			list, _ := f.must("GET", "/rest/flag_type/WebShop?"+query, "").at(t, "attachment", 0, "values").([]any)
-			return len(list)
-		}
-		if a, b := values(right), values(wrong); a != 4 || (a == b) != same {
-			t.Errorf("%q sees %d values and %d", query, a, b)
-		}
-	}
-}
-
-// TestMarker: a product that only one tracker has survives a reset.
-func TestMarker(t *testing.T) {
-	f := start(t, tracker.Options{Product: "Isolated"})
-	for range 2 {
-		if a := f.must("GET", "/rest/flag_type/Isolated", ""); a.status != http.StatusOK {
-			t.Errorf("got %d %s", a.status, a.raw)
-		}
-		f.must("POST", "/_tracker/reset", "")
-	}
-	other := httptest.NewServer(tracker.New(tracker.Options{}))
-	defer other.Close()
-	if resp, err := http.Get(other.URL + "/rest/flag_type/Isolated"); err != nil || resp.StatusCode != http.StatusUnauthorized {
-		t.Errorf("another tracker has it too: %v %v", resp, err)
-	}
 }

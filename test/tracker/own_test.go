@@ -2,6 +2,8 @@ package tracker_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -45,26 +47,6 @@ func TestJournal(t *testing.T) {
 	f.must("POST", "/rest/flag_type?"+editorKey, `{"name":"j","description":"d"}`).want(t, "19", "id")
 }
 
-func TestFaultsEndpoint(t *testing.T) {
-	f := start(t, tracker.Options{})
-	f.must("POST", "/_tracker/faults", "op=version,kind=error500\nop=time,kind=html200").want(t, "2", "faults")
-	if a := f.must("GET", "/rest/version", ""); a.status != 500 {
-		t.Errorf("got %d", a.status)
-	}
-	f.must("POST", "/_tracker/faults", `["op=version,kind=html200"]`).want(t, "1", "faults")
-	if a := f.must("GET", "/rest/version", ""); a.status != 200 || a.body != nil {
-		t.Errorf("got %d %s", a.status, a.raw)
-	}
-	if a := f.must("POST", "/_tracker/faults", "kind=nope"); a.status != 400 {
-		t.Errorf("a bad fault got %d", a.status)
-	}
-	f.must("POST", "/_tracker/faults", "")
-	f.must("GET", "/rest/version", "").want(t, "5.2+", "version")
-	if a := f.must("GET", "/_tracker/nope", ""); a.status != 404 {
-		t.Errorf("got %d", a.status)
-	}
-}
-
 // TestAtomicity: readers never see half of a write of two attachments, and no write is lost among many.
 func TestAtomicity(t *testing.T) {
 	f := start(t, tracker.Options{})
@@ -88,5 +70,32 @@ func TestAtomicity(t *testing.T) {
 	wg.Wait()
 	if n := len(f.Journal()); n != 80 {
 		t.Errorf("%d writes in the journal, want 80", n)
+	}
+}
+
+// TestTimeOfTheLastChange: the same attachment twice in one request keeps the time of the change that was made.
+func TestTimeOfTheLastChange(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	f := start(t, tracker.Options{Now: func() time.Time { return now }})
+	f.must("PUT", "/rest/bug/attachment/12?"+devKey, `{"ids":[12,12],"summary":"x"}`)
+	f.must("GET", "/rest/bug/attachment/12", "").want(t, "2030-01-01T00:00:00Z", "attachments", "12", "last_change_time")
+}
+
+// TestFramingOfBMO: every dynamic response ends with the connection and has no length.
+func TestFramingOfBMO(t *testing.T) {
+	f := start(t, tracker.Options{Dialect: tracker.DialectBMO})
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", f.url+"/rest/bug/attachment/1?"+devKey, struct{ io.Reader }{strings.NewReader(`{"summary":"chunked"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || !resp.Close || resp.ContentLength != -1 || len(resp.TransferEncoding) > 0 || !strings.Contains(string(body), "chunked") {
+		t.Errorf("%v, close %v, length %d, %v: %s", err, resp.Close, resp.ContentLength, resp.TransferEncoding, body)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -152,27 +151,5 @@ func TestOddNamesAreDropped(t *testing.T) {
 	dropOddNames(p)
 	if got := fmt.Sprint(p); got != "map[a.b-c_1:1 list:[map[ok:6]] é:2]" {
 		t.Errorf("got %s", got)
-	}
-}
-
-func TestNegotiation(t *testing.T) {
-	s := New(Options{})
-	for accept, want := range map[string]string{
-		"": typeJSON, "*/*": typeJSON, "text/html": typeHTML, "text/html;q=0.1, application/json;q=0.9": typeJSON,
-		"application/json;q=0.1, text/html;q=0.9": typeHTML, "text/*": typeJSON, "application/json;q=0": typeJSON, "TEXT/HTML": typeJSON,
-		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": typeHTML, "application/json, text/html": typeJSON, "garbage, text/javascript": "text/javascript",
-	} {
-		if got := s.negotiate(accept); got != want {
-			t.Errorf("%q: got %s, want %s", accept, got, want)
-		}
-	}
-}
-
-func TestStatusOfCodes(t *testing.T) {
-	s := New(Options{})
-	for code, want := range map[int]int{51: 404, 101: 404, 32614: 404, 102: 401, 106: 401, 113: 401, 304: 401, 410: 401, 58: 400, 306: 400, 67399: 400, 100500: 201} {
-		if got := s.status(code, http.StatusCreated); got != want {
-			t.Errorf("%d: got %d, want %d", code, got, want)
-		}
 	}
 }

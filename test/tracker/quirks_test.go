@@ -17,28 +17,6 @@ func quirky(t *testing.T, q ...tracker.Quirk) front {
 	return start(t, tracker.Options{Quirks: q})
 }
 
-// TestPlantedDifferences: each planted quirk changes reads in its way and leaves writes alone.
-func TestPlantedDifferences(t *testing.T) {
-	const list, one = "/rest/flag_type/TestProduct", "/rest/bug/attachment/6"
-	f := quirky(t, tracker.QuirkMissingField)
-	f.must("GET", list, "").want(t, nil, "bug", 0, "is_multiplicable")
-	f.must("GET", one, "").want(t, nil, "attachments", "6", "creator")
-	f = quirky(t, tracker.QuirkChangedType)
-	if v := f.must("GET", list, "").at(t, "bug", 0, "id"); v != "18" {
-		t.Errorf("the id is %T, want a string", v)
-	}
-	f = quirky(t, tracker.QuirkReordered)
-	f.must("GET", list, "").want(t, "needinfo", "bug", 0, "name")
-	f = quirky(t, tracker.QuirkWrongValues)
-	f.must("GET", one, "").want(t, "flagged attachment (altered)", "attachments", "6", "summary")
-	f.must("PUT", one+"?"+devKey, `{"summary":"x"}`).want(t, "x", "attachments", 0, "changes", "summary", "added")
-	f = quirky(t, tracker.QuirkVolatile)
-	first, second := f.must("GET", one, "").at(t, "attachments", "6", "served_as"), f.must("GET", one, "").at(t, "attachments", "6", "served_as")
-	if first == nil || first == second {
-		t.Errorf("the volatile field is %v and then %v", first, second)
-	}
-}
-
 func TestSlowReads(t *testing.T) {
 	f := quirky(t, tracker.QuirkSlow)
 	begin := time.Now()
@@ -115,17 +93,6 @@ func TestKeepaliveDrop(t *testing.T) {
 	if _, err := in.ReadByte(); err == nil {
 		t.Error("the connection is still open")
 	}
-}
-
-func TestOtherQuirks(t *testing.T) {
-	if a := quirky(t, tracker.QuirkModCGI).must("POST", "/rest/flag_type?"+editorKey, "[]"); a.status != 500 || a.body != nil {
-		t.Errorf("mod_cgi: %d %s", a.status, a.raw)
-	}
-	const unicode = "/rest/flag_type/%C3%9Cn%C3%AFcode%20%E6%97%A5%E6%9C%AC"
-	quirky(t, tracker.QuirkUTF8Path).must("GET", unicode, "").want(t, "excprod", "bug", 0, "name")
-	quirky(t, tracker.QuirkUTF8Path).must("GET", unicode+"/K%C3%B6mp", "").fails(t, 404, "51")
-	quirky(t, tracker.QuirkRequireLogin).must("GET", "/rest/bug/1", "").fails(t, 401, "410")
-	quirky(t, tracker.QuirkEmailFilter).must("GET", "/rest/bug/attachment/1", "").want(t, "dev", "attachments", "1", "creator")
 }
 
 func TestParsers(t *testing.T) {

@@ -23,7 +23,7 @@ func TestCallsWaitWithSmallStacks(t *testing.T) {
 	ended := make(chan error, 2)
 	for range cap(ended) {
 		go func() {
-			answer, err := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+			answer, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
 			if err == nil {
 				err = answer.Document.Close()
 			}

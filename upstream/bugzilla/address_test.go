@@ -21,14 +21,14 @@ func TestLongQuestionsGetTheTrackersAnswer(t *testing.T) {
 	key := upstream.Caller{Credentials: upstream.Credentials{APIKey: long("k", 8150)}}
 	flagTypes := func(product, component string) func(context.Context, *Client, upstream.Caller) error {
 		return func(ctx context.Context, c *Client, who upstream.Caller) error {
-			_, err := c.FlagTypes(ctx, who, mapping.FlagTypesRequest{Product: product, Component: component})
+			_, err := c.Do(ctx, who, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product, Component: component}})
 			return err
 		}
 	}
 	fields := func(name string, n int) func(context.Context, *Client, upstream.Caller) error {
 		return func(ctx context.Context, c *Client, who upstream.Caller) error {
 			include := strings.Fields(long(name+" ", n))
-			_, err := c.BugAttachments(ctx, who, mapping.AttachmentsRequest{Bugs: []string{"5"}, Include: include})
+			_, err := c.Do(ctx, who, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"5"}, Include: include}})
 			return err
 		}
 	}
@@ -69,16 +69,16 @@ func TestLongQuestionsGetTheTrackersAnswer(t *testing.T) {
 func TestLongSelectionsOfWritesGoInTheBody(t *testing.T) {
 	client, as := fixture(t, tracker.Options{})
 	update := mapping.FlagTypeUpdate{Names: []string{long(",", 2800)}}
-	if _, err := client.UpdateFlagTypes(t.Context(), as("editor"), update); err != nil {
+	if _, err := client.Do(t.Context(), as("editor"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &update}); err != nil {
 		t.Errorf("an unknown name is no error: %v", err)
 	}
-	if _, err := client.UpdateFlagTypes(t.Context(), as("invalid"), update); codeOf(err) != 306 {
+	if _, err := client.Do(t.Context(), as("invalid"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &update}); codeOf(err) != 306 {
 		t.Errorf("with a bad key: %v, want code 306", err)
 	}
 	create := mapping.AttachmentCreate{
 		Bugs: []string{long(",", 2800)}, Data: jsonblob.BlobFromRaw([]byte("x")), FileName: new("f"), Summary: new("s"), ContentType: new("text/plain"),
 	}
-	if _, err := client.CreateAttachment(t.Context(), as("dev"), create); codeOf(err) != 100 {
+	if _, err := client.Do(t.Context(), as("dev"), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &create}); codeOf(err) != 100 {
 		t.Errorf("an unknown alias: %v, want code 100", err)
 	}
 }
@@ -97,7 +97,7 @@ func TestNoRequestLineIsTooLong(t *testing.T) {
 	rest := len("GET /rest/bug/5/attachment?Bugzilla_api_key=" + " HTTP/1.1")
 	for size, method := range map[int]string{1: "GET", maxLine - rest: "GET", maxLine - rest + 1: "POST", 2 * maxLine: "POST"} {
 		who := upstream.Caller{Credentials: upstream.Credentials{APIKey: long("k", size)}}
-		_, err := client.BugAttachments(t.Context(), who, mapping.AttachmentsRequest{Bugs: []string{"5"}})
+		_, err := client.Do(t.Context(), who, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"5"}}})
 		if err != nil || len(line) > maxLine || !strings.HasPrefix(line, method+" ") {
 			t.Errorf("a key of %d characters makes a request line of %d, %.20s (%v)", size, len(line), line, err)
 		}

@@ -85,76 +85,45 @@ func New(options Options) (*Client, error) {
 
 var _ upstream.Tracker = (*Client)(nil)
 
-// FlagTypes implements upstream.Tracker. The members and inclusions of a response come in random order; the reply has one form
-// with one strong tag (tracker-behaviour.md section 2), and no cookies.
-func (c *Client) FlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-	call, err := PlanFlagTypes(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
+// Do implements upstream.Tracker. The path's bug of an attachment create may have to be looked up first.
+func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	if call.CreateAttachment != nil {
+		call = call.Copy()
+		if err := c.resolvePathBug(ctx, caller, call.CreateAttachment); err != nil {
+			return mapping.Reply{}, err
+		}
+	}
+	planned, err := plan(c.Dialect(ctx), call)
+	document, err := c.document(ctx, caller, planned, err)
+	if err == nil {
+		if err = c.complete(document, &call); err != nil {
+			err = failure(&planned, errors.Join(err, document.Close()))
+		}
+	} else if call.FlagTypes != nil {
+		err = c.withDialectUnknown(err)
+	}
 	if err != nil {
-		return mapping.FlagTypes{}, c.withDialectUnknown(err)
+		return mapping.Reply{}, err
 	}
-	if _, err := document.Load(c.split); err != nil {
-		return mapping.FlagTypes{}, failure(&call, err)
-	}
-	document.Cookies = nil
-	reply := mapping.FlagTypes{Document: document}
-	if err := reply.Stabilize(); err != nil {
-		unusable := bad("the tracker's response holds no flag types: " + err.Error())
-		return mapping.FlagTypes{}, failure(&call, errors.Join(unusable, document.Close()))
-	}
-	return reply, nil
+	return mapping.Reply{Document: document}, nil
 }
 
-// CreateFlagType implements upstream.Tracker.
-func (c *Client) CreateFlagType(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-	call, err := PlanCreateFlagType(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
-	if err != nil {
-		return mapping.FlagTypeCreated{}, err
+// complete gives a response the form that Portico promises. The members and inclusions of flag types come in random order; the reply
+// has one form with one strong tag (tracker-behaviour.md section 2), and no cookies.
+func (c *Client) complete(document *mapping.Document, call *upstream.Call) (err error) {
+	switch {
+	case call.FlagTypes != nil:
+		if _, err = document.Load(c.split); err == nil {
+			document.Cookies = nil
+			if err = document.Stabilize(); err != nil {
+				err = bad("the tracker's response holds no flag types: " + err.Error())
+			}
+		}
+	case call.CreateFlagType != nil:
+		err = document.WithFlagID()
+	case call.CreateAttachment != nil:
+		document.PathWon = call.CreateAttachment.Conflict
+		err = errors.Join(document.WithIDs(), document.WithIntegers())
 	}
-	created := mapping.FlagTypeCreated{Document: document}
-	return created, created.WithFlagID()
-}
-
-// UpdateFlagTypes implements upstream.Tracker.
-func (c *Client) UpdateFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
-	call, err := PlanUpdateFlagTypes(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
-	return mapping.FlagTypesUpdated{Document: document}, err
-}
-
-// BugAttachments implements upstream.Tracker.
-func (c *Client) BugAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	call, err := PlanBugAttachments(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
-	return mapping.Attachments{Document: document}, err
-}
-
-// Attachment implements upstream.Tracker.
-func (c *Client) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	call, err := PlanAttachment(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
-	return mapping.Attachments{Document: document}, err
-}
-
-// CreateAttachment implements upstream.Tracker.
-func (c *Client) CreateAttachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
-	if err := c.resolvePathBug(ctx, caller, &request); err != nil {
-		return mapping.AttachmentsCreated{}, err
-	}
-	call, err := PlanCreateAttachment(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
-	if err != nil {
-		return mapping.AttachmentsCreated{}, err
-	}
-	created := mapping.AttachmentsCreated{Document: document}
-	document.PathWon = request.Conflict
-	return created, errors.Join(created.WithIDs(), created.WithIntegers())
-}
-
-// UpdateAttachments implements upstream.Tracker.
-func (c *Client) UpdateAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
-	call, err := PlanUpdateAttachments(c.Dialect(ctx), request)
-	document, err := c.document(ctx, caller, call, err)
-	return mapping.AttachmentsUpdated{Document: document}, err
+	return err
 }

@@ -88,12 +88,12 @@ func TestAnswersBecomeErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := dial(t, "bugzilla-5", answering(c.status, "application/json", c.body))
-			_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+			_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 			checkError(t, err, c.code, c.want, c.reason, false)
 			if c.name == "no flag types" {
 				return
 			}
-			_, err = client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+			_, err = client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
 			if c.writeUnknown {
 				checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadResponse, true)
 			} else {
@@ -124,7 +124,7 @@ func TestRequestCarriesWhatTheTrackerNeeds(t *testing.T) {
 	})
 	name := "n"
 	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K"}, Address: "192.0.2.1", RequestID: "r1", UserAgent: "old/1"}
-	reply, err := client.CreateFlagType(t.Context(), caller, mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Name: &name}})
+	reply, err := client.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Name: &name}}})
 	if err != nil || reply.ID() != 19 {
 		t.Fatalf("got id %d (%v)", reply.ID(), err)
 	}
@@ -148,7 +148,7 @@ func TestLargeAnswerStreams(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 		_, _ = io.WriteString(w, text)
 	})
-	reply, err := client.Attachment(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Attachments: []string{"1"}})
+	reply, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1"}}})
 	if err != nil || reply.Len() != int64(len(text)) {
 		t.Fatalf("got length %d (%v), want %d", reply.Len(), err, len(text))
 	}
@@ -168,7 +168,7 @@ func TestCutAnswerIsNoticed(t *testing.T) {
 		"before the end": `{"bugs":{},"attachments":{"1":{"data":"` + data + `"}}`,
 	} {
 		client := dial(t, "bugzilla-5", answering(200, "application/json", text))
-		reply, err := client.Attachment(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Attachments: []string{"1"}})
+		reply, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestDialectIsAskedOnce(t *testing.T) {
 		}
 	})
 	for range 3 {
-		if _, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"}); err != nil {
+		if _, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestJSONRPCAnswers(t *testing.T) {
 		`{"error":{},"id":1,"result":null}`:                              mapping.CodeBadGateway,
 	} {
 		client := dial(t, "bugzilla-5", answering(200, "application/json", answer))
-		_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "a/b"})
+		_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "a/b"}})
 		var said *mapping.Error
 		if errors.As(err, &said) != (want != 0) || want != 0 && said.Code != want {
 			t.Errorf("%s gives %v, want code %d", answer, err, want)
@@ -226,11 +226,11 @@ func TestNothingOfACredentialInErrors(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "SECRETKEY", Login: "l", Password: "SECRETWORD"}}
-	_, read := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "P"})
-	_, write := client.UpdateFlagTypes(t.Context(), caller, mapping.FlagTypeUpdate{IDs: []int64{1}})
+	_, read := client.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
+	_, write := client.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, given := client.FlagTypes(cancelled, caller, mapping.FlagTypesRequest{Product: "P"})
+	_, given := client.Do(cancelled, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 	for _, err := range []error{read, write, given} {
 		if text := fmt.Sprintf("%v %+v %#v %s", err, err, caller, caller.Credentials); err == nil || strings.Contains(text, "SECRET") {
 			t.Errorf("an error shows a credential: %s", text)
@@ -284,7 +284,7 @@ func TestRestCGIWhereRestIsMissing(t *testing.T) {
 		}
 	})
 	for range 2 {
-		if _, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"}); err != nil {
+		if _, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -300,12 +300,12 @@ func TestCookiesComeWithTheirTracker(t *testing.T) {
 		w.Header().Set("Set-Cookie", "a=1; path=/bz/")
 		answering(200, "application/json", `{"bugs":{},"attachments":{},"ids":[1]}`)(w, r)
 	})
-	read, err := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+	read, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	write, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}})
+	write, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

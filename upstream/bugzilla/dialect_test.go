@@ -91,13 +91,13 @@ func TestFlagTypesOfAnUnknownDialect(t *testing.T) {
 			http.Error(w, "", http.StatusServiceUnavailable)
 		}
 	})
-	_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+	_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 	checkError(t, err, mapping.CodeUnavailable, 503, mapping.ReasonBadResponse, false)
 	if said, _ := errors.AsType[*mapping.Error](err); said.RetryAfter <= 0 {
 		t.Error("nobody is told when to ask again")
 	}
 	told.Store(true)
 	time.Sleep(retryVersion)
-	_, err = client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+	_, err = client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 	checkError(t, err, mapping.CodeNoResource, 404, "", false)
 }

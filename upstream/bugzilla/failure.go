@@ -19,7 +19,7 @@ func failure(call *Call, err error) error {
 	failed.Err = err
 	_, store := errors.AsType[*jsonblob.BlobError](err)
 	if call.Operation.IsWrite() && (transport.OutcomeUnknown(err) || failed.Reason == mapping.ReasonBadResponse || store) {
-		markUnknown(failed, howToCheck(call.Operation))
+		markUnknown(failed, call.Operation.Check())
 	}
 	return failed
 }
@@ -121,17 +121,4 @@ func markUnknown(failed *mapping.Error, advice string) {
 	failed.RetryAfter = 0
 	failed.Code, failed.Status, failed.Unknown = mapping.CodeTimeout, mapping.StatusOf(mapping.CodeTimeout), true
 	failed.Message = "The tracker got this request, but its response was lost: it may have been carried out or not. " + advice
-}
-
-func howToCheck(operation mapping.Operation) string {
-	switch operation {
-	case mapping.OpCreateFlagType:
-		return "Read the flag types of a product it applies to before creating it again."
-	case mapping.OpUpdateFlagTypes:
-		return "Read the flag types of a product it applies to; sending the same update again does no harm."
-	case mapping.OpCreateAttachment:
-		return "List the attachments of the bug before sending it again."
-	default:
-		return "Read the attachment; sending the same fields again does no harm, but flags and comments may double."
-	}
 }

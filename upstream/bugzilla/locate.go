@@ -68,9 +68,6 @@ func planBugs(dialect mapping.Dialect, refs []string) (Call, error) {
 func (c *Client) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error) {
 	text := strconv.FormatInt(id, 10)
 	call, err := PlanAttachment(c.Dialect(ctx), mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
-	if err != nil {
-		return 0, err
-	}
 	var result struct {
 		Attachments map[string]struct {
 			Bug int64 `json:"bug_id"`

@@ -96,7 +96,7 @@ func TestWhereFlagTypesApply(t *testing.T) {
 	own := mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{
 		Name: new("own"), Description: new("d"), Inclusions: &mapping.Scopes{{Product: "TestProduct", Components: []string{"Component A", "Comp B"}}},
 	}}
-	made, err := client.CreateFlagType(t.Context(), as("editor"), own)
+	made, err := client.Do(t.Context(), as("editor"), upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &own})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestErrorsKeepTheirMembers(t *testing.T) {
 		`{"error":1,"message":"m"}`: `{}`,
 	} {
 		client := dial(t, "bugzilla-5", answering(404, "application/json", body))
-		_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+		_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 		said, ok := errors.AsType[*mapping.Error](err)
 		if !ok || said.Status != 404 || said.Message != "m" {
 			t.Fatalf("%s: got %v", body, err)
@@ -34,7 +34,7 @@ func TestErrorsKeepTheirMembers(t *testing.T) {
 func TestErrorsOfJSONRPCKeepTheirMembers(t *testing.T) {
 	answer := `{"error":{"name":"JSONRPCError","code":51,"message":"m","documentation":"d","details":{"field":["name"]}},"id":1,"result":null}`
 	client := dial(t, "bugzilla-5", answering(200, "application/json", answer))
-	_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "a/b"})
+	_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "a/b"}})
 	checkError(t, err, 51, 404, "", false)
 	said, _ := errors.AsType[*mapping.Error](err)
 	if got := string(said.Extra.AppendJSON(nil)); got != `{"details":{"field":["name"]}}` || said.Documentation != "d" {
@@ -50,10 +50,10 @@ func TestCreatedIDsAreIntegers(t *testing.T) {
 	}
 	defer data.Close()
 	client := dial(t, "bugzilla-5", answering(201, "application/json", `{"ids":["5","6"]}`))
-	files, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}, Data: data})
+	files, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1"}, Data: data}})
 	wantText(t, files.Document, err, `{"ids":[5,6]}`)
 	client = dial(t, "bugzilla-5", answering(201, "application/json", `{"id":"5"}`))
-	flagType, err := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
+	flagType, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}})
 	wantText(t, flagType.Document, err, `{"id":5,"flag_id":5}`)
 }
 
@@ -71,7 +71,7 @@ func TestCreatedIDsOfAnUnknownDialect(t *testing.T) {
 		}
 		answering(201, "application/json", `{"attachments":{"12":{"id":12},"9":{"id":9}}}`)(w, r)
 	})
-	files, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1", "2"}, Data: data})
+	files, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1", "2"}, Data: data}})
 	wantText(t, files.Document, err, `{"attachments":{"12":{"id":12},"9":{"id":9}},"ids":[9,12]}`)
 }
 

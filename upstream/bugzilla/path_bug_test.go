@@ -51,7 +51,7 @@ func TestWhatIsAskedBeforeACreate(t *testing.T) {
 			[]string{`{"method":"Bug.get","params":[{"ids":["a/b"],"include_fields":["id","product","component"]}],"id":1}`}, false},
 	} {
 		client, asked := creating(t, "bugzilla-5", c.bugs)
-		reply, err := client.CreateAttachment(t.Context(), upstream.Caller{}, decodedCreate(t, c.path, c.ids))
+		reply, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: new(decodedCreate(t, c.path, c.ids))})
 		if err != nil || reply.PathWon != c.won {
 			t.Errorf("path %s with %s: %v, the path won: %v", c.path, c.ids, err, err == nil && reply.PathWon)
 		}
@@ -65,14 +65,14 @@ func TestWhatIsAskedBeforeACreate(t *testing.T) {
 func TestNothingIsCreatedInDoubt(t *testing.T) {
 	for _, bugs := range []string{`{"bugs":[]}`, `{"bugs":[{"id":8,"product":"P"}]}`, `{"bugs":[{},{"id":8,"product":"P"}]}`, `{"bugs":[{"id":7},{"id":8,"product":"P"}]}`, `{}`, `<html>`} {
 		client, asked := creating(t, "bugzilla-5", bugs)
-		_, err := client.CreateAttachment(t.Context(), upstream.Caller{}, decodedCreate(t, "7", `"ids":["al","b"],`))
+		_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: new(decodedCreate(t, "7", `"ids":["al","b"],`))})
 		checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false)
 		if len(*asked) != 1 {
 			t.Errorf("%s: asked %q", bugs, *asked)
 		}
 	}
 	client, asked := creating(t, "bmo", `{}`)
-	_, err := client.CreateAttachment(t.Context(), upstream.Caller{}, decodedCreate(t, "7", `"ids":[".."],`))
+	_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: new(decodedCreate(t, "7", `"ids":[".."],`))})
 	checkError(t, err, mapping.CodeBadParameter, 400, mapping.ReasonInexpressive, false)
 	if len(*asked) != 0 {
 		t.Errorf("asked %q", *asked)

@@ -2,6 +2,7 @@ package bugzilla
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/upstream"
 )
 
 // Call is one HTTP request to a tracker as planned, before credentials are
@@ -73,6 +75,27 @@ func envelope(method string, params []byte) []byte {
 
 // jsonRPC is the endpoint that takes names in a body (tracker-behaviour.md section 1).
 const jsonRPC = "/jsonrpc.cgi"
+
+// plan plans a call for a dialect.
+func plan(dialect mapping.Dialect, call upstream.Call) (Call, error) {
+	switch call.Operation {
+	case mapping.OpFlagTypes:
+		return PlanFlagTypes(dialect, *call.FlagTypes)
+	case mapping.OpBugAttachments:
+		return PlanBugAttachments(dialect, *call.Attachments)
+	case mapping.OpAttachment:
+		return PlanAttachment(dialect, *call.Attachments)
+	case mapping.OpCreateFlagType:
+		return PlanCreateFlagType(dialect, *call.CreateFlagType)
+	case mapping.OpUpdateFlagTypes:
+		return PlanUpdateFlagTypes(dialect, *call.UpdateFlagTypes)
+	case mapping.OpCreateAttachment:
+		return PlanCreateAttachment(dialect, *call.CreateAttachment)
+	case mapping.OpUpdateAttachments:
+		return PlanUpdateAttachments(dialect, *call.UpdateAttachments)
+	}
+	return Call{}, fmt.Errorf("%q is not an operation", call.Operation)
+}
 
 // PlanFlagTypes plans a flag type read. Names travel in the path where it can
 // carry them, the component else in the query, and both else by JSON-RPC

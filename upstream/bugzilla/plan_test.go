@@ -174,7 +174,7 @@ func TestCredentialsThatNoHeaderHolds(t *testing.T) {
 	})
 	for _, secret := range []string{"a\nb", "a\x00b", "a\x7f", "a\r\nHost: x", " a", "a\t"} {
 		caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: secret}}
-		_, err := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "P"})
+		_, err := client.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 		checkError(t, err, 306, 400, "", false)
 		if got := seen.URL.Query().Get("Bugzilla_api_key"); got != secret {
 			t.Errorf("the key %q goes as %q", secret, got)
@@ -224,11 +224,11 @@ func TestNoLoginByCookieOverJSONRPC(t *testing.T) {
 		answering(200, "application/json", `{"result":{"bugs":{},"attachments":{},"bug":[],"attachment":[]},"error":null,"id":1}`)(w, r)
 	})
 	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8;Bugzilla_logincookie=x; b=2"}}
-	_, err := client.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "a/b"})
+	_, err := client.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "a/b"}})
 	if got := seen.Get("Cookie"); err != nil || got != "" {
 		t.Errorf("flag types are asked for with the cookies %q (%v)", got, err)
 	}
-	reply, err := client.BugAttachments(t.Context(), caller, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
+	reply, err := client.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"a/b"}}})
 	if got := seen.Get("Cookie"); err != nil || got != "a=1; b=2" {
 		t.Fatalf("attachments are asked for with the cookies %q (%v)", got, err)
 	}

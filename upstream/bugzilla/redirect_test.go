@@ -16,12 +16,12 @@ func TestRedirectNobodyCanRead(t *testing.T) {
 		w.Header().Set("Location", "http://[::1/?token=SECRET")
 		w.WriteHeader(http.StatusFound)
 	})
-	_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+	_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 	checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false)
 	if said, _ := errors.AsType[*mapping.Error](err); strings.Contains(said.Err.Error(), "SECRET") {
 		t.Errorf("the cause shows the address: %v", said.Err)
 	}
-	_, err = client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+	_, err = client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
 	checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadResponse, true)
 }
 

@@ -58,7 +58,7 @@ func markGatewayError(call *Call, response *http.Response, err error) error {
 		return err
 	}
 	failed.Reason = mapping.ReasonBadResponse
-	markUnknown(failed, howToCheck(call.Operation))
+	markUnknown(failed, call.Operation.Check())
 	return failed
 }
 
@@ -134,7 +134,7 @@ func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bo
 	has := func(name string, kind jsontext.Kind) bool { return members.Get(name).Kind() == kind }
 	switch operation {
 	case mapping.OpCreateFlagType:
-		return (mapping.FlagTypeCreated{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
+		return (mapping.Reply{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
 	case mapping.OpUpdateFlagTypes:
 		return has("flagtypes", '[')
 	case mapping.OpBugAttachments, mapping.OpAttachment:

@@ -34,8 +34,8 @@ func TestWhatOpensTheBreaker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			client, stack := dialStack(t, "bugzilla-5", answering(c.status, "text/html", c.body), transport.Options{})
 			for range 30 {
-				_, read := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
-				_, write := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+				_, read := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
+				_, write := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
 				if read == nil || write == nil {
 					t.Fatal("a success")
 				}
@@ -56,8 +56,8 @@ func TestPagesSayHowToLogIn(t *testing.T) {
 			w.Header()["Www-Authenticate"] = challenges
 			http.Error(w, "who are you", status)
 		})
-		_, read := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
-		_, write := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
+		_, read := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
+		_, write := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
 		for _, err := range []error{read, write} {
 			if said, _ := errors.AsType[*mapping.Error](err); said == nil || !slices.Equal(said.Challenge, want) {
 				t.Errorf("%d: %v has not the challenges %q", status, err, want)
@@ -88,8 +88,8 @@ func TestPagesSayWhenToAskAgain(t *testing.T) {
 			http.Error(w, "slow down", c.status)
 		})
 		reader, writer := upstream.Caller{Address: "192.0.2.1"}, upstream.Caller{Address: "192.0.2.2"} // one would have to wait after the first 429
-		_, read := client.BugAttachments(t.Context(), reader, mapping.AttachmentsRequest{Bugs: []string{"1"}})
-		_, write := client.UpdateFlagTypes(t.Context(), writer, mapping.FlagTypeUpdate{IDs: []int64{1}})
+		_, read := client.Do(t.Context(), reader, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
+		_, write := client.Do(t.Context(), writer, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
 		for want, err := range map[*mapping.Error]error{&c.read: read, &c.write: write} {
 			checkError(t, err, want.Code, want.Status, want.Reason, want.Unknown)
 			if said, _ := errors.AsType[*mapping.Error](err); said.RetryAfter != want.RetryAfter {
@@ -107,31 +107,31 @@ func TestASuccessWithoutItsContent(t *testing.T) {
 		name := "made"
 		for operation, ask := range map[mapping.Operation]func() error{
 			mapping.OpFlagTypes: func() error {
-				_, err := client.FlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypesRequest{Product: "P"})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 				return err
 			},
 			mapping.OpCreateFlagType: func() error {
-				_, err := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}})
 				return err
 			},
 			mapping.OpUpdateFlagTypes: func() error {
-				_, err := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{Names: []string{name}})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{Names: []string{name}}})
 				return err
 			},
 			mapping.OpBugAttachments: func() error {
-				_, err := client.BugAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Bugs: []string{"1"}})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
 				return err
 			},
 			mapping.OpAttachment: func() error {
-				_, err := client.Attachment(t.Context(), upstream.Caller{}, mapping.AttachmentsRequest{Attachments: []string{"1"}})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1"}}})
 				return err
 			},
 			mapping.OpCreateAttachment: func() error {
-				_, err := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1"}}})
 				return err
 			},
 			mapping.OpUpdateAttachments: func() error {
-				_, err := client.UpdateAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentUpdate{IDs: []int64{1}})
+				_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}}})
 				return err
 			},
 		} {
@@ -158,10 +158,10 @@ func TestLongAnswersToWritesAreJudged(t *testing.T) {
 		{`,"flagtypes":[],"attachments":[],"ids":[5],"id":5}`, false, 0},
 	} {
 		client := dial(t, "bugzilla-5", answering(200, "application/json", long+c.rest))
-		_, updated := client.UpdateFlagTypes(t.Context(), upstream.Caller{}, mapping.FlagTypeUpdate{IDs: []int64{1}})
-		_, made := client.CreateFlagType(t.Context(), upstream.Caller{}, mapping.FlagTypeCreate{})
-		_, attached := client.CreateAttachment(t.Context(), upstream.Caller{}, mapping.AttachmentCreate{Bugs: []string{"1"}})
-		_, edited := client.UpdateAttachments(t.Context(), upstream.Caller{}, mapping.AttachmentUpdate{IDs: []int64{1}})
+		_, updated := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}})
+		_, made := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}})
+		_, attached := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1"}}})
+		_, edited := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}}})
 		for i, err := range []error{updated, made, attached, edited} {
 			said, failed := errors.AsType[*mapping.Error](err)
 			if failed != (c.code != 0) || failed && (said.Code != c.code || said.Unknown != c.unknown) {

@@ -39,6 +39,8 @@ func PageChangesFlagTypes(script, method, query string) bool {
 
 // RPCCall is what the body of a call of the older interfaces says.
 type RPCCall struct {
+	// Method is the method, in a list of calls the last one that does not only read.
+	Method string
 	// WritesFlagTypes says that its method is a flag type write, in a list of calls all methods. A tracker refuses a body that
 	// cannot be read.
 	WritesFlagTypes bool
@@ -53,11 +55,25 @@ func IsOperation(method string) bool {
 	return strings.HasPrefix(method, "FlagType.") || method == "Bug.attachments" || method == "Bug.add_attachment" || method == "Bug.update_attachment"
 }
 
+// IsReading reports whether a method of the older interfaces is known to change nothing.
+func IsReading(method string) bool {
+	_, name, _ := strings.Cut(method, ".")
+	for _, verb := range []string{"get", "search", "fields", "legal_values", "history", "comments", "attachments", "version", "extensions", "time", "valid_login", "login", "logout", "parameters", "possible_duplicates", "last_audit_time"} {
+		if rest, reads := strings.CutPrefix(name, verb); reads && (rest == "" || rest[0] == '_') {
+			return true
+		}
+	}
+	return false
+}
+
 // ReadCall reads a call of any length, in which attachments may come before the method. isCredential knows the names of credentials.
 // An error is one of body.
 func ReadCall(script string, body io.Reader, isCredential func(name string) bool) (call RPCCall, err error) {
 	others := false
 	method := func(name string) {
+		if call.Method == "" || !IsReading(name) {
+			call.Method = name
+		}
 		call.IsOperation = call.IsOperation || IsOperation(name)
 		writes := name == "FlagType.create" || name == "FlagType.update"
 		others = others || !writes

@@ -63,7 +63,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	}
 	ctx = transport.With(ctx, func(t *transport.Call) {
 		t.Operation, t.Reads = string(call.Operation), call.IsRead()
-		t.Client, t.Pause = caller.Identity(), dialect.Backoff
+		t.Client, t.Pause, t.Guard = caller.Identity(), dialect.Backoff, upstream.Guard(ctx)
 	})
 	if limited, ok := c.transport.(*transport.Stack); ok {
 		var done func()
@@ -79,12 +79,12 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	return response.RawResponse, nil
 }
 
-// For marks a call for a caller that is sent over the same transport by other means, and whose response is streamed.
-// It does not wait for the tracker.
-func (c *Client) For(ctx context.Context, caller upstream.Caller) context.Context {
+// For marks a call for a caller that is sent over the same transport by other means, and whose response is streamed. One that writes is
+// not repeated, although its method may only read. It does not wait for the tracker.
+func (c *Client) For(ctx context.Context, caller upstream.Caller, writes bool) context.Context {
 	dialect, _ := c.dialect.known()
 	return transport.With(ctx, func(t *transport.Call) {
-		t.Stream, t.Client, t.Pause = true, caller.Identity(), dialect.Backoff
+		t.Stream, t.Writes, t.Client, t.Pause = true, writes, caller.Identity(), dialect.Backoff
 	})
 }
 
@@ -98,11 +98,6 @@ type comparison struct{ http.RoundTripper }
 func (c comparison) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := transport.With(r.Context(), func(t *transport.Call) { t.Shadow, t.MaxBody = true, upstream.MaxResponse(r.Context()) })
 	return c.RoundTripper.RoundTrip(r.WithContext(ctx))
-}
-
-// MarkWrite marks a call that is sent over the same transport by a method that only reads as one that writes, so that it is not repeated.
-func MarkWrite(ctx context.Context) context.Context {
-	return transport.With(ctx, func(t *transport.Call) { t.Writes = true })
 }
 
 // MaxBody is the size in bytes of the largest request body to send; 0 means that

@@ -22,27 +22,6 @@ import (
 // redacted stands in place of a credential.
 const redacted = "REDACTED"
 
-// plan plans a call for a dialect.
-func plan(dialect mapping.Dialect, call upstream.Call) (Call, error) {
-	switch call.Operation {
-	case mapping.OpFlagTypes:
-		return PlanFlagTypes(dialect, *call.FlagTypes)
-	case mapping.OpBugAttachments:
-		return PlanBugAttachments(dialect, *call.Attachments)
-	case mapping.OpAttachment:
-		return PlanAttachment(dialect, *call.Attachments)
-	case mapping.OpCreateFlagType:
-		return PlanCreateFlagType(dialect, *call.CreateFlagType)
-	case mapping.OpUpdateFlagTypes:
-		return PlanUpdateFlagTypes(dialect, *call.UpdateFlagTypes)
-	case mapping.OpCreateAttachment:
-		return PlanCreateAttachment(dialect, *call.CreateAttachment)
-	case mapping.OpUpdateAttachments:
-		return PlanUpdateAttachments(dialect, *call.UpdateAttachments)
-	}
-	return Call{}, fmt.Errorf("%q is not an operation", call.Operation)
-}
-
 // ShowPlan renders the request that the tracker would be sent for a call as a JSON object, without credentials and without the content
 // of attachments. Requests to trackers of two dialects can be compared by it. A *mapping.Error says that the dialect has no form for it.
 func (c *Client) ShowPlan(ctx context.Context, call upstream.Call) ([]byte, error) {

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	cryptorand "crypto/rand"
 	"errors"
@@ -64,6 +65,7 @@ func New(options Options) *Canary {
 		slots:    make(chan struct{}, options.Workers),
 		noise:    newNoise(), seen: writes.NewSeen(),
 	}
+	c.options.Latency.Least = cmp.Or(options.Latency.Least, minPairs)
 	c.recorder = newRecorder(c)
 	c.SetSampling(options.Sampling)
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -115,14 +117,12 @@ func (c *Canary) Answered(
 // take begins a comparison, or drops it with a reason.
 func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response) {
 	j := &job{
-		caller: caller, operation: call.Operation, call: call, began: time.Now(), run: c.compare, byCandidate: sides.Serving == c.options.Candidate,
+		caller: caller, operation: call.Operation, call: call.Copy(), began: time.Now(), run: c.compare, byCandidate: sides.Serving == c.options.Candidate,
 	}
 	c.pending.Add(1)
 	defer c.recoverPanic(j)
-	if call.Attachments != nil { // a condition would get a response without content
-		request := *call.Attachments
-		request.IfNoneMatch = ""
-		j.call.Attachments = &request
+	if j.call.Attachments != nil {
+		j.call.Attachments.IfNoneMatch = "" // a condition would get a response without content
 	}
 	reason := c.dismissal(ctx, j, sides, answer)
 	switch {
@@ -143,10 +143,10 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 // dismissal says why a response is not even kept for a comparison, empty when it is.
 func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, answer upstream.Response) verdict.DropReason {
 	failed, own := errors.AsType[*mapping.Error](answer.Err)
-	var reason mapping.Reason
-	if own {
-		reason = failed.Reason
+	if !own {
+		failed = &mapping.Error{}
 	}
+	reason := failed.Reason
 	_, isTrackers := trackerFailures[reason]
 	isWrite := j.operation.IsWrite()
 	switch {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 
 	"portico/mapping"
@@ -30,13 +29,10 @@ func (c *Canary) capture(j *job, answer upstream.Response) {
 		return
 	}
 	var err error
-	if answer.Err != nil {
-		j.client, err = failedReply(answer.Err)
-	} else {
+	if document != nil {
 		j.size = document.Len()
-		j.client, err = c.read(replyHead(j.operation, document), document, nil)
 	}
-	if err != nil || !c.hold(j, len(j.client.Body)) {
+	if j.client, err = c.replyOf(c.ctx, j.operation, answer); err != nil || !c.hold(j, len(j.client.Body)) {
 		c.abandon(j, verdict.DropMemory)
 		return
 	}
@@ -163,19 +159,14 @@ func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func
 	return reply, err
 }
 
-// replyOf reads a response to its end and closes it. Errors of the tracker are
+// replyOf reads a response to its end. The caller closes it. Errors of the tracker are
 // replies; so are invalid responses, with Reply.Failure. An error is returned
-// when nothing is known of the tracker: ctx ended, or there is no room.
+// when nothing is known of the tracker: ctx ended, or there is no memory.
 func (c *Canary) replyOf(ctx context.Context, operation mapping.Operation, answer upstream.Response) (compare.Reply, error) {
-	document := answer.Document
 	if answer.Err != nil {
 		return failedReply(answer.Err)
 	}
-	defer document.Close() // its failure is that of the reading
-	if document.NotModified {
-		return compare.Reply{Status: http.StatusNotModified}, nil
-	}
-	reply, err := c.read(replyHead(operation, document), document, nil)
+	reply, err := c.read(replyHead(operation, answer.Document), answer.Document, nil)
 	_, isStream := errors.AsType[*mapping.StreamError](err)
 	switch {
 	case err == nil:

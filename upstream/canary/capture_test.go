@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -274,13 +273,6 @@ func TestFailuresAreConfirmed(t *testing.T) {
 	}
 }
 
-// TestFailedReferenceProvesNothing about the candidate that answers.
-func TestFailedReferenceProvesNothing(t *testing.T) {
-	w := newWorld(t, worldOptions{old: tracker.Options{Faults: []tracker.Fault{{Kind: tracker.FaultHTML200}}}})
-	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
-	w.dropped(verdict.DropOtherFailed, 1)
-}
-
 // TestCloseEndsWhatHangs within a second.
 func TestCloseEndsWhatHangs(t *testing.T) {
 	entered, release := make(chan struct{}, 100), make(chan struct{})
@@ -301,31 +293,15 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 	w.dropped(verdict.DropClosed, 20)
 }
 
-// TestSickTrackerIsNotAsked whichever of the two it is.
-func TestSickTrackerIsNotAsked(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == newName } }})
-	for range 3 {
-		w.make(attachment("1"))
-	}
-	w.dropped(verdict.DropBreaker, 3)
-	w = newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Refuses = func(name string) bool { return name == oldName } }})
-	before := w.old.Requests()
-	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
-	w.dropped(verdict.DropOtherFailed, 1)
-	if now := w.old.Requests(); !maps.Equal(now, before) {
-		t.Errorf("the old tracker was asked for %v, before for %v", now, before)
-	}
-}
-
 // noting notes how much of its answer is going to be read.
 type noting struct {
 	upstream.Tracker
 	most *atomic.Int64
 }
 
-func (n noting) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
+func (n noting) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
 	n.most.Store(upstream.MaxResponse(ctx))
-	return n.Tracker.Attachment(ctx, caller, request)
+	return n.Tracker.Do(ctx, caller, call)
 }
 
 // TestHowMuchIsReadOfACandidate goes by the answer of the reference, so that one that never ends costs little.

@@ -108,28 +108,6 @@ func TestSamplesTellNoContent(t *testing.T) {
 	}
 }
 
-// TestWhatBeganBeforeAResetDoesNotCount: a difference that still waits to be
-// confirmed belongs to the time before.
-func TestWhatBeganBeforeAResetDoesNotCount(t *testing.T) {
-	w := newWorld(t, worldOptions{
-		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
-		tune:  func(o *canary.Options) { o.ConfirmAfter = 500 * time.Millisecond },
-	})
-	w.make(attachment("1"))
-	for w.canary.Load().Waiting == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	if err := w.canary.Reset(t.Context(), "somebody", "a better candidate"); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.findings(); len(got) != 0 {
-		t.Errorf("found %q", got)
-	}
-	if got := w.sum(""); got.Compared != 0 {
-		t.Errorf("got %+v, want nothing", got)
-	}
-}
-
 // wrongEveryOtherTime renames a member in each answer but the second, fourth and so on, which it refuses.
 func wrongEveryOtherTime(status int, refusal string) func(http.Handler) http.Handler {
 	var asked atomic.Int64
@@ -199,57 +177,6 @@ func TestErrorsAreComparedWhole(t *testing.T) {
 	}
 }
 
-// withType sends all answers with another content type.
-func withType(kind string) func(http.Handler) http.Handler {
-	return changed(func(said *httptest.ResponseRecorder) { said.Header().Set("Content-Type", kind) })
-}
-
-func TestContentTypeIsCompared(t *testing.T) {
-	for kind, want := range map[string][]string{
-		"text/html; charset=UTF-8":       {"attachment.get header header.content-type", "flag_type.get header header.content-type"},
-		"Application/JSON;charset=utf-8": nil, "application/json": nil,
-	} {
-		w := newWorld(t, worldOptions{around: withType(kind)})
-		w.make(attachment("1"))
-		w.make(flagTypes("TestProduct"))
-		if found := w.findings(); !slices.Equal(found, want) {
-			t.Errorf("%s: found %q, want %q", kind, found, want)
-		}
-		if sum := w.sum(""); sum.Transient > 0 {
-			t.Errorf("%s: %d were in passing", kind, sum.Transient)
-		}
-	}
-}
-
-// TestCachedAnswersHideNoStatus: what the client gets from a cache has no status of its own, so that it is taken for the usual one
-// until both are asked again.
-func TestCachedAnswersHideNoStatus(t *testing.T) {
-	for name, test := range map[string]struct {
-		old, fresh int
-		want       []string
-		transient  int64
-	}{
-		"the same": {200, 200, nil, 0}, "another": {200, 203, []string{"flag_type.get status status"}, 0}, "unusual": {203, 203, nil, 1},
-	} {
-		w := newWorld(t, worldOptions{around: withStatus(test.fresh), aroundOld: withStatus(test.old)})
-		call := flagTypes("TestProduct")
-		text, err := call.Make(t.Context(), w.client, w.caller).Document.Load(jsonblob.SplitOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cached := upstream.Response{Document: mapping.NewDocument(text), FromCache: true, Took: time.Millisecond}
-		_ = w.canary.Answered(t.Context(), w.caller, call, sides, cached).Close()
-		if found, sum := w.findings(), w.sum(""); !slices.Equal(found, test.want) || sum.Transient != test.transient || sum.Compared != 1 {
-			t.Errorf("%s: found %q and %+v, want %q", name, found, sum, test.want)
-		}
-	}
-}
-
-// withStatus sends all answers with another status.
-func withStatus(status int) func(http.Handler) http.Handler {
-	return changed(func(said *httptest.ResponseRecorder) { said.Code = status })
-}
-
 // changed sends all answers otherwise than the tracker has said them.
 func changed(change func(said *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
@@ -264,28 +191,50 @@ func changed(change func(said *httptest.ResponseRecorder)) func(http.Handler) ht
 	}
 }
 
-// TestOtherStatus: the status is compared as the tracker sends it, also where Portico's clients get the same for both.
-func TestOtherStatus(t *testing.T) {
+// TestStatusAndTypeAreCompared as the trackers send them, also where Portico's clients get the same for both. What a client gets from a
+// cache has no status of its own, so that it is taken for the usual one until both are asked again.
+func TestStatusAndTypeAreCompared(t *testing.T) {
+	const other, none = "TestProduct", "NoSuchProduct"
 	for name, test := range map[string]struct {
-		status, oldStatus int
-		product           string
-		found             []string
+		product    string
+		old, fresh int    // statuses
+		kind       string // the candidate's content type
+		cached     bool
+		want       string
+		transient  int64
 	}{
-		"success": {202, 200, "TestProduct", []string{"flag_type.get status status"}},
-		"error":   {200, 404, "NoSuchProduct", []string{"flag_type.get status status"}},
-		// Portico's clients get the status that belongs to the code, from both.
-		"error with a success": {200, 401, "NoSuchProduct", []string{"flag_type.get status status"}},
-		"both success":         {203, 203, "TestProduct", nil},
-		"both error":           {200, 200, "NoSuchProduct", nil},
+		"success": {other, 200, 202, "", false, "status status", 0}, "both success": {other, 203, 203, "", false, "", 0},
+		"error": {none, 404, 200, "", false, "status status", 0}, "both error": {none, 200, 200, "", false, "", 0},
+		"error with a success": {none, 401, 200, "", false, "status status", 0},
+		"cached":               {other, 200, 200, "", true, "", 0}, "cached, another": {other, 200, 203, "", true, "status status", 0},
+		"cached, unusual": {other, 203, 203, "", true, "", 1},
+		"page":            {other, 200, 200, "text/html; charset=UTF-8", false, "header header.content-type", 0},
+		"same type":       {other, 200, 200, "Application/JSON;charset=utf-8", false, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{around: withStatus(test.status), aroundOld: withStatus(test.oldStatus)})
-			w.make(flagTypes(test.product))
-			if found := w.findings(); !slices.Equal(found, test.found) {
-				t.Errorf("found %q, want %q", found, test.found)
+			w := newWorld(t, worldOptions{
+				aroundOld: changed(func(said *httptest.ResponseRecorder) { said.Code = test.old }),
+				around: changed(func(said *httptest.ResponseRecorder) {
+					said.Code = test.fresh
+					if test.kind != "" {
+						said.Header().Set("Content-Type", test.kind)
+					}
+				}),
+			})
+			call := flagTypes(test.product)
+			if test.cached {
+				text, err := call.Make(t.Context(), w.client, w.caller).Document.Load(jsonblob.SplitOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				cached := upstream.Response{Document: mapping.NewDocument(text), FromCache: true, Took: time.Millisecond}
+				_ = w.canary.Answered(t.Context(), w.caller, call, sides, cached).Close()
+			} else {
+				w.make(call)
 			}
-			if sum := w.sum(""); sum.Transient > 0 {
-				t.Errorf("%d were in passing", sum.Transient)
+			found, sum := strings.Join(w.findings(), ", "), w.sum("")
+			if strings.TrimPrefix(found, "flag_type.get ") != test.want || sum.Transient != test.transient || sum.Compared != 1 {
+				t.Errorf("found %q and %+v, want %q", found, sum, test.want)
 			}
 		})
 	}

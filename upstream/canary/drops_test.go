@@ -3,6 +3,7 @@ package canary_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestConfirmationsAreBounded(t *testing.T) {
 		}
 	}
 	if dropped[string(verdict.DropConfirmFull)] != 8 || dropped[string(verdict.DropClosed)] != 2 {
-		t.Errorf("dropped %v, want 8 that found no room and 2 at the end", dropped)
+		t.Errorf("dropped %v, want 8 because too many wait and 2 at the end", dropped)
 	}
 }
 
@@ -143,31 +144,50 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 	}
 }
 
-func TestClientThatHangsUpDrops(t *testing.T) {
-	w := newWorld(t, worldOptions{})
-	answer := attachment("4").Make(t.Context(), w.client, w.caller)
-	document := w.canary.Answered(t.Context(), w.caller, attachment("4"), sides, answer)
-	if err := document.Close(); err != nil { // a megabyte that nobody has read
-		t.Error(err)
+// TestCallsThatAreNotCompared: each has a reason of its own, and whichever tracker is sick is not asked.
+func TestCallsThatAreNotCompared(t *testing.T) {
+	byOld := func(w *world) { w.make(attachment("1")) }
+	byNew := func(w *world) {
+		w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
 	}
-	w.dropped(verdict.DropUnread, 1)
-}
-
-func TestCallersWithoutCredentialsForBothDrop(t *testing.T) {
+	refuses := func(name string) worldOptions {
+		return worldOptions{tune: func(o *canary.Options) { o.Refuses = func(other string) bool { return other == name } }}
+	}
 	for name, c := range map[string]struct {
-		caller upstream.Caller
-		policy func(upstream.Caller, string) (upstream.Caller, bool)
+		special worldOptions
+		caller  *upstream.Caller
+		do      func(*world)
+		want    verdict.DropReason
 	}{
-		"cookies": {upstream.Caller{Credentials: upstream.Credentials{Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}}, nil},
-		"policy": {upstream.Caller{}, func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
-			return caller, tracker != newName
-		}},
+		"hangs up": {do: func(w *world) {
+			answer := attachment("4").Make(t.Context(), w.client, w.caller)
+			if err := w.canary.Answered(t.Context(), w.caller, attachment("4"), sides, answer).Close(); err != nil { // a megabyte that the client has not read
+				t.Error(err)
+			}
+		}, want: verdict.DropUnread},
+		"cookies": {caller: &upstream.Caller{Credentials: upstream.Credentials{Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}}, do: byOld, want: verdict.DropCredentials},
+		"policy": {special: worldOptions{tune: func(o *canary.Options) {
+			o.Caller = func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
+				return caller, tracker != newName
+			}
+		}}, do: byOld, want: verdict.DropCredentials},
+		"sick candidate": {special: refuses(newName), do: byOld, want: verdict.DropBreaker},
+		"sick reference": {special: refuses(oldName), do: func(w *world) {
+			before := w.old.Requests()
+			byNew(w)
+			if w.settle(); !maps.Equal(w.old.Requests(), before) {
+				t.Errorf("the old tracker was asked for %v, before for %v", w.old.Requests(), before)
+			}
+		}, want: verdict.DropOtherFailed},
+		"failed reference": {special: worldOptions{old: tracker.Options{Faults: []tracker.Fault{{Kind: tracker.FaultHTML200}}}}, do: byNew, want: verdict.DropOtherFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Caller = c.policy }})
-			w.caller = c.caller
-			w.make(flagTypes("TestProduct"))
-			w.dropped(verdict.DropCredentials, 1)
+			w := newWorld(t, c.special)
+			if c.caller != nil {
+				w.caller = *c.caller
+			}
+			c.do(w)
+			w.dropped(c.want, 1)
 		})
 	}
 }

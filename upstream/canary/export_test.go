@@ -3,6 +3,7 @@ package canary
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -51,3 +52,18 @@ func (unobserved) Compared(mapping.Operation, Outcome) {}
 
 // Dropped implements Observer.
 func (unobserved) Dropped(mapping.Operation, verdict.DropReason) {}
+
+// Settle waits until nothing is under way any more, confirmations included, and all
+// that was found is in the store.
+func (c *Canary) Settle(ctx context.Context) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for c.pending.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d comparisons: %w", c.pending.Load(), ctx.Err())
+		case <-ticker.C:
+		}
+	}
+	return c.recorder.flush(ctx)
+}

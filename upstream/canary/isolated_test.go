@@ -189,7 +189,7 @@ func TestClosingEndsReplays(t *testing.T) {
 	if err := w.canary.Close(); err != nil {
 		t.Error(err)
 	}
-	_ = unread.Close() // nobody reads it
+	_ = unread.Close() // without being read
 	if load := w.canary.Load(); load != (canary.Load{}) {
 		t.Errorf("got %+v, want nothing held", load)
 	}
@@ -311,7 +311,7 @@ func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
 	if told := notes(); !strings.Contains(told, "every write") || !strings.Contains(told, "at the same time") {
 		t.Errorf("the notes are %q", told)
 	}
-	if err := w.canary.Reset(t.Context(), "somebody", "both hold the same"); err != nil {
+	if err := w.canary.Reset(t.Context(), "ada", "both hold the same"); err != nil {
 		t.Fatal(err)
 	}
 	write(refused)

@@ -10,36 +10,24 @@ import (
 	"portico/upstream/state"
 )
 
-// Accept says that a finding does not matter, until then or, with the zero time, for
-// good. The error is state.ErrNotFound when there is no such finding.
-func (c *Canary) Accept(ctx context.Context, signature, actor, reason string, until time.Time) error {
-	return c.recorder.judge(ctx, signature, state.StatusAccepted, actor, reason, until)
-}
-
-// Reopen takes a judgement back.
-func (c *Canary) Reopen(ctx context.Context, signature, actor, reason string) error {
-	return c.recorder.judge(ctx, signature, state.StatusOpen, actor, reason, time.Time{})
-}
-
-// Fixed says that the candidate does not differ there any more. The comparisons of its
-// operation start again from zero, since those before say nothing of the candidate
-// that is there now. The finding is open again when it is seen after that.
-func (c *Canary) Fixed(ctx context.Context, signature, actor, reason string) error {
-	return c.recorder.judge(ctx, signature, state.StatusFixed, actor, reason, time.Time{})
-}
-
-// judge writes first what was seen until now, so that it does not count as new.
-func (r *recorder) judge(ctx context.Context, signature string, status state.FindingStatus, actor, reason string, until time.Time) error {
-	if err := r.flush(ctx); err != nil {
+// Judge sets the status of a finding. One that is accepted does not matter until then or, with the zero time, for good; an open one
+// counts again. Of one that is fixed, the comparisons of its operation start again from zero, since those before say nothing of the
+// candidate that is there now; it is open again when it is seen after that. The error is state.ErrNotFound when there is no such finding.
+func (c *Canary) Judge(ctx context.Context, signature string, status state.FindingStatus, actor, reason string, until time.Time) error {
+	r := c.recorder
+	if err := r.flush(ctx); err != nil { // what was seen until now does not count as new
 		return err
 	}
-	if err := r.canary.options.Store.Judge(ctx, signature, status, actor, reason, until); err != nil {
+	if err := c.options.Store.Judge(ctx, signature, status, actor, reason, until); err != nil {
 		return err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	clear(r.speeds)
-	r.mu.Unlock()
-	return r.readJudgements(ctx)
+	if delete(r.accepted, signature); status == state.StatusAccepted {
+		r.accepted[signature] = until
+	}
+	return nil
 }
 
 // Reset discards all earlier results.

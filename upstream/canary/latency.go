@@ -8,6 +8,10 @@ import (
 	"portico/upstream/canary/verdict"
 )
 
+// minPairs is the number of pairs of calls that prove the candidate too slow, and maxPairs how many are made before it is believed to be
+// fast.
+const minPairs, maxPairs = 20, 1000
+
 // speedsLife is how long latencies are counted together. Slowness is then judged with new ones.
 const speedsLife = 10 * time.Minute
 
@@ -15,7 +19,8 @@ const speedsLife = 10 * time.Minute
 // clients made one of each pair, and those of pairs that the comparison made itself.
 // On a busy machine it waits where clients do not, so that only pairs prove anything.
 type speeds struct {
-	began, reported  time.Time
+	began            time.Time
+	reported         bool // that the candidate is too slow
 	all, pairedCalls latencies
 }
 
@@ -28,41 +33,31 @@ func (l *latencies) add(t responseTimes) {
 	}
 }
 
-// seemsSlow reports whether the candidate may be too slow, so that pairs
-// have to prove it. They are made before there is enough to tell.
+// seemsSlow reports whether the candidate may be too slow, so that pairs have to prove it.
 func (r *recorder) seemsSlow(about mapping.Operation) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, t := r.speeds[about], r.canary.options.Latency.WithDefaults()
-	if s == nil || verdict.Total(s.pairedCalls.candidate) >= int64(10*t.Least) {
+	s := r.speeds[about]
+	if s == nil || s.reported || verdict.Total(s.pairedCalls.candidate) > maxPairs {
 		return false
 	}
-	t.Least = max(1, t.Least*2/5)
-	_, seems := t.Slower(s.all.reference, s.all.candidate)
+	_, seems := r.canary.options.Latency.Slower(s.all.reference, s.all.candidate)
 	return seems
 }
 
-// timed counts latencies and gives the difference when the candidate is too slow, once in a minute. At the median a fifth of
-// the pairs is enough, since slowness was seen in the other calls already. The lock is held.
+// timed counts latencies and gives the difference once, when the candidate proves to be too slow. The lock is held.
 func (r *recorder) timed(j *job, now time.Time) (compare.Difference, bool) {
-	s, t := r.speeds[j.operation], r.canary.options.Latency.WithDefaults()
+	s := r.speeds[j.operation]
 	if s == nil || now.Sub(s.began) >= speedsLife {
 		s = &speeds{began: now}
 		r.speeds[j.operation] = s
 	}
 	s.all.add(j.observed)
 	s.pairedCalls.add(j.pairedCalls)
-	if _, seems := t.Slower(s.all.reference, s.all.candidate); !seems || now.Sub(s.reported) < time.Minute {
+	if s.reported {
 		return compare.Difference{}, false
 	}
-	few := t
-	few.Least = max(1, t.Least/5)
-	d, slower := few.Slower(s.pairedCalls.reference, s.pairedCalls.candidate)
-	if d.Path != verdict.PathMedian {
-		d, slower = t.Slower(s.pairedCalls.reference, s.pairedCalls.candidate)
-	}
-	if slower {
-		s.reported = now
-	}
+	d, slower := r.canary.options.Latency.Slower(s.pairedCalls.reference, s.pairedCalls.candidate)
+	s.reported = slower
 	return d, slower
 }

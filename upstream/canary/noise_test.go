@@ -129,6 +129,7 @@ func TestWhatTheReferenceNeverSaysIsFound(t *testing.T) {
 		"another status": {types(`"age":3`), none, answer{http.StatusBadRequest, `{"error":true,"code":106,"message":"no"}`}, "status status"},
 		"another code":   {types(`"age":3`), none, answer{http.StatusNotFound, `{"error":true,"code":51,"message":"no"}`}, "code code"},
 		"another type":   {types(`"age":3`), types(`"age":"3"`), types(`"age":true`), "type $.bug[id].age"},
+		"another number": {types(`"age":1`), types(`"age":"1"`), types(`"age":1.5`), "type $.bug[id].age"},
 		"a value beside": {types(`"age":3,"on":1`), types(`"on":1`), types(`"on":2`), "value $.bug[id].on"},
 		"a member gone":  {types(`"age":3,"on":1`), types(`"age":4,"on":1`), types(`"on":1`), "missing $.bug[id].age"},
 		"wrong if given": {types(`"age":3`), types(`"x":1`), types(`"age":9`), "value $.bug[id].age"},

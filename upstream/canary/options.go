@@ -10,6 +10,7 @@ import (
 	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/canary/writes"
 	"portico/upstream/state"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Rules  compare.Rules
 	// CallerName gives the name of a caller for samples, empty where it has none.
 	CallerName func(caller upstream.Caller) string
+	// Locate finds the product of a bug at the reference, for findings; nil finds none.
+	Locate writes.Locator
 	// Address gives the path and query by which a tracker is asked for a call by GET, for
 	// samples; it is empty where there is none.
 	Address func(ctx context.Context, tracker string, call upstream.Call) string
@@ -65,7 +68,7 @@ type Options struct {
 	Observer Observer
 }
 
-// Observer is told of what becomes of samples, for metrics. It is called by several goroutines and must not block.
+// Observer gets what becomes of samples, for metrics. It is called by several goroutines and must not block.
 type Observer interface {
 	// Compared counts a comparison by its outcome.
 	Compared(operation mapping.Operation, outcome Outcome)

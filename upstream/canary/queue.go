@@ -1,7 +1,6 @@
 package canary
 
 import (
-	"context"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -46,10 +45,8 @@ type job struct {
 	// what differs between them and is not known to be noise.
 	first, second compare.Reply
 	unexplained   []compare.Difference
-	// failed says that the candidate had failed to respond when it was first asked, and
-	// firstStatus are the statuses of both replies then.
-	failed      bool
-	firstStatus [2]int
+	// failed says that the candidate had failed to respond when it was first asked.
+	failed bool
 	// noisy says that something else differed that is known to be noise, or only the form of a write's plans, and transient that a
 	// write explains what differed.
 	noisy, transient bool
@@ -216,20 +213,4 @@ func (c *Canary) Load() Load {
 	return Load{
 		Queued: int(c.queued.Load()), Waiting: int(c.waiting.Load()), Pending: int(c.pending.Load()), Memory: c.memory.Load(),
 	}
-}
-
-// Settle waits until nothing is under way any more, confirmations included, and all
-// that was found is in the store. It is for tests and for runs that end with a
-// verdict; under traffic it may wait until ctx ends.
-func (c *Canary) Settle(ctx context.Context) error {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for c.pending.Load() > 0 {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %d comparisons: %w", c.pending.Load(), ctx.Err())
-		case <-ticker.C:
-		}
-	}
-	return c.recorder.flush(ctx)
 }

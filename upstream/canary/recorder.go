@@ -81,22 +81,21 @@ func newBatch() batch {
 }
 
 func newRecorder(c *Canary) *recorder {
-	return &recorder{canary: c, batch: newBatch(), writing: newBatch(), speeds: map[mapping.Operation]*speeds{}}
+	return &recorder{canary: c, batch: newBatch(), writing: newBatch(), accepted: map[string]time.Time{}, speeds: map[mapping.Operation]*speeds{}}
 }
 
-// count adds to the tally of a minute. When so many wait that the store must have been away for long, days take the place of
-// minutes.
+// count adds to the tally of a minute. Where so many wait that the store must have been away for long, it is not counted: the
+// verdict then rests on less.
 func (b *batch) count(more state.Tally, at time.Time) {
-	length := time.Minute
-	if len(b.tallies) >= maxTallies {
-		length = 24 * time.Hour
-	}
-	more.At = at.Truncate(length).UTC()
+	more.At = at.Truncate(time.Minute).UTC()
 	key := tallyKey{more.Operation, more.At.Unix()}
-	if sum, known := b.tallies[key]; known {
-		more = sum.Add(more)
+	sum, known := b.tallies[key]
+	switch {
+	case known:
+		b.tallies[key] = sum.Add(more)
+	case len(b.tallies) < maxTallies:
+		b.tallies[key] = more
 	}
-	b.tallies[key] = more
 }
 
 // find takes a finding. One too many is not kept, and the tally of its mismatch says so: its signature is not in the store.
@@ -105,6 +104,11 @@ func (b *batch) find(f *found) {
 	switch {
 	case known != nil:
 		known.Count += f.Count
+		for _, scope := range f.Scopes {
+			if !slices.Contains(known.Scopes, scope) {
+				known.Scopes = append(known.Scopes, scope)
+			}
+		}
 		known.Note = cmp.Or(f.Note, known.Note)
 		if f.Last.After(known.Last) {
 			known.Last = f.Last
@@ -213,8 +217,7 @@ func (r *recorder) follow(ctx context.Context) error {
 		return err
 	}
 	if !r.campaign.IsZero() && !r.campaign.Equal(campaign.Started) {
-		// The store's time may be ahead, by the clock of another machine.
-		r.canary.forget(slices.MinFunc([]time.Time{time.Now(), campaign.Started}, time.Time.Compare))
+		r.canary.forget(campaign.Started)
 	}
 	r.campaign = campaign.Started
 	r.mu.Lock()
@@ -228,7 +231,8 @@ func (r *recorder) follow(ctx context.Context) error {
 func (r *recorder) forgetBefore(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.since, r.batch, r.writing, r.accepted = since, newBatch(), newBatch(), nil
+	r.since, r.batch, r.writing = since, newBatch(), newBatch()
+	clear(r.accepted)
 	clear(r.speeds)
 }
 

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/canary/writes"
 	"portico/upstream/state"
 )
 
@@ -66,41 +68,53 @@ type found struct {
 
 // findings makes findings of the differences of one comparison, one for each signature.
 func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) []*found {
+	if len(confirmed) == 0 {
+		return nil
+	}
 	bySignature := map[string][]compare.Difference{}
 	for _, d := range confirmed {
 		signature := d.Signature(j.operation)
 		bySignature[signature] = append(bySignature[signature], d)
 	}
+	scope := c.scope(j)
 	at := j.began.UTC() // what is judged meanwhile, or in another process, was asked before
 	list := make([]*found, 0, len(bySignature))
 	for signature, same := range bySignature {
 		f := &found{Finding: state.Finding{
 			Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
-			Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]),
+			Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]), Scopes: []state.Scope{scope},
 		}}
 		if same[0].Unstable {
 			f.Kind = verdict.KindUnstable
 		}
 		if rand.IntN(len(bySignature)) < maxSampled {
-			f.sample = c.sample(j, same)
+			f.sample = c.sample(j, scope.Caller, same)
 		}
 		list = append(list, f)
 	}
 	return list
 }
 
+// scope says for whom the findings of a comparison are.
+func (c *Canary) scope(j *job) state.Scope {
+	ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
+	defer cancel()
+	caller, _ := c.callerFor(j.caller, c.options.Reference)
+	return state.Scope{
+		Caller:  cmp.Or(c.options.CallerName(j.caller), j.caller.CredentialKind()),
+		Product: writes.Product(ctx, c.options.Locate, caller, j.call),
+	}
+}
+
 // sample redacts what one finding is about. nil is no sample.
-func (c *Canary) sample(j *job, same []compare.Difference) []byte {
+func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte {
 	method, target := j.call.Line()
 	agent, first := j.caller.UserAgent, same[0]
 	text := SampleText{
 		Method: method, Target: target[:min(len(target), maxTarget)], Targets: map[string]string{},
-		Caller: cmp.Or(c.options.CallerName(j.caller), j.caller.CredentialKind()), UserAgent: agent[:min(len(agent), maxAgent)], RequestID: j.caller.RequestID,
+		Caller: caller, UserAgent: agent[:min(len(agent), maxAgent)], RequestID: j.caller.RequestID,
 		Answered: c.excerpt(first.WantIn, first.Place), Other: c.excerpt(first.HaveIn, first.Place),
 		AnsweredStatus: j.first.Status, OtherStatus: j.second.Status,
-	}
-	if first.Unstable {
-		text.AnsweredStatus, text.OtherStatus = j.firstStatus[0], j.firstStatus[1]
 	}
 	for name := range c.options.Trackers {
 		if address := c.options.Address(c.ctx, name, j.call); address != "" {
@@ -126,20 +140,16 @@ func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
 	return fmt.Appendf(nil, `{"text":{"length":%d}}`, len(value))
 }
 
-// note says what a finding is about, and why the candidate may hold something else.
+// note says of which kind a finding is, what its class does not say, and why the candidate may hold something else.
 func (c *Canary) note(j *job, d compare.Difference) string {
 	var notes []string
 	if kind := d.Kind(); kind != "" {
 		notes = append(notes, "Of this kind: "+kind+".")
 	}
-	switch {
-	case d.Class == compare.ClassDigest && (j.first.Long || j.second.Long):
+	if d.Class == compare.ClassDigest && (j.first.Long || j.second.Long) {
 		notes = append(notes, fmt.Sprintf("The responses differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody))
-	case d.Class == compare.ClassFailure:
-		notes = append(notes, "The candidate gave no valid response: "+strings.Trim(string(d.Have), `"`)+".")
-	case d.Class == compare.ClassLatency:
-		notes = append(notes, "The candidate is slower than allowed.")
-	case d.Class == compare.ClassPlan && d.Path == compare.PathRefused:
+	}
+	if d.Class == compare.ClassPlan && d.Path == compare.PathRefused {
 		notes = append(notes, "The write can be expressed for one of the trackers only.")
 	}
 	if d.Unstable {

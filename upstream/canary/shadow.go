@@ -14,7 +14,7 @@ import (
 	"portico/upstream/canary/verdict"
 )
 
-// shadowRole is what trackers are told that a comparison's calls are for.
+// shadowRole names the purpose of a comparison's calls to trackers.
 const shadowRole = "shadow"
 
 // callerFor gives the caller in whose name a tracker is asked. Cookies belong to
@@ -39,6 +39,7 @@ func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Dur
 		ctx = upstream.WithMaxResponse(ctx, j.maxReply)
 	}
 	answer := j.call.Make(ctx, c.options.Trackers[tracker], caller)
+	defer answer.Document.Close() // its failure is that of the reading
 	reply, err := c.replyOf(ctx, j.call.Operation, answer)
 	failed, own := errors.AsType[*mapping.Error](answer.Err)
 	switch {
@@ -153,14 +154,14 @@ func (c *Canary) differences(j *job, before, after compare.Reply) []compare.Diff
 // confirm asks both again. The client's response may have come from a cache, or been
 // older than a write; now both are asked by the comparison alone.
 func (c *Canary) confirm(j *job) verdict.DropReason {
-	before, status, broken := j.first, j.second.Status, j.second.IsBroken()
+	before, broken := j.first, j.second.IsBroken()
 	if reason := c.askBoth(j); reason != "" {
 		return reason
 	}
 	if j.second.IsBroken() && !broken && !j.first.IsBroken() {
 		return verdict.DropCandidateFailed // what differed may be gone or not
 	}
-	j.failed, j.firstStatus = broken && !before.IsBroken(), [2]int{before.Status, status}
+	j.failed = broken && !before.IsBroken()
 	now := slices.DeleteFunc(c.differences(j, j.first, j.second), func(d compare.Difference) bool { return d.Rule != "" })
 	left := compare.Remaining(compare.Reported{Reference: before, Differences: j.unexplained}, compare.Reported{Reference: j.first, Differences: now})
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.isNoise(j, d) })

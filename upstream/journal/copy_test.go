@@ -2,7 +2,9 @@ package journal_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
@@ -64,7 +67,7 @@ func TestWritesAreCopiedInOrder(t *testing.T) {
 	if s.named(t, s.next, "1", "last") != 1 {
 		t.Error("the attachment is not there")
 	}
-	reply, err := s.next.FlagTypes(t.Context(), s.caller(), mapping.FlagTypesRequest{Product: "TestProduct"})
+	reply, err := s.next.Do(t.Context(), s.caller(), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "TestProduct"}})
 	must(t, err)
 	if text := textOf(t, reply.Document, s.settings.Split); !strings.Contains(text, `"changed"`) {
 		t.Errorf("the flag type is not changed: %s", text)
@@ -72,34 +75,63 @@ func TestWritesAreCopiedInOrder(t *testing.T) {
 }
 
 func TestContentIsUnreadableAtRest(t *testing.T) {
-	s := set(t)
+	t.Run("SQLite", func(t *testing.T) { unreadableAtRest(t, set(t), "") })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		folder, err := os.MkdirTemp("", "portico-at-rest-") //nolint:usetesting // another account cannot get into the folders of t
+		must(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(folder) })
+		must(t, os.Chmod(folder, 0o755)) // the server runs as another account
+		s := set(t)
+		t.Setenv("TMPDIR", folder)
+		s.dsn = process.Postgres(t)
+		s.store = s.open(t)
+		unreadableAtRest(t, s, folder)
+	})
+}
+
+// unreadableAtRest searches the files of the store, its own journal included, and the spool for what a client wrote.
+func unreadableAtRest(t *testing.T, s *scene, server string) {
 	j := s.start(t)
 	must(t, s.operator().Pause(t.Context()))
 	const mark = "a mark that nobody may read"
 	large := strings.Repeat(mark+"\n", 10_000)
-	s.write(t, j, attach(t, []string{"1"}, mark, mark))
-	s.write(t, j, attach(t, []string{"1"}, "large", large))
-	folder := filepath.Dir(s.settings.Spool)
-	encoded := attach(t, nil, "", large).CreateAttachment.Data
-	text := make([]byte, 60)
-	_, err := encoded.ReadAt(text, 6000)
+	call := attach(t, []string{"1"}, mark, mark)
+	small := intent(call)
+	small.Shown = s.caller()
+	done, err := j.Begin(t.Context(), small)
 	must(t, err)
-	files := 0
-	must(t, filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte("mark that")) || bytes.Contains(content, text) || bytes.Contains(content, []byte("AdminKey")) {
-			t.Errorf("%s shows the mark or a key", path)
-		}
-		if strings.HasSuffix(path, ".spool") {
-			files++
-		}
-		return err
-	}))
-	if files != 1 {
-		t.Fatalf("%d files in the spool, want that of the large content", files)
+	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.write(t, j, attach(t, []string{"1"}, "large", large))
+	text := make([]byte, 60)
+	_, err = attach(t, nil, "", large).CreateAttachment.Data.ReadAt(text, 6000)
+	must(t, err)
+	marks := map[string][]byte{
+		"the mark": []byte("mark that"), "the content": text, "a small content": []byte(base64.StdEncoding.EncodeToString([]byte(mark))[:30]), "a key": []byte(s.key),
+	}
+	files, labels := 0, 0
+	for _, folder := range []string{filepath.Dir(s.settings.Spool), cmp.Or(server, s.settings.Spool)} {
+		must(t, filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return nil // the server removes files of its own
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return nil // as above
+			}
+			for what, mark := range marks {
+				if bytes.Contains(content, mark) {
+					t.Errorf("%s shows %s", path, what)
+				}
+			}
+			if strings.HasSuffix(path, ".spool") && folder != s.settings.Spool {
+				files++
+			}
+			labels += bytes.Count(content, []byte("robot"))
+			return nil
+		}))
+	}
+	if files != 1 || labels == 0 {
+		t.Fatalf("%d files in the spool, want that of the large content; the label of the caller is found %d times", files, labels)
 	}
 	must(t, s.operator().Resume(t.Context()))
 	s.drained(t, state.JournalApplied)
@@ -125,6 +157,13 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 			}
 			j := s.start(t)
 			s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+			if !carriedOut {
+				all := s.drained(t, state.JournalParked)
+				if !strings.Contains(all[0].Reason, "nothing new there is the copy") || s.named(t, s.next, "1", "once") != 0 {
+					t.Errorf("it was made again: %q", all[0].Reason)
+				}
+				must(t, s.operator().Retry(t.Context(), all[0].Seq))
+			}
 			s.drained(t, state.JournalApplied)
 			if got := s.named(t, s.next, "1", "once"); got != 1 {
 				t.Errorf("there are %d copies", got)
@@ -183,7 +222,7 @@ func TestCopiesWaitForTheReceiver(t *testing.T) {
 // TestRefusedCopyStopsItsLane: nothing overtakes what is parked in a lane, and other lanes go on.
 func TestRefusedCopyStopsItsLane(t *testing.T) {
 	s := set(t)
-	refusal := &mapping.Error{Code: 102, Status: 401, Message: "not authorized"}
+	refusal := &mapping.Error{Code: 51, Status: 404, Message: "not authorized"}
 	s.next.fail(firstTimes(1, refusal), nil)
 	j := s.start(t)
 	mine := s.attachments(t, s.main, "1")[0].ID
@@ -191,7 +230,7 @@ func TestRefusedCopyStopsItsLane(t *testing.T) {
 	eventually(t, "the lane is parked", func() bool {
 		parked, err := s.store.JournalOf(t.Context(), 10, state.JournalParked)
 		must(t, err)
-		return len(parked) == 1 && strings.Contains(parked[0].Reason, "next refuses it: not authorized")
+		return len(parked) == 1 && strings.Contains(parked[0].Reason, "missing user, group, component or flag: next refuses it: not authorized")
 	})
 	s.write(t, j, rename(mine, "second"))
 	s.write(t, j, attach(t, []string{"2"}, "other lane", "content"))
@@ -308,5 +347,78 @@ func TestIDsOfCopiesAreLearned(t *testing.T) {
 		if len(one.Flags) != 1 || len(other.Flags) != 1 || pairs.all[fmt.Sprintf("flag %d at next", one.Flags[0].ID)] != other.Flags[0].ID {
 			t.Errorf("flags %v are %v at next; known are %v", one.Flags, other.Flags, pairs.all)
 		}
+	}
+}
+
+// TestCopiesShowTheirCaller: a copy shows the credential of its own request while that is known, and the configured one once the receiver refuses it.
+func TestCopiesShowTheirCaller(t *testing.T) {
+	for name, refused := range map[string]bool{"accepted": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			var used []bool
+			var mu sync.Mutex
+			s.settings.Caller = func(tracker, _ string, shown *upstream.Caller) (upstream.Caller, bool, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				if tracker == "next" {
+					used = append(used, shown != nil && shown.Credentials.APIKey == "mine")
+				}
+				return s.caller(), shown != nil, true
+			}
+			if refused {
+				s.next.fail(firstTimes(1, &mapping.Error{Code: mapping.CodeBadKey, Status: 400, Message: "bad key"}), nil)
+			}
+			j := s.start(t)
+			call := attach(t, []string{"1"}, "mine", "content")
+			intent := intent(call)
+			intent.Shown = upstream.Caller{Credentials: upstream.Credentials{APIKey: "mine"}}
+			done, err := j.Begin(t.Context(), intent)
+			must(t, err)
+			response := call.Make(t.Context(), s.main, s.caller())
+			done(t.Context(), response)
+			s.drained(t, state.JournalApplied)
+			mu.Lock()
+			defer mu.Unlock()
+			if len(used) == 0 || !used[0] || used[len(used)-1] == refused {
+				t.Errorf("the credential of the request was shown: %v", used)
+			}
+		})
+	}
+}
+
+// TestFlagsThatAreGoneAreFollowed: a flag is set and cleared at the target before the first of it is copied.
+func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
+	s := set(t)
+	pairs := &learned{all: map[string]int64{}}
+	for range 3 { // the ids of the receiver run ahead
+		other := attach(t, []string{"1"}, "other", "content")
+		other.CreateAttachment.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+"}}
+		must(t, other.Make(t.Context(), s.next, s.caller()).Err)
+	}
+	s.settings.Pairs, s.next.ids = pairs, pairs
+	j := s.start(t)
+	must(t, s.operator().Pause(t.Context()))
+	id := idOf(t, s.write(t, j, attach(t, []string{"1"}, "flagged", "content")))
+	update := func(flag mapping.FlagChange) upstream.Call {
+		return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Flags: []mapping.FlagChange{flag}}}
+	}
+	s.write(t, j, update(mapping.FlagChange{Name: new("review"), Status: "?", New: new(true)}))
+	var flag int64
+	for _, one := range s.attachments(t, s.main, "1") {
+		if one.ID == id {
+			flag = one.Flags[0].ID
+		}
+	}
+	s.write(t, j, update(mapping.FlagChange{ID: &flag, Status: "X"}))
+	s.write(t, j, rename(id, "after it"))
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalApplied)
+	for _, one := range s.attachments(t, s.next, "1") {
+		if one.Summary == "after it" && len(one.Flags) != 0 {
+			t.Errorf("the flag is left: %+v", one.Flags)
+		}
+	}
+	if s.named(t, s.next, "1", "after it") != 1 {
+		t.Error("the lane has stopped")
 	}
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -98,11 +99,15 @@ func (s *step) resolve(ctx context.Context) {
 		return
 	}
 	defer s.closeContent()
-	if s.call.CreateAttachment == nil {
+	if s.call.UpdateAttachments != nil || s.call.UpdateFlagTypes != nil {
 		s.park(decide, s.entry.Target)
 		return
 	}
 	present, err := at.present(ctx, s.call)
+	if errors.Is(err, errNoPlace) {
+		s.park(decide, s.entry.Target)
+		return
+	}
 	if err != nil {
 		s.failed(err)
 		return
@@ -114,7 +119,7 @@ func (s *step) resolve(ctx context.Context) {
 	}
 	var unclaimed []thing
 	for _, one := range fit {
-		claimed, err := s.journal.store.JournalMade(ctx, attachmentLane(one.ID), s.entry.Target)
+		claimed, err := s.journal.store.JournalMade(ctx, s.madeLane(one.ID), s.entry.Target)
 		if err != nil {
 			s.again(false, err)
 			return
@@ -127,10 +132,18 @@ func (s *step) resolve(ctx context.Context) {
 	case 0:
 		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
 	case 1:
-		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", attachmentLane(unclaimed[0].ID)
+		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", s.madeLane(unclaimed[0].ID)
 	default:
 		s.park(decide, s.entry.Target)
 	}
+}
+
+// madeLane names the object that the create has made.
+func (s *step) madeLane(id int64) string {
+	if s.call.CreateFlagType != nil {
+		return flagTypeLane(id)
+	}
+	return attachmentLane(id)
 }
 
 // before reports whether an object was made before a time. Clocks may differ by a minute.
@@ -172,14 +185,70 @@ func (s *step) pairFlags(ctx context.Context, at side) error {
 	return nil
 }
 
+// learnFlags learns the ids of flags that an update names and that the receiver does not show. A flag that was cleared at the target before its copy
+// was made is the only one at the receiver that the target does not show. Where there is none, nothing is left to clear.
+func (s *step) learnFlags(ctx context.Context, at side) error {
+	update := s.call.UpdateAttachments
+	names := func(change mapping.FlagChange) bool { return change.ID != nil }
+	if update == nil || s.settings.Pairs == nil || !slices.ContainsFunc(update.Flags, names) {
+		return nil
+	}
+	target, ok := s.side(s.entry.Target)
+	if !ok {
+		return nil // the entry is parked
+	}
+	clients, err := target.flags(ctx, update.IDs[0])
+	if err != nil {
+		return err
+	}
+	copies, err := at.flags(ctx, update.IDs[0])
+	if err != nil {
+		return err
+	}
+	matched := matchFlags(clients, copies)
+	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool {
+		used := hasID(clients, one.ID) || slices.ContainsFunc(update.Flags, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
+		for _, shown := range matched {
+			used = used || shown == one.ID
+		}
+		return used
+	})
+	var flags []mapping.FlagChange
+	for _, change := range update.Flags {
+		if !names(change) || hasID(copies, *change.ID) {
+			flags = append(flags, change)
+			continue
+		}
+		shown, known := matched[*change.ID]
+		if !known && len(free) == 1 {
+			shown, known = free[0].ID, true
+			free = nil
+		}
+		switch {
+		case known:
+			if err := s.pair(ctx, "flag", *change.ID, shown); err != nil {
+				return err
+			}
+			flags = append(flags, change)
+		case len(free) == 0 && change.Status == "X":
+		default:
+			s.park("flag %d of the attachment is not known at %s", *change.ID, s.entry.Receiver)
+			return nil
+		}
+	}
+	update.Flags = flags
+	return nil
+}
+
+func hasID(list []thing, id int64) bool {
+	return slices.ContainsFunc(list, func(one thing) bool { return one.ID == id })
+}
+
 // matchFlags matches flags without a common id: by type, status and requestee first. Flags that are alike may be matched in any way. What is left is
 // matched by type where there is one of it on each side.
 func matchFlags(clients, copies []thing) map[int64]int64 {
-	known := func(list []thing, id int64) bool {
-		return slices.ContainsFunc(list, func(one thing) bool { return one.ID == id })
-	}
-	left := slices.DeleteFunc(slices.Clone(clients), func(one thing) bool { return known(copies, one.ID) })
-	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool { return known(clients, one.ID) })
+	left := slices.DeleteFunc(slices.Clone(clients), func(one thing) bool { return hasID(copies, one.ID) })
+	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool { return hasID(clients, one.ID) })
 	matched := map[int64]int64{}
 	alike := func(a, b thing) bool { return a.Name == b.Name && a.Status == b.Status && a.Requestee == b.Requestee }
 	sameType := func(a, b thing) bool {

@@ -36,6 +36,16 @@ type Store interface {
 	JournalSpooled(ctx context.Context, file string) (bool, error)
 	// JournalCounts counts unfinished entries.
 	JournalCounts(ctx context.Context) ([]state.JournalCount, error)
+	// JournalStopped returns entries that are parked or have an unknown outcome.
+	JournalStopped(ctx context.Context, limit int) ([]state.JournalEntry, error)
+	// JournalApplied counts the entries that were copied after a time.
+	JournalApplied(ctx context.Context, after time.Time) (int64, error)
+	// AddJournalLosses counts writes that are never copied.
+	AddJournalLosses(ctx context.Context, losses []state.JournalLoss) error
+	// JournalLosses returns these counts since the last start.
+	JournalLosses(ctx context.Context, limit int) ([]state.JournalLoss, error)
+	// StartJournal pauses copying and forgets the losses.
+	StartJournal(ctx context.Context, record state.Record) error
 	// PruneJournal removes entries that were finished before a time.
 	PruneJournal(ctx context.Context, before time.Time) error
 	// PauseJournal pauses or resumes copying.
@@ -61,9 +71,9 @@ type Pairs interface {
 type Settings struct {
 	// Trackers are both of them by their names. They take and give the ids that clients know.
 	Trackers map[string]upstream.Tracker
-	// Caller gives the caller in whose name a tracker is asked for a write of the caller with a label. own says that it is that caller; else
-	// it is a service. ok is false where the configuration has no key.
-	Caller func(tracker, label string) (caller upstream.Caller, own, ok bool)
+	// Caller gives the caller in whose name a tracker is asked for a write of the caller with a label, who has shown itself as shown; nil
+	// means that this is not known any more. own says that it is that caller; else it is a service. ok is false where there is no key.
+	Caller func(tracker, label string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool)
 	// Pairs learns the ids that the receivers give. Nil means that both trackers have to give the same ones.
 	Pairs Pairs
 	// Keys encrypt what is kept. Required.
@@ -112,6 +122,8 @@ type Journal struct {
 	holder   string
 	settings atomic.Pointer[Settings]
 	leases   locks
+	losses   losses
+	shown    shown
 	// missed counts writes that passed unrecorded, late outcomes that could not be committed in time.
 	missed, late atomic.Int64
 	// wake tells the replicator that something may be due.
@@ -128,7 +140,8 @@ const storeTimeout = 5 * time.Second
 func New(options Options) *Journal {
 	j := &Journal{
 		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan struct{}, 1),
-		leases: locks{held: map[string]chan struct{}{}},
+		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]int64{}},
+		shown: shown{of: map[int64]shownCaller{}},
 	}
 	if j.logger == nil {
 		j.logger = slog.New(slog.DiscardHandler)
@@ -152,6 +165,7 @@ func (j *Journal) Set(settings Settings) { j.settings.Store(&settings) }
 func (j *Journal) Close() error {
 	j.end()
 	j.work.Wait()
+	j.storeLosses(context.Background())
 	return nil
 }
 
@@ -189,6 +203,10 @@ type Intent struct {
 	Target, Receiver string
 	// Rule is the name of the rule that decides, Caller the label of the caller.
 	Rule, Caller string
+	// Shown is the caller as it has shown itself. It is kept in memory only, and for a minute at most.
+	Shown upstream.Caller
+	// Unrecorded says that the rule does not replicate: the write is only counted.
+	Unrecorded bool
 }
 
 // Done takes the response to a write. The client must not get the response before it has returned.
@@ -197,6 +215,9 @@ type Done func(ctx context.Context, response upstream.Response)
 // Begin commits the intent of a write, and waits while another write of the same objects is under way. The caller sends nothing after an
 // error, which is a *mapping.Error with the reason journal-unavailable, or that of ctx. Otherwise it calls done once.
 func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err error) {
+	if intent.Unrecorded {
+		return j.lost(intent, state.LossUnrecorded), nil
+	}
 	settings := j.settings.Load()
 	w := &write{journal: j, settings: settings, intent: intent}
 	for _, one := range split(intent) {
@@ -226,7 +247,7 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 	case settings.BestEffort:
 		j.missed.Add(1)
 		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
-		return func(context.Context, upstream.Response) {}, nil
+		return j.lost(intent, state.LossMissed), nil
 	}
 	return nil, Unavailable(err)
 }

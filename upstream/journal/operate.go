@@ -15,6 +15,7 @@ const (
 	actionSkip   = "skip an entry of the journal"
 	actionPark   = "park a lane of the journal"
 	actionPause  = "pause the journal"
+	actionStart  = "start the journal"
 	actionResume = "resume the journal"
 )
 
@@ -56,7 +57,7 @@ func (o *Operator) Retry(ctx context.Context, seq int64) error {
 	return o.change(ctx, seq, actionRetry, "retry", func(e *state.JournalEntry) bool {
 		from := e.Status
 		e.Status, e.Reason, e.Attempts, e.Next = state.JournalPending, "", 0, time.Time{}
-		if e.Operation == mapping.OpCreateAttachment && e.Made == "" {
+		if (e.Operation == mapping.OpCreateAttachment || e.Operation == mapping.OpCreateFlagType) && e.Made == "" {
 			e.Status = state.JournalBegun
 		}
 		return from == state.JournalParked
@@ -98,6 +99,15 @@ func (o *Operator) change(ctx context.Context, seq int64, action, verb string, a
 	return o.Store.PutJournal(ctx, e, from, record)
 }
 
+// Start begins a new starting point: copying is paused, and what was lost before is forgotten, since the operator copies the data.
+func (o *Operator) Start(ctx context.Context) error {
+	record, err := o.record(actionStart)
+	if err != nil {
+		return err
+	}
+	return o.Store.StartJournal(ctx, record)
+}
+
 // Pause stops copying in all processes; writes are still recorded. Resume has it go on.
 func (o *Operator) Pause(ctx context.Context) error { return o.pause(ctx, true, actionPause) }
 
@@ -126,9 +136,17 @@ type Status struct {
 	// Missed counts writes that this process let pass unrecorded, Late outcomes that it could not commit in time.
 	Missed int64 `json:"missed"`
 	Late   int64 `json:"late"`
-	// Rules are the same figures by rule, receiver and status.
+	// Rate is how many entries a second were copied in the last minute.
+	Rate float64 `json:"copied_per_second"`
+	// Rules are the figures by rule, receiver and status.
 	Rules []state.JournalCount `json:"rules"`
+	// Stopped are the entries that are parked or have an unknown outcome, and Losses what is never copied; both are bounded.
+	Stopped []state.JournalEntry `json:"stopped"`
+	Losses  []state.JournalLoss  `json:"losses"`
 }
+
+// maxStopped bounds the entries and losses of a status.
+const maxStopped = 100
 
 // StatusOf reads the status of a journal from its store.
 func StatusOf(ctx context.Context, store Store) (status Status, err error) {
@@ -138,6 +156,17 @@ func StatusOf(ctx context.Context, store Store) (status Status, err error) {
 	if status.Rules, err = store.JournalCounts(ctx); err != nil {
 		return status, err
 	}
+	if status.Stopped, err = store.JournalStopped(ctx, maxStopped); err != nil {
+		return status, err
+	}
+	if status.Losses, err = store.JournalLosses(ctx, maxStopped); err != nil {
+		return status, err
+	}
+	applied, err := store.JournalApplied(ctx, time.Now().Add(-time.Minute))
+	if err != nil {
+		return status, err
+	}
+	status.Rate = float64(applied) / 60
 	for _, count := range status.Rules {
 		switch count.Status {
 		case state.JournalParked:
@@ -158,13 +187,19 @@ const reportEvery = 2 * time.Second
 
 // report reports the status until life ends.
 func (j *Journal) report(life context.Context) {
-	for again := true; again; again = pause(life, reportEvery) {
+	for {
+		j.storeLosses(life)
+		begun := time.Now()
 		ctx, cancel := context.WithTimeout(life, storeTimeout)
 		status, err := j.Status(ctx)
 		cancel()
+		wait := max(reportEvery, 10*time.Since(begun)) // many entries take long to count
 		if err == nil {
 			j.last.Store(&status)
 			j.observe(status)
+		}
+		if !pause(life, wait) {
+			return
 		}
 	}
 }

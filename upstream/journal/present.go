@@ -104,7 +104,7 @@ func (at side) flagTypes(ctx context.Context, create *mapping.FlagTypeCreate) ([
 	if create.Inclusions == nil || len(*create.Inclusions) == 0 {
 		return nil, errNoPlace
 	}
-	reply, err := at.FlagTypes(ctx, at.caller, mapping.FlagTypesRequest{Product: (*create.Inclusions)[0].Product})
+	reply, err := at.Do(ctx, at.caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: (*create.Inclusions)[0].Product}})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (at side) flagTypes(ctx context.Context, create *mapping.FlagTypeCreate) ([
 // hasContent reports whether an attachment has the content with a digest.
 func (at side) hasContent(ctx context.Context, id int64, digest []byte) (bool, error) {
 	request := mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"}}
-	reply, err := at.Attachment(ctx, at.caller, request)
+	reply, err := at.Do(ctx, at.caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
 	if err != nil {
 		return false, err
 	}

@@ -121,6 +121,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	}
 	if e.Status.Finished() {
 		s.remove(from.Spool)
+		j.shown.forget(e.Seq)
 	}
 	return e.Status != status
 }

@@ -22,6 +22,9 @@ const typesLane = "flag types"
 
 func attachmentLane(id int64) string { return "attachment " + strconv.FormatInt(id, 10) }
 
+// flagTypeLane names a flag type that a create has made. Its writes are in typesLane.
+func flagTypeLane(id int64) string { return "flag type " + strconv.FormatInt(id, 10) }
+
 // bugLane is the lane of a bug's new attachments.
 func bugLane(bug string) string { return "bug " + strings.ToLower(strings.TrimSpace(bug)) }
 

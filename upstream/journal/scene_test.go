@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +49,9 @@ func set(t *testing.T) *scene {
 	s.settings = journal.Settings{
 		Trackers: map[string]upstream.Tracker{"main": s.main, "next": s.next}, Keys: keys, Spool: filepath.Join(dir, "spool"), MaxInline: 1 << 10,
 		Keep: time.Hour, Timeout: 2 * time.Second, Settle: 100 * time.Millisecond, MaxFailures: 3, Workers: 4, Split: jsonblob.SplitOptions{Dir: dir},
-		Caller: func(_, label string) (upstream.Caller, bool, bool) { return s.caller(), label == "robot", true },
+		Caller: func(_, label string, _ *upstream.Caller) (upstream.Caller, bool, bool) {
+			return s.caller(), label == "robot", true
+		},
 	}
 	must(t, os.Mkdir(s.settings.Spool, 0o700))
 	return s
@@ -135,7 +138,7 @@ type shown struct {
 // attachments lists those of a bug at a tracker.
 func (s *scene) attachments(t *testing.T, at upstream.Tracker, bug string) (all []shown) {
 	t.Helper()
-	reply, err := at.BugAttachments(t.Context(), s.caller(), mapping.AttachmentsRequest{Bugs: []string{bug}})
+	reply, err := at.Do(t.Context(), s.caller(), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{bug}}})
 	must(t, err)
 	var text strings.Builder
 	_, err = reply.WriteTo(&text)
@@ -205,16 +208,36 @@ type flaky struct {
 	ids *learned
 }
 
-// Attachment implements upstream.Tracker.
-func (f *flaky) Attachment(ctx context.Context, caller upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	if f.ids != nil {
-		f.ids.mu.Lock()
-		if native, ok := f.ids.all["attachment "+r.Attachments[0]+" at next"]; ok {
-			r.Attachments = []string{fmt.Sprint(native)}
+// Do implements upstream.Tracker.
+func (f *flaky) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (reply mapping.Reply, err error) {
+	switch call.Operation {
+	case mapping.OpAttachment:
+		if id, err := strconv.ParseInt(call.Attachments.Attachments[0], 10, 64); f.ids != nil && err == nil {
+			request := *call.Attachments
+			request.Attachments = []string{fmt.Sprint(f.native("attachment", id))}
+			call.Attachments = &request
 		}
-		f.ids.mu.Unlock()
+	case mapping.OpUpdateAttachments:
+		defer f.enter(fmt.Sprint(call.UpdateAttachments.IDs))()
+		if f.ids != nil {
+			request := *call.UpdateAttachments
+			request.IDs, request.Flags = []int64{f.native("attachment", request.IDs[0])}, slices.Clone(request.Flags)
+			for i, flag := range request.Flags {
+				if flag.ID != nil {
+					request.Flags[i].ID = new(f.native("flag", *flag.ID))
+				}
+			}
+			call.UpdateAttachments = &request
+		}
+		fallthrough
+	case mapping.OpCreateAttachment:
+		err = f.around(call, func() error {
+			reply, err = f.Tracker.Do(ctx, caller, call)
+			return err
+		})
+		return reply, err
 	}
-	return f.Tracker.Attachment(ctx, caller, r)
+	return f.Tracker.Do(ctx, caller, call)
 }
 
 func serve(t *testing.T) *flaky {
@@ -230,6 +253,16 @@ func serve(t *testing.T) *flaky {
 	client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
 	must(t, err)
 	return &flaky{Tracker: client, now: map[string]int{}}
+}
+
+// native is the id of an object at the tracker.
+func (f *flaky) native(kind string, client int64) int64 {
+	f.ids.mu.Lock()
+	defer f.ids.mu.Unlock()
+	if native, ok := f.ids.all[fmt.Sprintf("%s %d at next", kind, client)]; ok {
+		return native
+	}
+	return client
 }
 
 // fail sets what is asked for errors.
@@ -266,25 +299,6 @@ func (f *flaky) around(call upstream.Call, do func() error) error {
 		err = after(call)
 	}
 	return err
-}
-
-// CreateAttachment implements upstream.Tracker.
-func (f *flaky) CreateAttachment(ctx context.Context, caller upstream.Caller, r mapping.AttachmentCreate) (reply mapping.AttachmentsCreated, err error) {
-	err = f.around(upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &r}, func() error {
-		reply, err = f.Tracker.CreateAttachment(ctx, caller, r)
-		return err
-	})
-	return reply, err
-}
-
-// UpdateAttachments implements upstream.Tracker.
-func (f *flaky) UpdateAttachments(ctx context.Context, caller upstream.Caller, r mapping.AttachmentUpdate) (reply mapping.AttachmentsUpdated, err error) {
-	defer f.enter(fmt.Sprint(r.IDs))()
-	err = f.around(upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &r}, func() error {
-		reply, err = f.Tracker.UpdateAttachments(ctx, caller, r)
-		return err
-	})
-	return reply, err
 }
 
 func must(t testing.TB, err error) {

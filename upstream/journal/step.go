@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +63,35 @@ func (s *step) failed(cause error) {
 		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
-	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429:
-		s.park("%s refuses it: %s", s.entry.Receiver, refusal.Message)
+	case ok && isLogin(refusal) && s.journal.shown.get(s.entry.Seq) != nil:
+		s.journal.shown.forget(s.entry.Seq) // the next attempt shows a key that is configured
+		s.again(false, cause)
+		s.entry.Next = time.Now()
+	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429, ok && refusal.Code == mapping.CodeTooLarge:
+		s.park("%s: %s refuses it: %s", lacks(refusal), s.entry.Receiver, refusal.Message)
 	default:
 		s.again(true, cause)
 	}
+}
+
+// isLogin reports whether a tracker refuses a credential.
+func isLogin(refusal *mapping.Error) bool {
+	return refusal.FromTracker() && slices.Contains([]int{mapping.CodeBadLogin, 301, mapping.CodeBadKey, 307, mapping.CodeLoginRequired}, refusal.Code)
+}
+
+// lacks says in few words why a tracker refuses a write (tracker-behaviour.md section 11).
+func lacks(refusal *mapping.Error) string {
+	switch code := refusal.Code; {
+	case code == mapping.CodeNotFound:
+		return "missing user, group, component or flag"
+	case code == 106:
+		return "missing product"
+	case code >= mapping.CodeBadBug && code <= 102:
+		return "missing bug"
+	case code == 600, code == mapping.CodeTooLarge, code == mapping.CodeCommentLong, refusal.Status == 413:
+		return "content beyond the limit"
+	}
+	return "refused"
 }
 
 // remove removes the content of a finished entry.
@@ -84,9 +109,9 @@ func (s *step) side(name string) (at side, ok bool) {
 		return at, false
 	}
 	at.split = s.settings.Split
-	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller)
+	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.journal.shown.get(s.entry.Seq))
 	if !ok {
-		s.park("the configuration has no key for %s: neither of caller %q nor switchover.journal.service_key", name, s.entry.Caller)
+		s.park("the configuration has no key for %s: neither of caller %q nor of a service", name, s.entry.Caller)
 	}
 	at.caller.Role = "journal"
 	return at, ok
@@ -114,8 +139,17 @@ func (s *step) copy(ctx context.Context) {
 		return
 	}
 	defer s.closeContent()
+	if err := s.learnFlags(ctx, at); err != nil {
+		s.failed(err)
+		return
+	}
+	if s.entry.Status == state.JournalParked {
+		return
+	}
 	if s.isRepeatable() {
-		s.make(ctx, at)
+		if update := s.call.UpdateAttachments; update == nil || len(update.Flags) == 0 || s.intend(ctx, nil) { // ids of flags wait for the attempt
+			s.make(ctx, at)
+		}
 		return
 	}
 	open := s.entry.Attempt != nil
@@ -131,8 +165,8 @@ func (s *step) copy(ctx context.Context) {
 		s.made(ctx, at, id)
 	case s.entry.Status == state.JournalParked:
 	case open && s.tooEarly():
-	case open && s.isUpdate():
-		s.park("the outcome of an attempt at %s is unknown; look there, then retry or skip it", s.entry.Receiver)
+	case open:
+		s.park("the outcome of an attempt at %s is unknown, and nothing new there is the copy; look there, then retry or skip it", s.entry.Receiver)
 		s.entry.Attempt = nil // an operator's retry is a decision
 	default:
 		if s.intend(ctx, present) {
@@ -170,10 +204,6 @@ func (s *step) intend(ctx context.Context, present []thing) bool {
 		s.again(false, err)
 	}
 	return err == nil
-}
-
-func (s *step) isUpdate() bool {
-	return s.call.UpdateAttachments != nil || s.call.UpdateFlagTypes != nil
 }
 
 // isRepeatable reports whether making the call twice does the same as making it once.

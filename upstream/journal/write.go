@@ -65,6 +65,11 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 			w.entries[i].Next = time.Now().Add(w.settings.Settle)
 		}
 	}
+	for _, e := range w.entries {
+		if e.Status == state.JournalPending {
+			w.journal.shown.put(e.Seq, w.intent.Shown)
+		}
+	}
 	if w.commit(context.WithoutCancel(ctx)) && refused {
 		w.removeContent()
 	}
@@ -129,7 +134,7 @@ func (w *write) carriedOut(document *mapping.Document) {
 	}
 	switch call := w.intent.Call; {
 	case call.CreateFlagType != nil && r.ID != 0:
-		w.entries[0].Made = fmt.Sprintf("flag type %d", r.ID)
+		w.entries[0].Made = flagTypeLane(r.ID)
 	case call.UpdateFlagTypes != nil:
 		// Names may mean other flag types by the time at which this is copied.
 		update := *call.UpdateFlagTypes

@@ -51,6 +51,28 @@ func TestIntentSurvivesACrash(t *testing.T) {
 	}
 }
 
+// TestUnknownFlagTypeIsReadBack: a create of a flag type whose response was lost is found at the target, and copied, or is not there.
+func TestUnknownFlagTypeIsReadBack(t *testing.T) {
+	for name, want := range map[string]state.JournalStatus{"carried out": state.JournalApplied, "lost": state.JournalRefused} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			s.settings.Settle = time.Millisecond
+			j := s.start(t)
+			fields := mapping.FlagTypeFields{Name: new("perhaps"), Description: new("d"), Inclusions: &mapping.Scopes{{Product: "TestProduct"}}}
+			call := upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}}
+			done, err := j.Begin(t.Context(), intent(call))
+			must(t, err)
+			if want == state.JournalApplied {
+				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
+			}
+			done(t.Context(), upstream.Response{Err: errUnknown})
+			if all := s.drained(t, want); (all[0].Made != "") != (want == state.JournalApplied) {
+				t.Errorf("it is read back as %+v", all[0])
+			}
+		})
+	}
+}
+
 // TestUnknownUpdateIsLeftToAPerson: an update whose outcome is unknown cannot be told from one that was overwritten.
 func TestUnknownUpdateIsLeftToAPerson(t *testing.T) {
 	s := set(t)

@@ -139,7 +139,7 @@ func TestFillRefuses(t *testing.T) {
 	}
 }
 
-// TestSendHTTPS: a tracker behind https has to prove who it is.
+// TestSendHTTPS: a tracker behind https has to prove its name.
 func TestSendHTTPS(t *testing.T) {
 	front := httptest.NewTLSServer(http.NotFoundHandler())
 	defer front.Close()

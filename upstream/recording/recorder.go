@@ -67,7 +67,7 @@ func (r *Recorder) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// enqueue gives an exchange to the writer, if there is room for it.
+// enqueue gives an exchange to the writer, unless too many wait for it.
 func (r *Recorder) enqueue(c *capture) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -224,7 +224,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		"cut":                   func(s *recording.Exchange) { body(s, "", "{}"); s.Unsendable = "too long" },
 		"two values":            func(s *recording.Exchange) { body(s, "", `{} {"api_key":"k"}`) },
 		"odd name in the query": func(s *recording.Exchange) { s.Request.Path += `?{"api_key":"k"}` },
-		"JSON that is none":     func(s *recording.Exchange) { s.Request.Path += `?params=[{` },
+		"invalid JSON":          func(s *recording.Exchange) { s.Request.Path += `?params=[{` },
 		"a placeholder":         func(s *recording.Exchange) { body(s, "", `{"summary":"{{caller-1}}"}`) },
 		"parts without an end":  func(s *recording.Exchange) { body(s, "multipart/form-data; boundary=x", "--x\r\nA: b\r\n\r\nc") },
 		"parts with a preamble": func(s *recording.Exchange) {

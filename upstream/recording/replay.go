@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -214,9 +213,7 @@ func (r *replay) report() {
 		}
 		input.Tallies = append(input.Tallies, *tally)
 	}
-	input.Findings = slices.SortedFunc(maps.Values(r.findings), func(a, b state.Finding) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Signature, b.Signature))
-	})
+	input.Findings = slices.Collect(maps.Values(r.findings))
 	r.result.Report = verdict.Judge(input)
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // compressing is a tracker with a flag type of that name. It orders members differently each time, and has a content encoding:
-// only for those who ask for it, or for everybody.
+// only for clients that accept it, or for every client.
 func compressing(t *testing.T, name, coding string, always bool, as func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var asked atomic.Int64
@@ -97,7 +97,7 @@ func TestReplayCompressed(t *testing.T) {
 	}
 }
 
-// TestReplayCompressedByOne: what only the candidate compresses in a way that nobody knows counts against it.
+// TestReplayCompressedByOne: what only the candidate compresses in an unknown way counts against it.
 func TestReplayCompressedByOne(t *testing.T) {
 	right := compressing(t, "review", "identity", true, asItIs)
 	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: compressing(t, "review", "br", true, asItIs), Against: right}).Report

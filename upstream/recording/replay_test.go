@@ -116,7 +116,7 @@ func keys(list []recording.Exchange) map[string]string {
 	return values
 }
 
-// TestReplayOwnRecordings: what was recorded is the same when it is played, for who has the keys.
+// TestReplayOwnRecordings: what was recorded is the same when it is replayed with the keys.
 func TestReplayOwnRecordings(t *testing.T) {
 	list := taken(t)
 	demo := func(q ...tracker.Quirk) tracker.Options { return tracker.Options{Seed: tracker.SeedDemo, Quirks: q} }
@@ -200,7 +200,7 @@ func TestReplaySlowness(t *testing.T) {
 	}
 }
 
-// TestReplayLag: a difference that is gone when both are asked again is none.
+// TestReplayLag: a difference that is gone when both are asked again is no finding.
 func TestReplayLag(t *testing.T) {
 	list := taken(t)
 	server, first := reference(t, tracker.Options{Seed: tracker.SeedDemo})

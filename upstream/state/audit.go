@@ -1,9 +1,6 @@
 package state
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
 // maxRecords bounds the audit trail; older records are removed.
 const maxRecords = 10_000
@@ -22,14 +19,11 @@ func (s session) append(ctx context.Context, r Record) error {
 
 // Audit returns the last records, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]Record, error) {
-	var all []Record
-	err := s.read().each(ctx, func(rows *sql.Rows) error {
-		var r Record
+	all, err := list(ctx, s.read(), func(scan scanner) (r Record, err error) {
 		var at int64
-		err := rows.Scan(&r.ID, &at, &r.Actor, &r.Action, &r.Subject, &r.Reason, &r.Detail)
+		err = scan(&r.ID, &at, &r.Actor, &r.Action, &r.Subject, &r.Reason, &r.Detail)
 		r.At = fromMicros(at)
-		all = append(all, r)
-		return err
+		return r, err
 	}, "SELECT id, at, actor, action, subject, reason, detail FROM portico_audit ORDER BY id DESC LIMIT ?", max(limit, 0))
 	return all, s.failed("reading the audit trail", err)
 }

@@ -21,7 +21,7 @@ func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 			return err
 		}
 		for _, forget := range []string{
-			"DELETE FROM portico_samples", "DELETE FROM portico_findings", "DELETE FROM portico_tallies", "DELETE FROM portico_evidence",
+			"DELETE FROM portico_samples", "DELETE FROM portico_finding_scopes", "DELETE FROM portico_findings", "DELETE FROM portico_tallies", "DELETE FROM portico_evidence",
 			"DELETE FROM portico_rule_uses",
 		} {
 			if _, err := tx.exec(ctx, forget); err != nil {

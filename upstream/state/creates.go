@@ -47,7 +47,7 @@ func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Si
 	return known, claimed, nil
 }
 
-func scanCreate(scan func(...any) error) (Create, error) {
+func scanCreate(scan scanner) (Create, error) {
 	var c Create
 	var content []byte
 	var begun int64
@@ -82,25 +82,22 @@ func (s *Store) KeepCreates(ctx context.Context, fingerprints [][sha256.Size]byt
 // EndCreate notes the outcome of a claim, of which Body and Failed count; nil gives
 // it up.
 func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, outcome *Create) error {
-	if outcome == nil {
-		return s.write(ctx, "giving up a create", func(tx session) error {
-			_, err := tx.exec(ctx, "DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
+	return s.write(ctx, "ending a create", func(tx session) (err error) {
+		if outcome == nil {
+			_, err = tx.exec(ctx, "DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
 			return err
-		})
-	}
-	var failed sql.NullString
-	if outcome.Failed != nil {
-		kept := *outcome.Failed
-		kept.Err = nil
-		text, err := json.Marshal(kept)
-		if err != nil {
-			return s.failed("ending a create", err)
 		}
-		failed = sql.NullString{String: string(text), Valid: true}
-	}
-	return s.write(ctx, "ending a create", func(tx session) error {
-		_, err := tx.exec(ctx, "UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1",
-			outcome.Body, failed, fingerprint[:])
+		var failed any
+		if outcome.Failed != nil {
+			kept := *outcome.Failed
+			kept.Err = nil
+			text, err := json.Marshal(kept)
+			if err != nil {
+				return err
+			}
+			failed = string(text)
+		}
+		_, err = tx.exec(ctx, "UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1", outcome.Body, failed, fingerprint[:])
 		return err
 	})
 }

@@ -18,6 +18,8 @@ type dialect struct {
 	forShare, forUpdate string
 	// lockSchema makes migrations wait for one another.
 	lockSchema string
+	// clock is the time of the database in microseconds, which processes on several machines share.
+	clock string
 }
 
 var sqliteDialect = dialect{
@@ -25,6 +27,7 @@ var sqliteDialect = dialect{
 	serial:  "INTEGER PRIMARY KEY AUTOINCREMENT",
 	integer: "INTEGER",
 	bytes:   "BLOB",
+	clock:   "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
 }
 
 // The lock's number means nothing but to Portico.
@@ -37,6 +40,7 @@ var postgresDialect = dialect{
 	forShare:   " FOR SHARE",
 	forUpdate:  " FOR UPDATE",
 	lockSchema: "SELECT pg_advisory_xact_lock(8123794605514)",
+	clock:      "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
 
 // statement gives the parameters of a statement their form. No statement of this

@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +17,7 @@ const maxFindings = 10_000
 // RecordFinding notes that a finding was seen finding.Count times more, last at
 // finding.Last, which is now when it is zero. One that was fixed, or accepted for a
 // time that is over by then, is open again; sightings from before it was called
-// fixed change nothing about that. Of its samples, of which nil is none, so many
+// fixed change nothing about that. A nil sample is not counted. Of its samples, so many
 // are kept as keep says, each with the same likelihood. The error is ErrFull when
 // the finding is new and there are 10,000 others.
 func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
@@ -28,6 +27,9 @@ func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byt
 			return err
 		}
 		offered, err := tx.recordFinding(ctx, finding, sample != nil)
+		if err == nil {
+			err = tx.recordScopes(ctx, finding)
+		}
 		if err != nil || sample == nil {
 			return err
 		}
@@ -77,34 +79,57 @@ func (s session) recordFinding(ctx context.Context, f Finding, sampled bool) (of
 	if err != nil || seen > f.Count {
 		return offered, err
 	}
-	return offered, s.checkRoom(ctx)
+	var all int64
+	if err = s.row(ctx, "SELECT count(*) FROM portico_findings").Scan(&all); err == nil && all > maxFindings {
+		err = ErrFull // the new one was one too many
+	}
+	return offered, err
 }
 
-// checkRoom tells whether a new finding was one too many.
-func (s session) checkRoom(ctx context.Context) error {
-	var all int64
-	if err := s.row(ctx, "SELECT count(*) FROM portico_findings").Scan(&all); err != nil {
-		return err
-	}
-	if all > maxFindings {
-		return ErrFull
+// maxScopes bounds the scopes of one finding.
+const maxScopes = 50
+
+// recordScopes keeps the scopes of a finding that are new, up to maxScopes of them.
+func (s session) recordScopes(ctx context.Context, f Finding) error {
+	for _, scope := range f.Scopes {
+		_, err := s.exec(ctx, `INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
+			WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
+			ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// readScopes adds the scopes to findings.
+func (s *Store) readScopes(ctx context.Context, findings []Finding) error {
+	scopes := map[string][]Scope{}
+	_, err := list(ctx, s.read(), func(scan scanner) (scope Scope, err error) {
+		var signature string
+		err = scan(&signature, &scope.Caller, &scope.Product)
+		scopes[signature] = append(scopes[signature], scope)
+		return scope, err
+	}, "SELECT signature, caller, product FROM portico_finding_scopes ORDER BY signature, caller, product")
+	for i := range findings {
+		findings[i].Scopes = scopes[findings[i].Signature]
+	}
+	return err
 }
 
 // keepSample keeps a sample or not: the n-th that is offered stays with a
 // likelihood of keep in n, in place of any that was kept (algorithm R).
 func (s session) keepSample(ctx context.Context, sample Sample, offered int64, keep int) error {
-	ids, err := s.sampleIDs(ctx, sample.Signature)
+	ids, err := list(ctx, s, scanOne[int64], "SELECT id FROM portico_samples WHERE signature = ?", sample.Signature)
 	if err != nil {
 		return err
 	}
 	takes := keep > 0 && (len(ids) < keep || rand.Int64N(max(offered, 1)) < int64(keep))
-	room := keep
+	left := keep
 	if takes {
-		room--
+		left--
 	}
-	for len(ids) > max(room, 0) {
+	for len(ids) > max(left, 0) {
 		at := rand.IntN(len(ids))
 		if _, err := s.exec(ctx, "DELETE FROM portico_samples WHERE id = ?", ids[at]); err != nil {
 			return err
@@ -117,16 +142,6 @@ func (s session) keepSample(ctx context.Context, sample Sample, offered int64, k
 	return err
 }
 
-func (s session) sampleIDs(ctx context.Context, signature string) (ids []int64, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, "SELECT id FROM portico_samples WHERE signature = ?", signature)
-	return ids, err
-}
-
 // selectFindings reads everything about findings; conditions follow.
 const selectFindings = `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
 	status, actor, reason, until_at, changed_at,
@@ -135,7 +150,7 @@ const selectFindings = `SELECT signature, operation, class, path, kind, seen, fi
 
 // scanFinding reads one row. What was accepted for a time that is over is open
 // since then.
-func scanFinding(scan func(...any) error, now time.Time) (Finding, error) {
+func scanFinding(scan scanner, now time.Time) (Finding, error) {
 	var f Finding
 	var first, last, until, changed int64
 	err := scan(&f.Signature, &f.Operation, &f.Class, &f.Path, &f.Kind, &f.Count, &first, &last, &f.Note,
@@ -150,13 +165,11 @@ func scanFinding(scan func(...any) error, now time.Time) (Finding, error) {
 // Findings gives all findings: those that are open first, and of those the most
 // frequent first.
 func (s *Store) Findings(ctx context.Context) ([]Finding, error) {
-	var all []Finding
 	now := s.now()
-	err := s.read().each(ctx, func(rows *sql.Rows) error {
-		f, err := scanFinding(rows.Scan, now)
-		all = append(all, f)
-		return err
-	}, selectFindings)
+	all, err := list(ctx, s.read(), func(scan scanner) (Finding, error) { return scanFinding(scan, now) }, selectFindings)
+	if err == nil {
+		err = s.readScopes(ctx, all)
+	}
 	if err != nil {
 		return nil, s.failed("reading the findings", err)
 	}
@@ -175,20 +188,19 @@ func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sampl
 	if err != nil {
 		return Finding{}, nil, s.failed("reading a finding", err)
 	}
-	var samples []Sample
-	err = s.read().each(ctx, func(rows *sql.Rows) error {
-		sample := Sample{Signature: signature}
+	samples, err := list(ctx, s.read(), func(scan scanner) (sample Sample, err error) {
 		var at int64
-		err := rows.Scan(&sample.ID, &at, &sample.Text)
-		sample.At = fromMicros(at)
-		samples = append(samples, sample)
-		return err
+		err = scan(&sample.ID, &at, &sample.Text)
+		sample.Signature, sample.At = signature, fromMicros(at)
+		return sample, err
 	}, "SELECT id, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", signature)
 	if err != nil {
 		return Finding{}, nil, s.failed("reading the samples of a finding", err)
 	}
 	f.Samples = len(samples)
-	return f, samples, nil
+	one := []Finding{f}
+	err = s.readScopes(ctx, one)
+	return one[0], samples, s.failed("reading the scopes of a finding", err)
 }
 
 // Judge sets the status of a finding, and leaves an audit record with the

@@ -25,13 +25,14 @@ func TestFindingIsSummedUp(t *testing.T) {
 		newClock(s)
 		first := Finding{
 			Signature: "a1", Operation: mapping.OpFlagTypes, Class: "type", Path: "$.bug[*].values", Count: 2,
-			First: noon.Add(-time.Minute), Last: noon, Note: "number or text",
+			First: noon.Add(-time.Minute), Last: noon, Note: "number or text", Scopes: []Scope{{"checker", "WebShop"}, {"key", ""}},
 		}
 		must(t, s.RecordFinding(t.Context(), first, []byte(`{"n":1}`), 3))
-		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1", Last: noon.Add(-time.Hour), Kind: "plan"}, nil, 3))
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1", Last: noon.Add(-time.Hour), Kind: "plan", Scopes: []Scope{{"key", ""}, {"", "WebShop"}}}, nil, 3))
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1", Last: noon.Add(time.Hour), Note: "text"}, []byte(`{"n":2}`), 3))
 		want := first
 		want.Kind, want.Count, want.Note, want.Status, want.Samples = "reply", 4, "text", StatusOpen, 2
+		want.Scopes = []Scope{{"", "WebShop"}, {"checker", "WebShop"}, {"key", ""}}
 		want.First, want.Last, want.Changed = noon.Add(-time.Hour), noon.Add(time.Hour), noon
 		got, samples, err := s.Finding(t.Context(), "a1")
 		must(t, err)
@@ -43,6 +44,17 @@ func TestFindingIsSummedUp(t *testing.T) {
 		}
 		if all, err := s.Findings(t.Context()); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], want) {
 			t.Errorf("got %+v, %v", all, err)
+		}
+		for i := range 2 * maxScopes {
+			must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1", Scopes: []Scope{{fmt.Sprint(i), ""}}}, nil, 3))
+		}
+		if kept := get(t, s, "a1").Scopes; len(kept) != maxScopes {
+			t.Errorf("%d scopes are kept", len(kept))
+		}
+		must(t, s.StartCampaign(t.Context(), "ada", "a new release"))
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1"}, nil, 3))
+		if kept := get(t, s, "a1").Scopes; len(kept) != 0 {
+			t.Errorf("after a reset: %v", kept)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,16 +68,13 @@ type JournalEntry struct {
 const journalColumns = "seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts, next_at, begun_at, ended_at, request, spool, attempt"
 
 func (s session) entries(ctx context.Context, where string, args ...any) (all []JournalEntry, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
-		var e JournalEntry
+	return list(ctx, s, func(scan scanner) (e JournalEntry, err error) {
 		var next, begun, ended int64
-		err := rows.Scan(&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
+		err = scan(&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
 			&e.Attempts, &next, &begun, &ended, &e.Request, &e.Spool, &e.Attempt)
 		e.Next, e.Begun, e.Ended = fromMicros(next), fromMicros(begun), fromMicros(ended)
-		all = append(all, e)
-		return err
+		return e, err
 	}, "SELECT "+journalColumns+" FROM portico_journal j WHERE "+where, args...)
-	return all, err
 }
 
 // WriteLease names the lease for writing the object of a lane.
@@ -155,6 +151,11 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 		case record.Action == "":
 			return nil
 		}
+		if e.Status == JournalSkipped {
+			if err := tx.addLoss(ctx, skipped(&e), record.At); err != nil {
+				return err
+			}
+		}
 		return tx.append(ctx, record)
 	})
 }
@@ -196,29 +197,70 @@ func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, erro
 	return all[0], nil
 }
 
-// JournalCount is how many unfinished entries a lane's receiver and status have.
+// JournalCount is how many unfinished entries a rule, a receiver and a status have.
 type JournalCount struct {
-	Rule     string        `json:"rule"`
-	Receiver string        `json:"receiver"`
-	Status   JournalStatus `json:"status"`
-	Entries  int64         `json:"entries"`
-	Lanes    int64         `json:"lanes"`
+	Rule     string `json:"rule"`
+	Receiver string `json:"receiver"`
+	// Status is JournalPending for writes under way too. JournalBegun is an unknown outcome.
+	Status JournalStatus `json:"status"`
+	// Blocked says that they wait behind a parked entry of their object.
+	Blocked bool  `json:"blocked,omitempty"`
+	Entries int64 `json:"entries"`
+	Lanes   int64 `json:"lanes"`
 	// Oldest is when the first of them was begun.
 	Oldest time.Time `json:"oldest"`
 }
 
+// underWay is true of the intent of a write whose process has its lease.
+const underWay = "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > ?))"
+
 // JournalCounts counts the unfinished entries by rule, receiver and status.
 func (s *Store) JournalCounts(ctx context.Context) (all []JournalCount, err error) {
-	err = s.read().each(ctx, func(rows *sql.Rows) error {
-		var c JournalCount
+	all, err = list(ctx, s.read(), func(scan scanner) (c JournalCount, err error) {
 		var oldest int64
-		err := rows.Scan(&c.Rule, &c.Receiver, &c.Status, &c.Entries, &c.Lanes, &oldest)
+		err = scan(&c.Rule, &c.Receiver, &c.Status, &c.Blocked, &c.Entries, &c.Lanes, &oldest)
 		c.Oldest = fromMicros(oldest)
-		all = append(all, c)
-		return err
-	}, `SELECT rule, receiver, status, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM portico_journal WHERE status IN `+unfinished+`
-		GROUP BY rule, receiver, status ORDER BY rule, receiver, status`)
+		return c, err
+	}, `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
+		SELECT rule, receiver, lane, begun_at, CASE WHEN `+underWay+` THEN 'pending' ELSE status END AS now_is,
+			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
+			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made = j.lane) AS blocked
+		FROM portico_journal j WHERE status IN `+unfinished+`) AS c
+		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`, micros(s.now()))
 	return all, s.failed("counting the journal", err)
+}
+
+// JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
+func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
+	all, err := s.read().entries(ctx, "status IN ('parked', 'begun') AND NOT "+underWay+" ORDER BY seq LIMIT ?", micros(s.now()), limit)
+	return all, s.failed("reading the journal", err)
+}
+
+// JournalApplied counts the entries that were copied after a time.
+func (s *Store) JournalApplied(ctx context.Context, after time.Time) (n int64, err error) {
+	err = s.read().row(ctx, "SELECT COUNT(*) FROM portico_journal WHERE status = 'applied' AND ended_at > ?", micros(after)).Scan(&n)
+	return n, s.failed("counting the journal", err)
+}
+
+// JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
+// returns the highest number of any.
+func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
+	err = s.read().row(ctx, `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
+		WHERE status IN ('begun', 'pending') AND receiver = ? AND seq <= ?
+		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo).Scan(&open, &last)
+	return open, last, s.failed("reading the journal", err)
+}
+
+// JournalParked counts the lanes of a receiver that wait for an operator.
+func (s *Store) JournalParked(ctx context.Context, receiver string) (n int64, err error) {
+	err = s.read().row(ctx, "SELECT COUNT(DISTINCT lane) FROM portico_journal WHERE status = 'parked' AND receiver = ?", receiver).Scan(&n)
+	return n, s.failed("reading the journal", err)
+}
+
+// JournalCopying numbers the entries that a tracker is getting now.
+func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
+	seqs, err := list(ctx, s.read(), scanOne[int64], "SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
+	return seqs, s.failed("reading the journal", err)
 }
 
 // PruneJournal removes entries that were finished before a time. It does so at most once a minute.
@@ -235,12 +277,8 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 // PauseJournal pauses copying in all processes, or resumes it.
 func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) error {
 	record.At, record.Subject = s.now(), "journal"
-	value := 0
-	if paused {
-		value = 1
-	}
 	return s.write(ctx, "pausing the journal", func(tx session) error {
-		if _, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = ? WHERE id = 1", value); err != nil {
+		if _, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused); err != nil {
 			return err
 		}
 		return tx.append(ctx, record)

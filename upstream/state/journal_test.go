@@ -186,3 +186,51 @@ func TestJournalPauses(t *testing.T) {
 		}
 	})
 }
+
+// TestJournalTellsWhatIsLost: a skipped entry and what was counted stay lost until the journal is started anew.
+func TestJournalTellsWhatIsLost(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		clock := newClock(s)
+		create := begin(t, s, "a", "bug 1")
+		create[0].Made = "attachment 7"
+		end(t, s, "a", JournalParked, create)
+		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "attachment 7", "bug 2"))
+		end(t, s, "a", JournalApplied, begin(t, s, "a", "bug 3"))
+		begin(t, s, "a", "bug 4")
+		clock.pass(30 * time.Second)
+		begin(t, s, "a", "bug 5")
+		clock.pass(30 * time.Second) // the lease of bug 4 is over
+		counts, err := s.JournalCounts(t.Context())
+		one := JournalCount{Rule: "all", Receiver: "next", Entries: 1, Lanes: 1, Oldest: noon}
+		open, parked, free, blocked := one, one, one, one
+		open.Status, parked.Status, free.Status, blocked.Status = JournalBegun, JournalParked, JournalPending, JournalPending
+		free.Entries, free.Lanes = 2, 2 // bug 2, and the write under way of bug 5
+		blocked.Blocked, blocked.Entries, blocked.Lanes = true, 2, 2
+		if want := []JournalCount{open, parked, free, blocked}; err != nil || !reflect.DeepEqual(counts, want) {
+			t.Errorf("got %+v, %v, want %+v", counts, err, want)
+		}
+		stopped, err := s.JournalStopped(t.Context(), 10)
+		if must(t, err); len(stopped) != 2 || stopped[0].Lane != "bug 1" || stopped[1].Lane != "bug 4" {
+			t.Errorf("stopped are %+v", stopped)
+		}
+		if n, err := s.JournalApplied(t.Context(), noon.Add(-time.Second)); n != 1 || err != nil {
+			t.Errorf("%d were applied, %v", n, err)
+		}
+		create[0].Status = JournalSkipped
+		must(t, s.PutJournal(t.Context(), create[0], JournalParked, Record{Actor: "me", Action: "skip", Reason: "gone"}))
+		for range 2 {
+			must(t, s.AddJournalLosses(t.Context(), []JournalLoss{{Receiver: "next", Kind: LossPassed, What: "POST /rest/bug", Entries: 2}}))
+		}
+		losses, err := s.JournalLosses(t.Context(), 10)
+		must(t, err)
+		if len(losses) != 2 || losses[0].Entries != 4 || losses[1].Kind != LossSkipped || losses[1].Rule != "all" || losses[1].What != "entry 1: attachment.create of bug 1" {
+			t.Errorf("losses are %+v", losses)
+		}
+		must(t, s.StartJournal(t.Context(), Record{Actor: "me", Action: "start"}))
+		losses, err = s.JournalLosses(t.Context(), 10)
+		if paused, _ := s.JournalPaused(t.Context()); len(losses) != 0 || err != nil || !paused {
+			t.Errorf("after the start: %+v, %v", losses, err)
+		}
+	})
+}

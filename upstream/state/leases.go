@@ -3,13 +3,15 @@ package state
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 )
 
 // errHeld says that another holder has a lease.
 var errHeld = errors.New("another process has the lease")
 
-// take takes leases that nobody holds, or that the holder has already. The error is errHeld unless it gets all of them.
+// take takes leases that are free, or that the holder has already. The error is errHeld unless it gets all of them.
 func (s session) take(ctx context.Context, names []string, holder string, now, until time.Time) error {
 	for _, each := range names {
 		made, err := s.exec(ctx, `INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, ?)
@@ -63,4 +65,36 @@ func (s *Store) KeepLeases(ctx context.Context, names []string, holder string, l
 // ReleaseLease gives a lease back.
 func (s *Store) ReleaseLease(ctx context.Context, lease, holder string) error {
 	return s.write(ctx, "releasing a lease", func(tx session) error { return tx.release(ctx, []string{lease}, holder) })
+}
+
+// processLease begins the names of the leases by which processes count as alive. Their holder is a version of the rules.
+const processLease = "process "
+
+// leaseKept is how long the lease of a process that has ended is kept, in microseconds.
+const leaseKept = int64(time.Hour / time.Microsecond)
+
+// Beat has a process count as alive for a time, by the clock of the database. It has ended all writes that rules before the version would
+// send to another tracker. Without a time the process has ended.
+func (s *Store) Beat(ctx context.Context, process string, version int64, lasts time.Duration) error {
+	return s.write(ctx, "renewing the heartbeat", func(tx session) error {
+		_, err := tx.exec(ctx, `INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, `+tx.clock+` + ?)
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at`,
+			name(processLease+process), sortable(version), lasts.Microseconds())
+		if err == nil {
+			_, err = tx.exec(ctx, "DELETE FROM portico_leases WHERE name LIKE '"+processLease+"%' AND until_at < "+tx.clock+" - ?", leaseKept)
+		}
+		return err
+	})
+}
+
+// sortable is a version as a text by which rows can be compared.
+func sortable(version int64) string { return fmt.Sprintf("%020d", version) }
+
+// Behind lists the processes that are alive and have not reported a version of the rules.
+func (s *Store) Behind(ctx context.Context, version int64) (processes []string, err error) {
+	processes, err = list(ctx, s.read(), func(scan scanner) (process string, err error) {
+		process, err = scanOne[string](scan)
+		return strings.TrimPrefix(process, processLease), err
+	}, "SELECT name FROM portico_leases WHERE name LIKE '"+processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
+	return processes, s.failed("reading the heartbeats", err)
 }

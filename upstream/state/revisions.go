@@ -12,7 +12,7 @@ const maxRevisions = 10_000
 
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
-func scanRevision(scan func(...any) error) (Revision, error) {
+func scanRevision(scan scanner) (Revision, error) {
 	var r Revision
 	var at int64
 	err := scan(&r.Version, &r.Base, &r.Source, &r.Table, &r.Actor, &r.Reason, &at)
@@ -89,11 +89,6 @@ func (s session) revise(ctx context.Context, expected int64, next Revision) erro
 
 // Revisions gives the last revisions, the newest first.
 func (s *Store) Revisions(ctx context.Context, limit int) ([]Revision, error) {
-	var all []Revision
-	err := s.read().each(ctx, func(rows *sql.Rows) error {
-		r, err := scanRevision(rows.Scan)
-		all = append(all, r)
-		return err
-	}, selectRevisions, max(limit, 0))
+	all, err := list(ctx, s.read(), scanRevision, selectRevisions, max(limit, 0))
 	return all, s.failed("reading the history of the rules", err)
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 )
@@ -42,14 +41,11 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 // RuleUses gives the uses of all rules that were ever used in this campaign, by
 // name.
 func (s *Store) RuleUses(ctx context.Context) ([]RuleUse, error) {
-	var all []RuleUse
-	err := s.read().each(ctx, func(rows *sql.Rows) error {
-		var use RuleUse
+	all, err := list(ctx, s.read(), func(scan scanner) (use RuleUse, err error) {
 		var last int64
-		err := rows.Scan(&use.Name, &use.Hits, &last)
+		err = scan(&use.Name, &use.Hits, &last)
 		use.Last = fromMicros(last)
-		all = append(all, use)
-		return err
+		return use, err
 	}, "SELECT name, hits, last_at FROM portico_rule_uses ORDER BY name")
 	return all, s.failed("reading the uses of rules", err)
 }

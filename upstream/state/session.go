@@ -55,6 +55,22 @@ func (s session) each(ctx context.Context, scan func(*sql.Rows) error, query str
 	return rows.Err()
 }
 
+// scanner reads a row into the values that the arguments point to.
+type scanner = func(...any) error
+
+// list returns what scan makes of each row of a query.
+func list[T any](ctx context.Context, s session, scan func(scanner) (T, error), query string, args ...any) (all []T, err error) {
+	err = s.each(ctx, func(rows *sql.Rows) error {
+		one, err := scan(rows.Scan)
+		all = append(all, one)
+		return err
+	}, query, args...)
+	return all, err
+}
+
+// scanOne reads a row of one column.
+func scanOne[T any](scan scanner) (one T, err error) { return one, scan(&one) }
+
 // write runs a transaction that changes something; what names it in errors.
 func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
 	err := s.transact(ctx, change)
@@ -74,8 +90,7 @@ func (s *Store) transact(ctx context.Context, change func(session) error) error 
 }
 
 // begin waits for the lock of writers in SQLite. The database's own wait
-// does not end with the context, and where a file is first given its journal there
-// is none.
+// does not end with the context, and the database does not wait where a file is first given its journal.
 func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
 	for end := time.Now().Add(lockTimeout); ; {
 		tx, err := s.writer.BeginTx(ctx, nil)

@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -177,18 +176,13 @@ func (s *Store) pruneTallies(ctx context.Context) error {
 // Tallies gives the tallies of the minute of since and later, by time, operation
 // and trackers.
 func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
-	var all []Tally
-	err := s.read().each(ctx, func(rows *sql.Rows) error {
-		t, err := scanTally(rows.Scan)
-		all = append(all, t)
-		return err
-	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
+	all, err := list(ctx, s.read(), scanTally, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
 			mismatches, dropped, answered_latency, other_latency
 		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
 	return all, s.failed("reading the tallies", err)
 }
 
-func scanTally(scan func(...any) error) (Tally, error) {
+func scanTally(scan scanner) (Tally, error) {
 	var t Tally
 	var minute int64
 	var texts [4][]byte

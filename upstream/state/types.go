@@ -48,27 +48,38 @@ const (
 type Finding struct {
 	// Signature is the key of everything about it: a hex digest of operation, class
 	// and path.
-	Signature   string
-	Operation   mapping.Operation
-	Class, Path string
+	Signature string            `json:"signature"`
+	Operation mapping.Operation `json:"operation"`
+	Class     string            `json:"class"`
+	Path      string            `json:"path"`
 	// Kind is "reply", "plan", "readback", "latency" or "isolated"; empty means
 	// "reply".
-	Kind string
+	Kind string `json:"kind"`
 	// Count is how often it was seen, and for RecordFinding how often more: 1 when it
 	// is zero.
-	Count       int64
-	First, Last time.Time
+	Count int64     `json:"count"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 	// Note is one bounded sentence for operators.
-	Note   string
-	Status FindingStatus
+	Note   string        `json:"note,omitempty"`
+	Status FindingStatus `json:"status"`
 	// Actor, Reason and Until are of the last judgement, also when it is over. The
 	// zero Until has no end.
-	Actor, Reason string
-	Until         time.Time
+	Actor  string    `json:"actor,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Until  time.Time `json:"until,omitzero"`
 	// Changed is when Status became what it is.
-	Changed time.Time
+	Changed time.Time `json:"-"`
 	// Samples is how many are kept.
-	Samples int
+	Samples int `json:"samples"`
+	// Scopes are those for which it was seen, at most 50; the Store keeps the first ones.
+	Scopes []Scope `json:"scopes,omitempty"`
+}
+
+// Scope is for whom a finding was seen: the name of a caller and a product. Either may be empty.
+type Scope struct {
+	Caller  string `json:"caller,omitempty"`
+	Product string `json:"product,omitempty"`
 }
 
 // Sample is one of the comparisons in which a finding was seen.
@@ -111,8 +122,9 @@ type RuleUse struct {
 
 // Campaign is the time since when comparisons count.
 type Campaign struct {
-	Started       time.Time
-	Actor, Reason string
+	Started time.Time `json:"started,omitzero"`
+	Actor   string    `json:"actor,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
 }
 
 // Sources of a Revision: the configuration, or an operator at the admin listener.

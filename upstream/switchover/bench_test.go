@@ -12,16 +12,20 @@ import (
 // still is a tracker that answers at once.
 type still struct {
 	upstream.Tracker
-	reply mapping.FlagTypes
+	reply mapping.Reply
 }
 
-func (s *still) FlagTypes(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (s *still) Do(context.Context, upstream.Caller, upstream.Call) (mapping.Reply, error) {
+	return s.reply, nil
+}
+
+func (s *still) Peek(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error) {
 	return s.reply, nil
 }
 
 func openStill(t testing.TB, rules ...Rule) *Switchover {
 	t.Helper()
-	tracker := &still{reply: mapping.FlagTypes{Document: mapping.NewDocument([]byte("{}"))}}
+	tracker := &still{reply: mapping.Reply{Document: mapping.NewDocument([]byte("{}"))}}
 	s, err := New(t.Context(), Options{Old: "old", New: "new", Store: &localStore{}, Settings: Settings{
 		Shadow:   blind{},
 		Trackers: map[string]upstream.Tracker{"old": tracker, "new": tracker}, Table: Table{Rules: rules}, Follow: time.Minute,
@@ -56,7 +60,7 @@ func BenchmarkFlagTypeRead(b *testing.B) {
 			ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.FlagTypes(ctx, who, request); err != nil {
+				if _, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -69,19 +73,19 @@ func BenchmarkFlagTypeRead(b *testing.B) {
 		ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := s.FlagTypes(ctx, who, request); err != nil {
+			if _, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 }
 
-func TestAReadWithoutLookupsAllocatesNothing(t *testing.T) {
+func TestAPeekWithoutLookupsAllocatesNothing(t *testing.T) {
 	for name, rules := range hotRules() {
 		s := openStill(t, rules...)
 		ctx, who, request := t.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
 		allocations := testing.AllocsPerRun(100, func() {
-			if _, err := s.FlagTypes(ctx, who, request); err != nil {
+			if _, err := s.Peek(ctx, who, request); err != nil {
 				t.Fatal(err)
 			}
 		})

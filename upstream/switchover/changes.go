@@ -35,6 +35,9 @@ func Changes(before, after Table) []string {
 	if inWords(before.Passthrough) != inWords(after.Passthrough) {
 		changes = append(changes, "passthrough: "+cmp.Or(inWords(after.Passthrough), "as the last rule"))
 	}
+	if before.PassedCopied != after.PassedCopied {
+		changes = append(changes, fmt.Sprintf("passthrough: copied %t → %t", before.PassedCopied, after.PassedCopied))
+	}
 	if len(changes) == 0 && !slices.EqualFunc(before.Rules, after.Rules, func(a, b Rule) bool { return a.Name == b.Name }) {
 		changes = append(changes, "other order")
 	}
@@ -48,6 +51,9 @@ func ruleChanges(before, after Rule) []string {
 	}
 	if before.Writes != after.Writes {
 		changes = append(changes, fmt.Sprintf("%s: writes %s → %s", after.Name, before.Writes, after.Writes))
+	}
+	if before.Replicate != after.Replicate {
+		changes = append(changes, fmt.Sprintf("%s: replicate %t → %t", after.Name, before.Replicate, after.Replicate))
 	}
 	if !slices.Equal(before.Conditions(), after.Conditions()) {
 		changes = append(changes, after.Name+": conditions")

@@ -112,13 +112,13 @@ func TestEveryWriteGoesToOneTracker(t *testing.T) {
 	s, old, candidate := over(t, false, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
 	dev := upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
 	fixed := mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}
-	if _, err := s.UpdateAttachments(t.Context(), dev, fixed); err != nil {
+	if _, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &fixed}); err != nil {
 		t.Fatal(err)
 	}
 	if len(old.Journal()) != 0 || len(candidate.Journal()) != 1 {
 		t.Errorf("a write in the moved product: %v and %v", old.Journal(), candidate.Journal())
 	}
-	reply, err := s.BugAttachments(t.Context(), dev, mapping.AttachmentsRequest{Bugs: []string{"alias-one"}, Include: []string{"summary"}})
+	reply, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"alias-one"}, Include: []string{"summary"}}})
 	if got := text(t, reply.Document, err); got == "" {
 		t.Error("nothing was read")
 	}
@@ -137,16 +137,16 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 		FileName: new("f"), Summary: new("large"), ContentType: new("text/plain"),
 	}
 	large.SetDefaults()
-	if reply, err := s.CreateAttachment(t.Context(), dev, large); err != nil || reply.Close() != nil {
+	if reply, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &large}); err != nil || reply.Close() != nil {
 		t.Fatal(err)
 	}
 	for _, request := range []mapping.AttachmentsRequest{
 		{Bugs: []string{"5", "alias-one", "2"}, Attachments: []string{"1", "11"}},
 		{Bugs: []string{"1", "5"}, Exclude: []string{"data"}},
 	} {
-		split, err := s.BugAttachments(t.Context(), upstream.Caller{}, request)
+		split, err := s.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 		got := text(t, split.Document, err)
-		whole, err := s.rules.Load().trackers[oldSide].BugAttachments(t.Context(), upstream.Caller{}, request)
+		whole, err := s.rules.Load().trackers[oldSide].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 		want := text(t, whole.Document, err)
 		var gotValue, wantValue any
 		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {

@@ -71,6 +71,9 @@ func (dryJournal) Begin(context.Context, journal.Intent) (journal.Done, error) {
 	return func(context.Context, upstream.Response) {}, nil
 }
 
+// Last implements Journal.
+func (dryJournal) Last() *journal.Status { return nil }
+
 // dryLocator is the Locator of a DryRun for one tracker.
 type dryLocator struct {
 	*DryRun

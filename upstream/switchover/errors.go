@@ -2,7 +2,6 @@ package switchover
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -74,13 +73,11 @@ func divided(routes []route, names [2]string) error {
 		names[oldSide], listed(lists[oldSide]), names[newSide], listed(lists[newSide]))
 }
 
-// waiting is the error of a write that could not begin, because one of the same
-// object that began under earlier rules has not ended.
-func waiting(o object, cause error) error {
+// tryLater is the error of a write that may succeed in a moment.
+func tryLater(message string, cause error) error {
 	return &mapping.Error{
 		Code: mapping.CodeUnavailable, Status: mapping.StatusOf(mapping.CodeUnavailable), Reason: mapping.ReasonSwitchover,
-		Message:    fmt.Sprintf("Another write of %s still goes to the tracker that it moves away from; nothing was changed.", o),
-		RetryAfter: time.Second, Err: cause,
+		Message: message, RetryAfter: time.Second, Err: cause,
 	}
 }
 

@@ -65,59 +65,32 @@ func (f *fake) says(format string, args ...any) *mapping.Document {
 	return mapping.NewDocument(fmt.Appendf(nil, format, args...))
 }
 
-func (f *fake) FlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-	_, err := f.seen(upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &r})
+// Do implements upstream.Tracker.
+func (f *fake) Do(_ context.Context, _ upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	id, err := f.seen(call)
 	if err != nil {
-		return mapping.FlagTypes{}, err
+		return mapping.Reply{}, err
 	}
-	return mapping.FlagTypes{Document: f.says(`{"by":%q}`, f.name), Cache: &mapping.CacheInfo{Hit: true}}, nil
-}
-
-func (f *fake) CreateFlagType(_ context.Context, _ upstream.Caller, r mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-	id, err := f.seen(upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &r})
-	return mapping.FlagTypeCreated{Document: f.says(`{"id":%d,"flag_id":%d}`, id, id)}, err
-}
-
-func (f *fake) UpdateFlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
-	_, err := f.seen(upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &r})
-	return mapping.FlagTypesUpdated{Document: f.says(`{"flagtypes":[]}`)}, err
-}
-
-func (f *fake) attachments(operation mapping.Operation, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	_, err := f.seen(upstream.Call{Operation: operation, Attachments: &r})
-	if err != nil {
-		return mapping.Attachments{}, err
+	switch call.Operation {
+	case mapping.OpFlagTypes:
+		return mapping.Reply{Document: f.says(`{"by":%q}`, f.name), Cache: &mapping.CacheInfo{Hit: true}}, nil
+	case mapping.OpCreateFlagType:
+		return mapping.Reply{Document: f.says(`{"id":%d,"flag_id":%d}`, id, id)}, nil
+	case mapping.OpUpdateFlagTypes:
+		return mapping.Reply{Document: f.says(`{"flagtypes":[]}`)}, nil
+	case mapping.OpCreateAttachment:
+		return mapping.Reply{Document: f.says(`{"ids":[%d]}`, 1000+id)}, nil
+	case mapping.OpUpdateAttachments:
+		return mapping.Reply{Document: f.says(`{"attachments":[]}`)}, nil
 	}
 	var bugs, attachments []string
-	for _, bug := range r.Bugs {
+	for _, bug := range call.Attachments.Bugs {
 		bugs = append(bugs, fmt.Sprintf(`%q:[{"by":%q}]`, bug, f.name))
 	}
-	for _, id := range r.Attachments {
+	for _, id := range call.Attachments.Attachments {
 		attachments = append(attachments, fmt.Sprintf(`%q:{"by":%q}`, id, f.name))
 	}
-	return mapping.Attachments{Document: f.says(`{"bugs":{%s},"attachments":{%s}}`,
-		strings.Join(bugs, ","), strings.Join(attachments, ","))}, nil
-}
-
-func (f *fake) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	return f.attachments(mapping.OpBugAttachments, r)
-}
-
-func (f *fake) Attachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	return f.attachments(mapping.OpAttachment, r)
-}
-
-func (f *fake) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
-	id, err := f.seen(upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &r})
-	if err != nil {
-		return mapping.AttachmentsCreated{}, err
-	}
-	return mapping.AttachmentsCreated{Document: f.says(`{"ids":[%d]}`, 1000+id)}, nil
-}
-
-func (f *fake) UpdateAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
-	_, err := f.seen(upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &r})
-	return mapping.AttachmentsUpdated{Document: f.says(`{"attachments":[]}`)}, err
+	return mapping.Reply{Document: f.says(`{"bugs":{%s},"attachments":{%s}}`, strings.Join(bugs, ","), strings.Join(attachments, ","))}, nil
 }
 
 // atlas is a locator over what a test says: bugs 1 to 9 are in product P1 and so
@@ -205,9 +178,78 @@ func (blind) Answered(_ context.Context, _ upstream.Caller, _ upstream.Call, _ u
 
 // localStore keeps revisions in memory. It fails while down is set.
 type localStore struct {
+	parks     bool
+	parked    int64
 	mu        sync.Mutex
 	revisions []state.Revision
+	reported  map[string]int64 // by processes that are alive
+	open      int64            // writes of the rule rest that the new tracker, or both, have still to get
+	paused    bool
 	down      atomic.Bool
+}
+
+func (l *localStore) Beat(_ context.Context, process string, version int64, lasts time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down.Load() {
+		return errStore
+	}
+	if l.reported == nil {
+		l.reported = map[string]int64{}
+	}
+	if l.reported[process] = version; lasts == 0 {
+		delete(l.reported, process)
+	}
+	return nil
+}
+
+func (l *localStore) Behind(_ context.Context, version int64) (behind []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for process, reported := range l.reported {
+		if reported < version {
+			behind = append(behind, process)
+		}
+	}
+	return behind, nil
+}
+
+func (l *localStore) JournalOpen(context.Context, string, int64) (open, last int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open, l.open, nil
+}
+
+// JournalParked counts one lane more at each look, if the store parks.
+func (l *localStore) JournalParked(context.Context, string) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.parks {
+		l.parked++
+	}
+	return l.parked, nil
+}
+
+func (l *localStore) JournalCounts(context.Context) (counts []state.JournalCount, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == 0 {
+		return nil, nil
+	}
+	return []state.JournalCount{{Rule: "rest", Receiver: "old", Entries: l.open}}, nil
+}
+
+func (l *localStore) JournalPaused(context.Context) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.paused, nil
+}
+
+func (l *localStore) PauseJournal(_ context.Context, paused bool, _ state.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused = paused
+	return nil
 }
 
 var errStore = errors.New("the store is away")
@@ -297,7 +339,10 @@ func openBenchOver(t testing.TB, store Store, poll time.Duration, rules ...Rule)
 		Table: Table{Rules: rules}, Follow: time.Minute, UnknownOutcome: time.Minute,
 		CallerNames: []string{"ci", "bot"}, Caller: func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") },
 	}}
-	opened, err := open(t.Context(), b.options, timing{b.clock.now, poll, 10 * time.Second, 200 * time.Millisecond})
+	opened, err := open(t.Context(), b.options, timing{
+		now: b.clock.now, poll: poll, store: 10 * time.Second, kill: 200 * time.Millisecond,
+		lease: 1000 * time.Hour, hold: 10 * time.Second, barrier: 10 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

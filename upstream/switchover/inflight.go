@@ -9,83 +9,86 @@ import (
 	"portico/upstream"
 )
 
-// inFlight are the writes under way. A write that moves to the other side does not begin before
-// those of the same object that began under earlier rules have ended.
+// inFlight counts the writes under way by the name of the rule that decided them. A change of the rules that moves writes waits for them.
 type inFlight struct {
-	mu     sync.Mutex
-	writes map[*inFlightWrite]struct{}
-	// objects counts the objects of all writes.
-	objects int
+	mu    sync.Mutex
+	rules map[string]*inFlightWrites
 }
 
-// maxInFlight is the number of objects in flight from which on a write with an unknown outcome is not waited for. One write may
-// have many objects, and clients that hang up leave them all behind.
-const maxInFlight = 10_000
+// inFlightWrites are those of one rule.
+type inFlightWrites struct {
+	count int
+	// unknown is until when a tracker may still carry out a write whose outcome is unknown.
+	unknown time.Time
+}
 
 // inFlightWrite is one write.
 type inFlightWrite struct {
-	rules   *ruleSet
-	to      side
-	objects []object
-	ended   chan struct{}
+	rules *ruleSet
+	// candidates are the rules that may have decided it.
+	candidates []*Rule
+	// recorded says that the journal finds out an unknown outcome.
+	recorded bool
 }
 
-// blocks reports whether a write has to end before another one of an object may begin at the other side. An alias whose id is not
-// known may be that of any bug.
-func (w *inFlightWrite) blocks(o object) bool {
-	return slices.ContainsFunc(w.objects, func(own object) bool {
-		return own == o || own.kind == bugObject && o.kind == bugObject && (own.alias != "" || o.alias != "")
-	})
-}
-
-// enter registers a write, or gives the one that it has to wait for and the object that both have. It
-// gives neither when other rules are in force by now: the write has to be decided again.
-func (s *Switchover) enter(rules *ruleSet, routes []route) (own, earlier *inFlightWrite, o object) {
-	own = &inFlightWrite{rules: rules, to: routes[0].side, objects: lockedObjects(routes), ended: make(chan struct{})}
+// enter registers a write. It returns nil if other rules are in force by now, so that the write has to be decided again, or if the write
+// has to wait until other rules are in force.
+func (s *Switchover) enter(rules *ruleSet, candidates []*Rule) (own *inFlightWrite, held bool) {
 	f := &s.inFlight
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.rules.Load() != rules {
-		return nil, nil, object{}
+		return nil, false
 	}
-	for other := range f.writes {
-		if other.to == own.to || other.rules == rules || rules.killed != nil {
-			continue
+	if slices.ContainsFunc(candidates, rules.holds) {
+		return nil, true
+	}
+	for _, rule := range candidates {
+		if f.rules[rule.Name] == nil {
+			f.rules[rule.Name] = &inFlightWrites{}
 		}
-		for _, o := range own.objects {
-			if other.blocks(o) {
-				return nil, other, o
+		f.rules[rule.Name].count++
+	}
+	return &inFlightWrite{rules: rules, candidates: candidates}, false
+}
+
+// leave ends a write. The tracker may still carry out one whose outcome is unknown.
+func (s *Switchover) leave(own *inFlightWrite, err error) {
+	f := &s.inFlight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, rule := range own.candidates {
+		f.rules[rule.Name].count--
+		if err != nil && !upstream.NotWritten(err) && !own.recorded {
+			f.rules[rule.Name].unknown = s.now().Add(own.rules.UnknownOutcome)
+		}
+	}
+}
+
+// left returns how many writes that a change moves are under way, and until when those with an unknown outcome may be carried out. Writes of
+// rules that are gone count too.
+func (s *Switchover) left(rules *ruleSet, moving []string) (count int, unknown time.Time) {
+	f := &s.inFlight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, writes := range f.rules {
+		if slices.Contains(moving, name) || !slices.Contains(rules.names(), name) {
+			count += writes.count
+			if writes.unknown.After(unknown) {
+				unknown = writes.unknown
 			}
 		}
 	}
-	f.writes[own] = struct{}{}
-	f.objects += len(own.objects)
-	return own, nil, object{}
+	return count, unknown
 }
 
-// leave ends a write. One that the tracker may still carry out, as its outcome is unknown, stays for as long as that may take.
-func (s *Switchover) leave(own *inFlightWrite, err error) {
-	f := &s.inFlight
-	end := func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.writes, own)
-		f.objects -= len(own.objects)
-		close(own.ended)
-	}
-	f.mu.Lock()
-	full := f.objects > maxInFlight
-	f.mu.Unlock()
-	if err == nil || upstream.NotWritten(err) || full {
-		end()
-		return
-	}
-	time.AfterFunc(own.rules.UnknownOutcome, end)
-}
-
-// begin decides a write and waits until it may begin. When other rules come into force meanwhile it decides
+// begin decides a write and waits while a change of the rules moves it. When other rules come into force meanwhile it decides
 // again, for a kill must not wait for a tracker that hangs. The caller calls leave at the end.
-func (s *Switchover) begin(ctx context.Context, decide func(context.Context, *ruleSet) ([]route, error)) ([]route, *inFlightWrite, error) {
+func (s *Switchover) begin(
+	ctx context.Context, info *callInfo, decide func(context.Context, *ruleSet) ([]route, error),
+) ([]route, *inFlightWrite, error) {
+	patient, cancel := context.WithTimeout(ctx, s.timing.hold)
+	defer cancel()
 	for {
 		rules := s.rules.Load()
 		deciding, cancel := context.WithCancel(ctx)
@@ -96,41 +99,31 @@ func (s *Switchover) begin(ctx context.Context, decide func(context.Context, *ru
 		switch {
 		case err != nil && rules.current.Err() != nil && ctx.Err() == nil:
 			continue
-		case err != nil:
+		case err == nil:
+			err = s.mayWrite(rules)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
-		own, earlier, o := s.enter(rules, routes)
+		own, held := s.enter(rules, rules.candidates(info, routes))
 		switch {
 		case own != nil:
 			return routes, own, nil
-		case earlier == nil:
+		case !held:
 			continue
 		}
 		select {
-		case <-earlier.ended:
 		case <-rules.current.Done():
-		case <-ctx.Done():
-			return nil, nil, waiting(o, ctx.Err())
+		case <-patient.Done():
+			return nil, nil, tryLater("This write is being moved to the other tracker; nothing was changed. Try again.", patient.Err())
 		}
 	}
 }
 
-// lockedObjects are the objects of a write that others wait for, bugs by their ids where these
-// are known. Flag types are one object, as each may be in any product. What no tracker
-// can have is left out.
-func lockedObjects(routes []route) []object {
-	if routes[0].object.kind >= typesObject {
-		return []object{{kind: allTypes}}
+// mayWrite returns an error unless this process knows which rules are in force. After a kill that does not matter.
+func (s *Switchover) mayWrite(rules *ruleSet) error {
+	if rules.killed != nil || s.now().Before(*s.alive.Load()) {
+		return nil
 	}
-	objects := make([]object, 0, len(routes))
-	for i := range routes {
-		o := routes[i].object
-		if id := routes[i].bugID(); id != 0 && o.kind == bugObject {
-			o = object{kind: bugObject, id: id}
-		}
-		if o.plausible() {
-			objects = append(objects, o)
-		}
-	}
-	return objects
+	return tryLater("Portico does not reach its store, and another process may have moved this write to the other tracker; nothing was changed. Try again.", nil)
 }

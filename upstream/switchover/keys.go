@@ -32,7 +32,7 @@ func (k Keys) For(caller upstream.Caller) (upstream.Caller, error) {
 	named, have, key := k.Named.Find(caller), caller.Credentials, ""
 	isLogin := have.APIKey == "" || have.Token != "" || have.Login != "" && have.Password != ""
 	switch {
-	case caller.Anonymous():
+	case caller.Anonymous(), caller.Mapped:
 		return caller, nil
 	case k.Credentials == CredentialsService && k.ForAll:
 		key = k.ServiceKey

@@ -103,5 +103,8 @@ func TestLiveCallers(t *testing.T) {
 		if err == nil && got.Credentials != tt.want || err != nil && got != (upstream.Caller{}) || reason != tt.reason || (missing > 0) != (reason == noKey) {
 			t.Errorf("%s, logins refused %t: shown by %s, reason %q, missing %d", tt.policy, tt.refuse, got.CredentialKind(), reason, missing)
 		}
+		if got, err := keys.For(upstream.Caller{Credentials: other, Mapped: true}); err != nil || got.Credentials != other {
+			t.Errorf("%s: credentials that are chosen already are replaced: %v", tt.policy, err)
+		}
 	}
 }

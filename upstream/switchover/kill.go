@@ -3,6 +3,9 @@ package switchover
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"portico/upstream/state"
 )
@@ -76,14 +79,53 @@ func (s *Switchover) deliver(ctx context.Context) error {
 			s.settle(pending)
 			return nil
 		}
-		next := present.source
-		next.Killed = pending
-		return s.put(ctx, actionKill, present, next, pending.Actor, pending.Reason)
+		next, killed := present.source, *pending
+		killed.Missing = s.missing(ctx, present)
+		next.Killed = &killed
+		if err := s.pauseJournal(ctx, present, killed); err != nil {
+			return err
+		}
+		return s.put(ctx, actionKill, present, next, moving{}, pending.Actor, pending.Reason)
 	})
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.undelivered = err.Error()
+	}
+	return err
+}
+
+// missing says which writes the old tracker will not have.
+func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []string) {
+	counts, err := s.store.JournalCounts(ctx)
+	if err != nil {
+		return []string{"what is missing is not known: " + err.Error()}
+	}
+	open := map[string]int64{}
+	for _, count := range counts {
+		if count.Receiver == s.names[oldSide] {
+			open[count.Rule] += count.Entries
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		lines = append(lines, fmt.Sprintf("rule %q: %d writes that are not copied from %s", name, open[name], s.names[newSide]))
+	}
+	for _, rule := range rules.source.Rules {
+		if rule.Writes.New() && !rule.Replicate {
+			lines = append(lines, fmt.Sprintf("rule %q: all writes at %s, which are not copied", rule.Name, s.names[newSide]))
+		}
+	}
+	return lines
+}
+
+// pauseJournal stops copying: what the old tracker does not have yet would now overwrite later writes there.
+func (s *Switchover) pauseJournal(ctx context.Context, rules *ruleSet, killed Kill) error {
+	if rules.Journal == nil {
+		return nil
+	}
+	paused, err := s.store.JournalPaused(ctx)
+	if err == nil && !paused {
+		err = s.store.PauseJournal(ctx, true, state.Record{Actor: killed.Actor, Action: actionKill, Reason: killed.Reason})
 	}
 	return err
 }
@@ -102,7 +144,8 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 			return unread
 		case next.Killed != nil:
 			next.Killed, next.Revived = nil, s.now().UTC()
-			if err := s.put(ctx, actionRevive, present, next, actor, reason); err != nil {
+			moved := movedWrites(present.source, s.names, next, s.names)
+			if err := s.put(ctx, actionRevive, present, next, moved, actor, reason); err != nil {
 				return err
 			}
 		}

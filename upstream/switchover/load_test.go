@@ -80,10 +80,10 @@ func moveAbout(t *testing.T, s *Switchover, done <-chan struct{}) {
 // writeAndRead attaches something to the caller's own bug and looks for it.
 func writeAndRead(t *testing.T, s *Switchover, who int, what string) error {
 	bug, as := fmt.Sprint(who+1), caller(fmt.Sprint("key ", who))
-	if _, err := s.CreateAttachment(t.Context(), as, mapping.AttachmentCreate{Bugs: []string{bug}, Summary: &what}); err != nil {
+	if _, err := s.Do(t.Context(), as, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{bug}, Summary: &what}}); err != nil {
 		return err
 	}
-	reply, err := s.BugAttachments(t.Context(), as, mapping.AttachmentsRequest{Bugs: []string{bug}})
+	reply, err := s.Do(t.Context(), as, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{bug}}})
 	if err != nil {
 		return err
 	}

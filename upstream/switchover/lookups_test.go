@@ -49,7 +49,7 @@ func TestObjectsAreLookedUpSideBySide(t *testing.T) {
 		refs = append(refs, strconv.Itoa(id+1)) // from 10 on there is nothing
 	}
 	began := time.Now()
-	document, err := b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: refs})
+	document, err := b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: refs}})
 	if got := text(t, document.Document, err); !strings.Contains(got, `"1":[{"by":"new"}]`) || !strings.Contains(got, `"2":[{"by":"old"}]`) {
 		t.Errorf("got %s", got)
 	}
@@ -66,7 +66,7 @@ func TestWhatIsNotThereIsAskedForAgain(t *testing.T) {
 	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
 	for range 2 {
 		b.atlas.taken()
-		if _, err := b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: []string{"55", "56"}}); err != nil {
+		if _, err := b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"55", "56"}}}); err != nil {
 			t.Fatal(err)
 		}
 		if asked := b.atlas.taken(); len(asked) != 2 {
@@ -85,7 +85,7 @@ func (broken) Bug(context.Context, upstream.Caller, string) (mapping.Place, erro
 // mistaken is a tracker with a mistake in it.
 type mistaken struct{ upstream.Tracker }
 
-func (mistaken) BugAttachments(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error) {
+func (mistaken) Do(context.Context, upstream.Caller, upstream.Call) (mapping.Reply, error) {
 	panic("a mistake")
 }
 
@@ -98,7 +98,7 @@ func TestAPanicOfAPartIsThatOfItsRequest(t *testing.T) {
 			t.Error("it is gone")
 		}
 	}()
-	_, _ = b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+	_, _ = b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1", "2"}}})
 }
 
 // TestAPanicOfALookupIsThatOfItsRequest, who can bear it, wherever it happens first.
@@ -110,5 +110,5 @@ func TestAPanicOfALookupIsThatOfItsRequest(t *testing.T) {
 			t.Error("it is gone")
 		}
 	}()
-	_, _ = b.BugAttachments(t.Context(), caller("a"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+	_, _ = b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1", "2"}}})
 }

@@ -44,7 +44,19 @@ func bugOf(ref string) int64 {
 	return o.id
 }
 
-func (b *book) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
+// Do implements upstream.Tracker.
+func (b *book) Do(_ context.Context, _ upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	switch {
+	case call.CreateAttachment != nil:
+		return b.create(call.CreateAttachment)
+	case call.UpdateAttachments != nil:
+		return b.update(call.UpdateAttachments)
+	default:
+		return b.read(call.Attachments)
+	}
+}
+
+func (b *book) create(r *mapping.AttachmentCreate) (mapping.Reply, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wrote = append(b.wrote, *r.Summary)
@@ -55,17 +67,17 @@ func (b *book) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.
 		ids = append(ids, id)
 	}
 	text, err := json.Marshal(map[string]any{"ids": ids})
-	return mapping.AttachmentsCreated{Document: mapping.NewDocument(text)}, err
+	return mapping.Reply{Document: mapping.NewDocument(text)}, err
 }
 
-func (b *book) UpdateAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
+func (b *book) update(r *mapping.AttachmentUpdate) (mapping.Reply, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wrote = append(b.wrote, *r.Summary)
 	for _, id := range r.IDs {
 		b.notes[id] = *r.Summary
 	}
-	return mapping.AttachmentsUpdated{Document: mapping.NewDocument([]byte(`{"attachments":[]}`))}, nil
+	return mapping.Reply{Document: mapping.NewDocument([]byte(`{"attachments":[]}`))}, nil
 }
 
 type shown struct {
@@ -73,7 +85,7 @@ type shown struct {
 	Attachments map[string]string            `json:"attachments"`
 }
 
-func (b *book) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
+func (b *book) read(r *mapping.AttachmentsRequest) (mapping.Reply, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := shown{Bugs: map[string]map[string]string{}, Attachments: map[string]string{}}
@@ -90,11 +102,7 @@ func (b *book) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.At
 		all.Attachments[ref] = b.notes[objectsOf([]string{ref}, attachmentNamed)[0].id]
 	}
 	text, err := json.Marshal(all)
-	return mapping.Attachments{Document: mapping.NewDocument(text)}, err
-}
-
-func (b *book) Attachment(ctx context.Context, c upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	return b.BugAttachments(ctx, c, r)
+	return mapping.Reply{Document: mapping.NewDocument(text)}, err
 }
 
 // Bug and AttachmentBug make it a Locator, over bugs 1 to 4 in products P1 to P4.
@@ -177,7 +185,7 @@ func openModel(t *testing.T, rt *rapid.T) *model {
 		var err error
 		if m.s == nil {
 			m.s, err = open(t.Context(), Options{Old: "old", New: "new", Store: &localStore{}, Settings: settings},
-				timing{m.clock.now, time.Hour, time.Minute, time.Second})
+				timing{now: m.clock.now, poll: time.Hour, store: time.Minute, kill: time.Second, lease: 1000 * time.Hour, hold: time.Second, barrier: time.Second})
 		} else {
 			err = m.s.Set(t.Context(), settings)
 		}
@@ -233,7 +241,7 @@ func (m *model) wrote(t *rapid.T, who, what string, ids []int64, err error) {
 func (m *model) create(t *rapid.T) {
 	who, what := m.caller(t), fmt.Sprint("write ", len(m.made), " ", m.clock.now().UnixNano())
 	bugs := rapid.SliceOfN(rapid.Custom(m.bug), 1, 2).Draw(t, "bugs")
-	reply, err := m.s.CreateAttachment(t.Context(), caller(who), mapping.AttachmentCreate{Bugs: bugs, Summary: &what})
+	reply, err := m.s.Do(t.Context(), caller(who), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: bugs, Summary: &what}})
 	var ids []int64
 	if err == nil {
 		rules, call := m.s.rules.Load(), upstream.Call{CreateAttachment: &mapping.AttachmentCreate{}}
@@ -253,7 +261,7 @@ func (m *model) update(t *rapid.T) {
 	ids := rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Sorted(maps.Keys(m.all))), 1, 2, rapid.ID).Draw(t, "ids")
 	// The trackers share what there is, so that any of them can be changed in both.
 	m.share()
-	_, err := m.s.UpdateAttachments(t.Context(), caller(who), mapping.AttachmentUpdate{IDs: ids, Summary: &what})
+	_, err := m.s.Do(t.Context(), caller(who), upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids, Summary: &what}})
 	m.wrote(t, who, what, ids, err)
 }
 
@@ -273,7 +281,7 @@ func (m *model) check(t *rapid.T) {
 			}
 			text := fmt.Sprint(id)
 			refs := []string{fmt.Sprint(m.all[id]), fmt.Sprint("bug-", m.all[id]), fmt.Sprint(m.all[id]%4 + 1)}
-			reply, err := m.s.Attachment(t.Context(), caller(who), mapping.AttachmentsRequest{Attachments: []string{text}, Bugs: refs[2:]})
+			reply, err := m.s.Do(t.Context(), caller(who), upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{text}, Bugs: refs[2:]}})
 			if got := m.shown(t, reply, err).Attachments[text]; got != one.text {
 				t.Fatalf("%s reads %q of attachment %d, and wrote %q", who, got, id, one.text)
 			}
@@ -288,14 +296,14 @@ func (m *model) checkBug(t *rapid.T, who string, id int64, want string, refs []s
 		return
 	}
 	for _, ref := range refs {
-		reply, err := m.s.BugAttachments(t.Context(), caller(who), mapping.AttachmentsRequest{Bugs: []string{ref}})
+		reply, err := m.s.Do(t.Context(), caller(who), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{ref}}})
 		if got := m.shown(t, reply, err).Bugs[fmt.Sprint(m.all[id])][fmt.Sprint(id)]; got != want {
 			t.Fatalf("%s reads %q of attachment %d in bug %s, and wrote %q", who, got, id, ref, want)
 		}
 	}
 }
 
-func (m *model) shown(t *rapid.T, reply mapping.Attachments, err error) (all shown) {
+func (m *model) shown(t *rapid.T, reply mapping.Reply, err error) (all shown) {
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func patient(t *testing.T, patience time.Duration) context.Context {
 // wantBug reads the attachments of a bug.
 func wantBug(t *testing.T, ctx context.Context, s *Switchover, who upstream.Caller, bug string) {
 	t.Helper()
-	reply, err := s.BugAttachments(ctx, who, mapping.AttachmentsRequest{Bugs: []string{bug}, Include: []string{"id"}})
+	reply, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{bug}, Include: []string{"id"}}})
 	if got := text(t, reply.Document, err); got == "" {
 		t.Errorf("nothing is said of bug %s", bug)
 	}
@@ -41,7 +41,7 @@ func wantBug(t *testing.T, ctx context.Context, s *Switchover, who upstream.Call
 func TestAWriteToACandidateThatHangsFailsNoOtherRead(t *testing.T) {
 	s, _, candidate := over(t, true, ofAttachment(1), always(PhaseOld, PhaseOld))
 	dev := devOf(t)
-	if reply, err := s.UpdateAttachments(t.Context(), dev, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}); err != nil || reply.Close() != nil {
+	if reply, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}}); err != nil || reply.Close() != nil {
 		t.Fatal(err)
 	}
 	candidate.SetFaults([]tracker.Fault{{Kind: tracker.FaultHangBefore}})
@@ -98,7 +98,7 @@ func TestComparingAsksOnlyWhoAnswers(t *testing.T) {
 	candidate.SetFaults([]tracker.Fault{{Kind: tracker.FaultHangBefore}})
 	short := patient(t, 10*time.Second)
 	wantBug(t, short, s, devOf(t), "1")
-	_, err := s.BugAttachments(short, devOf(t), mapping.AttachmentsRequest{Bugs: []string{"99999"}})
+	_, err := s.Do(short, devOf(t), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"99999"}}})
 	if said, ok := err.(*mapping.Error); !ok || said.Code != 101 {
 		t.Errorf("a bug that does not exist: %v", err)
 	}
@@ -116,15 +116,15 @@ func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
 			old.SetFaults([]tracker.Fault{{Kind: kind}})
 			dev := devOf(t)
 			wantBug(t, patient(t, 4*time.Second), s, dev, "1")
-			reply, err := s.Attachment(patient(t, 4*time.Second), dev, mapping.AttachmentsRequest{Attachments: []string{"1"}, Include: []string{"id"}})
+			reply, err := s.Do(patient(t, 4*time.Second), dev, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1"}, Include: []string{"id"}}})
 			text(t, reply.Document, err)
 			// Bug 6 is in a product that has not moved: what the candidate has of it is not
 			// the answer.
-			_, err = s.BugAttachments(patient(t, time.Second), dev, mapping.AttachmentsRequest{Bugs: []string{"6"}})
+			_, err = s.Do(patient(t, time.Second), dev, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"6"}}})
 			if said, ok := err.(*mapping.Error); !ok || said.Status < 500 {
 				t.Errorf("a bug of the old tracker: %v", err)
 			}
-			_, err = s.UpdateAttachments(patient(t, time.Second), dev, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")})
+			_, err = s.Do(patient(t, time.Second), dev, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
 			if err == nil || len(candidate.Journal()) != 0 {
 				t.Errorf("a write was sent on a guess: %v", err)
 			}
@@ -136,8 +136,8 @@ func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
 func TestAKeyThatIsNotTakenIsTheTrackersToRefuse(t *testing.T) {
 	s, old, candidate := over(t, true, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
 	wrong := caller(fmt.Sprintf("%040d", 7))
-	_, want := s.rules.Load().trackers[oldSide].UpdateAttachments(t.Context(), wrong, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")})
-	_, got := s.UpdateAttachments(t.Context(), wrong, mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")})
+	_, want := s.rules.Load().trackers[oldSide].Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
+	_, got := s.Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
 	if want == nil || got == nil || want.Error() != got.Error() {
 		t.Errorf("got %v, want what the tracker says: %v", got, want)
 	}

@@ -52,7 +52,7 @@ func (s *Switchover) concerns(ctx context.Context, rules *ruleSet, info *callInf
 		}
 		if w.bug != 0 && read.bugID() == 0 && !read.tried[w.side] {
 			read.tried[w.side] = true
-			read.bug = s.lookupBug(ctx, rules, info, w.side, read.object)
+			read.place.Bug = s.lookupBug(ctx, rules, info, w.side, read.object)
 		}
 		return w.bug != 0 && w.bug == read.bugID()
 	default:

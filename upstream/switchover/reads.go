@@ -10,41 +10,41 @@ import (
 	"portico/upstream"
 )
 
-// FlagTypes implements upstream.Tracker. The reply's Cache is that of the tracker
-// that responded.
-func (s *Switchover) FlagTypes(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.FlagTypes, error) {
-	return s.flagTypes(ctx, caller, request, false)
+// Do implements upstream.Tracker. The replies of both trackers to an attachment read are merged. The Cache of a reply is that of the
+// tracker that responded.
+func (s *Switchover) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	var document *mapping.Document
+	var err error
+	switch {
+	case call.FlagTypes != nil:
+		return s.flagTypes(ctx, caller, *call.FlagTypes, false)
+	case call.Attachments != nil:
+		document, err = s.attachments(ctx, caller, call.Operation, *call.Attachments)
+	default:
+		document, err = s.write(ctx, caller, call)
+	}
+	return mapping.Reply{Document: document}, err
 }
 
 // Peek implements upstream.Peeker. Only a read that succeeds is counted and compared.
 func (s *Switchover) Peek(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.FlagTypes, error) {
+) (mapping.Reply, error) {
 	return s.flagTypes(ctx, caller, request, true)
 }
 
 func (s *Switchover) flagTypes(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool,
-) (mapping.FlagTypes, error) {
+) (mapping.Reply, error) {
 	rules := s.rules.Load()
 	info := callInfo{caller: &caller, operation: mapping.OpFlagTypes}
 	chosen, err := s.decide(ctx, rules, &info, object{kind: typesObject, product: request.Product, component: request.Component})
 	if err != nil {
-		return mapping.FlagTypes{}, err
+		return mapping.Reply{}, err
 	}
 	chosen = s.afterOwnWrites(ctx, rules, &info, chosen)
 	began, tracker := time.Now(), rules.trackers[chosen.side]
-	read := tracker.FlagTypes
-	if peek {
-		local, ok := tracker.(upstream.Peeker)
-		if !ok {
-			return mapping.FlagTypes{}, upstream.ErrNotLocal
-		}
-		read = local.Peek
-	}
-	reply, err := read(ctx, caller, request)
+	reply, err := upstream.ReadFlagTypes(ctx, tracker, caller, request, peek)
 	if peek && err != nil {
 		return reply, err
 	}
@@ -58,28 +58,14 @@ func (s *Switchover) flagTypes(
 	return reply, err
 }
 
-// BugAttachments implements upstream.Tracker. The replies of both trackers are merged.
-func (s *Switchover) BugAttachments(
-	ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest,
-) (mapping.Attachments, error) {
-	return s.attachments(ctx, caller, mapping.OpBugAttachments, request)
-}
-
-// Attachment implements upstream.Tracker. The replies of both trackers are merged.
-func (s *Switchover) Attachment(
-	ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest,
-) (mapping.Attachments, error) {
-	return s.attachments(ctx, caller, mapping.OpAttachment, request)
-}
-
 func (s *Switchover) attachments(
 	ctx context.Context, caller upstream.Caller, operation mapping.Operation, request mapping.AttachmentsRequest,
-) (mapping.Attachments, error) {
+) (*mapping.Document, error) {
 	rules := s.rules.Load()
 	info := callInfo{caller: &caller, operation: operation}
 	parts, err := s.parts(ctx, rules, &info, request)
 	if err != nil {
-		return mapping.Attachments{}, err
+		return nil, err
 	}
 	for i := range parts {
 		s.count(rules, operation, parts[i].routes[0])
@@ -98,7 +84,7 @@ func (s *Switchover) attachments(
 		}
 	})
 	if len(parts) == 1 {
-		return mapping.Attachments{Document: responses[0].Document}, responses[0].Err
+		return responses[0].Document, responses[0].Err
 	}
 	return merged(rules, request, responses)
 }
@@ -150,7 +136,7 @@ func (p *part) operation(whole mapping.Operation) mapping.Operation {
 }
 
 // merged makes one reply of two. If one part failed all fails; if both did, the first part's error counts.
-func merged(rules *ruleSet, request mapping.AttachmentsRequest, responses []upstream.Response) (mapping.Attachments, error) {
+func merged(rules *ruleSet, request mapping.AttachmentsRequest, responses []upstream.Response) (*mapping.Document, error) {
 	failed := cmp.Or(responses[0].Err, responses[1].Err)
 	if failed == nil {
 		reply, err := mapping.MergeAttachments(request, []*mapping.Document{responses[0].Document, responses[1].Document}, rules.Split)
@@ -164,7 +150,7 @@ func merged(rules *ruleSet, request mapping.AttachmentsRequest, responses []upst
 			_ = response.Document.Close()
 		}
 	}
-	return mapping.Attachments{}, failed
+	return nil, failed
 }
 
 // allCompared reports whether all objects are in a phase that compares: of another

@@ -22,16 +22,20 @@ func (s *Switchover) baseOf(table Table) string {
 		Table    Table
 	}{s.names[oldSide], s.names[newSide], table}, json.Deterministic(true)) // rules that cannot be written cannot be stored either
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:12]) + " " + s.pair()
+	return hex.EncodeToString(sum[:12]) + " " + s.names[oldSide] + " " + s.names[newSide]
 }
 
-// pair names both trackers, the old one first.
-func (s *Switchover) pair() string { return s.names[oldSide] + " " + s.names[newSide] }
+// Pair names the trackers that a revision is about, the old one first. Without a revision both are empty.
+func Pair(revision state.Revision) (old, candidate string) {
+	_, pair, _ := strings.Cut(revision.Base, " ")
+	old, candidate, _ = strings.Cut(pair, " ")
+	return old, candidate
+}
 
 // tableOf reads the table of a revision. One about other trackers, or about the same ones the other way round, is
 // errForeign: its phases mean something else.
 func (s *Switchover) tableOf(revision state.Revision) (t Table, err error) {
-	if _, pair, _ := strings.Cut(revision.Base, " "); pair != s.pair() {
+	if old, candidate := Pair(revision); s.names != [2]string{old, candidate} {
 		return Table{}, errForeign
 	}
 	if err = json.Unmarshal(revision.Table, &t); err == nil && len(t.Rules) == 0 {
@@ -63,7 +67,11 @@ func (s *Switchover) configured(ctx context.Context, base string, table Table) (
 		}
 		next := table
 		next.Killed, next.Revived = stored.Killed, stored.Revived
-		made, err := s.revise(ctx, present.Version, "", next, state.Revision{
+		var moved moving
+		if old, candidate := Pair(present); known {
+			moved = movedWrites(stored, [2]string{old, candidate}, next, s.names)
+		}
+		made, err := s.move(ctx, present, stored, moved, "", next, state.Revision{
 			Base: base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
 		})
 		if _, faster := errors.AsType[*state.ConflictError](err); faster {
@@ -106,34 +114,50 @@ func (s *Switchover) refresh(ctx context.Context) error {
 	if err == nil && known {
 		err = s.take(present)
 	}
+	s.unread(err)
+	return err
+}
+
+// unread notes why the store could not be asked, nil if it could.
+func (s *Switchover) unread(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	former := s.stale
 	if s.stale = ""; err != nil {
 		s.stale = err.Error()
 		if former == "" {
-			s.settings.Logger.Warn("rules of other processes are unknown here; the last known ones stay in force", "cause", err)
+			s.settings.Logger.Warn("rules of other processes are unknown here; the last known ones stay in force, and soon writes are refused", "cause", err)
 		}
 	}
-	return err
 }
 
-// watch asks for changes made elsewhere, tells the store of a kill that it does not have, and forgets what is too old.
+// watch renews the heartbeat, asks for changes made elsewhere, tells the store of a kill that it does not have, and forgets what is too old.
 func (s *Switchover) watch() {
-	tick := time.NewTicker(s.timing.poll)
-	defer tick.Stop()
+	var version int64
+	var since time.Time // when this process saw the version first
 	for {
+		rules := s.rules.Load()
+		if version != rules.revision.Version {
+			version, since = rules.revision.Version, s.now()
+		}
+		wait, renew := s.timing.poll, s.refresh
+		if len(rules.source.Moving) > 0 {
+			wait = min(wait, barrierPoll)
+		}
 		select {
 		case <-s.life.Done():
 			return
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 		ctx, cancel := context.WithTimeout(s.life, max(s.timing.poll, 5*time.Second))
-		rules := s.rules.Load()
-		if s.refresh(ctx) == nil {
+		if len(rules.source.Moving) > 0 || s.alive.Load().Before(s.now().Add(s.timing.lease/2)) {
+			renew = s.beat
+		}
+		if renew(ctx) == nil {
 			if err := s.deliver(ctx); err != nil {
 				rules.Logger.Warn("the store could not be told of the kill switch", "cause", err)
 			}
+			s.giveUpAfter(ctx, rules, since)
 		}
 		cancel()
 		s.memory.forget(s.now().Add(-rules.Follow))
@@ -142,7 +166,7 @@ func (s *Switchover) watch() {
 
 // change makes one change at a time, and bounds how long the store may take with it.
 func (s *Switchover) change(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timing.store)
+	ctx, cancel := context.WithTimeout(ctx, s.timing.store+s.timing.barrier)
 	defer cancel()
 	select {
 	case s.changing <- struct{}{}:
@@ -160,10 +184,11 @@ const (
 	actionRevive = "switchover.revive"
 )
 
-// put stores a table as the revision after the present one and puts it in force. With a *state.ConflictError another process was faster, and its
-// revision is in force. The base stays that of the present rules, which need not be the one of this process.
-func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, actor, reason string) error {
-	made, err := s.revise(ctx, present.revision.Version, action, next, state.Revision{
+// put stores a table as a revision after the present one and puts it in force, when the writes that it moves have ended. With a
+// *state.ConflictError another process was faster, and its revision is in force. The base stays that of the present rules, which need not be the
+// one of this process.
+func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, moved moving, actor, reason string) error {
+	made, err := s.move(ctx, present.revision, present.source, moved, action, next, state.Revision{
 		Base: present.revision.Base, Source: state.SourceAdmin, Actor: actor, Reason: reason,
 	})
 	if conflict, ok := errors.AsType[*state.ConflictError](err); ok {
@@ -177,10 +202,17 @@ func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, n
 
 // Change puts other rules in force, here at once and in other processes when they ask
 // next. version is the one that the change was made on. The kill switch stays as
-// it is. Errors are *state.ConflictError, *InvalidError, *UnsignedError, or those of the
+// it is. Errors are *state.ConflictError, *InvalidError, *UnsignedError, *BarrierError, or those of the
 // store; with any of them nothing changes.
 func (s *Switchover) Change(ctx context.Context, version int64, next Table, actor, reason string) error {
-	if wrong := faults(next.Problems(s.rules.Load().CallerNames)); len(wrong) > 0 {
+	rules := s.rules.Load()
+	wrong := faults(next.Problems(rules.CallerNames))
+	for i, rule := range next.Rules {
+		if rule.Replicate && rules.Journal == nil {
+			wrong = append(wrong, Problem{Rule: i, Field: "replicate", Message: errNoJournal.Error()})
+		}
+	}
+	if len(wrong) > 0 {
 		return &InvalidError{Problems: wrong}
 	}
 	if unsigned(actor, reason) {
@@ -196,7 +228,7 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, acto
 			return &state.ConflictError{Present: present.revision}
 		}
 		next.Killed, next.Revived = present.source.Killed, present.source.Revived
-		return s.put(ctx, actionChange, present, next, actor, reason)
+		return s.put(ctx, actionChange, present, next, movedWrites(present.source, s.names, next, s.names), actor, reason)
 	})
 }
 

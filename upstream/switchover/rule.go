@@ -166,20 +166,31 @@ type Table struct {
 	// Passthrough is for paths outside the seven operations; nil is
 	// what the last rule says.
 	Passthrough *PhasePair `json:"passthrough,omitempty"`
+	// PassedCopied declares that what passes through is copied to the other tracker by other means.
+	PassedCopied bool `json:"passthrough_copied,omitempty"`
 	// Killed, when set, makes every phase old.
 	Killed *Kill `json:"killed,omitempty"`
 	// Revived is when a kill was last ended. A kill from before it that reaches the
 	// store late is over.
 	Revived time.Time `json:"revived,omitzero"`
+	// Moving names the rules whose writes wait, because the next revision sends them to the other tracker.
+	Moving []string `json:"moving,omitempty"`
 }
 
 // RuleSet is the rules as operators write them in a file.
 type RuleSet struct {
 	// Passthrough are the phases of paths outside the interface; empty ones are those of the last rule.
-	Passthrough PhasePair `key:"passthrough"`
+	Passthrough Passthrough `key:"passthrough"`
 	// Rules are tried in order, and the first that matches counts. A percentage of 100 is a condition too, so that a share that
 	// has grown hides no rule behind it.
 	Rules []Rule `key:"rules"`
+}
+
+// Passthrough is about paths outside the interface.
+type Passthrough struct {
+	PhasePair `keys:""`
+	// Copied declares that what is written there is copied to the other tracker by other means.
+	Copied bool `key:"copied"`
 }
 
 // Table returns the rules as a Table. Without any, everything is compared and nothing moves. A percentage of 100 is no condition of the
@@ -192,7 +203,8 @@ func (s *RuleSet) Table() Table {
 	if last := &table.Rules[len(table.Rules)-1]; last.Percent != nil && *last.Percent == 100 {
 		last.Percent = nil
 	}
-	if pair := s.Passthrough; pair.Reads != "" && pair.Writes != "" {
+	table.PassedCopied = s.Passthrough.Copied
+	if pair := s.Passthrough.PhasePair; pair.Reads != "" && pair.Writes != "" {
 		table.Passthrough = &pair
 	}
 	return table
@@ -205,4 +217,6 @@ type Kill struct {
 	At     time.Time `json:"at"`
 	// Old names the tracker that everything goes to.
 	Old string `json:"old,omitempty"`
+	// Missing says which writes that tracker does not have.
+	Missing []string `json:"missing,omitempty"`
 }

@@ -66,6 +66,14 @@ func newRuleSet(settings Settings, names [2]string, source Table, revision state
 	return r
 }
 
+// names are those of all rules.
+func (r *ruleSet) names() (names []string) {
+	for i := range r.rules {
+		names = append(names, r.rules[i].Name)
+	}
+	return names
+}
+
 // callInfo is what all objects of one call have in common.
 type callInfo struct {
 	caller    *upstream.Caller
@@ -175,9 +183,8 @@ type route struct {
 	followed bool
 	// absent says that no tracker has the object.
 	absent bool
-	// bug is what was looked up: the id of a bug that is named by an alias, or of the
-	// bug of an attachment; 0 when nothing was.
-	bug int64
+	// place is what was looked up of the object, or of the bug of an attachment.
+	place mapping.Place
 	// tried says which sides were asked in vain for the id of a bug that the call names by an alias.
 	tried [2]bool
 }
@@ -187,19 +194,39 @@ func (r *route) bugID() int64 {
 	if r.object.kind == bugObject && r.object.alias == "" {
 		return r.object.id
 	}
-	return r.bug
+	return r.place.Bug
 }
 
 // agreement is what the rules that may match an object have in common: the first one that surely does, and those
-// before it that may.
+// before it that may. Where phases are the same, so is what becomes of a write besides.
 type agreement struct {
 	samePhase, sameSide bool
 }
 
+// candidates are the rules that may decide about objects of a write, as far as is known where they are.
+func (r *ruleSet) candidates(info *callInfo, routes []route) (found []*Rule) {
+	for i := range routes {
+		one := &routes[i]
+		for k := range r.rules[:one.rule+1] {
+			rule := &r.rules[k].Rule
+			may := k == one.rule || r.killed == nil && rule.matchesObject(&one.object, &one.place) != matchNo && r.matchesCall(rule, info)
+			if may && !slices.Contains(found, rule) {
+				found = append(found, rule)
+			}
+		}
+	}
+	return found
+}
+
+// holds reports whether writes that a rule decides wait for other rules. A kill that the store does not have yet holds nothing.
+func (r *ruleSet) holds(rule *Rule) bool {
+	return r.killed == r.source.Killed && slices.Contains(r.source.Moving, rule.Name)
+}
+
 // route finds the first rule that surely matches an object by what was looked up of it so far.
 func (r *ruleSet) route(info *callInfo, o *object, found *mapping.Place) (chosen route, among agreement) {
-	chosen, among = route{object: *o, bug: found.Bug}, agreement{true, true}
-	var first Phase
+	chosen, among = route{object: *o, place: *found}, agreement{true, true}
+	var first *Rule
 	for i := range r.rules {
 		rule := &r.rules[i].Rule
 		// Which callers are in a percentage takes longest to find out, so it comes last.
@@ -208,11 +235,13 @@ func (r *ruleSet) route(info *callInfo, o *object, found *mapping.Place) (chosen
 			continue
 		}
 		chosen.rule, chosen.phase = i, rule.phase(info.operation)
-		if first == "" {
-			first = chosen.phase
+		if first == nil {
+			first = rule
 		}
-		among.samePhase = among.samePhase && chosen.phase == first
-		among.sameSide = among.sameSide && chosen.phase.side() == first.side()
+		phase := first.phase(info.operation)
+		among.samePhase = among.samePhase && chosen.phase == phase &&
+			(!info.operation.IsWrite() || rule.Replicate == first.Replicate && r.holds(rule) == r.holds(first))
+		among.sameSide = among.sameSide && chosen.phase.side() == phase.side()
 		if is == matchYes {
 			break
 		}

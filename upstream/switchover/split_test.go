@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -19,9 +18,9 @@ func split(t *testing.T) *bench {
 
 func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 	b := split(t)
-	reply, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{
+	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{
 		Bugs: []string{"4", "1", "2", "3"}, Attachments: []string{"31", "21"}, Include: []string{"id"}, IfNoneMatch: "tag",
-	})
+	}})
 	want := `{"bugs":{"4":[{"by":"old"}],"1":[{"by":"new"}],"2":[{"by":"old"}],"3":[{"by":"new"}]},` +
 		`"attachments":{"31":{"by":"new"},"21":{"by":"old"}}}`
 	if got := text(t, reply.Document, err); got != want {
@@ -41,7 +40,7 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 
 func TestPartsAreAskedByAnOperationThatFits(t *testing.T) {
 	b := split(t)
-	reply, err := b.Attachment(t.Context(), caller("k"), mapping.AttachmentsRequest{Attachments: []string{"11"}, Bugs: []string{"2"}})
+	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"11"}, Bugs: []string{"2"}}})
 	if got := text(t, reply.Document, err); got != `{"bugs":{"2":[{"by":"old"}]},"attachments":{"11":{"by":"new"}}}` {
 		t.Errorf("got %s", got)
 	}
@@ -59,7 +58,7 @@ func TestOnePartThatFailsFailsAll(t *testing.T) {
 		b := split(t)
 		b.old.failing(c.old)
 		b.new.failing(c.new)
-		reply, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+		reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1", "2"}}})
 		if err != c.want || reply.Document != nil {
 			t.Errorf("got %v, want %v, that of the old tracker first", err, c.want)
 		}
@@ -69,14 +68,14 @@ func TestOnePartThatFailsFailsAll(t *testing.T) {
 // garbled is a tracker whose replies are no JSON.
 type garbled struct{ upstream.Tracker }
 
-func (garbled) BugAttachments(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	return mapping.Attachments{Document: mapping.NewDocument([]byte("{"))}, nil
+func (garbled) Do(context.Context, upstream.Caller, upstream.Call) (mapping.Reply, error) {
+	return mapping.Reply{Document: mapping.NewDocument([]byte("{"))}, nil
 }
 
 func TestRepliesThatCannotBeMerged(t *testing.T) {
 	b := split(t)
 	b.set(t, func(s *Settings) { s.Trackers["new"] = garbled{b.new} })
-	_, err := b.BugAttachments(t.Context(), caller("k"), mapping.AttachmentsRequest{Bugs: []string{"1", "2"}})
+	_, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1", "2"}}})
 	if _, ok := errors.AsType[*mapping.StreamError](err); !ok {
 		t.Errorf("got %v, want a failure of the tracker's side", err)
 	}
@@ -229,65 +228,14 @@ func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
 		}
 	}
 	b.configure(t, always(PhaseOldCompare, PhaseOld))
-	reply, err := b.FlagTypes(t.Context(), caller("k"), mapping.FlagTypesRequest{Product: "P"})
+	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
 	if got := text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
 		t.Errorf("got %s with %+v, want the shadow's document and the cache's word", got, reply.Cache)
 	}
 	b.old.failing(errDown)
-	if _, err := b.FlagTypes(t.Context(), caller("k"), mapping.FlagTypesRequest{Product: "P"}); err != errDown || seen.last.Err != errDown {
+	if _, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}); err != errDown || seen.last.Err != errDown {
 		t.Errorf("the error %v was shown as %v", err, seen.last.Err)
 	}
-}
-
-func TestAWriteWaitsForOneUnderFormerRules(t *testing.T) {
-	b := openBench(t, always(PhaseOld, PhaseOld))
-	b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
-	first := make(chan error, 1)
-	go func() { first <- attachTo("1").Make(t.Context(), b.Switchover, caller("a")).Err }()
-	<-b.old.begun
-	b.change(t, always(PhaseNew, PhaseNew))
-	b.do(t, "b", attachTo("2"))
-	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	answer := attachTo("1").Make(short, b.Switchover, caller("b"))
-	if said, ok := answer.Err.(*mapping.Error); !ok || said.Status != 503 || said.Unknown || said.Reason != mapping.ReasonSwitchover {
-		t.Errorf("got %v, want that the other write is still under way", answer.Err)
-	}
-	second := make(chan error, 1)
-	go func() { second <- attachTo("1").Make(t.Context(), b.Switchover, caller("b")).Err }()
-	close(b.old.hold)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-	if err := <-second; err != nil {
-		t.Error(err)
-	}
-	if calls := b.new.taken(); len(calls) != 2 {
-		t.Errorf("the new tracker got %d writes, want 2", len(calls))
-	}
-	if left := len(b.inFlight.writes); left != 0 {
-		t.Errorf("%d writes are still in flight", left)
-	}
-}
-
-func TestAWriteWaitsForOneUnderFormerSettings(t *testing.T) {
-	b := openBench(t, always(PhaseOld, PhaseOld))
-	b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
-	first := make(chan error, 1)
-	go func() { first <- changing(11).Make(t.Context(), b.Switchover, caller("a")).Err }()
-	<-b.old.begun
-	b.configure(t, always(PhaseNew, PhaseNew))
-	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	answer := changing(11).Make(short, b.Switchover, caller("b"))
-	if said, ok := answer.Err.(*mapping.Error); !ok || said.Reason != mapping.ReasonSwitchover {
-		t.Errorf("got %v, want that the other write is still under way", answer.Err)
-	}
-	close(b.old.hold)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-	b.do(t, "b", changing(11))
 }
 
 func TestWhatOneTrackerDoesNotKnowTheOtherMay(t *testing.T) {

@@ -3,6 +3,8 @@ package switchover
 import (
 	"context"
 	"time"
+
+	"portico/upstream/journal"
 )
 
 // Status is the state of a switchover as operators see it.
@@ -23,6 +25,8 @@ type Status struct {
 	// Undelivered, when not empty, says that only this process knows of the kill, and
 	// why.
 	Undelivered string `json:"undelivered,omitempty"`
+	// Moving names the rules whose writes wait until they are moved to the other tracker.
+	Moving []string `json:"moving,omitempty"`
 	// Rules are in their order, with their hits since this process took them over.
 	Rules []RuleStatus `json:"rules"`
 	// Passthrough is what holds for paths outside the seven operations.
@@ -46,6 +50,25 @@ type RuleStatus struct {
 	Rule Rule `json:"rule"`
 	// Hits are by the name of the tracker that was chosen.
 	Hits map[string]int64 `json:"hits"`
+	// GoingBack says whether the rule's writes can go back to the old tracker without loss, as of some seconds ago.
+	GoingBack journal.Outlook `json:"going_back"`
+}
+
+// GoingBack says whether the writes of a rule, which are in a phase, can go back to the old tracker without loss.
+func (s Status) GoingBack(writes Phase, rule Rule, recorded *journal.Status) journal.Outlook {
+	if !writes.New() {
+		return journal.Outlook{State: journal.OutlookSafe} // no write is elsewhere
+	}
+	return s.Outlook(rule, s.Old, recorded)
+}
+
+// Outlook says whether the writes of a rule can move to a tracker without losing those of the other one.
+func (s Status) Outlook(rule Rule, receiver string, recorded *journal.Status) journal.Outlook {
+	scope := journal.Scope{Rule: rule.Name, Receiver: receiver, Replicates: rule.Replicate, PassedCopied: s.Table.PassedCopied}
+	for _, each := range s.Table.Rules {
+		scope.Rules = append(scope.Rules, each.Name)
+	}
+	return recorded.Outlook(scope)
 }
 
 // Status tells which rules are in force and how often each decided.
@@ -65,10 +88,18 @@ func (s *Switchover) status(rules *ruleSet) Status {
 		Passthrough: rules.passthrough, Table: rules.source, Rules: make([]RuleStatus, len(rules.rules)),
 		Followed: s.followed.Load(), Split: s.split.Load(), Refused: s.refusals.Load(), Lookups: s.lookups.Load(),
 	}
+	var recorded *journal.Status
+	if rules.Journal != nil {
+		recorded = rules.Journal.Last()
+	}
 	for i := range rules.rules {
 		rule := &rules.rules[i]
-		status.Rules[i] = RuleStatus{rule.Rule, map[string]int64{status.Old: rule.hits[oldSide].Load(), status.New: rule.hits[newSide].Load()}}
+		status.Rules[i] = RuleStatus{
+			rule.Rule, map[string]int64{status.Old: rule.hits[oldSide].Load(), status.New: rule.hits[newSide].Load()},
+			status.GoingBack(rules.source.Rules[i].Writes, rule.Rule, recorded), // by the phases that a kill takes back
+		}
 	}
+	status.Moving, status.Table.Moving = rules.source.Moving, nil
 	if s.pending != nil {
 		status.Undelivered = s.undelivered
 	}

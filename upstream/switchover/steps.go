@@ -43,6 +43,11 @@ func (s Step) Distance() (ahead, back int) {
 	return ahead, back
 }
 
+// MovesCopies reports whether a step has another tracker get writes that are copied.
+func (s Step) MovesCopies() bool {
+	return s.Rule.Replicate && s.From.Writes.New() != s.To.Writes.New()
+}
+
 // Phases are those of the rule.
 func (r Rule) Phases() PhasePair { return PhasePair{r.Reads, r.Writes} }
 
@@ -54,32 +59,35 @@ func (t Table) others() PhasePair {
 	return t.Rules[len(t.Rules)-1].Phases()
 }
 
-// StepsAhead lists the rules that the next table takes ahead. A rule that is new, or has other conditions, counts as taken from the least
+// Steps lists the rules that the next table takes ahead, and those whose copied writes it moves. A rule that is new, or has other conditions, counts as taken from the least
 // advanced phases of the present table; so do all rules where one is gone or they have another order.
-func StepsAhead(present, next Table) (steps []Step) {
+func Steps(present, next Table) (steps []Step) {
 	scope := func(r Rule) string { return r.Name + "\n" + strings.Join(r.Conditions(), "\n") }
 	least := func(phase func(Rule) Phase) Phase {
 		return phase(slices.MinFunc(present.Rules, func(a, b Rule) int { return cmp.Compare(phase(a).index(), phase(b).index()) }))
 	}
 	floor := PhasePair{least(func(r Rule) Phase { return r.Reads }), least(func(r Rule) Phase { return r.Writes })}
-	from, rest := map[string]PhasePair{}, present.Rules
+	from, rest := map[string]Rule{}, present.Rules
 	for _, rule := range next.Rules {
 		if len(rest) > 0 && scope(rest[0]) == scope(rule) {
-			from[rule.Name], rest = rest[0].Phases(), rest[1:]
+			from[rule.Name], rest = rest[0], rest[1:]
 		}
 	}
+	copies := func(r Rule) bool { return r.Replicate }
 	for _, rule := range next.Rules {
 		before, kept := from[rule.Name]
+		phases := before.Phases()
 		if !kept || len(rest) > 0 {
-			before = floor
+			phases, before.Replicate = floor, slices.ContainsFunc(present.Rules, copies)
 		}
-		steps = append(steps, Step{rule, before, rule.Phases()})
+		rule.Replicate = rule.Replicate || before.Replicate
+		steps = append(steps, Step{rule, phases, rule.Phases()})
 	}
 	if present.Passthrough != nil || next.Passthrough != nil {
 		steps = append(steps, Step{Rule{Name: "passthrough"}, present.others(), next.others()})
 	}
 	return slices.DeleteFunc(steps, func(step Step) bool {
 		ahead, _ := step.Distance()
-		return ahead == 0
+		return ahead == 0 && !step.MovesCopies()
 	})
 }

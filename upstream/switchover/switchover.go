@@ -23,6 +23,21 @@ type Store interface {
 	Revise(ctx context.Context, expected int64, next state.Revision, action string) (state.Revision, error)
 	// Revisions gives the last revisions, the newest first.
 	Revisions(ctx context.Context, limit int) ([]state.Revision, error)
+	// Beat has a process count as alive for a time. It has ended all writes that rules before the version would send to another tracker.
+	Beat(ctx context.Context, process string, version int64, lasts time.Duration) error
+	// Behind lists the processes that are alive and have not reported a version.
+	Behind(ctx context.Context, version int64) ([]string, error)
+	// JournalOpen counts the writes up to a number that are still to be copied to a tracker, without those that wait for an operator, and returns
+	// the highest number of any.
+	JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error)
+	// JournalParked counts the lanes of a tracker that wait for an operator.
+	JournalParked(ctx context.Context, receiver string) (int64, error)
+	// JournalCounts counts all writes that are not copied.
+	JournalCounts(ctx context.Context) ([]state.JournalCount, error)
+	// JournalPaused reports whether copying is paused.
+	JournalPaused(ctx context.Context) (bool, error)
+	// PauseJournal pauses copying.
+	PauseJournal(ctx context.Context, paused bool, record state.Record) error
 }
 
 // Journal records writes, so that they are copied to the other tracker. *journal.Journal implements it.
@@ -30,6 +45,8 @@ type Journal interface {
 	// Begin commits an intent before the tracker is asked. After an error, which is a *mapping.Error, the write is not sent. done commits the
 	// outcome before the client gets the response.
 	Begin(ctx context.Context, intent journal.Intent) (done journal.Done, err error)
+	// Last returns the status as it was some seconds ago, nil before the first.
+	Last() *journal.Status
 }
 
 // Observer receives what the switchover does. Every text is from a small
@@ -74,7 +91,7 @@ type Settings struct {
 	// Follow is how long a caller's reads follow its own writes, 0 for not at all.
 	Follow time.Duration
 	// UnknownOutcome is how long a tracker may still carry out a write whose outcome is unknown. Until
-	// then the same object is not written at the other tracker, unless the kill switch is thrown.
+	// then the writes of its rule are not moved, unless by the kill switch.
 	UnknownOutcome time.Duration
 	// Split bounds what merging two replies may cost in memory.
 	Split jsonblob.SplitOptions
@@ -93,6 +110,9 @@ type Switchover struct {
 
 	rules    atomic.Pointer[ruleSet]
 	inFlight inFlight
+	// process is this process in the heartbeats. alive is until when it may write without another one.
+	process string
+	alive   atomic.Pointer[time.Time]
 
 	// changing is held while the store is told of a change. A kill is in force without it.
 	changing chan struct{}
@@ -122,21 +142,30 @@ type timing struct {
 	// poll is how often the store is asked for changes made elsewhere, store how long it may take with one, and kill how
 	// long a kill, which is in force already, waits for the store before it responds.
 	poll, store, kill time.Duration
+	// lease is how long a process may write after a heartbeat, hold how long a write waits that is being moved, and barrier how long a change
+	// of the rules waits for writes.
+	lease, hold, barrier time.Duration
 }
 
 // New makes a switchover. The stored rules are in force when they were made on the
 // configured ones; else the configured ones are from now on. Errors are *InvalidError, a kill that names another old tracker, or those of
 // the store, which may take ten seconds. Close ends what it started.
 func New(ctx context.Context, options Options) (*Switchover, error) {
-	return open(ctx, options, timing{now: time.Now, poll: time.Second, store: 10 * time.Second, kill: time.Second})
+	return open(ctx, options, timing{
+		now: time.Now, poll: time.Second, store: 10 * time.Second, kill: time.Second,
+		lease: 6 * time.Second, hold: 10 * time.Second, barrier: 12 * time.Second,
+	})
 }
 
 func open(ctx context.Context, options Options, timing timing) (*Switchover, error) {
 	s := &Switchover{
 		names: [2]string{options.Old, options.New}, store: options.Store, timing: timing, memory: newMemory(),
-		inFlight: inFlight{writes: map[*inFlightWrite]struct{}{}}, changing: make(chan struct{}, 1),
+		inFlight: inFlight{rules: map[string]*inFlightWrites{}}, changing: make(chan struct{}, 1), process: processName(),
 	}
 	if err := s.Set(ctx, options.Settings); err != nil {
+		return nil, err
+	}
+	if err := s.beat(ctx); err != nil {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -198,10 +227,19 @@ func (s *Switchover) install(source Table, revision state.Revision) {
 	}
 }
 
-// Close ends what the switchover started. Calls that are under way go on.
+// Close ends what the switchover started. Calls that are under way go on; without any, other processes need not wait for the end of the heartbeat.
 func (s *Switchover) Close() error {
 	s.end()
 	s.work.Wait()
+	rules := s.rules.Load()
+	if count, _ := s.left(rules, rules.names()); count > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
+	defer cancel()
+	if err := s.store.Beat(ctx, s.process, rules.revision.Version, 0); err != nil {
+		rules.Logger.Warn("the store could not be told that this process ends", "cause", err)
+	}
 	return nil
 }
 

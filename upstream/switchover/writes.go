@@ -15,42 +15,10 @@ import (
 	"portico/upstream/journal"
 )
 
-// CreateFlagType implements upstream.Tracker.
-func (s *Switchover) CreateFlagType(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate,
-) (mapping.FlagTypeCreated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request})
-	return mapping.FlagTypeCreated{Document: document}, err
-}
-
-// UpdateFlagTypes implements upstream.Tracker.
-func (s *Switchover) UpdateFlagTypes(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate,
-) (mapping.FlagTypesUpdated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request})
-	return mapping.FlagTypesUpdated{Document: document}, err
-}
-
-// CreateAttachment implements upstream.Tracker.
-func (s *Switchover) CreateAttachment(
-	ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate,
-) (mapping.AttachmentsCreated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request})
-	return mapping.AttachmentsCreated{Document: document}, err
-}
-
-// UpdateAttachments implements upstream.Tracker.
-func (s *Switchover) UpdateAttachments(
-	ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate,
-) (mapping.AttachmentsUpdated, error) {
-	document, err := s.write(ctx, caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request})
-	return mapping.AttachmentsUpdated{Document: document}, err
-}
-
 // write sends a write to the one tracker that it belongs to.
 func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
 	info := &callInfo{caller: &caller, operation: call.Operation}
-	routes, own, err := s.begin(ctx, func(ctx context.Context, rules *ruleSet) ([]route, error) {
+	routes, own, err := s.begin(ctx, info, func(ctx context.Context, rules *ruleSet) ([]route, error) {
 		return s.decideWrite(ctx, rules, info, &call)
 	})
 	if err != nil {
@@ -66,15 +34,16 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	response := upstream.Response{Err: context.Canceled} // until there is one
 	defer func() { s.leave(own, response.Err) }()
 	s.count(rules, call.Operation, routes[0])
-	done, err := s.record(ctx, rules, info, routes, &call)
+	done, err := s.record(ctx, own, info, routes, &call)
 	if err != nil {
 		response.Err = err
 		return nil, err
 	}
 	rules.Shadow.Wrote(call)
+	guarded := upstream.WithGuard(ctx, func() error { return s.mayWrite(rules) })
 	func() {
 		defer func() { done(ctx, response) }() // after a panic too, or the object could never be written again
-		response = call.Make(ctx, rules.trackers[to], caller)
+		response = call.Make(guarded, rules.trackers[to], caller)
 	}()
 	rules.Shadow.Wrote(call)
 	if response.Err == nil || !upstream.NotWritten(response.Err) {
@@ -89,23 +58,25 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 // errNoJournal says that a rule replicates and nothing can be recorded.
 var errNoJournal = errors.New("the configuration has no switchover.journal.key_file or key_env")
 
-// record commits the intent of a write, if a rule that decides it replicates.
-func (s *Switchover) record(ctx context.Context, rules *ruleSet, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
-	replicates := func(one route) bool { return rules.rules[one.rule].Replicate }
-	at := slices.IndexFunc(routes, replicates)
+// record commits the intent of a write, if a rule that may decide it replicates.
+func (s *Switchover) record(ctx context.Context, own *inFlightWrite, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
+	rules, at := own.rules, max(0, slices.IndexFunc(own.candidates, func(rule *Rule) bool { return rule.Replicate }))
+	recorded := own.candidates[at].Replicate
 	switch {
-	case at < 0:
-		return func(context.Context, upstream.Response) {}, nil
-	case rules.Journal == nil:
+	case rules.Journal == nil && recorded:
 		return nil, journal.Unavailable(errNoJournal)
+	case rules.Journal == nil:
+		return func(context.Context, upstream.Response) {}, nil
 	}
+	own.recorded = recorded
 	intent := journal.Intent{
-		Call: *call, Target: s.names[routes[at].side], Receiver: s.names[routes[at].side.other()], Rule: rules.rules[routes[at].rule].Name,
+		Call: *call, Target: s.names[routes[0].side], Receiver: s.names[routes[0].side.other()], Rule: own.candidates[at].Name,
+		Unrecorded: !recorded, Shown: *info.caller,
 	}
 	if rules.Caller != nil {
 		intent.Caller = rules.Caller(*info.caller)
 	}
-	if call.CreateAttachment != nil {
+	if call.CreateAttachment != nil && recorded {
 		intent.Bugs = s.bugsOf(ctx, rules, info, routes)
 	}
 	return rules.Journal.Begin(ctx, intent)

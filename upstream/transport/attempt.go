@@ -120,6 +120,10 @@ func (a *attempt) send(req *http.Request) error {
 	out := *req
 	out.Close = !a.usable
 	a.call.stack.o.Base.Host.set(&out)
+	if err := a.call.mayBeSent(); err != nil {
+		closeBody(req)
+		return a.call.newError(Canceled, 0, err)
+	}
 	if hasBody(req) {
 		out.Body = &upload{ReadCloser: req.Body, attempt: a, left: req.ContentLength}
 	}
@@ -192,6 +196,10 @@ type upload struct {
 
 // Read counts what is sent and notes failures of the body.
 func (u *upload) Read(p []byte) (int, error) {
+	if err := u.attempt.call.mayBeSent(); err != nil {
+		u.attempt.bodyFailed.Store(true)
+		return 0, errors.New(err.Error()) // not the same error, which would say that nothing was sent
+	}
 	n, err := u.ReadCloser.Read(p)
 	u.attempt.call.sent.Add(int64(n))
 	u.left -= int64(n)

@@ -484,47 +484,47 @@ func TestOpeningReleasesWaitingReads(t *testing.T) {
 	}
 }
 
-// TestOpeningCutsNoResponseShort whose header has come.
+// TestOpeningCutsNoResponseShort whose header has come. A tracker that responds with 500 quickly may still be working on other requests, so
+// these wait on.
 func TestOpeningCutsNoResponseShort(t *testing.T) {
-	let := make(chan struct{})
-	slow := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "wh")
-		_ = http.NewResponseController(w).Flush()
-		<-let
-		_, _ = io.WriteString(w, "ole")
-	})
-	b := newBreaking(t, BreakOptions{})
-	resp, err := b.RoundTrip(request(t, With(t.Context(), streamed), http.MethodGet, slow.url, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		_, _, _ = do(b, get(t, deadURL(t)))
-	}
-	if b.Reads.State() != Open {
-		t.Fatal("not open")
-	}
-	close(let)
-	if body := slurp(t, resp); body != "whole" {
-		t.Errorf("%q", body)
-	}
-}
-
-// TestBadResponsesReleaseNoRead: a tracker that responds with 500 quickly may still be working on other requests.
-func TestBadResponsesReleaseNoRead(t *testing.T) {
-	m, b := newMoody(t, "500"), newBreaking(t, BreakOptions{})
-	let := make(chan struct{})
-	slow := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { <-let; _, _ = io.WriteString(w, "ok") })
-	done := make(chan error, 1)
-	go func() { done <- (&moody{tracker: slow}).read(t, b) }()
-	eventually(t, "it waits", func() bool { return slow.hits.Load() == 1 })
-	m.reads(t, b, 10)
-	if b.Reads.State() != Open {
-		t.Fatal("not open")
-	}
-	close(let)
-	if err := <-done; err != nil {
-		t.Error(err)
+	for name, c := range map[string]struct{ begin, url string }{"header": {"wh", deadURL(t)}, "no header": {"", newMoody(t, "500").url}} {
+		t.Run(name, func(t *testing.T) {
+			let := make(chan struct{})
+			slow := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
+				if c.begin != "" {
+					_, _ = io.WriteString(w, c.begin)
+					_ = http.NewResponseController(w).Flush()
+				}
+				<-let
+				_, _ = io.WriteString(w, "ole")
+			})
+			b := newBreaking(t, BreakOptions{})
+			bodies, began := make(chan string, 1), make(chan error, 1)
+			go func() {
+				resp, err := b.RoundTrip(request(t, With(t.Context(), streamed), http.MethodGet, slow.url, ""))
+				if began <- err; err == nil {
+					body, _ := io.ReadAll(resp.Body)
+					bodies <- string(body)
+					_ = resp.Body.Close()
+				}
+			}()
+			eventually(t, "the header, or a request that waits", func() bool {
+				return slow.hits.Load() == 1 && (c.begin == "" || len(began) == 1)
+			})
+			for i := range 10 {
+				_, _, _ = do(b, get(t, fmt.Sprint(c.url, "/", i)))
+			}
+			if b.Reads.State() != Open {
+				t.Error("not open")
+			}
+			close(let)
+			if err := <-began; err != nil {
+				t.Fatal(err)
+			}
+			if body := <-bodies; body != c.begin+"ole" {
+				t.Errorf("%q", body)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,18 @@ type Call struct {
 	// Pause is for how long a client's calls are refused after a response with status 429 without Retry-After. Other clients are not affected.
 	Pause time.Duration
 
+	// Guard is asked before the request and before each part of its body is sent. After an error the rest is not sent. Nil is not asked.
+	Guard func() error
+
 	slot *slot // acquired before the call began
+}
+
+// mayBeSent asks the guard.
+func (c Call) mayBeSent() error {
+	if c.Guard == nil {
+		return nil
+	}
+	return c.Guard()
 }
 
 type callKey struct{}

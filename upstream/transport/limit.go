@@ -130,7 +130,7 @@ func (l *Limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inUse--
-	if l.ended++; l.ended >= l.slots { // time enough for each slot to be used
+	if l.ended++; l.ended >= l.slots-l.o.ReserveWrites { // time enough for each slot to be used
 		l.learn(time.Now())
 	}
 	for len(l.queue) > 0 && l.fits(l.queue[0].class) {

@@ -144,6 +144,9 @@ func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
 			return s.Limiter.Load().InUse
 		}
 		reads := acquire(t.Context())
+		if shadows := acquire(With(t.Context(), shadow)); shadows != reads {
+			t.Errorf("calls for comparison took %d slots that reads do not get", shadows-reads)
+		}
 		if all := acquire(With(t.Context(), writes)); all != o.Slots {
 			t.Errorf("%d slots of %d are in use when writes have come", all, o.Slots)
 		}
@@ -157,23 +160,6 @@ func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
 			t.Errorf("of %d slots %d are for writes although none shall be", slots, got)
 		}
 	}
-}
-
-func TestLimitReserves(t *testing.T) {
-	g := newGate(t)
-	l := limited(t, LimitOptions{Slots: 3, ReserveWrites: 1, Queue: -1})
-	refused := func(class Class) {
-		t.Helper()
-		if _, _, err := do(l, g.classed(t, t.Context(), class, "refused")); ReasonOf(err) != LimitFull {
-			t.Errorf("%v took a slot that is not for it: %v", class, err)
-		}
-	}
-	all := []<-chan error{g.start(t, l, Shadow, "shadow"), g.start(t, l, Read, "read")}
-	refused(Shadow)
-	refused(Read)
-	all = append(all, g.start(t, l, Write, "write"))
-	refused(Write)
-	g.finish(t, all...)
 }
 
 func TestLimitOrderOfSacrifice(t *testing.T) {
@@ -289,39 +275,40 @@ func onlyOne(t *testing.T, observer Observer) *Stack {
 	})
 }
 
+// TestAcquiredSlotIsThatOfTheCall, of its first request. Whoever got none gives none back.
 func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
 	g, stack := newGate(t), onlyOne(t, nil)
 	close(g.open)
+	inUse := func(when string, want int) {
+		t.Helper()
+		if load := stack.Limiter.Load(); load.InUse != want {
+			t.Errorf("%s: %+v", when, load)
+		}
+	}
 	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
-	if load := stack.Limiter.Load(); load.InUse != 1 {
-		t.Errorf("before the call %+v", load)
-	}
-	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/a", ""))
-	if load := stack.Limiter.Load(); load.InUse != 0 {
-		t.Errorf("after the call %+v", load)
-	}
-	// Another call of the same context has to ask for a slot of its own.
-	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/b", ""))
-	done()
-	if load := stack.Limiter.Load(); load.InUse != 0 {
-		t.Errorf("at the end %+v", load)
-	}
-}
-
-func TestUnusedSlotIsReleasedOnce(t *testing.T) {
-	stack := onlyOne(t, nil)
-	_, done := stack.Acquire(t.Context(), http.MethodGet)
+	inUse("before the call", 1)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	_, refused := stack.Acquire(gone, http.MethodGet)
-	if refused(); stack.Limiter.Load().InUse != 1 {
-		t.Error("who got no slot gave one back")
+	refused()
+	inUse("after a refusal", 1)
+	for range 2 { // the second call has to ask for a slot of its own
+		must(t, stack, request(t, ctx, http.MethodGet, g.url+"/a", ""))
+		inUse("after a call", 0)
 	}
 	done()
+	inUse("at the end", 0)
+	_, done = stack.Acquire(t.Context(), http.MethodGet)
 	done()
-	if load := stack.Limiter.Load(); load.InUse != 0 {
-		t.Errorf("%+v", load)
+	done()
+	inUse("without a call", 0)
+	tr := flaky(t, 1, say("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"))
+	ctx, done = stack.Acquire(t.Context(), http.MethodGet)
+	if status, _, err := do(stack, request(t, ctx, http.MethodGet, tr.url, "")); err != nil || status != http.StatusOK {
+		t.Errorf("a call with a retry: %d, %v", status, err)
 	}
+	done()
+	inUse("after a retry", 0)
 }
 
 // TestSlotsBelongToOneStack: a slot at one tracker is none at another.
@@ -395,16 +382,4 @@ func TestWaitingInAcquireIsMeasured(t *testing.T) {
 		t.Errorf("calls began at %v, the last one of the same context after %v", begins, resting)
 	}
 	<-running
-}
-
-// TestRepeatedCallsQueueAnew: the slot of a turn is good for one request.
-func TestRepeatedCallsQueueAnew(t *testing.T) {
-	tr := flaky(t, 1, say("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"))
-	stack := onlyOne(t, nil)
-	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
-	status, _, err := do(stack, request(t, ctx, http.MethodGet, tr.url, ""))
-	done()
-	if load := stack.Limiter.Load(); err != nil || status != http.StatusOK || load.InUse != 0 {
-		t.Errorf("%d, %v, %+v", status, err, load)
-	}
 }

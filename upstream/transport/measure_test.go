@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 
@@ -68,16 +67,5 @@ func TestMeasureReportsEveryEndOnce(t *testing.T) {
 				t.Errorf("%d samples", n)
 			}
 		})
-	}
-}
-
-// TestSampleCountsTries: what a call cost the tracker, not only what its caller saw.
-func TestSampleCountsTries(t *testing.T) {
-	tr := rawTracker(t, func(c *net.TCPConn) { _, _ = readRequest(c); reset(c) })
-	var seen recorder
-	rt := newStack(t, Options{Observer: &seen})
-	_, _, _ = do(rt, request(t, With(t.Context(), reads), http.MethodPost, tr.url, "four"))
-	if s := seen.last(t); s.Tries != 3 || s.BytesOut != 12 || s.Reason != Reset || s.Class != Read {
-		t.Errorf("sample %+v", s)
 	}
 }

@@ -51,24 +51,26 @@ func newPool(o BaseOptions) *pool {
 // kept returns a connection to the server of a URL that is idle and whole, or nil.
 func (p *pool) kept(to *url.URL) *conn {
 	for {
-		p.mu.Lock()
-		at := len(p.idle) - 1
-		for at >= 0 && (p.idle[at].scheme != to.Scheme || p.idle[at].host != to.Host) {
-			at--
-		}
-		if at < 0 {
-			p.mu.Unlock()
-			return nil
-		}
-		c := p.idle[at]
-		p.idle = slices.Delete(p.idle, at, at+1)
-		p.mu.Unlock()
-		c.expiry.Stop()
-		if c.silent() {
+		c := p.takeIdle(func(c *conn) bool { return c.scheme == to.Scheme && c.host == to.Host })
+		if c == nil || c.silent() {
 			return c
 		}
 		_ = c.Close()
 	}
+}
+
+// takeIdle takes the idle connection that was used last of those that match, or returns nil.
+func (p *pool) takeIdle(match func(*conn) bool) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, c := range slices.Backward(p.idle) {
+		if match(c) {
+			p.idle = slices.Delete(p.idle, at, at+1)
+			c.expiry.Stop()
+			return c
+		}
+	}
+	return nil
 }
 
 // dial opens a connection to the server of a URL.
@@ -110,7 +112,7 @@ func (p *pool) put(c *conn) {
 	kept := len(p.idle) < p.o.MaxIdleConns && !p.isScarce()
 	if kept {
 		p.idle = append(p.idle, c)
-		c.expiry = time.AfterFunc(idleTimeout, func() { p.expire(c) })
+		c.expiry = time.AfterFunc(idleTimeout, func() { p.closeIdle(func(idle *conn) bool { return idle == c }) })
 	}
 	p.mu.Unlock()
 	if !kept {
@@ -118,30 +120,14 @@ func (p *pool) put(c *conn) {
 	}
 }
 
-// expire closes a connection that was idle for long.
-func (p *pool) expire(c *conn) {
-	p.mu.Lock()
-	at := slices.Index(p.idle, c)
-	if at >= 0 {
-		p.idle = slices.Delete(p.idle, at, at+1)
-	}
-	p.mu.Unlock()
-	if at >= 0 {
+// closeIdle closes the idle connections that match.
+func (p *pool) closeIdle(match func(*conn) bool) {
+	for c := p.takeIdle(match); c != nil; c = p.takeIdle(match) {
 		_ = c.Close()
 	}
 }
 
-// closeIdle closes the connections that are idle.
-func (p *pool) closeIdle() {
-	p.mu.Lock()
-	idle := p.idle
-	p.idle = nil
-	p.mu.Unlock()
-	for _, c := range idle {
-		c.expiry.Stop()
-		_ = c.Close()
-	}
-}
+func all(*conn) bool { return true }
 
 // scarce reports whether a connection may wait for a worker that another connection of this process occupies.
 func (p *pool) scarce() bool {
@@ -155,7 +141,7 @@ func (p *pool) isScarce() bool { return p.unserved > 0 && p.open > max(p.served,
 // freeIdle closes idle connections if another one may wait for their workers.
 func (p *pool) freeIdle() {
 	if p.scarce() {
-		p.closeIdle()
+		p.closeIdle(all)
 	}
 }
 

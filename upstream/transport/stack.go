@@ -55,8 +55,12 @@ func New(o Options) *Stack {
 // Close ends probing, waits for the probes under way and closes kept connections. Calls still work.
 func (s *Stack) Close() {
 	s.prober.close()
-	s.pool.closeIdle()
+	s.pool.closeIdle(all)
 }
+
+// Probe sends a probe soon, unless one has ended within the last second or there is no ProbeURL. Failed probes open the
+// breakers, so that a tracker without calls is watched as well. It does not wait.
+func (s *Stack) Probe() { s.prober.callFailed() }
 
 // call is one call with all its tries.
 type call struct {
@@ -109,7 +113,7 @@ func (c *call) repeat(req *http.Request) (*http.Response, error) {
 		deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)
 	}
 	if c.read {
-		c.stack.budget.add(retryShare)
+		c.stack.budget.take(-retryShare)
 	}
 	for {
 		var until time.Time
@@ -227,20 +231,14 @@ type budget struct {
 	stored float64
 }
 
-func (b *budget) add(n float64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stored = min(retryBurst, b.stored+n)
-}
-
-// take takes n, and reports whether there is a retry.
+// take takes n, and reports whether there is a retry. What every read earns is negative.
 func (b *budget) take(n float64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stored < 1 {
+	if n >= 0 && b.stored < 1 {
 		return false
 	}
-	b.stored -= n
+	b.stored = min(retryBurst, b.stored-n)
 	return true
 }
 

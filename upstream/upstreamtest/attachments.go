@@ -7,17 +7,18 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/upstream"
 )
 
 func (s Subject) ofBug(t *testing.T, user string, request mapping.AttachmentsRequest) attachments {
 	t.Helper()
-	reply, err := s.Tracker.BugAttachments(t.Context(), s.caller(user), request)
+	reply, err := s.do(t, user, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 	return read[attachments](t, reply.Document, err)
 }
 
 func (s Subject) byID(t *testing.T, user, id string) attachments {
 	t.Helper()
-	reply, err := s.Tracker.Attachment(t.Context(), s.caller(user), mapping.AttachmentsRequest{Attachments: []string{id}})
+	reply, err := s.do(t, user, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{id}}})
 	return read[attachments](t, reply.Document, err)
 }
 
@@ -60,7 +61,7 @@ func privateAttachments(t *testing.T, s Subject) {
 	if list := s.ofBug(t, "insider", mapping.AttachmentsRequest{Bugs: []string{"5"}}).Bugs["5"]; len(list) != 2 {
 		t.Errorf("an insider sees %d attachments of bug 5, want 2", len(list))
 	}
-	_, err := s.Tracker.Attachment(t.Context(), s.caller(""), mapping.AttachmentsRequest{Attachments: []string{"15"}})
+	_, err := s.do(t, "", upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"15"}}})
 	wantCode(t, err, 304, 401)
 }
 
@@ -77,7 +78,7 @@ func attachmentCreated(t *testing.T, s Subject) {
 	request := upload("7", "8")
 	request.IsPatch, request.ContentType = new(true), nil
 	request.SetDefaults()
-	reply, err := s.Tracker.CreateAttachment(t.Context(), s.caller("dev"), request)
+	reply, err := s.do(t, "dev", upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request})
 	created := read[struct {
 		IDs []int64 `json:"ids"`
 	}](t, reply.Document, err)
@@ -95,12 +96,12 @@ func attachmentCreated(t *testing.T, s Subject) {
 
 func attachmentCreateAllOrNothing(t *testing.T, s Subject) {
 	before := len(s.ofBug(t, "", mapping.AttachmentsRequest{Bugs: []string{"7"}}).Bugs["7"])
-	_, err := s.Tracker.CreateAttachment(t.Context(), s.caller("dev"), upload("7", "99999"))
+	_, err := s.do(t, "dev", upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: new(upload("7", "99999"))})
 	wantCode(t, err, 101, 404)
 	if after := len(s.ofBug(t, "", mapping.AttachmentsRequest{Bugs: []string{"7"}}).Bugs["7"]); after != before {
 		t.Errorf("bug 7 has %d attachments after a failed create, had %d", after, before)
 	}
-	_, err = s.Tracker.CreateAttachment(t.Context(), s.caller(""), upload("7"))
+	_, err = s.do(t, "", upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: new(upload("7"))})
 	wantCode(t, err, 410, 401)
 }
 
@@ -125,7 +126,7 @@ func attachmentCreatedUnderNames(t *testing.T, s Subject) {
 	} {
 		request := upload(c.ids...)
 		request.PathBug = c.path
-		reply, err := s.Tracker.CreateAttachment(t.Context(), s.caller("dev"), request)
+		reply, err := s.do(t, "dev", upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request})
 		if c.code != 0 {
 			wantCode(t, err, c.code, mapping.StatusOf(c.code))
 			continue
@@ -156,7 +157,7 @@ type attachmentChange struct {
 func (s Subject) updateAttachments(t *testing.T, user string, request mapping.AttachmentUpdate) []attachmentChange {
 	t.Helper()
 	request.SetDefaults()
-	reply, err := s.Tracker.UpdateAttachments(t.Context(), s.caller(user), request)
+	reply, err := s.do(t, user, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request})
 	return read[struct {
 		Attachments []attachmentChange `json:"attachments"`
 	}](t, reply.Document, err).Attachments
@@ -179,7 +180,7 @@ func attachmentsUpdated(t *testing.T, s Subject) {
 	if one := s.byID(t, "", "1").Attachments["1"]; one.IsPatch != 1 || one.ContentType != "text/plain" {
 		t.Errorf("a patch has content type %q", one.ContentType)
 	}
-	_, err := s.Tracker.UpdateAttachments(t.Context(), s.caller("dev"), mapping.AttachmentUpdate{IDs: []int64{99999}, Summary: new("x")})
+	_, err := s.do(t, "dev", upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{99999}, Summary: new("x")}})
 	wantCode(t, err, 32000, 400)
 }
 
@@ -213,7 +214,7 @@ func errorsCarryCode(t *testing.T, s Subject) {
 		{"", "99999", 101, 404}, {"", "4", 102, 401}, {"", "no-such-alias", 100, 400},
 		{"invalid", "5", 306, 400}, {"revoked", "5", 306, 400},
 	} {
-		_, err := s.Tracker.BugAttachments(t.Context(), s.caller(c.user), mapping.AttachmentsRequest{Bugs: []string{c.bug}})
+		_, err := s.do(t, c.user, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{c.bug}}})
 		wantCode(t, err, c.code, c.status)
 	}
 }

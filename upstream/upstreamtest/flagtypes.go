@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 func flagTypesDependOnCaller(t *testing.T, s Subject) {
@@ -30,16 +31,16 @@ func flagTypesOfComponent(t *testing.T, s Subject) {
 	if _, ok := s.types(t, "", "TestProduct", "comp/slash").named("incexc"); ok {
 		t.Error("incexc shows for comp/slash, which it excludes")
 	}
-	wantCode(t, s.typesError(t.Context(), "", "TestProduct", "Nope"), 51, 404)
+	wantCode(t, s.typesError(t, "", "TestProduct", "Nope"), 51, 404)
 }
 
 func flagTypesHideSecret(t *testing.T, s Subject) {
 	if _, ok := s.types(t, "secret", "SecretProduct", "").named("secretonly"); !ok {
 		t.Error("a member of the group does not see secretonly")
 	}
-	wantCode(t, s.typesError(t.Context(), "", "SecretProduct", ""), 106, 401)
-	wantCode(t, s.typesError(t.Context(), "dev", "SecretProduct", ""), 106, 401)
-	wantCode(t, s.typesError(t.Context(), "dev", "No Such Product", ""), 106, 401)
+	wantCode(t, s.typesError(t, "", "SecretProduct", ""), 106, 401)
+	wantCode(t, s.typesError(t, "dev", "SecretProduct", ""), 106, 401)
+	wantCode(t, s.typesError(t, "dev", "No Such Product", ""), 106, 401)
 }
 
 func flagTypesOddNames(t *testing.T, s Subject) {
@@ -48,8 +49,8 @@ func flagTypesOddNames(t *testing.T, s Subject) {
 	}
 	s.types(t, "dev", "Ünïcode 日本", "")
 	s.types(t, "dev", "A+B & C", "")
-	wantCode(t, s.typesError(t.Context(), "dev", "..", ""), 106, 401)
-	wantCode(t, s.typesError(t.Context(), "dev", "100%", ""), 106, 401)
+	wantCode(t, s.typesError(t, "dev", "..", ""), 106, 401)
+	wantCode(t, s.typesError(t, "dev", "100%", ""), 106, 401)
 }
 
 func create(name string) mapping.FlagTypeCreate {
@@ -60,7 +61,7 @@ func create(name string) mapping.FlagTypeCreate {
 
 func (s Subject) createType(t *testing.T, request mapping.FlagTypeCreate) int64 {
 	t.Helper()
-	reply, err := s.Tracker.CreateFlagType(t.Context(), s.caller("editor"), request)
+	reply, err := s.do(t, "editor", upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request})
 	created := read[struct {
 		ID     int64 `json:"id"`
 		FlagID int64 `json:"flag_id"`
@@ -90,12 +91,12 @@ func flagTypeCreateRefused(t *testing.T, s Subject) {
 		user         string
 		code, status int
 	}{{"", 410, 401}, {"plain", 304, 401}, {"invalid", 306, 400}, {"disabled", 301, 401}} {
-		_, err := s.Tracker.CreateFlagType(t.Context(), s.caller(c.user), create("refused"))
+		_, err := s.do(t, c.user, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: new(create("refused"))})
 		wantCode(t, err, c.code, c.status)
 	}
 	request := create("refused")
 	request.Inclusions = &mapping.Scopes{{Product: "No Such Product"}}
-	_, err := s.Tracker.CreateFlagType(t.Context(), s.caller("editor"), request)
+	_, err := s.do(t, "editor", upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request})
 	wantCode(t, err, 106, 401)
 	if _, ok := s.types(t, "", "TestProduct", "").named("refused"); ok {
 		t.Error("a refused flag type exists")
@@ -125,7 +126,7 @@ type typeChange struct {
 
 func (s Subject) updateTypes(t *testing.T, request mapping.FlagTypeUpdate) []typeChange {
 	t.Helper()
-	reply, err := s.Tracker.UpdateFlagTypes(t.Context(), s.caller("editor"), request)
+	reply, err := s.do(t, "editor", upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request})
 	return read[struct {
 		FlagTypes []typeChange `json:"flagtypes"`
 	}](t, reply.Document, err).FlagTypes
@@ -154,7 +155,7 @@ func flagTypesUpdatedAsUnion(t *testing.T, s Subject) {
 
 func flagTypeUpdateAllOrNothing(t *testing.T, s Subject) {
 	request := mapping.FlagTypeUpdate{IDs: []int64{1, 99999}, FlagTypeFields: mapping.FlagTypeFields{Name: new("half-done")}}
-	_, err := s.Tracker.UpdateFlagTypes(t.Context(), s.caller("editor"), request)
+	_, err := s.do(t, "editor", upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request})
 	wantCode(t, err, 51, 404)
 	if _, ok := s.types(t, "", "TestProduct", "").named("half-done"); ok {
 		t.Error("one of two types was changed")

@@ -1,7 +1,6 @@
 package upstreamtest
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -21,6 +20,12 @@ type Subject struct {
 // caller makes the caller of a fixture user; the empty name is anonymous.
 func (s Subject) caller(user string) upstream.Caller {
 	return upstream.Caller{Credentials: upstream.Credentials{APIKey: s.Keys[user]}, RequestID: "contract-" + user}
+}
+
+// do makes a call as a fixture user.
+func (s Subject) do(t *testing.T, user string, call upstream.Call) (mapping.Reply, error) {
+	t.Helper()
+	return s.Tracker.Do(t.Context(), s.caller(user), call)
 }
 
 // TestTracker runs the whole contract. open gives a fresh Subject each time and
@@ -147,11 +152,12 @@ func wantCode(t *testing.T, err error, code, status int) {
 
 func (s Subject) types(t *testing.T, user, product, component string) flagTypes {
 	t.Helper()
-	reply, err := s.Tracker.FlagTypes(t.Context(), s.caller(user), mapping.FlagTypesRequest{Product: product, Component: component})
+	reply, err := s.do(t, user, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product, Component: component}})
 	return read[flagTypes](t, reply.Document, err)
 }
 
-func (s Subject) typesError(ctx context.Context, user, product, component string) error {
-	_, err := s.Tracker.FlagTypes(ctx, s.caller(user), mapping.FlagTypesRequest{Product: product, Component: component})
+func (s Subject) typesError(t *testing.T, user, product, component string) error {
+	t.Helper()
+	_, err := s.do(t, user, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product, Component: component}})
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -20,12 +19,11 @@ import (
 	"portico/proxy/admin/pages"
 	"portico/upstream"
 	"portico/upstream/canary"
-	"portico/upstream/switchover"
+	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
 )
 
-// Runtime is everything that is built from one configuration: the components that a request passes. What survives a reload belongs
-// to Resources.
+// Runtime is everything that is built from one configuration: the components that a request passes.
 type Runtime struct {
 	// Front serves clients, Operators the listener for operators.
 	Front     *proxy.Server
@@ -33,10 +31,9 @@ type Runtime struct {
 	// Canary is nil without a candidate.
 	Canary *canary.Canary
 
-	cfg       config.Config
-	logger    *slog.Logger
-	resources *Resources
-	started   time.Time
+	*resources
+	cfg     config.Config
+	started time.Time
 	// needRestart are the keys that a reload has read and left at their former values.
 	needRestart []string
 
@@ -46,9 +43,9 @@ type Runtime struct {
 	callers                  upstream.NamedCallers
 	missing                  missingKeys
 	trackers                 map[string]*tracker
-	caches                   cache.Caches           // of the trackers in use, the primary one first
-	switchover               *switchover.Switchover // nil without a candidate
-	ids                      *idmap.Map             // nil if both trackers have the same ids
+	caches                   cache.Caches // of the trackers in use, the primary one first
+	ids                      *idmap.Map   // nil if both trackers have the same ids
+	old                      string       // the tracker whose ids clients know as they are, with ids
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared
@@ -58,62 +55,53 @@ type Runtime struct {
 	closers []func()
 }
 
-// Build makes all components of a configuration that has no problems, and starts what runs beside requests. Secrets are read with
-// lookup. The end of ctx ends the wait for a database. A build that fails changes nothing. The caller closes the runtime.
-func Build(ctx context.Context, cfg config.Config, lookup config.Variables, logger *slog.Logger, resources *Resources) (*Runtime, error) {
+// Build makes all components of a configuration that has no problems, starts what runs beside requests, and makes them the current ones.
+// The former ones are closed after their last request. The end of ctx ends the wait for a database. A build that fails changes nothing.
+func (s *Service) Build(ctx context.Context, cfg config.Config, needRestart ...string) (*Runtime, error) {
 	rt := &Runtime{
-		cfg: cfg, logger: logger, resources: resources, started: time.Now(),
+		resources: &s.resources, cfg: cfg, started: time.Now(), needRestart: needRestart, callers: cfg.NamedCallers(),
 		missing: missingKeys{seen: map[string][]string{}}, trackers: map[string]*tracker{}, stacks: map[string]*sharedStack{}, shared: map[string]*cache.Shared{},
 	}
-	rt.onClose(func() {
-		if err := resources.release(rt); err != nil {
-			logger.Warn("connections of the former configuration could not be closed", "cause", err)
-		}
-	})
-	if err := rt.build(ctx, lookup); err != nil {
-		rt.Close()
+	rt.onClose(rt.release)
+	if err := rt.build(ctx); err != nil {
+		rt.close()
 		return nil, err
 	}
-	return rt, nil
+	return rt, rt.adopt(rt)
 }
 
 // build opens the components in the order in which they need each other. What may fail comes before what changes shared resources.
-func (rt *Runtime) build(ctx context.Context, lookup config.Variables) (err error) {
+func (rt *Runtime) build(ctx context.Context) (err error) {
 	if rt.clientsTLS, err = rt.cfg.TLS.Server(); err != nil {
 		return fmt.Errorf("tls: %w", err)
 	}
 	if rt.operatorsTLS, err = rt.cfg.Admin.TLS.Server(); err != nil {
 		return fmt.Errorf("admin.tls: %w", err)
 	}
-	token, err := rt.cfg.Admin.Token.Read(lookup)
-	if err != nil {
-		return fmt.Errorf("admin.token: %w", err)
-	}
-	if err := rt.openTracing(lookup); err != nil {
+	if err := rt.openTracing(); err != nil {
 		return fmt.Errorf("set up traces: %w", err)
 	}
-	if rt.callers, err = rt.cfg.NamedCallers(lookup); err != nil {
-		return err
-	}
-	if err := rt.openTracker(rt.cfg.Primary, lookup); err != nil {
+	if err := rt.openTracker(rt.cfg.Primary); err != nil {
 		return err
 	}
 	if rt.cfg.Candidate != "" {
-		if err := rt.openCandidate(ctx, lookup); err != nil {
+		if err := rt.openCandidate(ctx); err != nil {
+			return err
+		}
+	} else if len(rt.cfg.Switchover.IDs) > 0 && rt.dry == nil {
+		if err := rt.openLastIDs(ctx); err != nil {
 			return err
 		}
 	}
-	if rt.Front, err = proxy.New(rt.frontOptions()); err != nil {
-		return err
-	}
-	rt.openOperators(string(token))
-	return rt.resources.adopt(rt)
+	rt.Front, err = proxy.New(rt.frontOptions())
+	rt.openOperators()
+	return err
 }
 
 func (rt *Runtime) onClose(end func()) { rt.closers = append(rt.closers, end) }
 
-// Close waits for the requests that Service has let in, and ends what the components own.
-func (rt *Runtime) Close() {
+// close waits for the requests that were let in, and ends what the components own.
+func (rt *Runtime) close() {
 	rt.requests.Wait()
 	for _, end := range slices.Backward(rt.closers) {
 		end()
@@ -122,22 +110,19 @@ func (rt *Runtime) Close() {
 
 // frontOptions join the handler of clients with the trackers.
 func (rt *Runtime) frontOptions() proxy.Options {
-	cfg, limits, rate, callTime := &rt.cfg, &rt.cfg.Limits, &rt.cfg.Limits.Rate, rt.maxCallTime()
+	cfg, limits, callTime := &rt.cfg, &rt.cfg.Limits, rt.maxCallTime()
 	primary := rt.trackers[cfg.Primary]
 	options := proxy.Options{
-		Tracker: primary.front(), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
+		Tracker: rt.translated(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
 		Limits: proxy.Limits{
 			Limits: jsonblob.Limits{Body: int64(limits.Body), Depth: limits.Depth, BlobMemory: int64(cfg.Blobs.Memory)},
 			IDs:    limits.IDs, Memory: int64(limits.BodyMemory),
 		},
-		Rates: proxy.RateLimits{
-			Anonymous: proxy.Rate{PerSecond: rate.Anonymous.PerSecond, Burst: rate.Anonymous.Burst},
-			Keyed:     proxy.Rate{PerSecond: rate.Keyed.PerSecond, Burst: rate.Keyed.Burst},
-		},
-		Idempotency: rt.resources.idempotency, BlobDir: cfg.Blobs.Dir, ReadTimeout: callTime, WriteTimeout: callTime,
+		Rates:       proxy.RateLimits{Anonymous: proxy.Rate(limits.Rate.Anonymous), Keyed: proxy.Rate(limits.Rate.Keyed)},
+		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, ReadTimeout: callTime, WriteTimeout: callTime,
 		ClientPause:    proxy.ClientPause{Sending: cfg.Timeouts.Read, Taking: cfg.Timeouts.Write},
 		TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
-		Revalidate: cache.Revalidate, Logger: rt.logger, Observer: rt.resources.metrics,
+		Revalidate: cache.Revalidate, Logger: rt.logger, Observer: rt.metrics,
 		Passthrough: proxy.Passthrough{Target: *primary.target, Prefixes: cfg.Passthrough},
 	}
 	if rt.tracing != nil {
@@ -148,12 +133,21 @@ func (rt *Runtime) frontOptions() proxy.Options {
 		options.Passthrough.Choose = func(_ upstream.Caller, write bool) *proxy.Target {
 			return rt.trackers[rt.switchover.Passthrough(write)].target
 		}
+		if recorded := rt.journal; recorded != nil {
+			options.Passthrough.Wrote = func(ctx context.Context, target *proxy.Target, what string) {
+				receiver := cfg.Candidate
+				if target == rt.trackers[cfg.Candidate].target {
+					receiver = cfg.Primary
+				}
+				recorded.Lose(ctx, state.JournalLoss{Receiver: receiver, Kind: state.LossPassed, What: what})
+			}
+		}
 	}
 	if len(rt.caches) > 0 || rt.Canary != nil {
 		options.Passthrough.FlagTypesChanging = rt.changeFlagTypes
 	}
-	if rt.resources.dry != nil {
-		options.Observer = dryResponse{rt.resources.dry}
+	if rt.dry != nil {
+		options.Observer = dryResponse{rt.dry}
 	}
 	return options
 }
@@ -183,13 +177,14 @@ func (rt *Runtime) changeFlagTypes(ctx context.Context, call func() error) error
 }
 
 // callTime is the maximum time until the response of a tracker begins: the wait in the queue and the tracker's timeout.
-func (rt *Runtime) callTime(t config.Tracker) time.Duration {
-	return t.Timeout + rt.cfg.Limits.WaitFor(t.Timeout)
+func (rt *Runtime) callTime(name string) time.Duration {
+	timeout := rt.cfg.Trackers[name].Timeout
+	return timeout + rt.cfg.Limits.WaitFor(timeout)
 }
 
 // maxCallTime is the longer callTime of the trackers in use.
 func (rt *Runtime) maxCallTime() time.Duration {
-	return max(rt.callTime(rt.cfg.Trackers[rt.cfg.Primary]), rt.callTime(rt.cfg.Trackers[rt.cfg.Candidate]))
+	return max(rt.callTime(rt.cfg.Primary), rt.callTime(rt.cfg.Candidate))
 }
 
 // replySplit is how the replies of trackers are split.
@@ -198,26 +193,33 @@ func (rt *Runtime) replySplit() jsonblob.SplitOptions {
 }
 
 // openOperators builds the handler of the listener for operators.
-func (rt *Runtime) openOperators(token string) {
+func (rt *Runtime) openOperators() {
 	cfg := &rt.cfg
 	options := admin.Options{
-		Metrics: rt.resources.metrics, Status: func(context.Context) any { return rt.status() },
-		Unready: func() string { return rt.trackers[cfg.Primary].problem() },
-		Token:   token, Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.resources.pages),
+		Metrics: rt.metrics, Status: func(context.Context) any { return rt.status() }, Unready: rt.trackers[cfg.Primary].problem,
+		Looked: func() { rt.looked.Store(time.Now().UnixNano()) },
+		Token:  cfg.Admin.Token.Text(), Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.pages),
 	}
 	if len(rt.caches) > 0 {
 		options.Pages = append(options.Pages, admin.CachePage(rt.caches))
 	}
 	if rt.Canary == nil {
-		options.Pages = append(options.Pages, pages.Absent("/canary"), pages.Absent("/switchover"))
+		const alone = "no second tracker, which the configuration names as the candidate"
+		options.Pages = append(options.Pages, pages.Absent("/canary", alone), pages.Absent("/switchover", alone))
 	} else {
 		known := pages.CanaryOptions{Facade: rt.facadeURL(), Trackers: map[string]string{}, HeaderCredentials: rt.readsHeaders}
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.resources.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate()))
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate()))
+	}
+	if rt.journal != nil {
+		options.Pages = append(options.Pages, pages.JournalPages(rt.store))
+	} else {
+		options.Pages = append(options.Pages, pages.Absent("/journal", "no journal, whose key the configuration names as switchover.journal"))
 	}
 	rt.admin = admin.New(options)
+	rt.admin.SetReady(true)
 	// Operators send little, so they may pause for less time than clients.
 	rt.Operators = proxy.Patient(rt.admin, proxy.ClientPause{Sending: min(cfg.Timeouts.Read, 5*time.Second), Taking: cfg.Timeouts.Write})
 }

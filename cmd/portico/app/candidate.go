@@ -1,82 +1,115 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/url"
+	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"portico/cmd/portico/config"
+	"portico/proxy/admin/pages/transition"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/switchover/idmap"
 	"portico/upstream/transport"
 )
 
-// openCandidate builds what a second tracker needs: the store, its own components, the comparison and the switchover.
-func (rt *Runtime) openCandidate(ctx context.Context, lookup config.Variables) error {
-	if err := rt.resources.openStore(ctx, rt.cfg.State, rt.logger); err != nil {
+// openCandidate builds what a second tracker needs: the store, its own components, the comparison, the journal and the switchover.
+func (rt *Runtime) openCandidate(ctx context.Context) error {
+	if err := rt.openStore(ctx); err != nil {
 		return err
 	}
-	if err := rt.openTracker(rt.cfg.Candidate, lookup); err != nil {
+	if err := rt.openTracker(rt.cfg.Candidate); err != nil {
 		return err
-	}
-	if settings := rt.cfg.Switchover.Settings; len(settings.IDs) > 0 && rt.resources.dry == nil {
-		rt.ids = idmap.New(idmap.Options{Store: rt.resources.store, Settings: settings, Split: rt.replySplit()})
-		for name, t := range rt.trackers {
-			t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
-				return rt.ids.CheckPassing(ctx, rt.side(name), path, query, isOperation)
-			}
-		}
 	}
 	if len(rt.caches) == 2 { // a write to one tracker may reach the other in another way
 		rt.caches[0].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[1])
 		rt.caches[1].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[0])
 	}
-	if rt.resources.dry == nil {
-		if err := rt.openCanary(lookup); err != nil {
+	if rt.dry == nil {
+		rt.openIDs(rt.cfg.Primary, rt.cfg.Candidate)
+		if err := rt.openCanary(); err != nil {
+			return err
+		}
+		if err := rt.openJournal(); err != nil {
 			return err
 		}
 	}
-	if err := rt.openJournal(lookup); err != nil {
+	return rt.openSwitchover(ctx)
+}
+
+// openIDs makes ids and names of both trackers one space, if that is configured. old and candidate are the ones that the store of ids speaks of;
+// only one of them may be in use.
+func (rt *Runtime) openIDs(old, candidate string) {
+	if len(rt.cfg.Switchover.IDs) == 0 {
+		return
+	}
+	options := idmap.Options{Store: rt.store, Settings: rt.cfg.Switchover.Settings, Split: rt.replySplit()}
+	if rt.cfg.Switchover.Journal.Keys() != nil {
+		options.Copying = func(ctx context.Context, side idmap.Side) ([]int64, error) {
+			receiver := old
+			if side == idmap.NewSide {
+				receiver = candidate
+			}
+			return rt.store.JournalCopying(ctx, receiver)
+		}
+	}
+	rt.ids, rt.old = idmap.New(options), old
+	for name, t := range rt.trackers {
+		t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
+			return rt.ids.CheckPassing(ctx, rt.side(name), path, query, isOperation)
+		}
+	}
+}
+
+// openLastIDs translates the ids of the only tracker that is left of two: an object keeps the id that clients were shown first.
+func (rt *Runtime) openLastIDs(ctx context.Context) error {
+	if err := rt.openStore(ctx); err != nil {
 		return err
 	}
-	var err error
-	rt.switchover, err = rt.resources.openSwitchover(ctx, switchover.Options{
-		Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.resources.store, Settings: rt.switchoverSettings(),
-	})
-	return err
+	last, _, err := rt.store.CurrentRevision(ctx)
+	if err != nil {
+		return err
+	}
+	old, candidate := switchover.Pair(last)
+	if old != rt.cfg.Primary && candidate != rt.cfg.Primary {
+		return fmt.Errorf("switchover.ids: the state knows the trackers %q and %q, and not %q: a tracker keeps its name when the other one is taken out",
+			old, candidate, rt.cfg.Primary)
+	}
+	rt.openIDs(old, candidate)
+	return nil
 }
 
 // openCanary builds the comparison. It shares nothing with what clients wait for: each tracker gets a second client with connections,
 // limits and breakers of its own.
-func (rt *Runtime) openCanary(lookup config.Variables) error {
+func (rt *Runtime) openCanary() error {
 	settings := rt.cfg.Canary
 	trackers, keys := map[string]upstream.Tracker{}, map[string]switchover.Keys{}
 	for name, t := range rt.trackers {
 		if err := rt.openShadow(t); err != nil {
 			return err
 		}
-		trackers[name] = rt.translated(name, t.shadow)
-		shown, err := rt.cfg.ComparisonKeys(t.keys, lookup)
-		if err != nil {
-			return err
-		}
-		keys[name] = shown
+		trackers[name], keys[name] = rt.translated(name, t.shadow), rt.cfg.ComparisonKeys(t.keys)
 	}
 	rules, _ := compare.NewRules(settings.Equivalences, time.Now()) // config has reported problems
 	rt.Canary = canary.New(canary.Options{
-		Trackers: trackers, Store: rt.resources.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
+		Trackers: trackers, Store: rt.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
 		Sampling: canary.Sampling{Default: settings.Sample, Operations: settings.Operations, Sticky: settings.Sticky},
 		Workers:  settings.Workers, Queue: settings.Queue, PerSecond: settings.PerSecond, Timeout: settings.Timeout,
 		MaxBody: int64(settings.MaxBody), Split: rt.replySplit(), ConfirmAfter: settings.ConfirmAfter, NoiseShare: settings.Noise,
 		Samples: settings.KeepSamples, Rules: rules, Caller: func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
 			return keys[tracker].ForComparison(caller)
 		},
-		CallerName: rt.callers.Name,
+		CallerName: rt.callers.Name, Locate: rt.locator(rt.cfg.Primary, rt.trackers[rt.cfg.Primary].shadow),
 		Plan: func(ctx context.Context, tracker string, call upstream.Call) ([]byte, error) {
 			return rt.trackers[tracker].shadow.ShowPlan(ctx, call)
 		},
@@ -85,8 +118,7 @@ func (rt *Runtime) openCanary(lookup config.Variables) error {
 		},
 		Refuses: func(tracker string) bool { return rt.stacks[shadowLabel(tracker)].Reads.Refuses() },
 		Follows: settings.Follows, ReadBack: settings.ReadBack, Isolated: settings.Isolated, Marker: settings.Marker,
-		Target: settings.Target / 100, Latency: verdict.LatencyTarget{Ratio: settings.Latency.Ratio, Slack: settings.Latency.Slack},
-		Logger: rt.logger, Observer: rt.resources.metrics,
+		Target: settings.Target / 100, Latency: verdict.LatencyTarget{Ratio: settings.Latency.Ratio, Slack: settings.Latency.Slack}, Logger: rt.logger, Observer: rt.metrics,
 	})
 	rt.onClose(func() {
 		if err := rt.Canary.Close(); err != nil {
@@ -125,35 +157,173 @@ func (rt *Runtime) translated(name string, t upstream.Tracker) upstream.Tracker 
 	return rt.ids.Tracker(rt.side(name), t)
 }
 
+// locator is the client of a tracker as a Locator, with the ids and names that clients know.
+func (rt *Runtime) locator(name string, client switchover.Locator) switchover.Locator {
+	if rt.ids == nil {
+		return client
+	}
+	return rt.ids.Locator(rt.side(name), client)
+}
+
 // side is the side of a tracker in the store of ids.
 func (rt *Runtime) side(name string) idmap.Side {
-	if name == rt.cfg.Primary {
+	if name == rt.old {
 		return idmap.OldSide
 	}
 	return idmap.NewSide
 }
 
-// switchoverSettings join the switchover with both trackers.
-func (rt *Runtime) switchoverSettings() switchover.Settings {
-	metrics := rt.resources.metrics
+// openJournal makes the journal at the first call where the configuration has a key for it. Later ones give it new settings.
+func (rt *Runtime) openJournal() error {
+	cfg := &rt.cfg.Switchover.Journal
+	if cfg.Keys() == nil {
+		return nil
+	}
+	if err := os.MkdirAll(cfg.Spool, 0o700); err != nil {
+		return fmt.Errorf("switchover.journal.spool: %w", err)
+	}
+	settings := journal.Settings{
+		Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys(), Spool: cfg.Spool, MaxInline: int64(cfg.MaxInline),
+		BestEffort: cfg.Mode == "best-effort", Keep: cfg.Keep, Timeout: rt.maxCallTime(), Settle: 2 * rt.maxCallTime(),
+		MaxFailures: cfg.Failures, Workers: cfg.Workers, Split: rt.replySplit(),
+	}
+	for name, t := range rt.trackers {
+		settings.Trackers[name] = t.front()
+		if rt.ids != nil { // copies have the ids of objects of their own until they have a pair
+			settings.Trackers[name] = rt.ids.ForCopies().Tracker(rt.side(name), t.front())
+			settings.Pairs = idPairs{rt}
+		}
+	}
+	if rt.journal == nil {
+		rt.journal = journal.New(journal.Options{Store: rt.store, Settings: settings, Logger: rt.logger, Observe: rt.metrics.Journal})
+	} else {
+		rt.journal.Set(settings)
+	}
+	return nil
+}
+
+// journalCaller returns the caller that a tracker is shown for a write of a caller with a name: as which it was made, while that is known and the
+// tracker would know it, else its key there, else that of a service.
+func (rt *Runtime) journalCaller() func(tracker, name string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool) {
+	cfg, keys := &rt.cfg.Switchover.Journal, map[string]map[string]string{}
+	services := map[string]string{rt.cfg.Primary: cfg.PrimaryServiceKey.Text(), rt.cfg.Candidate: cfg.ServiceKey.Text()}
+	for _, named := range rt.callers {
+		keys[named.Name] = named.Keys
+	}
+	return func(tracker, name string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool) {
+		held := rt.trackers[tracker].keys
+		caller.Mapped = true
+		if shown != nil && held.Forwards() {
+			caller.Credentials = ownCredentials(shown.Credentials, held.RefuseLogins)
+		}
+		if own = caller.Credentials.Complete(); own {
+			return caller, true, true
+		}
+		key := keys[name][tracker]
+		caller.Credentials = upstream.Credentials{APIKey: cmp.Or(key, held.ServiceKey, services[tracker])}
+		return caller, key != "", caller.Credentials.APIKey != ""
+	}
+}
+
+// ownCredentials are the credentials of a caller that the other tracker may know too. A token, a cookie or a scheme of a gateway belongs to
+// the tracker that issued it.
+func ownCredentials(have upstream.Credentials, keysOnly bool) upstream.Credentials {
+	if have.APIKey != "" || keysOnly {
+		return upstream.Credentials{APIKey: have.APIKey}
+	}
+	return upstream.Credentials{Login: have.Login, Password: have.Password}
+}
+
+// idPairs keeps the ids of copies in the map of ids.
+type idPairs struct{ rt *Runtime }
+
+// Pair implements journal.Pairs.
+func (p idPairs) Pair(ctx context.Context, kind string, client int64, tracker string, shown int64) error {
+	return p.rt.ids.Pair(ctx, idmap.Kind(kind), client, p.rt.side(tracker), shown)
+}
+
+// openSwitchover makes the switchover at the first call. Later ones give it new settings.
+func (rt *Runtime) openSwitchover(ctx context.Context) (err error) {
+	metrics := rt.metrics
 	settings := switchover.Settings{
 		Table: rt.cfg.Switchover.Table(), Trackers: map[string]upstream.Tracker{}, Locate: map[string]switchover.Locator{},
 		CallerNames: config.SortedKeys(rt.cfg.Callers), Caller: rt.callers.Name, Shadow: rt.Canary, Follow: rt.cfg.Switchover.Follow,
-		Journal:        rt.switchoverJournal(),
 		UnknownOutcome: max(time.Minute, 4*rt.maxCallTime()), // as for the cache
 		Split:          rt.replySplit(), Logger: rt.logger,
 		Observer: switchover.Observer{
 			Routed: metrics.Routed, Refused: metrics.RefusedWrite, LookedUp: metrics.Lookup, Changed: metrics.Phases,
 		},
 	}
+	if rt.journal != nil {
+		settings.Journal = rt.journal
+	}
 	for name, t := range rt.trackers {
-		settings.Trackers[name], settings.Locate[name] = rt.translated(name, t.front()), t.client
-		if rt.ids != nil {
-			settings.Locate[name] = rt.ids.Locator(rt.side(name), t.client)
-		}
+		settings.Trackers[name], settings.Locate[name] = rt.translated(name, t.front()), rt.locator(name, t.client)
 	}
-	if dry := rt.resources.dry; dry != nil {
-		dry.Rules.Replace(&settings, dry.table)
+	if rt.dry != nil {
+		rt.dry.Rules.Replace(&settings, rt.dry.table)
 	}
-	return settings
+	if rt.switchover == nil {
+		rt.switchover, err = switchover.New(ctx, switchover.Options{Old: rt.cfg.Primary, New: rt.cfg.Candidate, Store: rt.store, Settings: settings})
+	} else {
+		err = rt.switchover.Set(ctx, settings)
+	}
+	if err != nil {
+		return fmt.Errorf("set up the switchover: %w", err)
+	}
+	return nil
+}
+
+// maxMissing bounds the callers that are remembered for each tracker.
+const maxMissing = 100
+
+// missingKeys remembers callers that had no key at a tracker, by name or by user agent, never by credential.
+type missingKeys struct {
+	mu   sync.Mutex
+	seen map[string][]string // by tracker
+}
+
+// note remembers a caller.
+func (m *missingKeys) note(tracker, name string, caller upstream.Caller) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	label := cmp.Or(name, "a key without a name (user agent "+cmp.Or(caller.UserAgent, "unknown")+")")
+	if seen := m.seen[tracker]; len(seen) < maxMissing && !slices.Contains(seen, label) {
+		m.seen[tracker] = append(seen, label)
+	}
+}
+
+// list returns the callers of one tracker.
+func (m *missingKeys) list(tracker string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.seen[tracker])
+}
+
+// newGate joins the gate of the switchover with the comparison and both trackers.
+func (rt *Runtime) newGate() *transition.Gate {
+	candidate := rt.trackers[rt.cfg.Candidate]
+	g := &transition.Gate{
+		Switchover: rt.switchover, Report: rt.Canary.Report, Callers: map[string]upstream.Caller{}, Missing: rt.missing.list,
+		OtherKeys: candidate.keys.Forwards() && rt.cfg.Canary.Credentials != config.Default().Canary.Credentials,
+		Probe: func(ctx context.Context, tracker string, caller upstream.Caller) error {
+			_, _, err := rt.trackers[tracker].client.FlagTypePlaces(ctx, caller, nil, nil)
+			return err
+		},
+		Journal: func(ctx context.Context) (*journal.Status, error) {
+			if rt.journal == nil {
+				return nil, nil
+			}
+			status, err := rt.journal.Status(ctx)
+			return &status, err
+		},
+	}
+	if rt.ids != nil {
+		g.NearOffset = rt.ids.NearOffset
+	}
+	for _, named := range rt.callers {
+		key := cmp.Or(named.Keys[rt.cfg.Primary], named.Keys[rt.cfg.Candidate])
+		g.Callers[named.Name] = upstream.Caller{Credentials: upstream.Credentials{APIKey: key}, UserAgent: "Portico"}
+	}
+	return g
 }

@@ -46,9 +46,9 @@ type collector struct {
 	stop    context.CancelFunc
 }
 
-func (rt *Runtime) newCollector(lookup config.Variables) (*collector, error) {
+func (rt *Runtime) newCollector() (*collector, error) {
 	settings, connect := &rt.cfg.Traces, rt.cfg.Timeouts.Connect
-	headers, err := settings.ReadHeaders(lookup)
+	headers, err := settings.ReadHeaders()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (rt *Runtime) newCollector(lookup config.Variables) (*collector, error) {
 	running, stop := context.WithCancel(context.Background())
 	return &collector{
 		url:     strings.TrimSuffix(strings.TrimRight(settings.Endpoint, "/"), "/v1/traces") + "/v1/traces",
-		headers: headers, metrics: rt.resources.metrics, logger: rt.logger, running: running, stop: stop,
+		headers: headers, metrics: rt.metrics, logger: rt.logger, running: running, stop: stop,
 		client: &http.Client{
 			Timeout:       exportTry,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

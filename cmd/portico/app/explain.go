@@ -3,7 +3,7 @@ package app
 import (
 	"bytes"
 	"errors"
-	"log/slog"
+	"io"
 	"maps"
 	"net/http"
 	"sync"
@@ -43,7 +43,7 @@ type SentRequest struct {
 // Explain takes a request through the components of serve. Nothing is sent, cached or stored: trackers are replaced by what keeps the
 // request, and the state is a new one in memory. The rules are those of table. A tracker whose dialect is not configured counts as
 // bugzilla-5, as it does for serve until it has told its version.
-func Explain(request *http.Request, cfg config.Config, table switchover.Table, lookup config.Variables) (_ *Explanation, err error) {
+func Explain(request *http.Request, cfg config.Config, table switchover.Table) (_ *Explanation, err error) {
 	cfg.Cache.Scope, cfg.Traces.Endpoint, cfg.State = "off", "", "sqlite::memory:"
 	cfg.Trackers = maps.Clone(cfg.Trackers)
 	for name, t := range cfg.Trackers {
@@ -53,14 +53,13 @@ func Explain(request *http.Request, cfg config.Config, table switchover.Table, l
 		}
 	}
 	e := &Explanation{table: table, Config: cfg, Sent: map[string]SentRequest{}, Header: http.Header{}}
-	resources := NewResources()
-	resources.dry = e
-	defer func() { err = errors.Join(err, resources.Close()) }()
-	rt, err := Build(request.Context(), cfg, lookup, slog.New(slog.DiscardHandler), resources)
+	s := New(io.Discard, cfg)
+	s.dry = e
+	defer func() { err = errors.Join(err, s.Close()) }()
+	rt, err := s.Build(request.Context(), cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer rt.Close()
 	rt.Front.ServeHTTP(dryResponse{e}, request)
 	return e, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // NewLogger returns the program's logger. Callers keep secrets out of the lines, for example with config.RedactURL.
 func NewLogger(w io.Writer, cfg config.Log) *slog.Logger {
-	return newLogger(w, cfg, logLevel(cfg.Level))
+	return newLogger(w, cfg, logLevel(cfg))
 }
 
 func newLogger(w io.Writer, cfg config.Log, level slog.Leveler) *slog.Logger {
@@ -26,8 +26,8 @@ func newLogger(w io.Writer, cfg config.Log, level slog.Leveler) *slog.Logger {
 }
 
 // logLevel parses a level that config has checked.
-func logLevel(name string) (level slog.Level) {
-	_ = level.UnmarshalText([]byte(name))
+func logLevel(cfg config.Log) (level slog.Level) {
+	_ = level.UnmarshalText([]byte(cfg.Level))
 	return level
 }
 

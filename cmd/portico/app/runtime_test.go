@@ -4,17 +4,23 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
+	"portico/upstream/switchover"
 )
 
 func TestLogger(t *testing.T) {
@@ -40,19 +46,16 @@ func TestBuildVersion(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26", Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"},
 	}}
-	if got, want := app.BuildVersion(info), app.Version+", commit 0123456789ab with local changes, go1.26"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := app.BuildVersion(&debug.BuildInfo{GoVersion: "go1.26"}), app.Version+", go1.26"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := app.BuildVersion(nil); got != app.Version {
-		t.Errorf("got %q", got)
+	for want, info := range map[string]*debug.BuildInfo{
+		app.Version + ", commit 0123456789ab with local changes, go1.26": info, app.Version + ", go1.26": {GoVersion: "go1.26"}, app.Version: nil,
+	} {
+		if got := app.BuildVersion(info); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
-// TestLibrariesKeepQuiet holds that nothing of what a library writes to the
-// standard log is shown: it may be an answer of the tracker.
+// TestLibrariesKeepQuiet: nothing of what a library writes to the standard log is shown. It may be a response of the tracker.
 func TestLibrariesKeepQuiet(t *testing.T) {
 	var shown bytes.Buffer
 	app.QuietLibraries(app.NewLogger(&shown, config.Log{Level: "debug", Format: "json"}))
@@ -63,44 +66,163 @@ func TestLibrariesKeepQuiet(t *testing.T) {
 	}
 }
 
-// TestRuntimesLeaveNothingBehind builds and closes all components, and looks for what
-// still runs.
+// configured returns a configuration with trackers at an address, the first of them the primary one and the second, if any, the candidate.
+func configured(t *testing.T, address string, names ...string) config.Config {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Trackers, cfg.State = map[string]config.Tracker{}, "sqlite:"+filepath.Join(t.TempDir(), "p.db")
+	for _, name := range names {
+		cfg.Trackers[name] = config.Tracker{URL: address, Dialect: "bugzilla-5", Timeout: time.Minute}
+	}
+	if cfg.Primary = names[0]; len(names) > 1 {
+		cfg.Candidate = names[1]
+	}
+	return cfg
+}
+
+// ask returns what the listener for operators has under a path.
+func ask(t *testing.T, rt *app.Runtime, method, path, body string, into any) string {
+	t.Helper()
+	response, request := httptest.NewRecorder(), httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	rt.Operators.ServeHTTP(response, request)
+	if into != nil {
+		if err := json.Unmarshal(response.Body.Bytes(), into); err != nil {
+			t.Fatalf("%s: %v in %s", path, err, response.Body)
+		}
+	}
+	return response.Body.String()
+}
+
+// isClosed reports whether reads of the tracker main are not held back.
+func isClosed(t *testing.T, rt *app.Runtime) bool {
+	t.Helper()
+	var status app.Status
+	ask(t, rt, http.MethodGet, "/status", "", &status)
+	return status.Trackers["main"].Breakers[0].State == "closed"
+}
+
+// fail makes reads until the breaker of the tracker main opens.
+func fail(t *testing.T, rt *app.Runtime) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); isClosed(t, rt); {
+		rt.Front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/rest/bug/1/attachment", nil))
+		if time.Now().After(deadline) {
+			t.Error("the breaker never opens")
+			return
+		}
+	}
+}
+
+// wantOpen looks at the breaker of the tracker main, which may be half-open by now, and at the metrics.
+func wantOpen(t *testing.T, rt *app.Runtime) {
+	t.Helper()
+	metrics := ask(t, rt, http.MethodGet, "/metrics", "", nil)
+	for _, want := range []string{`portico_breaker_state{breaker="read",state="closed",tracker="main"} 0`, `portico_tracker_calls_total{class="read",`} {
+		if isClosed(t, rt) || !strings.Contains(metrics, want) {
+			t.Errorf("the breaker is closed, or the metrics have no %s:\n%s", want, metrics)
+		}
+	}
+}
+
+// TestReloadKeepsWhatIsKnownOfATracker: a breaker that is open stays open, and is shown so, unless something about the connections
+// has changed. A build that fails after it has opened changes nothing.
+func TestReloadKeepsWhatIsKnownOfATracker(t *testing.T) {
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	cfg := configured(t, away.URL, "main")
+	s := app.New(io.Discard, cfg)
+	defer s.Close()
+	build := func(change func(*config.Config)) *app.Runtime {
+		t.Helper()
+		cfg := configured(t, away.URL, "main")
+		change(&cfg)
+		rt, err := s.Build(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rt
+	}
+	first := build(func(*config.Config) {})
+	database, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // it lets its clients wait until the breaker is open
+		conn, err := database.Accept()
+		_ = database.Close()
+		if err == nil {
+			fail(t, first)
+			_ = conn.Close()
+		}
+	}()
+	broken := configured(t, away.URL, "main", "new")
+	broken.State = "postgres://" + database.Addr().String() + "/portico?sslmode=disable"
+	if _, err := s.Build(t.Context(), broken); err == nil {
+		t.Fatal("it was built without its database")
+	}
+	wantOpen(t, first)
+	wantOpen(t, build(func(cfg *config.Config) { cfg.Responses = "interface" }))
+	for name, change := range map[string]func(*config.Config){
+		"another timeout": func(cfg *config.Config) {
+			cfg.Trackers["main"] = config.Tracker{URL: away.URL, Dialect: "bugzilla-5", Timeout: time.Hour}
+		},
+		"another limit": func(cfg *config.Config) { cfg.Limits.Concurrency = 3 },
+	} {
+		if !isClosed(t, build(change)) {
+			t.Errorf("%s: the breaker is open", name)
+		}
+	}
+}
+
+// TestRuntimesShareOneSwitchover, which goes by the rules of the latest, and which a reload does not revive.
+func TestRuntimesShareOneSwitchover(t *testing.T) {
+	cfg := configured(t, "http://127.0.0.1:9/", "main", "new")
+	s := app.New(io.Discard, cfg)
+	defer s.Close()
+	first, err := s.Build(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, first, http.MethodPost, "/switchover/kill", `{"actor":"ann","reason":"it burns"}`, nil)
+	cfg.Switchover.Rules = []switchover.Rule{{Name: "rest", Reads: "new", Writes: "new"}}
+	second, err := s.Build(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status switchover.Status
+	if ask(t, second, http.MethodGet, "/switchover/status.json", "", &status); status.Killed == nil || status.Table.Rules[0].Reads != "new" {
+		t.Errorf("after a reload the rules are %+v", status)
+	}
+}
+
+// TestRuntimesLeaveNothingBehind builds and closes all components, and looks for what still runs.
 func TestRuntimesLeaveNothingBehind(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	text := "trackers: {a: {url: 'http://127.0.0.1:1/'}, b: {url: 'http://127.0.0.1:2/'}}\nprimary: a\ncandidate: b\n" +
-		"state: sqlite:" + filepath.Join(t.TempDir(), "p.db") + "\ncanary: {isolated: true, marker: x}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	before := goleak.IgnoreCurrent()
-	cfg, problems := config.Load(nil, nil, file)
-	if config.Fatal(problems) {
-		t.Fatal(problems)
+	cfg := configured(t, "http://127.0.0.1:1/", "a", "b")
+	cfg.Canary.Isolated, cfg.Canary.Marker = true, "x"
+	for _, state := range []string{cfg.State, "sqlite:" + filepath.Join(t.TempDir(), "no", "folder.db")} {
+		s := app.New(io.Discard, cfg)
+		good := state == cfg.State
+		cfg.State = state
+		for range 2 {
+			if _, err := s.Build(t.Context(), cfg); (err == nil) != good {
+				t.Errorf("with the store %s: %v", state, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		goleak.VerifyNone(t, before)
 	}
-	var log bytes.Buffer
-	kept, logger := app.NewResources(), app.NewLogger(&log, cfg.Log)
-	none := func(string) (string, bool) { return "", false }
-	rt, err := app.Build(t.Context(), cfg, none, logger, kept)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestOptionsOfRedis: those of the configuration count for connections to Redis.
+func TestOptionsOfRedis(t *testing.T) {
+	cfg := config.Default()
+	cfg.Timeouts.Connect, cfg.Timeouts.Redis = 7*time.Second, 70*time.Millisecond
+	cfg.Cache.Redis = config.Redis{URL: "redis://redis.example/2"}
+	if redis, err := app.RedisOptions(&cfg); err != nil || redis.DialTimeout != 7*time.Second || redis.Timeout != 70*time.Millisecond || redis.DB != 2 {
+		t.Errorf("the cache waits %s for a connection to %s and %s for its reply (%v)", redis.DialTimeout, redis, redis.Timeout, err)
 	}
-	again, err := app.Build(t.Context(), cfg, none, logger, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt.Close()
-	again.Close()
-	if err := kept.Close(); err != nil {
-		t.Error(err)
-	}
-	goleak.VerifyNone(t, before)
-	cfg.State = "sqlite:" + filepath.Join(t.TempDir(), "no", "folder.db")
-	fresh := app.NewResources()
-	if _, err := app.Build(t.Context(), cfg, none, logger, fresh); err == nil {
-		t.Error("a runtime without its store was built")
-	}
-	if err := fresh.Close(); err != nil {
-		t.Error(err)
-	}
-	goleak.VerifyNone(t, before)
 }

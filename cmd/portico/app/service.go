@@ -23,11 +23,8 @@ import (
 
 // Service is one run of portico serve.
 type Service struct {
-	Stderr  io.Writer // gets the log
-	Environ []string
-	Cfg     config.Config
 	// Reload reads the configuration again at SIGHUP; nil means never.
-	Reload *config.Flags
+	Reload func() (config.Config, []config.Problem, error)
 	// Over stands before the handler of clients; nil means nothing does. With it no request takes the fast path.
 	Over func(http.Handler) http.Handler
 	// Page, if not nil, returns one more page for operators. It is called once the sockets are open.
@@ -35,57 +32,120 @@ type Service struct {
 	// Started, if not nil, is called once the sockets are open, with the first runtime.
 	Started func(clients, operators *Listener, rt *Runtime)
 
-	logger    *slog.Logger
+	resources
+	cfg       config.Config
 	level     slog.LevelVar
-	resources *Resources
-	current   current
-	// adminAddress is that of the operators' socket, which an inherited one does not take from the configuration.
-	adminAddress string
+	listeners []*Listener // of clients and of operators, as far as they are open
+}
+
+// New returns a service of a configuration that has no problems. Its log goes to stderr.
+func New(stderr io.Writer, cfg config.Config) *Service {
+	s := &Service{cfg: cfg}
+	s.metrics, s.idempotency, s.current = admin.NewMetrics(), proxy.NewIdempotency(nil, nil), &Runtime{}
+	s.metrics.Build(Version)
+	s.level.Set(logLevel(cfg.Log))
+	s.logger = newLogger(stderr, cfg.Log, &s.level)
+	return s
 }
 
 // maxOperatorConnections bounds the connections of the operators' listener.
 const maxOperatorConnections = 64
 
-// Serve runs until ctx ends or a signal comes.
+// Serve runs until ctx ends or a signal comes, and closes the service.
 func (s *Service) Serve(ctx context.Context) error {
-	s.open()
 	QuietLibraries(s.logger)
 	ctx, stop := UntilSignal(ctx)
 	defer stop()
-	// The sockets come first: what is built stores rules that replicas share, and a process that cannot serve must not.
-	clients, operators, err := s.listen()
-	if err != nil {
-		return err
+	if err := s.start(ctx); err != nil {
+		for _, l := range s.listeners {
+			err = errors.Join(err, l.Drain(ctx))
+		}
+		return errors.Join(err, s.Close())
 	}
-	if s.Page != nil {
-		s.resources.pages = []admin.Page{s.Page(clients, operators)}
-	}
-	rt, err := Build(ctx, s.Cfg, config.Environment(s.Environ), s.logger, s.resources)
-	if err = errors.Join(err, s.resources.metrics.Connections(clients.bound.load)); err != nil {
-		return errors.Join(err, clients.Close(ctx), operators.Close(ctx), s.resources.Close())
-	}
-	s.current.swap(rt)
-	s.logger.Info("listening", "clients", clients.Address(), "operators", operators.Address(),
-		"connections", clients.bound.limit, "tracker", config.RedactURL(s.Cfg.Trackers[s.Cfg.Primary].URL))
-	if s.Started != nil {
-		s.Started(clients, operators, rt)
-	}
-	err = s.run(ctx, clients, operators)
-	s.current.close()
-	if failed := s.resources.Close(); failed != nil {
+	err := s.run(ctx)
+	if failed := s.Close(); failed != nil {
 		s.logger.Warn("connections or the state could not be closed", "cause", failed)
 	}
 	s.logger.Info("stopped")
 	return err
 }
 
+// start opens the sockets and builds the first runtime. The sockets come first: what is built stores rules that replicas share, and a
+// process that cannot serve must not.
+func (s *Service) start(ctx context.Context) error {
+	if err := s.listen(); err != nil {
+		return err
+	}
+	clients, operators := s.listeners[0], s.listeners[1]
+	if s.Page != nil {
+		s.pages = []admin.Page{s.Page(clients, operators)}
+	}
+	rt, err := s.Build(ctx, s.cfg)
+	if failed := errors.Join(err, s.metrics.Connections(clients.load)); failed != nil {
+		return failed
+	}
+	s.logger.Info("listening", "clients", clients.Address(), "operators", operators.Address(),
+		"connections", clients.limit, "tracker", config.RedactURL(s.cfg.Trackers[s.cfg.Primary].URL))
+	if s.Started != nil {
+		s.Started(clients, operators, rt)
+	}
+	return nil
+}
+
+// listen opens both sockets. They may serve once there is a current runtime.
+func (s *Service) listen() error {
+	inherited, err := inheritedSockets()
+	if err != nil {
+		return err
+	}
+	handler, few := s.handler(func(rt *Runtime) http.Handler { return rt.Front }), s.cfg
+	if s.Over != nil {
+		handler = s.Over(handler)
+	}
+	clients, err := listen(inherited["client"], "clients", s.cfg.Listen, handler, s.cfg, s.logger)
+	if err != nil {
+		return err
+	}
+	s.listeners = append(s.listeners, clients)
+	switch {
+	case s.cfg.TLS.On():
+		secured := s.tls(func(rt *Runtime) *tls.Config { return rt.clientsTLS })
+		clients.served = proxy.SecureListener(clients, secured, s.cfg.Timeouts.Header)
+	case s.Over != nil:
+		clients.served = proxy.Listener(clients)
+	default:
+		clients.served = proxy.Listener(fastpath.Listener(clients, s.serveCached))
+	}
+	few.Limits.Connections = maxOperatorConnections
+	handler = s.handler(func(rt *Runtime) http.Handler { return rt.Operators })
+	operators, err := listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, few, s.logger)
+	if err != nil {
+		return err
+	}
+	s.listeners = append(s.listeners, operators)
+	if s.cfg.Admin.TLS.On() {
+		operators.served = tls.NewListener(operators, s.tls(func(rt *Runtime) *tls.Config { return rt.operatorsTLS }))
+	}
+	return s.checkAccess(&s.cfg)
+}
+
+// checkAccess refuses a configuration that would open the admin listener to other machines. The address of an inherited socket does not
+// come from the configuration, and a reload does not change it.
+func (s *Service) checkAccess(cfg *config.Config) error {
+	if cfg.Admin.OpenToAll(s.listeners[1].Address()) {
+		return errors.New("the admin listener is reachable from other hosts and the configuration has no token; set admin.token_file")
+	}
+	return nil
+}
+
 // run serves and reloads until ctx ends or a listener fails, and drains.
-func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
+func (s *Service) run(ctx context.Context) error {
 	serving, ended := errgroup.WithContext(ctx)
-	serving.Go(clients.Run)
-	serving.Go(operators.Run)
+	for _, l := range s.listeners {
+		serving.Go(l.Run)
+	}
 	serving.Go(func() error {
-		s.resources.metrics.Watch(ended, s.current.watched)
+		s.metrics.Watch(ended, func() admin.Watched { return s.now().watched() })
 		return nil
 	})
 	var reloading sync.WaitGroup
@@ -96,64 +156,16 @@ func (s *Service) run(ctx context.Context, clients, operators *Listener) error {
 		reloading.Go(func() { s.reloadAt(ended, hangups) })
 	}
 	<-ended.Done()
-	s.current.endReady()
 	reloading.Wait()
-	timeouts := s.current.endReady()                    // of the runtime that the last reload may have brought
+	rt := s.now()
+	rt.admin.SetReady(false)
+	timeouts := rt.cfg.Timeouts
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
 	}
 	// Clients are drained first; the operators' listener serves meanwhile.
-	return errors.Join(drain(ctx, timeouts.Drain, s.logger, clients, operators), serving.Wait())
-}
-
-// open sets what reload changes.
-func (s *Service) open() {
-	s.level.Set(logLevel(s.Cfg.Log.Level))
-	s.logger = newLogger(s.Stderr, s.Cfg.Log, &s.level)
-	s.resources = NewResources()
-	s.adminAddress = s.Cfg.Admin.Listen
-}
-
-// listen opens both sockets. They may serve once there is a current runtime.
-func (s *Service) listen() (clients, operators *Listener, err error) {
-	handler := s.current.handler(func(rt *Runtime) http.Handler { return rt.Front })
-	if s.Over != nil {
-		handler = s.Over(handler)
-	}
-	inherited, err := inheritedSockets(config.Environment(s.Environ))
-	if err != nil {
-		return nil, nil, err
-	}
-	if clients, err = listenOn(inherited["client"], "clients", s.Cfg.Listen, handler, s.Cfg, s.logger); err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case s.Cfg.TLS.On():
-		secured := s.current.tls(func(rt *Runtime) *tls.Config { return rt.clientsTLS })
-		clients.socket = proxy.SecureListener(clients.socket, secured, s.Cfg.Timeouts.Header)
-	case s.Over != nil:
-		clients.socket = proxy.Listener(clients.socket)
-	default:
-		clients.socket = proxy.Listener(fastpath.Listener(clients.socket, s.current.serveCached))
-	}
-	few := s.Cfg
-	few.Limits.Connections = maxOperatorConnections
-	handler = s.current.handler(func(rt *Runtime) http.Handler { return rt.Operators })
-	if operators, err = listenOn(inherited["admin"], "operators", s.Cfg.Admin.Listen, handler, few, s.logger); err != nil {
-		return nil, nil, errors.Join(err, clients.Close(context.Background()))
-	}
-	if inherited["admin"] != nil {
-		s.adminAddress = operators.Address()
-	}
-	if s.Cfg.Admin.OpenToAll(s.adminAddress) {
-		return nil, nil, errors.Join(errOpenToAll, clients.Close(context.Background()), operators.Close(context.Background()))
-	}
-	if s.Cfg.Admin.TLS.On() {
-		secured := s.current.tls(func(rt *Runtime) *tls.Config { return rt.operatorsTLS })
-		operators.socket = tls.NewListener(operators.socket, secured)
-	}
-	return clients, operators, nil
+	return errors.Join(drain(ctx, timeouts.Drain, s.logger, s.listeners...), serving.Wait())
 }
 
 // reloadAt swaps the runtime at each SIGHUP for one of the configuration as it reads now, and keeps the current one if that has
@@ -165,29 +177,21 @@ func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
 			return
 		case <-hangups:
 		}
-		rt, err := s.rebuild(ctx)
-		s.resources.metrics.Reloaded(err)
+		err := s.rebuild(ctx)
+		s.metrics.Reloaded(err)
 		if err != nil {
 			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
-			continue
+		} else {
+			s.logger.Info("configuration reloaded")
 		}
-		s.current.swap(rt)
-		s.logger.Info("configuration reloaded")
 	}
 }
 
-var (
-	// ErrNotGood reports that a configuration has problems.
-	ErrNotGood = errors.New("the configuration has problems")
-	// errOpenToAll refuses a start or a reload that would open the admin listener to other machines.
-	errOpenToAll = errors.New("the admin listener is reachable from other hosts and the configuration has no token; set admin.token_file")
-)
-
 // rebuild reads the configuration again and builds a runtime of it. Keys that need a restart keep their values.
-func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
-	cfg, problems, err := s.Reload.Load(s.Environ)
+func (s *Service) rebuild(ctx context.Context) error {
+	cfg, problems, err := s.Reload()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, problem := range problems { // in the form of the log, since programs may read it
 		if problem.Warning {
@@ -197,98 +201,50 @@ func (s *Service) rebuild(ctx context.Context) (*Runtime, error) {
 		}
 	}
 	if config.Fatal(problems) {
-		return nil, ErrNotGood
+		return errors.New("the configuration has problems")
 	}
-	needRestart := config.KeepUntilRestart(s.Cfg, &cfg)
-	if cfg.Admin.OpenToAll(s.adminAddress) {
-		return nil, errOpenToAll
+	needRestart := config.KeepUntilRestart(s.cfg, &cfg)
+	if err := s.checkAccess(&cfg); err != nil {
+		return err
 	}
-	rt, err := Build(ctx, cfg, config.Environment(s.Environ), s.logger, s.resources)
-	if err != nil {
-		return nil, err
+	if _, err := s.Build(ctx, cfg, needRestart...); err != nil {
+		return err
 	}
-	if rt.needRestart = needRestart; len(needRestart) > 0 {
+	if len(needRestart) > 0 {
 		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
 	}
-	s.level.Set(logLevel(cfg.Log.Level))
-	return rt, nil
-}
-
-// current is the current runtime. Each runtime ends its requests before it is closed.
-type current struct {
-	mu      sync.RWMutex
-	rt      *Runtime // nil before the first swap
-	leaving sync.WaitGroup
+	s.level.Set(logLevel(cfg.Log))
+	return nil
 }
 
 // enter returns the current runtime, which stays open until leave is called.
-func (c *current) enter() (rt *Runtime, leave func()) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	c.rt.requests.Add(1)
-	return c.rt, c.rt.requests.Done
-}
-
-// swap makes a runtime the current one, and closes the former one after its last request.
-func (c *current) swap(rt *Runtime) {
-	rt.admin.SetReady(true)
-	c.mu.Lock()
-	former := c.rt
-	c.rt = rt
-	c.mu.Unlock()
-	if former != nil {
-		c.leaving.Go(former.Close)
-	}
-}
-
-// close closes all runtimes.
-func (c *current) close() {
-	c.rt.Close()
-	c.leaving.Wait()
+func (r *resources) enter() (rt *Runtime, leave func()) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.current.requests.Add(1)
+	return r.current, r.current.requests.Done
 }
 
 // handler passes requests to a handler of the current runtime.
-func (c *current) handler(of func(*Runtime) http.Handler) http.Handler {
+func (s *Service) handler(of func(*Runtime) http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rt, leave := c.enter()
+		rt, leave := s.enter()
 		defer leave()
 		of(rt).ServeHTTP(w, r)
 	})
 }
 
 // serveCached is the fastpath.Handler of the current runtime.
-func (c *current) serveCached(w http.ResponseWriter, r *http.Request) bool {
-	rt, leave := c.enter()
+func (s *Service) serveCached(w http.ResponseWriter, r *http.Request) bool {
+	rt, leave := s.enter()
 	defer leave()
 	return rt.Front.ServeCached(w, r)
 }
 
-// watched is that of the current runtime.
-func (c *current) watched() admin.Watched {
-	rt, leave := c.enter()
-	defer leave()
-	return rt.watched()
-}
-
-// endReady lets /readyz say that the process is ending, and returns the current timeouts.
-func (c *current) endReady() config.Timeouts {
-	rt, leave := c.enter()
-	defer leave()
-	rt.admin.SetReady(false)
-	return rt.cfg.Timeouts
-}
-
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.
-func (c *current) tls(of func(*Runtime) *tls.Config) *tls.Config {
+func (s *Service) tls(of func(*Runtime) *tls.Config) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			rt, leave := c.enter()
-			defer leave()
-			if settings := of(rt); settings != nil {
-				return settings, nil
-			}
-			return nil, errors.New("the current configuration has no certificate for this listener")
-		},
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return of(s.now()), nil },
 	}
 }

@@ -2,103 +2,75 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
-	"portico/cmd/portico/config"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"portico/cmd/portico/config"
 )
 
-// TestReloadOfLogAndTimeouts: keys about the log and the end take effect at a reload; those that need a restart are logged and in the status.
-const withTracker = "trackers: {main: {url: 'http://tracker.example/'}}\n"
+const least = "listen: 127.0.0.1:0\ntrackers: {main: {url: 'http://tracker.example/'}}\n"
 
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+// TestReload: keys about the log and the end take effect at a reload, those that need a restart are logged and in the status, problems have
+// the form of the log, and the operators' listener stays closed to other machines.
+func TestReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := func() (config.Config, []config.Problem, error) {
+		return (&config.Flags{File: file}).Load([]string{"TOKEN=sixteen bytes or more"})
+	}
+	write(least + "admin: {listen: '0.0.0.0:0', token_env: TOKEN}\n")
+	cfg, problems, _ := load()
+	if config.Fatal(problems) {
+		t.Fatal(problems)
+	}
+	var log bytes.Buffer
+	s := New(&log, cfg)
+	s.Reload = load
+	if err := s.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return path
-}
-
-func TestReloadOfLogAndTimeouts(t *testing.T) {
-	const least = "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n" + withTracker
-	file := writeFile(t, "c.yaml", least)
-	flags := &config.Flags{File: file}
-	cfg, problems := config.Load(nil, nil, file)
-	if config.Fatal(problems) {
-		t.Fatal(problems)
-	}
-	var log bytes.Buffer
-	f := Service{Stderr: &log, Cfg: cfg, Reload: flags}
-	f.open()
-	reload := func(more string) config.Timeouts {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(least+more), 0o600); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		if err := errors.Join(drain(t.Context(), time.Second, s.logger, s.listeners...), s.Close()); err != nil {
+			t.Error(err)
 		}
-		rt, err := f.rebuild(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	})
+	const token = "admin: {listen: '0.0.0.0:0', token_env: TOKEN}\n"
+	for _, tt := range []struct{ yaml, fails, log, needRestart string }{
+		{token + "log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n", "", "", ""},
+		{token + "log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\n", "",
+			`"keys":["limits.header","timeouts.header","timeouts.idle","log.format"]`, "limits.header timeouts.header timeouts.idle log.format"},
+		{token + "trackers: {}\n", "the configuration has problems", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:`, ""},
+		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
+	} {
+		log.Reset()
+		before := s.now()
+		write(least + tt.yaml)
+		err := s.rebuild(t.Context())
+		if rt := s.now(); (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || (rt == before) != (tt.fails != "") ||
+			strings.Join(rt.status().NeedRestart, " ") != tt.needRestart && err == nil || !strings.Contains(log.String(), tt.log) ||
+			strings.Contains(log.String(), "need a restart") != (tt.needRestart != "") {
+			t.Errorf("%s: %v, the status has %q, and the log is\n%s", tt.yaml, err, rt.status().NeedRestart, &log)
 		}
-		rt.Close()
-		if text := fmt.Sprint(rt.status().NeedRestart); !strings.Contains(log.String(), "need a restart") != (text == "[]") {
-			t.Errorf("the status has %s, and the log is\n%s", text, &log)
+		if at := s.level.Level(); (at == slog.LevelDebug) != strings.Contains(tt.yaml, "debug") && err == nil {
+			t.Errorf("%s: the log is at %s", tt.yaml, at)
 		}
-		return rt.cfg.Timeouts
-	}
-	got := reload("log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n")
-	if f.level.Level() != slog.LevelDebug || got.Drain != 3*time.Second || got.ShutdownDelay != 2*time.Second {
-		t.Errorf("the log is at %s, the end has %+v", f.level.Level(), got)
-	}
-	if strings.Contains(log.String(), "next start") {
-		t.Errorf("there is nothing that must wait, but the log says\n%s", &log)
-	}
-	reload("log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\n")
-	if want := fmt.Sprintf(`"keys":[%q,%q,%q,%q]`, "limits.header", "timeouts.header", "timeouts.idle", "log.format"); !strings.Contains(log.String(), want) {
-		t.Errorf("the log has no %s:\n%s", want, &log)
-	}
-}
-
-// TestReloadTellsProblemsInTheLog: a program that reads the log of a running process is not shown lines of another form.
-func TestReloadTellsProblemsInTheLog(t *testing.T) {
-	file := writeFile(t, "c.yaml", withTracker+"trackers: {}\n")
-	cfg := config.Default()
-	var log bytes.Buffer
-	f := Service{Stderr: &log, Cfg: cfg, Reload: &config.Flags{File: file}}
-	f.open()
-	if _, err := f.rebuild(t.Context()); !errors.Is(err, ErrNotGood) {
-		t.Errorf("the reload gives %v", err)
-	}
-	if want := `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:`; !strings.Contains(log.String(), want) {
-		t.Errorf("the log has no %s:\n%s", want, &log)
-	}
-}
-
-// TestReloadKeepsOperatorsAsked: what the listener is open to does not change before the next start, so what asks for a
-// token does not go before it either.
-func TestReloadKeepsOperatorsAsked(t *testing.T) {
-	file := writeFile(t, "c.yaml", "admin: {listen: 127.0.0.1:9080}\n"+withTracker)
-	cfg, problems := config.Load(nil, nil, file)
-	if config.Fatal(problems) {
-		t.Fatal(problems)
-	}
-	for address, want := range map[string]error{"0.0.0.0:9080": errOpenToAll, "127.0.0.1:9080": nil} {
-		cfg.Admin.Listen = address
-		f := Service{Stderr: io.Discard, Cfg: cfg, Reload: &config.Flags{File: file}}
-		f.open()
-		rt, err := f.rebuild(t.Context())
-		if !errors.Is(err, want) {
-			t.Errorf("at %s: %v, want %v", address, err, want)
-		}
-		if err == nil {
-			rt.Close()
+		if timeouts := s.now().cfg.Timeouts; strings.Contains(tt.yaml, "drain") && (timeouts.Drain != 3*time.Second || timeouts.ShutdownDelay != 2*time.Second) {
+			t.Errorf("the end has %+v", timeouts)
 		}
 	}
 }
@@ -110,26 +82,183 @@ func TestSocketsOfClientsAndOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	f := Service{Stderr: io.Discard, Cfg: config.Default()}
-	f.Cfg.Listen, f.Cfg.Admin.Listen, f.Cfg.Limits.Connections = "127.0.0.1:0", "127.0.0.1:0", 1000
-	f.open()
-	clients, operators, err := f.listen()
-	if err != nil {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin.Listen, cfg.Limits.Connections = "127.0.0.1:0", "127.0.0.1:0", 1000
+	s := New(io.Discard, cfg)
+	if err := s.listen(); err != nil {
 		t.Fatal(err)
 	}
-	if operators.bound.limit > maxOperatorConnections {
-		t.Errorf("operators may have %d connections", operators.bound.limit)
+	if limit := s.listeners[1].limit; limit > maxOperatorConnections {
+		t.Errorf("operators may have %d connections", limit)
 	}
-	if err := errors.Join(clients.Close(t.Context()), operators.Close(t.Context())); err != nil {
+	if err := drain(t.Context(), time.Second, s.logger, s.listeners...); err != nil {
 		t.Fatal(err)
 	}
-	f.Cfg.Listen, f.Cfg.Admin.Listen = clients.Address(), taken.Addr().String()
-	if _, _, err := f.listen(); err == nil {
+	cfg.Listen, cfg.Admin.Listen = s.listeners[0].Address(), taken.Addr().String()
+	if err := New(io.Discard, cfg).Serve(t.Context()); err == nil {
 		t.Error("the operators' address is taken, but it was opened")
 	}
-	again, err := net.Listen("tcp", clients.Address())
+	again, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		t.Fatalf("the clients' socket is still open: %v", err)
 	}
 	again.Close()
+}
+
+// refusing is a listener that only fails.
+type refusing struct {
+	net.Listener
+	err error
+}
+
+func (r *refusing) Accept() (net.Conn, error) { return nil, r.err }
+
+// bounded is a Listener for two connections.
+func bounded(t *testing.T, socket net.Listener, log io.Writer) *Listener {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Limits.Connections = 2
+	l, err := listen(socket, "clients", "127.0.0.1:0", http.NotFoundHandler(), cfg, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestOperatorsHearThatFilesHaveRunOut(t *testing.T) {
+	for err, want := range map[error]int{
+		syscall.EMFILE: 1, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ENFILE)}: 1,
+		syscall.ECONNABORTED: 0, net.ErrClosed: 0,
+	} {
+		var log strings.Builder
+		l := bounded(t, &refusing{err: err}, &log)
+		for range 5 {
+			if _, got := l.Accept(); got != err {
+				t.Errorf("%v became %v", err, got)
+			}
+		}
+		if got := strings.Count(log.String(), "level=WARN"); got != want {
+			t.Errorf("%v is told of %d times, want %d: %s", err, got, want, log.String())
+		}
+	}
+}
+
+// A connection on which no request has come does not hold the drain up.
+func TestSilentConnectionsAreClosed(t *testing.T) {
+	var log strings.Builder
+	l := bounded(t, nil, &log)
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run() }()
+	client, err := net.Dial("tcp", l.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	response, err := http.Get(l.URL()) // connections are accepted in their order
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the five seconds of Shutdown
+	defer cancel()
+	if err := l.Drain(ctx); err != nil || log.Len() != 0 {
+		t.Errorf("%v %s", err, log.String())
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// At the limit the connection that has waited for the longest time gives way, but not before it had time to send a request.
+func TestLongestWaitingGivesWay(t *testing.T) {
+	l := bounded(t, nil, io.Discard)
+	defer l.Close()
+	var ours, clients [3]net.Conn
+	for i := range ours {
+		ours[i], clients[i] = net.Pipe()
+		defer clients[i].Close()
+	}
+	l.connState(ours[0], http.StateNew)
+	l.connState(ours[1], http.StateNew)
+	if wait := l.makeCapacity(); wait <= 0 || wait > minWaiting {
+		t.Errorf("connections that have just come; capacity after %v", wait)
+	}
+	l.open[ours[0]], l.open[ours[1]] = time.Now().Add(-minWaiting), time.Now().Add(-2*minWaiting)
+	if wait := l.makeCapacity(); wait > 0 {
+		t.Error("no connection without a request gives way")
+	}
+	if _, err := clients[1].Read(make([]byte, 1)); err == nil {
+		t.Error("it is still open")
+	}
+	l.connState(ours[1], http.StateIdle) // its last request ended meanwhile
+	l.connState(ours[1], http.StateClosed)
+	l.connState(ours[2], http.StateNew)
+	l.connState(ours[2], http.StateActive)
+	l.connState(ours[0], http.StateActive)
+	if wait := l.makeCapacity(); wait < minWaiting/2 {
+		t.Errorf("two connections with requests; capacity after %v", wait)
+	}
+	if open, busy := l.load(); open != 2 || busy != 2 {
+		t.Errorf("%d are open and %d have a request", open, busy)
+	}
+	l.connState(ours[0], http.StateClosed)
+	l.connState(ours[2], http.StateHijacked)
+	if open, _ := l.load(); open != 0 {
+		t.Errorf("at the end %d are open", open)
+	}
+}
+
+// A connection that waits for capacity when the listener is closed is closed too.
+func TestClosedListenerKeepsNoConnection(t *testing.T) {
+	l := bounded(t, nil, io.Discard)
+	for range l.limit {
+		ours, client := net.Pipe()
+		defer client.Close()
+		l.connState(ours, http.StateNew)
+		l.connState(ours, http.StateActive)
+	}
+	client, err := net.Dial("tcp", l.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := l.Accept()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		t.Fatalf("Accept does not wait: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept gives %v", err)
+	}
+	if err := client.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection is still open")
+	}
+}
+
+// The write deadline of one response does not hold for the next one.
+func TestIdleConnectionHasNoWriteDeadline(t *testing.T) {
+	l := bounded(t, nil, io.Discard)
+	defer l.Close()
+	ours, client := net.Pipe()
+	defer ours.Close()
+	defer client.Close()
+	if err := ours.SetWriteDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	l.connState(ours, http.StateIdle)
+	go func() { _, _ = client.Read(make([]byte, 1)) }()
+	if _, err := ours.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
 }

@@ -73,7 +73,12 @@ type ruleStatus struct {
 	Rule   string           `json:"rule"`
 	Reads  switchover.Phase `json:"reads"`
 	Writes switchover.Phase `json:"writes"`
+	// GoingBack says whether the rule's writes can go back to the primary without loss.
+	GoingBack journal.Outlook `json:"going_back"`
 }
+
+// watchFor is how long trackers are probed after the state was read: longer than the usual time between two scrapes.
+const watchFor = 2 * time.Minute
 
 // watched is what the alarm depends on and no event tells of.
 func (rt *Runtime) watched() admin.Watched {
@@ -81,6 +86,11 @@ func (rt *Runtime) watched() admin.Watched {
 		Unready:      rt.trackers[rt.cfg.Primary].problem(),
 		Certificates: map[string]*tls.Config{"the listener of clients": rt.clientsTLS, "the listener of operators": rt.operatorsTLS},
 		Folders:      map[string]string{"files of requests": cmp.Or(rt.cfg.Blobs.Dir, os.TempDir())},
+	}
+	if watching := time.Since(time.Unix(0, rt.looked.Load())) < watchFor; watching {
+		for _, t := range rt.trackers {
+			t.stack.Probe()
+		}
 	}
 	if rt.switchover != nil {
 		w.Stale = rt.switchover.Status(context.Background()).Stale
@@ -94,7 +104,7 @@ func (rt *Runtime) watched() admin.Watched {
 // status is what /status shows now. It waits for no tracker.
 func (rt *Runtime) status() Status {
 	s := Status{
-		Version: version(), Started: rt.started, Alarm: rt.resources.metrics.Alarm(), Traffic: rt.resources.metrics.Traffic(),
+		Version: version(), Started: rt.started, Alarm: rt.metrics.Alarm(), Traffic: rt.metrics.Traffic(),
 		Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
 		Trackers: map[string]TrackerStatus{},
 	}
@@ -114,10 +124,10 @@ func (rt *Runtime) status() Status {
 			Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
 		}
 		for _, each := range held.Rules {
-			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, each.Rule.Reads, each.Rule.Writes})
+			s.Switchover.Rules = append(s.Switchover.Rules, ruleStatus{each.Rule.Name, each.Rule.Reads, each.Rule.Writes, each.GoingBack})
 		}
 	}
-	if held := rt.resources.journal; held != nil {
+	if held := rt.journal; held != nil {
 		s.Journal = held.Last()
 	}
 	return s

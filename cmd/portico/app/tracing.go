@@ -17,7 +17,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"portico/cmd/portico/config"
 	"portico/proxy"
 	"portico/upstream/transport"
 )
@@ -40,12 +39,12 @@ type tracing struct{ tracer trace.Tracer }
 
 // openTracing starts what sends spans, if there is a collector. The library sends them in batches, drops them while its queue is full,
 // and lets no request wait.
-func (rt *Runtime) openTracing(lookup config.Variables) error {
+func (rt *Runtime) openTracing() error {
 	settings := &rt.cfg.Traces
 	if settings.Endpoint == "" {
 		return nil
 	}
-	collector, err := rt.newCollector(lookup)
+	collector, err := rt.newCollector()
 	if err != nil {
 		return err
 	}
@@ -85,7 +84,10 @@ type requestSpan struct {
 }
 
 // TraceID implements proxy.Span.
-func (s requestSpan) TraceID() string { return s.span.SpanContext().TraceID().String() }
+func (s requestSpan) TraceID() (id string, sampled bool) {
+	about := s.span.SpanContext()
+	return about.TraceID().String(), about.IsSampled()
+}
 
 // End implements proxy.Span.
 func (s requestSpan) End(record proxy.Record) {

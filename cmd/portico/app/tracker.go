@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -26,45 +27,46 @@ type tracker struct {
 	settings config.Tracker
 	base     *url.URL
 	stack    *transport.Stack // nil in a dry run
-	// transport carries the requests of clients: stack, or what takes its place in a dry run.
-	transport http.RoundTripper
-	client    *bugzilla.Client
-	shadow    *bugzilla.Client // of comparisons, nil without them
-	target    *proxy.Target    // for paths outside the interface
-	keys      switchover.Keys
-	cache     *cache.Cache // nil if it is off
+	client   *bugzilla.Client
+	shadow   *bugzilla.Client // of comparisons, nil without them
+	target   *proxy.Target    // for paths outside the interface
+	keys     switchover.Keys
+	cache    *cache.Cache // nil if it is off
 }
 
 // openTracker builds what a tracker needs to serve clients: connections with limit and breakers, client and cache.
-func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
-	t := &tracker{name: name, settings: rt.cfg.Trackers[name]}
-	var err error
-	if t.base, err = url.Parse(t.settings.URL); err != nil {
-		return fmt.Errorf("tracker %s: invalid URL", name) // the error would show the URL, which may hold a password
-	}
-	if dry := rt.resources.dry; dry != nil {
-		t.transport = t.settings.SentHost().Over(dry.transport(name))
+func (rt *Runtime) openTracker(name string) (err error) {
+	limits, t := &rt.cfg.Limits, &tracker{name: name, settings: rt.cfg.Trackers[name], keys: rt.cfg.LiveKeys(name, rt.callers)}
+	t.base, _ = url.Parse(t.settings.URL) // config has reported problems
+	host := t.settings.SentHost()
+	var over http.RoundTripper
+	if rt.dry != nil {
+		over = host.Over(rt.dry.transport(name))
 	} else {
-		limits := &rt.cfg.Limits
 		t.stack, err = rt.openStack(t, name, transport.Options{
 			Base: transport.BaseOptions{MaxIdleConns: limits.MaxCalls()},
 			Limit: transport.LimitOptions{
 				Slots: limits.Concurrency, MaxSlots: limits.MaxCalls(), Queue: orOff(limits.Queue), QueueWait: orOff(limits.WaitFor(t.settings.Timeout)),
 			},
 		})
-		t.transport = t.stack
+		over = t.stack
 	}
 	if err != nil {
 		return err
 	}
-	if t.keys, err = rt.cfg.LiveKeys(name, rt.callers, lookup); err != nil {
-		return fmt.Errorf("tracker %s: %w", name, err)
-	}
 	t.keys.Missing = func(caller upstream.Caller) { rt.missing.note(name, rt.callers.Name(caller), caller) }
-	if t.client, err = rt.newClient(t, name, t.transport, t.keys.For); err != nil {
+	if t.client, err = rt.newClient(t, name, over, t.keys.For); err != nil {
 		return err
 	}
-	t.target = t.newTarget()
+	t.target = &proxy.Target{
+		Base: t.base, Transport: over, MaxBody: t.client.MaxBody, For: t.client.For, Dialect: t.client.Dialect,
+	}
+	if !t.keys.Forwards() || t.keys.RefuseLogins {
+		t.target.Keys = t.keys.For
+	}
+	if host.Name != "" {
+		t.target.Names = []string{host.Name}
+	}
 	rt.trackers[name] = t
 	if name == rt.cfg.Primary && t.stack != nil { // a candidate that fails is left alone
 		ctx, cancel := context.WithCancel(context.Background())
@@ -75,13 +77,14 @@ func (rt *Runtime) openTracker(name string, lookup config.Variables) error {
 	if rt.cfg.Cache.Scope == string(cache.ScopeOff) {
 		return nil
 	}
-	return rt.openCache(t, lookup)
+	return rt.openCache(t)
 }
 
 // orOff turns the configuration's zero, which means none, into that of package transport.
 func orOff[T int | time.Duration](n T) T { return cmp.Or(n, -1) }
 
-// openStack returns connections to a tracker, which metrics show under a label.
+// openStack returns connections to a tracker, which metrics show under a label: those of the current runtime, unless anything about them has
+// changed. So an open breaker stays open, and calls under way count for the limit.
 func (rt *Runtime) openStack(t *tracker, label string, options transport.Options) (*transport.Stack, error) {
 	secured, err := t.settings.TLSFiles.Client()
 	if err != nil {
@@ -90,12 +93,14 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	options.Base.Host = t.settings.SentHost()
 	options.Base.ConnectTimeout = rt.cfg.Timeouts.Connect
 	options.Base.HeaderTimeout = cmp.Or(options.Base.HeaderTimeout, t.settings.Timeout)
-	key := stackKey(t, options)
+	authorities, _ := os.ReadFile(t.settings.CAFile) // it was read above; no name is no content
+	certificate, _ := os.ReadFile(t.settings.CertFile)
+	key := fmt.Sprint(t.base, options, string(authorities), string(certificate))
 	options.Base.TLS = secured
-	metrics, logger := rt.resources.metrics, rt.logger // not rt: connections may outlive it
+	metrics, logger := rt.metrics, rt.logger // not rt: connections may outlive it
 	options.Observer = admin.Calls{Metrics: metrics, Tracker: label}
 	if label == t.name { // calls for comparison belong to no request, and no client waits for the tracker to recover
-		options.Trace = rt.resources.trace(t.name)
+		options.Trace = rt.trace(label)
 		options.Break.ProbeURL, options.Break.Well = t.base.JoinPath("rest", "version").String(), bugzilla.IsHealthy
 	}
 	options.Break.OnChange = func(change transport.Change) {
@@ -106,8 +111,12 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	options.Break.OnPanic = func(cause any) { // its value may hold content
 		logger.Error("a probe panicked", "tracker", label, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 	}
-	rt.stacks[label] = rt.resources.stack(label, key, options)
-	return rt.stacks[label].Stack, nil
+	held := rt.now().stacks[label]
+	if held == nil || held.key != key {
+		held = &sharedStack{transport.New(options), key}
+	}
+	rt.stacks[label] = held
+	return held.Stack, nil
 }
 
 // newClient makes a client of a tracker, which sees the callers that keys returns. The log shows label.
@@ -128,19 +137,6 @@ func (t *tracker) front() upstream.Tracker {
 	return t.client
 }
 
-func (t *tracker) newTarget() *proxy.Target {
-	target := &proxy.Target{
-		Base: t.base, Transport: t.transport, MaxBody: t.client.MaxBody, For: t.client.For, Dialect: t.client.Dialect, MarkWrite: bugzilla.MarkWrite,
-	}
-	if !t.keys.Forwards() || t.keys.RefuseLogins {
-		target.Keys = t.keys.For
-	}
-	if host := t.settings.SentHost(); host.Name != "" {
-		target.Names = []string{host.Name}
-	}
-	return target
-}
-
 // dialect returns the name of the dialect, the version that told it, and whether one of the clients has found it out.
 func (t *tracker) dialect() (dialect, version string, certain bool) {
 	dialect, version, certain = t.client.Pinned()
@@ -150,13 +146,27 @@ func (t *tracker) dialect() (dialect, version string, certain bool) {
 	return dialect, version, certain
 }
 
-// openCache puts a cache before the client of a tracker.
-func (rt *Runtime) openCache(t *tracker, lookup config.Variables) error {
-	options, err := rt.cacheOptions(t, lookup)
+// openCache puts a cache before the client of a tracker. Its shared part is that of the current runtime, if it fits.
+func (rt *Runtime) openCache(t *tracker) error {
+	redis, err := RedisOptions(&rt.cfg)
 	if err != nil {
 		return err
 	}
-	options.Shared = rt.resources.cache(options)
+	settings, metrics := &rt.cfg.Cache, rt.metrics
+	options := cache.Options{
+		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
+		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups,
+		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
+		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
+		FillTimeout: rt.callTime(t.name), Logger: rt.logger,
+		Observer: cache.Observer{
+			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
+		},
+	}
+	options.Shared = rt.now().shared[t.name]
+	if options.Shared == nil || !options.Shared.Fits(options) {
+		options.Shared = cache.OpenShared(options)
+	}
 	rt.shared[t.name] = options.Shared
 	t.cache = cache.New(t.client, options)
 	rt.onClose(func() { _ = t.cache.Close() })
@@ -164,45 +174,13 @@ func (rt *Runtime) openCache(t *tracker, lookup config.Variables) error {
 	return nil
 }
 
-func (rt *Runtime) cacheOptions(t *tracker, lookup config.Variables) (cache.Options, error) {
-	settings, metrics := &rt.cfg.Cache, rt.resources.metrics
-	secret, err := settings.Secret.Read(lookup)
-	if err != nil {
-		return cache.Options{}, err
-	}
-	redis, err := RedisOptions(&rt.cfg, lookup)
-	return cache.Options{
-		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
-		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: secret, Groups: t.client.Groups,
-		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
-		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
-		FillTimeout: rt.callTime(t.settings), Logger: rt.logger,
-		Observer: cache.Observer{
-			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
-		},
-	}, err
-}
-
 // RedisOptions returns the options of the cache that the configuration of Redis stands for.
-func RedisOptions(cfg *config.Config, lookup config.Variables) (cache.Redis, error) {
+func RedisOptions(cfg *config.Config) (cache.Redis, error) {
 	c := &cfg.Cache.Redis
-	options := cache.Redis{Addrs: c.Addrs}
-	var err error
-	if c.URL != "" {
-		if options, err = cache.ParseRedis(c.URL); err != nil {
-			return options, err
-		}
-	}
-	password, err := c.Password.Read(lookup)
-	if err != nil {
-		return options, err
-	}
+	options, _ := cache.ParseRedis(c.URL) // config has reported problems; without a URL there are addresses
 	secured, err := c.Client()
-	if err != nil {
-		return options, err
-	}
-	options.TLS = secured // of a rediss:// URL too
+	options.TLS, options.Addrs = secured, append(options.Addrs, c.Addrs...)
 	options.MasterName, options.DialTimeout, options.Timeout = c.MasterName, cfg.Timeouts.Connect, cfg.Timeouts.Redis
-	options.Username, options.Password = cmp.Or(c.Username, options.Username), cmp.Or(string(password), options.Password)
-	return options, nil
+	options.Username, options.Password = cmp.Or(c.Username, options.Username), cmp.Or(c.Password.Text(), options.Password)
+	return options, err
 }

@@ -182,7 +182,7 @@ type Limits struct {
 	// Header is the maximum size of a request head.
 	Header Size `key:"header" default:"64KiB" min:"4KiB" max:"16MiB" change:"restart"`
 	// Body is the maximum size of a request body. An attachment travels as base64, a third larger than itself: the default
-	// has room for one of 50 MB, which is 67 MB as base64, and more.
+	// takes one of 50 MB, which is 67 MB as base64, and more.
 	Body Size `key:"body" default:"128MiB" min:"1KiB" max:"1024GiB"`
 	// BodyMemory is the maximum memory of the bodies of all requests together. One alone may take 16 MiB.
 	BodyMemory Size `key:"body_memory" default:"64MiB" min:"16MiB"`

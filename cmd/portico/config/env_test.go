@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -80,12 +81,11 @@ func TestSecretsComeFromFileOrEnvironment(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(texts(problems))
 	}
-	lookup := func(string) (string, bool) { return "sixteen bytes or more", true }
-	if secret, err := cfg.Cache.Secret.Read(lookup); err != nil || string(secret) != "sixteen bytes or more" {
-		t.Errorf("secret is %q, %v", secret, err)
+	if secret := cfg.Cache.Secret; secret.Text() != "sixteen bytes or more" || strings.Contains(fmt.Sprintf("%v %+v %s", secret, cfg.Cache, &secret), "sixteen") {
+		t.Errorf("secret is %q, printed as %v", secret.Text(), secret)
 	}
-	if password, err := cfg.Cache.Redis.Password.Read(lookup); err != nil || string(password) != "the password" {
-		t.Errorf("password is %q, %v", password, err)
+	if password := cfg.Cache.Redis.Password.Text(); password != "the password" {
+		t.Errorf("password is %q", password)
 	}
 	for _, key := range []string{"cache.secret", "admin.token"} {
 		_, problems := Load(nil, []string{"PORTICO_TRACKERS_MAIN_URL=http://a/", envName(key) + "_ENV=SHORT", "SHORT=is too short"}, "")
@@ -141,7 +141,7 @@ func TestTheLongerKeyIsMeant(t *testing.T) {
 		"PORTICO_CALLERS_CI_BOT_SHADOW_KEY_ENV=OTHER",
 		"ONE=1", "OTHER=2",
 	}, "")
-	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE"}, ShadowKey: Secret{Env: "OTHER"}, Keys: map[string]KeyRef{}}}
+	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE", text: "1"}, ShadowKey: Secret{Env: "OTHER", text: "2"}, Keys: map[string]KeyRef{}}}
 	if len(problems) > 0 || !reflect.DeepEqual(cfg.Callers, want) {
 		t.Errorf("got %+v, %v", cfg.Callers, texts(problems))
 	}
@@ -168,11 +168,9 @@ func TestTheWaysToRedisBeatEachOther(t *testing.T) {
 func TestSecretsEndWithTheirLine(t *testing.T) {
 	const token = "0123456789abcdef"
 	variable := func(string) (string, bool) { return token + "\r\n", true }
-	for name, admin := range map[string]Admin{
-		"variable": {Token: Secret{Env: "TOKEN"}}, "file": {Token: Secret{File: writeFile(t, "token", token+"\n")}},
-	} {
-		if got, err := admin.Token.Read(variable); err != nil || string(got) != token {
-			t.Errorf("%s: %q, %v", name, got, err)
+	for name, secret := range map[string]Secret{"variable": {Env: "TOKEN"}, "file": {File: writeFile(t, "token", token+"\n")}} {
+		if err := secret.Read(variable); err != nil || secret.Text() != token {
+			t.Errorf("%s: %q, %v", name, secret.Text(), err)
 		}
 	}
 }

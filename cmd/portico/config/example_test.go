@@ -110,17 +110,17 @@ func collect(n *yaml.Node, path string, commented map[string]bool) {
 func TestTagsCanBeRead(t *testing.T) {
 	for _, v := range []any{Default(), Defaults[Tracker](), Defaults[switchover.Rule](), Defaults[compare.Equivalence]()} {
 		for _, m := range members(reflect.ValueOf(v)) {
-			for _, k := range keys(m.path, m.value, m.tag) {
+			walk(m.path, m.value, m.tag, func(k key) {
 				if k.value.Kind() == reflect.Map {
 					k.value = newValue(k.value.Type().Elem())
 				}
 				if isSection(k.value.Type()) || k.value.IsZero() {
-					continue
+					return
 				}
 				if err := checkBounds(k.value, k.value.String(), k.tag); err != nil {
 					t.Errorf("%s: %v", k.path, err)
 				}
-			}
+			})
 		}
 	}
 }

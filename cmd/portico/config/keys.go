@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-
 	"portico/upstream"
 	"portico/upstream/switchover"
 )
@@ -23,6 +21,8 @@ type KeyRef struct {
 	File string `key:"file"`
 	// Env names the environment variable that holds it instead.
 	Env string `key:"env"`
+
+	text string
 }
 
 // keyAt names the key of a caller at a tracker.
@@ -38,47 +38,41 @@ func (c *Config) keyAt(caller Caller, tracker string) Secret {
 	return Secret{}
 }
 
-// NamedCallers reads the keys of all callers that have names.
-func (c *Config) NamedCallers(variables Variables) (upstream.NamedCallers, error) {
+// NamedCallers returns all callers that have names.
+func (c *Config) NamedCallers() upstream.NamedCallers {
 	known := upstream.NamedCallers{}
 	for name, caller := range c.Callers {
 		named := upstream.NamedCaller{Name: name, Keys: map[string]string{}}
 		for tracker := range c.Trackers {
-			key, err := c.keyAt(caller, tracker).Read(variables)
-			if err != nil {
-				return nil, fmt.Errorf("callers.%s: %w", name, err)
-			}
-			if key != nil {
-				named.Keys[tracker] = string(key)
+			if key := c.keyAt(caller, tracker).text; key != "" {
+				named.Keys[tracker] = key
 			}
 		}
 		known.Add(named)
 	}
-	return known, nil
+	return known
 }
 
 // LiveKeys returns what a tracker is shown in live requests.
-func (c *Config) LiveKeys(tracker string, known upstream.NamedCallers, variables Variables) (switchover.Keys, error) {
+func (c *Config) LiveKeys(tracker string, known upstream.NamedCallers) switchover.Keys {
 	t := c.Trackers[tracker]
-	service, err := t.ServiceKey.Read(variables)
 	return switchover.Keys{
-		Tracker: tracker, Credentials: t.Credentials, ServiceKey: string(service), RefuseLogins: t.Logins == "refuse", Named: known,
-	}, err
+		Tracker: tracker, Credentials: t.Credentials, ServiceKey: t.ServiceKey.text, RefuseLogins: t.Logins == "refuse", Named: known,
+	}
 }
 
 // ComparisonKeys returns what a tracker is shown in comparisons, where live is what it is shown in live requests. Only where the candidate
 // is shown the caller's own key there, canary.credentials counts.
-func (c *Config) ComparisonKeys(live switchover.Keys, variables Variables) (switchover.Keys, error) {
+func (c *Config) ComparisonKeys(live switchover.Keys) switchover.Keys {
 	settings := &c.Canary
 	isService := settings.Credentials == switchover.CredentialsService
 	candidate := switchover.Keys{Credentials: c.Trackers[c.Candidate].Credentials}
 	if !candidate.Forwards() || settings.Credentials == live.Credentials || isService && live.Tracker != c.Candidate || !live.Forwards() {
-		return live, nil
+		return live
 	}
-	service, err := settings.ServiceKey.Read(variables)
-	live.Credentials, live.ServiceKey = settings.Credentials, string(service)
+	live.Credentials, live.ServiceKey = settings.Credentials, settings.ServiceKey.text
 	live.ForAll, live.RefuseLogins = isService, !isService
-	return live, err
+	return live
 }
 
 // callers checks that every name stands for keys of its own, that of the other tracker too.
@@ -112,11 +106,10 @@ func (c *checker) ownKeys(owners map[string]string, tracker, taken string) {
 		if tracker == c.Primary && !secret.Given() {
 			c.errorf("callers."+name, "has no key: set key_file or key_env")
 		}
-		key, _ := secret.Read(c.variables)
-		if owner, found := owners[string(key)]; found && owner != name {
+		if owner, found := owners[secret.text]; found && owner != name {
 			c.errorf("callers."+name, taken, owner)
-		} else if key != nil {
-			owners[string(key)] = name
+		} else if secret.text != "" {
+			owners[secret.text] = name
 		}
 	}
 }

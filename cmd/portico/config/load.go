@@ -184,9 +184,9 @@ func (d *decoder) environment(environ []string, cfg *Config) {
 			unknown = append(unknown, name)
 		}
 	}
-	for _, k := range keys("", reflect.ValueOf(*cfg), "") {
+	walk("", reflect.ValueOf(*cfg), "", func(k key) {
 		unknown = slices.DeleteFunc(unknown, func(name string) bool { return strings.HasSuffix(k.path, "_env") && name == k.value.String() })
-	}
+	})
 	for _, path := range d.paths {
 		known = append(known, envName(strings.ReplaceAll(path, "*", "main")))
 	}

@@ -43,23 +43,27 @@ type Journal struct {
 	// ServiceKey is shown to the candidate for copies of callers that have no key there, PrimaryServiceKey to the primary.
 	ServiceKey        Secret `keys:"service_key"`
 	PrimaryServiceKey Secret `keys:"primary_service_key"`
+
+	keys *journal.Keys
 }
 
-// Keys reads the keys of the journal, nil where none is configured.
-func (j *Journal) Keys(variables Variables) (*journal.Keys, error) {
-	current, err := j.Key.Read(variables)
-	if err != nil || current == nil {
-		return nil, err
+// Keys returns the keys of the journal, which Problems has read, and nil where none is configured.
+func (j *Journal) Keys() *journal.Keys { return j.keys }
+
+func (j *Journal) readKeys() (err error) {
+	if j.Key.text == "" {
+		return nil
 	}
 	var older [][]byte
 	for _, file := range j.OlderKeyFiles {
-		key, err := Secret{File: file}.Read(variables)
-		if err != nil {
-			return nil, err
+		key := Secret{File: file}
+		if err := key.Read(nil); err != nil {
+			return err
 		}
-		older = append(older, key)
+		older = append(older, []byte(key.text))
 	}
-	return journal.NewKeys(current, older...)
+	j.keys, err = journal.NewKeys([]byte(j.Key.text), older...)
+	return err
 }
 
 // Canary is the comparison of two trackers' responses.

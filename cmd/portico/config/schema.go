@@ -15,30 +15,37 @@ type key struct {
 	tag   reflect.StructTag
 }
 
-// keys lists a value and all structs and keys in it, sections before their keys. Items of lists are not listed. The values can be
-// set where v can be set, except in entries of maps.
-func keys(path string, v reflect.Value, tag reflect.StructTag) []key {
-	list := []key{{path, v, tag}}
+// walk visits a value and all structs and keys in it, sections before their keys. Items of lists are not visited. Where v can be set,
+// visit may set the values.
+func walk(path string, v reflect.Value, tag reflect.StructTag, visit func(key)) {
+	visit(key{path, v, tag})
 	switch {
 	case v.Kind() == reflect.Map:
 		for name, entry := range v.Seq2() {
-			list = append(list, keys(join(path, fmt.Sprint(name)), entry, "")...)
+			held := reflect.New(entry.Type()).Elem()
+			held.Set(entry)
+			walk(join(path, fmt.Sprint(name)), held, "", visit)
+			if v.CanSet() {
+				v.SetMapIndex(name, held)
+			}
 		}
 	case isSection(v.Type()):
 		for f, value := range v.Fields() {
 			if f.Tag != "" {
-				list = append(list, keys(join(path, f.Tag.Get("key")+f.Tag.Get("keys")), value, f.Tag)...)
+				walk(join(path, f.Tag.Get("key")+f.Tag.Get("keys")), value, f.Tag, visit)
 			}
 		}
 	}
-	return list
 }
 
 // members lists the keys of a section itself in the order of the struct; their paths begin in it.
-func members(section reflect.Value) []key {
-	return slices.DeleteFunc(keys("", section, ""), func(k key) bool {
-		return k.tag.Get("key") == "" || strings.Contains(k.path, ".")
+func members(section reflect.Value) (list []key) {
+	walk("", section, "", func(k key) {
+		if k.tag.Get("key") != "" && !strings.Contains(k.path, ".") {
+			list = append(list, k)
+		}
 	})
+	return list
 }
 
 // isSection reports whether values of the type are mappings with known keys.
@@ -72,13 +79,13 @@ func Defaults[T any]() T { return newValue(reflect.TypeFor[T]()).Interface().(T)
 // newValue is Defaults for a reflected type; the value is addressable.
 func newValue(t reflect.Type) reflect.Value {
 	value := reflect.New(t).Elem()
-	for _, k := range keys("", value, "") {
+	walk("", value, "", func(k key) {
 		if text := k.tag.Get("default"); text != "" {
 			mustParse(k.value, text, k.tag)
 		} else if k.value.Kind() == reflect.Map {
 			k.value.Set(reflect.MakeMap(k.value.Type()))
 		}
-	}
+	})
 	return value
 }
 
@@ -87,11 +94,11 @@ func newValue(t reflect.Type) reflect.Value {
 func textPaths() (paths []string) {
 	cfg := Default()
 	cfg.Trackers["*"], cfg.Callers["*"] = Tracker{}, Caller{}
-	for _, k := range keys("", reflect.ValueOf(cfg), "") {
+	walk("", reflect.ValueOf(cfg), "", func(k key) {
 		if isText(k.value.Type()) {
 			paths = append(paths, k.path)
 		}
-	}
+	})
 	return paths
 }
 
@@ -100,23 +107,19 @@ func textPaths() (paths []string) {
 // its cert_file.
 func KeepUntilRestart(running Config, next *Config) (changed []string) {
 	kept := map[string]reflect.Value{}
-	for _, k := range keys("", reflect.ValueOf(running), "") {
+	walk("", reflect.ValueOf(running), "", func(k key) {
 		if k.tag.Get("change") == "restart" {
 			kept[k.path] = k.value
 		}
-	}
-	for _, k := range keys("", reflect.ValueOf(next).Elem(), "") {
+	})
+	walk("", reflect.ValueOf(next).Elem(), "", func(k key) {
 		if value, known := kept[k.path]; known && fmt.Sprint(value) != fmt.Sprint(k.value) {
-			if changed = append(changed, k.path); k.value.CanSet() {
-				k.value.Set(value)
-			}
+			changed = append(changed, k.path)
+			k.value.Set(value)
 		}
-	}
+	})
 	for name, former := range running.Trackers {
-		if tracker, known := next.Trackers[name]; known {
-			tracker.URL = former.URL
-			next.Trackers[name] = tracker
-		} else if name == running.Primary || name == running.Candidate {
+		if _, known := next.Trackers[name]; !known && (name == running.Primary || name == running.Candidate) {
 			next.Trackers[name] = former
 		}
 	}

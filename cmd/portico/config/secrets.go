@@ -20,45 +20,51 @@ type Secret struct {
 	File string `key:"_file"`
 	// Env names the environment variable that holds it instead.
 	Env string `key:"_env"`
+
+	text string
 }
 
 // Given reports whether a secret is named.
-func (s Secret) Given() bool { return s != Secret{} }
+func (s Secret) Given() bool { return s.String() != "" }
 
-// Read returns the secret, without line ends at its end, or nil where none is named. An empty one is an error.
-func (s Secret) Read(variables Variables) ([]byte, error) {
-	secret := ""
+// String names the place of the secret.
+func (s Secret) String() string { return s.File + s.Env }
+
+// Text returns the secret, which Problems or Read has read. It is empty where none is named.
+func (s Secret) Text() string { return s.text }
+
+// Read reads the secret, if one is named, without line ends at its end. An empty one is an error.
+func (s *Secret) Read(variables Variables) error {
 	switch {
 	case !s.Given():
-		return nil, nil
+		return nil
 	case s.File != "" && s.Env != "":
-		return nil, errors.New("a file and an environment variable exclude each other")
+		return errors.New("a file and an environment variable exclude each other")
 	case s.Env != "":
-		secret, _ = variables(s.Env)
+		s.text, _ = variables(s.Env)
 	default:
 		content, err := os.ReadFile(s.File)
 		if err != nil {
-			return nil, fmt.Errorf("reading the secret: %w", err)
+			return fmt.Errorf("reading the secret: %w", err)
 		}
-		secret = string(content)
+		s.text = string(content)
 	}
-	if secret = strings.TrimRight(secret, "\r\n"); secret == "" {
-		return nil, fmt.Errorf("%s holds nothing", s.File+s.Env)
+	if s.text = strings.TrimRight(s.text, "\r\n"); s.text == "" {
+		return fmt.Errorf("%s holds nothing", s)
 	}
-	return []byte(secret), nil
+	return nil
 }
 
 // ReadHeaders returns what is sent to the collector besides the traces, which is mostly a secret. It is empty where none is named.
-func (t *Traces) ReadHeaders(variables Variables) (map[string]string, error) {
-	text, err := t.Headers.Read(variables)
+func (t *Traces) ReadHeaders() (map[string]string, error) {
 	headers := map[string]string{}
-	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for line := range strings.FieldsFuncSeq(t.Headers.text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		name, value, _ := strings.Cut(line, ":")
 		if headers[name] = strings.TrimSpace(value); !is(line, "header") {
 			return nil, errors.New("a line is not in the form of Name: value") // the line may be the secret
 		}
 	}
-	return headers, err
+	return headers, nil
 }
 
 // KeyPair is a certificate and its private key in PEM files. It is empty where none is shown.

@@ -21,7 +21,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	read := selectedNames(t)
 	// Types of other packages, and those that are converted to such types as a whole.
 	converted := []reflect.Type{
-		reflect.TypeFor[switchover.Rule](), reflect.TypeFor[compare.Equivalence](), reflect.TypeOf(Rate{}.Anonymous), reflect.TypeOf(Rate{}.Keyed),
+		reflect.TypeFor[switchover.Rule](), reflect.TypeFor[switchover.Passthrough](), reflect.TypeFor[compare.Equivalence](), reflect.TypeOf(Rate{}.Anonymous), reflect.TypeOf(Rate{}.Keyed),
 		reflect.TypeFor[idmap.Rule](), reflect.TypeFor[idmap.Names](),
 	}
 	var look func(reflect.Type)

@@ -30,12 +30,10 @@ type checker struct {
 	variables Variables
 }
 
-// Problems returns all problems of a configuration that Load has read or a program has made.
+// Problems returns all problems of a configuration that Load has read or a program has made. It reads the secrets.
 func (c *Config) Problems(variables Variables) []Problem {
 	k := &checker{c, problems{origins: c.origins}, variables}
-	for _, key := range keys("", reflect.ValueOf(*c), "") {
-		k.files(key)
-	}
+	walk("", reflect.ValueOf(c).Elem(), "", k.files)
 	k.listeners()
 	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
 		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", c.Blobs.Memory, c.Limits.Body)
@@ -47,7 +45,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k.callers()
 	k.rules("switchover", c.Switchover.RuleSet, SortedKeys(c.Callers))
 	k.ids()
-	k.journal(variables)
+	k.journal()
 	k.flagTypeWrites()
 	k.credentials()
 	k.canary()
@@ -59,18 +57,18 @@ func (c *Config) Problems(variables Variables) []Problem {
 	return k.list
 }
 
-// files checks one value: that the files and variables that it names are there and fit.
+// files checks one value: that the files and variables that it names are there and fit. It keeps the secrets in them.
 func (c *checker) files(k key) {
 	var err error
 	switch value := k.value.Interface().(type) {
 	case Secret:
-		content, bad := value.Read(c.variables)
 		bound, _ := strconv.Atoi(k.tag.Get("min"))
-		if err = bad; err == nil && value.Given() && len(content) < bound {
+		if err = value.Read(c.variables); err == nil && value.Given() && len(value.text) < bound {
 			err = fmt.Errorf("is shorter than %d bytes", bound)
 		}
+		k.value.Set(reflect.ValueOf(value))
 		if err == nil && k.path == "traces.headers" {
-			_, err = c.Traces.ReadHeaders(c.variables)
+			_, err = c.Traces.ReadHeaders()
 		}
 		suffix := "_file"
 		if value.File == "" {
@@ -78,7 +76,9 @@ func (c *checker) files(k key) {
 		}
 		k.path += suffix
 	case KeyRef:
-		_, err = Secret(value).Read(c.variables)
+		secret := Secret(value)
+		err = secret.Read(c.variables)
+		k.value.Set(reflect.ValueOf(KeyRef(secret)))
 	case KeyPair:
 		_, err = TLSFiles{KeyPair: value}.Client()
 		k.path = join(k.path, "cert_file")
@@ -96,7 +96,6 @@ func (c *checker) files(k key) {
 // authentication.
 func (c *checker) listeners() {
 	admin := &c.Admin
-	token, _ := admin.Token.Read(c.variables)
 	own, ownPort, _ := net.SplitHostPort(c.Listen)
 	host, port, _ := net.SplitHostPort(admin.Listen)
 	if leadsTo(host, port, c.Listen) || port == ownPort && port != "0" && (EveryHost(own) || EveryHost(host)) {
@@ -109,7 +108,7 @@ func (c *checker) listeners() {
 	case admin.OpenToAll(admin.Listen):
 		c.errorf("admin.listen", "%s is open to other machines without authentication: "+
 			"set admin.token_file, admin.token_env or admin.tls.client_ca_file", admin.Listen)
-	case token != nil && !admin.TLS.On() && toOthers(admin.Listen):
+	case admin.Token.text != "" && !admin.TLS.On() && toOthers(admin.Listen):
 		c.warnf("admin.listen", "%s is open to other machines, and the token goes there in clear: set admin.tls", admin.Listen)
 	}
 }
@@ -259,16 +258,12 @@ func (c *checker) ids() {
 	for _, found := range settings.Problems(slices.ContainsFunc(c.Switchover.Rules, writesNew)) {
 		c.errorf("switchover."+found.Key, "%s", found.Message)
 	}
-	if c.Candidate == "" && len(settings.IDs) > 0 {
-		c.errorf("switchover.ids", "need a second tracker: say which one is the candidate")
-	}
 }
 
 // journal checks that what rules want to replicate can be recorded.
-func (c *checker) journal(variables Variables) {
+func (c *checker) journal() {
 	settings := &c.Switchover.Journal
-	_, unread := settings.Key.Read(variables) // which is reported as for all secrets
-	if _, err := settings.Keys(variables); err != nil && unread == nil {
+	if err := settings.readKeys(); err != nil {
 		c.errorf("switchover.journal", "%v", err)
 	}
 	replicates := slices.ContainsFunc(c.Switchover.Rules, func(r switchover.Rule) bool { return r.Replicate })
@@ -390,7 +385,7 @@ func (c *checker) state() {
 // A command that only explains a request does not need the store.
 func (c *Config) StateProblems() []Problem {
 	p := problems{origins: c.origins}
-	if err := state.Check(c.State); err != nil && c.Candidate != "" {
+	if err := state.Check(c.State); err != nil && (c.Candidate != "" || len(c.Switchover.IDs) > 0) {
 		p.errorf("state", "%s", err)
 	}
 	return p.list

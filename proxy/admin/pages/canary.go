@@ -27,13 +27,9 @@ type Canary interface {
 	Sampling() canary.Sampling
 	// SetSampling changes at once which calls are compared.
 	SetSampling(sampling canary.Sampling)
-	// Accept accepts a finding. The zero time has no end. Like Reopen and Fixed it returns an error for which errors.Is gives
-	// state.ErrNotFound if there is no such finding.
-	Accept(ctx context.Context, signature, actor, reason string, until time.Time) error
-	// Reopen takes a judgement back.
-	Reopen(ctx context.Context, signature, actor, reason string) error
-	// Fixed marks a finding as fixed; if it comes again, it is open.
-	Fixed(ctx context.Context, signature, actor, reason string) error
+	// Judge sets the status of a finding; the zero time has no end. The error is one for which errors.Is gives state.ErrNotFound if
+	// there is no such finding.
+	Judge(ctx context.Context, signature string, status state.FindingStatus, actor, reason string, until time.Time) error
 	// Reset discards all earlier results of the comparison.
 	Reset(ctx context.Context, actor, reason string) error
 }
@@ -75,15 +71,16 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary/rules":                p.showRules,
 		"GET /canary/report.json":          p.reported(jsonOf(func(report verdict.Report) any { return report })),
 		"GET /canary/verdict.json":         p.reported(jsonOf(func(report verdict.Report) any { return viewVerdict(report) })),
-		"GET /canary/findings.json": p.reported(jsonOf(func(report verdict.Report) any {
-			return map[string]any{"findings": append([]verdict.FindingView{}, report.Findings...)}
-		})),
+		"GET /canary/findings.json": func(w http.ResponseWriter, r *http.Request) error {
+			report, err := p.report(r)
+			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, choose(r, report.Findings).Findings...)}, err)
+		},
 		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
 		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
 		"GET /canary/sampling.json": func(w http.ResponseWriter, _ *http.Request) error {
 			return writeJSON(w, comparison.Sampling(), nil)
 		},
-		"POST /canary/judgements/{judgement}":           p.judge, // of the findings with each signature=… in the form
+		"POST /canary/judgements/{judgement}":           p.judge, // of the findings with each signature=… in the form, or with the signatures of the JSON
 		"POST /canary/findings/{signature}/{judgement}": p.judge,
 		"POST /canary/gate":                             p.reported(gate),
 		"POST /canary/reset": change{
@@ -161,7 +158,7 @@ type overviewPage struct {
 	Done     string
 	Verdict  verdictView
 	Timeline timeline
-	Open     []verdict.FindingView
+	Open     []state.Finding
 	// OpenAll is the number of open findings; Open has the most frequent ones, and First is the signature of the first.
 	OpenAll int
 	First   string
@@ -189,7 +186,7 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 	report := common.Report
 	open := openFindings(report)
 	page := overviewPage{
-		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report.Timeline, report.At),
+		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report),
 		Open: open[:min(len(open), maxOpen)], OpenAll: len(open), Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
 	}
 	if len(open) > 0 {
@@ -254,22 +251,14 @@ func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error 
 // findingsPage is the list of findings.
 type findingsPage struct {
 	reportPage
-	// Findings are those that match the filters, and Listed those of them that the page lists.
-	Findings, Listed []verdict.FindingView
-	// Rest is the number of findings that the page does not list.
-	Rest     int
-	Filters  []filter
-	Filtered bool
-	// Path is a part of the paths of Findings, empty for all.
-	Path string
-	Done string
-	Form judgement
-}
-
-// filter is one of the choices above the list, with the number of findings of each value.
-type filter struct {
-	Name, Title, Chosen string
-	Counts              map[string]int
+	choice
+	// Listed are those of the chosen findings that the page lists, and Rest is the number of others.
+	Listed []state.Finding
+	Rest   int
+	// Selected has the signatures of those that were selected in a form with problems.
+	Selected map[string]bool
+	Done     string
+	Form     judgement
 }
 
 // maxListed is the number of findings that the page lists; /canary/findings.json has all.
@@ -280,30 +269,12 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, statu
 	if err != nil {
 		return err
 	}
-	page := findingsPage{reportPage: common, Findings: common.Report.Findings, Path: r.URL.Query().Get("path"), Done: doneMessage(r), Form: form}
-	if page.Filtered = page.Path != ""; page.Filtered {
-		page.Findings = slices.DeleteFunc(slices.Clone(page.Findings), func(f verdict.FindingView) bool { return !strings.Contains(f.Path, page.Path) })
-	}
-	for _, each := range []struct {
-		name, title string
-		of          func(verdict.FindingView) string
-	}{
-		{"status", "Status", func(f verdict.FindingView) string { return f.Status }},
-		{"operation", "Operation", func(f verdict.FindingView) string { return string(f.Operation) }},
-		{"class", "Class", func(f verdict.FindingView) string { return string(f.Class) }},
-	} {
-		one := filter{Name: each.name, Title: each.title, Chosen: r.URL.Query().Get(each.name), Counts: map[string]int{}}
-		for _, f := range common.Report.Findings {
-			one.Counts[each.of(f)]++
-		}
-		page.Filters = append(page.Filters, one)
-		if one.Chosen != "" {
-			page.Filtered = true
-			page.Findings = slices.DeleteFunc(slices.Clone(page.Findings), func(f verdict.FindingView) bool { return each.of(f) != one.Chosen })
-		}
-	}
+	page := findingsPage{reportPage: common, choice: choose(r, common.Report.Findings), Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
 	page.Rest = len(page.Findings) - len(page.Listed)
+	for _, signature := range form.Signatures {
+		page.Selected[signature] = true
+	}
 	// It has a form, so it does not load itself again.
 	admin.Show(w, r, admin.Sheet{Status: status, Title: "Findings · Canary", Templates: templates, Body: "findings.html", Data: page})
 	return nil

@@ -9,13 +9,15 @@ import (
 	"portico/mapping"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 func TestPagesOfTheComparison(t *testing.T) {
 	s := open(t)
 	for path, parts := range map[string][]string{
 		"/canary": {"FAIL", "231 of 21,712 comparisons differ (1.06 %) for 3 open findings; 0.1 % would be allowed.", "1,366", "flag_type.get",
-			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", "<rect ", `aria-label="Compared: per minute.`},
+			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", `aria-label="Compared: per minute.`,
+			`aria-label="current: p95, with p50 in front: 38 ms / 8.9 ms. The height stands for 125 ms.`, `aria-label="candidate: p95, with p50 in front: 61 ms / 11.2 ms. The height stands for 125 ms.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
 		"/canary/findings?class=none":               {"No finding matches the filter."},
@@ -30,6 +32,18 @@ func TestPagesOfTheComparison(t *testing.T) {
 		a.contains(t, parts...)
 		if strings.Contains(a.body, "ZgotmplZ") || strings.Contains(a.body, "<no value>") {
 			t.Errorf("%s holds something that the template could not write", path)
+		}
+	}
+}
+
+// TestLatenciesOverTime: both trackers are drawn at one scale, so only the slower one reaches the top.
+func TestLatenciesOverTime(t *testing.T) {
+	body := open(t).get("/canary").body
+	for label, top := range map[string]bool{"current: p95": false, "candidate: p95": true} {
+		_, rest, _ := strings.Cut(body, `aria-label="`+label)
+		chart, _, found := strings.Cut(rest, "</svg>")
+		if !found || strings.Contains(chart, `height="100.0"`) != top || strings.Count(chart, "<rect ") != 2*45 {
+			t.Errorf("%s: %s", label, chart)
 		}
 	}
 }
@@ -75,12 +89,12 @@ func TestComparisonAsData(t *testing.T) {
 	if report.Verdict != verdict.Fail || len(report.Findings) != 5 || report.Overall.Compared != 21712 {
 		t.Errorf("%+v", report)
 	}
-	list := decode[struct{ Findings []verdict.FindingView }](t, s.get("/canary/findings.json"))
+	list := decode[struct{ Findings []state.Finding }](t, s.get("/canary/findings.json"))
 	if len(list.Findings) != 5 || list.Findings[0].Signature != signature {
 		t.Errorf("%+v", list)
 	}
 	one := decode[struct {
-		Finding verdict.FindingView
+		Finding state.Finding
 		Samples []struct{ Sample canary.SampleText }
 	}](t, s.get("/canary/findings/"+signature+".json"))
 	if one.Finding.Count != 214 || len(one.Samples) != 2 || string(one.Samples[0].Sample.Differences[0].Have) != "1" {
@@ -116,8 +130,8 @@ func TestVerdictAndGate(t *testing.T) {
 		{verdict.Inconclusive, func(r *verdict.Report) { quiet(r); r.Overall.Compared, r.Timeline = 0, nil }, 503, 0, 2, "Nothing has been compared", "being dropped"},
 		{verdict.Inconclusive, func(r *verdict.Report) { quiet(r); r.Overall.Compared, r.Dropped = 0, nil }, 503, 0, 2, "Nothing has been compared", "sampling"},
 		{verdict.Inconclusive, func(r *verdict.Report) {
-			r.Overall.Rate, r.Overall.Confirmed, r.Overall.Reasons = 0, 0, []string{"somebody has to judge 3 open findings"}
-		}, 503, 0, 2, "Somebody has to judge 3", "most frequent"},
+			r.Overall.Rate, r.Overall.Confirmed, r.Overall.Reasons = 0, 0, []string{"3 open findings must be judged"}
+		}, 503, 0, 2, "3 open findings must be judged", "most frequent"},
 	} {
 		s := open(t)
 		s.canary.SetReport(func(r *verdict.Report) { r.Verdict = c.verdict; c.change(r) })
@@ -148,7 +162,7 @@ func TestVerdictAndGate(t *testing.T) {
 
 func TestJudging(t *testing.T) {
 	s := open(t)
-	status := func() verdict.FindingView {
+	status := func() state.Finding {
 		report, _ := s.canary.Report(t.Context())
 		return report.Findings[0]
 	}
@@ -162,7 +176,7 @@ func TestJudging(t *testing.T) {
 	}
 	s.get(a.location).contains(t, `role="status"`, "Accepted.", "Reopen")
 	a = s.post("/canary/findings/"+signature+"/reopen", `{"actor": "ada", "reason": "it is not"}`, jsonType, "*/*")
-	if one := decode[struct{ Finding verdict.FindingView }](t, a); a.status != 200 || one.Finding.Status != "open" {
+	if one := decode[struct{ Finding state.Finding }](t, a); a.status != 200 || one.Finding.Status != "open" {
 		t.Errorf("%+v", a)
 	}
 	if a = s.post("/canary/findings/"+signature+"/fixed", "actor=ada&reason=5.4.1", formType, "*/*"); a.status != 200 || status().Status != "fixed" {
@@ -223,7 +237,7 @@ func TestUntil(t *testing.T) {
 	} {
 		body, _ := json.Marshal(map[string]string{"actor": "ada", "reason": "x", "until": until})
 		a := s.post("/canary/findings/"+signature+"/accept", string(body), jsonType, "*/*")
-		got := decode[struct{ Finding verdict.FindingView }](t, a).Finding.Until
+		got := decode[struct{ Finding state.Finding }](t, a).Finding.Until
 		if d := got.Sub(want).Abs(); d > time.Minute {
 			t.Errorf("%q ends %v, want %v", until, got, want)
 		}
@@ -302,8 +316,18 @@ func TestSeveralFindingsAtOnce(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
+	if got := s.post("/canary/judgements/fixed", `{"signatures": ["`+report.Findings[2].Signature+`"], "actor": "ada", "reason": "x"}`, jsonType, "*/*"); got.status != 200 {
+		t.Errorf("as JSON: %d %s", got.status, got.body)
+	}
+	if report, _ := s.canary.Report(t.Context()); report.Findings[2].Status != "fixed" || report.Findings[0].Status != "accepted" {
+		t.Errorf("as JSON: %+v", report.Findings)
+	}
 	s.get("/canary/findings").contains(t, `<a href="https://tickets.example/7?a=1&amp;b" rel="noreferrer">ticket</a>`, `name="signature" value="`+a+`"`)
 	s.get("/canary/findings/"+a).contains(t, `<a href="https://tickets.example/7?a=1&amp;b" rel="noreferrer">Ticket</a>`)
+	s.post("/canary/findings/"+b+"/accept", "actor=ada&reason=javascript:alert(1)+//x+ftp://x", formType, pageType)
+	if page := s.get("/canary/findings/" + b); strings.Contains(page.body, ">Ticket<") || !strings.Contains(page.body, "javascript:alert(1)") {
+		t.Errorf("only URLs of the web are tickets: %s", page.body)
+	}
 	for form, want := range map[string]string{"actor=ada&reason=x": "select at least one", "signature=" + a + "&actor=ada": "Say why", "signature=ffff&actor=a&reason=b": "no such finding"} {
 		if got := s.post("/canary/judgements/fixed", form, formType, pageType); got.status < 400 || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %d %s", form, got.status, got.body)
@@ -314,21 +338,40 @@ func TestSeveralFindingsAtOnce(t *testing.T) {
 	}
 }
 
-func TestTicketsAreLinksOfTheWebOnly(t *testing.T) {
+// TestFilters: the page and the JSON choose alike, forms keep what was chosen, and so does the page after a judgement.
+func TestFilters(t *testing.T) {
 	s := open(t)
-	report, _ := s.canary.Report(t.Context())
-	signature := report.Findings[0].Signature
-	s.post("/canary/findings/"+signature+"/accept", "actor=ada&reason=javascript:alert(1)+//x+ftp://x", formType, pageType)
-	if page := s.get("/canary/findings/" + signature); strings.Contains(page.body, ">Ticket<") || !strings.Contains(page.body, "javascript:alert(1)") {
-		t.Error(page.body)
+	for query, want := range map[string][]string{
+		"":                                {"is_active", "description", "values", "p95", "setter"},
+		"?path=is_act":                    {"is_active"},
+		"?status=accepted":                {"p95"},
+		"?operation=attachment.list":      {"setter"},
+		"?class=missing&status=open":      {"description"},
+		"?caller=ci-bot":                  {"is_active", "description"},
+		"?product=WebShop":                {"is_active", "description"},
+		"?caller=ci-bot&product=WebShop":  {"is_active"}, // the other one was seen for each of them apart
+		"?caller=anonymous&path=is_act":   {},
+		"?class=none":                     {},
+		"?caller=%3Cb%3E&done=accept&x=y": {},
+	} {
+		list := decode[struct{ Findings []state.Finding }](t, s.get("/canary/findings.json"+query)).Findings
+		page := s.get("/canary/findings" + query)
+		if n := strings.Count(page.body, `name="signature"`); len(list) != len(want) || n != len(want) {
+			t.Errorf("%s: %d findings as data, %d on the page, want %q", query, len(list), n, want)
+			continue
+		}
+		for i, f := range list {
+			if !strings.HasSuffix(f.Path, want[i]) || !strings.Contains(page.body, `value="`+f.Signature+`"`) {
+				t.Errorf("%s: finding %d is %s, want %s", query, i, f.Path, want[i])
+			}
+		}
 	}
-}
-
-func TestFindingsByPath(t *testing.T) {
-	s := open(t)
-	page := s.get("/canary/findings?path=is_act")
-	page.contains(t, "$.attachment[id].is_active", `value="is_act"`, "Show all")
-	if strings.Contains(page.body, "$.bug[id].description") {
-		t.Error("other paths are shown")
+	s.get("/canary/findings?caller=ci-bot&path=is_act").contains(t, "1 of 5", "Show all", `<option value="ci-bot" selected>ci-bot (2)</option>`, `value="is_act"`,
+		`"/canary/findings.json?caller=ci-bot&amp;path=is_act"`, `action="/canary/judgements/accept?caller=ci-bot&amp;path=is_act"`)
+	const judge = "/canary/judgements/accept?caller=ci-bot&path=is_act"
+	s.post(judge, "signature="+signature+"&actor=ada", formType, pageType).contains(t, "Say why", "1 of 5", `value="`+signature+`" aria-label="Select $.attachment[id].is_active" checked>`)
+	if a := s.post(judge, "signature="+signature+"&actor=ada&reason=x", formType, pageType); a.status != 303 || a.location != "/canary/findings?done=accept&caller=ci-bot&path=is_act" {
+		t.Errorf("%d %s", a.status, a.location)
 	}
+	s.get("/canary/findings/"+signature).contains(t, "ci-bot", "WebShop", "Docs")
 }

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 
 	"portico/proxy/admin"
 	"portico/upstream/canary"
-	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
 )
@@ -22,7 +20,7 @@ import (
 type findingPage struct {
 	Tab     string
 	Done    string
-	Finding verdict.FindingView
+	Finding state.Finding
 	Report  verdict.Report
 	Samples []sampleView
 	Form    judgement
@@ -66,7 +64,7 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status
 	if err != nil {
 		return err
 	}
-	page := findingPage{Tab: "/canary/findings", Done: doneMessage(r), Finding: viewFinding(found), Report: report, Form: form,
+	page := findingPage{Tab: "/canary/findings", Done: doneMessage(r), Finding: found, Report: report, Form: form,
 		Today: time.Now().UTC().Format(time.DateOnly)}
 	for i, sample := range samples {
 		view := sampleView{At: sample.At}
@@ -77,17 +75,8 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status
 		}
 		page.Samples = append(page.Samples, view)
 	}
-	admin.Show(w, r, admin.Sheet{Status: status, Title: string(found.Class) + " " + found.Path, Templates: templates, Body: "finding.html", Data: page})
+	admin.Show(w, r, admin.Sheet{Status: status, Title: found.Class + " " + found.Path, Templates: templates, Body: "finding.html", Data: page})
 	return nil
-}
-
-// viewFinding returns a stored finding as reports have it.
-func viewFinding(f state.Finding) verdict.FindingView {
-	return verdict.FindingView{
-		Signature: f.Signature, Operation: f.Operation, Class: compare.Class(f.Class), Path: f.Path, Kind: cmp.Or(f.Kind, "reply"),
-		Status: string(f.Status), Count: f.Count, First: f.First, Last: f.Last, Note: f.Note, Samples: f.Samples,
-		Actor: f.Actor, Reason: f.Reason, Until: f.Until,
-	}
 }
 
 // sampleJSON is a sample in the JSON API.
@@ -103,42 +92,35 @@ func (p *canaryPages) findingJSON(ctx context.Context, signature string) (any, e
 	for _, s := range samples {
 		list = append(list, sampleJSON{s.ID, s.At, s.Text})
 	}
-	return map[string]any{"finding": viewFinding(found), "samples": list}, err
+	return map[string]any{"finding": found, "samples": list}, err
 }
 
 // judge accepts or reopens findings, or marks them as fixed: the one of the path, or those that the form selects.
 func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 	verb, signature := r.PathValue("judgement"), r.PathValue("signature")
-	one := map[string]func(ctx context.Context, signature string, j judgement) error{
-		"accept": func(ctx context.Context, signature string, j judgement) error {
-			return p.canary.Accept(ctx, signature, j.Actor, j.Reason, j.Ends)
-		},
-		"reopen": func(ctx context.Context, signature string, j judgement) error {
-			return p.canary.Reopen(ctx, signature, j.Actor, j.Reason)
-		},
-		"fixed": func(ctx context.Context, signature string, j judgement) error {
-			return p.canary.Fixed(ctx, signature, j.Actor, j.Reason)
-		},
+	status, known := map[string]state.FindingStatus{
+		"accept": state.StatusAccepted, "reopen": state.StatusOpen, "fixed": state.StatusFixed,
 	}[verb]
-	if one == nil {
+	if !known {
 		return noPage(r, http.StatusNotFound)
 	}
 	c := change{
-		apply: func(ctx context.Context, j judgement) error { return one(ctx, signature, j) },
-		form:  p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
+		apply: func(ctx context.Context, j judgement) error {
+			return p.canary.Judge(ctx, signature, status, j.Actor, j.Reason, j.Ends)
+		},
+		form: p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
 		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
 	}
 	if signature == "" {
-		c.form, c.done = p.showFindings, "/canary/findings?done="+verb
+		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(choose(r, nil).Query, "?", "&", 1)
 		c.result = func(context.Context) (any, error) { return map[string]string{"done": verb}, nil }
 		c.apply = func(ctx context.Context, j judgement) error {
-			selected := r.PostForm["signature"]
-			if len(selected) == 0 {
+			if len(j.Signatures) == 0 {
 				return &fault{Status: http.StatusUnprocessableEntity, Message: "Nothing was changed: select at least one finding."}
 			}
-			for i, each := range selected {
-				if err := one(ctx, each, j); err != nil {
-					return fmt.Errorf("finding %d of %d, those before it are judged: %w", i+1, len(selected), err)
+			for i, each := range j.Signatures {
+				if err := p.canary.Judge(ctx, each, status, j.Actor, j.Reason, j.Ends); err != nil {
+					return fmt.Errorf("finding %d of %d, those before it are judged: %w", i+1, len(j.Signatures), err)
 				}
 			}
 			return nil

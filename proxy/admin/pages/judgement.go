@@ -28,6 +28,8 @@ type judgement struct {
 	Reason string `json:"reason"`
 	// Until is a day, a time or a duration; empty means without end.
 	Until string `json:"until"`
+	// Signatures are those of the findings that a judgement of several is about.
+	Signatures []string `json:"signatures"`
 
 	// Ends is the time that Until means.
 	Ends time.Time `json:"-"`
@@ -131,7 +133,8 @@ func (c change) serve(w http.ResponseWriter, r *http.Request) error {
 		if err := readForm(w, r); err != nil {
 			return err
 		}
-		j = judgement{Actor: r.PostForm.Get("actor"), Reason: r.PostForm.Get("reason"), Until: r.PostForm.Get("until")}
+		form := r.PostForm
+		j = judgement{Actor: form.Get("actor"), Reason: form.Get("reason"), Until: form.Get("until"), Signatures: form["signature"]}
 	}
 	if j.check(); len(j.Problems) > 0 {
 		if fromBrowser(r) {
@@ -166,6 +169,9 @@ func doneMessage(r *http.Request) string {
 		"kill":     "The kill switch is on. Everything goes to the old tracker.",
 		"advance":  "The rule is one step ahead.",
 		"reverse":  "The rule is one step back.",
+		"retry":    "The entry is tried again.",
+		"skip":     "The entry is left out. Going back is not safe without it.",
+		"park":     "The entry is parked, and what follows it in its lane waits.",
 		"revive":   "Revived. The rules are active again.",
 	}[r.URL.Query().Get("done")]
 }

@@ -132,7 +132,7 @@ type sick struct{ *fixtures.Canary }
 var errGone = errors.New("the database is locked")
 
 func (sick) Report(context.Context) (verdict.Report, error) { return verdict.Report{}, errGone }
-func (sick) Accept(context.Context, string, string, string, time.Time) error {
+func (sick) Judge(context.Context, string, state.FindingStatus, string, string, time.Time) error {
 	return errGone
 }
 

@@ -57,8 +57,33 @@ func routes(handlers map[string]handler) http.Handler {
 	for pattern, h := range handlers {
 		mux.Handle(pattern, h)
 	}
-	return admin.Offer(mux, func(w http.ResponseWriter, r *http.Request, status int) { refuse(w, r, noPage(r, status)) })
+	return offer(mux, func(w http.ResponseWriter, r *http.Request, status int) { refuse(w, r, noPage(r, status)) })
 }
+
+// offer serves what mux has patterns for. It passes other requests to refuse: with 405 and the Allow header set if the path takes
+// other methods, with 404 otherwise.
+func offer(mux *http.ServeMux, refuse func(w http.ResponseWriter, r *http.Request, status int)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := refusal{ResponseWriter: w}
+		handler.ServeHTTP(&refused, r)
+		w.Header().Del("Content-Type") // that of the text that refusal drops
+		refuse(w, r, refused.status)
+	})
+}
+
+// refusal takes the status and the header of a ServeMux's own response, and drops its text.
+type refusal struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *refusal) WriteHeader(status int)         { r.status = status }
+func (r *refusal) Write(text []byte) (int, error) { return len(text), nil }
 
 func noPage(r *http.Request, status int) *fault {
 	return &fault{Status: status, Message: "There is no page " + r.Method + " " + r.URL.Path + "."}
@@ -108,9 +133,9 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}{f, title, back}})
 }
 
-// Absent replaces the pages of two trackers when there is only one. It is not listed.
-func Absent(path string) admin.Page {
+// Absent replaces pages of what this Portico lacks, and says what that is. It is not listed.
+func Absent(path, lacks string) admin.Page {
 	return admin.Page{Path: path, Handler: handler(func(http.ResponseWriter, *http.Request) error {
-		return &fault{Status: http.StatusNotFound, Message: "There is nothing to see or to change here: this Portico has no second tracker, which the configuration names as the candidate."}
+		return &fault{Status: http.StatusNotFound, Message: "There is nothing to see or to change here: this Portico has " + lacks + "."}
 	})}
 }

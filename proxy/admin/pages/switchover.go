@@ -99,10 +99,13 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
 	var unsigned *switchover.UnsignedError
 	var unready *transition.UnreadyError
 	var request *transition.RequestError
+	var barrier *switchover.BarrierError
 	switch {
 	case errors.As(err, &unready):
 		f.Status, f.Plan = http.StatusPreconditionFailed, &unready.Plan
 	case errors.As(err, &request):
+	case errors.As(err, &barrier):
+		f.Status = http.StatusServiceUnavailable
 	case errors.As(err, &conflict):
 		f.Status, f.Present = http.StatusConflict, p.switchover.Status(ctx)
 	case errors.As(err, &invalid):

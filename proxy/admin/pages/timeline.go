@@ -9,70 +9,81 @@ import (
 	"portico/upstream/canary/verdict"
 )
 
-// timeline is a bar chart of comparisons over time.
+// timeline is a bar chart of comparisons over time, with the latencies of both trackers.
 type timeline struct {
 	// Unit says how much time one bar stands for.
 	Unit                string
 	Compared, Confirmed view.Chart
-	From, To            time.Time
+	// Latencies are those of the reference and of the candidate, at one scale.
+	Latencies []view.Chart
+	From, To  time.Time
 	// Text describes the charts in a sentence.
 	Text string
 	// Points are the numbers of the bars, the latest first.
 	Points []verdict.TimePoint
 }
 
-const (
-	minBars = 30
-	maxBars = 60
-)
+// minBars is the number of bars that fit at least.
+const minBars = 30
 
-// drawTimeline makes bars of points at even distances, up to now. Bars begin with the first point and have the length of
-// points, a minute, or twice as much again and again, so that none of them holds a part of a point.
-func drawTimeline(points []verdict.TimePoint, now time.Time) timeline {
+// drawTimeline makes a bar of each point of a report.
+func drawTimeline(report verdict.Report) timeline {
+	points := report.Timeline
 	if len(points) == 0 {
 		return timeline{}
 	}
-	first, step := points[0].At, time.Minute
-	length := max(0, now.Sub(first))
-	for length/step >= maxBars {
-		step *= 2
+	step, width := time.Minute, max(len(points), minBars)
+	if len(points) > 1 {
+		step = points[1].At.Sub(points[0].At)
 	}
-	used := length/step + 1
-	t, width := timeline{Unit: "per minute", To: first.Add((used - 1) * step)}, max(int(used), minBars)
+	t := timeline{Unit: "per minute", To: points[len(points)-1].At}
 	if step > time.Minute {
 		t.Unit = "per " + span(step)
 	}
 	t.From = t.To.Add(-time.Duration(width-1) * step)
-	sums, all := make([]verdict.TimePoint, width), verdict.TimePoint{}
-	for _, p := range points {
-		if i := int(p.At.Sub(t.From) / step); i >= 0 && i < width {
-			addPoint(&sums[i], p)
-			addPoint(&all, p)
-		}
-	}
+	var all verdict.TimePoint
 	var compared, confirmed []float64
-	for i, sum := range sums {
-		sum.At = t.From.Add(time.Duration(i) * step)
-		compared, confirmed = append(compared, float64(sum.Compared)), append(confirmed, float64(sum.Confirmed))
-		if sum.Compared+sum.Dropped > 0 {
-			t.Points = append(t.Points, sum)
+	for _, p := range points {
+		compared, confirmed = append(compared, float64(p.Compared)), append(confirmed, float64(p.Confirmed))
+		all.Compared += p.Compared
+		all.Confirmed += p.Confirmed
+		if p.Compared+p.Dropped > 0 {
+			t.Points = append(t.Points, p)
 		}
 	}
+	slices.Reverse(t.Points)
 	whole := func(n float64) string { return view.Count(int64(n)) }
 	t.Compared = view.NewChart("Compared", t.Unit, width, 1, whole, compared)
 	t.Confirmed = view.NewChart("Confirmed differences", t.Unit, width, 1, whole, confirmed)
-	slices.Reverse(t.Points)
+	t.Latencies = drawLatencies(report, width)
 	t.Text = fmt.Sprintf("From %s to %s UTC: %s, %s confirmed; at most %s and %s %s.", t.Label(t.From), t.Label(t.To),
 		plural(all.Compared, "comparison", "comparisons"), view.Count(all.Confirmed), t.Compared.Max, t.Confirmed.Max, t.Unit)
 	return t
 }
 
-func addPoint(sum *verdict.TimePoint, p verdict.TimePoint) {
-	sum.Compared += p.Compared
-	sum.Confirmed += p.Confirmed
-	sum.Transient += p.Transient
-	sum.Noisy += p.Noisy
-	sum.Dropped += p.Dropped
+// drawLatencies makes a chart for each tracker, whose bars are the 95th percentile with the median before it.
+func drawLatencies(report verdict.Report, width int) (charts []view.Chart) {
+	seconds := func(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) }
+	scale := time.Millisecond
+	for _, p := range report.Timeline {
+		scale = max(scale, p.Answered.P95, p.Other.P95)
+	}
+	for _, tracker := range []struct {
+		name string
+		all  verdict.Quantiles
+		of   func(verdict.TimePoint) verdict.Quantiles
+	}{
+		{report.Pair.Serving, report.Overall.Answered, func(p verdict.TimePoint) verdict.Quantiles { return p.Answered }},
+		{report.Pair.Compared, report.Overall.Other, func(p verdict.TimePoint) verdict.Quantiles { return p.Other }},
+	} {
+		var p95, p50 []float64
+		for _, p := range report.Timeline {
+			p95, p50 = append(p95, tracker.of(p).P95.Seconds()), append(p50, tracker.of(p).P50.Seconds())
+		}
+		now := view.Duration(tracker.all.P95) + " / " + view.Duration(tracker.all.P50)
+		charts = append(charts, view.NewChart(tracker.name+": p95, with p50 in front", now, width, scale.Seconds(), seconds, p95, p50))
+	}
+	return charts
 }
 
 // Label writes an end of the timeline, with the day where it covers more than one.

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"portico/proxy/admin"
 	"portico/proxy/admin/view"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 // verdictView is a verdict in short, for scripts and for tools of progressive delivery.
@@ -40,7 +40,7 @@ func viewVerdict(report verdict.Report) verdictView {
 	view := verdictView{
 		Verdict: report.Verdict, ExitCode: report.Verdict.ExitCode(), At: report.At,
 		Compared: report.Overall.Compared, Confirmed: report.Overall.Confirmed, Rate: report.Overall.Rate,
-		UpperBound: report.Overall.UpperBound, Target: report.Target, Needed: needed(report),
+		UpperBound: report.Overall.UpperBound, Target: report.Target, Needed: report.Overall.Needed,
 		OpenFindings: len(openFindings(report)), Operations: map[mapping.Operation]verdict.Verdict{},
 	}
 	for _, operation := range report.Operations {
@@ -64,19 +64,8 @@ func gate(w http.ResponseWriter, report verdict.Report) error {
 }
 
 // openFindings are those that count, the most frequent first.
-func openFindings(report verdict.Report) []verdict.FindingView {
-	open := slices.DeleteFunc(slices.Clone(report.Findings), func(f verdict.FindingView) bool { return f.Status != "open" })
-	slices.SortStableFunc(open, func(a, b verdict.FindingView) int { return cmp.Compare(b.Count, a.Count) })
-	return open
-}
-
-// needed is how many more comparisons it takes, of all operations that still need some.
-func needed(report verdict.Report) int64 {
-	var sum int64
-	for _, operation := range report.Operations {
-		sum += operation.Needed
-	}
-	return max(sum, report.Overall.Needed)
+func openFindings(report verdict.Report) []state.Finding {
+	return slices.DeleteFunc(slices.Clone(report.Findings), func(f state.Finding) bool { return f.Status != state.StatusOpen })
 }
 
 // reasonOf says in one sentence why the verdict is what it is.
@@ -136,7 +125,7 @@ func nextOf(report verdict.Report) string {
 
 // waiting says how much longer to compare.
 func waiting(report verdict.Report) string {
-	more := needed(report)
+	more := report.Overall.Needed
 	text := fmt.Sprintf("Keep the traffic going: %s without a difference will do.", plural(more, "more comparison", "more comparisons"))
 	if rate := recentRate(report); rate > 0 && more > 0 {
 		text += fmt.Sprintf(" At the present rate that takes about %s.", span(time.Duration(float64(more)/rate*float64(time.Minute))))
@@ -144,17 +133,15 @@ func waiting(report verdict.Report) string {
 	return text
 }
 
-// recentRate is the number of comparisons in a minute, over the last quarter of an hour.
+// recentRate is the number of comparisons in a minute, over the last quarter of an hour or the last point of the time line.
 func recentRate(report verdict.Report) float64 {
 	var sum int64
 	first := report.At
-	for _, p := range report.Timeline {
-		if report.At.Sub(p.At) <= 15*time.Minute {
-			sum += p.Compared
-			if p.At.Before(first) {
-				first = p.At
-			}
+	for _, p := range slices.Backward(report.Timeline) {
+		if report.At.Sub(first) > 15*time.Minute {
+			break
 		}
+		sum, first = sum+p.Compared, p.At
 	}
 	return float64(sum) / max(1, report.At.Sub(first).Minutes())
 }

@@ -18,6 +18,8 @@ import (
 // words are what templates write values with.
 var words = view.Words{
 	"times":    func(n int64) string { return plural(n, "time", "times") },
+	"text":     func(value fmt.Stringer) string { return value.String() },
+	"seconds":  func(n float64) string { return span(time.Duration(n * float64(time.Second))) },
 	"fragment": fragment,
 	"title":    title,
 	"means":    compare.Class.Means,

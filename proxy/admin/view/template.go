@@ -105,26 +105,27 @@ func (e execution) branch(n *parse.BranchNode, vars scope, dot any) {
 	case n.NodeType == parse.NodeWith:
 		e.run(n.List, vars, value)
 	default:
-		e.loop(n, vars, reflect.ValueOf(value))
+		e.loop(n, vars, value)
 	}
 }
 
-// loop executes a list for every element of a slice, or of a map in the order of its keys.
-func (e execution) loop(n *parse.BranchNode, vars scope, list reflect.Value) {
+// loop executes a list for every element of a slice, or of a JSON object in the order of its names.
+func (e execution) loop(n *parse.BranchNode, vars scope, value any) {
 	each := func(values ...any) {
 		for i, name := range n.Pipe.Decl {
 			vars[name.Ident[0]] = values[i+2-len(n.Pipe.Decl)]
 		}
 		e.run(n.List, maps.Clone(vars), values[1])
 	}
-	if list.Kind() != reflect.Map {
-		for i := range list.Len() {
-			each(i, list.Index(i).Interface())
+	if object, isObject := value.(map[string]any); isObject {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			each(name, object[name])
 		}
 		return
 	}
-	for _, key := range slices.SortedFunc(slices.Values(list.MapKeys()), func(a, b reflect.Value) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) }) {
-		each(key.String(), list.MapIndex(key).Interface())
+	list := reflect.ValueOf(value)
+	for i := range list.Len() {
+		each(i, list.Index(i).Interface())
 	}
 }
 

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"math"
 	"net/url"
 	"reflect"
 	"strconv"
@@ -56,29 +55,18 @@ func Count(n int64) string {
 }
 
 // Share writes a share from 0 to 1 as a percentage with three significant digits.
-func Share(s float64) string {
-	percent := s * 100
-	if percent == 0 || math.IsNaN(percent) {
-		return "0 %"
-	}
-	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(percent)))))
-	text := strconv.FormatFloat(percent, 'f', min(digits, 6), 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text + " %"
-}
+func Share(s float64) string { return strconv.FormatFloat(s*100, 'g', 3, 64) + " %" }
 
 // Duration writes a length of time with three significant digits.
 func Duration(d time.Duration) string {
-	value, unit := float64(d)/float64(time.Second), "s"
+	value, unit := d.Seconds(), "s"
 	switch {
 	case d == 0:
 		return "–"
 	case d < time.Millisecond:
-		value, unit = float64(d)/float64(time.Microsecond), "µs"
+		value, unit = float64(d)/1e3, "µs"
 	case d < time.Second:
-		value, unit = float64(d)/float64(time.Millisecond), "ms"
+		value, unit = float64(d)/1e6, "ms"
 	}
 	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
 }

@@ -49,7 +49,7 @@ the request as a whole, in the row ` + "`(request)`" + `. Members and parameters
 func WritePassport(ctx context.Context, out io.Writer, dir string) error {
 	var page strings.Builder
 	for _, tracker := range Trackers() {
-		exchanges, results, err := tracker.Replay(ctx, dir, nil)
+		exchanges, results, err := tracker.Replay(ctx, dir)
 		if err != nil {
 			return err
 		}

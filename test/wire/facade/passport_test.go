@@ -25,7 +25,7 @@ func TestPassportIsCurrent(t *testing.T) {
 
 // TestFates holds the account of some exchanges against what their requests say.
 func TestFates(t *testing.T) {
-	results := replay(t, Trackers()[0], nil)
+	results := replay(t, Trackers()[0])
 	for _, c := range []struct {
 		name  string
 		field string

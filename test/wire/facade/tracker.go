@@ -8,7 +8,6 @@ import (
 
 	"portico/mapping"
 	"portico/test/wire"
-	"portico/upstream"
 )
 
 // Tracker is a real tracker whose exchanges are recorded.
@@ -43,16 +42,16 @@ func (t *Tracker) Exchanges(dir string) ([]wire.Exchange, error) {
 	return exchanges, err
 }
 
-// Replay runs the recordings in a folder through Portico. change may put something before the tracker's client.
-func (t *Tracker) Replay(ctx context.Context, dir string, change func(upstream.Tracker) upstream.Tracker) ([]wire.Exchange, []Result, error) {
+// Replay runs the recordings in a folder through Portico.
+func (t *Tracker) Replay(ctx context.Context, dir string) ([]wire.Exchange, []Result, error) {
 	exchanges, err := t.Exchanges(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	house, err := Open(t.Dialect, change)
+	environment, err := Open(t.Dialect)
 	if err != nil {
 		return nil, nil, err
 	}
-	results := house.Run(ctx, exchanges, t.Accounts, t.Headers)
-	return exchanges, results, house.Close()
+	results := environment.Run(ctx, exchanges, t.Accounts, t.Headers)
+	return exchanges, results, environment.Close()
 }

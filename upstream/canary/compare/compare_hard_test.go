@@ -3,7 +3,6 @@ package compare
 import (
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -210,38 +209,5 @@ func TestManyAlikeDoNotHideWhatARuleDoesNotExcuse(t *testing.T) {
 	found := Compare(mapping.OpFlagTypes, ok(`{"bug":[`+one.String()+`1]}`), ok(`{"bug":[`+two.String()+`1]}`), rules)
 	if len(found) != 500 || found[499].Rule != "" || found[0].Rule == "" {
 		t.Errorf("%d differences", len(found))
-	}
-}
-
-// manyTypes is a body of about so many bytes.
-func manyTypes(size int) string {
-	var body strings.Builder
-	body.WriteString(`{"attachment":[],"bug":[`)
-	for i := 0; body.Len() < size; i++ {
-		fmt.Fprintf(&body, `{"id":%d,"name":"flag%d","type":"bug","description":"what the flag %d is for","values":["X","?","+","-"],"is_active":true},`, i, i, i)
-	}
-	return strings.TrimSuffix(body.String(), ",") + "]}"
-}
-
-// turned is manyTypes with the members of each object in another order, as some trackers write them.
-func turned(body string) string {
-	return regexp.MustCompile(`\{("id":\d+),(.*?)\}`).ReplaceAllString(body, "{$2,$1}")
-}
-
-func BenchmarkCompare(b *testing.B) {
-	for _, size := range []int{10 << 10, 1 << 20, 10 << 20} {
-		body := manyTypes(size)
-		for name, other := range map[string]string{
-			"OneMember": strings.ReplaceAll(body, `"flag7"`, `"flag8"`), "AnotherOrder": turned(body), "AllElements": strings.ReplaceAll(body, "true", "1"),
-		} {
-			one, two := ok(body), ok(other)
-			b.Run(fmt.Sprintf("%s/%dKB", name, size>>10), func(b *testing.B) {
-				b.SetBytes(int64(2 * len(body)))
-				b.ReportAllocs()
-				for b.Loop() {
-					Compare(mapping.OpFlagTypes, one, two, Rules{})
-				}
-			})
-		}
 	}
 }

@@ -138,8 +138,9 @@ func makeKeptFields() map[string]*regexp.Regexp {
 		`[A-Z]{3,7}`:               "/method",
 		flag + `(, ` + flag + `)*`: "changes/" + changedFlags,
 	} {
+		compiled := regexp.MustCompile(`^(` + form + `)$`)
 		for field := range strings.FieldsSeq(list) {
-			forms[field] = regexp.MustCompile(`^(` + form + `)$`)
+			forms[field] = compiled
 		}
 	}
 	return forms

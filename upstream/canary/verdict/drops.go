@@ -65,15 +65,6 @@ const (
 	DropInternal DropReason = "internal"
 )
 
-// DropReasons lists all reasons.
-func DropReasons() []DropReason {
-	return []DropReason{
-		DropQueueFull, DropRateLimit, DropMemory, DropSpoolFailed, DropUnread, DropNotModified, DropAnsweredFailed,
-		DropOwnError, DropUnreadable, DropCredentials, DropUnknown, DropUnreachable, DropBreaker, DropOverload, DropCandidateFailed, DropOtherFailed,
-		DropConfirmFull, DropConfirmLimit, DropDigestNoise, DropNotIsolated, DropPayload, DropNothingToRead, DropPlanFailed, DropClosed, DropInternal,
-	}
-}
-
 // isCandidates reports whether the candidate caused a drop. Full queues, memory and rate limits do not count.
 func (r DropReason) isCandidates() bool {
 	return slices.Contains([]DropReason{DropUnreachable, DropBreaker, DropOverload, DropCandidateFailed}, r)

@@ -42,8 +42,7 @@ func Judge(input JudgeInput) Report {
 	}
 	report := Report{
 		At: input.At, Pair: input.Pair, Target: input.Target,
-		Campaign:   CampaignView{Started: input.Campaign.Started, Actor: input.Campaign.Actor, Reason: input.Campaign.Reason},
-		Operations: []OperationVerdict{}, Findings: findingViews(input.Findings), Rules: ruleViews(input.Rules.At(input.At), input.Uses),
+		Campaign: input.Campaign, Operations: []OperationVerdict{}, Findings: sorted(input.Findings), Rules: ruleViews(input.Rules.At(input.At), input.Uses),
 		Dropped: map[string]int64{},
 	}
 	known := map[string]state.Finding{}
@@ -53,7 +52,7 @@ func Judge(input JudgeInput) Report {
 	input.Tallies = slices.DeleteFunc(slices.Clone(input.Tallies), func(t state.Tally) bool { return t.At.Before(input.Since[t.Operation]) })
 	for _, operation := range mapping.Operations() {
 		about := gather(input, operation, known)
-		if about.Compared > 0 || about.open > 0 || about.Dropped > 0 || !about.Since.IsZero() {
+		if about.Compared+about.open+about.Dropped > 0 || !about.Since.IsZero() {
 			report.Operations = append(report.Operations, about.decide(input.Target))
 		}
 	}
@@ -64,7 +63,7 @@ func Judge(input JudgeInput) Report {
 		}
 	}
 	report.Overall = overall(all.decide(input.Target), report.Operations)
-	report.Verdict, report.Timeline = report.Overall.Verdict, timeline(input.Tallies, known)
+	report.Verdict, report.Timeline = report.Overall.Verdict, timeline(input.Tallies, known, input.At)
 	return report
 }
 
@@ -133,28 +132,29 @@ func (e *evidence) count(tally state.Tally, known map[string]state.Finding) {
 	e.Noisy += tally.Noisy
 	e.Failed += tally.Failed
 	e.reference, e.candidate = AddHistograms(e.reference, tally.AnsweredLatency), AddHistograms(e.candidate, tally.OtherLatency)
-	const none, unstable, persistent, unlisted = 0, 1, 2, 3
-	rank := func(f state.Finding, listed bool) int {
+	const none, unstable, lasting, unlisted = 0, 1, 2, 3
+	rank := func(f state.Finding) int {
 		switch {
-		case !listed:
-			return unlisted
 		case f.Operation != tally.Operation || f.Status != state.StatusOpen:
 			return none
 		case f.Kind == KindUnstable:
 			return unstable
 		}
-		return persistent
+		return lasting
 	}
 	differ := int64(0)
 	for mismatch, n := range tally.Mismatches {
-		worst, signatures := none, state.Signatures(mismatch)
-		for _, signature := range signatures {
-			f, listed := known[signature]
-			worst = max(worst, rank(f, listed))
-		}
-		if signatures == nil {
+		worst := none
+		if mismatch == state.AnyMismatch {
 			for _, f := range known {
-				worst = max(worst, min(2*rank(f, true), persistent))
+				worst = max(worst, min(2*rank(f), lasting))
+			}
+		}
+		for _, signature := range state.Signatures(mismatch) {
+			if f, listed := known[signature]; listed {
+				worst = max(worst, rank(f))
+			} else {
+				worst = unlisted
 			}
 		}
 		if worst > none {
@@ -200,6 +200,13 @@ func (e *evidence) decide(target float64) OperationVerdict {
 // judge sets the verdict and every reason why it is not PASS.
 func (e *evidence) judge(v *OperationVerdict, target float64) {
 	prevented := v.Compared + v.Prevented
+	nothing := "nothing was compared yet"
+	switch {
+	case v.Dropped > 0:
+		nothing = "every comparison was dropped"
+	case !v.Since.IsZero():
+		nothing = "nothing was compared since a finding was called fixed"
+	}
 	v.Verdict = Pass
 	for _, rule := range []struct {
 		applies bool
@@ -209,9 +216,7 @@ func (e *evidence) judge(v *OperationVerdict, target float64) {
 		{e.slow > 0, Fail, "the candidate is slower than allowed"},
 		{e.inexpressible > 0, Fail, "the candidate has no form for a call that clients make"},
 		{v.Rate > target || v.Compared == 0 && e.recent > 0, Fail, percent(v.Rate) + " of comparisons differ (limit " + percent(target) + ")"},
-		{v.Compared == 0 && v.Dropped > 0, Inconclusive, "every comparison was dropped"},
-		{v.Compared == 0 && v.Dropped == 0 && !v.Since.IsZero(), Inconclusive, "nothing was compared since a finding was called fixed"},
-		{v.Compared == 0 && v.Dropped == 0 && v.Since.IsZero(), Inconclusive, "nothing was compared yet"},
+		{v.Compared == 0, Inconclusive, nothing},
 		{v.Compared > 0 && v.Rate <= target && v.UpperBound > target, Inconclusive,
 			"the true mismatch rate could be as high as " + percent(v.UpperBound) + " (limit " + percent(target) + ")"},
 		{v.TooOftenPrevented(target), Inconclusive, fmt.Sprintf("the candidate prevented the comparison of %s of %s (%s, limit %s)",

@@ -62,7 +62,7 @@ type Quantiles struct {
 
 // quantilesOf estimates them within the width of a bucket. Those of an empty histogram are 0.
 func quantilesOf(histogram []int64) Quantiles {
-	return Quantiles{P50: quantile(histogram, 0.5), P95: quantile(histogram, 0.95), P99: quantile(histogram, 0.99)}
+	return Quantiles{quantile(histogram, 0.5), quantile(histogram, 0.95), quantile(histogram, 0.99)}
 }
 
 // quantile interpolates within the bucket that has the given share of all latencies below its end.
@@ -92,32 +92,20 @@ type LatencyTarget struct {
 	Least int `json:"least"`
 }
 
-// WithDefaults replaces zero fields.
-func (t LatencyTarget) WithDefaults() LatencyTarget {
-	if t.Ratio <= 0 {
-		t.Ratio, t.Slack = 2, cmp.Or(t.Slack, 50*time.Millisecond)
-	}
-	if t.Least <= 0 {
-		t.Least = 100
-	}
-	return t
-}
-
-// PathMedian is the path of a difference at the median.
-const PathMedian = "latency.p50"
-
 // Slower gives the difference of ClassLatency when the candidate is beyond the target: at the median, or else at the 95th
 // percentile, and there with 95 % confidence, since a busy machine delays a few calls by chance.
 func (t LatencyTarget) Slower(reference, candidate []int64) (compare.Difference, bool) {
-	t = t.WithDefaults()
-	if least := int64(t.Least); Total(reference) < least || Total(candidate) < least {
+	if t.Ratio <= 0 {
+		t.Ratio, t.Slack = 2, cmp.Or(t.Slack, 50*time.Millisecond)
+	}
+	if least := int64(cmp.Or(t.Least, 100)); min(Total(reference), Total(candidate)) < least {
 		return compare.Difference{}, false
 	}
 	margin := func(histogram []int64) float64 { return 1.96 * math.Sqrt(.95*.05/float64(Total(histogram))) }
 	one, two := quantilesOf(reference), quantilesOf(candidate)
 	switch {
 	case t.exceeded(one.P50, two.P50):
-		return slower(PathMedian, one.P50, two.P50), true
+		return slower("latency.p50", one.P50, two.P50), true
 	case t.exceeded(one.P95, two.P95) &&
 		t.exceeded(quantile(reference, min(1, .95+margin(reference))), quantile(candidate, .95-margin(candidate))):
 		return slower("latency.p95", one.P95, two.P95), true

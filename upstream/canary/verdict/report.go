@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"portico/upstream/state"
 )
 
 // maxShown is the maximum number of findings in the text.
@@ -64,8 +66,8 @@ func (r Report) writeSummary(w io.Writer) {
 func (r Report) writeLists(w io.Writer) {
 	var findings, rules, drops []string
 	for _, f := range r.Findings[:min(len(r.Findings), maxShown)] {
-		status, class := f.Status, string(f.Class)
-		if !f.Until.IsZero() && status != open {
+		status, class := string(f.Status), f.Class
+		if !f.Until.IsZero() && f.Status != state.StatusOpen {
 			status += " until " + date(f.Until)
 		}
 		if f.Kind != "reply" && f.Kind != class {
@@ -106,7 +108,7 @@ func date(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 func (r Report) nextSteps() (steps []string) {
 	unjudged := int64(0)
 	for _, f := range r.Findings {
-		if f.Status == open {
+		if f.Status == state.StatusOpen {
 			unjudged++
 		}
 	}

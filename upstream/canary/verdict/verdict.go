@@ -6,6 +6,7 @@ import (
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/canary/compare"
+	"portico/upstream/state"
 )
 
 // Verdict says whether the candidate may take the place of the reference.
@@ -82,25 +83,6 @@ type OperationVerdict struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// FindingView is a finding as reports and pages show it.
-type FindingView struct {
-	Signature string            `json:"signature"`
-	Operation mapping.Operation `json:"operation"`
-	Class     compare.Class     `json:"class"`
-	Path      string            `json:"path"`
-	Kind      string            `json:"kind"`
-	Status    string            `json:"status"`
-	Count     int64             `json:"count"`
-	First     time.Time         `json:"first"`
-	Last      time.Time         `json:"last"`
-	Note      string            `json:"note,omitempty"`
-	Samples   int               `json:"samples"`
-	// Actor, Reason and Until are of the judgement, if there is one.
-	Actor  string    `json:"actor,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	Until  time.Time `json:"until,omitzero"`
-}
-
 // RuleState says whether a rule does anything.
 type RuleState string
 
@@ -127,26 +109,22 @@ type TimePoint struct {
 	Transient int64     `json:"transient"`
 	Noisy     int64     `json:"noisy"`
 	Dropped   int64     `json:"dropped"`
-}
-
-// CampaignView says since when, by whom and why comparisons count.
-type CampaignView struct {
-	Started time.Time `json:"started,omitzero"`
-	Actor   string    `json:"actor,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
+	// Answered and Other are the latencies of the reference and of the candidate.
+	Answered Quantiles `json:"answered"`
+	Other    Quantiles `json:"other"`
 }
 
 // Report is everything that was found out.
 type Report struct {
 	At       time.Time      `json:"at"`
-	Campaign CampaignView   `json:"campaign"`
+	Campaign state.Campaign `json:"campaign"`
 	Pair     upstream.Sides `json:"pair"`
 	Verdict  Verdict        `json:"verdict"`
 	// Target is the share of mismatches that is allowed, from 0 to 1.
 	Target     float64            `json:"target"`
 	Overall    OperationVerdict   `json:"overall"`
 	Operations []OperationVerdict `json:"operations"`
-	Findings   []FindingView      `json:"findings"`
+	Findings   []state.Finding    `json:"findings"`
 	Rules      []RuleView         `json:"rules"`
 	Dropped    map[string]int64   `json:"dropped,omitempty"`
 	Timeline   []TimePoint        `json:"timeline,omitempty"`

@@ -132,6 +132,9 @@ func TestTimelineKeepsEverything(t *testing.T) {
 	var sum TimePoint
 	for i, point := range points {
 		sum.Compared, sum.Dropped = sum.Compared+point.Compared, sum.Dropped+point.Dropped
+		if near := func(d, want time.Duration) bool { return (d - want).Abs() < want/10 }; !near(point.Answered.P50, 10*time.Millisecond) || !near(point.Other.P95, 30*time.Millisecond) {
+			t.Errorf("point %d has the latencies %v and %v", i, point.Answered, point.Other)
+		}
 		if i > 0 && !point.At.After(points[i-1].At) {
 			t.Errorf("point %d is at %v after %v", i, point.At, points[i-1].At)
 		}
@@ -236,7 +239,7 @@ func TestFixedNeedsNewComparisons(t *testing.T) {
 	}
 }
 
-// TestFindingFromBeforeIsLeftOpen: nobody has compared its operation since then.
+// TestFindingFromBeforeIsLeftOpen: its operation was not compared since then.
 func TestFindingFromBeforeIsLeftOpen(t *testing.T) {
 	input := judgeInput(nil, openFinding(3))
 	input.Since = map[mapping.Operation]time.Time{mapping.OpFlagTypes: testNow.Add(time.Second)}
@@ -282,7 +285,7 @@ func TestSickCandidateDoesNotPass(t *testing.T) {
 
 func openFindings(r Report) (n int64) {
 	for _, f := range r.Findings {
-		if f.Status == open {
+		if f.Status == state.StatusOpen {
 			n++
 		}
 	}

@@ -9,24 +9,12 @@ import (
 	"portico/upstream/state"
 )
 
-// findingViews gives all findings, open ones first, the most frequent first.
-func findingViews(findings []state.Finding) []FindingView {
-	views := make([]FindingView, 0, len(findings))
-	for _, f := range findings {
-		views = append(views, FindingView{
-			Signature: f.Signature, Operation: f.Operation, Class: compare.Class(f.Class), Path: f.Path, Kind: cmp.Or(f.Kind, "reply"),
-			Status: string(f.Status), Count: f.Count, First: f.First, Last: f.Last, Note: f.Note, Samples: f.Samples,
-			Actor: f.Actor, Reason: f.Reason, Until: f.Until,
-		})
-	}
-	slices.SortStableFunc(views, func(a, b FindingView) int {
+// sorted gives all findings, open ones first, the most frequent first.
+func sorted(findings []state.Finding) []state.Finding {
+	return slices.SortedStableFunc(slices.Values(findings), func(a, b state.Finding) int {
 		return cmp.Or(cmp.Compare(b.Status, a.Status), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Signature, b.Signature))
 	})
-	return views
 }
-
-// open is the status of findings that count.
-const open = string(state.StatusOpen)
 
 // ruleViews gives all rules with their use, in their order.
 func ruleViews(rules compare.Rules, uses []state.RuleUse) []RuleView {
@@ -47,34 +35,38 @@ func ruleViews(rules compare.Rules, uses []state.RuleUse) []RuleView {
 }
 
 // maxPoints is the maximum number of points of a time line.
-const maxPoints = 120
+const maxPoints = 60
 
-// timeline sums up the minutes, several to a point when there are many. As in the verdict, only open findings are
+// timeline sums up the minutes until a time, several to a point when there are many. As in the verdict, only open findings are
 // mismatches.
-func timeline(tallies []state.Tally, known map[string]state.Finding) []TimePoint {
+func timeline(tallies []state.Tally, known map[string]state.Finding, until time.Time) []TimePoint {
 	if len(tallies) == 0 {
 		return nil
 	}
-	byTime := func(a, b state.Tally) int { return a.At.Compare(b.At) }
-	first := slices.MinFunc(tallies, byTime).At.Truncate(time.Minute) // At may lie within a minute
-	length := slices.MaxFunc(tallies, byTime).At.Sub(first)
+	first := until
+	for _, tally := range tallies {
+		if tally.At.Before(first) {
+			first = tally.At
+		}
+		if tally.At.After(until) { // by the clock of another machine
+			until = tally.At
+		}
+	}
+	first = first.Truncate(time.Minute).UTC() // At may lie within a minute
 	step := time.Minute
-	for length/step >= maxPoints {
+	for until.Sub(first)/step >= maxPoints {
 		step *= 2
 	}
-	points := make([]TimePoint, length/step+1)
-	for i := range points {
-		points[i].At = first.Add(time.Duration(i) * step).UTC()
-	}
+	counted := make([]evidence, until.Sub(first)/step+1)
 	for _, tally := range tallies {
-		var e evidence
-		e.count(tally, known)
-		p := &points[tally.At.Sub(first)/step]
-		p.Compared += e.Compared
-		p.Confirmed += e.Confirmed
-		p.Transient += e.Transient
-		p.Noisy += e.Noisy
-		p.Dropped += e.Dropped
+		counted[tally.At.Sub(first)/step].count(tally, known)
+	}
+	points := make([]TimePoint, len(counted))
+	for i, e := range counted {
+		points[i] = TimePoint{
+			At: first.Add(time.Duration(i) * step), Compared: e.Compared, Confirmed: e.Confirmed, Transient: e.Transient, Noisy: e.Noisy,
+			Dropped: e.Dropped, Answered: quantilesOf(e.reference), Other: quantilesOf(e.candidate),
+		}
 	}
 	return points
 }

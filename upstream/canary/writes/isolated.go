@@ -91,7 +91,7 @@ func (p Proof) holds(ctx context.Context) bool {
 func IsMarked(ctx context.Context, trackers map[string]upstream.Tracker, candidate, product string, caller func(tracker string) upstream.Caller) bool {
 	const noProduct = 106
 	for name, tracker := range trackers {
-		reply, err := tracker.FlagTypes(ctx, caller(name), mapping.FlagTypesRequest{Product: product})
+		reply, err := tracker.Do(ctx, caller(name), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product}})
 		if err == nil {
 			_ = reply.Close() // its text has been read
 		}

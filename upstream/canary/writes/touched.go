@@ -1,6 +1,7 @@
 package writes
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 
@@ -27,6 +28,49 @@ func Touched(write upstream.Call, reply jsontext.Value) (upstream.Call, bool) {
 		return readFlagTypes(write.UpdateFlagTypes.Inclusions)
 	}
 	return upstream.Call{}, false
+}
+
+// Locator finds where bugs and attachments belong. Both trackers' clients are Locators.
+type Locator interface {
+	// Bug returns the place of a bug, by id or alias.
+	Bug(ctx context.Context, caller upstream.Caller, ref string) (mapping.Place, error)
+	// AttachmentBug returns the bug of an attachment.
+	AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error)
+}
+
+// Product returns the product that a call is about, the first one of several. It asks locate for that of a bug, and is empty where it
+// is not known.
+func Product(ctx context.Context, locate Locator, caller upstream.Caller, call upstream.Call) string {
+	var asked mapping.AttachmentsRequest
+	switch {
+	case call.FlagTypes != nil:
+		return call.FlagTypes.Product
+	case call.Attachments != nil:
+		asked = *call.Attachments
+	case call.CreateAttachment != nil:
+		asked.Bugs = call.CreateAttachment.Named()
+	default:
+		switch read, _ := Touched(call, nil); {
+		case read.FlagTypes != nil:
+			return read.FlagTypes.Product
+		case read.Attachments != nil:
+			asked = *read.Attachments
+		}
+	}
+	if locate == nil {
+		return ""
+	}
+	if len(asked.Bugs) == 0 && len(asked.Attachments) > 0 {
+		id, _ := strconv.ParseInt(asked.Attachments[0], 10, 64)
+		if bug, err := locate.AttachmentBug(ctx, caller, id); err == nil {
+			asked.Bugs = []string{strconv.FormatInt(bug, 10)}
+		}
+	}
+	if len(asked.Bugs) == 0 {
+		return ""
+	}
+	place, _ := locate.Bug(ctx, caller, asked.Bugs[0]) // an unknown place has no product
+	return place.Product
 }
 
 func readAttachments(ids []int64, without ...string) (upstream.Call, bool) {

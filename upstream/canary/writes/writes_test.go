@@ -119,11 +119,11 @@ type tells struct {
 	err error
 }
 
-func (s tells) FlagTypes(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (s tells) Do(context.Context, upstream.Caller, upstream.Call) (mapping.Reply, error) {
 	if s.err != nil {
-		return mapping.FlagTypes{}, s.err
+		return mapping.Reply{}, s.err
 	}
-	return mapping.FlagTypes{Document: mapping.NewDocument([]byte(`{}`))}, nil
+	return mapping.Reply{Document: mapping.NewDocument([]byte(`{}`))}, nil
 }
 
 // TestProofOfIsolation: only the tracker's own word that it has no such product tells it from the candidate. An error that Portico
@@ -164,22 +164,42 @@ func TestLagIsBounded(t *testing.T) {
 	}
 }
 
-// TestForgetEndsTheNotes checks both notes, before and after Forget.
-func TestForgetEndsTheNotes(t *testing.T) {
-	var replays writes.Replays
-	now := time.Now()
-	replays.Answered(now, time.Second)
-	replays.Answered(now.Add(time.Second), time.Second)
-	if note := replays.Note(); note != "" {
-		t.Errorf("writes one after another: %s", note)
+// places knows that attachment 7 is of bug 5, and that one of a product.
+type places struct{}
+
+func (places) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) (int64, error) {
+	if id != 7 {
+		return 0, &mapping.Error{Code: 100}
 	}
-	replays.Answered(now.Add(2*time.Second), 2*time.Second)
-	replays.Missed()
-	if note := replays.Note(); !strings.Contains(note, "every write") || !strings.Contains(note, "another order") {
-		t.Errorf("a gap and an overlap: %s", note)
+	return 5, nil
+}
+
+func (places) Bug(_ context.Context, _ upstream.Caller, ref string) (mapping.Place, error) {
+	if ref != "5" && ref != "alias" {
+		return mapping.Place{}, &mapping.Error{Code: 101}
 	}
-	if replays.Forget(); replays.Note() != "" {
-		t.Errorf("after Forget: %s", replays.Note())
+	return mapping.Place{Bug: 5, Product: "P"}, nil
+}
+
+// TestProductOfACall: what a call does not say is looked up, and what cannot be found is empty.
+func TestProductOfACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		call upstream.Call
+		want string
+	}{
+		"flag types":       {upstream.Call{FlagTypes: &mapping.FlagTypesRequest{Product: "Q"}}, "Q"},
+		"a new flag type":  {upstream.Call{CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Inclusions: &mapping.Scopes{{}, {Product: "R"}}}}}, "R"},
+		"a flag type":      {upstream.Call{UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{7}}}, ""},
+		"a bug":            {upstream.Call{Attachments: &mapping.AttachmentsRequest{Bugs: []string{"alias"}, Attachments: []string{"8"}}}, "P"},
+		"an attachment":    {upstream.Call{Attachments: &mapping.AttachmentsRequest{Attachments: []string{"7"}}}, "P"},
+		"another one":      {upstream.Call{Attachments: &mapping.AttachmentsRequest{Attachments: []string{"8"}}}, ""},
+		"a new attachment": {upstream.Call{CreateAttachment: &mapping.AttachmentCreate{PathBug: "5"}}, "P"},
+		"an update":        {upstream.Call{UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{7}}}, "P"},
+		"nothing":          {upstream.Call{}, ""},
+	} {
+		if got := writes.Product(t.Context(), places{}, upstream.Caller{}, c.call); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (m *Map) translateDocument(ctx context.Context, side Side, document *mappin
 	if document.NotModified {
 		return nil
 	}
-	text, err := document.Load(m.split)
+	text, err := document.Load(m.o.Split)
 	if err != nil {
 		return &mapping.StreamError{Err: err}
 	}

@@ -35,9 +35,12 @@ func beyond(side Side, r ref) *mapping.Error {
 	return err
 }
 
-// unavailable is the error where the store cannot be asked.
-func unavailable(cause error) *mapping.Error {
-	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because the store of Portico does not respond. Try again later.")
+// storeAway is a reason of unavailable.
+const storeAway = "the store of Portico does not respond"
+
+// unavailable is the error where ids cannot be translated now.
+func unavailable(why string, cause error) *mapping.Error {
+	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because %s. Try again later.", why)
 	err.RetryAfter, err.Err = time.Second, cause
 	return err
 }

@@ -24,50 +24,17 @@ type inner struct {
 	err              error
 }
 
-func (i *inner) take(call upstream.Call) (*mapping.Document, error) {
+// Do implements upstream.Tracker.
+func (i *inner) Do(_ context.Context, _ upstream.Caller, call upstream.Call) (mapping.Reply, error) {
 	i.call = call
 	if i.err != nil {
-		return nil, i.err
+		return mapping.Reply{}, i.err
 	}
-	return i.reply(), nil
+	return mapping.Reply{Document: i.reply()}, nil
 }
 
-func (i *inner) FlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-	document, err := i.take(upstream.Call{FlagTypes: &r})
-	return mapping.FlagTypes{Document: document}, err
-}
-
-func (i *inner) Peek(ctx context.Context, caller upstream.Caller, r mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-	return i.FlagTypes(ctx, caller, r)
-}
-
-func (i *inner) CreateFlagType(_ context.Context, _ upstream.Caller, r mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-	document, err := i.take(upstream.Call{CreateFlagType: &r})
-	return mapping.FlagTypeCreated{Document: document}, err
-}
-
-func (i *inner) UpdateFlagTypes(_ context.Context, _ upstream.Caller, r mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
-	document, err := i.take(upstream.Call{UpdateFlagTypes: &r})
-	return mapping.FlagTypesUpdated{Document: document}, err
-}
-
-func (i *inner) BugAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	document, err := i.take(upstream.Call{Attachments: &r})
-	return mapping.Attachments{Document: document}, err
-}
-
-func (i *inner) Attachment(ctx context.Context, caller upstream.Caller, r mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	return i.BugAttachments(ctx, caller, r)
-}
-
-func (i *inner) CreateAttachment(_ context.Context, _ upstream.Caller, r mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
-	document, err := i.take(upstream.Call{CreateAttachment: &r})
-	return mapping.AttachmentsCreated{Document: document}, err
-}
-
-func (i *inner) UpdateAttachments(_ context.Context, _ upstream.Caller, r mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
-	document, err := i.take(upstream.Call{UpdateAttachments: &r})
-	return mapping.AttachmentsUpdated{Document: document}, err
+func (i *inner) Peek(ctx context.Context, caller upstream.Caller, r mapping.FlagTypesRequest) (mapping.Reply, error) {
+	return i.Do(ctx, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &r})
 }
 
 // text makes replies of a text.
@@ -104,9 +71,12 @@ func newMap(t testing.TB, names idmap.Names) *idmap.Map {
 	return idmap.New(idmap.Options{Store: openStore(t), Settings: settings, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
 }
 
-// pair adds a pair.
+// pair adds a pair by its native id, with the default offset.
 func pair(t testing.TB, m *idmap.Map, kind idmap.Kind, client int64, side idmap.Side, native int64) {
 	t.Helper()
+	if side == idmap.NewSide {
+		native += idmap.DefaultOffset
+	}
 	if err := m.Pair(context.Background(), kind, client, side, native); err != nil {
 		t.Fatal(err)
 	}

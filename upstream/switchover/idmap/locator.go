@@ -23,8 +23,8 @@ func (m *Map) Locator(side Side, inner switchover.Locator) *Locator { return &Lo
 
 // Bug implements switchover.Locator.
 func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string) (mapping.Place, error) {
-	request := &translation{Map: l.m, side: l.side}
-	if err := request.translate(ctx, func() { request.text(Bug, &named) }); err != nil {
+	request, err := l.m.translate(ctx, l.side, func(t *translation) { t.text(Bug, &named) })
+	if err != nil {
 		return mapping.Place{}, exceptAbsent(err)
 	}
 	place, err := l.inner.Bug(ctx, caller, named)
@@ -39,8 +39,8 @@ func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string)
 
 // AttachmentBug implements switchover.Locator.
 func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error) {
-	request := &translation{Map: l.m, side: l.side}
-	if err := request.translate(ctx, func() { request.id(Attachment, &id) }); err != nil {
+	request, err := l.m.translate(ctx, l.side, func(t *translation) { t.id(Attachment, &id) })
+	if err != nil {
 		return 0, exceptAbsent(err)
 	}
 	bug, err := l.inner.AttachmentBug(ctx, caller, id)
@@ -56,11 +56,12 @@ func (l *Locator) FlagTypePlaces(
 ) (products []string, places []mapping.Scopes, err error) {
 	natives := make([]int64, len(ids))
 	for i, id := range ids {
-		known, err := l.m.natives(ctx, l.side, []ref{{FlagType, id}})
+		r := ref{FlagType, id}
+		known, err := l.m.natives(ctx, l.side, []ref{r})
 		if err := exceptAbsent(err); err != nil {
 			return nil, nil, err
 		}
-		natives[i] = cmp.Or(known[ref{FlagType, id}], -1) // which no flag type has
+		natives[i] = cmp.Or(known[r], -1) // which no flag type has
 	}
 	names = each(func(kind Kind, name *string) { *name = l.m.names.native(l.side, kind, *name) }, FlagType, names)
 	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, names)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -38,6 +39,9 @@ const (
 	absentFor = time.Second / 2
 	// maxKeys bounds the keys of one query.
 	maxKeys = 5000
+	// copyWait bounds how long a reply waits for copies under way, about which it asks every copyPoll.
+	copyWait = 2 * time.Second
+	copyPoll = 20 * time.Millisecond
 )
 
 // Options are what a Map needs. Store and Settings are required.
@@ -46,71 +50,69 @@ type Options struct {
 	Settings Settings
 	// Split bounds what a reply may cost in memory while it is translated.
 	Split jsonblob.SplitOptions
+	// Copying numbers the copies that a side is getting now, whose ids are not known yet. Nil where nothing is copied.
+	Copying func(ctx context.Context, side Side) ([]int64, error)
 }
 
 // Map translates between the ids and names that clients know and those of two trackers. It is safe for concurrent use.
 type Map struct {
-	store  Store
+	o      Options
 	rules  map[Kind]Rule
 	names  names
-	split  jsonblob.SplitOptions
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
+	// highest are the highest native ids of the old tracker that were seen.
+	highest map[Kind]*atomic.Int64
 }
 
 // remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing, which is known until a
-// time.
+// time; own says that the object is certainly no copy.
 type remembered struct {
 	side  Side
 	id    int64
 	until time.Time
+	own   bool
 }
 
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		store: options.Store, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), split: options.Split,
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{},
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
-		m.rules[kind] = options.Settings.rule(kind)
+		m.rules[kind], m.highest[kind] = options.Settings.rule(kind), &atomic.Int64{}
 	}
-	digest := sha256.Sum256(fmt.Append(nil, m.rules, options.Settings.Names)) // fmt sorts maps
-	m.digest = fmt.Sprintf("%x", digest[:4])
+	m.digest = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, m.rules, options.Settings.Names)))[:8] // fmt sorts maps
 	return m
 }
 
-// CheckOffset returns an error unless the offset of a kind is above the highest id that the old tracker has given out.
-func (m *Map) CheckOffset(kind Kind, highest int64) error {
-	if r := m.rules[kind]; r.Mode != Identity && highest >= r.Offset {
-		return fmt.Errorf("the old tracker has %s %d, which is not below the offset %d: choose a higher offset", kind.words(), highest, r.Offset)
+// Pair adds a pair: a side shows the object that clients know by one id under the id shown, as if the copy were an object of its own. A pair that
+// contradicts a kept one is a *state.IDConflictError. Others refuse what the rule of the kind excludes.
+func (m *Map) Pair(ctx context.Context, kind Kind, client int64, side Side, shown int64) error {
+	native, born := m.born(side, ref{kind, shown})
+	if !born {
+		native = 0 // which no object has
 	}
-	return nil
-}
-
-// Pair adds a pair: at one side the object that clients know by one id has another one. It must be there before a client is shown the
-// object by that side. A pair that contradicts a kept one is a *state.IDConflictError. Others refuse what the rule of the kind excludes.
-func (m *Map) Pair(ctx context.Context, kind Kind, client int64, side Side, native int64) error {
 	pair := state.IDPair{Kind: string(kind), Client: client, Side: string(side), Native: native}
-	if err := m.CheckPair(pair); err != nil {
-		return err
-	}
-	if err := m.store.AddIDs(ctx, []state.IDPair{pair}); err != nil {
-		return fmt.Errorf("pair ids: %w", err)
+	err := m.CheckPair(pair)
+	if err == nil {
+		err = m.o.Store.AddIDs(ctx, []state.IDPair{pair})
 	}
 	for _, key := range pair.Keys() {
 		m.memory.Invalidate(key)
 	}
-	return nil
+	return err
 }
 
-// PairShown is Pair with the id that the side shows of a copy while that has no pair: as if the copy were an object of its own.
-func (m *Map) PairShown(ctx context.Context, kind Kind, client int64, side Side, shown int64) error {
-	native, born := m.born(side, ref{kind, shown})
-	if !born {
-		return fmt.Errorf("the %s tracker shows %s %d under the id %d, which is that of a copy", side, kind.words(), client, shown)
+// NearOffset returns a problem if the old tracker has shown an id that is too near to an offset: one that is not below it is no longer shown to clients.
+func (m *Map) NearOffset() string {
+	for kind, highest := range m.highest {
+		if offset := m.rules[kind].Offset; highest.Load() >= offset*9/10 {
+			return fmt.Sprintf("the old tracker has %s %d, and the offset is %d", kind.words(), highest.Load(), offset)
+		}
 	}
-	return m.Pair(ctx, kind, client, side, native)
+	return ""
 }
 
 // CheckPair returns an error for a pair that the rule of its kind excludes: an object has one id at the tracker on which it was born, and in the
@@ -186,7 +188,7 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]in
 			keys = append(keys, key(side, r))
 		}
 	}
-	found, err := m.find(ctx, keys)
+	found, err := m.settled(ctx, side, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +201,11 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]in
 		case rule.Mode == Identity:
 		case side == NewSide:
 			client += rule.Offset
-		case r.id >= rule.Offset:
-			return nil, beyond(side, r)
+		default:
+			m.highest[r.kind].Store(max(r.id, m.highest[r.kind].Load()))
+			if r.id >= rule.Offset {
+				return nil, beyond(side, r)
+			}
 		}
 		if client > maxID {
 			return nil, beyond(side, r)
@@ -208,6 +213,50 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]in
 		clients[r] = client
 	}
 	return clients, nil
+}
+
+// settled finds native ids of a side. An id without a pair may be that of a copy which the side is just getting, so it waits until all copies
+// that it finds under way have their pairs.
+func (m *Map) settled(ctx context.Context, side Side, keys []state.IDKey) (map[state.IDKey]remembered, error) {
+	found, err := m.find(ctx, keys)
+	unpaired := slices.DeleteFunc(slices.Clone(keys), func(key state.IDKey) bool { return found[key].side != "" || found[key].own })
+	if err != nil || m.o.Copying == nil || len(unpaired) == 0 {
+		return found, err
+	}
+	patient, cancel := context.WithTimeout(ctx, copyWait)
+	defer cancel()
+	before, err := m.o.Copying(ctx, side)
+	for err == nil && len(before) > 0 {
+		select {
+		case <-patient.Done():
+			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", patient.Err())
+		case <-time.After(copyPoll):
+		}
+		var now []int64
+		now, err = m.o.Copying(ctx, side)
+		before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(now, copy) })
+	}
+	if err != nil {
+		return nil, unavailable(storeAway, err)
+	}
+	for _, key := range unpaired {
+		m.memory.Invalidate(key)
+	}
+	found, err = m.find(ctx, keys)
+	for _, key := range unpaired {
+		entry := found[key]
+		if entry.own = entry.side == ""; err == nil {
+			m.memory.Set(key, entry)
+		}
+	}
+	return found, err
+}
+
+// ForCopies is the Map for what makes copies, and waits for none.
+func (m *Map) ForCopies() *Map {
+	other := *m
+	other.o.Copying = nil
+	return &other
 }
 
 // find looks keys up in memory and those that are not there, all at once, in the store.
@@ -224,13 +273,13 @@ func (m *Map) find(ctx context.Context, keys []state.IDKey) (map[state.IDKey]rem
 		}
 	}
 	for some := range slices.Chunk(missing, maxKeys) {
-		pairs, err := m.store.IDs(ctx, some)
+		pairs, err := m.o.Store.IDs(ctx, some)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, unavailable(storeAway, err)
 		}
 		for _, key := range some {
 			pair := pairs[key]
-			entry := remembered{side: Side(pair.Side), id: pair.Client, until: now.Add(absentFor)}
+			entry := remembered{side: Side(pair.Side), id: pair.Client, until: now.Add(absentFor), own: found[key].own}
 			if key.Side == "" {
 				entry.id = pair.Native
 			}

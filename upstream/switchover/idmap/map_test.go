@@ -1,13 +1,17 @@
 package idmap_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
 )
@@ -62,13 +66,13 @@ func TestTheStoreAway(t *testing.T) {
 	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
 	tr := m.Tracker(idmap.NewSide, &inner{reply: text(`{"attachments":[{"id":905}]}`)})
 	update := mapping.AttachmentUpdate{IDs: []int64{5}}
-	if _, err := tr.UpdateAttachments(t.Context(), caller, update); err != nil {
+	if _, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{6}})
+	_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{6}}})
 	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != idmap.ReasonUnmapped || failed.Unknown {
 		t.Errorf("got %+v", failed)
 	}
@@ -81,25 +85,19 @@ func TestPairsThatTheRulesExclude(t *testing.T) {
 		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6},
 		"no kind":       {Kind: "x", Client: 5, Side: "new", Native: 6},
 		"born at old":   {Kind: "flag", Client: 5, Side: "old", Native: 6},
-		"born at new":   {Kind: "flag", Client: 105, Side: "new", Native: 6},
-		"no id":         {Kind: "flag", Client: 0, Side: "new", Native: 6},
-		"beyond 32 bit": {Kind: "attachment", Client: 5, Side: "new", Native: 1 << 31},
+		"born at new":   {Kind: "flag", Client: 105, Side: "new", Native: 106},
+		"a copy":        {Kind: "flag", Client: 5, Side: "new", Native: 50},
+		"no id":         {Kind: "flag", Client: 0, Side: "new", Native: 106},
+		"beyond 32 bit": {Kind: "attachment", Client: 5, Side: "new", Native: 1<<31 + idmap.DefaultOffset},
 	} {
 		if err := m.Pair(t.Context(), idmap.Kind(p.Kind), p.Client, idmap.Side(p.Side), p.Native); err == nil {
 			t.Errorf("%s: the pair was added", name)
 		}
 	}
-	if err := m.CheckOffset(idmap.Flag, 99); err != nil {
+	if err := m.Pair(t.Context(), idmap.Flag, 5, idmap.NewSide, 150); err != nil {
 		t.Error(err)
 	}
-	if err := m.CheckOffset(idmap.Flag, 100); err == nil || !strings.Contains(err.Error(), "100") {
-		t.Errorf("an offset that is not above all ids of the old tracker: %v", err)
-	}
-	if err := m.CheckOffset(idmap.Bug, 100); err != nil {
-		t.Error(err)
-	}
-	pair(t, m, idmap.Flag, 5, idmap.NewSide, 50)
-	if err := m.Pair(t.Context(), idmap.Flag, 6, idmap.NewSide, 50); err == nil || !strings.Contains(err.Error(), "flag 6 ") || !strings.Contains(err.Error(), "flag 5 ") {
+	if err := m.Pair(t.Context(), idmap.Flag, 6, idmap.NewSide, 150); err == nil || !strings.Contains(err.Error(), "flag 6 ") || !strings.Contains(err.Error(), "flag 5 ") {
 		t.Errorf("a pair that contradicts another one: %v", err)
 	}
 }
@@ -131,6 +129,76 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+func updating(id int64) upstream.Call {
+	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}}
+}
+
+// TestAnOffsetThatIdsComeNear is noticed before ids of the old tracker can no longer be shown.
+func TestAnOffsetThatIdsComeNear(t *testing.T) {
+	m := idmap.New(idmap.Options{Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 100}}}})
+	for id, want := range map[int64]string{89: "", 90: "the old tracker has attachment 90, and the offset is 100"} {
+		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d,"bug_id":500}]}`, id))}
+		if _, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, updating(5)); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.NearOffset(); id == 90 && got != want || id == 89 && got != want && !strings.Contains(got, " 90,") {
+			t.Errorf("after attachment %d: %q", id, got)
+		}
+	}
+}
+
+// TestACopyIsShownUnderItsOwnIDOnly: an id without a pair waits until copies under way are known. After that it is an object of its own for ever.
+func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
+	store := openStore(t)
+	var asked atomic.Int64
+	copies := make(chan []int64, 200)
+	m := idmap.New(idmap.Options{
+		Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}},
+		Copying: func(context.Context, idmap.Side) ([]int64, error) { asked.Add(1); return <-copies, nil },
+	})
+	update := func(m *idmap.Map, id int64) (string, error) {
+		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d}]}`, id))}
+		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(offset+1))
+		if err != nil {
+			return "", err
+		}
+		return body(t, reply.Document, nil), nil
+	}
+	copies <- []int64{7, 8}
+	copies <- []int64{8, 9}
+	result := make(chan string, 1)
+	go func() {
+		text, err := update(m, 905)
+		result <- fmt.Sprint(text, err)
+	}()
+	for end := time.Now().Add(20 * time.Second); asked.Load() < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
+	copies <- []int64{9} // which began later
+	if got := <-result; !strings.Contains(got, `"id":5}`) {
+		t.Errorf("a copy under way: %s", got)
+	}
+	copies <- nil
+	for range 2 {
+		if got, err := update(m, 906); err != nil || !strings.Contains(got, `"id":1000000906}`) {
+			t.Errorf("an object of its own: %s (%v)", got, err)
+		}
+	}
+	if n := asked.Load(); n != 4 {
+		t.Errorf("it was asked %d times for copies, want 4", n)
+	}
+	if got, err := update(m.ForCopies(), 907); err != nil || !strings.Contains(got, `"id":1000000907}`) {
+		t.Errorf("for what makes copies: %s (%v)", got, err)
+	}
+	for len(copies) < cap(copies) {
+		copies <- []int64{1}
+	}
+	_, err := update(m, 908)
+	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter == 0 || failed.Reason != idmap.ReasonUnmapped || !strings.Contains(failed.Message, "may be a copy") || !failed.Unknown {
+		t.Errorf("a copy that does not end: %+v", failed)
+	}
+}
+
 // TestPairsOfOtherProcessesAreSeen adds a pair by one map of a store after another one has found none.
 func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	store := openStore(t)
@@ -140,16 +208,16 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	tr := reader.Tracker(idmap.NewSide, in)
 	update := mapping.AttachmentUpdate{IDs: []int64{5}}
 	for _, m := range []*idmap.Map{reader, writer} {
-		if _, err := m.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); refusal(t, err).Reason != idmap.ReasonUnmapped {
+		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); refusal(t, err).Reason != idmap.ReasonUnmapped {
 			t.Fatal(err)
 		}
 	}
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
-	if _, err := writer.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, update); err != nil {
+	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		_, err := tr.UpdateAttachments(t.Context(), caller, update)
+		_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
 		if err == nil {
 			break
 		}

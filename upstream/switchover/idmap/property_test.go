@@ -18,6 +18,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
 )
@@ -34,11 +35,11 @@ func TestIDsThereAndBack(t *testing.T) {
 		m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 50}}}})
 		ids := rapid.Int64Range(1, 100)
 		for range rapid.IntRange(0, 40).Draw(r, "pairs") {
-			client, side := ids.Draw(r, "client"), idmap.NewSide
-			if client >= 50 {
-				side = idmap.OldSide
+			client, shown, side := ids.Draw(r, "client"), ids.Draw(r, "shown"), idmap.OldSide
+			if client < 50 {
+				side, shown = idmap.NewSide, shown+50
 			}
-			_ = m.Pair(t.Context(), idmap.Attachment, client, side, ids.Draw(r, "native")) // it may contradict another one
+			_ = m.Pair(t.Context(), idmap.Attachment, client, side, shown) // it may contradict another one
 		}
 		for _, side := range []idmap.Side{idmap.OldSide, idmap.NewSide} {
 			taken := map[string]int64{}
@@ -47,7 +48,7 @@ func TestIDsThereAndBack(t *testing.T) {
 				in.reply = func() *mapping.Document {
 					return mapping.NewDocument(fmt.Appendf(nil, `{"attachments":[{"id":%d}]}`, in.call.UpdateAttachments.IDs[0]))
 				}
-				reply, err := m.Tracker(side, in).UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{client + 1}})
+				reply, err := m.Tracker(side, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{client + 1}}})
 				if err != nil {
 					if failed := refusal(t, err); failed.Reason != idmap.ReasonUnmapped {
 						r.Fatal(err)
@@ -175,7 +176,7 @@ func FuzzDocument(f *testing.F) {
 		o := &oracle{}
 		want := o.attachments(decode(t, reply))
 		for _, form := range []func() *mapping.Document{text(reply), stream(reply)} {
-			got, err := m.Tracker(idmap.NewSide, &inner{reply: form}).Attachment(t.Context(), caller, mapping.AttachmentsRequest{})
+			got, err := m.Tracker(idmap.NewSide, &inner{reply: form}).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}})
 			if o.tooLarge || err != nil {
 				if o.tooLarge != (err != nil) {
 					t.Fatalf("%s: %v, want a refusal: %v", reply, err, o.tooLarge)
@@ -226,7 +227,7 @@ func TestContentStaysOutOfTheHeap(t *testing.T) {
 	tr := m.Tracker(idmap.NewSide, in)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	reply, err := tr.Attachment(t.Context(), caller, mapping.AttachmentsRequest{})
+	reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,12 +319,12 @@ func BenchmarkMillionPairs(b *testing.B) {
 			}
 			for range 10 * among / each { // so that most of them were used before
 				if draw(); name == "warm" {
-					_, _ = tr.UpdateAttachments(b.Context(), caller, mapping.AttachmentUpdate{IDs: ids})
+					_, _ = tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}})
 				}
 			}
 			for b.Loop() {
 				draw()
-				if _, err := tr.UpdateAttachments(b.Context(), caller, mapping.AttachmentUpdate{IDs: ids}); err != nil {
+				if _, err := tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -340,7 +341,7 @@ func BenchmarkRead(b *testing.B) {
 	request := mapping.AttachmentsRequest{Bugs: []string{"7"}}
 	b.Run("of the tracker", func(b *testing.B) {
 		for b.Loop() {
-			reply, err := in.BugAttachments(b.Context(), caller, request)
+			reply, err := in.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 			if err != nil || reply.Close() != nil {
 				b.Fatal(err)
 			}
@@ -349,7 +350,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("translated", func(b *testing.B) {
 		tr := m.Tracker(idmap.NewSide, in)
 		for b.Loop() {
-			reply, err := tr.BugAttachments(b.Context(), caller, request)
+			reply, err := tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 			if err != nil || reply.Close() != nil {
 				b.Fatal(err)
 			}

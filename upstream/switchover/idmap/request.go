@@ -23,12 +23,13 @@ type translation struct {
 }
 
 // translate replaces what visit visits. An id that the side does not have is an error of unmapped.
-func (t *translation) translate(ctx context.Context, visit func()) (err error) {
-	visit()
-	if t.ids, err = t.natives(ctx, t.side, t.refs); err == nil {
-		visit()
+func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)) (t *translation, err error) {
+	t = &translation{Map: m, side: side}
+	visit(t)
+	if t.ids, err = m.natives(ctx, side, t.refs); err == nil {
+		visit(t)
 	}
-	return err
+	return t, err
 }
 
 // call visits a call. Its request is the caller's to change, but not what it points to.
@@ -125,14 +126,15 @@ func (t *translation) message(err error) error {
 	translated, text, from := *failed, failed.Message, 0
 	translated.Message = ""
 	for _, word := range regexp.MustCompile(`[\pL\pN_]+`).FindAllStringIndex(text, -1) {
-		number, last := text[word[0]:word[1]], -2
+		quoted := text[word[0]:word[1]]
+		number, last := quoted, -2
 		for client, native := range t.ids {
 			kind := strings.Replace(string(client.kind), "_", "", 1) // as trackers spell it
 			named := strings.LastIndex(strings.ToLower(text[:word[0]]), kind)
 			if named >= 0 {
 				named += len(kind)
 			}
-			if strconv.FormatInt(native, 10) == text[word[0]:word[1]] && named > last {
+			if strconv.FormatInt(native, 10) == quoted && named > last {
 				number, last = strconv.FormatInt(client.id, 10), named
 			}
 		}

@@ -43,28 +43,24 @@ func (m *Map) Tracker(side Side, inner upstream.Tracker) *Tracker {
 	})}
 }
 
-// FlagTypes implements upstream.Tracker.
-func (t *Tracker) FlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
-	return t.readFlagTypes(ctx, caller, request, false)
+// Do implements upstream.Tracker.
+func (t *Tracker) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	if call.FlagTypes != nil {
+		return t.readFlagTypes(ctx, caller, *call.FlagTypes, false)
+	}
+	document, err := t.call(ctx, caller, call.Copy())
+	return mapping.Reply{Document: document}, err
 }
 
 // Peek implements upstream.Peeker, with replies that were translated a moment ago.
-func (t *Tracker) Peek(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.FlagTypes, error) {
+func (t *Tracker) Peek(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	return t.readFlagTypes(ctx, caller, request, true)
 }
 
-func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool) (mapping.FlagTypes, error) {
+func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool) (mapping.Reply, error) {
 	request.Product = t.m.names.native(t.side, product, request.Product)
 	request.Component = t.m.names.native(t.side, component, request.Component)
-	read := t.inner.FlagTypes
-	if peek {
-		local, ok := t.inner.(upstream.Peeker)
-		if !ok {
-			return mapping.FlagTypes{}, upstream.ErrNotLocal
-		}
-		read = local.Peek
-	}
-	reply, err := read(ctx, caller, request)
+	reply, err := upstream.ReadFlagTypes(ctx, t.inner, caller, request, peek)
 	if err != nil {
 		return reply, err
 	}
@@ -74,67 +70,32 @@ func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, req
 		return reply, reply.Replace(known.text)
 	}
 	if peek {
-		return mapping.FlagTypes{}, errors.Join(upstream.ErrNotLocal, reply.Close())
+		return mapping.Reply{}, errors.Join(upstream.ErrNotLocal, reply.Close())
 	}
 	if err = t.m.translateDocument(ctx, t.side, reply.Document, shapes[mapping.OpFlagTypes]); err == nil {
 		err = reply.Stabilize() // which gives it its tag, too
 	}
 	if err != nil {
-		return mapping.FlagTypes{}, errors.Join(err, reply.Close())
+		return mapping.Reply{}, errors.Join(err, reply.Close())
 	}
-	text, _ := reply.Load(t.m.split) // it is in memory
+	text, _ := reply.Load(t.m.o.Split) // it is in memory
 	t.flagTypes.Set(tag, translatedTypes{text, reply.ETag, now.Add(absentFor)})
 	return reply, nil
 }
 
-// CreateFlagType implements upstream.Tracker.
-func (t *Tracker) CreateFlagType(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate) (mapping.FlagTypeCreated, error) {
-	document, err := t.call(ctx, caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request})
-	return mapping.FlagTypeCreated{Document: document}, err
-}
-
-// UpdateFlagTypes implements upstream.Tracker.
-func (t *Tracker) UpdateFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeUpdate) (mapping.FlagTypesUpdated, error) {
-	document, err := t.call(ctx, caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &request})
-	return mapping.FlagTypesUpdated{Document: document}, err
-}
-
-// BugAttachments implements upstream.Tracker.
-func (t *Tracker) BugAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	document, err := t.call(ctx, caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-	return mapping.Attachments{Document: document}, err
-}
-
-// Attachment implements upstream.Tracker.
-func (t *Tracker) Attachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentsRequest) (mapping.Attachments, error) {
-	document, err := t.call(ctx, caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
-	return mapping.Attachments{Document: document}, err
-}
-
-// CreateAttachment implements upstream.Tracker.
-func (t *Tracker) CreateAttachment(ctx context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.AttachmentsCreated, error) {
-	document, err := t.call(ctx, caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &request})
-	return mapping.AttachmentsCreated{Document: document}, err
-}
-
-// UpdateAttachments implements upstream.Tracker.
-func (t *Tracker) UpdateAttachments(ctx context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.AttachmentsUpdated, error) {
-	document, err := t.call(ctx, caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &request})
-	return mapping.AttachmentsUpdated{Document: document}, err
-}
-
-// call translates the request of a call, makes the call, and translates the reply.
+// call translates the request of a call in place, makes the call, and translates the reply.
 func (t *Tracker) call(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
 	if err := refuseBugFlags(call); err != nil {
 		return nil, err
 	}
-	if read := call.Attachments; read != nil && !strings.Contains(read.IfNoneMatch, t.tagEnd) {
-		read.IfNoneMatch = ""
-	} else if read != nil {
-		read.IfNoneMatch = strings.ReplaceAll(read.IfNoneMatch, t.tagEnd, "")
+	if read := call.Attachments; read != nil {
+		before := read.IfNoneMatch
+		if read.IfNoneMatch = strings.ReplaceAll(before, t.tagEnd, ""); read.IfNoneMatch == before {
+			read.IfNoneMatch = "" // no tag of this tracker
+		}
 	}
-	request := &translation{Map: t.m, side: t.side}
-	if err := request.translate(ctx, func() { request.call(call) }); err != nil {
+	request, err := t.m.translate(ctx, t.side, func(r *translation) { r.call(call) })
+	if err != nil {
 		return nil, err
 	}
 	response := call.Make(ctx, t.inner, caller)
@@ -145,7 +106,7 @@ func (t *Tracker) call(ctx context.Context, caller upstream.Caller, call upstrea
 		text := strings.TrimRight(tag, `"`)
 		response.Document.ETag = text + t.tagEnd + tag[len(text):]
 	}
-	err := t.m.translateDocument(ctx, t.side, response.Document, shapes[call.Operation])
+	err = t.m.translateDocument(ctx, t.side, response.Document, shapes[call.Operation])
 	if failed, ok := errors.AsType[*mapping.Error](err); ok {
 		failed.Unknown = call.Operation.IsWrite() // to the client, who does not learn its result
 	}

@@ -41,14 +41,14 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
 			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.BugAttachments(t.Context(), caller, mapping.AttachmentsRequest{Bugs: []string{"7"}})
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}}})
 				return reply.Document, err
 			},
 		},
 		{
 			"attachment create", `{"ids":[905,78],"attachments":{"78":{"id":78}}}`, `{"ids":[5,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{Bugs: []string{"7"}})
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}})
 				return reply.Document, err
 			},
 		},
@@ -57,14 +57,14 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{5}})
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}}})
 				return reply.Document, err
 			},
 		},
 		{
 			"flag type create", `{"id":60,"flag_id":60}`, `{"id":1000000060,"flag_id":1000000060}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.CreateFlagType(t.Context(), caller, mapping.FlagTypeCreate{})
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}})
 				return reply.Document, err
 			},
 		},
@@ -73,7 +73,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			`{"flagtypes":[{"id":903,"name":"approval","changes":{"name":{"removed":"x","added":"approval"},"grant_group_id":{"removed":null,"added":"902"},"request_group_id":{"removed":"9","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
 			`{"flagtypes":[{"id":3,"name":"review","changes":{"name":{"removed":"x","added":"review"},"grant_group_id":{"removed":null,"added":"2"},"request_group_id":{"removed":"1000000009","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.UpdateFlagTypes(t.Context(), caller, mapping.FlagTypeUpdate{IDs: []int64{3}})
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
 				return reply.Document, err
 			},
 		},
@@ -82,7 +82,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			`{"bug":[{"id":903,"name":"approval","inclusions":["New Component","A"]}],"attachment":[{"id":8,"name":"other"}]}`,
 			`{"attachment":[{"id":1000000008,"name":"other"}],"bug":[{"id":3,"inclusions":["A","Comp"],"name":"review"}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 				return reply.Document, err
 			},
 		},
@@ -115,19 +115,19 @@ func TestRequestsReachTheTrackerWithItsOwnIDs(t *testing.T) {
 	nativeScopes := mapping.Scopes{{Product: "New Product", Components: []string{"New Component"}}, {Product: "Other"}}
 
 	read := mapping.AttachmentsRequest{Bugs: []string{"07", "alias", " 7"}, Attachments: []string{"5", strconv.Itoa(offset + 6)}}
-	_, err := tr.BugAttachments(t.Context(), caller, read)
+	_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &read})
 	check(t, err, in.call.Attachments, &mapping.AttachmentsRequest{Bugs: []string{"907", "alias", "907"}, Attachments: []string{"905", "6"}})
-	_, err = tr.CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{Bugs: []string{"alias"}, PathBug: "7", Flags: flags})
+	_, err = tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"alias"}, PathBug: "7", Flags: flags}})
 	check(t, err, in.call.CreateAttachment, &mapping.AttachmentCreate{Bugs: []string{"alias"}, PathBug: "907", Flags: native})
-	_, err = tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{5, offset + 6}, Flags: flags})
+	_, err = tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5, offset + 6}, Flags: flags}})
 	check(t, err, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{905, 6}, Flags: native})
 	fields := mapping.FlagTypeFields{Name: new("review"), Inclusions: &scopes, Exclusions: &scopes, GrantGroup: new("Editors"), RequestGroup: new("")}
 	nativeFields := mapping.FlagTypeFields{
 		Name: new("approval"), Inclusions: &nativeScopes, Exclusions: &nativeScopes, GrantGroup: new("new-editors"), RequestGroup: new(""),
 	}
-	_, err = tr.CreateFlagType(t.Context(), caller, mapping.FlagTypeCreate{FlagTypeFields: fields})
+	_, err = tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}})
 	check(t, err, in.call.CreateFlagType, &mapping.FlagTypeCreate{FlagTypeFields: nativeFields})
-	_, err = tr.UpdateFlagTypes(t.Context(), caller, mapping.FlagTypeUpdate{IDs: []int64{3}, Names: []string{"Review", "x"}, FlagTypeFields: fields})
+	_, err = tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}, Names: []string{"Review", "x"}, FlagTypeFields: fields}})
 	check(t, err, in.call.UpdateFlagTypes, &mapping.FlagTypeUpdate{IDs: []int64{903}, Names: []string{"approval", "x"}, FlagTypeFields: nativeFields})
 
 	// What the caller holds must be as before: it may make the call again, at the other tracker.
@@ -148,9 +148,9 @@ func check[T any](t *testing.T, err error, got, want T) {
 func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 	m := paired(t)
 	in := &inner{reply: text(`{"attachments":[{"id":5},{"id":12},{"id":13}],"bugs":{}}`)}
-	reply, err := m.Tracker(idmap.OldSide, in).UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{
+	reply, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
 		IDs: []int64{5, offset + 77, 13}, Flags: []mapping.FlagChange{{Name: new("review")}},
-	})
+	}})
 	if got, want := body(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -168,39 +168,39 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 		call func(tr *idmap.Tracker, id int64) error
 	}{
 		{"bug of the old tracker", idmap.NewSide, "bug", 8, 101, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.BugAttachments(t.Context(), caller, mapping.AttachmentsRequest{Bugs: []string{strconv.FormatInt(id, 10)}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{strconv.FormatInt(id, 10)}}})
 			return err
 		}},
 		{"attachment of the old tracker", idmap.NewSide, "attachment", 6, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{5, id}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5, id}}})
 			return err
 		}},
 		{"attachment of the new tracker", idmap.OldSide, "attachment", offset + 5, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Attachment(t.Context(), caller, mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
 			return err
 		}},
 		{"native id of a copy at the old tracker", idmap.OldSide, "attachment", 12, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Attachment(t.Context(), caller, mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
 			return err
 		}},
 		{"native id of a copy at the new tracker", idmap.NewSide, "attachment", offset + 905, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Attachment(t.Context(), caller, mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
 			return err
 		}},
 		{"offset at the old tracker", idmap.OldSide, "attachment", offset, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{id}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}})
 			return err
 		}},
 		{"offset at the new tracker", idmap.NewSide, "attachment", offset, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{id}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}})
 			return err
 		}},
 		{"flag", idmap.NewSide, "flag", 41, 51, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{{ID: &id}}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{{ID: &id}}}})
 			return err
 		}},
 		{"flag type", idmap.NewSide, "flag type", 31, 51, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.UpdateFlagTypes(t.Context(), caller, mapping.FlagTypeUpdate{IDs: []int64{id}})
+			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{id}}})
 			return err
 		}},
 	} {
@@ -231,11 +231,11 @@ func TestErrorsQuoteTheIDThatTheClientSent(t *testing.T) {
 		"":                                               "",
 	} {
 		in := &inner{err: &mapping.Error{Code: 51, Status: 404, Message: message}}
-		_, err := m.Tracker(idmap.NewSide, in).UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{
+		_, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
 			IDs: []int64{5, 6}, Flags: []mapping.FlagChange{{ID: new(int64(4)), TypeID: new(int64(3))}},
-		})
+		}})
 		if strings.Contains(message, "Bug") {
-			_, err = m.Tracker(idmap.NewSide, in).Attachment(t.Context(), caller, mapping.AttachmentsRequest{Bugs: []string{"7"}, Attachments: []string{"5", "6"}})
+			_, err = m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}, Attachments: []string{"5", "6"}}})
 		}
 		if failed := refusal(t, err); failed.Message != want || failed.Code != 51 {
 			t.Errorf("%q became %q, want %q", message, failed.Message, want)
@@ -259,7 +259,7 @@ func TestTagsStandForTranslatedReplies(t *testing.T) {
 				return document
 			}
 			tr := m.Tracker(side, in)
-			reply, err := tr.Attachment(t.Context(), caller, request)
+			reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,14 +270,14 @@ func TestTagsStandForTranslatedReplies(t *testing.T) {
 			again := request
 			again.IfNoneMatch = reply.ETag
 			in.reply = func() *mapping.Document { return &mapping.Document{NotModified: true} }
-			if reply, err := tr.Attachment(t.Context(), caller, again); err != nil || !reply.NotModified || in.call.Attachments.IfNoneMatch != native {
+			if reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &again}); err != nil || !reply.NotModified || in.call.Attachments.IfNoneMatch != native {
 				t.Errorf("the tracker was shown %q, want %q (%v)", in.call.Attachments.IfNoneMatch, native, err)
 			}
 			for _, foreign := range []string{native, strings.Replace(reply.ETag, string(side), "x", 1)} {
 				if again.IfNoneMatch = foreign; again.IfNoneMatch == reply.ETag {
 					continue
 				}
-				if _, err := tr.Attachment(t.Context(), caller, again); err != nil || in.call.Attachments.IfNoneMatch != "" {
+				if _, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &again}); err != nil || in.call.Attachments.IfNoneMatch != "" {
 					t.Errorf("the tracker was shown %q for %q", in.call.Attachments.IfNoneMatch, foreign)
 				}
 			}
@@ -288,7 +288,7 @@ func TestTagsStandForTranslatedReplies(t *testing.T) {
 func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 	m := paired(t)
 	in := &inner{reply: func() *mapping.Document {
-		reply := mapping.FlagTypes{Document: mapping.NewDocument([]byte(`{"bug":[{"id":903,"name":"approval"}],"attachment":[]}`))}
+		reply := mapping.Reply{Document: mapping.NewDocument([]byte(`{"bug":[{"id":903,"name":"approval"}],"attachment":[]}`))}
 		if err := reply.Stabilize(); err != nil {
 			t.Error(err)
 		}
@@ -298,10 +298,10 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 	if _, err := tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"}); !errors.Is(err, upstream.ErrNotLocal) {
 		t.Errorf("a reply that was never translated was at hand: %v", err)
 	}
-	first, err := tr.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
+	first, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 	got, tag := body(t, first.Document, err), first.ETag
 	for _, read := range []string{"FlagTypes", "Peek"} {
-		reply, err := tr.FlagTypes(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
+		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 		if read == "Peek" {
 			reply, err = tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
 		}
@@ -320,12 +320,12 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
 	m := newMap(t, idmap.Names{})
 	in := &inner{reply: text(`{"ids":[2147483647]}`)}
-	_, err := m.Tracker(idmap.NewSide, in).CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{})
+	_, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
 	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != idmap.ReasonUnmapped {
 		t.Errorf("got %+v", failed)
 	}
 	in.reply = text(`{"ids":[1000000000]}`)
-	_, err = m.Tracker(idmap.OldSide, in).CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{})
+	_, err = m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
 	if failed := refusal(t, err); !failed.Unknown {
 		t.Errorf("an id of the old tracker from the range of the new one gives %+v", failed)
 	}
@@ -334,8 +334,8 @@ func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
 func TestBugFlagsAreRefused(t *testing.T) {
 	tr := newMap(t, idmap.Names{}).Tracker(idmap.NewSide, &inner{})
 	extra := mapping.Members{{Name: "bug_flags", Value: []byte(`[]`)}}
-	_, created := tr.CreateAttachment(t.Context(), caller, mapping.AttachmentCreate{Extra: extra})
-	_, updated := tr.UpdateAttachments(t.Context(), caller, mapping.AttachmentUpdate{Extra: extra})
+	_, created := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Extra: extra}})
+	_, updated := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{Extra: extra}})
 	for _, err := range []error{created, updated} {
 		if failed := refusal(t, err); failed.Reason != mapping.ReasonInexpressive {
 			t.Errorf("got %+v", failed)
@@ -383,7 +383,7 @@ func TestOtherSettingsGiveOtherTags(t *testing.T) {
 	}}
 	tags := map[string]bool{}
 	for _, m := range []*idmap.Map{paired(t), newMap(t, idmap.Names{}), newMap(t, idmap.Names{})} {
-		reply, err := m.Tracker(idmap.NewSide, in).Attachment(t.Context(), caller, mapping.AttachmentsRequest{Attachments: []string{"1000000005"}})
+		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1000000005"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 )
 
@@ -49,11 +51,13 @@ const (
 	needTrackers    = "trackers"
 	needKeys        = "keys"
 	needCallers     = "callers"
+	needIDs         = "ids"
+	needJournal     = "journal"
 )
 
 func preconditionNames() []string {
 	return []string{
-		needOnePhase, needVerdict, needFreshness, needErrors, needStability, needCredentials, needTrackers, needKeys, needCallers,
+		needOnePhase, needVerdict, needFreshness, needErrors, needStability, needCredentials, needTrackers, needKeys, needCallers, needIDs, needJournal,
 	}
 }
 
@@ -67,6 +71,8 @@ const (
 	probeTime = 15 * time.Second
 	// maxProbes is the maximum number of concurrent probes.
 	maxProbes = 8
+	// maxDrain is how long copies may take that a move of writes waits for.
+	maxDrain = 5 * time.Second
 )
 
 // found is what was found out for all steps of a plan.
@@ -76,12 +82,23 @@ type found struct {
 	probes []Precondition
 }
 
+// recorded is the state of the journal.
+type recorded struct {
+	*journal.Status
+	err error
+}
+
 // check finds out the preconditions of steps. Nothing is asked where there are none.
 func (g *Gate) check(ctx context.Context, status switchover.Status, steps []switchover.Step) Plan {
 	plan := Plan{Version: status.Version, Steps: []Step{}}
 	var known *found
+	var entries recorded
+	entries.Status, entries.err = g.Journal(ctx)
 	for _, step := range steps {
-		checked := Step{Rule: step.Rule.Name, From: step.From, To: step.To, Preconditions: []Precondition{}}
+		checked := Step{
+			Rule: step.Rule.Name, From: step.From, To: step.To, Preconditions: []Precondition{},
+			GoingBack: status.GoingBack(step.From.Writes, step.Rule, entries.Status),
+		}
 		if ahead, back := step.Distance(); ahead+back > 0 {
 			if known == nil {
 				known = &found{probes: g.probe(ctx, status)}
@@ -91,9 +108,12 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 			if ahead > 0 {
 				to = status.New
 				checked.Preconditions = append(known.compared(step.Rule),
-					precondition(needOnePhase, ahead == 1, "%d ahead at once", ahead), g.credentials())
+					precondition(needOnePhase, ahead == 1, "%d ahead at once", ahead), g.credentials(), g.offsets())
 			}
 			checked.Preconditions = append(append(checked.Preconditions, known.probes...), g.callers(to))
+			if step.MovesCopies() {
+				checked.Preconditions = append(checked.Preconditions, entries.copied(status.Outlook(step.Rule, to, entries.Status), to))
+			}
 		}
 		plan.Steps = append(plan.Steps, checked)
 	}
@@ -108,6 +128,25 @@ func (g *Gate) credentials() Precondition {
 		value = "comparisons show the candidate other keys than live requests do: set credentials of the tracker in place of canary.credentials"
 	}
 	return precondition(needCredentials, !g.OtherKeys, "%s", value)
+}
+
+// offsets is the precondition that the old tracker does not reach the ids of objects of the new one.
+func (g *Gate) offsets() Precondition {
+	problem := ""
+	if g.NearOffset != nil {
+		problem = g.NearOffset()
+	}
+	return precondition(needIDs, problem == "", "%s", cmp.Or(problem, "ids of the old tracker are below the offset"))
+}
+
+// copied is the precondition that a tracker has all that was written at the other one.
+func (r recorded) copied(o journal.Outlook, to string) Precondition {
+	p := precondition(needJournal, o.State == journal.OutlookSafe || o.State == journal.OutlookDrain && o.Seconds <= maxDrain.Seconds(),
+		"a move of writes to %s is %s", to, o)
+	if r.err != nil || r.Status == nil {
+		p.State, p.Value = StateUnknown, "the journal cannot be read"
+	}
+	return p
 }
 
 // callers is the precondition that callers that were seen have a key at a tracker.

@@ -10,6 +10,8 @@ import (
 
 	"portico/upstream"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/journal"
+	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
 
@@ -21,7 +23,7 @@ type Switchover interface {
 	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
 }
 
-// Gate checks preconditions. All fields are required.
+// Gate checks preconditions. All fields but NearOffset are required.
 type Gate struct {
 	Switchover Switchover
 	// Report returns what the comparison has found.
@@ -32,8 +34,12 @@ type Gate struct {
 	Callers map[string]upstream.Caller
 	// Probe makes a read of a tracker for a caller.
 	Probe func(ctx context.Context, tracker string, caller upstream.Caller) error
+	// NearOffset returns a problem where ids of the old tracker come near the offset, empty for none. Nil where ids are not translated.
+	NearOffset func() string
 	// Missing lists the callers that were seen without a key at a tracker.
 	Missing func(tracker string) []string
+	// Journal returns the state of the journal, nil where nothing is recorded.
+	Journal func(context.Context) (*journal.Status, error)
 }
 
 // Step is a change of the phases of one rule, with its preconditions. Without a change the rule is at the end of its way.
@@ -43,6 +49,8 @@ type Step struct {
 	To   switchover.PhasePair `json:"to"`
 	// Preconditions is empty where the step only changes what is compared.
 	Preconditions []Precondition `json:"preconditions"`
+	// GoingBack says whether the rule's writes can go back to the old tracker without loss.
+	GoingBack journal.Outlook `json:"going_back"`
 }
 
 // Plan is steps that could be made.
@@ -107,18 +115,23 @@ func (g *Gate) Plan(ctx context.Context, name string, back bool) (Plan, error) {
 	return g.check(ctx, status, steps), nil
 }
 
-// Move makes a change if the preconditions of all its steps are met or overridden. Errors are *UnreadyError, *RequestError and those of
-// Change. A table that cannot be used is refused by Change.
+// Move makes a change if the preconditions of all its steps are met or overridden. Errors are *UnreadyError, *RequestError, *state.ConflictError
+// where the process is not at the version, and those of Change. A table that cannot be used is refused by Change.
 func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
 	status := g.Switchover.Status(ctx)
 	invalid := func(p switchover.Problem) bool { return !p.Warning }
 	switch {
+	case m.Version != status.Version && !m.DryRun:
+		// The process may not know yet what another one has changed: a step from former phases would undo that.
+		return plan, &state.ConflictError{Present: state.Revision{Version: status.Version, Actor: status.Actor}}
 	case m.Rule != "":
 		if plan, err = g.Plan(ctx, m.Rule, m.Back); err == nil {
 			m.Table, err = moved(status.Table, plan.Steps[0])
 		}
 	case len(m.Table.Rules) > 0 && !slices.ContainsFunc(m.Table.Problems(status.Callers), invalid):
-		plan = g.check(ctx, status, switchover.StepsAhead(status.Table, m.Table))
+		next := status
+		next.Table = m.Table // so that what rules that are gone have written counts
+		plan = g.check(ctx, next, switchover.Steps(status.Table, m.Table))
 	}
 	if err != nil {
 		return plan, err
@@ -127,7 +140,7 @@ func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
 	switch {
 	case err != nil, m.DryRun:
 		return plan, err
-	case plan.State != StateHolds && plan.State != "" && status.Version == m.Version:
+	case plan.State != StateHolds && plan.State != "":
 		return plan, &UnreadyError{plan}
 	case len(overridden) > 0 && strings.TrimSpace(m.Reason) != "":
 		m.Reason += " (despite " + strings.Join(overridden, ", ") + ")"

@@ -1,6 +1,7 @@
 package transition_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"portico/test/browser/fixtures"
 	"portico/upstream"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/journal"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
@@ -25,6 +27,8 @@ const (
 type held struct {
 	status switchover.Status
 	reason string
+	// unseen is how many versions of other processes the status lags behind.
+	unseen int64
 }
 
 // Status implements transition.Switchover.
@@ -32,7 +36,7 @@ func (h *held) Status(context.Context) switchover.Status { return h.status }
 
 // Change implements transition.Switchover.
 func (h *held) Change(_ context.Context, version int64, table switchover.Table, _, reason string) error {
-	if version != h.status.Version {
+	if version != h.status.Version+h.unseen {
 		return &state.ConflictError{Present: state.Revision{Version: h.status.Version}}
 	}
 	h.status.Version, h.status.Table, h.reason = version+1, table, reason
@@ -82,6 +86,16 @@ func refusing(tracker string, named bool, err error) func(*transition.Gate) {
 	}
 }
 
+// TestAStepIsTakenFromTheVersionThatItNames takes a step in a process that does not know yet what another one has changed.
+func TestAStepIsTakenFromTheVersionThatItNames(t *testing.T) {
+	h := withRules(rule("rest", newCompare, old))
+	h.unseen = 1
+	_, err := ready(h).Move(t.Context(), transition.Move{Version: 8, Rule: "rest", Actor: "ada", Reason: "a test"})
+	if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != 7 || h.reason != "" {
+		t.Errorf("%v, and the rules are %+v", err, h.status.Table)
+	}
+}
+
 // TestEveryPreconditionRefuses breaks one precondition at a time.
 func TestEveryPreconditionRefuses(t *testing.T) {
 	noKey := mapping.Refuse(mapping.CodeLoginRequired, "no key")
@@ -101,6 +115,7 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 		{"errors", "errors", transition.StateFails, "10 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
 		{"unstable responses", "stability", transition.StateFails, "11 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
 		{"other keys", "credentials", transition.StateFails, "other keys", false, func(g *transition.Gate) { g.OtherKeys = true }},
+		{"ids that come near the offset", "ids", transition.StateFails, "flag 99", false, func(g *transition.Gate) { g.NearOffset = func() string { return "flag 99" } }},
 		{"a tracker that is away", "trackers", transition.StateFails, "after gives no valid response", false, refusing("after", false, away)},
 		{"a key that is refused", "keys", transition.StateFails, "after refuses the key of robot with code 306", false, refusing("after", true, badKey)},
 		{"a caller without a key", "keys", transition.StateFails, "robot has no key at after", false, refusing("after", true, noKey)},
@@ -135,6 +150,61 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 			move.Despite = []string{tt.name}
 			if _, err := g.Move(t.Context(), move); err != nil || !strings.Contains(h.reason, "a test (despite "+move.Rule+" "+tt.name+")") {
 				t.Errorf("the override: %v, kept as %q", err, h.reason)
+			}
+		})
+	}
+}
+
+// TestWritesMoveWithTheirCopies: writes of a rule that replicates move in either direction, by a step or by a table, only to a tracker that has everything.
+func TestWritesMoveWithTheirCopies(t *testing.T) {
+	parked := journal.Status{Stopped: []state.JournalEntry{
+		{Seq: 5, Receiver: "before", Rule: "rest", Status: state.JournalParked, Reason: "no such user"},
+		{Seq: 6, Receiver: "after", Rule: "rest", Status: state.JournalParked, Reason: "no such group"},
+	}}
+	waiting := func(entries int64) *journal.Status {
+		return &journal.Status{Rules: []state.JournalCount{{Rule: "rest", Receiver: "before", Status: state.JournalPending, Entries: entries}}}
+	}
+	copying := rule("rest", newCompare, newCompare)
+	copying.Replicate = true
+	ahead, alone := rule("rest", newCompare, oldCompare), rule("rest", newCompare, newCompare)
+	ahead.Replicate = true
+	renamed := rule("rest", newCompare, oldCompare)
+	renamed.Name = "all"
+	for name, tt := range map[string]struct {
+		present switchover.Rule
+		next    *switchover.Rule
+		back    bool
+		status  *journal.Status
+		err     error
+		want    string
+	}{
+		"parked on the way back":      {copying, nil, true, &parked, nil, "journal fails (a move of writes to before is unsafe: parked entry 5"},
+		"parked on the way ahead":     {ahead, nil, false, &parked, nil, "journal fails (a move of writes to after is unsafe: parked entry 6"},
+		"many to drain":               {copying, nil, true, waiting(90), nil, "safe after draining 90 entries (about 9 s)"},
+		"few to drain":                {copying, nil, true, waiting(40), nil, ""},
+		"a journal that is away":      {copying, nil, true, nil, errors.New("locked"), "journal unknown (the journal cannot be read)"},
+		"no journal":                  {copying, nil, true, nil, nil, "journal unknown"},
+		"a rule that copies nothing":  {alone, nil, true, &parked, nil, ""},
+		"a table that goes back":      {copying, &renamed, false, &parked, nil, "parked entry 5"},
+		"a table that may go back":    {copying, &renamed, false, waiting(4), nil, ""},
+		"a table of what copies none": {alone, &renamed, false, &parked, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := withRules(tt.present)
+			g := ready(h)
+			g.Journal = func(context.Context) (*journal.Status, error) { return tt.status, tt.err }
+			move := transition.Move{Version: 7, Rule: "rest", Back: tt.back, Actor: "ada", Reason: "a test"}
+			if tt.next != nil {
+				move.Rule, move.Table.Rules = "", []switchover.Rule{*tt.next}
+			}
+			_, err := g.Move(t.Context(), move)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Fatalf("got %v, want %q", err, tt.want)
+			}
+			if move.Despite = []string{"journal"}; err != nil {
+				if _, err := g.Move(t.Context(), move); err != nil || !strings.Contains(h.reason, "despite "+cmp.Or(move.Rule, "all")+" journal") {
+					t.Errorf("the override: %v, kept as %q", err, h.reason)
+				}
 			}
 		})
 	}

@@ -1,0 +1,282 @@
+package cache
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// Peek implements upstream.Peeker with the local level. A stale entry is replaced in the background.
+func (c *Cache) Peek(
+	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
+) (mapping.Reply, error) {
+	// The order matters: an entry is used only if no change came after this.
+	present := c.generation.present()
+	own, now := c.credentialScope(&caller), c.now()
+	m, current := c.membership(own, now)
+	if !current || caller.Credentials.Token != "" {
+		return mapping.Reply{}, upstream.ErrNotLocal
+	}
+	k := key{scope: m.scope, product: request.Product, component: request.Component}
+	h, ok := c.local.GetIfPresent(k)
+	if !ok || h.seen != present || !now.Before(h.until) {
+		return mapping.Reply{}, upstream.ErrNotLocal
+	}
+	if h.state(now, &c.options) == fresh {
+		return c.hit(h.entry, now, detailLocal), nil
+	}
+	if reply, ok := c.serve(ctx, &read{caller: caller, request: request, key: k, own: own}, h, detailLocal); ok {
+		return reply, nil
+	}
+	return mapping.Reply{}, upstream.ErrNotLocal
+}
+
+// present is the generation that this process uses.
+func (g *generations) present() *token { return g.current.Load() }
+
+func (c *Cache) credentialScope(caller *upstream.Caller) scope {
+	if caller.Anonymous() {
+		return scope{kind: kindAnonymous}
+	}
+	return c.shared.hasher.Load().credential(caller.Credentials)
+}
+
+// membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on
+// until another time.
+type membership struct {
+	scope       scope
+	until, last time.Time
+}
+
+// membership gives what is known of a credential, and whether it still holds.
+func (c *Cache) membership(own scope, now time.Time) (m membership, current bool) {
+	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
+		return membership{scope: own}, true
+	}
+	m, _ = c.groups.GetIfPresent(own)
+	return m, now.Before(m.until)
+}
+
+// serve responds from an entry that may be used at once, and has a stale one replaced in the background.
+func (c *Cache) serve(ctx context.Context, r *read, h *held, detail string) (mapping.Reply, bool) {
+	now := c.now()
+	switch state := h.state(now, &c.options); {
+	case state == fresh:
+		return c.hit(h.entry, now, detail), true
+	case state == staleWhileRevalidate:
+		detail = detailRevalidate
+	case state == staleIfError && c.failing(now):
+		detail = detailIfError
+	default:
+		return mapping.Reply{}, false
+	}
+	c.refresh(ctx, r, h, now)
+	return c.hit(h.entry, now, detail), true
+}
+
+// hit makes a reply of an entry.
+func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.Reply {
+	age, outcome := e.age(now), detail
+	if age >= e.Soft {
+		outcome = "stale"
+	}
+	c.options.Observer.Read(outcome)
+	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
+}
+
+// freshness is what an entry is good for.
+type freshness int
+
+const (
+	fresh freshness = iota
+	// staleWhileRevalidate: may be used while a new one is fetched.
+	staleWhileRevalidate
+	// staleIfError: may be used while the tracker fails.
+	staleIfError
+	expired
+)
+
+// maxClockSkew is how far the clock of another process may be ahead.
+const maxClockSkew = 5 * time.Second
+
+// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
+func (e *entry) state(now time.Time, o *Options) freshness {
+	over := e.age(now) - e.Soft
+	switch {
+	case e.filled.Sub(now) > maxClockSkew:
+		return expired
+	case over < 0:
+		return fresh
+	case over < o.StaleWhileRevalidate && !e.Uncertain:
+		return staleWhileRevalidate
+	case over < o.StaleIfError:
+		return staleIfError
+	}
+	return expired
+}
+
+// age is never negative, although the clocks of two machines may differ a little.
+func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
+
+// reply makes a reply of the entry. Replies share the bytes.
+func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
+	document := mapping.NewDocument(e.text)
+	document.ETag = e.ETag
+	return mapping.Reply{Document: document, Cache: info}
+}
+
+// localBytes bounds the local level.
+const localBytes = 64 << 20
+
+// held is an entry in the local level, which is inside the process. It is used until a fixed time, and only while the generation
+// that was present when Redis confirmed it still is.
+type held struct {
+	*entry
+	seen  *token
+	until time.Time
+	// retry is when the entry may be refreshed again, in Unix nanoseconds.
+	retry atomic.Int64
+}
+
+func newLocal() *otter.Cache[key, *held] {
+	return otter.Must(&otter.Options[key, *held]{
+		MaximumWeight: localBytes,
+		Weigher: func(k key, h *held) uint32 {
+			return uint32(512 + 2*len(k.product) + 2*len(k.component) + len(h.text))
+		},
+	})
+}
+
+// hold keeps an entry that a lookup found, or that was stored after it, in the local level if there is one.
+func (c *Cache) hold(k key, e *entry, found *lookup) *held {
+	h := &held{entry: e, seen: found.seen, until: found.checked.Add(c.options.LocalTTL)}
+	if c.options.LocalTTL > 0 {
+		// The texts of a request may be part of something bigger.
+		k.product, k.component = strings.Clone(k.product), strings.Clone(k.component)
+		c.local.Set(k, h)
+	}
+	return h
+}
+
+// Kinds of scope. They are part of the HMAC, so that a group name can never stand for a credential.
+const (
+	kindAnonymous  = 'a'
+	kindCredential = 'c'
+	kindGroups     = 'g'
+)
+
+// scope stands for the callers who share an entry. It is all of a credential that is ever kept, and all that is in keys.
+type scope struct {
+	kind byte
+	sum  [16]byte
+}
+
+// String names the scope for operators and in keys.
+func (s scope) String() string {
+	switch s.kind {
+	case kindCredential:
+		return "credential " + hex.EncodeToString(s.sum[:])
+	case kindGroups:
+		return "groups " + hex.EncodeToString(s.sum[:])
+	}
+	return "anonymous"
+}
+
+// hasher makes scopes under one secret. It is safe for concurrent use.
+type hasher struct {
+	secret string
+	// agreed says that all processes have the secret.
+	agreed bool
+	pool   sync.Pool
+}
+
+// hashState is what one HMAC needs. It is used again.
+type hashState struct {
+	mac     hash.Hash
+	in, out []byte
+}
+
+func newHasher(secret []byte, agreed bool) *hasher {
+	h := &hasher{secret: string(secret), agreed: agreed}
+	h.pool.New = func() any { return &hashState{mac: hmac.New(sha256.New, []byte(h.secret))} }
+	return h
+}
+
+// credential gives the scope of a credential. Trackers differ in which kinds of it they look at (tracker-behaviour.md section
+// 1, Credentials), so two callers share only if all kinds are equal. The forms in which a key can be sent are one kind, and
+// white space around it does not count.
+func (h *hasher) credential(have upstream.Credentials) scope {
+	return h.sum(kindCredential, func(in []byte) []byte {
+		if have.Login != "" && have.Password != "" {
+			in = appendPart(appendPart(append(in, 'l'), have.Login), have.Password)
+		}
+		in = appendNonEmpty(in, 't', have.Token)
+		key := strings.TrimSpace(have.APIKey)
+		in = appendNonEmpty(in, 'k', key)
+		if bearer := have.Bearer(); bearer == "" || bearer != key {
+			in = appendNonEmpty(in, 'h', have.Authorization)
+		}
+		if have.LoginCookies() {
+			in = appendCookies(in, have.Cookies)
+		}
+		return in
+	})
+}
+
+// appendCookies adds the cookies that can log a user in. Parts in which such a name stands anywhere are taken whole, as
+// servers differ in how they split.
+func appendCookies(in []byte, cookies string) []byte {
+	for part := range strings.SplitSeq(cookies, ";") {
+		if strings.Contains(part, "Bugzilla_login") {
+			in = appendPart(append(in, 'c'), strings.TrimSpace(part))
+		}
+	}
+	return in
+}
+
+// groups gives the scope of the callers who are in exactly these groups, which are sorted and without doubles.
+func (h *hasher) groups(names []string) scope {
+	return h.sum(kindGroups, func(in []byte) []byte {
+		for _, name := range names {
+			in = appendPart(in, name)
+		}
+		return in
+	})
+}
+
+func (h *hasher) sum(kind byte, parts func(in []byte) []byte) scope {
+	state := h.pool.Get().(*hashState)
+	defer h.pool.Put(state)
+	state.in = parts(append(state.in[:0], kind))
+	state.mac.Reset()
+	state.mac.Write(state.in)
+	clear(state.in)
+	state.out = state.mac.Sum(state.out[:0])
+	s := scope{kind: kind}
+	copy(s.sum[:], state.out)
+	return s
+}
+
+func appendNonEmpty(in []byte, kind byte, text string) []byte {
+	if text == "" {
+		return in
+	}
+	return appendPart(append(in, kind), text)
+}
+
+// appendPart adds a text with its length before it, so that no two lists of parts are equal.
+func appendPart(in []byte, text string) []byte {
+	return append(binary.AppendUvarint(in, uint64(len(text))), text...)
+}

@@ -1,0 +1,97 @@
+package pages
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"portico/upstream/state"
+)
+
+// choice is the part of the findings that a URL chooses.
+type choice struct {
+	Findings []state.Finding
+	Filters  []filter
+	// Path is a part of the paths of Findings, empty for all.
+	Path string
+	// Query is the part of the URL that chooses, with its question mark; empty if it chooses all.
+	Query string
+}
+
+// filter is one of the choices above the list.
+type filter struct {
+	Name, Title, Chosen string
+	Values              []filterValue
+}
+
+// filterValue is a value that a filter takes, with the number of findings that have it.
+type filterValue struct {
+	Value string
+	Count int
+}
+
+// choose takes the findings that match the filters of a URL. A caller and a product belong to one call: a finding that each of them has
+// seen apart does not match both.
+func choose(r *http.Request, all []state.Finding) choice {
+	asked, kept := r.URL.Query(), url.Values{}
+	c := choice{Findings: slices.Clone(all), Path: asked.Get("path")}
+	if c.Path != "" {
+		kept.Set("path", c.Path)
+		c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !strings.Contains(f.Path, c.Path) })
+	}
+	scoped := func(value func(state.Scope) string) func(state.Finding) []string {
+		return func(f state.Finding) (values []string) {
+			for _, scope := range f.Scopes {
+				values = append(values, value(scope))
+			}
+			return values
+		}
+	}
+	caller := func(s state.Scope) string { return s.Caller }
+	product := func(s state.Scope) string { return s.Product }
+	for _, each := range []struct {
+		name, title string
+		of          func(state.Finding) []string
+		scope       func(state.Scope) string // nil for what the finding itself has
+	}{
+		{"status", "Status", func(f state.Finding) []string { return []string{string(f.Status)} }, nil},
+		{"operation", "Operation", func(f state.Finding) []string { return []string{string(f.Operation)} }, nil},
+		{"class", "Class", func(f state.Finding) []string { return []string{f.Class} }, nil},
+		{"caller", "Caller", scoped(caller), caller},
+		{"product", "Product", scoped(product), product},
+	} {
+		one := filter{Name: each.name, Title: each.title, Chosen: asked.Get(each.name), Values: valuesOf(all, each.of)}
+		c.Filters = append(c.Filters, one)
+		if one.Chosen == "" {
+			continue
+		}
+		kept.Set(one.Name, one.Chosen)
+		if each.scope != nil {
+			for i, f := range c.Findings {
+				c.Findings[i].Scopes = slices.DeleteFunc(slices.Clone(f.Scopes), func(s state.Scope) bool { return each.scope(s) != one.Chosen })
+			}
+		}
+		c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !slices.Contains(each.of(f), one.Chosen) })
+	}
+	if len(kept) > 0 {
+		c.Query = "?" + kept.Encode()
+	}
+	return c
+}
+
+// valuesOf returns the values that findings have, in order.
+func valuesOf(findings []state.Finding, of func(state.Finding) []string) (values []filterValue) {
+	counts := map[string]int{}
+	for _, f := range findings {
+		for _, value := range slices.Compact(slices.Sorted(slices.Values(of(f)))) {
+			counts[value]++
+		}
+	}
+	delete(counts, "") // cannot be chosen
+	for _, value := range slices.Sorted(maps.Keys(counts)) {
+		values = append(values, filterValue{value, counts[value]})
+	}
+	return values
+}

@@ -1,0 +1,127 @@
+package proxy
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+)
+
+// maxCompressors is how many responses are compressed at a time. Each takes about a megabyte while it is sent, however large the
+// response is; further clients get theirs uncompressed.
+const maxCompressors = 16
+
+// compressors lends gzip writers, at most maxCompressors at a time.
+type compressors chan *gzip.Writer
+
+func newCompressors() compressors {
+	c := make(compressors, maxCompressors)
+	for range maxCompressors {
+		c <- nil
+	}
+	return c
+}
+
+// get returns a writer that compresses to w, or nil when all are in use.
+func (c compressors) get(w io.Writer) *gzip.Writer {
+	select {
+	case compressor := <-c:
+		if compressor == nil {
+			compressor, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // fails for unknown levels only
+		}
+		compressor.Reset(w)
+		return compressor
+	default:
+		return nil
+	}
+}
+
+func (c compressors) put(compressor *gzip.Writer) {
+	compressor.Reset(io.Discard)
+	c <- compressor
+}
+
+// acceptsGzip reports whether a client names gzip without refusing it by a weight of 0 (RFC 9110, section 12.5.3).
+func acceptsGzip(header http.Header) bool {
+	for item := range strings.SplitSeq(strings.ToLower(strings.Join(header["Accept-Encoding"], ",")), ",") {
+		coding, weight, weighted := strings.Cut(strings.ReplaceAll(item, " ", ""), ";q=")
+		if coding == "gzip" || coding == "x-gzip" {
+			return !weighted || strings.Trim(weight, "0.") != ""
+		}
+	}
+	return false
+}
+
+// compressor prepares the header of a response that may be compressed, and returns what compresses it, or nil.
+func (rc *requestContext) compressor() *gzip.Writer {
+	rc.set("Vary", "Accept-Encoding")
+	if rc.r.Method == http.MethodHead || !acceptsGzip(rc.r.Header) {
+		return nil
+	}
+	compressor := rc.server.gzips.get(rc)
+	if compressor != nil {
+		rc.set("Content-Encoding", "gzip")
+		rc.weakenTag()
+	}
+	return compressor
+}
+
+// weakenTag makes the tag weak: the compressed form of a response has other bytes and the same meaning (RFC 9110, section 8.8.1).
+func (rc *requestContext) weakenTag() {
+	if tag := rc.Header().Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		rc.set("Etag", `W/"`+strings.Trim(tag, `"`)+`"`)
+	}
+}
+
+// tagsForTracker gives If-None-Match for a tracker. A stock tracker does not know weak tags, so the mark is removed where the tag can
+// be one that came with a compressed response; If-None-Match compares weakly anyway (RFC 9110, section 13.1.2).
+func tagsForTracker(header http.Header) string {
+	tags := header.Get("If-None-Match")
+	if strings.Contains(tags, `W/"`) && acceptsGzip(header) {
+		return strings.ReplaceAll(tags, `W/"`, `"`)
+	}
+	return tags
+}
+
+// varyNotModified prepares the header of a response with status 304 as that of the whole one: a client that shows a weak tag got it
+// with a compressed response. Of a tracker's 304 the size is not known.
+func (rc *requestContext) varyNotModified(document *mapping.Document) {
+	accepts := acceptsGzip(rc.r.Header)
+	if document.NotModified && !accepts || !document.NotModified && !compressible(document) {
+		return
+	}
+	rc.set("Vary", "Accept-Encoding")
+	if accepts && strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
+		rc.weakenTag()
+	}
+}
+
+func indented(text jsontext.Value) jsontext.Value {
+	pretty := text.Clone()
+	if err := pretty.Indent(jsontext.WithIndent("   ")); err != nil {
+		return text
+	}
+	return pretty
+}
+
+const (
+	pageHead = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"UTF-8\"><title>Response of the REST interface</title></head>\n<body><pre>"
+	pageFoot = "</pre></body></html>\n"
+)
+
+// htmlEscaper writes plain text as text inside HTML.
+type htmlEscaper struct{ io.Writer }
+
+// Write implements io.Writer. The count is of the plain text.
+func (e htmlEscaper) Write(p []byte) (int, error) {
+	if _, err := htmlEntities.WriteString(e.Writer, string(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+var htmlEntities = strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", "'", "&#39;", `"`, "&quot;")

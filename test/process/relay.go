@@ -1,0 +1,112 @@
+package process
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Relay passes bytes to a server and back: late, not at all, or not while it is down.
+type Relay struct {
+	// Address is where clients connect.
+	Address string
+	// Delay is how late what the server sends arrives, a time.Duration.
+	Delay atomic.Int64
+	// Silent keeps the connections and passes nothing.
+	Silent atomic.Bool
+
+	mu    sync.Mutex
+	down  bool
+	conns map[net.Conn]struct{}
+	all   sync.WaitGroup
+}
+
+// StartRelay starts a relay before the server at an address, until the test ends.
+func StartRelay(t testing.TB, server string) *Relay {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Relay{Address: listener.Addr().String(), conns: map[net.Conn]struct{}{}}
+	r.all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r.all.Go(func() { r.serve(conn, server) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		r.Down(true)
+		r.all.Wait()
+	})
+	return r
+}
+
+func (r *Relay) serve(in net.Conn, server string) {
+	out, err := (&net.Dialer{Timeout: time.Second}).Dial("tcp", server)
+	if err != nil {
+		_ = in.Close()
+		return
+	}
+	r.mu.Lock()
+	if r.down {
+		_, _ = in.Close(), out.Close()
+	}
+	r.conns[in], r.conns[out] = struct{}{}, struct{}{}
+	r.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { r.pass(out, in, false) })
+	both.Go(func() { r.pass(in, out, true) })
+	both.Wait()
+	r.mu.Lock()
+	delete(r.conns, in)
+	delete(r.conns, out)
+	r.mu.Unlock()
+}
+
+func (r *Relay) pass(to, from net.Conn, late bool) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if late {
+			time.Sleep(time.Duration(r.Delay.Load()))
+		}
+		if n > 0 && !r.Silent.Load() {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Cut resets every connection.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for conn := range r.conns {
+		if tcp, is := conn.(*net.TCPConn); is {
+			_ = tcp.SetLinger(0)
+		}
+		_ = conn.Close()
+	}
+}
+
+// Down resets every connection and ends new ones at once, or lets them through again.
+func (r *Relay) Down(down bool) {
+	r.mu.Lock()
+	r.down = down
+	r.mu.Unlock()
+	if down {
+		r.Cut()
+	}
+}

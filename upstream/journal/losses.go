@@ -1,0 +1,85 @@
+package journal
+
+import (
+	"context"
+	"sync"
+
+	"portico/upstream"
+	"portico/upstream/state"
+)
+
+// losses are counts of writes that are never copied, and that the store does not have yet.
+type losses struct {
+	mu      sync.Mutex
+	pending map[state.JournalLoss]int64 // by what they are, without figures
+}
+
+// add counts a write.
+func (l *losses) add(loss state.JournalLoss, entries int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending[loss] += entries
+}
+
+// take removes all counts.
+func (l *losses) take() (all []state.JournalLoss) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for loss, entries := range l.pending {
+		loss.Entries = entries
+		all = append(all, loss)
+	}
+	clear(l.pending)
+	return all
+}
+
+// Lose counts a write that is never copied to the receiver. The first one of its kind is committed before Lose returns, if the store responds:
+// from then on it is known that going back is not safe. The figures of loss are ignored.
+func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) {
+	loss = state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: loss.What}
+	last := j.last.Load()
+	if last != nil && len(last.Losses) >= maxStopped && !last.counts(loss) {
+		loss.What = "other"
+	}
+	j.losses.add(loss, 1)
+	if last == nil || !last.counts(loss) {
+		j.storeLosses(context.WithoutCancel(ctx))
+	}
+}
+
+// counts reports whether a kind of loss is known already.
+func (s *Status) counts(loss state.JournalLoss) bool {
+	for _, known := range s.Losses {
+		if known.Receiver == loss.Receiver && known.Rule == loss.Rule && known.Kind == loss.Kind && known.What == loss.What {
+			return true
+		}
+	}
+	return false
+}
+
+// storeLosses stores what was counted. Without the store the counts wait.
+func (j *Journal) storeLosses(ctx context.Context) {
+	all := j.losses.take()
+	if len(all) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := j.store.AddJournalLosses(ctx, all); err != nil {
+		j.logger.Warn("writes that are not copied could not be counted yet", "cause", err)
+		for _, loss := range all {
+			entries := loss.Entries
+			loss.Entries = 0
+			j.losses.add(loss, entries)
+		}
+	}
+}
+
+// lost is the done of a write that is not recorded.
+func (j *Journal) lost(intent Intent, kind string) Done {
+	return func(ctx context.Context, response upstream.Response) {
+		if response.Err == nil || !upstream.NotWritten(response.Err) {
+			j.Lose(ctx, state.JournalLoss{Receiver: intent.Receiver, Rule: intent.Rule, Kind: kind, What: string(intent.Call.Operation)})
+		}
+	}
+}

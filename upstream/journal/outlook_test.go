@@ -1,0 +1,91 @@
+package journal_test
+
+import (
+	"strings"
+	"testing"
+
+	"portico/mapping"
+	"portico/upstream"
+	"portico/upstream/journal"
+	"portico/upstream/state"
+)
+
+// TestOutlookNamesWhatIsLost: each reason by itself makes a move of writes unsafe, for the rules that it concerns.
+func TestOutlookNamesWhatIsLost(t *testing.T) {
+	entry := state.JournalEntry{Seq: 7, Operation: mapping.OpUpdateAttachments, Lane: "attachment 9", Receiver: "main", Rule: "shop", Reason: "no such user", Status: state.JournalParked}
+	open := entry
+	open.Status = state.JournalBegun
+	waiting := state.JournalCount{Rule: "shop", Receiver: "main", Status: state.JournalPending, Entries: 30}
+	blocked := waiting
+	blocked.Blocked = true
+	loss := func(kind, rule string) journal.Status {
+		return journal.Status{Losses: []state.JournalLoss{{Receiver: "main", Kind: kind, Rule: rule, What: "POST /rest/bug", Entries: 4}}}
+	}
+	scope := journal.Scope{Rule: "shop", Rules: []string{"shop", "rest"}, Receiver: "main", Replicates: true}
+	for name, tt := range map[string]struct {
+		status journal.Status
+		change func(*journal.Scope)
+		want   journal.OutlookState
+		says   string
+	}{
+		"nothing":              {want: journal.OutlookSafe, says: "safe"},
+		"entries that wait":    {status: journal.Status{Rules: []state.JournalCount{waiting}}, want: journal.OutlookDrain, says: "safe after draining 30 entries (about 3 s)"},
+		"many copied a second": {status: journal.Status{Rules: []state.JournalCount{waiting}, Rate: 100}, want: journal.OutlookDrain, says: "about 1 s"},
+		"copying is paused":    {status: journal.Status{Rules: []state.JournalCount{waiting}, Paused: true}, want: journal.OutlookUnsafe, says: "until copying is resumed (30 writes)"},
+		"behind a parked one":  {status: journal.Status{Rules: []state.JournalCount{blocked}}, want: journal.OutlookUnsafe, says: "behind parked entries"},
+		"parked":               {status: journal.Status{Stopped: []state.JournalEntry{entry}}, want: journal.OutlookUnsafe, says: "parked entry 7: attachment.update of attachment 9: no such user"},
+		"unknown":              {status: journal.Status{Stopped: []state.JournalEntry{open}}, want: journal.OutlookUnsafe, says: "unknown entry 7"},
+		"skipped":              {status: loss(state.LossSkipped, "shop"), want: journal.OutlookUnsafe, says: "skipped POST"},
+		"missed":               {status: loss(state.LossMissed, "shop"), want: journal.OutlookUnsafe, says: "missed"},
+		"unrecorded":           {status: loss(state.LossUnrecorded, "shop"), want: journal.OutlookUnsafe, says: "unrecorded"},
+		"passed":               {status: loss(state.LossPassed, ""), want: journal.OutlookUnsafe, says: "passed POST /rest/bug (4 writes)"},
+		"passed and copied":    {status: loss(state.LossPassed, ""), change: func(s *journal.Scope) { s.PassedCopied = true }, want: journal.OutlookSafe},
+		"of another rule":      {status: loss(state.LossMissed, "rest"), want: journal.OutlookSafe},
+		"of a rule that is gone": {
+			status: loss(state.LossMissed, "former"), want: journal.OutlookUnsafe,
+		},
+		"of the other direction": {status: loss(state.LossMissed, "shop"), change: func(s *journal.Scope) { s.Receiver = "next" }, want: journal.OutlookSafe},
+		"a rule without copies":  {change: func(s *journal.Scope) { s.Replicates = false }, want: journal.OutlookUnknown, says: "does not copy"},
+	} {
+		scope := scope
+		if tt.change != nil {
+			tt.change(&scope)
+		}
+		if o := tt.status.Outlook(scope); o.State != tt.want || !strings.Contains(o.String(), tt.says) {
+			t.Errorf("%s: %s, %q", name, o.State, o)
+		}
+	}
+	if o := (*journal.Status)(nil).Outlook(scope); o.State != journal.OutlookUnknown {
+		t.Errorf("without a journal: %v", o)
+	}
+}
+
+// TestLossesAreKnownBeforeTheResponse: each way by which a write is not copied is in the store when the client has its response, and forgotten by a start.
+func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	intended := intent(rename(1, "x"))
+	intended.Unrecorded = true
+	done, err := j.Begin(t.Context(), intended)
+	must(t, err)
+	done(t.Context(), upstream.Response{Err: &mapping.Error{Status: 400}})
+	if losses, err := s.store.JournalLosses(t.Context(), 10); len(losses) != 0 || err != nil {
+		t.Errorf("a refused write is lost: %+v, %v", losses, err)
+	}
+	done(t.Context(), upstream.Response{Err: errUnknown})
+	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
+	losses, err := s.store.JournalLosses(t.Context(), 10)
+	if must(t, err); len(losses) != 2 {
+		t.Fatalf("got %+v", losses)
+	}
+	status, err := j.Status(t.Context())
+	must(t, err)
+	scope := journal.Scope{Rule: "all", Rules: []string{"all"}, Receiver: "next", Replicates: true}
+	if o := status.Outlook(scope); o.State != journal.OutlookUnsafe || len(o.Lost) != 2 {
+		t.Errorf("got %+v", o)
+	}
+	must(t, s.operator().Start(t.Context()))
+	if status, err = j.Status(t.Context()); err != nil || status.Outlook(scope).State != journal.OutlookSafe || !status.Paused {
+		t.Errorf("after a start: %+v, %v", status, err)
+	}
+}

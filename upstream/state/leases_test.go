@@ -1,0 +1,73 @@
+package state
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestHeartbeatsTellWhoIsBehind by the clock of the database, whatever those of the processes say.
+func TestHeartbeatsTellWhoIsBehind(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		beat := func(process string, version int64, lasts time.Duration) {
+			t.Helper()
+			must(t, s.Beat(t.Context(), process, version, lasts))
+		}
+		check := func(version int64, want ...string) {
+			t.Helper()
+			if got, err := s.Behind(t.Context(), version); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q are behind version %d, want %q (%v)", got, version, want, err)
+			}
+		}
+		beat("a:1", 3, time.Hour)
+		beat("b:2", 9, time.Hour)
+		beat("c:3", 3, time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
+		taken, err := s.TakeLease(t.Context(), "copy bug 1", "a", time.Hour)
+		if must(t, err); !taken {
+			t.Fatal("a lease is held")
+		}
+		check(3)
+		check(4, "a:1")
+		check(10, "a:1", "b:2")
+		beat("a:1", 10, time.Hour)
+		check(10, "b:2")
+		beat("b:2", 9, 0) // it ends
+		beat("c:3", 2, time.Hour)
+		check(10, "c:3")
+		beat("old", 1, -2*time.Hour)
+		beat("a:1", 10, time.Hour)
+		if got := count(t, s, "portico_leases"); got != 4 {
+			t.Errorf("%d leases are kept, want 4", got)
+		}
+	})
+}
+
+// TestJournalOpenCountsWhatAMoveWaitsFor and nothing that began later, goes elsewhere or waits for an operator.
+func TestJournalOpenCountsWhatAMoveWaitsFor(t *testing.T) {
+	onQuick(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		check := func(receiver string, upTo, want, wantLast int64) {
+			t.Helper()
+			if open, last, err := s.JournalOpen(t.Context(), receiver, upTo); err != nil || open != want || last != wantLast {
+				t.Errorf("%d open up to %d, the last is %d, want %d and %d (%v)", open, upTo, last, want, wantLast, err)
+			}
+		}
+		check("next", 1, 0, 0)
+		begun := begin(t, s, "a", "bug 1", "bug 2", "bug 3")
+		check("next", 100, 3, 3)
+		check("next", 2, 2, 3)
+		check("main", 100, 0, 3)
+		end(t, s, "a", JournalPending, begun[:1])
+		end(t, s, "a", JournalParked, begun[1:2])
+		end(t, s, "a", JournalApplied, begun[2:])
+		behind := begin(t, s, "a", "bug 2") // behind the parked one
+		end(t, s, "a", JournalPending, behind)
+		check("next", 100, 1, 4)
+		if parked, err := s.JournalParked(t.Context(), "next"); err != nil || parked != 1 {
+			t.Errorf("%d lanes are parked (%v)", parked, err)
+		}
+	})
+}

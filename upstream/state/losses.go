@@ -1,0 +1,86 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// The kinds of losses.
+const (
+	// LossSkipped is an entry that an operator has left out.
+	LossSkipped = "skipped"
+	// LossMissed is a write that passed while the journal could not record it.
+	LossMissed = "missed"
+	// LossPassed is a write outside the seven operations.
+	LossPassed = "passed"
+	// LossUnrecorded is a write by a rule that does not replicate.
+	LossUnrecorded = "unrecorded"
+)
+
+// JournalLoss counts writes of one kind that one tracker has and that are never copied to the receiver.
+type JournalLoss struct {
+	Receiver string `json:"receiver"`
+	// Rule is the name of the rule that decided, empty for what passes through.
+	Rule string `json:"rule,omitempty"`
+	Kind string `json:"kind"`
+	// What names the writes: an entry, an operation, or a method and the pattern of a path.
+	What    string    `json:"what"`
+	Entries int64     `json:"entries"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+}
+
+// AddJournalLosses adds to the counts of losses.
+func (s *Store) AddJournalLosses(ctx context.Context, losses []JournalLoss) error {
+	return s.write(ctx, "counting writes that are not copied", func(tx session) error {
+		for _, loss := range losses {
+			if err := tx.addLoss(ctx, loss, s.now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s session) addLoss(ctx context.Context, l JournalLoss, now time.Time) error {
+	_, err := s.exec(ctx, `INSERT INTO portico_journal_losses (receiver, rule, kind, what, entries, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (receiver, rule, kind, what) DO UPDATE SET entries = portico_journal_losses.entries + excluded.entries, last_at = excluded.last_at`,
+		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, micros(now), micros(now))
+	return err
+}
+
+// skipped is the loss of an entry that an operator leaves out.
+func skipped(e *JournalEntry) JournalLoss {
+	return JournalLoss{
+		Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, Entries: 1,
+		What: fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane),
+	}
+}
+
+// JournalLosses returns the losses since the last start of the journal, the latest first.
+func (s *Store) JournalLosses(ctx context.Context, limit int) (all []JournalLoss, err error) {
+	err = s.read().each(ctx, func(rows *sql.Rows) error {
+		var l JournalLoss
+		var first, last int64
+		err := rows.Scan(&l.Receiver, &l.Rule, &l.Kind, &l.What, &l.Entries, &first, &last)
+		l.First, l.Last = fromMicros(first), fromMicros(last)
+		all = append(all, l)
+		return err
+	}, "SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
+	return all, s.failed("reading writes that are not copied", err)
+}
+
+// StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.
+func (s *Store) StartJournal(ctx context.Context, record Record) error {
+	record.At, record.Subject = s.now(), "journal"
+	return s.write(ctx, "starting the journal", func(tx session) error {
+		for _, change := range []string{"UPDATE portico_journal_pause SET paused = 1 WHERE id = 1", "DELETE FROM portico_journal_losses"} {
+			if _, err := tx.exec(ctx, change); err != nil {
+				return err
+			}
+		}
+		return tx.append(ctx, record)
+	})
+}

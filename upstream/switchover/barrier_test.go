@@ -1,0 +1,468 @@
+package switchover
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"portico/mapping"
+	"portico/test/tracker"
+	"portico/upstream"
+	"portico/upstream/journal"
+	"portico/upstream/state"
+)
+
+// patience is how long nothing should take, however busy the machine is.
+const patience = 20 * time.Second
+
+// holding has a write of bug 1 be under way at a tracker, and gives what ends it.
+func (b *bench) holding(t *testing.T, at *fake) (end func()) {
+	t.Helper()
+	at.hold, at.begun = make(chan struct{}), make(chan struct{}, 1)
+	first := make(chan error, 1)
+	go func() { first <- attachTo("1").Make(context.WithoutCancel(t.Context()), b.Switchover, caller("a")).Err }()
+	<-at.begun
+	return func() {
+		close(at.hold)
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// later makes a call beside others, and gives its error.
+func (b *bench) later(t *testing.T, call upstream.Call) <-chan error {
+	done := make(chan error, 1)
+	ctx := patient(t, patience)
+	go func() { done <- call.Make(ctx, b.Switchover, caller("b")).Err }()
+	return done
+}
+
+// soon is do for a call that nothing may hold up.
+func (b *bench) soon(t *testing.T, key string, call upstream.Call) {
+	t.Helper()
+	if answer := call.Make(patient(t, patience), b.Switchover, caller(key)); answer.Err != nil {
+		t.Error(answer.Err)
+	}
+}
+
+// wantLater wants that a write may be tried again, and was not sent.
+func wantLater(t *testing.T, err error, says string) {
+	t.Helper()
+	said, ok := errors.AsType[*mapping.Error](err)
+	if !ok || said.Status != 503 || said.Reason != mapping.ReasonSwitchover || said.RetryAfter == 0 || !upstream.NotSent(err) || !strings.Contains(said.Message, says) {
+		t.Errorf("got %v, want a refusal that says %q", err, says)
+	}
+}
+
+// wantBarrier wants that writes were not moved, and that the rules are those of the old tracker.
+func (b *bench) wantBarrier(t *testing.T, err error, says string) {
+	t.Helper()
+	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want that writes are not moved: %s", err, says)
+	}
+	if status := b.Status(t.Context()); status.Moving != nil || status.Table.Rules[len(status.Table.Rules)-1].Writes != PhaseOld {
+		t.Errorf("the rules are %+v", status)
+	}
+	b.old.failing(nil)
+	b.soon(t, "c", attachTo("9"))
+}
+
+// toNew moves everything.
+func (b *bench) toNew(ctx context.Context) error {
+	return b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, "ann", "to move")
+}
+
+// TestWritesThatMoveWaitForEachOther: nothing is written at the new tracker while a write that moves is under way at the old one, in any process.
+func TestWritesThatMoveWaitForEachOther(t *testing.T) {
+	p1 := Rule{Name: "p1", Products: []string{"P1"}, Reads: PhaseNew, Writes: PhaseOld}
+	next := p1
+	next.Writes = PhaseNew
+	rules, after := []Rule{p1, always(PhaseOld, PhaseOld)}, []Rule{next, always(PhaseOld, PhaseOld)}
+	for name, move := range map[string]func(ctx context.Context, b *bench) error{
+		"a change": func(ctx context.Context, b *bench) error {
+			return b.Change(ctx, b.Status(ctx).Version, Table{Rules: after}, "ann", "to move")
+		},
+		"a reload": func(ctx context.Context, b *bench) error {
+			settings := b.options.Settings
+			settings.Table.Rules = after
+			return b.Set(ctx, settings)
+		},
+		"another process": func(ctx context.Context, b *bench) error {
+			options := b.options
+			options.Settings.Table.Rules = after
+			other, err := New(ctx, options)
+			return errors.Join(err, other.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openBenchOver(t, &localStore{}, 5*time.Millisecond, rules...)
+			end := b.holding(t, b.old)
+			moved := make(chan error, 1)
+			ctx := patient(t, patience)
+			go func() { moved <- move(ctx, b) }()
+			eventually(t, "the beginning of the move", func() bool { return slices.Equal(b.Status(ctx).Moving, []string{"p1"}) })
+			second := b.later(t, attachTo("1"))
+			b.old.mu.Lock()
+			hold := b.old.hold
+			b.old.hold = nil
+			b.old.mu.Unlock()
+			b.soon(t, "c", attachTo("2"))
+			if len(moved)+len(second) > 0 || len(b.new.taken()) > 0 {
+				t.Error("writes were moved while one was under way")
+			}
+			b.old.hold = hold
+			end()
+			if err := errors.Join(<-moved, <-second); err != nil {
+				t.Fatal(err)
+			}
+			if calls := b.new.taken(); len(calls) != 1 {
+				t.Errorf("the new tracker got %d writes, want 1", len(calls))
+			}
+		})
+	}
+}
+
+// TestARevivalMovesWrites: those that the kill switch has sent to the old tracker end first, and what the old tracker lacks is known.
+func TestARevivalMovesWrites(t *testing.T) {
+	store := &localStore{open: 3}
+	b := openBenchOver(t, store, 5*time.Millisecond, Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseNew, PhaseNew))
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	missing := strings.Join(b.Status(t.Context()).Killed.Missing, "\n")
+	if !store.paused || missing != "rule \"rest\": 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
+		t.Errorf("copying is paused: %v; what is missing: %q", store.paused, missing)
+	}
+	err := b.Revive(t.Context(), "ann", "it is out")
+	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status(t.Context()).Killed == nil {
+		t.Errorf("writes that are not copied: %v", err)
+	}
+	_ = store.PauseJournal(t.Context(), false, state.Record{})
+	end := b.holding(t, b.old)
+	revived := make(chan error, 1)
+	ctx := patient(t, patience)
+	go func() { revived <- b.Revive(ctx, "ann", "it is out") }()
+	eventually(t, "the beginning of the revival", func() bool { return b.Status(ctx).Moving != nil })
+	end()
+	if len(revived) > 0 {
+		t.Error("the revival did not wait for the journal")
+	}
+	store.mu.Lock()
+	store.open = 0
+	store.mu.Unlock()
+	if err := <-revived; err != nil || b.Status(t.Context()).Killed != nil {
+		t.Error(err)
+	}
+}
+
+// TestAWriteIsHeldForAWhileOnly.
+func TestAWriteIsHeldForAWhileOnly(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseOld))
+	b.timing.hold = 30 * time.Millisecond
+	end := b.holding(t, b.old)
+	moved := make(chan error, 1)
+	ctx := patient(t, patience)
+	go func() { moved <- b.toNew(ctx) }()
+	eventually(t, "the beginning of the move", func() bool { return b.Status(t.Context()).Moving != nil })
+	wantLater(t, attachTo("2").Make(t.Context(), b.Switchover, caller("b")).Err, "is being moved")
+	end()
+	if err := <-moved; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAMoveThatCannotEndIsTakenBack, and says what it waits for.
+func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
+	lost := &mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true, Message: "lost"}
+	for name, c := range map[string]struct {
+		says    string
+		prepare func(t *testing.T, b *bench, store *localStore)
+	}{
+		"a process that does not report":  {"not ended writes that move: stuck", func(_ *testing.T, _ *bench, store *localStore) { store.reported["stuck"] = 1 }},
+		"a write that is not copied":      {"1 writes are not copied", func(_ *testing.T, _ *bench, store *localStore) { store.open = 1 }},
+		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, _ *bench, store *localStore) { store.parks = true }},
+		"copying is paused": {"journal resume", func(_ *testing.T, b *bench, store *localStore) {
+			store.open, store.paused = 1, true
+			b.timing.barrier = time.Hour // which it does not wait
+		}},
+		"an unknown outcome": {"whose outcome is unknown, until 2027-01-15T08:01:00Z", func(t *testing.T, b *bench, _ *localStore) {
+			b.old.failing(lost)
+			_ = attachTo("1").Make(t.Context(), b.Switchover, caller("a"))
+		}},
+		"a client that hung up": {"whose outcome is unknown", func(t *testing.T, b *bench, _ *localStore) {
+			b.old.failing(context.Canceled)
+			_ = attachTo("1").Make(t.Context(), b.Switchover, caller("a"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &localStore{}
+			b := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseOld))
+			b.timing.barrier = 30 * time.Millisecond
+			c.prepare(t, b, store)
+			b.wantBarrier(t, b.toNew(t.Context()), c.says)
+		})
+	}
+}
+
+// TestRulesReplicateOnlyWithAJournal, or each of their writes would be refused.
+func TestRulesReplicateOnlyWithAJournal(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseOld))
+	next := always(PhaseNew, PhaseOld)
+	next.Replicate = true
+	change := func() error {
+		return b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{next}}, "ann", "to copy")
+	}
+	invalid, ok := errors.AsType[*InvalidError](change())
+	if !ok || invalid.Problems[0].Field != "replicate" || !strings.Contains(invalid.Error(), "switchover.journal") {
+		t.Errorf("without a journal: %v", invalid)
+	}
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
+	if err := change(); err != nil {
+		t.Error(err)
+	}
+	// Two callers must not write one object to two trackers, in none of the ways in which rules come.
+	for field, rule := range map[string]Rule{
+		"callers": {Callers: []string{"ci"}}, "user_agents": {UserAgents: []string{"x*"}}, "percent": {Percent: new(10.0)},
+		"operations": {Operations: []mapping.Operation{mapping.OpUpdateAttachments}},
+	} {
+		rule.Name, rule.Reads, rule.Writes = "apart", PhaseNew, PhaseOld
+		table, settings := Table{Rules: []Rule{rule, next}}, b.settings
+		settings.Table = table
+		for way, err := range map[string]error{
+			"a change": b.Change(t.Context(), b.Status(t.Context()).Version, table, "ann", "to move"), "a reload": b.Set(t.Context(), settings),
+		} {
+			if invalid, ok := errors.AsType[*InvalidError](err); !ok || invalid.Problems[0].Field != field || !strings.Contains(err.Error(), "only product, component, bugs and attachments") {
+				t.Errorf("%s with %s: %v", way, field, err)
+			}
+		}
+		rule.Operations = []mapping.Operation{mapping.OpAttachment}
+		if found := faults(Table{Rules: []Rule{rule, next}}.Problems([]string{"ci"})); len(found) > 0 {
+			t.Errorf("%s decide reads only: %v", field, found)
+		}
+	}
+}
+
+// TestAWriteOfARuleThatReplicatesIsRecorded also where nothing else depends on which rule decides.
+func TestAWriteOfARuleThatReplicatesIsRecorded(t *testing.T) {
+	b := openBench(t, Rule{Name: "p1", Products: []string{"P1"}, Reads: PhaseOld, Writes: PhaseOld, Replicate: true}, always(PhaseOld, PhaseOld))
+	recorded := 0
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{func() { recorded++ }} })
+	for bug, want := range map[string]int{"1": 1, "2": 0, "77": 1} { // the product of bug 77 is not known
+		recorded = 0
+		if b.soon(t, "k", attachTo(bug)); recorded != want {
+			t.Errorf("a write of bug %s is recorded %d times, want %d", bug, recorded, want)
+		}
+	}
+}
+
+// TestCertainFailuresDelayNoMove, nor do those whose outcome the journal finds out.
+func TestCertainFailuresDelayNoMove(t *testing.T) {
+	for name, c := range map[string]struct {
+		err       error
+		replicate bool
+	}{"refused": {&mapping.Error{Code: 100, Status: 400, Message: "no"}, false}, "never sent": {errDown, false}, "recorded": {context.Canceled, true}} {
+		rule := always(PhaseNew, PhaseOld)
+		rule.Replicate = c.replicate
+		b := openBench(t, rule)
+		b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
+		b.old.failing(c.err)
+		if err := attachTo("1").Make(t.Context(), b.Switchover, caller("a")).Err; err == nil {
+			t.Fatal("the write did not fail")
+		}
+		if err := b.toNew(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestABarrierOfAProcessThatHasEndedIsTakenBack by those that have seen it for a while.
+func TestABarrierOfAProcessThatHasEndedIsTakenBack(t *testing.T) {
+	store := &localStore{}
+	b := openBenchOver(t, store, 5*time.Millisecond, always(PhaseNew, PhaseOld))
+	table := b.Status(t.Context()).Table
+	table.Moving = []string{"rest"}
+	text, _ := json.Marshal(table)
+	present, _, _ := store.CurrentRevision(t.Context())
+	if _, err := store.Revise(t.Context(), present.Version, state.Revision{Base: present.Base, Table: text}, ""); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the barrier", func() bool { return b.Status(t.Context()).Moving != nil })
+	waiting := b.later(t, attachTo("1"))
+	for end := time.Now().Add(patience); b.Status(t.Context()).Moving != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		b.clock.pass(b.timing.lease / 10) // some of it before the process sees the barrier
+	}
+	if err := <-waiting; err != nil || len(b.old.taken()) != 1 {
+		t.Errorf("the write that waited: %v", err)
+	}
+}
+
+// slowJournal records nothing. Its delay passes before the write is sent.
+type slowJournal struct{ delay func() }
+
+func (slowJournal) Last() *journal.Status { return nil }
+
+func (s slowJournal) Begin(_ context.Context, intent journal.Intent) (journal.Done, error) {
+	if s.delay != nil && !intent.Unrecorded {
+		s.delay()
+	}
+	return func(context.Context, upstream.Response) {}, nil
+}
+
+// TestAProcessWithoutAHeartbeatDoesNotWrite: it does not know which rules are in force by now.
+func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
+	reference, client := serve(t, tracker.Options{})
+	store := &localStore{}
+	rule := always(PhaseOld, PhaseOld)
+	rule.Replicate = true
+	b := openBenchOver(t, store, time.Hour, rule)
+	stopped := func() { b.clock.pass(b.timing.lease) }
+	b.set(t, func(s *Settings) {
+		s.Trackers, s.Journal = map[string]upstream.Tracker{"old": client, "new": b.new}, slowJournal{stopped}
+	})
+	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}}
+	write := func() error { return call.Make(t.Context(), b.Switchover, devOf(t)).Err }
+	wantLater(t, write(), "does not reach its store") // stopped after the decision
+	store.down.Store(true)
+	if err := b.beat(t.Context()); !errors.Is(err, errStore) {
+		t.Error(err)
+	}
+	wantLater(t, write(), "does not reach its store")
+	if n := len(reference.Journal()); n != 0 {
+		t.Errorf("the tracker got %d writes", n)
+	}
+	wantBug(t, t.Context(), b.Switchover, devOf(t), "1")
+	_ = b.Kill(t.Context(), "ann", "it burns") // which the store does not know
+	if err := write(); err != nil || len(reference.Journal()) != 1 {
+		t.Errorf("after a kill: %v", err)
+	}
+	store.down.Store(false)
+	if err := errors.Join(b.Revive(t.Context(), "ann", "a slip"), b.beat(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
+	if err := write(); err != nil {
+		t.Errorf("after another heartbeat: %v", err)
+	}
+}
+
+// TestWhichWritesMove says for pairs of tables of which rules writes wait.
+func TestWhichWritesMove(t *testing.T) {
+	rule := func(name string, writes Phase, products ...string) Rule {
+		return Rule{Name: name, Products: products, Reads: PhaseNew, Writes: writes}
+	}
+	shop, rest := rule("shop", PhaseOld, "Shop"), rule("rest", PhaseOld)
+	killed := &Kill{}
+	for name, c := range map[string]struct {
+		before, after Table
+		to            [2]string
+		want          []string
+	}{
+		"one rule":                   {Table{Rules: []Rule{shop, rest}}, Table{Rules: []Rule{rule("shop", PhaseNewCompare, "Shop"), rest}}, [2]string{}, []string{"shop"}},
+		"a comparison":               {Table{Rules: []Rule{shop, rest}}, Table{Rules: []Rule{rule("shop", PhaseOldCompare, "Shop"), rest}}, [2]string{}, nil},
+		"a rule with other products": {Table{Rules: []Rule{shop, rest}}, Table{Rules: []Rule{rule("shop", PhaseNew, "Shop", "B"), rest}}, [2]string{}, []string{"shop", "rest"}},
+		"a new rule":                 {Table{Rules: []Rule{rest}}, Table{Rules: []Rule{rule("shop", PhaseNew, "Shop"), rest}}, [2]string{}, []string{"rest"}},
+		"a new rule as before":       {Table{Rules: []Rule{rest}}, Table{Rules: []Rule{shop, rest}}, [2]string{}, nil},
+		"a revival":                  {Table{Rules: []Rule{shop, rest}, Killed: killed}, Table{Rules: []Rule{rule("shop", PhaseNew), rest}}, [2]string{}, []string{"shop", "rest"}},
+		"a revival of old rules":     {Table{Rules: []Rule{shop, rest}, Killed: killed}, Table{Rules: []Rule{shop, rest}}, [2]string{}, nil},
+		"trackers that are swapped":  {Table{Rules: []Rule{shop, rest}}, Table{Rules: []Rule{shop, rest}}, [2]string{"new", "old"}, []string{"shop", "rest"}},
+		"the end of a migration":     {Table{Rules: []Rule{rule("rest", PhaseNew)}}, Table{Rules: []Rule{rest}}, [2]string{"new", "old"}, nil},
+	} {
+		from := [2]string{"old", "new"}
+		if c.to[0] == "" {
+			c.to = from
+		}
+		if got := movedWrites(c.before, from, c.after, c.to); !slices.Equal(got.rules, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestAfterAKillNoWriteWaits for one that is still under way at the tracker that burns, nor for a move.
+func TestAfterAKillNoWriteWaits(t *testing.T) {
+	b := openBench(t, always(PhaseNew, PhaseNew))
+	end := b.holding(t, b.new)
+	moved := make(chan error, 1)
+	ctx := patient(t, patience)
+	go func() {
+		moved <- b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, "ann", "to move")
+	}()
+	eventually(t, "the beginning of the move", func() bool { return b.Status(ctx).Moving != nil })
+	waiting := b.later(t, attachTo("1"))
+	if _, undelivered := errors.AsType[*UndeliveredError](b.Kill(t.Context(), "ann", "it burns")); undelivered {
+		b.wantStoredBy(t)
+	}
+	if err := <-waiting; err != nil || len(b.old.taken()) != 1 {
+		t.Errorf("the write that waited: %v", err)
+	}
+	if err := <-moved; err == nil {
+		t.Error("the move succeeded after the kill")
+	}
+	end()
+}
+
+// wantStoredBy delivers a kill as watch does.
+func (b *bench) wantStoredBy(t *testing.T) {
+	t.Helper()
+	if err := b.deliver(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnderTheSameRulesNoWriteWaits: callers may write one bug in two trackers, if that is what the rules say.
+func TestUnderTheSameRulesNoWriteWaits(t *testing.T) {
+	b := openBench(t, moved(Rule{Callers: []string{"ci"}}), always(PhaseOld, PhaseOld))
+	defer b.holding(t, b.old)()
+	b.soon(t, "key-ci", attachTo("1"))
+	if calls := b.new.taken(); len(calls) != 1 {
+		t.Errorf("the new tracker got %d writes, want 1", len(calls))
+	}
+}
+
+func TestAKeyIsTheSameCallerAsABearerToken(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	bearer := upstream.Caller{Credentials: upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}}
+	text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
+	b.change(t, always(PhaseNew, PhaseNew))
+	if got := b.by(t, "k", ofBugs("1")); got != "old" {
+		t.Errorf("what was written with a bearer token is read with the key in the %s tracker", got)
+	}
+	other := caller("k")
+	other.Credentials.Authorization = "Bearer another"
+	if (&callInfo{caller: &bearer}).identity() == (&callInfo{caller: &other}).identity() {
+		t.Error("two credentials are one caller")
+	}
+}
+
+// hanging is a locator that answers nothing before its caller gives up.
+type hanging struct {
+	Locator
+	asked chan struct{}
+}
+
+func (h *hanging) Bug(ctx context.Context, _ upstream.Caller, _ string) (mapping.Place, error) {
+	h.asked <- struct{}{}
+	<-ctx.Done()
+	return mapping.Place{}, errDown
+}
+
+// TestAKillReachesWritesThatAreLookedUp at a tracker that hangs.
+func TestAKillReachesWritesThatAreLookedUp(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	locator := &hanging{asked: make(chan struct{}, 1)}
+	b.set(t, func(s *Settings) { s.Locate["old"] = locator })
+	written := b.later(t, attachTo("1"))
+	<-locator.asked
+	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-written; err != nil || len(b.old.taken()) != 1 {
+		t.Error("the write did not go to the old tracker: ", err)
+	}
+}
