@@ -204,6 +204,8 @@ func TestDroppedReplayIsTold(t *testing.T) {
 		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
 		waitFor(t, func() bool { return len(log.seen()) == 1 })
 	}
+	// A response is queued by a goroutine of its own: one runs, two wait, and one has been dropped.
+	waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
 	close(log.hold)
 	w.settle()
 	w.make(updateSummary(1, "another"))
