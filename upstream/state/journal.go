@@ -41,7 +41,7 @@ func (s JournalStatus) Finished() bool {
 type JournalEntry struct {
 	// Seq orders the entries of a lane.
 	Seq int64 `json:"seq"`
-	// Lane names the object. Made is the lane of the object that a create has made, empty for others.
+	// Lane names the object: "attachment ID", "bug ID" for its new attachments, or "flag types". Made is the lane of the object that a create has made, empty for others.
 	Lane      string            `json:"lane"`
 	Made      string            `json:"made,omitempty"`
 	Operation mapping.Operation `json:"operation"`
@@ -182,6 +182,22 @@ func (s *Store) JournalOf(ctx context.Context, limit int, statuses ...JournalSta
 		}
 	}
 	all, err := s.read().entries(ctx, where+" ORDER BY seq LIMIT ?", append(args, limit)...)
+	return all, s.failed("reading the journal", err)
+}
+
+// JournalUncopied returns the unfinished entries of a caller or, where there are any, of the creates that have made the objects of lanes: the last ones
+// up to a limit, the oldest first. Of an entry it returns the lane, what was made and the target.
+func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
+	where, args := "caller = ?", []any{clean(caller)}
+	if len(made) > 0 {
+		where, args = "made IN (?"+strings.Repeat(", ?", len(made)-1)+")", nil
+	}
+	for _, lane := range made {
+		args = append(args, name(lane))
+	}
+	all, err := list(ctx, s.read(), func(scan scanner) (e JournalEntry, err error) { return e, scan(&e.Lane, &e.Made, &e.Target) },
+		"SELECT lane, made, target FROM portico_journal WHERE status IN "+unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
+	slices.Reverse(all)
 	return all, s.failed("reading the journal", err)
 }
 

@@ -35,7 +35,7 @@ type Store interface {
 const (
 	// maxRemembered bounds the ids in memory.
 	maxRemembered = 1 << 18
-	// absentFor is how long an id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
+	// absentFor is how long a native id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
 	absentFor = time.Second / 2
 	// maxKeys bounds the keys of one query.
 	maxKeys = 5000
@@ -268,7 +268,9 @@ func (m *Map) find(ctx context.Context, keys []state.IDKey) (map[state.IDKey]rem
 			continue
 		}
 		known, ok := m.memory.GetIfPresent(key)
-		if found[key] = known; !ok || known.side == "" && now.After(known.until) {
+		found[key] = known
+		// What a client names may get its pair at any moment, which it must not miss.
+		if !ok || known.side == "" && (key.Side == "" || now.After(known.until)) {
 			missing = append(missing, key)
 		}
 	}
