@@ -214,6 +214,10 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 			if in.call != (upstream.Call{}) {
 				t.Error("the tracker was asked")
 			}
+			last := m.Unpaired()[0]
+			if last.ID != c.id || last.Side != c.side || strings.ReplaceAll(string(last.Kind), "_", " ") != c.kind || last.Times != 1 {
+				t.Errorf("the last id without a pair is %+v", last)
+			}
 		})
 	}
 }
