@@ -92,9 +92,10 @@ func sortable(version int64) string { return fmt.Sprintf("%020d", version) }
 
 // Behind lists the processes that are alive and have not reported a version of the rules.
 func (s *Store) Behind(ctx context.Context, version int64) (processes []string, err error) {
-	processes, err = list(ctx, s.read(), func(scan scanner) (process string, err error) {
-		process, err = scanOne[string](scan)
-		return strings.TrimPrefix(process, processLease), err
-	}, "SELECT name FROM portico_leases WHERE name LIKE '"+processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
-	return processes, s.failed("reading the heartbeats", err)
+	processes, err = read(ctx, s, "reading the heartbeats", only[string],
+		"SELECT name FROM portico_leases WHERE name LIKE '"+processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
+	for i, name := range processes {
+		processes[i] = strings.TrimPrefix(name, processLease)
+	}
+	return processes, err
 }
