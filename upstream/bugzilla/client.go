@@ -44,8 +44,6 @@ type Client struct {
 	// basePath is the length of the path in base.
 	basePath int
 	rest     *resty.Client
-	// redirects is over the transport, for requests of callers.
-	redirects redirects
 	// transport is that of the options. A *transport.Stack has slots, for which calls wait before they begin.
 	transport http.RoundTripper
 	hideKeys  bool
@@ -79,8 +77,7 @@ func New(options Options) (*Client, error) {
 		keys:      options.Keys,
 		logger:    logger,
 	}
-	client.redirects = redirects{options.Transport, client.redirect}
-	client.rest = newREST(client.redirects)
+	client.rest = newREST(redirects{options.Transport, client.redirect})
 	var err error
 	client.dialect, err = newDialects(options.Dialect)
 	return client, err

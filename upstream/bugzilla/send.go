@@ -17,15 +17,27 @@ import (
 	"portico/upstream/transport"
 )
 
-// newREST makes the resty client of requests that are no caller's. It follows no redirects, since redirects removes their address, and
-// leaves retries to upstream/transport.
+// payloadKey carries a request's body past resty, which would read an
+// io.Reader into memory as a whole.
+type payloadKey struct{}
+
+// newREST makes the resty client. It has no cookie jar, since cookies belong to
+// one caller, follows no redirects, since credentials would go along, and leaves
+// retries to upstream/transport.
 func newREST(next http.RoundTripper) *resty.Client {
-	return resty.NewWithClient(&http.Client{Transport: next}).SetDoNotParseResponse(true)
+	client := resty.NewWithClient(&http.Client{Transport: next})
+	client.SetDoNotParseResponse(true)
+	client.SetPreRequestHook(func(_ *resty.Client, request *http.Request) error {
+		if body, ok := request.Context().Value(payloadKey{}).(*jsonblob.Joined); ok {
+			request.Body, request.ContentLength = body.Open(), body.Len()
+			request.GetBody = func() (io.ReadCloser, error) { return body.Open(), nil }
+		}
+		return nil
+	})
+	return client
 }
 
-// send makes the one HTTP request of a call, which it may change into another form first. The response's body is open. Neither resty nor
-// http.Client is in between: a caller's cookies must not be kept, credentials must not follow a redirect, and what the two do for each request costs a
-// twentieth of a read.
+// send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
 	dialect, shown := c.Dialect(ctx), caller
 	if c.keys != nil {
@@ -38,14 +50,15 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	if err != nil {
 		return nil, err
 	}
-	var body *jsonblob.Joined
 	if call.Body != nil {
-		if body, err = call.payload(out.body); err != nil {
+		body, err := call.payload(out.body)
+		if err != nil {
 			return nil, err
 		}
 		if max := cmp.Or(c.maxBody, dialect.MaxBody); max > 0 && body.Len() > max {
 			return nil, tooLong(mapping.CodeTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
 		}
+		ctx = context.WithValue(ctx, payloadKey{}, body)
 		out.header.Set("Content-Type", "application/json")
 	}
 	ctx = transport.With(ctx, func(t *transport.Call) {
@@ -59,16 +72,13 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		}
 		defer done()
 	}
-	request, err := http.NewRequestWithContext(ctx, call.Method, c.base+out.target, http.NoBody)
+	request := c.rest.R().SetContext(ctx)
+	request.Header = out.header
+	response, err := request.Execute(call.Method, c.base+out.target)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	request.Header = out.header
-	if body != nil {
-		request.Body, request.ContentLength = body.Open(), body.Len()
-		request.GetBody = func() (io.ReadCloser, error) { return body.Open(), nil }
-	}
-	return c.redirects.RoundTrip(request)
+	return response.RawResponse, nil
 }
 
 // For marks a call for a caller that is sent over the same transport by other means, and whose response is streamed. One that writes is

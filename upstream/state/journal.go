@@ -192,10 +192,10 @@ func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, m
 	for _, lane := range made {
 		args = append(args, name(lane))
 	}
-	all, err := list(ctx, s.read(), func(scan scanner) (e JournalEntry, err error) { return e, scan(&e.Lane, &e.Made, &e.Target) },
+	all, err := read(ctx, s, "reading the journal", func(e *JournalEntry) []any { return []any{&e.Lane, &e.Made, &e.Target} },
 		"SELECT lane, made, target FROM portico_journal WHERE status IN "+unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 	slices.Reverse(all)
-	return all, s.failed("reading the journal", err)
+	return all, err
 }
 
 // JournalEntry returns one entry, or ErrNotFound.
