@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +77,7 @@ func NewMetrics() *Metrics {
 	m.cacheFills = m.histogram("cache_fill_seconds", "Calls of the tracker for the cache.", "result")
 	m.cacheChanges = m.counter("cache_changes_total", "Flag type changes, and whether Redis was informed of them.", "delivered")
 	m.redis = m.histogram("redis_seconds", "Calls of Redis.", "operation", "result")
+	m.cacheChanges.of("no") // alerts see no increase in a series that begins with 1, so this one begins before
 	m.redisUp = m.gauge("redis_up", "1 while Redis can be reached.")
 	m.redisUp.WithLabelValues() // shown from the start
 
@@ -248,14 +248,14 @@ func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
 		m.breakers.WithLabelValues(tracker, breaker, string(each)).Set(number(each == state))
 	}
 	m.breakerChanges.of(tracker, breaker, string(state)).Inc()
-	if !strings.HasPrefix(tracker, "shadow:") { // no client waits for a comparison
-		m.set("breaker-"+breaker, tracker, state != transport.Closed, time.Now(), "")
-	}
 }
 
 // Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
 func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 	labels := prometheus.Labels{"tracker": tracker}
+	for _, operation := range append(mapping.Operations(), proxy.OpPassthrough) {
+		m.unknown.of(tracker, string(operation)) // before the first one, for its alert
+	}
 	return errors.Join(
 		m.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
 		m.onScrape(describe("tracker_call_slots", "Calls that may be under way at once.", labels), func() int { return read().Slots }),
@@ -297,6 +297,9 @@ func (m *Metrics) Reloaded(err error) {
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
 func (m *Metrics) CanaryQueue(read func() int) error {
+	for _, operation := range mapping.Operations() {
+		m.comparisons.of(string(operation), string(canary.OutcomeConfirmed)) // before the first one, for its alert
+	}
 	return m.onScrape(describe("canary_queue", "Comparisons that wait for their turn.", nil), read)
 }
 
