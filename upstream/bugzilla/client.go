@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-resty/resty/v2"
 
@@ -50,6 +51,7 @@ type Client struct {
 	maxBody   int64
 	// redirect is the address to which the tracker redirects all requests.
 	redirect *redirectTarget
+	absent   atomic.Bool
 	split    jsonblob.SplitOptions
 	dialect  *dialects
 	keys     func(upstream.Caller) (upstream.Caller, error)

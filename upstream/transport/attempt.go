@@ -202,6 +202,7 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 	case isOwnShortage(err):
 		return nil, c.newError(LimitFull, time.Second, err)
 	}
+	s.noConn.Store(new(connectCause(err)))
 	return nil, c.newError(Connect, 0, err)
 }
 

@@ -38,7 +38,8 @@ type Stack struct {
 	pool   *pool
 	prober *prober
 	budget budget
-	paused *expiring[[16]byte] // clients that the tracker limits
+	paused *expiring[[16]byte]    // clients that the tracker limits
+	noConn atomic.Pointer[string] // why the last connection failed
 }
 
 // New returns a Stack. The caller must Close it.
