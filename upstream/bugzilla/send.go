@@ -52,13 +52,6 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		t.Operation, t.Reads = string(call.Operation), call.IsRead()
 		t.Client, t.Pause, t.Guard = caller.Identity(), dialect.Backoff, upstream.Guard(ctx)
 	})
-	if limited, ok := c.transport.(*transport.Stack); ok {
-		var done func()
-		if ctx, done, err = limited.Acquire(ctx, call.Method); err != nil {
-			return nil, err
-		}
-		defer done()
-	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, c.base+out.target, http.NoBody)
 	if err != nil {
 		return nil, withoutURL(err)
