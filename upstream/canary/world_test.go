@@ -108,7 +108,7 @@ func newWorld(t *testing.T, special worldOptions) *world {
 		},
 		Store: store, Candidate: newName, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
 		Settings: canary.Settings{
-			Sampling: canary.Sampling{Default: 1}, PerSecond: 100_000, ConfirmAfter: 30 * time.Millisecond, Timeout: 5 * time.Second,
+			Sampling: canary.Sampling{Default: 1}, PerSecond: 100_000, ConfirmAfter: 30 * time.Millisecond, Timeout: time.Minute,
 		},
 	}
 	if special.tune != nil {
@@ -149,7 +149,7 @@ func (w *world) makeAs(call upstream.Call, sides upstream.Sides, client upstream
 
 func (w *world) settle() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := w.canary.Settle(ctx); err != nil {
 		w.t.Fatalf("the comparison did not settle: %v, %+v", err, w.canary.Load())

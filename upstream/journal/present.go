@@ -46,7 +46,9 @@ var errNoPlace = errors.New("the flag type is in no product by name, so it canno
 func (at side) present(ctx context.Context, call upstream.Call) ([]thing, error) {
 	switch {
 	case call.CreateAttachment != nil:
-		return at.attachments(ctx, mapping.OpBugAttachments, mapping.AttachmentsRequest{Bugs: call.CreateAttachment.Bugs, Exclude: []string{"data"}})
+		return at.attachments(ctx, mapping.OpBugAttachments, mapping.AttachmentsRequest{
+			Bugs: call.CreateAttachment.Bugs, Include: []string{"id", "file_name", "summary", "creation_time"},
+		})
 	case call.CreateFlagType != nil:
 		return at.flagTypes(ctx, call.CreateFlagType)
 	default:
@@ -90,7 +92,7 @@ func (at side) read(document *mapping.Document, into any) error {
 // flags lists the flags of an attachment, by their ids.
 func (at side) flags(ctx context.Context, attachment int64) ([]thing, error) {
 	all, err := at.attachments(ctx, mapping.OpAttachment, mapping.AttachmentsRequest{
-		Attachments: []string{strconv.FormatInt(attachment, 10)}, Exclude: []string{"data"},
+		Attachments: []string{strconv.FormatInt(attachment, 10)}, Include: []string{"id", "flags"},
 	})
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 const (
 	// poll is how often the store is asked for what is due.
 	poll = 250 * time.Millisecond
+	// gather is how long the replicator waits for more once something is due, so that many writes at a time cost one question.
+	gather = 10 * time.Millisecond
 	// maxDue is the maximum number of lanes of one question.
 	maxDue = 100
 	// tidyEvery is how often old entries and files are removed.
@@ -57,6 +59,7 @@ func (j *Journal) replicate(life context.Context) {
 		case <-life.Done():
 			return
 		case <-j.wake:
+			pause(life, gather)
 		case <-time.After(poll):
 		}
 	}

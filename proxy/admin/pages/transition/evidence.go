@@ -111,6 +111,7 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 					precondition(needOnePhase, ahead == 1, "%d ahead at once", ahead), g.credentials(), g.offsets())
 			}
 			checked.Preconditions = append(append(checked.Preconditions, known.probes...), g.callers(to))
+			checked.Confirm = confirmations(step, status)
 			if step.MovesCopies() {
 				checked.Preconditions = append(checked.Preconditions, entries.copied(status.Outlook(step.Rule, to, entries.Status), to))
 			}
@@ -119,6 +120,18 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 	}
 	plan.judge()
 	return plan
+}
+
+// confirmations lists what only people can know about a step.
+func confirmations(step switchover.Step, status switchover.Status) []string {
+	receiver := status.New
+	if step.To.Writes.New() {
+		receiver = status.Old
+	}
+	if !step.Rule.Replicate {
+		return nil
+	}
+	return []string{receiver + " sends no mail about the writes that are copied to it"}
 }
 
 // credentials is the precondition that comparisons say something about the keys of live requests.

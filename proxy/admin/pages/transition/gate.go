@@ -50,6 +50,8 @@ type Step struct {
 	To   switchover.PhasePair `json:"to"`
 	// Preconditions is empty where the step only changes what is compared.
 	Preconditions []Precondition `json:"preconditions"`
+	// Confirm lists what must hold and only people can know. It does not decide about the state of the plan.
+	Confirm []string `json:"confirm,omitempty"`
 	// GoingBack says whether the rule's writes can go back to the old tracker without loss.
 	GoingBack journal.Outlook `json:"going_back"`
 }

@@ -211,6 +211,21 @@ func TestWritesMoveWithTheirCopies(t *testing.T) {
 }
 
 // TestAStoreThatCannotBeReadTellsNothing refuses where there is no verdict at all.
+func TestAPlanAsksAboutMail(t *testing.T) {
+	copying, alone := rule("shop", newCompare, newCompare), rule("rest", old, old)
+	copying.Replicate = true
+	g := ready(withRules(copying, alone))
+	for back, receiver := range map[bool]string{false: "before", true: "after"} {
+		plan, err := g.Plan(t.Context(), "", back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.Steps[0].Confirm; len(got) != 1 || !strings.HasPrefix(got[0], receiver+" sends no mail") || len(plan.Steps[1].Confirm) != 0 {
+			t.Errorf("back %t: got %q and %q, want a question about %s", back, got, plan.Steps[1].Confirm, receiver)
+		}
+	}
+}
+
 func TestAStoreThatCannotBeReadTellsNothing(t *testing.T) {
 	g := ready(withRules(rule("rest", oldCompare, old)))
 	g.Report = func(context.Context) (verdict.Report, error) { return verdict.Report{}, errors.New("locked") }
