@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,6 +105,7 @@ func NewMetrics() *Metrics {
 	}
 	m.conflicts.of() // shown from the start
 	m.redisUp.WithLabelValues()
+	m.cacheChanges.of("no") // alerts see no increase in a series that begins with 1, so this one begins before
 	m.Reloaded(nil)
 	return m
 }
@@ -259,14 +259,14 @@ func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
 		m.breakers.WithLabelValues(tracker, breaker, string(each)).Set(number(each == state))
 	}
 	m.breakerChanges.of(tracker, breaker, string(state)).Inc()
-	if !strings.HasPrefix(tracker, "shadow:") { // no client waits for a comparison
-		m.set("breaker-"+breaker, tracker, state != transport.Closed, time.Now(), "")
-	}
 }
 
 // Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
 func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 	labels := prometheus.Labels{"tracker": tracker}
+	for _, operation := range append(mapping.Operations(), proxy.OpPassthrough) {
+		m.unknown.of(tracker, string(operation)) // before the first one, for its alert
+	}
 	return errors.Join(
 		m.registry.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
 		m.registry.onScrape(describe("tracker_call_slots", "Calls that may be under way at once.", labels), func() int { return read().Slots }),
@@ -308,6 +308,9 @@ func (m *Metrics) Reloaded(err error) {
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
 func (m *Metrics) CanaryQueue(read func() int) error {
+	for _, operation := range mapping.Operations() {
+		m.comparisons.of(string(operation), string(canary.OutcomeConfirmed)) // before the first one, for its alert
+	}
 	return m.registry.onScrape(describe("canary_queue", "Comparisons that wait for their turn.", nil), read)
 }
 
