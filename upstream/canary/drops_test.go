@@ -206,7 +206,7 @@ func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}})
-	w.caller.Credentials.Cookies = "Bugzilla_login=1"
+	w.caller.Credentials.Cookies = "theme=dark"
 	w.make(flagTypes("TestProduct"))
 	if header := <-seen; header.Get("Portico-Role") != "shadow" || header.Get("Cookie") != "" {
 		t.Errorf("the candidate was asked with %v", header)

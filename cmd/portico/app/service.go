@@ -102,7 +102,7 @@ func (s *Service) listen() error {
 	if s.Over != nil {
 		handler = s.Over(handler)
 	}
-	clients, err := listen(inherited["client"], "clients", s.cfg.Listen, handler, s.cfg, s.logger)
+	clients, err := Listen(inherited["client"], "clients", s.cfg.Listen, handler, s.cfg, s.logger)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Service) listen() error {
 	}
 	few.Limits.Connections = maxOperatorConnections
 	handler = s.handler(func(rt *Runtime) http.Handler { return rt.Operators })
-	operators, err := listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, few, s.logger)
+	operators, err := Listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, few, s.logger)
 	if err != nil {
 		return err
 	}
