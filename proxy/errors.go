@@ -24,6 +24,9 @@ const (
 func (rc *requestContext) fail(err error) {
 	failed := asError(err, rc.sent)
 	rc.record.Reason, rc.cause = failed.Reason, failed.Err
+	if failed.Reason == mapping.ReasonBreakerOpen || failed.Reason == mapping.ReasonOverload {
+		rc.server.refused.Store(time.Now().UnixNano())
+	}
 	header := rc.Header()
 	for _, name := range []string{"Etag", "Set-Cookie", "Age", "Cache-Status"} {
 		header.Del(name)

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -45,7 +44,8 @@ func connect(dsn string) (*Store, error) {
 // Check returns what is wrong with an address as far as that can be known without touching the database.
 func Check(dsn string) error {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		return checkSQLite(path)
+		_, err := checkSQLite(path)
+		return err
 	}
 	if _, err := pgx.ParseConfig(dsn); err != nil {
 		return postgresProblem(dsn, err)
@@ -53,20 +53,23 @@ func Check(dsn string) error {
 	return nil
 }
 
-// checkSQLite finds a folder that is not there, and one in the place of the file.
-func checkSQLite(path string) error {
+// checkSQLite returns the path of a database in its plain form. An error says that no file can be there.
+func checkSQLite(path string) (string, error) {
 	if path == ":memory:" {
-		return nil
+		return path, nil
+	}
+	if rest, ok := strings.CutPrefix(path, "//"); ok && !strings.HasPrefix(rest, "/") || path == "" {
+		return "", errScheme
 	}
 	path = filepath.Clean(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder", path)
+		return "", fmt.Errorf("%s is a folder", path)
 	}
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("the folder %s is not there", folder)
+		return "", fmt.Errorf("the folder %s is not there", folder)
 	}
-	return nil
+	return path, nil
 }
 
 // connectPostgres opens no connection yet.
@@ -119,13 +122,20 @@ func postgresProblem(dsn string, err error) error {
 // are the files that SQLite puts beside it.
 func (s *Store) connectSQLite(path string) error {
 	s.dialect = &sqliteDialect
-	var err error
+	path, err := checkSQLite(path)
+	if err != nil {
+		return err
+	}
 	if path == ":memory:" { // one connection, which is the database
 		s.writer, err = openSQLite(path, 1, 0)
 		s.reader = s.writer
 		return err
 	}
-	if path, err = createFile(path); err != nil {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
 		return err
 	}
 	if s.writer, err = openSQLite(path, 1, 100*time.Millisecond); err != nil {
@@ -153,20 +163,4 @@ func openSQLite(path string, maxOpen int, wait time.Duration) (*sql.DB, error) {
 	}
 	pool.SetMaxOpenConns(maxOpen)
 	return pool, nil
-}
-
-// createFile makes an empty file where there is none.
-func createFile(path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "//"); ok && !strings.HasPrefix(rest, "/") || path == "" {
-		return "", errScheme
-	}
-	path = filepath.Clean(path)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("the folder %s is not there: %w", filepath.Dir(path), err)
-	}
-	if err != nil {
-		return "", err
-	}
-	return path, file.Close()
 }

@@ -93,7 +93,7 @@ func writeLeases(entries []JournalEntry) []string {
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
 	now := s.now()
 	err = s.write(ctx, "beginning a journalled write", func(tx session) error {
-		if err := tx.take(ctx, writeLeases(entries), holder, now, now.Add(lasts)); err != nil {
+		if err := tx.take(ctx, writeLeases(entries), holder, lasts); err != nil {
 			return err
 		}
 		for i := range entries {
@@ -114,11 +114,21 @@ func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Dura
 	return err == nil, err
 }
 
-// EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are.
+// unknownHolder has the leases of updates whose outcome is unknown.
+const unknownHolder = ""
+
+// EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
+// whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
 	return s.write(ctx, "ending a journalled write", func(tx session) error {
+		now := s.now()
 		for i := range entries {
-			if _, err := tx.putEntry(ctx, &entries[i], JournalBegun, s.now()); err != nil {
+			e := &entries[i]
+			_, err := tx.putEntry(ctx, e, JournalBegun, now)
+			if isUpdate := e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes; err == nil && e.Status == JournalBegun && isUpdate {
+				err = tx.hold(ctx, WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -166,8 +176,8 @@ func (s *Store) DueJournal(ctx context.Context, limit int) ([]JournalEntry, erro
 	return s.entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
 		AND status <> 'parked' AND next_at <= ?
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made = j.lane AND m.status IN `+unfinished+`)
-		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > ?))
-		ORDER BY seq LIMIT ?`, now, now, limit)
+		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
+		ORDER BY seq LIMIT ?`, now, limit)
 }
 
 // JournalOf returns the entries of some statuses, the oldest first; without statuses, of all.
@@ -225,23 +235,25 @@ type JournalCount struct {
 }
 
 // underWay is true of the intent of a write whose process has its lease.
-const underWay = "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > ?))"
+func (d *dialect) underWay() string {
+	return "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.holder <> '" + unknownHolder + "' AND l.until_at > " + d.clock + "))"
+}
 
 // JournalCounts counts the unfinished entries by rule, receiver and status.
 func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
 	return read(ctx, s, "counting the journal", func(c *JournalCount) []any {
 		return []any{&c.Rule, &c.Receiver, &c.Status, &c.Blocked, &c.Entries, &c.Lanes, at(&c.Oldest)}
 	}, `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
-		SELECT rule, receiver, lane, begun_at, CASE WHEN `+underWay+` THEN 'pending' ELSE status END AS now_is,
+		SELECT rule, receiver, lane, begun_at, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
 			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made = j.lane) AS blocked
 		FROM portico_journal j WHERE status IN `+unfinished+`) AS c
-		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`, micros(s.now()))
+		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`)
 }
 
 // JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
 func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
-	return s.entries(ctx, "status IN ('parked', 'begun') AND NOT "+underWay+" ORDER BY seq LIMIT ?", micros(s.now()), limit)
+	return s.entries(ctx, "status IN ('parked', 'begun') AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
 }
 
 // JournalApplied counts the entries that were copied after a time.

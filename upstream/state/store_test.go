@@ -54,14 +54,17 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// clock is a time that passes when a test says so.
-type clock struct{ at atomic.Int64 }
+// clock is a time that passes when a test says so. Leases go by that of the database, so it makes them older.
+type clock struct {
+	at    atomic.Int64
+	store *Store
+}
 
 // noon is where clocks begin.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func newClock(stores ...*Store) *clock {
-	c := &clock{}
+	c := &clock{store: stores[0]}
 	c.at.Store(noon.UnixMicro())
 	for _, s := range stores {
 		s.now = c.now
@@ -69,8 +72,18 @@ func newClock(stores ...*Store) *clock {
 	return c
 }
 
-func (c *clock) now() time.Time          { return time.UnixMicro(c.at.Load()).UTC() }
-func (c *clock) pass(some time.Duration) { c.at.Add(some.Microseconds()) }
+func (c *clock) now() time.Time { return time.UnixMicro(c.at.Load()).UTC() }
+
+func (c *clock) pass(some time.Duration) {
+	c.at.Add(some.Microseconds())
+	err := c.store.write(context.Background(), "making leases older", func(tx session) error {
+		_, err := tx.exec(context.Background(), "UPDATE portico_leases SET until_at = until_at - ?", some.Microseconds())
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+}
 
 // fill makes so many rows with a statement that has the number as n.
 func fill(t testing.TB, s *Store, rows int, into string) {
