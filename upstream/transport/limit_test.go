@@ -105,16 +105,19 @@ func TestLimitBoundsWhatRuns(t *testing.T) {
 
 func TestLimitSheds(t *testing.T) {
 	g := newGate(t)
-	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: 100 * time.Millisecond})
+	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: time.Second})
 	running := g.start(t, l, Read, "running")
 	begun := time.Now()
 	queued := g.start(t, l, Read, "queued")
 	_, _, err := do(l, g.classed(t, t.Context(), Read, "extra"))
 	e, ok := err.(*Error)
-	if !ok || e.Reason != LimitFull || e.RetryAfter != time.Second || e.Unknown || time.Since(begun) > 90*time.Millisecond {
-		t.Errorf("no room: %v after %v", err, time.Since(begun))
+	if !ok || e.Reason != LimitFull || e.RetryAfter != time.Second || e.Unknown {
+		t.Errorf("no room: %v", err)
 	}
-	if err := <-queued; ReasonOf(err) != LimitFull || time.Since(begun) < 100*time.Millisecond {
+	if len(queued) > 0 && time.Since(begun) < time.Second {
+		t.Error("the call in the queue was refused first")
+	}
+	if err := <-queued; ReasonOf(err) != LimitFull || time.Since(begun) < time.Second {
 		t.Errorf("no slot in time: %v after %v", err, time.Since(begun))
 	}
 	if load := l.Limiter.Load(); load.Shed != 2 || load.Waiting != 0 || load.InUse != 1 {
@@ -125,10 +128,14 @@ func TestLimitSheds(t *testing.T) {
 	// A place in the queue is of no use to a call that may not wait in it.
 	g = newGate(t)
 	l = limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: -1})
-	running, begun = g.start(t, l, Read, "running"), time.Now()
-	if _, _, err := do(l, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull || time.Since(begun) > 900*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(begun))
-	}
+	running = g.start(t, l, Read, "running")
+	eventually(t, "a call is refused before it could have waited", func() bool {
+		begun := time.Now()
+		if _, _, err := do(l, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull {
+			t.Error(err)
+		}
+		return time.Since(begun) < 900*time.Millisecond
+	})
 	g.finish(t, running)
 }
 
