@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func ageing(t *testing.T, options Options, test func(t *testing.T, f *fakeTracke
 	}
 }
 
-var stalest = Options{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour, FillTimeout: time.Second}
+var stalest = Options{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour}
 
 func TestExpiredAnswerIsReplaced(t *testing.T) {
 	ageing(t, Options{TTL: time.Minute}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
@@ -99,7 +100,11 @@ func TestStaleIfError(t *testing.T) {
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
-			ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+			options := stalest
+			if name == "hung" {
+				options.FillTimeout = time.Second
+			}
+			ageing(t, options, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
 				mustAsk(t, c, withKey("k"))
 				f.scripted(script)
 				clock.forward(10 * time.Minute)
@@ -110,7 +115,7 @@ func TestStaleIfError(t *testing.T) {
 						t.Fatalf("the answer says %+v", a.cache)
 					}
 				}
-				if took := time.Since(start); took > patience+time.Second {
+				if took := time.Since(start); took > 20*patience { // each of them may wait for half of it
 					t.Errorf("50 reads took %s", took)
 				}
 				f.scripted(nil)
@@ -122,6 +127,22 @@ func TestStaleIfError(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// TestFillTimeout: a call of the tracker ends in time, though the client would wait.
+func TestFillTimeout(t *testing.T) {
+	var left time.Duration
+	f := &fakeTracker{}
+	f.scripted(func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) error {
+		end, _ := ctx.Deadline()
+		left = time.Until(end)
+		return errRefused
+	})
+	c := openCache(t, f, Options{FillTimeout: 20 * time.Second})
+	wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
+	if left <= 0 || left > 20*time.Second {
+		t.Errorf("the call may take %s", left)
 	}
 }
 
@@ -178,6 +199,7 @@ func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 	ageing(t, Options{}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
 		ctx, request := Revalidate(context.Background()), mapping.FlagTypesRequest{Product: "P"}
 		mustAsk(t, c, withKey("k"))
+		mustAsk(t, c, withKey("other"))
 		f.version.Add(1)
 		a := askFor(ctx, c, withKey("k"), request)
 		if a.cache.Hit || a.cache.Forward != "request" || !a.cache.Stored || !strings.Contains(a.text, f.now()) {
@@ -186,13 +208,19 @@ func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 		if a := mustAsk(t, c, withKey("k")); !a.cache.Hit || !strings.Contains(a.text, f.now()) {
 			t.Errorf("afterwards the answer is %s, %+v", a.text, a.cache)
 		}
-		if a := askFor(ctx, c, withKey("k"), request); !a.cache.Hit {
-			t.Errorf("at once again the answer says %+v", a.cache)
+		eventually(t, "one read in a second is forced", func() bool {
+			start := time.Now()
+			askFor(ctx, c, withKey("k"), request)
+			a := askFor(ctx, c, withKey("k"), request)
+			if !a.cache.Hit && time.Since(start) < revalidateEvery {
+				t.Fatalf("at once again the answer says %+v", a.cache)
+			}
+			return a.cache.Hit
+		})
+		if a := askFor(ctx, c, withKey("other"), request); a.cache.Hit {
+			t.Errorf("for another caller the answer says %+v", a.cache)
 		}
-		askFor(ctx, c, withKey("other"), request)
-		time.Sleep(revalidateEvery + 100*time.Millisecond)
-		askFor(ctx, c, withKey("k"), request)
-		wantCalls(t, f, 4)
+		eventually(t, "a second later a read is forced again", func() bool { return !askFor(ctx, c, withKey("k"), request).cache.Hit })
 	})
 }
 
@@ -240,4 +268,52 @@ func TestPeek(t *testing.T) {
 		t.Errorf("after a change the memory gives %+v", reply.Cache)
 	}
 	wantCalls(t, f, 1)
+}
+
+// refusingTracker refuses reads as its circuit breaker is open.
+type refusingTracker struct {
+	*fakeTracker
+	open atomic.Bool
+}
+
+func (r *refusingTracker) Refuse(upstream.Caller, mapping.Operation) error {
+	if r.open.Load() {
+		return errRefused
+	}
+	return nil
+}
+
+// TestRefusedColdReads: while the tracker refuses reads, Redis is asked once for a key that it does not have. A tracker that takes reads
+// is asked at once.
+func TestRefusedColdReads(t *testing.T) {
+	f := &refusingTracker{fakeTracker: &fakeTracker{}}
+	f.open.Store(true)
+	f.scripted(always(errRefused))
+	s := startServer(t)
+	options := patient(on(s))
+	options.LocalTTL = time.Minute
+	c := settled(t, openCache(t, f, options))
+	request := mapping.FlagTypesRequest{Product: "P"}
+	if a := askFor(t.Context(), c, withKey("k"), request); !isFailure(a.err) {
+		t.Fatalf("the first read: %v", a.err)
+	}
+	s.pause()
+	for range 3 {
+		if reply, err := c.Peek(t.Context(), withKey("k"), request); !isFailure(err) || reply.Cache == nil || reply.Cache.Hit {
+			t.Errorf("the memory gives %+v, %v", reply.Cache, err)
+		}
+	}
+	s.resume()
+	wantCalls(t, f.fakeTracker, 1)
+	if _, err := c.Peek(t.Context(), withKey("other"), request); !errors.Is(err, upstream.ErrNotLocal) {
+		t.Errorf("another caller: %v", err)
+	}
+	f.open.Store(false)
+	f.scripted(nil)
+	if a := askFor(t.Context(), c, withKey("k"), request); a.err != nil || a.cache.Hit {
+		t.Errorf("the tracker is back: %+v, %v", a.cache, a.err)
+	}
+	if a := askFor(t.Context(), c, withKey("k"), request); a.err != nil || !a.cache.Hit {
+		t.Errorf("after that: %+v, %v", a.cache, a.err)
+	}
 }

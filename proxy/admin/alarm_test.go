@@ -13,6 +13,7 @@ import (
 	"portico/proxy"
 	"portico/proxy/admin"
 	"portico/upstream/switchover"
+	"portico/upstream/transport"
 )
 
 // codes are those of the reasons, the first one first.
@@ -30,20 +31,9 @@ func TestAlarm(t *testing.T) {
 		t.Errorf("at first: %+v", alarm)
 	}
 	m.RedisState(false)
-	m.Breaker("main", "read", "closed")
-	m.Breaker("shadow:next", "read", "open") // comparisons serve no client
 	if alarm := m.Alarm(); alarm.Level != admin.Amber || codes(alarm) != "redis " {
 		t.Errorf("without Redis: %+v", alarm)
 	}
-	m.Breaker("main", "write", "open")
-	since := m.Alarm().Since
-	m.Breaker("main", "write", "half-open")
-	alarm := m.Alarm()
-	if first := alarm.Reasons[0]; alarm.Level != admin.Red || !alarm.Since.Equal(since) || codes(alarm) != "breaker-write main, redis " ||
-		!strings.Contains(first.Problem, "writes of tracker main is open") || first.Meaning == "" {
-		t.Errorf("with an open breaker: %+v", alarm)
-	}
-	m.Breaker("main", "write", "closed")
 	m.RedisState(true)
 	thrown := time.Now().Add(-time.Hour)
 	m.Phases(switchover.Status{Killed: &switchover.Kill{At: thrown, Actor: "ada", Reason: "tests"}})
@@ -84,6 +74,32 @@ func TestAlarmOfWhatIsWatched(t *testing.T) {
 	}
 	renewed := map[string]*tls.Config{"a": at(90 * day), "c": at(90 * day)}
 	if alarm := look(admin.Watched{Certificates: renewed}); alarm.Level != admin.Green {
+		t.Errorf("all is mended: %+v", alarm)
+	}
+}
+
+func TestAlarmOfTrackers(t *testing.T) {
+	m := admin.NewMetrics()
+	look := func(state transport.State, idle bool) admin.Alarm {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // after the first look
+		m.Watch(ctx, func() admin.Watched {
+			return admin.Watched{Trackers: map[string]admin.Tracker{"main": {Address: "a:1", Idle: idle, Breakers: []transport.Status{
+				{Breaker: "read", State: transport.Closed}, {Breaker: "write", State: state, Cause: "it is gone"},
+			}}}}
+		})
+		return m.Alarm()
+	}
+	alarm := look(transport.Open, false)
+	since := alarm.Since
+	if again := look(transport.HalfOpen, false); codes(alarm) != "breaker-write main" || codes(again) != "breaker-write main" || !again.Since.Equal(since) ||
+		again.Level != admin.Red || alarm.Reasons[0].Cause != "a:1: it is gone" || !strings.Contains(alarm.Reasons[0].Problem, "Tracker main fails") {
+		t.Errorf("of a tracker that serves: %+v, then %+v", alarm, again)
+	}
+	if alarm := look(transport.HalfOpen, true); codes(alarm) != "candidate main" || alarm.Level != admin.Amber {
+		t.Errorf("of one that serves no client: %+v", alarm)
+	}
+	if alarm := look(transport.Closed, true); alarm.Level != admin.Green {
 		t.Errorf("all is mended: %+v", alarm)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portico/proxy/admin/view"
+	"portico/upstream/transport"
 )
 
 // Level says what clients notice of a condition.
@@ -48,12 +49,13 @@ var conditions = map[string]struct {
 	level            Level
 	problem, meaning string
 }{
-	"breaker-read": {Red, "The circuit breaker for reads of tracker %s is open.",
+	"breaker-read": {Red, "Tracker %s fails, so Portico sends it no reads.",
 		"Reads of this tracker fail with status 503, except flag types that the cache holds."},
-	"breaker-write": {Red, "The circuit breaker for writes of tracker %s is open.",
+	"breaker-write": {Red, "Tracker %s fails, so Portico sends it no writes.",
 		"Creates and updates of this tracker fail with status 503. None of them reaches it."},
-	"tracker": {Red, "The tracker serves no request.", "Requests fail until the configuration is corrected."},
-	"redis":   {Amber, "Redis is unreachable.", "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
+	"candidate": {Amber, "The candidate %s is away.", "It serves no client. Nothing is compared with it or copied to it."},
+	"tracker":   {Red, "The tracker serves no request.", "Requests fail until the configuration is corrected."},
+	"redis":     {Amber, "Redis is unreachable.", "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
 	"state": {Red, "The state database gives no current rules.",
 		"Creates with an Idempotency-Key fail with status 503. The last known rules stay in force and may be stale."},
 	"kill-switch":     {Amber, "The kill switch is thrown.", "All requests go to the old tracker, whatever the rules say."},
@@ -98,14 +100,25 @@ func (m *Metrics) Alarm() Alarm {
 	return Alarm{reasons[0].Level, reasons[0].Since, reasons}
 }
 
-// Watched is what no event tells of.
+// Watched is what the alarm looks at.
 type Watched struct {
+	// Trackers are those of the configuration by name.
+	Trackers map[string]Tracker
 	// Unready is why the primary tracker serves no request, and Stale why the state gives no current rules; empty if it does.
 	Unready, Stale string
 	// Certificates are those of the listeners by name; nil for plain HTTP.
 	Certificates map[string]*tls.Config
 	// Folders are those that grow with requests or with the state, by name.
 	Folders map[string]string
+}
+
+// Tracker says how a tracker is.
+type Tracker struct {
+	Breakers []transport.Status
+	// Idle says that it is the candidate, and that no rule sends it requests of clients.
+	Idle bool
+	// Address goes before the cause of a failure.
+	Address string
 }
 
 // soon is how long before its end a certificate is a reason.
@@ -127,6 +140,15 @@ func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
 
 func (m *Metrics) check(w Watched, now time.Time) {
 	m.endMinute(now)
+	for name, tracker := range w.Trackers {
+		away := false
+		for _, breaker := range tracker.Breakers {
+			fails := breaker.State != transport.Closed
+			away = away || fails && tracker.Idle
+			m.set("breaker-"+breaker.Breaker, name, fails && !tracker.Idle, now, tracker.Address+": "+breaker.Cause)
+		}
+		m.set("candidate", name, away, now, tracker.Address+": "+tracker.Breakers[0].Cause)
+	}
 	m.set("tracker", "", w.Unready != "", now, w.Unready)
 	m.set("state", "", w.Stale != "", now, w.Stale)
 	for name, secured := range w.Certificates {

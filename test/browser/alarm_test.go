@@ -18,9 +18,10 @@ import (
 type scene struct {
 	t *testing.T
 	*process.Facade
-	tracker, redis *process.Process
-	killPostgres   func()
-	file           string
+	tracker, next, redis *process.Process
+	trackerAddress       string
+	killPostgres         func()
+	file                 string
 }
 
 func startScene(t *testing.T) scene {
@@ -28,7 +29,8 @@ func startScene(t *testing.T) scene {
 	s := scene{t: t, file: filepath.Join(t.TempDir(), "portico.yaml")}
 	tracker, next, redis := process.FreeAddress(t), process.FreeAddress(t), process.FreeAddress(t)
 	s.tracker, _ = process.Tracker(t, tracker, "--seed", "fixture")
-	process.Tracker(t, next, "--seed", "fixture")
+	s.trackerAddress = tracker
+	s.next, _ = process.Tracker(t, next, "--seed", "fixture")
 	s.redis = process.Redis(t, redis)
 	dsn, kill := process.PostgresToKill(t)
 	s.killPostgres = kill
@@ -121,9 +123,20 @@ func TestRealAlarm(t *testing.T) {
 	if reason.Subject != "main" {
 		t.Errorf("the subject is %q", reason.Subject)
 	}
+	process.Eventually(t, "the cause is that nothing listens", func() bool {
+		return s.alarm().Reasons[0].Cause == s.trackerAddress+": connection refused"
+	})
 	says("red", reason)
 	s.tracker.Start(t)
 	s.ends("breaker-read")
+
+	reason = s.raises("candidate", admin.Amber, func() { s.next.Kill(t) })
+	if alarm := s.alarm(); reason.Subject != "next" || alarm.Level != admin.Amber {
+		t.Errorf("without the candidate, which serves no client: %+v", alarm)
+	}
+	says("amber", reason)
+	s.next.Start(t)
+	s.ends("candidate")
 
 	reason = s.raises("reload", admin.Amber, func() {
 		s.write("trackers: 5")

@@ -109,15 +109,23 @@ func (c *Client) version(ctx context.Context) (version, root string, err error) 
 	ctx = transport.With(ctx, func(t *transport.Call) { t.Operation, t.Stream = versionOperation, false })
 	version, missing, err := c.versionBelow(ctx, restRoot)
 	if !missing {
+		c.absent.Store(false)
 		return version, restRoot, err
 	}
 	for _, root := range Roots()[1:] {
 		if version, _, otherErr := c.versionBelow(ctx, root); otherErr == nil {
+			c.absent.Store(false)
 			return version, root, nil
 		}
 	}
+	if !c.absent.Swap(true) {
+		c.logger.Warn("no tracker responds at this address: GET /rest/version has status 404 and no JSON; check its url")
+	}
 	return "", "", err
 }
+
+// Absent reports whether the request for the version found no tracker, but a web server that has nothing there.
+func (c *Client) Absent() bool { return c.absent.Load() }
 
 // versionBelow requests the version under one path. It reports apart that there is
 // nothing there from all other failures.

@@ -84,7 +84,7 @@ func classify(err error) *mapping.Error {
 func ofReason(reason transport.Reason) *mapping.Error {
 	switch reason {
 	case transport.BreakerOpen:
-		return own(mapping.CodeUnavailable, mapping.ReasonBreakerOpen, "The circuit breaker of this tracker is open. Retry after Retry-After.")
+		return own(mapping.CodeUnavailable, mapping.ReasonBreakerOpen, "The tracker fails at the moment, so Portico does not send it this request. Send it again after the seconds in Retry-After.")
 	case transport.LimitFull:
 		return own(mapping.CodeUnavailable, mapping.ReasonOverload, "The tracker has as many requests as it can take.")
 	case transport.RateLimited:

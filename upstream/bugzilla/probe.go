@@ -89,7 +89,7 @@ func probeVersion(ctx context.Context, client *http.Client, name, address string
 	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
 	switch {
 	case err != nil:
-		err = fmt.Errorf("HTTP %d without JSON where a tracker tells its version: %w", response.StatusCode, err)
+		err = fmt.Errorf("HTTP %d without JSON where a tracker tells its version: this is no tracker; check trackers.%s.url", response.StatusCode, name)
 	case found.Version == "":
 		err = errors.New("a response without a version: this may be no tracker")
 	case len(found.Version) > 100 || strings.ContainsFunc(found.Version, unprintable):

@@ -49,16 +49,13 @@ func largeWorld(t *testing.T, spoilt bool, tune func(*canary.Options)) (w *world
 	t.Helper()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	roomy := tracker.Options{Params: tracker.Params{MaxAttachmentSize: 20_000}, Now: func() time.Time { return noon }}
-	w = newWorld(t, worldOptions{old: roomy, fresh: roomy, tune: func(o *canary.Options) {
-		o.Timeout = time.Minute // the tests' machine may be slow
-		tune(o)
-	}})
-	content := make([]byte, 10<<20)
+	w = newWorld(t, worldOptions{old: roomy, fresh: roomy, tune: tune})
+	content := make([]byte, 4<<20)
 	source := rand.NewChaCha8([32]byte{1})
 	_, _ = source.Read(content)
 	id = upload(t, w.client, w.caller, content)
 	if spoilt {
-		content[9<<20]++
+		content[3<<20]++
 	}
 	if other := upload(t, dial(t, w.fresh.url, transportOptions()), w.caller, content); other != id {
 		t.Fatalf("the ids are %s and %s", id, other)
@@ -102,23 +99,20 @@ func TestContentDoesNotCount(t *testing.T) {
 		Name: "later", Type: compare.TimeWithin, Path: "$.attachments[*].creation_time", Within: 5 * time.Second,
 		Owner: "mara", Reason: "why not", Expires: time.Now().Add(time.Hour),
 	}
-	excused, problems := compare.NewRules([]compare.Equivalence{later}, time.Now())
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	excused := []compare.Equivalence{later}
 	for name, c := range map[string]struct {
 		fresh func(int64) answer
-		rules compare.Rules
+		rules []compare.Equivalence
 		want  string
 	}{
-		"the same":      {large("a", "0"), compare.Rules{}, ""},
-		"another time":  {large("a", "3"), compare.Rules{}, "attachment.get time $.attachments[*].creation_time"},
+		"the same":      {large("a", "0"), nil, ""},
+		"another time":  {large("a", "3"), nil, "attachment.get time $.attachments[*].creation_time"},
 		"excused":       {large("a", "3"), excused, ""},
 		"another digit": {large("b", "3"), excused, "attachment.get digest $.attachments[*].data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{aroundOld: saying(large("a", "0")), around: saying(c.fresh), tune: func(o *canary.Options) {
-				o.MaxBody, o.Rules = 64<<10, c.rules
+				o.MaxBody, o.Equivalences = 64<<10, c.rules
 			}})
 			w.make(attachment("1"))
 			if got := strings.Join(w.findings(), "\n"); got != c.want {
@@ -273,12 +267,11 @@ func TestFailuresAreConfirmed(t *testing.T) {
 	}
 }
 
-// TestCloseEndsWhatHangs within a second.
+// TestCloseEndsWhatHangs long before its calls would end by themselves.
 func TestCloseEndsWhatHangs(t *testing.T) {
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	defer close(release)
-	patient := func(o *canary.Options) { o.Timeout = time.Minute } // a slow machine must not open the breaker meanwhile
-	w := newWorld(t, worldOptions{around: holding(entered, release), tune: patient})
+	w := newWorld(t, worldOptions{around: holding(entered, release)})
 	for range 20 {
 		w.make(attachment("4"))
 	}
@@ -287,7 +280,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 	if err := w.canary.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v to close", took)
 	}
 	w.dropped(verdict.DropClosed, 20)
@@ -308,7 +301,9 @@ func (n noting) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 func TestHowMuchIsReadOfACandidate(t *testing.T) {
 	var most atomic.Int64
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
-		o.Trackers[newName] = noting{o.Trackers[newName], &most}
+		candidate := o.Trackers[newName]
+		candidate.Tracker = noting{candidate.Tracker, &most}
+		o.Trackers[newName] = candidate
 	}})
 	w.make(attachment("1"))
 	w.settle()

@@ -35,6 +35,7 @@ type Change struct {
 	From    State     `json:"from"`
 	To      State     `json:"to"`
 	Reason  Reason    `json:"reason,omitempty"` // of the last failure before the change
+	Cause   string    `json:"-"`                // the same in words
 }
 
 // Status is a breaker at one moment.
@@ -43,6 +44,7 @@ type Status struct {
 	State     State     `json:"state"`
 	Since     time.Time `json:"since"`
 	Reason    Reason    `json:"last_reason,omitempty"` // of the last failure
+	Cause     string    `json:"last_cause,omitempty"`  // the same in words, such as "connection refused"
 	Successes int       `json:"successes"`             // within the window, or since the state changed
 	Failures  int       `json:"failures"`              // the same; repeated failures of one target count once
 	Opens     uint64    `json:"opens"`                 // since the start
@@ -137,7 +139,7 @@ func (b *Breaker) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Status{
-		Breaker: b.name, State: state, Since: b.since, Reason: b.reason,
+		Breaker: b.name, State: state, Since: b.since, Reason: b.reason, Cause: b.prober.stack.cause(b.reason),
 		Successes: int(n.TotalSuccesses), Failures: int(n.TotalFailures),
 		Opens: b.opens, Rejected: b.rejected, History: append([]Change{}, b.history...),
 	}
@@ -328,7 +330,7 @@ func (b *Breaker) probed(failure Reason) {
 func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	b.mu.Lock()
 	now := time.Now()
-	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason}
+	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason, Cause: b.prober.stack.cause(b.reason)}
 	b.epoch++
 	b.since = now
 	var release map[*admission]bool

@@ -69,6 +69,34 @@ func ReasonOf(err error) Reason {
 	return Other
 }
 
+// cause says in words why the tracker failed.
+func (s *Stack) cause(reason Reason) string {
+	switch reason {
+	case Connect:
+		return *cmp.Or(s.noConn.Load(), new("no connection"))
+	case Timeout:
+		return "no response in time"
+	case Reset, CutShort:
+		return "it closed the connection before its response was whole"
+	case ServerError:
+		return "its responses have status 5xx, or are not those of a tracker"
+	case BadResponse:
+		return "what it sends is not the response of a tracker"
+	}
+	return string(reason)
+}
+
+// connectCause says why there is no connection, without the address.
+func connectCause(err error) string {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.Err
+	}
+	return err.Error()
+}
+
 // OutcomeUnknown reports whether err leaves open if a write took place.
 func OutcomeUnknown(err error) bool {
 	e, ok := errors.AsType[*Error](err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,7 @@ const watchFor = 2 * time.Minute
 // watched is what the alarm depends on and no event tells of.
 func (rt *Runtime) watched() admin.Watched {
 	w := admin.Watched{
+		Trackers:     map[string]admin.Tracker{},
 		Unready:      rt.trackers[rt.cfg.Primary].problem(),
 		Certificates: map[string]*tls.Config{"the listener of clients": rt.clientsTLS, "the listener of operators": rt.operatorsTLS},
 		Folders:      map[string]string{"files of requests": cmp.Or(rt.cfg.Blobs.Dir, os.TempDir())},
@@ -92,6 +94,9 @@ func (rt *Runtime) watched() admin.Watched {
 			t.stack.Probe()
 		}
 	}
+	for name, t := range rt.trackers {
+		w.Trackers[name] = admin.Tracker{Breakers: t.breakers(), Idle: !rt.serves(name), Address: t.base.Host}
+	}
 	if rt.switchover != nil {
 		w.Stale = rt.switchover.Status(context.Background()).Stale
 		if file, local := strings.CutPrefix(rt.cfg.State, "sqlite:"); local {
@@ -99,6 +104,17 @@ func (rt *Runtime) watched() admin.Watched {
 		}
 	}
 	return w
+}
+
+// serves reports whether the tracker may respond to clients: a candidate does so where a rule says so.
+func (rt *Runtime) serves(name string) bool {
+	if name == rt.cfg.Primary {
+		return true
+	}
+	now := rt.switchover.Status(context.Background())
+	return now.Passthrough.Reads.New() || now.Passthrough.Writes.New() || slices.ContainsFunc(now.Rules, func(r switchover.RuleStatus) bool {
+		return r.Rule.Reads.New() || r.Rule.Writes.New()
+	})
 }
 
 // status is what /status shows now. It waits for no tracker.
@@ -138,16 +154,22 @@ func (t *tracker) status() TrackerStatus {
 	load := t.stack.Limiter.Load()
 	return TrackerStatus{
 		URL: config.RedactURL(t.settings.URL), Problem: t.problem(), Dialect: dialect, TrackerVersion: version, DialectPinned: certain,
-		Breakers: []transport.Status{t.stack.Reads.Status(), t.stack.Writes.Status()},
+		Breakers: t.breakers(),
 		Slots:    load.Slots, InUse: load.InUse,
 	}
 }
 
+func (t *tracker) breakers() []transport.Status {
+	return []transport.Status{t.stack.Reads.Status(), t.stack.Writes.Status()}
+}
+
 // problem is a reason why the tracker serves no request, with its remedy; empty if none is known.
 func (t *tracker) problem() string {
-	to := t.client.Redirect()
-	if to == "" {
-		return ""
+	if to := t.client.Redirect(); to != "" {
+		return fmt.Sprintf("tracker %s redirects all requests to %s: set trackers.%s.host: %s", t.name, to, t.name, to)
 	}
-	return fmt.Sprintf("tracker %s redirects all requests to %s: set trackers.%s.host: %s", t.name, to, t.name, to)
+	if t.client.Absent() {
+		return fmt.Sprintf("no tracker responds at %s: GET /rest/version has status 404 and no JSON; check trackers.%s.url", config.RedactURL(t.settings.URL), t.name)
+	}
+	return ""
 }

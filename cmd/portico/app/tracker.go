@@ -97,7 +97,7 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	certificate, _ := os.ReadFile(t.settings.CertFile)
 	key := fmt.Sprint(t.base, options, string(authorities), string(certificate))
 	options.Base.TLS = secured
-	metrics, logger := rt.metrics, rt.logger // not rt: connections may outlive it
+	metrics, logger, address := rt.metrics, rt.logger, t.base.Host // not rt: connections may outlive it
 	options.Observer = admin.Calls{Metrics: metrics, Tracker: label}
 	if label == t.name { // calls for comparison belong to no request, and no client waits for the tracker to recover
 		options.Trace = rt.trace(label)
@@ -106,7 +106,7 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	options.Break.OnChange = func(change transport.Change) {
 		metrics.Breaker(label, change.Breaker, change.To)
 		logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
-			"from", change.From, "to", change.To, "reason", change.Reason)
+			"from", change.From, "to", change.To, "reason", change.Reason, "address", address, "cause", change.Cause)
 	}
 	options.Break.OnPanic = func(cause any) { // its value may hold content
 		logger.Error("a probe panicked", "tracker", label, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
