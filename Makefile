@@ -90,13 +90,14 @@ FAULT_SEED ?= 0
 faults: prepare ## run the fault suite at full length: some ten minutes
 	go test ./test/faults -count=1 -v -timeout 60m -args -requests=$(FAULT_REQUESTS) -seed=$(FAULT_SEED)
 
-# How many moves the long run of the migration makes, and from which seed (0 = any).
+# How many moves the long run of the migration makes with PostgreSQL and with SQLite, and from which seed (0 = any).
 MIGRATION_SEEDS ?= 20
+MIGRATION_SQLITE ?= 8
 MIGRATION_SEED ?= 0
 
 .PHONY: migration-long
 migration-long: prepare ## move a product there and back under load and kills, with many seeds; some fifteen minutes
-	go test ./test/migration -run TestAMoveLosesNothing -count=1 -v -timeout 60m -args -seeds=$(MIGRATION_SEEDS) -seed=$(MIGRATION_SEED) -moments=1
+	go test ./test/migration -run TestAMoveLosesNothing -count=1 -v -timeout 60m -args -seeds=$(MIGRATION_SEEDS) -sqlite=$(MIGRATION_SQLITE) -seed=$(MIGRATION_SEED)
 
 .PHONY: bench
 bench: ## measure the program against nginx, HAProxy and a plain Go proxy; takes half an hour

@@ -115,7 +115,7 @@ func TestReadsGoOnWhenRedisStandsStill(t *testing.T) {
 func TestRedisWithoutMemory(t *testing.T) {
 	p := newPace(t)
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	c := openCache(t, f, impatient(on(s)))
+	c := openCache(t, f, on(s))
 	mustAsk(t, c, withKey("k"))
 	if err := s.client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)

@@ -250,7 +250,12 @@ func (w *world) check(
 func TestModel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.run(6 * time.Second)
+	enough := func() bool { return w.hits.Load() > w.reads.Load()/20 && w.tracker.version.Load() > 20 }
+	for range 10 { // a busy machine needs more than one
+		if w.run(6 * time.Second); enough() || w.failed() != nil {
+			break
+		}
+	}
 	if err := w.failed(); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +265,7 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d reads, %d of them hits, %d writes", w.reads.Load(), w.hits.Load(), w.tracker.version.Load())
-	if w.hits.Load() < w.reads.Load()/20 || w.tracker.version.Load() < 20 {
+	if !enough() {
 		t.Error("there was too little to check")
 	}
 }

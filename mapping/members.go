@@ -33,9 +33,9 @@ func ParseMembers(object []byte) (Members, error) {
 
 // Get finds a member's value; nil means that it is absent.
 func (m Members) Get(name string) jsontext.Value {
-	for i := range m {
-		if m[i].Name == name {
-			return m[i].Value
+	for _, each := range m {
+		if each.Name == name {
+			return each.Value
 		}
 	}
 	return nil
@@ -121,12 +121,11 @@ func items(value jsontext.Value) []jsontext.Value {
 // elements gives the items of a valid array, or the names and values of a valid object in turn.
 func elements(container jsontext.Value) []jsontext.Value {
 	var list []jsontext.Value
-	decoder := jsontext.NewDecoder(bytes.NewReader(container))
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(container.Clone()), jsontext.AllowDuplicateNames(true))
 	_, err := decoder.ReadToken()
 	for err == nil && !strings.ContainsRune("]}\x00", rune(decoder.PeekKind())) {
-		var element jsontext.Value
-		element, err = decoder.ReadValue()
-		list = append(list, element.Clone())
+		element, failed := decoder.ReadValue()
+		list, err = append(list, element), failed
 	}
 	return list
 }

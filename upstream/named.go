@@ -39,4 +39,6 @@ const (
 	ReasonNoMappedKey mapping.Reason = "no-mapped-key"
 	// ReasonLoginRefused says that the tracker takes API keys only.
 	ReasonLoginRefused mapping.Reason = "login-refused"
+	// ReasonUnmapped says that an id cannot be translated.
+	ReasonUnmapped mapping.Reason = "unmapped-id"
 )

@@ -37,7 +37,7 @@ var mayImport = []struct {
 	{"proxy/admin/view", nil},
 	{"proxy/admin", []string{"upstream", "upstream/*", "upstream/canary/verdict", "cache", "proxy", "proxy/admin/view"}},
 	{"proxy/admin/pages/transition", []string{"upstream", "upstream/canary/verdict", "upstream/journal", "upstream/state", "upstream/switchover"}},
-	{"proxy/admin/pages", []string{"proxy/admin/pages/transition", "upstream/canary", "upstream/canary/*", "upstream/journal", "upstream/state", "upstream/switchover", "proxy/admin", "proxy/admin/view"}},
+	{"proxy/admin/pages", []string{"proxy/admin/pages/transition", "upstream/canary", "upstream/canary/*", "upstream/journal", "upstream/state", "upstream/switchover", "upstream/switchover/idmap", "proxy/admin", "proxy/admin/view"}},
 	{"cmd/portico/config", []string{"upstream", "upstream/*", "upstream/canary/*", "upstream/switchover/*", "cache", "proxy"}},
 	{"cmd/portico/app", []string{anything}},
 	{"cmd/portico", []string{anything}},

@@ -34,7 +34,7 @@ func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 			pages.CanaryPages(comparison, comparison, pages.CanaryOptions{
 				Facade: "http://127.0.0.1:8080", Trackers: map[string]string{"current": "http://127.0.0.1:8081/", "candidate": "http://127.0.0.1:8082/"},
 			}),
-			pages.SwitchoverPages(moving, fixtures.NewGate(moving)), pages.JournalPages(recorded),
+			pages.SwitchoverPages(moving, fixtures.NewGate(moving), fixtures.Unpaired), pages.JournalPages(recorded),
 		},
 	})
 	handler.SetReady(true)

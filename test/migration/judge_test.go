@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,37 +23,68 @@ type content struct {
 	faults   []string
 }
 
+// otherwise are the members that a copy may have otherwise than what it is a copy of: ids, whose it is, and times.
+var otherwise = []string{
+	"id", "bug_id", "type_id", "creator", "attacher", "setter", "creation_time", "last_change_time", "creation_date", "modification_date",
+}
+
+// stripped is a part of a response without what may be otherwise, with lists in one order.
+func stripped(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			if v[name] = stripped(v[name]); slices.Contains(otherwise, name) {
+				delete(v, name)
+			}
+		}
+		if data, ok := v["data"].(string); ok {
+			v["data"] = fmt.Sprintf("%x", sha256.Sum256([]byte(data)))[:16]
+		}
+	case []any:
+		for i := range v {
+			v[i] = stripped(v[i])
+		}
+		slices.SortFunc(v, func(a, b any) int { return strings.Compare(inWords(a), inWords(b)) })
+	}
+	return v
+}
+
+// inWords is a value as JSON with its members in order.
+func inWords(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// add notes an object, of which a tracker says all that v has.
+func (c *content) add(side int, name string, v any, version, id int) {
+	if c.objects[name] != "" {
+		c.faults = append(c.faults, fmt.Sprintf("tracker %d has %s twice", side, name))
+	}
+	c.objects[name], c.versions[name], c.natives[name] = inWords(stripped(v)), version, id
+}
+
 // read reads what a tracker has, from the tracker itself.
 func (w *world) read(t *testing.T, side int) content {
 	t.Helper()
 	base := w.trackers[side].base
 	c := content{map[string]string{}, map[string]int{}, map[string]bool{}, map[string]int{}, map[string]int{}, nil}
-	add := func(name, text string, id int) {
-		if c.objects[name] != "" && name != "f" {
-			c.faults = append(c.faults, fmt.Sprintf("tracker %d has %s twice", side, name))
-		}
-		c.objects[name], c.versions[name], c.natives[name] = text, versionOf(text), id
-	}
 	for i, bug := range w.natives[side] {
 		var reply struct{ Bugs map[string][]shownAttachment }
-		direct(t, fmt.Sprintf("%s/rest/bug/%d/attachment", base, bug), &reply)
-		for _, one := range reply.Bugs[fmt.Sprint(bug)] {
-			var flags []string
+		var whole struct{ Bugs map[string][]any }
+		direct(t, fmt.Sprintf("%s/rest/bug/%d/attachment", base, bug), &reply, &whole)
+		for n, one := range reply.Bugs[fmt.Sprint(bug)] {
 			for _, flag := range one.Flags {
 				key := one.FileName + " " + flag.Name
 				if c.flags[key] && one.FileName != "f" {
 					c.faults = append(c.faults, fmt.Sprintf("tracker %d has flag %s twice", side, key))
 				}
 				c.flags[key], c.natives["flag "+key] = true, flag.ID
-				flags = append(flags, flag.Name+flag.Status+flag.Requestee)
 			}
-			slices.Sort(flags)
 			name := one.FileName
 			if name == "f" {
 				name = fmt.Sprint("shared of bug ", w.bugs[i])
 			}
-			add(name, fmt.Sprint(one.Summary, " ", flags), one.ID)
-			c.versions[name] = versionOf(one.Summary)
+			c.add(side, name, whole.Bugs[fmt.Sprint(bug)][n], versionOf(one.Summary), one.ID)
 		}
 		var comments struct {
 			Bugs map[string]struct{ Comments []struct{ Text string } }
@@ -63,16 +96,22 @@ func (w *world) read(t *testing.T, side int) content {
 			}
 		}
 	}
-	var types struct {
-		Attachment []struct {
-			ID                int
-			Name, Description string
-		}
+	type flagType struct {
+		ID                int
+		Name, Description string
 	}
-	direct(t, base+"/rest/flag_type/WebShop", &types)
-	for _, one := range types.Attachment {
-		if !strings.HasPrefix(one.Name, "extra") {
-			add(one.Name, one.Description, one.ID)
+	var types map[string][]flagType
+	var whole map[string][]any
+	direct(t, base+"/rest/flag_type/WebShop", &types, &whole)
+	for target, list := range types {
+		for n, one := range list {
+			name := one.Name
+			if target != "attachment" {
+				name = "flag type of bugs " + name
+			}
+			if !strings.HasPrefix(one.Name, "extra") {
+				c.add(side, name, whole[target][n], versionOf(one.Description), one.ID)
+			}
 		}
 	}
 	return c
@@ -90,13 +129,15 @@ func saidIn(text string) string {
 }
 
 // direct reads from a tracker.
-func direct(t *testing.T, address string, into any) {
+func direct(t *testing.T, address string, into ...any) {
 	t.Helper()
 	status, text := fetch(t, address)
 	if status != 200 {
 		t.Fatalf("%s: %d %s", address, status, text)
 	}
-	result{text: text}.into(into)
+	for _, one := range into {
+		result{text: text}.into(one)
+	}
 }
 
 // settle waits until all that was begun before now is copied, or left out by an operator.

@@ -243,7 +243,7 @@ func (w *world) outlook(t *testing.T) journal.OutlookState {
 func (w *world) goingBack(t *testing.T) {
 	t.Helper()
 	said := journal.OutlookState("")
-	for end := time.Now().Add(time.Minute); said != journal.OutlookSafe; {
+	for end := time.Now().Add(3 * time.Minute); said != journal.OutlookSafe; {
 		if time.Now().After(end) {
 			t.Fatalf("going back is not safe: %q", said)
 		}
@@ -260,6 +260,9 @@ func (w *world) goingBack(t *testing.T) {
 	}
 }
 
+// safeMoment is what is counted where both trackers were the same when going back was called safe.
+const safeMoment = "moments at which going back was safe"
+
 // compared keeps the clients from writing, waits for the drain, and compares both trackers, unless going back is not safe any more.
 func (w *world) compared(t *testing.T) (said journal.OutlookState) {
 	t.Helper()
@@ -274,7 +277,7 @@ func (w *world) compared(t *testing.T) (said journal.OutlookState) {
 		if !maps.Equal(old.objects, next.objects) || !maps.Equal(old.said, next.said) {
 			w.book.wrong("going back was called safe, and the trackers differ: %s", differences(old, next))
 		}
-		w.book.count("moments at which going back was safe")
+		w.book.count(safeMoment)
 	}
 	return said
 }

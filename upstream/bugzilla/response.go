@@ -73,6 +73,9 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 		return nil, &badResponse{text: "the tracker responded with a redirect", redirect: c.Redirect()}
 	}
 	var buffer bytes.Buffer
+	if known := response.ContentLength; known >= 0 {
+		buffer.Grow(int(min(known, headSize)) + bytes.MinRead)
+	}
 	n, err := buffer.ReadFrom(io.LimitReader(response.Body, headSize))
 	if err != nil {
 		return nil, err

@@ -67,7 +67,9 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	})
 	if limited, ok := c.transport.(*transport.Stack); ok {
 		var done func()
-		ctx, done = limited.Acquire(ctx, call.Method)
+		if ctx, done, err = limited.Acquire(ctx, call.Method); err != nil {
+			return nil, err
+		}
 		defer done()
 	}
 	request := c.rest.R().SetContext(ctx)

@@ -105,7 +105,7 @@ func newWorld(t *testing.T, special worldOptions) *world {
 	o := canary.Options{
 		Trackers: map[string]upstream.Tracker{oldName: dial(t, w.old.url, transport.Options{}), newName: dial(t, w.fresh.url, special.transport)},
 		Store:    store, Candidate: newName, Sampling: canary.Sampling{Default: 1}, PerSecond: 100_000,
-		ConfirmAfter: 30 * time.Millisecond, Split: jsonblob.SplitOptions{Dir: t.TempDir()}, Timeout: 5 * time.Second,
+		ConfirmAfter: 30 * time.Millisecond, Split: jsonblob.SplitOptions{Dir: t.TempDir()}, Timeout: time.Minute,
 	}
 	if special.tune != nil {
 		special.tune(&o)
@@ -138,7 +138,7 @@ func (w *world) makeAs(call upstream.Call, sides upstream.Sides, client upstream
 
 func (w *world) settle() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := w.canary.Settle(ctx); err != nil {
 		w.t.Fatalf("the comparison did not settle: %v, %+v", err, w.canary.Load())

@@ -93,6 +93,24 @@ func TestUnknownUpdateIsLeftToAPerson(t *testing.T) {
 	}
 }
 
+// TestUnknownUpdateKeepsItsObject: until the target cannot carry it out any more, it would undo what comes after it.
+func TestUnknownUpdateKeepsItsObject(t *testing.T) {
+	s := set(t)
+	s.settings.Settle = time.Hour
+	j := s.start(t)
+	all := s.attachments(t, s.main, "1")
+	done, err := j.Begin(t.Context(), intent(rename(all[0].ID, "perhaps")))
+	must(t, err)
+	done(t.Context(), upstream.Response{Err: errUnknown})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = j.Begin(ctx, intent(rename(all[0].ID, "later")))
+	if refusal, ok := errors.AsType[*mapping.Error](err); !ok || refusal.Reason != upstream.ReasonJournal {
+		t.Errorf("a later update of the same object may begin: %v", err)
+	}
+	s.write(t, j, rename(all[1].ID, "another object"))
+}
+
 // TestOneWriterForEachObject: two processes write the same attachment.
 func TestOneWriterForEachObject(t *testing.T) {
 	s := set(t)

@@ -19,11 +19,7 @@ func (s session) append(ctx context.Context, r Record) error {
 
 // Audit returns the last records, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]Record, error) {
-	all, err := list(ctx, s.read(), func(scan scanner) (r Record, err error) {
-		var at int64
-		err = scan(&r.ID, &at, &r.Actor, &r.Action, &r.Subject, &r.Reason, &r.Detail)
-		r.At = fromMicros(at)
-		return r, err
+	return read(ctx, s, "reading the audit trail", func(r *Record) []any {
+		return []any{&r.ID, at(&r.At), &r.Actor, &r.Action, &r.Subject, &r.Reason, &r.Detail}
 	}, "SELECT id, at, actor, action, subject, reason, detail FROM portico_audit ORDER BY id DESC LIMIT ?", max(limit, 0))
-	return all, s.failed("reading the audit trail", err)
 }

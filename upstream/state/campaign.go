@@ -6,9 +6,7 @@ import "context"
 // the database was made, and has no actor.
 func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
 	var c Campaign
-	var started int64
-	err := s.read().row(ctx, "SELECT started_at, actor, reason FROM portico_campaign").Scan(&started, &c.Actor, &c.Reason)
-	c.Started = fromMicros(started)
+	err := s.session().row(ctx, "SELECT started_at, actor, reason FROM portico_campaign").Scan(at(&c.Started), &c.Actor, &c.Reason)
 	return c, s.failed("reading the campaign", err)
 }
 

@@ -4,12 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"time"
-
-	"portico/mapping"
 )
 
 // How long creates are remembered, how often older ones are removed, and how many
@@ -38,7 +34,10 @@ func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Si
 			claimed = made > 0
 			return err
 		}
-		known, err = scanCreate(tx.row(ctx, "SELECT content, begun_at, running, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:]).Scan)
+		var content []byte
+		err = tx.row(ctx, "SELECT content, begun_at, running, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:]).
+			Scan(&content, at(&known.Since), &known.Running, &known.Body, jsonColumn{&known.Failed})
+		copy(known.Content[:], content)
 		return err
 	})
 	if err != nil {
@@ -47,35 +46,12 @@ func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Si
 	return known, claimed, nil
 }
 
-func scanCreate(scan scanner) (Create, error) {
-	var c Create
-	var content []byte
-	var begun int64
-	var failed sql.NullString
-	if err := scan(&content, &begun, &c.Running, &c.Body, &failed); err != nil {
-		return c, err
-	}
-	copy(c.Content[:], content)
-	c.Since = fromMicros(begun)
-	if failed.Valid {
-		c.Failed = &mapping.Error{}
-		return c, json.Unmarshal([]byte(failed.String), c.Failed)
-	}
-	return c, nil
-}
-
-// KeepCreates notes that creates are still being carried out: they count as begun now.
-// A create that was not mentioned for a while belongs to a process that has ended.
-func (s *Store) KeepCreates(ctx context.Context, fingerprints [][sha256.Size]byte) error {
-	now := micros(s.now())
-	return s.write(ctx, "keeping creates", func(tx session) error {
-		for _, each := range fingerprints {
-			_, err := tx.exec(ctx, "UPDATE portico_creates SET begun_at = ? WHERE fingerprint = ? AND running = 1", now, each[:])
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+// KeepCreate notes that a create is still being carried out: it counts as begun now.
+// One that was not mentioned for a while belongs to a process that has ended.
+func (s *Store) KeepCreate(ctx context.Context, fingerprint [sha256.Size]byte) error {
+	return s.write(ctx, "keeping a create", func(tx session) error {
+		_, err := tx.exec(ctx, "UPDATE portico_creates SET begun_at = ? WHERE fingerprint = ? AND running = 1", micros(s.now()), fingerprint[:])
+		return err
 	})
 }
 
@@ -91,11 +67,7 @@ func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, ou
 		if outcome.Failed != nil {
 			kept := *outcome.Failed
 			kept.Err = nil
-			text, err := json.Marshal(kept)
-			if err != nil {
-				return err
-			}
-			failed = string(text)
+			failed = jsonColumn{kept}
 		}
 		_, err = tx.exec(ctx, "UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1", outcome.Body, failed, fingerprint[:])
 		return err

@@ -178,7 +178,8 @@ func TestOnlyRunningCreatesAreKept(t *testing.T) {
 		}
 		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
 		clock.pass(time.Hour)
-		must(t, s.KeepCreates(t.Context(), [][sha256.Size]byte{someKey, running}))
+		must(t, s.KeepCreate(t.Context(), someKey))
+		must(t, s.KeepCreate(t.Context(), running))
 		for key, want := range map[[sha256.Size]byte]time.Time{someKey: noon, running: noon.Add(time.Hour)} {
 			if known, _, err := s.BeginCreate(t.Context(), key, someContent); err != nil || !known.Since.Equal(want) {
 				t.Errorf("running is %t, since %v, want %v (%v)", known.Running, known.Since, want, err)

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"portico/mapping"
@@ -12,19 +11,20 @@ import (
 // a finding was called fixed during the campaign. Tallies of the operation from before
 // that are history.
 func (s *Store) Evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
-	since, err := s.read().evidence(ctx)
+	since, err := s.session().evidence(ctx)
 	return since, s.failed("reading since when comparisons count", err)
 }
 
 func (s session) evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
 	since := map[mapping.Operation]time.Time{}
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var operation mapping.Operation
-		var at int64
-		err := rows.Scan(&operation, &at)
-		since[operation] = fromMicros(at)
-		return err
-	}, "SELECT operation, since FROM portico_evidence")
+	type row struct {
+		operation mapping.Operation
+		since     time.Time
+	}
+	all, err := list(ctx, s, func(r *row) []any { return []any{&r.operation, at(&r.since)} }, "SELECT operation, since FROM portico_evidence")
+	for _, r := range all {
+		since[r.operation] = r.since
+	}
 	return since, err
 }
 

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +88,7 @@ func (s session) contradicted(ctx context.Context, pairs []IDPair) error {
 
 // IDs returns the pairs that the keys select, by both of their own keys. There must be one key, and at most 5,000.
 func (s *Store) IDs(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
-	found, err := s.read().ids(ctx, keys)
+	found, err := s.session().ids(ctx, keys)
 	return found, s.failed("reading ids", err)
 }
 
@@ -111,7 +110,7 @@ func (s session) ids(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error
 		args = append(args, ids...)
 	}
 	found := map[IDKey]IDPair{}
-	err := s.eachID(ctx, func(p IDPair) error {
+	err := each(ctx, s, idColumns, func(p IDPair) error {
 		for _, key := range p.Keys() {
 			found[key] = p
 		}
@@ -122,17 +121,9 @@ func (s session) ids(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error
 
 const selectIDs = "SELECT kind, client, side, native FROM portico_ids"
 
-func (s session) eachID(ctx context.Context, visit func(IDPair) error, query string, args ...any) error {
-	return s.each(ctx, func(rows *sql.Rows) error {
-		var p IDPair
-		if err := rows.Scan(&p.Kind, &p.Client, &p.Side, &p.Native); err != nil {
-			return err
-		}
-		return visit(p)
-	}, query, args...)
-}
+func idColumns(p *IDPair) []any { return []any{&p.Kind, &p.Client, &p.Side, &p.Native} }
 
 // EachID calls visit for every pair, by kind and by the id that clients know, until visit returns an error.
 func (s *Store) EachID(ctx context.Context, visit func(IDPair) error) error {
-	return s.failed("reading ids", s.read().eachID(ctx, visit, selectIDs+" ORDER BY kind, client"))
+	return s.failed("reading ids", each(ctx, s.session(), idColumns, visit, selectIDs+" ORDER BY kind, client"))
 }

@@ -41,7 +41,7 @@ func (s JournalStatus) Finished() bool {
 type JournalEntry struct {
 	// Seq orders the entries of a lane.
 	Seq int64 `json:"seq"`
-	// Lane names the object. Made is the lane of the object that a create has made, empty for others.
+	// Lane names the object: "attachment ID", "bug ID" for its new attachments, or "flag types". Made is the lane of the object that a create has made, empty for others.
 	Lane      string            `json:"lane"`
 	Made      string            `json:"made,omitempty"`
 	Operation mapping.Operation `json:"operation"`
@@ -65,16 +65,15 @@ type JournalEntry struct {
 	Attempt []byte `json:"-"`
 }
 
-const journalColumns = "seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts, next_at, begun_at, ended_at, request, spool, attempt"
-
-func (s session) entries(ctx context.Context, where string, args ...any) (all []JournalEntry, err error) {
-	return list(ctx, s, func(scan scanner) (e JournalEntry, err error) {
-		var next, begun, ended int64
-		err = scan(&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
-			&e.Attempts, &next, &begun, &ended, &e.Request, &e.Spool, &e.Attempt)
-		e.Next, e.Begun, e.Ended = fromMicros(next), fromMicros(begun), fromMicros(ended)
-		return e, err
-	}, "SELECT "+journalColumns+" FROM portico_journal j WHERE "+where, args...)
+// entries returns the entries that a condition selects.
+func (s *Store) entries(ctx context.Context, where string, args ...any) ([]JournalEntry, error) {
+	return read(ctx, s, "reading the journal", func(e *JournalEntry) []any {
+		return []any{
+			&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
+			&e.Attempts, at(&e.Next), at(&e.Begun), at(&e.Ended), &e.Request, &e.Spool, &e.Attempt,
+		}
+	}, `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts, next_at, begun_at, ended_at, request, spool, attempt
+		FROM portico_journal j WHERE `+where, args...)
 }
 
 // WriteLease names the lease for writing the object of a lane.
@@ -94,7 +93,7 @@ func writeLeases(entries []JournalEntry) []string {
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
 	now := s.now()
 	err = s.write(ctx, "beginning a journalled write", func(tx session) error {
-		if err := tx.take(ctx, writeLeases(entries), holder, now, now.Add(lasts)); err != nil {
+		if err := tx.take(ctx, writeLeases(entries), holder, lasts); err != nil {
 			return err
 		}
 		for i := range entries {
@@ -115,11 +114,21 @@ func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Dura
 	return err == nil, err
 }
 
-// EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are.
+// unknownHolder has the leases of updates whose outcome is unknown.
+const unknownHolder = ""
+
+// EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
+// whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
 	return s.write(ctx, "ending a journalled write", func(tx session) error {
+		now := s.now()
 		for i := range entries {
-			if _, err := tx.putEntry(ctx, &entries[i], JournalBegun, s.now()); err != nil {
+			e := &entries[i]
+			_, err := tx.putEntry(ctx, e, JournalBegun, now)
+			if isUpdate := e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes; err == nil && e.Status == JournalBegun && isUpdate {
+				err = tx.hold(ctx, WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -164,12 +173,11 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 // still to make, and without intents of writes under way.
 func (s *Store) DueJournal(ctx context.Context, limit int) ([]JournalEntry, error) {
 	now := micros(s.now())
-	all, err := s.read().entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
+	return s.entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
 		AND status <> 'parked' AND next_at <= ?
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made = j.lane AND m.status IN `+unfinished+`)
-		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > ?))
-		ORDER BY seq LIMIT ?`, now, now, limit)
-	return all, s.failed("reading the journal", err)
+		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
+		ORDER BY seq LIMIT ?`, now, limit)
 }
 
 // JournalOf returns the entries of some statuses, the oldest first; without statuses, of all.
@@ -181,18 +189,33 @@ func (s *Store) JournalOf(ctx context.Context, limit int, statuses ...JournalSta
 			args = append(args, string(status))
 		}
 	}
-	all, err := s.read().entries(ctx, where+" ORDER BY seq LIMIT ?", append(args, limit)...)
-	return all, s.failed("reading the journal", err)
+	return s.entries(ctx, where+" ORDER BY seq LIMIT ?", append(args, limit)...)
+}
+
+// JournalUncopied returns the unfinished entries of a caller or, where there are any, of the creates that have made the objects of lanes: the last ones
+// up to a limit, the oldest first. Of an entry it returns the lane, what was made and the target.
+func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
+	where, args := "caller = ?", []any{clean(caller)}
+	if len(made) > 0 {
+		where, args = "made IN (?"+strings.Repeat(", ?", len(made)-1)+")", nil
+	}
+	for _, lane := range made {
+		args = append(args, name(lane))
+	}
+	all, err := read(ctx, s, "reading the journal", func(e *JournalEntry) []any { return []any{&e.Lane, &e.Made, &e.Target} },
+		"SELECT lane, made, target FROM portico_journal WHERE status IN "+unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
+	slices.Reverse(all)
+	return all, err
 }
 
 // JournalEntry returns one entry, or ErrNotFound.
 func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, error) {
-	all, err := s.read().entries(ctx, "seq = ?", seq)
-	if err == nil && len(all) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return JournalEntry{}, s.failed("reading the journal", err)
+	all, err := s.entries(ctx, "seq = ?", seq)
+	switch {
+	case err != nil:
+		return JournalEntry{}, err
+	case len(all) == 0:
+		return JournalEntry{}, s.failed("reading the journal", ErrNotFound)
 	}
 	return all[0], nil
 }
@@ -212,55 +235,50 @@ type JournalCount struct {
 }
 
 // underWay is true of the intent of a write whose process has its lease.
-const underWay = "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > ?))"
+func (d *dialect) underWay() string {
+	return "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.holder <> '" + unknownHolder + "' AND l.until_at > " + d.clock + "))"
+}
 
 // JournalCounts counts the unfinished entries by rule, receiver and status.
-func (s *Store) JournalCounts(ctx context.Context) (all []JournalCount, err error) {
-	all, err = list(ctx, s.read(), func(scan scanner) (c JournalCount, err error) {
-		var oldest int64
-		err = scan(&c.Rule, &c.Receiver, &c.Status, &c.Blocked, &c.Entries, &c.Lanes, &oldest)
-		c.Oldest = fromMicros(oldest)
-		return c, err
+func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
+	return read(ctx, s, "counting the journal", func(c *JournalCount) []any {
+		return []any{&c.Rule, &c.Receiver, &c.Status, &c.Blocked, &c.Entries, &c.Lanes, at(&c.Oldest)}
 	}, `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
-		SELECT rule, receiver, lane, begun_at, CASE WHEN `+underWay+` THEN 'pending' ELSE status END AS now_is,
+		SELECT rule, receiver, lane, begun_at, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
 			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made = j.lane) AS blocked
 		FROM portico_journal j WHERE status IN `+unfinished+`) AS c
-		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`, micros(s.now()))
-	return all, s.failed("counting the journal", err)
+		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`)
 }
 
 // JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
 func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
-	all, err := s.read().entries(ctx, "status IN ('parked', 'begun') AND NOT "+underWay+" ORDER BY seq LIMIT ?", micros(s.now()), limit)
-	return all, s.failed("reading the journal", err)
+	return s.entries(ctx, "status IN ('parked', 'begun') AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
 }
 
 // JournalApplied counts the entries that were copied after a time.
-func (s *Store) JournalApplied(ctx context.Context, after time.Time) (n int64, err error) {
-	err = s.read().row(ctx, "SELECT COUNT(*) FROM portico_journal WHERE status = 'applied' AND ended_at > ?", micros(after)).Scan(&n)
-	return n, s.failed("counting the journal", err)
+func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
+	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > ?", micros(after))
 }
 
 // JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
 // returns the highest number of any.
 func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
-	err = s.read().row(ctx, `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
+	err = s.session().row(ctx, `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
 		WHERE status IN ('begun', 'pending') AND receiver = ? AND seq <= ?
 		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo).Scan(&open, &last)
 	return open, last, s.failed("reading the journal", err)
 }
 
 // JournalParked counts the lanes of a receiver that wait for an operator.
-func (s *Store) JournalParked(ctx context.Context, receiver string) (n int64, err error) {
-	err = s.read().row(ctx, "SELECT COUNT(DISTINCT lane) FROM portico_journal WHERE status = 'parked' AND receiver = ?", receiver).Scan(&n)
-	return n, s.failed("reading the journal", err)
+func (s *Store) JournalParked(ctx context.Context, receiver string) (int64, error) {
+	return s.countJournal(ctx, "DISTINCT lane", "status = 'parked' AND receiver = ?", receiver)
 }
 
 // JournalCopying numbers the entries that a tracker is getting now.
 func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
-	seqs, err := list(ctx, s.read(), scanOne[int64], "SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
-	return seqs, s.failed("reading the journal", err)
+	return read(ctx, s, "reading the journal", only[int64],
+		"SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
 }
 
 // PruneJournal removes entries that were finished before a time. It does so at most once a minute.
@@ -286,24 +304,23 @@ func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) er
 }
 
 // JournalPaused reports whether copying is paused.
-func (s *Store) JournalPaused(ctx context.Context) (paused bool, err error) {
-	var value int
-	err = s.read().row(ctx, "SELECT paused FROM portico_journal_pause WHERE id = 1").Scan(&value)
-	return value != 0, s.failed("reading the journal", err)
+func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
+	return readOne[bool](ctx, s, "reading the journal", "SELECT paused FROM portico_journal_pause WHERE id = 1")
 }
 
 // JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
 func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	return s.anyJournal(ctx, "made = ? AND target = ?", name(lane), target)
+	n, err := s.countJournal(ctx, "*", "made = ? AND target = ?", name(lane), target)
+	return n > 0, err
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.
 func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
-	return s.anyJournal(ctx, "spool = ? AND status IN "+unfinished, file)
+	n, err := s.countJournal(ctx, "*", "spool = ? AND status IN "+unfinished, file)
+	return n > 0, err
 }
 
-func (s *Store) anyJournal(ctx context.Context, where string, args ...any) (bool, error) {
-	var n int
-	err := s.read().row(ctx, "SELECT COUNT(*) FROM portico_journal WHERE "+where, args...).Scan(&n)
-	return n > 0, s.failed("reading the journal", err)
+// countJournal counts what there is in the entries that a condition selects.
+func (s *Store) countJournal(ctx context.Context, what, where string, args ...any) (int64, error) {
+	return readOne[int64](ctx, s, "counting the journal", "SELECT COUNT("+what+") FROM portico_journal WHERE "+where, args...)
 }

@@ -11,12 +11,14 @@ import (
 // errHeld says that another holder has a lease.
 var errHeld = errors.New("another process has the lease")
 
-// take takes leases that are free, or that the holder has already. The error is errHeld unless it gets all of them.
-func (s session) take(ctx context.Context, names []string, holder string, now, until time.Time) error {
+// Leases go by the clock of the database, since those of the processes may differ.
+
+// take takes leases that are free, or that the holder has already, for a time. The error is errHeld unless it gets all of them.
+func (s session) take(ctx context.Context, names []string, holder string, lasts time.Duration) error {
 	for _, each := range names {
-		made, err := s.exec(ctx, `INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, ?)
+		made, err := s.exec(ctx, `INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, `+s.clock+` + ?)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
-			WHERE portico_leases.until_at <= ? OR portico_leases.holder = excluded.holder`, name(each), holder, micros(until), micros(now))
+			WHERE portico_leases.until_at <= `+s.clock+` OR portico_leases.holder = excluded.holder`, name(each), holder, lasts.Microseconds())
 		switch {
 		case err != nil:
 			return err
@@ -37,12 +39,16 @@ func (s session) release(ctx context.Context, names []string, holder string) err
 	return nil
 }
 
+// hold gives a lease of a holder to the next one, which may be the same, for a time from now on.
+func (s session) hold(ctx context.Context, lease, holder, next string, lasts time.Duration) error {
+	_, err := s.exec(ctx, "UPDATE portico_leases SET holder = ?, until_at = "+s.clock+" + ? WHERE name = ? AND holder = ?",
+		next, lasts.Microseconds(), name(lease), holder)
+	return err
+}
+
 // TakeLease takes a lease for a time, and returns false while another holder has it.
 func (s *Store) TakeLease(ctx context.Context, lease, holder string, lasts time.Duration) (taken bool, err error) {
-	now := s.now()
-	err = s.write(ctx, "taking a lease", func(tx session) error {
-		return tx.take(ctx, []string{lease}, holder, now, now.Add(lasts))
-	})
+	err = s.write(ctx, "taking a lease", func(tx session) error { return tx.take(ctx, []string{lease}, holder, lasts) })
 	if errors.Is(err, errHeld) {
 		return false, nil
 	}
@@ -51,10 +57,9 @@ func (s *Store) TakeLease(ctx context.Context, lease, holder string, lasts time.
 
 // KeepLeases makes leases that a holder still has last for a time from now on.
 func (s *Store) KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error {
-	until := micros(s.now().Add(lasts))
 	return s.write(ctx, "keeping leases", func(tx session) error {
 		for _, each := range names {
-			if _, err := tx.exec(ctx, "UPDATE portico_leases SET until_at = ? WHERE name = ? AND holder = ?", until, name(each), holder); err != nil {
+			if err := tx.hold(ctx, each, holder, holder, lasts); err != nil {
 				return err
 			}
 		}
@@ -92,9 +97,10 @@ func sortable(version int64) string { return fmt.Sprintf("%020d", version) }
 
 // Behind lists the processes that are alive and have not reported a version of the rules.
 func (s *Store) Behind(ctx context.Context, version int64) (processes []string, err error) {
-	processes, err = list(ctx, s.read(), func(scan scanner) (process string, err error) {
-		process, err = scanOne[string](scan)
-		return strings.TrimPrefix(process, processLease), err
-	}, "SELECT name FROM portico_leases WHERE name LIKE '"+processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
-	return processes, s.failed("reading the heartbeats", err)
+	processes, err = read(ctx, s, "reading the heartbeats", only[string],
+		"SELECT name FROM portico_leases WHERE name LIKE '"+processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
+	for i, name := range processes {
+		processes[i] = strings.TrimPrefix(name, processLease)
+	}
+	return processes, err
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 )
@@ -60,16 +59,10 @@ func skipped(e *JournalEntry) JournalLoss {
 }
 
 // JournalLosses returns the losses since the last start of the journal, the latest first.
-func (s *Store) JournalLosses(ctx context.Context, limit int) (all []JournalLoss, err error) {
-	err = s.read().each(ctx, func(rows *sql.Rows) error {
-		var l JournalLoss
-		var first, last int64
-		err := rows.Scan(&l.Receiver, &l.Rule, &l.Kind, &l.What, &l.Entries, &first, &last)
-		l.First, l.Last = fromMicros(first), fromMicros(last)
-		all = append(all, l)
-		return err
+func (s *Store) JournalLosses(ctx context.Context, limit int) ([]JournalLoss, error) {
+	return read(ctx, s, "reading writes that are not copied", func(l *JournalLoss) []any {
+		return []any{&l.Receiver, &l.Rule, &l.Kind, &l.What, &l.Entries, at(&l.First), at(&l.Last)}
 	}, "SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
-	return all, s.failed("reading writes that are not copied", err)
 }
 
 // StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.

@@ -2,8 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 )
 
@@ -12,26 +10,22 @@ const maxRevisions = 10_000
 
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
-func scanRevision(scan scanner) (Revision, error) {
-	var r Revision
-	var at int64
-	err := scan(&r.Version, &r.Base, &r.Source, &r.Table, &r.Actor, &r.Reason, &at)
-	r.At = fromMicros(at)
-	return r, err
+func revisionColumns(r *Revision) []any {
+	return []any{&r.Version, &r.Base, &r.Source, &r.Table, &r.Actor, &r.Reason, at(&r.At)}
 }
 
 // current gives false when nothing was ever revised.
 func (s session) current(ctx context.Context) (Revision, bool, error) {
-	r, err := scanRevision(s.row(ctx, selectRevisions, 1).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Revision{}, false, nil
+	last, err := list(ctx, s, revisionColumns, selectRevisions, 1)
+	if err != nil || len(last) == 0 {
+		return Revision{}, false, err
 	}
-	return r, err == nil, err
+	return last[0], true, nil
 }
 
 // CurrentRevision returns the revision in force, and false when there is none yet.
 func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
-	r, ok, err := s.read().current(ctx)
+	r, ok, err := s.session().current(ctx)
 	return r, ok, s.failed("reading the rules", err)
 }
 
@@ -89,6 +83,5 @@ func (s session) revise(ctx context.Context, expected int64, next Revision) erro
 
 // Revisions gives the last revisions, the newest first.
 func (s *Store) Revisions(ctx context.Context, limit int) ([]Revision, error) {
-	all, err := list(ctx, s.read(), scanRevision, selectRevisions, max(limit, 0))
-	return all, s.failed("reading the history of the rules", err)
+	return read(ctx, s, "reading the history of the rules", revisionColumns, selectRevisions, max(limit, 0))
 }

@@ -1,9 +1,9 @@
 package state
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
+	"time"
 )
 
 func TestSamplesAreBounded(t *testing.T) {
@@ -39,27 +39,16 @@ func TestSamplesAreBounded(t *testing.T) {
 	})
 }
 
-func TestSamplesAreEquallyLikely(t *testing.T) {
-	const findings, offered, keep = 150, 16, 4
-	s := open(t, newDatabase(t))
-	for i := range findings {
-		for n := range offered {
-			must(t, s.RecordFinding(t.Context(), Finding{Signature: fmt.Sprint("f", i), Count: 7}, []byte{byte(n)}, keep))
+func TestTheLatestSamplesAreKept(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		for n, at := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Minute), noon.Add(time.Minute)} {
+			must(t, s.RecordFinding(t.Context(), Finding{Signature: "a", Last: at}, []byte(strconv.Itoa(n)), 2))
 		}
-	}
-	var times [offered]int
-	for i := range findings {
-		_, samples, err := s.Finding(t.Context(), fmt.Sprint("f", i))
+		_, samples, err := s.Finding(t.Context(), "a")
 		must(t, err)
-		for _, sample := range samples {
-			times[sample.Text[0]]++
+		if len(samples) != 2 || string(samples[0].Text) != "3" || string(samples[1].Text) != "1" {
+			t.Errorf("kept are %+v", samples)
 		}
-	}
-	// Each stays in a quarter of 150 findings. The margin is more than five standard
-	// deviations.
-	for n, got := range times {
-		if got < 38-29 || got > 38+29 {
-			t.Errorf("the sample number %d was kept %d times, want about 38: %v", n, got, times)
-		}
-	}
+	})
 }

@@ -3,6 +3,8 @@ package state
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,36 +42,82 @@ func (s session) row(ctx context.Context, query string, args ...any) *sql.Row {
 	return s.QueryRowContext(ctx, s.statement(query), args...)
 }
 
-// each calls scan for every row of a query.
-func (s session) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+// each calls visit with every row of a query. columns returns where the columns of a row go.
+func each[T any](ctx context.Context, s session, columns func(*T) []any, visit func(T) error, query string, args ...any) error {
 	rows, err := s.QueryContext(ctx, s.statement(query), args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := scan(rows); err != nil {
+		var one T
+		if err := rows.Scan(columns(&one)...); err != nil {
+			return err
+		}
+		if err := visit(one); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// scanner reads a row into the values that the arguments point to.
-type scanner = func(...any) error
-
-// list returns what scan makes of each row of a query.
-func list[T any](ctx context.Context, s session, scan func(scanner) (T, error), query string, args ...any) (all []T, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
-		one, err := scan(rows.Scan)
+// list returns all rows of a query.
+func list[T any](ctx context.Context, s session, columns func(*T) []any, query string, args ...any) (all []T, err error) {
+	err = each(ctx, s, columns, func(one T) error {
 		all = append(all, one)
-		return err
+		return nil
 	}, query, args...)
 	return all, err
 }
 
-// scanOne reads a row of one column.
-func scanOne[T any](scan scanner) (one T, err error) { return one, scan(&one) }
+// read returns all rows of a query outside of a transaction; what names it in errors.
+func read[T any](ctx context.Context, s *Store, what string, columns func(*T) []any, query string, args ...any) ([]T, error) {
+	all, err := list(ctx, s.session(), columns, query, args...)
+	return all, s.failed(what, err)
+}
+
+// readOne returns the only column of the first row of a query; what names it in errors.
+func readOne[T any](ctx context.Context, s *Store, what, query string, args ...any) (one T, err error) {
+	err = s.session().row(ctx, query, args...).Scan(&one)
+	return one, s.failed(what, err)
+}
+
+// only is the only column of a row.
+func only[T any](one *T) []any { return []any{one} }
+
+// at is a column with a time.
+func at(t *time.Time) sql.Scanner { return timeColumn{t} }
+
+type timeColumn struct{ time *time.Time }
+
+// Scan implements sql.Scanner.
+func (c timeColumn) Scan(value any) error {
+	n, ok := value.(int64)
+	if *c.time = fromMicros(n); !ok {
+		return fmt.Errorf("%v is not a time", value)
+	}
+	return nil
+}
+
+// jsonColumn is a column with the JSON of what a pointer points to. NULL leaves that as it is.
+type jsonColumn struct{ of any }
+
+// Scan implements sql.Scanner.
+func (c jsonColumn) Scan(value any) error {
+	switch text := value.(type) {
+	case string:
+		return json.Unmarshal([]byte(text), c.of)
+	case []byte:
+		return json.Unmarshal(text, c.of)
+	}
+	return nil
+}
+
+// Value implements driver.Valuer.
+func (c jsonColumn) Value() (driver.Value, error) {
+	text, err := json.Marshal(c.of)
+	return string(text), err
+}
 
 // write runs a transaction that changes something; what names it in errors.
 func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
@@ -112,8 +160,8 @@ func busy(err error) bool {
 	return ok && failed.Code()&0xff == busyCode
 }
 
-// read runs queries without a transaction.
-func (s *Store) read() session { return session{s.dialect, s.reader} }
+// session runs queries without a transaction.
+func (s *Store) session() session { return session{s.dialect, s.reader} }
 
 // failed wraps the error of something that was tried.
 func (s *Store) failed(what string, err error) error {

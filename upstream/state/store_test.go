@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -55,14 +54,17 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// clock is a time that passes when a test says so.
-type clock struct{ at atomic.Int64 }
+// clock is a time that passes when a test says so. Leases go by that of the database, so it makes them older.
+type clock struct {
+	at    atomic.Int64
+	store *Store
+}
 
 // noon is where clocks begin.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func newClock(stores ...*Store) *clock {
-	c := &clock{}
+	c := &clock{store: stores[0]}
 	c.at.Store(noon.UnixMicro())
 	for _, s := range stores {
 		s.now = c.now
@@ -70,8 +72,18 @@ func newClock(stores ...*Store) *clock {
 	return c
 }
 
-func (c *clock) now() time.Time          { return time.UnixMicro(c.at.Load()).UTC() }
-func (c *clock) pass(some time.Duration) { c.at.Add(some.Microseconds()) }
+func (c *clock) now() time.Time { return time.UnixMicro(c.at.Load()).UTC() }
+
+func (c *clock) pass(some time.Duration) {
+	c.at.Add(some.Microseconds())
+	err := c.store.write(context.Background(), "making leases older", func(tx session) error {
+		_, err := tx.exec(context.Background(), "UPDATE portico_leases SET until_at = until_at - ?", some.Microseconds())
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+}
 
 // fill makes so many rows with a statement that has the number as n.
 func fill(t testing.TB, s *Store, rows int, into string) {
@@ -101,7 +113,7 @@ func TestRowsThatEndTooEarlyAreAnError(t *testing.T) {
 		s := open(t, dsn)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		err := s.read().each(ctx, func(*sql.Rows) error {
+		err := each(ctx, s.session(), only[int64], func(int64) error {
 			cancel()
 			return nil
 		}, "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 50000000) SELECT n FROM numbers")

@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -39,8 +38,8 @@ func (t Tally) Add(more Tally) Tally {
 	t.Failed += more.Failed
 	t.Mismatches = addMismatches(t.Mismatches, more.Mismatches)
 	t.Dropped = addCounts(t.Dropped, more.Dropped)
-	t.AnsweredLatency = addBuckets(t.AnsweredLatency, more.AnsweredLatency)
-	t.OtherLatency = addBuckets(t.OtherLatency, more.OtherLatency)
+	t.AnsweredLatency = AddBuckets(t.AnsweredLatency, more.AnsweredLatency)
+	t.OtherLatency = AddBuckets(t.OtherLatency, more.OtherLatency)
 	return t
 }
 
@@ -56,8 +55,8 @@ func addCounts(a, b map[string]int64) map[string]int64 {
 	return sum
 }
 
-// addBuckets leaves both lists as they are.
-func addBuckets(a, b []int64) []int64 {
+// AddBuckets adds up the counts of two histograms, and leaves both lists as they are.
+func AddBuckets(a, b []int64) []int64 {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
@@ -76,15 +75,12 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 			return err
 		}
 	}
-	sums := map[tallyKey]Tally{}
-	for _, t := range tallies {
-		sums[keyOf(t)] = sums[keyOf(t)].Add(t)
-	}
-	if len(sums) == 0 {
+	if len(tallies) == 0 {
 		return nil
 	}
 	// All processes lock the rows in the same order, or they could wait for each other for ever.
-	keys := slices.SortedFunc(maps.Keys(sums), func(a, b tallyKey) int {
+	sorted := slices.SortedFunc(slices.Values(tallies), func(one, other Tally) int {
+		a, b := keyOf(one), keyOf(other)
 		return cmp.Or(cmp.Compare(a.minute, b.minute), cmp.Compare(a.answered, b.answered), cmp.Compare(a.other, b.other), cmp.Compare(a.operation, b.operation))
 	})
 	return s.write(ctx, "adding tallies", func(tx session) error {
@@ -95,8 +91,8 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			if err := tx.addTally(ctx, key.after(since), sums[key]); err != nil {
+		for _, t := range sorted {
+			if err := tx.addTally(ctx, keyOf(t).after(since), t); err != nil {
 				return err
 			}
 		}
@@ -107,7 +103,6 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 // addTally adds the numbers and, now that the row is locked, merges the rest.
 func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 	var present Tally
-	var texts [4][]byte
 	err := s.row(ctx, `INSERT INTO portico_tallies
 		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -121,46 +116,20 @@ func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 			failed = portico_tallies.failed + excluded.failed
 		RETURNING mismatches, dropped, answered_latency, other_latency`,
 		key.minute, key.answered, key.other, string(key.operation), t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed,
-	).Scan(&texts[0], &texts[1], &texts[2], &texts[3])
+	).Scan(present.jsonColumns()...)
 	if err != nil {
 		return err
 	}
-	if err := present.decode(texts); err != nil {
-		return err
-	}
-	merged, err := present.Add(t).encode()
-	if err != nil {
-		return err
-	}
+	merged := present.Add(t)
 	_, err = s.exec(ctx, `UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
 		WHERE minute = ? AND answered = ? AND other = ? AND operation = ?`,
-		merged[0], merged[1], merged[2], merged[3], key.minute, key.answered, key.other, string(key.operation))
+		append(merged.jsonColumns(), key.minute, key.answered, key.other, string(key.operation))...)
 	return err
 }
 
-// encode gives what is kept as JSON.
-func (t Tally) encode() (texts [4]string, err error) {
-	for i, value := range []any{t.Mismatches, t.Dropped, t.AnsweredLatency, t.OtherLatency} {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return texts, err
-		}
-		texts[i] = string(text)
-	}
-	return texts, nil
-}
-
-// decode is the reverse of encode.
-func (t *Tally) decode(texts [4][]byte) error {
-	for i, into := range []any{&t.Mismatches, &t.Dropped, &t.AnsweredLatency, &t.OtherLatency} {
-		if err := json.Unmarshal(texts[i], into); err != nil {
-			return err
-		}
-	}
-	if len(t.Mismatches) == 0 {
-		t.Mismatches = nil
-	}
-	return nil
+// jsonColumns are the columns with what is kept as JSON.
+func (t *Tally) jsonColumns() []any {
+	return []any{jsonColumn{&t.Mismatches}, jsonColumn{&t.Dropped}, jsonColumn{&t.AnsweredLatency}, jsonColumn{&t.OtherLatency}}
 }
 
 func (s *Store) pruneTallies(ctx context.Context) error {
@@ -176,21 +145,11 @@ func (s *Store) pruneTallies(ctx context.Context) error {
 // Tallies gives the tallies of the minute of since and later, by time, operation
 // and trackers.
 func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
-	all, err := list(ctx, s.read(), scanTally, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
+	return read(ctx, s, "reading the tallies", func(t *Tally) []any {
+		return append([]any{
+			at(&t.At), &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted, &t.Failed,
+		}, t.jsonColumns()...)
+	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
 			mismatches, dropped, answered_latency, other_latency
 		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
-	return all, s.failed("reading the tallies", err)
-}
-
-func scanTally(scan scanner) (Tally, error) {
-	var t Tally
-	var minute int64
-	var texts [4][]byte
-	err := scan(&minute, &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted, &t.Failed,
-		&texts[0], &texts[1], &texts[2], &texts[3])
-	if err != nil {
-		return t, err
-	}
-	t.At = fromMicros(minute)
-	return t, t.decode(texts)
 }

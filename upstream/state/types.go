@@ -163,7 +163,7 @@ type Create struct {
 	// Running says that it is being carried out, or that the process that did so has
 	// ended before EndCreate.
 	Running bool
-	// Since is when it began, or the last KeepCreates.
+	// Since is when it began, or the last KeepCreate.
 	Since time.Time
 	// Body is the tracker's response, unless Failed is set. Of Failed everything is kept
 	// but its cause.

@@ -230,6 +230,10 @@ func (l *localStore) JournalParked(context.Context, string) (int64, error) {
 	return l.parked, nil
 }
 
+func (l *localStore) JournalUncopied(context.Context, int, string, ...string) ([]state.JournalEntry, error) {
+	return nil, nil
+}
+
 func (l *localStore) JournalCounts(context.Context) (counts []state.JournalCount, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

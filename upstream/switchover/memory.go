@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,9 @@ type memory struct {
 
 	mu      sync.Mutex
 	writers map[identity][]written // of each caller, each object once, the oldest first
-	places  map[placeKey]placeEntry
+	// recalled are callers whose writes were read from the journal, with the time of their last read after that.
+	recalled map[identity]time.Time
+	places   map[placeKey]placeEntry
 }
 
 // written is a caller's last write of one object.
@@ -53,7 +56,7 @@ type placeEntry struct {
 }
 
 func newMemory() *memory {
-	return &memory{writers: map[identity][]written{}, places: map[placeKey]placeEntry{}}
+	return &memory{writers: map[identity][]written{}, recalled: map[identity]time.Time{}, places: map[placeKey]placeEntry{}}
 }
 
 // place gives what was looked up a few seconds ago.
@@ -99,6 +102,28 @@ func (m *memory) since(caller identity, after time.Time) []written {
 	return slices.Clone(later(m.writers[caller], after))
 }
 
+// knows reports whether the writes of a caller were read from the journal and it has read something after a time. If so, this is its last read.
+func (m *memory) knows(caller identity, after, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.recalled[caller].After(after)
+	if known {
+		m.recalled[caller] = now
+	}
+	return known
+}
+
+// recall remembers writes of a caller from the journal, which come before those that it has made here.
+func (m *memory) recall(caller identity, writes []written, now time.Time) {
+	m.note(caller, append(writes, m.since(caller, time.Time{})...)...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.recalled) >= maxWrites {
+		clear(m.recalled)
+	}
+	m.recalled[caller] = now
+}
+
 // later leaves out the writes up to a time.
 func later(writes []written, after time.Time) []written {
 	for len(writes) > 0 && !writes[0].at.After(after) {
@@ -109,11 +134,9 @@ func later(writes []written, after time.Time) []written {
 
 // forget drops all that was written up to a time.
 func (m *memory) forget(until time.Time) {
-	if m.written.Load() == 0 {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	maps.DeleteFunc(m.recalled, func(_ identity, read time.Time) bool { return !read.After(until) })
 	for caller, own := range m.writers {
 		left := later(own, until)
 		m.written.Add(int64(len(left) - len(own)))

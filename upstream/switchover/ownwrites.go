@@ -2,6 +2,9 @@ package switchover
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,10 +18,13 @@ const (
 // afterOwnWrites sends a read to where the caller wrote the object last, if that was within Follow. It never fails:
 // what cannot be found out about a write is no reason to fail a read of something else. ctx limits the time for lookups.
 func (s *Switchover) afterOwnWrites(ctx context.Context, rules *ruleSet, info *callInfo, chosen route) route {
-	if s.memory.written.Load() == 0 || rules.killed != nil || info.caller.Anonymous() {
+	if s.memory.written.Load() == 0 && len(info.uncopied) == 0 || rules.killed != nil || rules.isWriter(&chosen) {
 		return chosen
 	}
-	writes := s.memory.since(info.identity(), s.now().Add(-rules.Follow))
+	writes := info.uncopied
+	if !info.caller.Anonymous() {
+		writes = slices.Concat(writes, s.memory.since(info.identity(), s.now().Add(-rules.Follow)))
+	}
 	elsewhere := chosen.side.other()
 	// Writes before the first one elsewhere change nothing.
 	for len(writes) > 0 && writes[0].side != elsewhere {
@@ -70,6 +76,59 @@ func (s *Switchover) lookupBug(ctx context.Context, rules *ruleSet, info *callIn
 	}
 	result, _ := s.lookup(ctx, rules, info, at, o)
 	return result.place.Bug
+}
+
+// forgotten reports whether the caller may have written what a read shows at the tracker that does not respond, with this process knowing nothing
+// of it: it began after that, or the caller comes from another process.
+func (s *Switchover) forgotten(rules *ruleSet, info *callInfo, chosen *route) bool {
+	now := s.now()
+	return rules.rules[chosen.rule].Replicate && !rules.isWriter(chosen) && rules.killed == nil && rules.Follow > 0 && !info.caller.Anonymous() &&
+		!s.memory.knows(info.identity(), now.Add(-rules.Follow), now)
+}
+
+// recall remembers which writes of the caller are not copied yet. Without the store, reads go on.
+func (s *Switchover) recall(ctx context.Context, rules *ruleSet, info *callInfo) {
+	label := ""
+	if rules.Caller != nil {
+		label = rules.Caller(*info.caller)
+	}
+	writes, err := s.inJournal(ctx, label)
+	if err != nil {
+		rules.Logger.Warn("the journal could not be asked for a caller's writes; reads may not show them", "cause", err)
+		return
+	}
+	s.memory.recall(info.identity(), writes, s.now())
+}
+
+// inJournal reads from the journal which writes of a caller, or which creates of some attachments, are not copied yet.
+func (s *Switchover) inJournal(ctx context.Context, caller string, attachments ...string) (writes []written, err error) {
+	var lanes []string
+	for _, named := range attachments {
+		lanes = append(lanes, fmt.Sprint("attachment ", attachmentNamed(named).id))
+	}
+	entries, err := s.store.JournalUncopied(ctx, maxOwnWrites/2, caller, lanes...)
+	for _, e := range entries {
+		to, o := oldSide, writtenObject(e.Lane)
+		if e.Target == s.names[newSide] {
+			to = newSide
+		}
+		writes = append(writes, written{object: o, side: to, at: s.now()})
+		if made := writtenObject(e.Made); made.kind == attachmentObject {
+			writes = append(writes, written{object: made, side: to, at: s.now(), created: true, bug: o.id})
+		}
+	}
+	return writes, err
+}
+
+// writtenObject is the object of a lane of the journal.
+func writtenObject(lane string) object {
+	switch kind, named, _ := strings.Cut(lane, " "); kind {
+	case "attachment":
+		return attachmentNamed(named)
+	case "bug":
+		return bugNamed(named)
+	}
+	return object{kind: allTypes}
 }
 
 // remember notes what was written for the reads that follow.

@@ -3,6 +3,8 @@ package switchover
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"time"
 
@@ -42,6 +44,12 @@ func (s *Switchover) flagTypes(
 	if err != nil {
 		return mapping.Reply{}, err
 	}
+	if s.forgotten(rules, &info, &chosen) {
+		if peek {
+			return mapping.Reply{}, upstream.ErrNotLocal
+		}
+		s.recall(ctx, rules, &info)
+	}
 	chosen = s.afterOwnWrites(ctx, rules, &info, chosen)
 	began, tracker := time.Now(), rules.trackers[chosen.side]
 	reply, err := upstream.ReadFlagTypes(ctx, tracker, caller, request, peek)
@@ -63,7 +71,21 @@ func (s *Switchover) attachments(
 ) (*mapping.Document, error) {
 	rules := s.rules.Load()
 	info := callInfo{caller: &caller, operation: operation}
-	parts, err := s.parts(ctx, rules, &info, request)
+	document, err := s.attachmentsOnce(ctx, rules, &info, request)
+	if failed, ok := errors.AsType[*mapping.Error](err); !ok || failed.Reason != upstream.ReasonUnmapped || failed.Status != http.StatusNotFound || len(request.Attachments) == 0 {
+		return document, err
+	}
+	// The tracker may not have got its copy yet, or just now.
+	if info.uncopied, err = s.inJournal(ctx, "", request.Attachments...); err != nil {
+		return nil, tryLater("The store of Portico does not respond, so it is not known which tracker has this. Try again.", err)
+	}
+	return s.attachmentsOnce(ctx, rules, &info, request)
+}
+
+// attachmentsOnce asks each tracker for what it responds for.
+func (s *Switchover) attachmentsOnce(ctx context.Context, rules *ruleSet, info *callInfo, request mapping.AttachmentsRequest) (*mapping.Document, error) {
+	caller, operation := *info.caller, info.operation
+	parts, err := s.parts(ctx, rules, info, request)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +126,9 @@ func (s *Switchover) parts(ctx context.Context, rules *ruleSet, info *callInfo, 
 	}
 	limited, cancel := context.WithTimeout(ctx, lookupsTime)
 	defer cancel()
+	if slices.ContainsFunc(routes, func(chosen route) bool { return s.forgotten(rules, info, &chosen) }) {
+		s.recall(limited, rules, info)
+	}
 	parts := make([]part, 2)
 	for i, chosen := range routes {
 		chosen = s.afterOwnWrites(limited, rules, info, chosen)

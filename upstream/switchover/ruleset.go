@@ -80,6 +80,8 @@ type callInfo struct {
 	operation mapping.Operation
 	// writeLookups counts the lookups of what earlier writes were about.
 	writeLookups int
+	// uncopied are writes of any caller that made what the call reads, and that are not copied yet.
+	uncopied []written
 }
 
 // identity tells callers apart by all that they show to log in, wherever they call from. It stays in this process.
@@ -216,6 +218,13 @@ func (r *ruleSet) candidates(info *callInfo, routes []route) (found []*Rule) {
 		}
 	}
 	return found
+}
+
+// isWriter reports whether a read goes to the tracker that has all writes of what it shows: it gets them now, and got a copy of all others before. Without
+// copies no tracker is known to have all.
+func (r *ruleSet) isWriter(chosen *route) bool {
+	rule := &r.rules[chosen.rule].Rule
+	return rule.Replicate && rule.Writes.side() == chosen.side
 }
 
 // holds reports whether writes that a rule decides wait for other rules. A kill that the store does not have yet holds nothing.

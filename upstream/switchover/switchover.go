@@ -34,6 +34,8 @@ type Store interface {
 	JournalParked(ctx context.Context, receiver string) (int64, error)
 	// JournalCounts counts all writes that are not copied.
 	JournalCounts(ctx context.Context) ([]state.JournalCount, error)
+	// JournalUncopied returns the writes of a caller that are not copied yet or, where there are any, those that have made the objects of lanes.
+	JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]state.JournalEntry, error)
 	// JournalPaused reports whether copying is paused.
 	JournalPaused(ctx context.Context) (bool, error)
 	// PauseJournal pauses copying.

@@ -29,23 +29,50 @@ type attempt struct {
 	resp     *http.Response // nil before there is one
 	body     io.ReadCloser  // of resp
 	ahead    []byte         // what was read ahead
-	end      error          // of the data, io.EOF of whole ones
+	last     error          // of the data, io.EOF of whole ones
 	received atomic.Int64
 	whole    atomic.Bool // all data were received
 
+	abandoned atomic.Pointer[Error] // why Portico itself has ended the attempt
+
 	mu      sync.Mutex
 	stop    func() bool // of context.AfterFunc
+	undial  func()      // ends the making of a connection
 	over    bool
 	err     error // when over; nil after a whole response, and after one that its reader closed early by choice
 	reports bool  // the call ends with this attempt
 }
 
 func newAttempt(c *call, req *http.Request) *attempt {
-	a := &attempt{call: c}
-	a.ctx, a.cancel = context.WithCancelCause(req.Context())
-	a.target, a.read = [...]string{req.Method, req.URL.Path}, c.read
+	a := &attempt{call: c, ctx: req.Context()}
+	a.target, a.read, a.end = [...]string{req.Method, req.URL.Path}, c.read, a.abandon
 	a.waiting.Store(true)
 	return a
+}
+
+// abandon ends an attempt as the end of its context does. The attempt has no context of its own, which would cost more than all of this.
+func (a *attempt) abandon(why Error) {
+	why.Op = a.call.Operation
+	a.abandoned.CompareAndSwap(nil, &why)
+	a.mu.Lock()
+	undial := a.undial
+	a.mu.Unlock()
+	if undial != nil {
+		undial()
+	}
+	a.expired()
+}
+
+// ended returns why the attempt must not go on, or nil.
+func (a *attempt) ended() *Error {
+	switch why := a.abandoned.Load(); {
+	case why != nil:
+		e := *why
+		return &e
+	case a.ctx.Err() != nil:
+		return contextError(a.ctx)
+	}
+	return nil
 }
 
 // attempt makes one request when there is a slot for it and the breaker lets it through. Unless until is zero, the header of the
@@ -56,7 +83,7 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 	c.tries++
 	a := newAttempt(c, req)
 	if !until.IsZero() {
-		clock := time.AfterFunc(time.Until(until), func() { a.cancel(&Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
+		clock := time.AfterFunc(time.Until(until), func() { a.abandon(Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
 		defer clock.Stop()
 	}
 	err := a.admit()
@@ -73,15 +100,12 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 
 // admit takes a slot and asks the breaker.
 func (a *attempt) admit() error {
-	c, s := a.call, a.call.stack
+	c := a.call
 	if err := c.acquire(a.ctx); err != nil {
 		return err
 	}
 	a.hasSlot.Store(true)
-	breaker := s.Writes
-	if c.read {
-		breaker = s.Reads
-	}
+	breaker := c.breaker()
 	if wait := breaker.admit(&a.admission); wait > 0 {
 		return c.newError(BreakerOpen, wait, nil)
 	}
@@ -91,19 +115,17 @@ func (a *attempt) admit() error {
 
 // acquire waits for a slot, unless the call has one already. On error nothing was sent.
 func (c *call) acquire(ctx context.Context) error {
-	var err error
 	if c.slot.take(c.stack.Limiter) {
-		err = c.slot.err
-	} else {
-		err = c.stack.Limiter.acquire(ctx, c.class)
+		return nil
 	}
-	switch {
+	switch err := c.stack.Limiter.acquire(ctx, c.class); {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
 		return contextError(ctx)
+	default:
+		return c.newError(LimitFull, time.Second, err)
 	}
-	return c.newError(LimitFull, time.Second, err)
 }
 
 // send sends the request and waits for the header of the response.
@@ -117,17 +139,14 @@ func (a *attempt) send(req *http.Request) error {
 	a.mu.Lock()
 	a.stop = context.AfterFunc(a.ctx, a.expired)
 	a.mu.Unlock()
-	out := *req
-	out.Close = !a.usable
-	a.call.stack.o.Base.Host.set(&out)
+	if a.abandoned.Load() != nil {
+		a.disconnect()
+	}
 	if err := a.call.mayBeSent(); err != nil {
 		closeBody(req)
 		return a.call.newError(Canceled, 0, err)
 	}
-	if hasBody(req) {
-		out.Body = &upload{ReadCloser: req.Body, attempt: a, left: req.ContentLength}
-	}
-	resp, usable, err := c.exchange(&out, a.bodyFailed.Load) //nolint:bodyclose // the attempt becomes the body
+	resp, usable, err := c.exchange(a.outgoing(req), a.bodyFailed.Load) //nolint:bodyclose // the attempt becomes the body
 	a.usable = usable
 	if failure := a.failure(resp, err); failure != nil {
 		failure.Unknown = !a.read && c.sent.Load() > 0
@@ -135,6 +154,21 @@ func (a *attempt) send(req *http.Request) error {
 	}
 	a.accept(resp)
 	return nil
+}
+
+// outgoing returns the request as it is sent: a copy, unless nothing is changed.
+func (a *attempt) outgoing(req *http.Request) *http.Request {
+	host := a.call.stack.o.Base.Host
+	if a.usable && host == (Host{}) && !hasBody(req) {
+		return req
+	}
+	out := *req
+	out.Close = !a.usable
+	host.set(&out)
+	if hasBody(req) {
+		out.Body = &upload{ReadCloser: req.Body, attempt: a, left: req.ContentLength}
+	}
+	return &out
 }
 
 // connect returns a connection for the request: a kept one or a new one.
@@ -150,12 +184,21 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 			return kept, nil
 		}
 	}
-	got, err := s.pool.dial(a.ctx, req.URL)
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	a.mu.Lock()
+	a.undial = cancel
+	a.mu.Unlock()
+	if a.abandoned.Load() != nil {
+		cancel()
+	}
+	got, err := s.pool.dial(ctx, req.URL)
+	why := a.ended()
 	switch {
 	case err == nil:
 		return got, nil
-	case a.ctx.Err() != nil:
-		return nil, contextError(a.ctx)
+	case why != nil:
+		return nil, why
 	case isOwnShortage(err):
 		return nil, c.newError(LimitFull, time.Second, err)
 	}
@@ -166,13 +209,15 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 // failure returns what is wrong with the result of an exchange, or nil.
 func (a *attempt) failure(resp *http.Response, err error) *Error {
 	reason := BadResponse
-	switch {
-	case err == nil && resp.StatusCode >= 200 && resp.StatusCode <= 599:
+	if err == nil && resp.StatusCode >= 200 && resp.StatusCode <= 599 {
 		return nil
+	}
+	why := a.ended()
+	switch {
 	case err == nil:
 		err = errors.New("the status is not between 200 and 599")
-	case a.ctx.Err() != nil:
-		return contextError(a.ctx)
+	case why != nil:
+		return why
 	case a.bodyFailed.Load():
 		reason = RequestBody
 	case isTimeout(err):

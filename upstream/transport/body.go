@@ -29,7 +29,7 @@ func (a *attempt) accept(resp *http.Response) {
 			a.call.stack.Limiter.failed()
 		}
 	}
-	if a.ctx.Err() != nil {
+	if a.ended() != nil {
 		a.expired() // once more, since the first time there was no response to end
 	}
 }
@@ -38,6 +38,9 @@ func (a *attempt) accept(resp *http.Response) {
 func (a *attempt) prefetch() {
 	if !a.call.Stream {
 		a.ahead, _ = io.ReadAll(io.LimitReader(a, readAhead)) // Read returns the error again
+		if a.whole.Load() && a.resp.ContentLength < 0 {
+			a.resp.ContentLength = int64(len(a.ahead)) // so that its reader takes memory once
+		}
 		return
 	}
 	head := make([]byte, streamed)
@@ -52,8 +55,8 @@ func (a *attempt) Read(p []byte) (int, error) {
 		n := copy(p, a.ahead)
 		a.ahead = a.ahead[n:]
 		return n, nil
-	case a.end != nil:
-		return 0, a.end
+	case a.last != nil:
+		return 0, a.last
 	}
 	return a.receive(p)
 }
@@ -62,7 +65,7 @@ func (a *attempt) Read(p []byte) (int, error) {
 func (a *attempt) receive(p []byte) (int, error) {
 	a.waiting.Store(a.ctx.Err() == nil)
 	n, err := a.body.Read(p)
-	total := a.received.Add(int64(n))
+	total, why := a.received.Add(int64(n)), a.ended()
 	switch limit := a.call.MaxBody; {
 	case limit > 0 && total > limit:
 		err = a.broken(a.call.newError(BadResponse, 0, errors.New("the response body is longer than its caller reads")))
@@ -70,14 +73,14 @@ func (a *attempt) receive(p []byte) (int, error) {
 		a.waiting.Store(false)
 	case errors.Is(err, io.EOF):
 		a.dataEnded()
-	case a.ctx.Err() != nil:
-		err = a.broken(contextError(a.ctx))
+	case why != nil:
+		err = a.broken(why)
 	case isTimeout(err):
 		err = a.broken(a.call.newError(Timeout, 0, errors.New("no bytes of the response for too long")))
 	default:
 		err = a.broken(a.call.newError(CutShort, 0, discreet(err)))
 	}
-	a.end = err
+	a.last = err
 	return n, err
 }
 
@@ -103,7 +106,7 @@ func (a *attempt) dataEnded() {
 
 // Close before the end is the reader's choice and no error, unless the context has ended and left no choice.
 func (a *attempt) Close() error {
-	if a.ctx.Err() != nil {
+	if a.ended() != nil {
 		a.expired()
 	}
 	a.finish(nil)
@@ -118,7 +121,7 @@ func Fail(body io.Reader, err error) {
 	}
 }
 
-// expired follows the end of the context, which is too late to matter when all data were read. Before there is a response the end of
+// expired follows the end of the context, or of the attempt for another reason, which is too late to matter when all data were read. Before there is a response the end of
 // the connection ends the attempt.
 func (a *attempt) expired() {
 	a.disconnect()
@@ -129,7 +132,7 @@ func (a *attempt) expired() {
 	case a.whole.Load():
 		a.finish(nil)
 	case responded:
-		a.finish(contextError(a.ctx))
+		a.finish(a.ended())
 	}
 }
 
@@ -164,7 +167,6 @@ func (a *attempt) finish(err error) {
 	}
 	a.disconnect()
 	a.releaseSlot()
-	a.cancel(nil)
 	if a.reports {
 		a.call.report(a, a.err)
 	}

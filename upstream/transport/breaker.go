@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"hash/maphash"
 	"sync"
@@ -91,7 +90,7 @@ const (
 type admission struct {
 	target   [2]string // method and path, which identify a request for counting its failures
 	read     bool
-	cancel   context.CancelCauseFunc
+	end      func(Error) // ends the call
 	epoch    uint64
 	report   func(error) // of a trial; nil for other calls
 	deadline *time.Timer // of a trial
@@ -163,6 +162,24 @@ func (b *Breaker) readyToTrip(n gobreaker.Counts) bool {
 	return half && !b.hasProbes()
 }
 
+// refuse returns how long the caller of a call that admit would refuse should wait, or 0.
+func (b *Breaker) refuse(read bool) time.Duration {
+	state := b.State()
+	mayTry := state == HalfOpen && b.mayTry(read)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if state == Closed || mayTry && b.trial == nil {
+		return 0
+	}
+	return b.reject()
+}
+
+// reject counts a refusal and returns how long its caller should wait. The caller holds mu.
+func (b *Breaker) reject() time.Duration {
+	b.rejected++
+	return max(minRetryAfter, time.Until(b.since.Add(b.o.OpenFor)))
+}
+
 // admit lets a call through and returns 0, or returns how long the caller should wait.
 func (b *Breaker) admit(a *admission) time.Duration {
 	state := b.State()
@@ -172,8 +189,7 @@ func (b *Breaker) admit(a *admission) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if state != Closed && a.report == nil {
-		b.rejected++
-		return max(minRetryAfter, time.Until(b.since.Add(b.o.OpenFor)))
+		return b.reject()
 	}
 	a.epoch = b.epoch
 	if a.report != nil {
@@ -212,7 +228,7 @@ func (b *Breaker) expire(a *admission) {
 	}
 	b.finish(a, Timeout)
 	if a.read {
-		a.cancel(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("no response within the deadline of a trial")})
+		a.end(Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("no response within the deadline of a trial")})
 	}
 }
 
@@ -336,7 +352,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	b.history = b.history[max(0, len(b.history)-maxHistory):]
 	b.mu.Unlock()
 	for a := range release {
-		a.cancel(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("the tracker stopped responding while this call waited")})
+		go a.end(Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("the tracker stopped responding while this call waited")})
 	}
 	if change.To == Open {
 		b.prober.breakerOpened()

@@ -13,8 +13,8 @@ import (
 const (
 	idleTimeout    = time.Second // for which a connection is kept, which may occupy a worker of the tracker
 	maxHeaderBytes = 64 << 10    // of a response header, with what TLS adds
-	readBuffer     = 4 << 10     // enough for the header of a response and a small body
-	writeBuffer    = 128 << 10   // for a request, so that its body goes out in large pieces
+	smallBuffer    = 4 << 10     // enough for the header of a request or a response, and a small body
+	largeBuffer    = 128 << 10   // for a request with a long body, so that it goes out in large pieces
 	maxInterim     = 5           // responses with a status of 1xx before the one that counts
 	// directBody is the longest request body that is sent before the response is read. During a longer one the tracker may
 	// respond that it does not take it.
@@ -98,7 +98,7 @@ func (c *conn) exchange(req *http.Request, failed func() bool) (resp *http.Respo
 	c.received.Store(0)
 	c.silence, c.sendErr = 0, nil
 	var sendErr error
-	if !hasBody(req) || req.ContentLength >= 0 && req.ContentLength <= directBody {
+	if !isLong(req) {
 		sendErr = c.send(req, failed)
 		resp, err = c.readHeader(req)
 	} else {
@@ -121,12 +121,21 @@ func (c *conn) exchange(req *http.Request, failed func() bool) (resp *http.Respo
 	return resp, sendErr == nil && !resp.Close && !req.Close, nil
 }
 
+func isLong(req *http.Request) bool {
+	return hasBody(req) && (req.ContentLength < 0 || req.ContentLength > directBody)
+}
+
 // send sends a request, closes its body and limits the wait for the response.
 func (c *conn) send(req *http.Request, failed func() bool) error {
-	w, _ := c.pool.writers.Get().(*bufio.Writer)
-	defer c.pool.writers.Put(w)
-	defer w.Reset(nil)
-	w.Reset(c.stream)
+	var w *bufio.Writer
+	if isLong(req) {
+		w = bufio.NewWriterSize(c.stream, largeBuffer)
+	} else {
+		w, _ = c.pool.writers.Get().(*bufio.Writer)
+		defer c.pool.writers.Put(w)
+		defer w.Reset(nil)
+		w.Reset(c.stream)
+	}
 	err := req.Write(w)
 	if err == nil {
 		err = w.Flush()

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,8 @@ type Limiter struct {
 }
 
 func newLimiter(o LimitOptions) *Limiter { return &Limiter{o: o, slots: o.Slots} }
+
+var errFull = errors.New("no slot, and the queue is full")
 
 // waiter is one place in the queue.
 type waiter struct {
@@ -94,7 +97,7 @@ func (l *Limiter) enter(class Class) *waiter {
 	}
 	l.queue = slices.Insert(l.queue, at, w)
 	if last := len(l.queue) - 1; last == l.o.Queue {
-		l.queue[last].result <- errors.New("no slot, and the queue is full")
+		l.queue[last].result <- errFull
 		l.queue = slices.Delete(l.queue, last, last+1)
 		l.shed++
 	}
@@ -168,25 +171,69 @@ func (l *Limiter) failed() {
 	l.slots, l.before, l.next = l.o.Slots, 0, time.Now().Add(growthPause)
 }
 
-// slot is a slot that was acquired before its call began, or why there is none.
+// refuse counts and returns the refusal of a call that enter would refuse at once, or returns nil.
+func (l *Limiter) refuse(class Class) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := len(l.queue) - 1
+	if l.fits(class) || last+1 < l.o.Queue || last >= 0 && l.queue[last].class < class {
+		return nil
+	}
+	l.shed++
+	return errFull
+}
+
+// slot is a slot that was acquired before its call began.
 type slot struct {
 	limiter *Limiter
 	asked   time.Time
-	err     error
 	taken   atomic.Bool // by a request
 }
 
 // Acquire waits for the slot of a call before the call begins. A call that waits in RoundTrip holds the stack of http.Client and
-// of the layers above, which is larger. The call that is made with the returned context uses the slot, or fails as it would have
-// failed without Acquire; its retries wait for slots of their own. The caller must call done when the call has ended.
-func (s *Stack) Acquire(ctx context.Context, method string) (_ context.Context, done func()) {
-	acquired := &slot{limiter: s.Limiter, asked: time.Now()}
-	acquired.err = s.Limiter.acquire(ctx, CallOf(ctx).class(method))
+// of the layers above, which is larger, and one that is refused has passed them. The call that is made with the returned context uses the slot; its
+// retries wait for slots of their own. The caller must call done when the call has ended. After an error, which is that of RoundTrip,
+// the call is over.
+func (s *Stack) Acquire(ctx context.Context, method string) (_ context.Context, done func(), err error) {
+	c := s.newCall(CallOf(ctx), method)
+	if err = c.refuse(); err == nil {
+		err = c.acquire(ctx)
+	}
+	if err != nil {
+		c.report(nil, err)
+		return nil, nil, err
+	}
+	acquired := &slot{limiter: s.Limiter, asked: c.begun}
 	return With(ctx, func(c *Call) { c.slot = acquired }), func() {
-		if acquired.take(s.Limiter) && acquired.err == nil {
+		if acquired.take(s.Limiter) {
 			s.Limiter.release()
 		}
+	}, nil
+}
+
+// Refuse returns the error of a read that would be refused at once, or nil. The read counts as made then.
+func (s *Stack) Refuse(of Call) error {
+	c := s.newCall(of, http.MethodGet)
+	err := c.refuse()
+	if err != nil {
+		c.report(nil, err)
 	}
+	return err
+}
+
+// refuse returns why a call must not begin, nil while it may.
+func (c *call) refuse() error {
+	s := c.stack
+	if wait := s.paused.left(c.Client); wait > 0 {
+		return c.newError(RateLimited, wait, nil)
+	}
+	if wait := c.breaker().refuse(c.read); wait > 0 {
+		return c.newError(BreakerOpen, wait, nil)
+	}
+	if err := s.Limiter.refuse(c.class); err != nil {
+		return c.newError(LimitFull, time.Second, err)
+	}
+	return nil
 }
 
 // take reports whether the slot is there for the first request over its limiter. It works on nil.

@@ -138,8 +138,9 @@ func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
 		s := limited(t, o)
 		acquire := func(ctx context.Context) int {
 			for range o.Slots {
-				_, done := s.Acquire(ctx, http.MethodGet)
-				t.Cleanup(done)
+				if _, done, err := s.Acquire(ctx, http.MethodGet); err == nil {
+					t.Cleanup(done)
+				}
 			}
 			return s.Limiter.Load().InUse
 		}
@@ -275,6 +276,15 @@ func onlyOne(t *testing.T, observer Observer) *Stack {
 	})
 }
 
+func acquire(t *testing.T, of *Stack) (ctx context.Context, done func()) {
+	t.Helper()
+	ctx, done, err := of.Acquire(t.Context(), http.MethodGet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx, done
+}
+
 // TestAcquiredSlotIsThatOfTheCall, of its first request. Whoever got none gives none back.
 func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
 	g, stack := newGate(t), onlyOne(t, nil)
@@ -285,12 +295,13 @@ func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
 			t.Errorf("%s: %+v", when, load)
 		}
 	}
-	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
+	ctx, done := acquire(t, stack)
 	inUse("before the call", 1)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	_, refused := stack.Acquire(gone, http.MethodGet)
-	refused()
+	if _, _, err := stack.Acquire(gone, http.MethodGet); ReasonOf(err) != Canceled {
+		t.Errorf("the caller has gone: %v", err)
+	}
 	inUse("after a refusal", 1)
 	for range 2 { // the second call has to ask for a slot of its own
 		must(t, stack, request(t, ctx, http.MethodGet, g.url+"/a", ""))
@@ -298,12 +309,12 @@ func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
 	}
 	done()
 	inUse("at the end", 0)
-	_, done = stack.Acquire(t.Context(), http.MethodGet)
+	_, done = acquire(t, stack)
 	done()
 	done()
 	inUse("without a call", 0)
 	tr := flaky(t, 1, say("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"))
-	ctx, done = stack.Acquire(t.Context(), http.MethodGet)
+	ctx, done = acquire(t, stack)
 	if status, _, err := do(stack, request(t, ctx, http.MethodGet, tr.url, "")); err != nil || status != http.StatusOK {
 		t.Errorf("a call with a retry: %d, %v", status, err)
 	}
@@ -314,7 +325,7 @@ func TestAcquiredSlotIsThatOfTheCall(t *testing.T) {
 // TestSlotsBelongToOneStack: a slot at one tracker is none at another.
 func TestSlotsBelongToOneStack(t *testing.T) {
 	g, mine, other := newGate(t), onlyOne(t, nil), onlyOne(t, nil)
-	ctx, done := mine.Acquire(t.Context(), http.MethodGet)
+	ctx, done := acquire(t, mine)
 	defer done()
 	running := make(chan error, 1)
 	go func() {
@@ -325,32 +336,36 @@ func TestSlotsBelongToOneStack(t *testing.T) {
 	g.finish(t, running)
 }
 
-// TestRefusedAcquireFailsItsCall in the way in which it would have failed without, and nothing is sent.
-func TestRefusedAcquireFailsItsCall(t *testing.T) {
+// TestRefusedAcquireIsACall: it fails in the way in which a call fails, and is measured as one.
+func TestRefusedAcquireIsACall(t *testing.T) {
 	g, seen := newGate(t), &recorder{}
 	stack := onlyOne(t, seen)
 	running := g.start(t, stack, Read, "running")
 	gone, leave := context.WithCancel(t.Context())
-	waiting := make(chan context.Context)
+	waiting := make(chan error)
 	go func() {
-		ctx, _ := stack.Acquire(gone, http.MethodGet)
-		waiting <- ctx
+		_, _, err := stack.Acquire(gone, http.MethodGet)
+		waiting <- err
 	}()
 	eventually(t, "one waits", func() bool { return stack.Limiter.Load().Waiting == 1 })
-	full, done := stack.Acquire(t.Context(), http.MethodGet)
-	if _, _, err := do(stack, request(t, full, http.MethodGet, g.url+"/full", "")); ReasonOf(err) != LimitFull {
+	if _, _, err := stack.Acquire(t.Context(), http.MethodGet); ReasonOf(err) != LimitFull {
 		t.Errorf("no room to wait: %v", err)
 	}
-	done()
+	if err := stack.Refuse(Call{Operation: "op"}); ReasonOf(err) != LimitFull {
+		t.Errorf("no room to wait: %v", err)
+	}
 	leave()
-	if _, _, err := do(stack, request(t, <-waiting, http.MethodGet, g.url+"/gone", "")); ReasonOf(err) != Canceled {
+	if err := <-waiting; ReasonOf(err) != Canceled {
 		t.Errorf("the caller has gone: %v", err)
 	}
+	if err := stack.Refuse(Call{}); err != nil {
+		t.Errorf("with room to wait: %v", err)
+	}
 	g.finish(t, running)
-	if load := stack.Limiter.Load(); load.InUse != 0 || load.Shed != 1 || len(g.order) != 1 {
+	if load := stack.Limiter.Load(); load.InUse != 0 || load.Shed != 2 || len(g.order) != 1 {
 		t.Errorf("%+v, the tracker saw %q", load, g.order)
 	}
-	if samples := seen.all(); len(samples) < 2 || samples[0].Reason != LimitFull || samples[1].Reason != Canceled {
+	if samples := seen.all(); len(samples) != 4 || samples[1].Operation != "op" || samples[1].Reason != LimitFull || samples[2].Reason != Canceled {
 		t.Errorf("observed: %+v", samples)
 	}
 }
@@ -370,7 +385,7 @@ func TestWaitingInAcquireIsMeasured(t *testing.T) {
 	})
 	running := g.start(t, stack, Read, "running")
 	time.AfterFunc(wait, func() { close(g.open) })
-	ctx, done := stack.Acquire(t.Context(), http.MethodGet)
+	ctx, done := acquire(t, stack)
 	defer done()
 	must(t, stack, request(t, ctx, http.MethodGet, g.url+"/a", ""))
 	if took := seen.last(t).Total; took < wait/2 {

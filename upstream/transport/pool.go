@@ -27,7 +27,7 @@ type pool struct {
 	o   BaseOptions
 	tls *tls.Config
 
-	writers sync.Pool // in which requests are written; empty between two requests
+	writers sync.Pool // in which requests without a long body are written; empty between two requests
 
 	mu       sync.Mutex
 	idle     []*conn // the one that was used last is the last one
@@ -44,7 +44,7 @@ func newPool(o BaseOptions) *pool {
 	secure.ClientSessionCache = tls.NewLRUClientSessionCache(8) // makes the extra handshakes of writes cheap
 	return &pool{
 		o: o, tls: secure,
-		writers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }},
+		writers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, smallBuffer) }},
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
 		}
 		c.stream = over
 	}
-	c.in = bufio.NewReaderSize(c.stream, readBuffer)
+	c.in = bufio.NewReaderSize(c.stream, smallBuffer)
 	return c, nil
 }
 

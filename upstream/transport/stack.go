@@ -76,19 +76,39 @@ type call struct {
 	sent     atomic.Int64 // bytes of request bodies
 }
 
+func (s *Stack) newCall(of Call, method string) *call {
+	return &call{Call: of, stack: s, class: of.class(method), read: of.reads(method), begun: time.Now()}
+}
+
+func (c *call) breaker() *Breaker {
+	if c.read {
+		return c.stack.Reads
+	}
+	return c.stack.Writes
+}
+
 // RoundTrip makes one call. It refuses calls for a client that the tracker limits, because trackers extend a block at every try.
 // Its errors, and those of the response's body, are *Error. A request body that blocks must observe the deadline itself:
 // RoundTrip waits for its Read to return before it gives up.
 func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
-	of := CallOf(req.Context())
-	c := &call{Call: of, stack: s, class: of.class(req.Method), read: of.reads(req.Method), begun: time.Now()}
-	if c.slot != nil && !c.slot.taken.Load() {
+	c := s.newCall(CallOf(req.Context()), req.Method)
+	hasSlot := c.slot != nil && !c.slot.taken.Load()
+	if hasSlot {
 		c.begun = c.slot.asked
 	}
 	if s.o.Trace != nil {
 		req, c.follower = s.o.Trace(req, c.begun)
 	}
-	resp, err := c.repeat(req)
+	var resp *http.Response
+	var err error
+	if !hasSlot {
+		err = c.refuse()
+	}
+	if err == nil {
+		resp, err = c.repeat(req)
+	} else {
+		closeBody(req)
+	}
 	if err != nil {
 		c.report(nil, err)
 		return nil, err
@@ -105,10 +125,6 @@ func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
 // Each attempt waits for a slot of its own, behind others, so that a call that pauses holds none, and each has its own verdict of the breaker.
 func (c *call) repeat(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	if wait := c.stack.paused.left(c.Client); wait > 0 {
-		closeBody(req)
-		return nil, c.newError(RateLimited, wait, nil)
-	}
 	deadline, given := ctx.Deadline()
 	if !given {
 		deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)

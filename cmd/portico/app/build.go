@@ -211,7 +211,11 @@ func (rt *Runtime) openOperators() {
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate()))
+		var unpaired func() []idmap.Unpaired
+		if rt.ids != nil {
+			unpaired = rt.ids.Unpaired
+		}
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), unpaired))
 	}
 	if rt.journal != nil {
 		options.Pages = append(options.Pages, pages.JournalPages(rt.store))

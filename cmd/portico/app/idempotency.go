@@ -90,7 +90,7 @@ func (r *idempotencyRecords) End(ctx context.Context, key [sha256.Size]byte, out
 func (r *idempotencyRecords) heartbeat(key [sha256.Size]byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := r.store.KeepCreates(ctx, [][sha256.Size]byte{key}); err != nil {
+	if err := r.store.KeepCreate(ctx, key); err != nil {
 		r.logger.Warn("the heartbeat of a create could not be stored; later requests may take its outcome for unknown", "cause", err)
 	}
 	if beat, running := r.beats.Load(key); running {

@@ -41,7 +41,7 @@ func open(t *testing.T) *site {
 	s := &site{t: t, canary: fixtures.NewCanary(now), moving: fixtures.NewSwitchover(now)}
 	s.base = serve(t, pages.CanaryPages(s.canary, s.canary, pages.CanaryOptions{
 		Facade: "http://facade/", Trackers: map[string]string{"current": "http://current/bz/"},
-	}), pages.SwitchoverPages(s.moving, fixtures.NewGate(s.moving)))
+	}), pages.SwitchoverPages(s.moving, fixtures.NewGate(s.moving), fixtures.Unpaired))
 	return s
 }
 
@@ -164,7 +164,7 @@ func (sickSwitchover) History(context.Context, int) ([]state.Revision, error) { 
 
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	moving := fixtures.NewSwitchover(time.Now())
-	base := serve(t, pages.SwitchoverPages(sickSwitchover{moving}, fixtures.NewGate(moving)))
+	base := serve(t, pages.SwitchoverPages(sickSwitchover{moving}, fixtures.NewGate(moving), nil))
 	a := ask(t, "GET", base+"/switchover", "", "Accept", pageType)
 	if a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)

@@ -9,6 +9,7 @@ import (
 	"portico/proxy/admin/pages/transition"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 )
 
 // Switchover is the switchover that the pages show and change. *switchover.Switchover implements it.
@@ -31,11 +32,16 @@ type Switchover interface {
 type switchoverPages struct {
 	switchover Switchover
 	gate       *transition.Gate
+	unpaired   func() []idmap.Unpaired
 }
 
 // SwitchoverPages returns the switchover at /switchover: a page, JSON, and the changes that people may make. Rules move by the gate.
-func SwitchoverPages(s Switchover, g *transition.Gate) admin.Page {
-	p := &switchoverPages{s, g}
+// unpaired lists the ids without a pair, nil where ids are not translated.
+func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.Unpaired) admin.Page {
+	if unpaired == nil {
+		unpaired = func() []idmap.Unpaired { return []idmap.Unpaired{} }
+	}
+	p := &switchoverPages{s, g, unpaired}
 	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: routes(map[string]handler{
 		"GET /switchover": func(w http.ResponseWriter, r *http.Request) error { return p.show(w, r, http.StatusOK, newForm(r)) },
 		"GET /switchover/status.json": func(w http.ResponseWriter, r *http.Request) error {
@@ -44,6 +50,9 @@ func SwitchoverPages(s Switchover, g *transition.Gate) admin.Page {
 		"GET /switchover/history.json": func(w http.ResponseWriter, r *http.Request) error {
 			revisions, err := s.History(r.Context(), maxHistory)
 			return writeJSON(w, map[string]any{"history": viewHistory(revisions)}, err)
+		},
+		"GET /switchover/ids.json": func(w http.ResponseWriter, _ *http.Request) error {
+			return writeJSON(w, map[string]any{"unpaired": unpaired()}, nil)
 		},
 		"GET /switchover/plan": func(w http.ResponseWriter, r *http.Request) error { return p.plan(w, r, http.StatusOK, newForm(r)) },
 		"GET /switchover/plan.json": func(w http.ResponseWriter, r *http.Request) error {
@@ -64,7 +73,7 @@ const maxHistory = 50
 func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
 	ctx, cancel := context.WithTimeout(r.Context(), reportTimeout)
 	defer cancel()
-	page := switchoverPage{Done: doneMessage(r), Status: p.switchover.Status(ctx), Form: form}
+	page := switchoverPage{Done: doneMessage(r), Status: p.switchover.Status(ctx), Form: form, Unpaired: p.unpaired()}
 	revisions, err := p.switchover.History(ctx, maxHistory)
 	if err != nil {
 		page.NoHistory = "What was changed cannot be read now: " + err.Error() + "."

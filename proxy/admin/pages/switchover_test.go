@@ -15,7 +15,7 @@ func TestSwitchoverPage(t *testing.T) {
 		t.Fatalf("%d %s", a.status, a.kind)
 	}
 	a.contains(t, "product WebShop", "10 % of the callers", "user agent mylyn*", `<li class="here" aria-current="step">new-compare</li>`, `<li class="passed">old</li>`,
-		"90,412", "webshop: new, reads new-compare, writes old-compare", "Monday’s release", "Send everything to current", "everything else")
+		"90,412", "Ids without a pair", "attachment 4711", "webshop: new, reads new-compare, writes old-compare", "Monday’s release", "Send everything to current", "everything else")
 }
 
 func TestChangingTheRules(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"portico/upstream/state"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 )
 
 // switchoverPage is the data of the page.
@@ -17,6 +18,7 @@ type switchoverPage struct {
 	History   []historyEntry
 	NoHistory string
 	Form      judgement
+	Unpaired  []idmap.Unpaired
 }
 
 // stepClass says how a phase is drawn, as seen from the present one.

@@ -131,7 +131,7 @@ func (e *evidence) count(tally state.Tally, known map[string]state.Finding) {
 	e.Transient += tally.Transient
 	e.Noisy += tally.Noisy
 	e.Failed += tally.Failed
-	e.reference, e.candidate = AddHistograms(e.reference, tally.AnsweredLatency), AddHistograms(e.candidate, tally.OtherLatency)
+	e.reference, e.candidate = state.AddBuckets(e.reference, tally.AnsweredLatency), state.AddBuckets(e.candidate, tally.OtherLatency)
 	const none, unstable, lasting, unlisted = 0, 1, 2, 3
 	rank := func(f state.Finding) int {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/upstream/canary/compare"
+	"portico/upstream/state"
 )
 
 // The latency histograms have bounds from 0.1 ms to 120 s, each a tenth more than the one before.
@@ -30,18 +31,7 @@ func latencyBound(bucket int) time.Duration {
 func CountLatency(histogram []int64, took time.Duration) []int64 {
 	more := make([]int64, bounds+1)
 	more[sort.Search(bounds, func(bucket int) bool { return took <= latencyBound(bucket) })] = 1
-	return AddHistograms(histogram, more)
-}
-
-// AddHistograms adds the counts of two histograms, into the first one if it is long enough.
-func AddHistograms(sum, more []int64) []int64 {
-	if len(sum) < len(more) {
-		sum = append(sum, make([]int64, len(more)-len(sum))...)
-	}
-	for i, n := range more {
-		sum[i] += n
-	}
-	return sum
+	return state.AddBuckets(histogram, more)
 }
 
 // Total is the number of latencies in a histogram.
@@ -85,9 +75,9 @@ func quantile(histogram []int64, share float64) time.Duration {
 // The zero value allows twice the latency or 50 ms more.
 type LatencyTarget struct {
 	// Ratio is the allowed ratio of latencies; 0 means 2.
-	Ratio float64 `json:"ratio"`
+	Ratio float64 `json:"ratio" key:"ratio" default:"2" min:"1"`
 	// Slack is the difference that is always allowed; beside a Ratio, 0 allows no difference.
-	Slack time.Duration `json:"slack"`
+	Slack time.Duration `json:"slack" key:"slack" default:"50ms" min:"0s"`
 	// Least is the number of responses of each tracker that a judgement takes; 0 means 100.
 	Least int `json:"least"`
 }

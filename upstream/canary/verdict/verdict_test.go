@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -236,6 +237,25 @@ func TestFixedNeedsNewComparisons(t *testing.T) {
 	report = Judge(input)
 	if v := report.Operations[0]; v.Verdict != Fail || v.Compared != 81 || v.Confirmed != 1 || report.Findings[0].Count != 21 {
 		t.Errorf("seen again: %+v", v)
+	}
+}
+
+// TestFindingsAreInOrder: open ones first, and of those the most frequent.
+func TestFindingsAreInOrder(t *testing.T) {
+	input := judgeInput(nil)
+	for i, signature := range []string{"rare", "fixed", "often", "accepted", "equal", "same"} {
+		f := openFinding([]int64{1, 100, 50, 80, 20, 20}[i])
+		if f.Signature = signature; signature == "fixed" || signature == "accepted" {
+			f.Status = state.FindingStatus(signature)
+		}
+		input.Findings = append(input.Findings, f)
+	}
+	var got []string
+	for _, f := range Judge(input).Findings {
+		got = append(got, f.Signature)
+	}
+	if want := "[often equal same rare fixed accepted]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 

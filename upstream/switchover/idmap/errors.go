@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
-
-// ReasonUnmapped is the reason of errors about ids that cannot be translated.
-const ReasonUnmapped mapping.Reason = "unmapped-id"
 
 // failure makes an error. Those of other statuses than 404 have a code of Portico's own.
 func failure(status int, format string, args ...any) *mapping.Error {
-	return &mapping.Error{Code: 200000 + status, Status: status, Reason: ReasonUnmapped, Message: fmt.Sprintf(format, args...)}
+	return &mapping.Error{Code: 200000 + status, Status: status, Reason: upstream.ReasonUnmapped, Message: fmt.Sprintf(format, args...)}
 }
 
 // unmapped is the error of an id for which one side has no object. Its code is that by which trackers say so (tracker-behaviour.md section 11).

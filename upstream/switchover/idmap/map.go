@@ -35,7 +35,7 @@ type Store interface {
 const (
 	// maxRemembered bounds the ids in memory.
 	maxRemembered = 1 << 18
-	// absentFor is how long an id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
+	// absentFor is how long a native id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
 	absentFor = time.Second / 2
 	// maxKeys bounds the keys of one query.
 	maxKeys = 5000
@@ -63,6 +63,7 @@ type Map struct {
 	memory *otter.Cache[state.IDKey, remembered]
 	// highest are the highest native ids of the old tracker that were seen.
 	highest map[Kind]*atomic.Int64
+	missing *missing
 }
 
 // remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing, which is known until a
@@ -77,7 +78,7 @@ type remembered struct {
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{},
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{}, missing: &missing{},
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
@@ -171,6 +172,7 @@ func (m *Map) natives(ctx context.Context, side Side, clients []ref) (map[ref]in
 		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
 		pair, isCopy := found[key], key.Side == ""
 		if isCopy != (pair.side == side) {
+			m.missing.add(side, r)
 			return nil, unmapped(side, r)
 		}
 		if isCopy {
@@ -255,7 +257,7 @@ func (m *Map) settled(ctx context.Context, side Side, keys []state.IDKey) (map[s
 // ForCopies is the Map for what makes copies, and waits for none.
 func (m *Map) ForCopies() *Map {
 	other := *m
-	other.o.Copying = nil
+	other.o.Copying, other.missing = nil, &missing{} // no client was refused
 	return &other
 }
 
@@ -268,7 +270,9 @@ func (m *Map) find(ctx context.Context, keys []state.IDKey) (map[state.IDKey]rem
 			continue
 		}
 		known, ok := m.memory.GetIfPresent(key)
-		if found[key] = known; !ok || known.side == "" && now.After(known.until) {
+		found[key] = known
+		// What a client names may get its pair at any moment, which it must not miss.
+		if !ok || known.side == "" && (key.Side == "" || now.After(known.until)) {
 			missing = append(missing, key)
 		}
 	}

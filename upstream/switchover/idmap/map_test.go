@@ -52,7 +52,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 			t.Errorf("%s %s?%s: %v, want a refusal: %v", c.side, c.path, c.query, err, c.refused)
 		}
 		if err != nil {
-			if failed := refusal(t, err); failed.Status != 409 || failed.Code != 200409 || failed.Reason != idmap.ReasonUnmapped {
+			if failed := refusal(t, err); failed.Status != 409 || failed.Code != 200409 || failed.Reason != upstream.ReasonUnmapped {
 				t.Errorf("got %+v", failed)
 			}
 		}
@@ -73,7 +73,7 @@ func TestTheStoreAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{6}}})
-	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != idmap.ReasonUnmapped || failed.Unknown {
+	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || failed.Unknown {
 		t.Errorf("got %+v", failed)
 	}
 }
@@ -194,7 +194,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 		copies <- []int64{1}
 	}
 	_, err := update(m, 908)
-	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter == 0 || failed.Reason != idmap.ReasonUnmapped || !strings.Contains(failed.Message, "may be a copy") || !failed.Unknown {
+	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter == 0 || failed.Reason != upstream.ReasonUnmapped || !strings.Contains(failed.Message, "may be a copy") || !failed.Unknown {
 		t.Errorf("a copy that does not end: %+v", failed)
 	}
 }
@@ -208,7 +208,7 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	tr := reader.Tracker(idmap.NewSide, in)
 	update := mapping.AttachmentUpdate{IDs: []int64{5}}
 	for _, m := range []*idmap.Map{reader, writer} {
-		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); refusal(t, err).Reason != idmap.ReasonUnmapped {
+		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); refusal(t, err).Reason != upstream.ReasonUnmapped {
 			t.Fatal(err)
 		}
 	}

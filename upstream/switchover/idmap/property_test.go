@@ -50,7 +50,7 @@ func TestIDsThereAndBack(t *testing.T) {
 				}
 				reply, err := m.Tracker(side, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{client + 1}}})
 				if err != nil {
-					if failed := refusal(t, err); failed.Reason != idmap.ReasonUnmapped {
+					if failed := refusal(t, err); failed.Reason != upstream.ReasonUnmapped {
 						r.Fatal(err)
 					}
 					continue

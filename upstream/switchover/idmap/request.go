@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"portico/mapping"
-	"portico/upstream"
 )
 
 // translation translates one request to one side. What visits the ids and names of the request runs twice: first the ids are collected,
@@ -30,27 +29,6 @@ func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)
 		visit(t)
 	}
 	return t, err
-}
-
-// call visits a call. Its request is the caller's to change, but not what it points to.
-func (t *translation) call(call upstream.Call) {
-	if r := call.CreateFlagType; r != nil {
-		t.fields(&r.FlagTypeFields)
-	}
-	if r := call.UpdateFlagTypes; r != nil {
-		r.IDs, r.Names = each(t.id, FlagType, r.IDs), each(t.name, FlagType, r.Names)
-		t.fields(&r.FlagTypeFields)
-	}
-	if r := call.Attachments; r != nil {
-		r.Bugs, r.Attachments = each(t.text, Bug, r.Bugs), each(t.text, Attachment, r.Attachments)
-	}
-	if r := call.CreateAttachment; r != nil {
-		r.Bugs, r.Flags = each(t.text, Bug, r.Bugs), each(t.flag, Flag, r.Flags)
-		t.text(Bug, &r.PathBug)
-	}
-	if r := call.UpdateAttachments; r != nil {
-		r.IDs, r.Flags = each(t.id, Attachment, r.IDs), each(t.flag, Flag, r.Flags)
-	}
 }
 
 // each visits a copy of a list.

@@ -214,6 +214,10 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 			if in.call != (upstream.Call{}) {
 				t.Error("the tracker was asked")
 			}
+			last := m.Unpaired()[0]
+			if last.ID != c.id || last.Side != c.side || strings.ReplaceAll(string(last.Kind), "_", " ") != c.kind || last.Times != 1 {
+				t.Errorf("the last id without a pair is %+v", last)
+			}
 		})
 	}
 }
@@ -321,7 +325,7 @@ func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
 	m := newMap(t, idmap.Names{})
 	in := &inner{reply: text(`{"ids":[2147483647]}`)}
 	_, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
-	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != idmap.ReasonUnmapped {
+	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != upstream.ReasonUnmapped {
 		t.Errorf("got %+v", failed)
 	}
 	in.reply = text(`{"ids":[1000000000]}`)

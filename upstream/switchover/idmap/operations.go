@@ -1,6 +1,30 @@
 package idmap
 
-import "portico/mapping"
+import (
+	"portico/mapping"
+	"portico/upstream"
+)
+
+// call visits a call. Its request is the caller's to change, but not what it points to.
+func (t *translation) call(call upstream.Call) {
+	if r := call.CreateFlagType; r != nil {
+		t.fields(&r.FlagTypeFields)
+	}
+	if r := call.UpdateFlagTypes; r != nil {
+		r.IDs, r.Names = each(t.id, FlagType, r.IDs), each(t.name, FlagType, r.Names)
+		t.fields(&r.FlagTypeFields)
+	}
+	if r := call.Attachments; r != nil {
+		r.Bugs, r.Attachments = each(t.text, Bug, r.Bugs), each(t.text, Attachment, r.Attachments)
+	}
+	if r := call.CreateAttachment; r != nil {
+		r.Bugs, r.Flags = each(t.text, Bug, r.Bugs), each(t.flag, Flag, r.Flags)
+		t.text(Bug, &r.PathBug)
+	}
+	if r := call.UpdateAttachments; r != nil {
+		r.IDs, r.Flags = each(t.id, Attachment, r.IDs), each(t.flag, Flag, r.Flags)
+	}
+}
 
 // shape says where a value has ids and names.
 type shape struct {
