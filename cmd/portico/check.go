@@ -57,7 +57,7 @@ func checkCommand(env environment) *cobra.Command {
 				fmt.Fprintf(w, "  %-10s %s\n", each.Name, each.Text)
 			}
 			if err != nil {
-				fmt.Fprintln(w, "A probe FAILED.")
+				fmt.Fprintln(w, "The configuration is good, but a probe failed.")
 			}
 			return nil
 		}))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"portico/cache"
@@ -60,7 +61,10 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 	// Any secret will do, and one that is given is not put into Redis.
 	tried := cache.New(nil, cache.Options{Tracker: "portico-check", Redis: options, Secret: make([]byte, 32)})
 	if err := errors.Join(tried.Probe(ctx), tried.Close()); err != nil {
-		return "", fmt.Errorf("asking Redis: %w", err)
+		if number, ok := errors.AsType[syscall.Errno](err); ok {
+			err = number
+		}
+		return "", fmt.Errorf("cannot use Redis: %w; is it running? check cache.redis", err)
 	}
 	return "answers", nil
 }
