@@ -160,6 +160,13 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = newRefusal(response.StatusCode, text)
 	}
+	if response.StatusCode == http.StatusUnauthorized {
+		hint := "use --token-file FILE, or --cert-file and --key-file"
+		if a.tokenFile != "" {
+			hint = "the token in --token-file is not that of the listener"
+		}
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
 	return text, err
 }
 

@@ -208,7 +208,7 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return &url.URL{}, errors.New("is not a URL")
+		return &url.URL{}, errors.New("is not a URL; write http://HOST:PORT/ or https://HOST/")
 	}
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
 		return u, fmt.Errorf("has %q for a port, which is not one from 1 to 65535", u.Port())
