@@ -73,10 +73,11 @@ func ParseQuirk(name string) (Quirk, error) {
 
 // ParseSeed reads the name of a seed.
 func ParseSeed(name string) (Seed, error) {
-	if s := Seed(name); s == SeedDemo || s == SeedFixture {
+	seeds := []Seed{SeedDemo, SeedFixture, SeedCopy}
+	if s := Seed(name); slices.Contains(seeds, s) {
 		return s, nil
 	}
-	return "", fmt.Errorf("unknown seed %q: known are %s and %s", name, SeedDemo, SeedFixture)
+	return "", fmt.Errorf("unknown seed %q: known are %s", name, strings.Join(names(seeds), ", "))
 }
 
 func names[T ~string](list []T) []string {
