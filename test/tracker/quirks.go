@@ -73,11 +73,10 @@ func ParseQuirk(name string) (Quirk, error) {
 
 // ParseSeed reads the name of a seed.
 func ParseSeed(name string) (Seed, error) {
-	seeds := []Seed{SeedDemo, SeedFixture, SeedCopy}
-	if s := Seed(name); slices.Contains(seeds, s) {
+	if s := Seed(name); slices.Contains([]Seed{SeedDemo, SeedFixture, SeedCopy}, s) {
 		return s, nil
 	}
-	return "", fmt.Errorf("unknown seed %q: known are %s", name, strings.Join(names(seeds), ", "))
+	return "", fmt.Errorf("unknown seed %q: known are demo, copy and fixture", name)
 }
 
 func names[T ~string](list []T) []string {
