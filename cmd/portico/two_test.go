@@ -54,7 +54,7 @@ func startPair(t *testing.T, candidate tracker.Options, more string, environ ...
 	return p
 }
 
-// command runs a command that asks the operators' listener.
+// command runs a command that asks the admin listener.
 func (p *pair) command(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
 	code, stdout, stderr := portico(t, nil, append(args, "--admin", p.operators)...)

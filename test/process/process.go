@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Spec struct {
 	Args    []string
 	// Env are variables beyond PATH and TMPDIR.
 	Env []string
+	// Dir is the working directory; empty means one of the program's own.
+	Dir string
 	// Ready tells whether the program serves; nil means from the start.
 	Ready func(*Process) bool
 	// Fails says that the program may end with an error by itself.
@@ -38,7 +41,7 @@ type Spec struct {
 type Process struct {
 	// Out and Err are what it has written to standard output and error.
 	Out, Err Output
-	// Dir is its working directory and the place for its temporary files.
+	// Dir is the place for its temporary files, and its working directory unless Spec names one.
 	Dir string
 
 	spec Spec
@@ -97,7 +100,7 @@ func (p *Process) Start(t testing.TB) {
 // Begin is Start for those who go on when the program does not.
 func (p *Process) Begin() error {
 	cmd := exec.CommandContext(context.Background(), p.spec.Program, p.spec.Args...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, p.Dir
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, cmp.Or(p.spec.Dir, p.Dir)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.Dir}, p.spec.Env...)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.name(), err)

@@ -149,7 +149,7 @@ func (c *checker) trackers() {
 	}
 	switch {
 	case len(names) == 0:
-		c.errorf("trackers", "is empty: name at least one, or use --tracker URL")
+		c.errorf("trackers", "is empty: name at least one, or give --config FILE or --tracker URL")
 	case c.Primary == "":
 		c.errorf("primary", "is missing: say which of %s serves clients", strings.Join(names, ", "))
 	case c.Candidate == c.Primary && chosen:
