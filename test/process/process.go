@@ -227,26 +227,34 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// FreeAddress gives an address of this machine that nobody listens on. It is
-// taken from outside the range that the system gives to connections, so that
-// nobody gets it while its owner is started again. Other tests do not get it before
-// this one has ended: it holds the UDP port of the same number, whatever process they run in.
+// FreeAddress gives an address of this machine that nobody listens on, for one test.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
+	address, release, err := ReserveAddress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return address
+}
+
+// ReserveAddress gives an address of this machine that nobody listens on. It is
+// taken from outside the range that the system gives to connections, so that
+// nobody gets it while its owner is started again. Other tests do not get it before
+// it is released: the UDP port of the same number is held, whatever process they run in.
+func ReserveAddress(ctx context.Context) (address string, release func(), err error) {
 	var network net.ListenConfig
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(22000))
-		taken, err := network.ListenPacket(t.Context(), "udp", address)
+		taken, err := network.ListenPacket(ctx, "udp", address)
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { _ = taken.Close() })
-		l, err := network.Listen(t.Context(), "tcp", address)
-		if err == nil {
+		if l, err := network.Listen(ctx, "tcp", address); err == nil {
 			_ = l.Close()
-			return address
+			return address, func() { _ = taken.Close() }, nil
 		}
+		_ = taken.Close()
 	}
-	t.Fatal("there is no free port")
-	return ""
+	return "", nil, errors.New("there is no free port")
 }
