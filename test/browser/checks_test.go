@@ -1,10 +1,17 @@
 package browser
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // check looks at the page that is open as a reader with other needs would.
 func (o *tab) check(page string) {
 	o.t.Helper()
+	// What a click leads to may be there before its stylesheet.
+	for end := time.Now().Add(time.Minute); ask[string](o, `document.readyState`) != "complete" && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
 	wide := ask[[]int](o, `[document.documentElement.scrollWidth, document.documentElement.clientWidth]`)
 	if wide[0] > wide[1] {
 		o.t.Errorf("%s: the page is %d wide in a window of %d", page, wide[0], wide[1])
