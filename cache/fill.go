@@ -218,9 +218,12 @@ func (c *Cache) ask(ctx context.Context, r *read, found *lookup) *filled {
 	case isRateLimit(err): // of one caller: it says nothing about the tracker
 	case isRefusal(err):
 		c.setFailing(false)
-		c.refused(ctx, r, found, err)
+		c.forget(ctx, r, found, err)
 	default:
 		c.setFailing(true)
+		if found.entry == nil && found.stamp != (stamp{}) {
+			c.hold(r.key, nil, found)
+		}
 	}
 	return &filled{err: err}
 }
@@ -242,9 +245,9 @@ func (c *Cache) keep(ctx context.Context, r *read, found *lookup, e *entry) *fil
 	return out
 }
 
-// refused removes what was known, as the tracker refuses the caller now. If callers share, a credential that has become bad
+// forget removes what was known, as the tracker refuses the caller now. If callers share, a credential that has become bad
 // concerns its owner only.
-func (c *Cache) refused(ctx context.Context, r *read, found *lookup, err error) {
+func (c *Cache) forget(ctx context.Context, r *read, found *lookup, err error) {
 	var e *mapping.Error
 	if r.key.scope.kind == kindGroups && errors.As(err, &e) && isCredentialCode(e.Code) {
 		c.groups.Invalidate(r.own)

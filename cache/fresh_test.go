@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,4 +268,52 @@ func TestPeek(t *testing.T) {
 		t.Errorf("after a change the memory gives %+v", reply.Cache)
 	}
 	wantCalls(t, f, 1)
+}
+
+// refusingTracker refuses reads as its circuit breaker is open.
+type refusingTracker struct {
+	*fakeTracker
+	open atomic.Bool
+}
+
+func (r *refusingTracker) Refuse(upstream.Caller, mapping.Operation) error {
+	if r.open.Load() {
+		return errRefused
+	}
+	return nil
+}
+
+// TestRefusedColdReads: while the tracker refuses reads, Redis is asked once for a key that it does not have. A tracker that takes reads
+// is asked at once.
+func TestRefusedColdReads(t *testing.T) {
+	f := &refusingTracker{fakeTracker: &fakeTracker{}}
+	f.open.Store(true)
+	f.scripted(always(errRefused))
+	s := startServer(t)
+	options := patient(on(s))
+	options.LocalTTL = time.Minute
+	c := settled(t, openCache(t, f, options))
+	request := mapping.FlagTypesRequest{Product: "P"}
+	if a := askFor(t.Context(), c, withKey("k"), request); !isFailure(a.err) {
+		t.Fatalf("the first read: %v", a.err)
+	}
+	s.pause()
+	for range 3 {
+		if reply, err := c.Peek(t.Context(), withKey("k"), request); !isFailure(err) || reply.Cache == nil || reply.Cache.Hit {
+			t.Errorf("the memory gives %+v, %v", reply.Cache, err)
+		}
+	}
+	s.resume()
+	wantCalls(t, f.fakeTracker, 1)
+	if _, err := c.Peek(t.Context(), withKey("other"), request); !errors.Is(err, upstream.ErrNotLocal) {
+		t.Errorf("another caller: %v", err)
+	}
+	f.open.Store(false)
+	f.scripted(nil)
+	if a := askFor(t.Context(), c, withKey("k"), request); a.err != nil || a.cache.Hit {
+		t.Errorf("the tracker is back: %+v, %v", a.cache, a.err)
+	}
+	if a := askFor(t.Context(), c, withKey("k"), request); a.err != nil || !a.cache.Hit {
+		t.Errorf("after that: %+v, %v", a.cache, a.err)
+	}
 }

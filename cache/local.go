@@ -31,8 +31,11 @@ func (c *Cache) Peek(
 	}
 	k := key{scope: m.scope, product: request.Product, component: request.Component}
 	h, ok := c.local.GetIfPresent(k)
-	if !ok || h.seen != present || !now.Before(h.until) {
+	switch {
+	case !ok || h.seen != present || !now.Before(h.until):
 		return mapping.Reply{}, upstream.ErrNotLocal
+	case h.entry == nil:
+		return c.refused(caller)
 	}
 	if h.state(now, &c.options) == fresh {
 		return c.hit(h.entry, now, detailLocal), nil
@@ -41,6 +44,21 @@ func (c *Cache) Peek(
 		return reply, nil
 	}
 	return mapping.Reply{}, upstream.ErrNotLocal
+}
+
+// refused gives the outcome of a read for which Redis has no response, if the tracker would refuse it.
+func (c *Cache) refused(caller upstream.Caller) (mapping.Reply, error) {
+	err := c.Refuse(caller, mapping.OpFlagTypes)
+	if err == nil {
+		return mapping.Reply{}, upstream.ErrNotLocal
+	}
+	c.options.Observer.Read("error")
+	return mapping.Reply{Cache: &mapping.CacheInfo{Forward: forwardMiss, Detail: detailCold}}, err
+}
+
+// Refuse implements upstream.Refuser.
+func (c *Cache) Refuse(caller upstream.Caller, operation mapping.Operation) error {
+	return upstream.Refuse(c.next, caller, operation)
 }
 
 // present is the generation that this process uses.
@@ -141,7 +159,8 @@ func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
 const localBytes = 64 << 20
 
 // held is an entry in the local level, which is inside the process. It is used until a fixed time, and only while the generation
-// that was present when Redis confirmed it still is.
+// that was present when Redis confirmed it still is. Without an entry it says that Redis has none that may be used, which is held while the
+// tracker fails.
 type held struct {
 	*entry
 	seen  *token
@@ -154,7 +173,11 @@ func newLocal() *otter.Cache[key, *held] {
 	return otter.Must(&otter.Options[key, *held]{
 		MaximumWeight: localBytes,
 		Weigher: func(k key, h *held) uint32 {
-			return uint32(512 + 2*len(k.product) + 2*len(k.component) + len(h.text))
+			weight := 512 + 2*len(k.product) + 2*len(k.component)
+			if h.entry != nil {
+				weight += len(h.text)
+			}
+			return uint32(weight)
 		},
 	})
 }

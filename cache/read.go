@@ -85,8 +85,8 @@ func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request m
 		_, forced = c.revalidated.SetIfAbsent(c.credentialScope(&caller), struct{}{})
 	}
 	if !forced {
-		if reply, err := c.Peek(ctx, caller, request); err == nil {
-			return reply, nil
+		if reply, err := c.Peek(ctx, caller, request); !errors.Is(err, upstream.ErrNotLocal) {
+			return reply, err
 		}
 	}
 	own := c.credentialScope(&caller)

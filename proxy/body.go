@@ -30,8 +30,8 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	if err := rc.admit(); err != nil {
 		return nil, err
 	}
-	if rc.caller.Anonymous() {
-		return nil, failure(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.", nil)
+	if err := rc.needLogin(); err != nil {
+		return nil, err
 	}
 	callback := members.Take("callback")
 	for _, each := range rc.query.members(false) {
@@ -43,6 +43,14 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	}
 	rc.written = members
 	return members, rc.writeCallback(callback)
+}
+
+// needLogin refuses a caller without a credential.
+func (rc *requestContext) needLogin() error {
+	if rc.caller.Anonymous() {
+		return failure(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.", nil)
+	}
+	return nil
 }
 
 // writeCallback applies the callback of a write, from the query or else from the body. An update with one gets the response of a

@@ -3,7 +3,6 @@ package proxy_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,7 +36,7 @@ func (f *cachingTracker) Peek(_ context.Context, _ upstream.Caller, request mapp
 		f.before()
 	}
 	if strings.HasPrefix(request.Product, "New") {
-		return mapping.Reply{}, errors.New("not cached")
+		return mapping.Reply{}, upstream.ErrNotLocal
 	}
 	return f.read(request)
 }
@@ -63,7 +62,7 @@ func serveFast(t *testing.T, options proxy.Options, idle time.Duration) *httptes
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(handler)
-	server.Listener = proxy.Listener(fastpath.Listener(server.Listener, handler.ServeCached))
+	server.Listener = proxy.Listener(fastpath.Listener(server.Listener, handler.MayServeAtOnce, handler.ServeAtOnce))
 	server.Config.IdleTimeout = idle
 	server.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		proxy.ConnState(c, state)

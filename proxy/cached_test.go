@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,16 +79,22 @@ func TestDeclinedRequestsCountOnce(t *testing.T) {
 	options.Logger, options.Observer = log.logger(), watcher
 	k := keep(t, serveFast(t, options, time.Minute).URL)
 	<-records
+	connected := 1
+	for ; f.peeked.Load() == 0; connected++ { // on a busy machine net/http may get the next request as well
+		k.exchange(t, readP+"\r\n")
+		<-records
+	}
+	before := f.peeked.Load()
 	k.exchange(t, "GET /rest/flag_type/New HTTP/1.1\r\nHost: x\r\nX-Request-Id: abc\r\n\r\n")
 	k.exchange(t, "GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\nX-Request-Id: def\r\n\r\n")
 	first, second := <-records, <-records
 	if first.ID != "abc" || second.ID != "def" || second.Cache == nil || second.Bytes == 0 {
 		t.Errorf("got %+v and %+v", first, second)
 	}
-	if text := log.String(); strings.Count(text, "id=abc") != 1 || strings.Count(text, "id=def") != 1 || strings.Count(text, "client=127.0.0.1") != 3 {
+	if text := log.String(); strings.Count(text, "id=abc") != 1 || strings.Count(text, "id=def") != 1 || strings.Count(text, "client=127.0.0.1") != connected+2 {
 		t.Errorf("the log is %s", text)
 	}
-	if f.peeked.Load() == 0 {
+	if f.peeked.Load() == before {
 		t.Error("nothing was declined")
 	}
 }
@@ -169,9 +176,19 @@ func TestNoCacheNoFastPath(t *testing.T) {
 // A server that is shut down sends the response that is on its way, although net/http takes the connection for idle.
 func TestShutdownSendsFastResponses(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	f := &cachingTracker{before: func() { close(begun); <-goOn }}
+	var waits atomic.Bool
+	f := &cachingTracker{before: func() {
+		if waits.Load() {
+			close(begun)
+			<-goOn
+		}
+	}}
 	server := serveFast(t, f.options(), time.Minute)
 	k := keep(t, server.URL)
+	for f.peeked.Load() == 0 { // on a busy machine net/http may get the next request as well
+		k.exchange(t, readP+"\r\n")
+	}
+	waits.Store(true)
 	if _, err := io.WriteString(k, readP+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -190,14 +207,14 @@ func TestShutdownSendsFastResponses(t *testing.T) {
 
 // The fast path keeps a connection open as net/http would, and no longer.
 func TestFastPathKeepsConnectionsOpen(t *testing.T) {
-	const idle = 600 * time.Millisecond
+	const idle = 2400 * time.Millisecond
 	f := &cachingTracker{}
 	k := keep(t, serveFast(t, f.options(), idle).URL)
-	for range 6 {
+	for range 4 {
 		time.Sleep(idle / 3)
 		k.exchange(t, readP+"\r\n")
 	}
-	if f.peeked.Load() != 6 {
+	if f.peeked.Load() != 4 {
 		t.Errorf("%d took the fast path", f.peeked.Load())
 	}
 	begun := time.Now()

@@ -18,7 +18,18 @@ func (rc *requestContext) perform(op mapping.Operation) {
 	rc.record.Operation = op
 	setCommonHeaders(rc.Header())
 	defer rc.close()
-	err := rc.respond(op)
+	rc.reply(rc.respond(op))
+}
+
+// reply responds with the document or the error of a call.
+func (rc *requestContext) reply(document *mapping.Document, err error) {
+	if rc.call != nil {
+		rc.call.begun()
+	}
+	if err == nil {
+		rc.markProven()
+		err = errors.Join(rc.succeed(document), document.Close())
+	}
 	switch {
 	case err == nil:
 	case rc.status == 0:
@@ -30,27 +41,19 @@ func (rc *requestContext) perform(op mapping.Operation) {
 	}
 }
 
-func (rc *requestContext) respond(op mapping.Operation) error {
+func (rc *requestContext) respond(op mapping.Operation) (*mapping.Document, error) {
 	if rc.server.lacks(rc.r.Context(), op) {
-		return mapping.NoFlagTypeWrites()
+		return nil, mapping.NoFlagTypeWrites()
 	}
 	if err := rc.identify(); err != nil {
-		return err
+		return nil, err
 	}
 	if !op.IsWrite() {
 		if err := rc.admit(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	document, err := rc.carryOut(op)
-	if rc.call != nil {
-		rc.call.begun()
-	}
-	if err != nil {
-		return err
-	}
-	rc.markProven()
-	return errors.Join(rc.succeed(document), document.Close())
+	return rc.carryOut(op)
 }
 
 // carryOut decodes the request of an operation and makes the call.
@@ -67,15 +70,19 @@ func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, err
 	if err != nil {
 		return nil, err
 	}
-	call, ids, err := decoders[op](rc, segment, members)
+	return rc.complete(decoders[op](rc, segment, members))
+}
+
+// complete makes a call that has been decoded, with its number of ids.
+func (rc *requestContext) complete(call upstream.Call, ids int, err error) (*mapping.Document, error) {
 	if err != nil {
 		return nil, err
 	}
 	if limit := rc.server.options.Limits.IDs; ids > limit {
 		return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("One request may name at most %d ids.", limit), nil)
 	}
-	call.Operation = op
-	if op.IsCreate() {
+	call.Operation = rc.record.Operation
+	if call.Operation.IsCreate() {
 		return rc.once(call)
 	}
 	return rc.make(rc.beginCall(), call)

@@ -73,7 +73,7 @@ func TestRefusalOfALargeBodyEnds(t *testing.T) {
 	base := serve(t, proxy.Options{})
 	for _, accept := range []string{"application/json", "text/html", "text/javascript"} {
 		client := dial(t, base)
-		_ = client.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = client.SetDeadline(time.Now().Add(20 * time.Second))
 		got := client.exchange(t, "DELETE /rest/flag_type/1 HTTP/1.1\r\nHost: x\r\nAccept: "+accept+"\r\nContent-Length: 12000000\r\n\r\nbegun")
 		if got.status != http.StatusNotFound || !strings.Contains(got.body, "32614") {
 			t.Errorf("%s: %d %s", accept, got.status, got.body)

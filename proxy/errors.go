@@ -24,6 +24,9 @@ const (
 func (rc *requestContext) fail(err error) {
 	failed := asError(err, rc.sent)
 	rc.record.Reason, rc.cause = failed.Reason, failed.Err
+	if failed.Reason == mapping.ReasonBreakerOpen || failed.Reason == mapping.ReasonOverload {
+		rc.server.refused.Store(time.Now().UnixNano())
+	}
 	header := rc.Header()
 	for _, name := range []string{"Etag", "Set-Cookie", "Age", "Cache-Status"} {
 		header.Del(name)
@@ -37,8 +40,15 @@ func (rc *requestContext) fail(err error) {
 	if rc.form.page {
 		text = indented(text)
 	}
+	status, document := failed.Status, mapping.NewDocument(text)
+	if rc.form.rpc != nil {
+		document = rc.form.rpc.Fault(failed)
+		if failed.FromTracker() || status < http.StatusInternalServerError && failed.Reason != mapping.ReasonWebServer {
+			status = http.StatusOK
+		}
+	}
 	// A client that cannot be reached any more needs no second error.
-	_ = rc.write(failed.Status, mapping.NewDocument(text))
+	_ = rc.write(status, document)
 }
 
 // errorBody renders an error compactly, error first: one client looks at the first bytes only (docs/reference/clients.md duty 15).

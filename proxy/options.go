@@ -23,7 +23,7 @@ const (
 
 // Options configure a Server. Only Tracker is required.
 type Options struct {
-	// Tracker carries out the seven operations. If it is an upstream.Peeker, it serves ServeCached too.
+	// Tracker carries out the seven operations. If it is an upstream.Peeker, it serves ServeAtOnce too, and an upstream.Refuser refuses there.
 	Tracker upstream.Tracker
 	// Passthrough says what happens to every other request.
 	Passthrough Passthrough

@@ -33,6 +33,9 @@ type Passthrough struct {
 	// needed. It must make the call, which sends the request and says by its error what became of it, as the operations of
 	// a Tracker do: nil for what was carried out, or may have been. The client gets the response when both have returned.
 	FlagTypesChanging func(ctx context.Context, call func() error) error
+	// Operations reports whether calls of the older interfaces that are operations are carried out as the operations of REST are, instead
+	// of passing. Nil has all of them pass.
+	Operations func() bool
 	// Wrote is told of each request that may have changed something, before the client gets the response: with the target that got it, and its
 	// method and the pattern of its path, or the method of an older interface. Nil is not called.
 	Wrote func(ctx context.Context, target *Target, what string)
@@ -93,7 +96,7 @@ func (rc *requestContext) pass() {
 		rc.fail(err)
 		return
 	}
-	defer rc.share.end()
+	defer rc.close()
 	stored, err := p.storeBody()
 	if err != nil {
 		rc.fail(rc.bodyError(err))
@@ -101,6 +104,9 @@ func (rc *requestContext) pass() {
 	}
 	if stored != nil {
 		defer stored.Close()
+	}
+	if p.operate(stored) {
+		return
 	}
 	if err := p.chooseTarget(); err != nil {
 		rc.fail(err)

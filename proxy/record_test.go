@@ -165,11 +165,11 @@ func TestDeadlineOfACall(t *testing.T) {
 
 // The deadline is for the beginning of a response: a long stream outlives it.
 func TestDeadlineEndsWhereTheResponseBegins(t *testing.T) {
-	const limit = 50 * time.Millisecond
+	const limit = time.Second
 	tracker := &fakeTracker{attachment: func(ctx context.Context, _ upstream.Caller, _ mapping.AttachmentsRequest) (mapping.Reply, error) {
 		slow, w := io.Pipe()
 		go func() {
-			timer := time.NewTimer(3 * limit)
+			timer := time.NewTimer(3 * limit / 2)
 			defer timer.Stop()
 			select {
 			case <-ctx.Done():

@@ -15,6 +15,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/upstream/bugzilla"
 )
 
 // Headers of Portico's own.
@@ -31,6 +32,8 @@ type representation struct {
 	page bool
 	// callback is the name of a JSONP function.
 	callback string
+	// rpc is a call of an older interface, which gets a response in its form.
+	rpc *bugzilla.RPCOperation
 }
 
 const typeJSON = "application/json; charset=UTF-8"
@@ -86,7 +89,7 @@ func (form representation) withCallback(names ...string) (representation, error)
 }
 
 // plain reports whether a response is nothing but the JSON text.
-func (form representation) plain() bool { return !form.page && form.callback == "" }
+func (form representation) plain() bool { return !form.page && form.callback == "" && form.rpc == nil }
 
 // recorder counts what is sent, and bounds how long a client takes nothing.
 type recorder struct {
@@ -197,6 +200,13 @@ func (rc *requestContext) succeed(document *mapping.Document) error {
 		rc.WriteHeader(http.StatusNotModified)
 		return nil
 	}
+	if rc.form.rpc != nil {
+		reply, err := rc.form.rpc.Reply(document, rc.replyOptions())
+		if err != nil {
+			return err
+		}
+		return rc.write(http.StatusOK, reply)
+	}
 	if err := rc.reshape(document); err != nil {
 		return err
 	}
@@ -260,13 +270,18 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 	}
 }
 
+// replyOptions are how a reply is read.
+func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
+	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
+}
+
 // reshape gives a document the form that the configuration and the representation ask for.
 func (rc *requestContext) reshape(document *mapping.Document) error {
 	interfaceForm := rc.server.options.Responses == ResponsesInterface
 	if !interfaceForm && !rc.form.page {
 		return nil
 	}
-	text, err := document.Load(jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir})
+	text, err := document.Load(rc.replyOptions())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -31,6 +33,8 @@ type Server struct {
 	files   *jsonblob.Files
 	gzips   compressors
 	buffers copyBuffers
+	// refused is when a read was refused last, in nanoseconds since 1970.
+	refused atomic.Int64
 	// errorLog gets what httputil.ReverseProxy reports.
 	errorLog *log.Logger
 }
@@ -72,37 +76,69 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc.deliver()
 }
 
-// ServeCached serves a flag type read whose response is in the memory of this process. Otherwise it returns false, having written nothing. Where
-// calls are counted it always returns false, since ServeHTTP would count them again.
-func (s *Server) ServeCached(w http.ResponseWriter, r *http.Request) bool {
-	peeker, ok := s.options.Tracker.(upstream.Peeker)
-	if !ok || s.rates != nil || wantsFresh(r.Header) {
+// refusing is for how long after a refusal ServeAtOnce is asked about reads that may be refused, too.
+const refusing = time.Second
+
+// MayServeAtOnce reports whether ServeAtOnce should see a request, by the text of it. It is quick.
+func (s *Server) MayServeAtOnce(request []byte) bool {
+	line, _, _ := bytes.Cut(request, []byte{'\r'})
+	return bytes.Contains(line, []byte("/flag_type")) ||
+		time.Now().UnixNano()-s.refused.Load() < int64(refusing) && bytes.Contains(line, []byte("/attachment"))
+}
+
+// ServeAtOnce serves a read whose response needs no waiting: a flag type read whose response is in the memory of this process, and a read that a
+// tracker would refuse now. Otherwise it returns false, having written nothing. Where calls are counted it always returns false, since ServeHTTP would
+// count them again.
+func (s *Server) ServeAtOnce(w http.ResponseWriter, r *http.Request) bool {
+	if s.rates != nil {
 		return false
 	}
 	rc := s.newContext(w, r)
 	path, err := normalPath(r.URL.EscapedPath())
-	if rc.path = path; err != nil || strings.HasSuffix(path, "/") || rc.match()[r.Method] != mapping.OpFlagTypes {
+	if rc.path = path; err != nil || strings.HasSuffix(path, "/") {
 		return false
 	}
-	if rc.record.Operation = mapping.OpFlagTypes; rc.identify() != nil {
+	op, known := rc.match()[r.Method]
+	if rc.record.Operation = op; !known || op.IsWrite() || rc.identify() != nil {
 		return false
 	}
-	request, err := rc.flagTypesRequest()
-	if err != nil {
-		return false
-	}
-	reply, err := peeker.Peek(r.Context(), rc.caller, request)
-	if err != nil {
+	reply, err := rc.peek(op)
+	if errors.Is(err, upstream.ErrNotLocal) {
 		return false
 	}
 	rc.trace()
 	defer rc.finish()
 	setCommonHeaders(rc.Header())
 	rc.record.Cache = reply.Cache
-	if err := errors.Join(rc.succeed(reply.Document), reply.Document.Close()); err != nil {
+	if err == nil {
+		err = errors.Join(rc.succeed(reply.Document), reply.Document.Close())
+	}
+	if err != nil {
 		rc.fail(err)
 	}
 	return true
+}
+
+// peek returns what needs no waiting of the outcome of a read, or ErrNotLocal.
+func (rc *requestContext) peek(op mapping.Operation) (mapping.Reply, error) {
+	tracker := rc.server.options.Tracker
+	if op == mapping.OpFlagTypes {
+		peeker, ok := tracker.(upstream.Peeker)
+		request, err := rc.flagTypesRequest()
+		if !ok || err != nil || wantsFresh(rc.r.Header) {
+			return mapping.Reply{}, upstream.ErrNotLocal
+		}
+		return peeker.Peek(rc.r.Context(), rc.caller, request)
+	}
+	segment, err := rc.segment(0)
+	if err == nil {
+		var ids int
+		if _, ids, err = rc.decodeAttachments(segment, nil); err == nil && ids <= rc.server.options.Limits.IDs {
+			err = upstream.Refuse(tracker, rc.caller, op)
+			return mapping.Reply{}, cmp.Or(err, upstream.ErrNotLocal)
+		}
+	}
+	return mapping.Reply{}, upstream.ErrNotLocal
 }
 
 // deliver sends what is left of a response before its log line is written. Where several clients waited for one response, other

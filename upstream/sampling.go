@@ -13,11 +13,12 @@ import (
 // Sampling says which calls a Shadow takes.
 type Sampling struct {
 	// Default is the share of calls, from 0 to 1, of operations without their own.
-	Default    float64                       `json:"default"`
-	Operations map[mapping.Operation]float64 `json:"operations,omitempty"`
+	Default float64 `json:"default" key:"sample" default:"1" min:"0" max:"1"`
+	// Operations are other shares for single operations.
+	Operations map[mapping.Operation]float64 `json:"operations,omitempty" key:"operations" min:"0" max:"1"`
 	// Sticky takes the same share of the callers instead, always the same ones as
 	// long as the process lives.
-	Sticky bool `json:"sticky"`
+	Sticky bool `json:"sticky" key:"sticky"`
 }
 
 // Validate finds invalid shares and operations that do not exist.

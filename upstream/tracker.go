@@ -21,9 +21,24 @@ var ErrNotLocal = errors.New("no response in the memory of this process")
 
 // Peeker is a Tracker that may hold responses to flag type reads in the memory of this process.
 type Peeker interface {
-	// Peek is Do from that memory only: it does not wait, and asks neither Redis nor a tracker. After an error,
-	// which is usually ErrNotLocal, the request is as if it had not been made, and Do decides.
+	// Peek is Do from that memory only: it does not wait, and asks neither Redis nor a tracker. After ErrNotLocal the request is as if it
+	// had not been made, and Do decides. Any other error is that of Do: the tracker would refuse the read.
 	Peek(ctx context.Context, caller Caller, request mapping.FlagTypesRequest) (mapping.Reply, error)
+}
+
+// Refuser is a Tracker that can tell without waiting that it would refuse a read.
+type Refuser interface {
+	// Refuse returns the error of Do for a read that would be refused now, without asking a tracker, or nil. A read that it refuses counts
+	// as made.
+	Refuse(caller Caller, operation mapping.Operation) error
+}
+
+// Refuse asks a tracker that is a Refuser. Any other one refuses nothing.
+func Refuse(tracker Tracker, caller Caller, operation mapping.Operation) error {
+	if refuser, ok := tracker.(Refuser); ok {
+		return refuser.Refuse(caller, operation)
+	}
+	return nil
 }
 
 // ReadFlagTypes reads flag types of a tracker, or with peek of what it holds in the memory of this process.

@@ -99,11 +99,11 @@ func (d *demoRun) run(ctx context.Context) error {
 	logger := app.NewLogger(d.env.stderr, d.cfg.Log)
 	first := tracker.New(tracker.Options{Seed: tracker.SeedDemo, Quirks: ofPrimary})
 	second := tracker.New(tracker.Options{Follows: first, Quirks: ofCandidate})
-	primary, err := app.Listen("the reference tracker", "127.0.0.1:0", first, d.cfg, logger)
+	primary, err := app.Listen(nil, "the reference tracker", "127.0.0.1:0", first, d.cfg, logger)
 	if err != nil {
 		return errors.Join(err, first.Close(), second.Close())
 	}
-	candidate, err := app.Listen("the second reference tracker", "127.0.0.1:0", second, d.cfg, logger)
+	candidate, err := app.Listen(nil, "the second reference tracker", "127.0.0.1:0", second, d.cfg, logger)
 	if err != nil {
 		return errors.Join(err, primary.Drain(ctx), first.Close(), second.Close())
 	}

@@ -18,7 +18,7 @@ func TestOperatorsWhoStopSending(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(4 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	_, _ = io.WriteString(conn, "POST /cache/purge HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\na")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

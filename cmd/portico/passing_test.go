@@ -102,11 +102,13 @@ func TestNobodyWaitsForAnyTime(t *testing.T) {
 		}
 	}()
 	<-arrived
-	begun := time.Now()
-	second := beginCall(t, http.MethodPost, address+"/x.cgi")
-	if took := time.Since(begun); second.StatusCode != http.StatusServiceUnavailable || took > 900*time.Millisecond {
-		t.Errorf("%s after %v", second.Status, took)
-	}
+	eventually(t, "a call is refused before it could have waited", func() bool {
+		begun := time.Now()
+		if second := beginCall(t, http.MethodPost, address+"/x.cgi"); second.StatusCode != http.StatusServiceUnavailable {
+			t.Error(second.Status)
+		}
+		return time.Since(begun) < 900*time.Millisecond
+	})
 	close(let)
 	<-done
 }

@@ -23,7 +23,7 @@ func trackerCommand(env environment) *cobra.Command {
 	c := command("tracker", "run the reference tracker alone", func(ctx context.Context, _ []string) error {
 		cfg, server := config.Default(), tracker.New(options)
 		logger := app.NewLogger(env.stderr, cfg.Log)
-		listener, err := app.Listen("tracker", address, server, cfg, logger)
+		listener, err := app.Listen(nil, "tracker", address, server, cfg, logger)
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}

@@ -27,7 +27,7 @@ import (
 // Metrics holds the program's Prometheus metrics in a registry of its own. Every label of a counter or histogram has a bounded
 // set of values, whatever clients send. Its methods are safe for concurrent use.
 type Metrics struct {
-	registry *prometheus.Registry
+	registry registry
 
 	requests, responseBytes, conflicts                 *counters
 	requestSeconds                                     *histograms
@@ -56,77 +56,88 @@ var requestBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .
 
 // NewMetrics returns Metrics that include those of the Go runtime and of the process.
 func NewMetrics() *Metrics {
-	now := time.Now()
-	m := &Metrics{registry: prometheus.NewRegistry(), reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}}}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.requests = m.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason")
-	m.requestSeconds = m.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation")
-	m.responseBytes = m.counter("response_bytes_total", "Bytes of responses to clients.", "operation")
-	m.conflicts = m.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path.")
+	now, r := time.Now(), registry{prometheus.NewRegistry()}
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m := &Metrics{
+		registry: r, reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}},
+
+		requests:       r.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason"),
+		requestSeconds: r.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation"),
+		responseBytes:  r.counter("response_bytes_total", "Bytes of responses to clients.", "operation"),
+		conflicts:      r.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path."),
+
+		calls:          r.counter("tracker_calls_total", "Calls to trackers.", "tracker", "operation", "class", "status_class", "outcome"),
+		callSeconds:    r.histogram("tracker_call_seconds", "Time to the end of a tracker's response.", "tracker", "class"),
+		callBytes:      r.counter("tracker_bytes_total", "Bytes of bodies to and from trackers.", "tracker", "direction"),
+		retries:        r.counter("tracker_retries_total", "Calls made again after a failure.", "tracker", "operation"),
+		unknown:        r.counter("tracker_unknown_outcomes_total", "Writes that may or may not have been carried out.", "tracker", "operation"),
+		breakers:       r.gauge("breaker_state", "The state that a breaker is in has the value 1.", "tracker", "breaker", "state"),
+		breakerChanges: r.counter("breaker_changes_total", "Changes of a breaker's state.", "tracker", "breaker", "state"),
+
+		cacheReads:   r.counter("cache_total", "Flag type reads by how the cache came by the response.", "outcome"),
+		cacheFills:   r.histogram("cache_fill_seconds", "Calls of the tracker for the cache.", "result"),
+		cacheChanges: r.counter("cache_changes_total", "Flag type changes, and whether Redis was informed of them.", "delivered"),
+		redis:        r.histogram("redis_seconds", "Calls of Redis.", "operation", "result"),
+		redisUp:      r.gauge("redis_up", "1 while Redis can be reached."),
+
+		comparisons: r.counter("canary_comparisons_total", "Comparisons of two responses by outcome.", "operation", "outcome"),
+		dropped:     r.counter("canary_dropped_total", "Comparisons that were not made.", "operation", "reason"),
+
+		routed:        r.counter("switchover_calls_total", "Calls, or parts of calls, by the rule that chose the tracker.", "operation", "rule", "tracker"),
+		refusedWrites: r.counter("switchover_refused_total", "Writes that no one tracker could carry out.", "operation"),
+		lookups:       r.counter("switchover_lookups_total", "Questions for what a rule needs to know.", "what", "outcome"),
+		phases:        r.gauge("switchover_phase", "The phase that a rule is in has the value 1.", "rule", "access", "phase"),
+		rulesVersion:  r.gauge("switchover_version", "The version of the rules that count."),
+		killed:        r.gauge("switchover_killed", "1 while the kill switch is thrown."),
+
+		journalEntries: r.gauge("journal_entries", "Recorded writes that are not copied to the other tracker.", "status"),
+		journalLanes:   r.gauge("journal_parked_lanes", "Objects whose writes are not copied before an operator decides."),
+		journalLag:     r.gauge("journal_lag_seconds", "Age of the oldest recorded write that is not copied."),
+		goingBack:      r.gauge("switchover_going_back", "Whether the writes of a rule can go back to the old tracker has the value 1.", "rule", "state"),
+		journalMissed:  r.gauge("journal_missed", "Writes of this process that passed unrecorded since its start."),
+
+		spans:        r.counter("trace_spans_total", "Spans that the collector of traces took."),
+		spansDropped: r.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason"),
+
+		holding:       r.gauge("condition", "1 while a reason of the alarm holds.", "code", "subject"),
+		reloadSuccess: r.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success."),
+		reloadTime:    r.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start."),
+	}
 	m.conflicts.of() // shown from the start
-
-	m.calls = m.counter("tracker_calls_total", "Calls to trackers.", "tracker", "operation", "class", "status_class", "outcome")
-	m.callSeconds = m.histogram("tracker_call_seconds", "Time to the end of a tracker's response.", "tracker", "class")
-	m.callBytes = m.counter("tracker_bytes_total", "Bytes of bodies to and from trackers.", "tracker", "direction")
-	m.retries = m.counter("tracker_retries_total", "Calls made again after a failure.", "tracker", "operation")
-	m.unknown = m.counter("tracker_unknown_outcomes_total", "Writes that may or may not have been carried out.", "tracker", "operation")
-	m.breakers = m.gauge("breaker_state", "The state that a breaker is in has the value 1.", "tracker", "breaker", "state")
-	m.breakerChanges = m.counter("breaker_changes_total", "Changes of a breaker's state.", "tracker", "breaker", "state")
-
-	m.cacheReads = m.counter("cache_total", "Flag type reads by how the cache came by the response.", "outcome")
-	m.cacheFills = m.histogram("cache_fill_seconds", "Calls of the tracker for the cache.", "result")
-	m.cacheChanges = m.counter("cache_changes_total", "Flag type changes, and whether Redis was informed of them.", "delivered")
-	m.redis = m.histogram("redis_seconds", "Calls of Redis.", "operation", "result")
+	m.redisUp.WithLabelValues()
 	m.cacheChanges.of("no") // alerts see no increase in a series that begins with 1, so this one begins before
-	m.redisUp = m.gauge("redis_up", "1 while Redis can be reached.")
-	m.redisUp.WithLabelValues() // shown from the start
-
-	m.comparisons = m.counter("canary_comparisons_total", "Comparisons of two responses by outcome.", "operation", "outcome")
-	m.dropped = m.counter("canary_dropped_total", "Comparisons that were not made.", "operation", "reason")
-
-	m.routed = m.counter("switchover_calls_total", "Calls, or parts of calls, by the rule that chose the tracker.", "operation", "rule", "tracker")
-	m.refusedWrites = m.counter("switchover_refused_total", "Writes that no one tracker could carry out.", "operation")
-	m.lookups = m.counter("switchover_lookups_total", "Questions for what a rule needs to know.", "what", "outcome")
-	m.phases = m.gauge("switchover_phase", "The phase that a rule is in has the value 1.", "rule", "access", "phase")
-	m.rulesVersion = m.gauge("switchover_version", "The version of the rules that count.")
-	m.killed = m.gauge("switchover_killed", "1 while the kill switch is thrown.")
-
-	m.journalEntries = m.gauge("journal_entries", "Recorded writes that are not copied to the other tracker.", "status")
-	m.journalLanes = m.gauge("journal_parked_lanes", "Objects whose writes are not copied before an operator decides.")
-	m.journalLag = m.gauge("journal_lag_seconds", "Age of the oldest recorded write that is not copied.")
-	m.goingBack = m.gauge("switchover_going_back", "Whether the writes of a rule can go back to the old tracker has the value 1.", "rule", "state")
-	m.journalMissed = m.gauge("journal_missed", "Writes of this process that passed unrecorded since its start.")
-
-	m.spans = m.counter("trace_spans_total", "Spans that the collector of traces took.")
-	m.spansDropped = m.counter("trace_spans_dropped_total", "Spans that never reached the collector of traces.", "reason")
-
-	m.holding = m.gauge("condition", "1 while a reason of the alarm holds.", "code", "subject")
-	m.reloadSuccess = m.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success.")
-	m.reloadTime = m.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start.")
 	m.Reloaded(nil)
 	return m
 }
 
-func (m *Metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+// registry has all metrics.
+type registry struct{ *prometheus.Registry }
+
+func (r registry) handler() http.Handler {
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-func (m *Metrics) counter(name, help string, labels ...string) *counters {
+func (r registry) counter(name, help string, labels ...string) *counters {
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts(describe(name, help, nil)), labels)
-	m.registry.MustRegister(vec)
+	r.MustRegister(vec)
 	return newVector(vec.WithLabelValues, len(labels))
 }
 
-func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+func (r registry) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	vec := prometheus.NewGaugeVec(prometheus.GaugeOpts(describe(name, help, nil)), labels)
-	m.registry.MustRegister(vec)
+	r.MustRegister(vec)
 	return vec
 }
 
-func (m *Metrics) histogram(name, help string, labels ...string) *histograms {
+func (r registry) histogram(name, help string, labels ...string) *histograms {
 	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: requestBounds[:]}, labels)
-	m.registry.MustRegister(vec)
+	r.MustRegister(vec)
 	return newVector(vec.WithLabelValues, len(labels))
+}
+
+// onScrape registers a gauge that read gives at each scrape.
+func (r registry) onScrape(opts prometheus.Opts, read func() int) error {
+	return r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts), func() float64 { return float64(read()) }))
 }
 
 // describe returns the options of a counter or a gauge.
@@ -257,9 +268,9 @@ func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 		m.unknown.of(tracker, string(operation)) // before the first one, for its alert
 	}
 	return errors.Join(
-		m.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
-		m.onScrape(describe("tracker_call_slots", "Calls that may be under way at once.", labels), func() int { return read().Slots }),
-		m.onScrape(describe("tracker_calls_waiting", "Calls that wait for their turn.", labels), func() int { return read().Waiting }),
+		m.registry.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
+		m.registry.onScrape(describe("tracker_call_slots", "Calls that may be under way at once.", labels), func() int { return read().Slots }),
+		m.registry.onScrape(describe("tracker_calls_waiting", "Calls that wait for their turn.", labels), func() int { return read().Waiting }),
 		m.registry.Register(prometheus.NewCounterFunc(
 			prometheus.CounterOpts(describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels)),
 			func() float64 { return float64(read().Shed) })),
@@ -270,8 +281,8 @@ func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 // most once.
 func (m *Metrics) Connections(read func() (open, busy int)) error {
 	return errors.Join(
-		m.onScrape(describe("client_connections", "Open connections of clients.", nil), func() int { open, _ := read(); return open }),
-		m.onScrape(describe("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", nil), func() int {
+		m.registry.onScrape(describe("client_connections", "Open connections of clients.", nil), func() int { open, _ := read(); return open }),
+		m.registry.onScrape(describe("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", nil), func() int {
 			_, busy := read()
 			return busy
 		}),
@@ -280,7 +291,7 @@ func (m *Metrics) Connections(read func() (open, busy int)) error {
 
 // Build shows the version of the program and of Go. It is called at most once.
 func (m *Metrics) Build(version string) {
-	m.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(version, runtime.Version()).Set(1)
+	m.registry.gauge("build_info", "1, with the version of the program and of Go.", "version", "go_version").WithLabelValues(version, runtime.Version()).Set(1)
 }
 
 // Reloaded records the outcome of a reload of the configuration.
@@ -300,12 +311,7 @@ func (m *Metrics) CanaryQueue(read func() int) error {
 	for _, operation := range mapping.Operations() {
 		m.comparisons.of(string(operation), string(canary.OutcomeConfirmed)) // before the first one, for its alert
 	}
-	return m.onScrape(describe("canary_queue", "Comparisons that wait for their turn.", nil), read)
-}
-
-// onScrape registers a gauge that read gives at each scrape.
-func (m *Metrics) onScrape(opts prometheus.Opts, read func() int) error {
-	return m.registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts), func() float64 { return float64(read()) }))
+	return m.registry.onScrape(describe("canary_queue", "Comparisons that wait for their turn.", nil), read)
 }
 
 // CacheRead counts a read of flag types by its outcome, such as local, redis, stale, miss or bypass.

@@ -73,7 +73,7 @@ func New(options Options) *Server {
 	guarded.HandleFunc("GET /{$}", looked(s.overview))
 	guarded.HandleFunc("GET /status", looked(func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) }))
 	if options.Metrics != nil {
-		guarded.HandleFunc("GET /metrics", looked(options.Metrics.handler().ServeHTTP))
+		guarded.HandleFunc("GET /metrics", looked(options.Metrics.registry.handler().ServeHTTP))
 	}
 	assets := http.FileServerFS(files)
 	guarded.Handle("GET /openapi.yaml", assets)

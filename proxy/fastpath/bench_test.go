@@ -36,7 +36,7 @@ func BenchmarkCachedRead(b *testing.B) {
 	f := newRequest().(*fastRequest)
 	b.ReportAllocs()
 	for b.Loop() {
-		if !f.parse(request, "127.0.0.1:1234") || !server.ServeCached(f, &f.request) || len(f.response()) < len(text) || f.status != 200 {
+		if !f.parse(request, "127.0.0.1:1234") || !server.ServeAtOnce(f, &f.request) || len(f.response()) < len(text) || f.status != 200 {
 			b.Fatal(f.status)
 		}
 	}

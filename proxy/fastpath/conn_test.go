@@ -15,7 +15,7 @@ func TestCloseTimeIsShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inner.Close()
-	outer, stuck := Listener(inner, nil), make(chan *conn, many)
+	outer, stuck := Listener(inner, nil, nil), make(chan *conn, many)
 	for range many {
 		client, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {

@@ -17,6 +17,9 @@ import (
 // request but strings. A write deadline that it sets bounds how long the client may pause while it takes the response.
 type Handler func(w http.ResponseWriter, r *http.Request) bool
 
+// Filter reports whether the handler is to see a request, by its text. It must be quick.
+type Filter func(request []byte) bool
+
 const (
 	// closeTime bounds how long responses may still be sent once a server closes their connections.
 	closeTime = time.Second
@@ -26,14 +29,15 @@ const (
 	maxPiece = 128 << 10
 )
 
-// Listener wraps a listener so that handler is shown the requests of its connections first. It is for plain HTTP/1.1: TLS
+// Listener wraps a listener so that handler is shown the requests of its connections first, if they pass filter. It is for plain HTTP/1.1: TLS
 // must not be below it.
-func Listener(inner net.Listener, handler Handler) net.Listener {
-	return &listener{Listener: inner, handler: handler, requests: sync.Pool{New: newRequest}}
+func Listener(inner net.Listener, filter Filter, handler Handler) net.Listener {
+	return &listener{Listener: inner, filter: filter, handler: handler, requests: sync.Pool{New: newRequest}}
 }
 
 type listener struct {
 	net.Listener
+	filter   Filter
 	handler  Handler
 	requests sync.Pool
 
@@ -125,7 +129,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		switch {
 		case err != nil || !c.idle:
 			return n, err
-		case len(p) == c.buffer && isWholeGet(p[:n]) && c.serve(p[:n]):
+		case len(p) == c.buffer && isWholeGet(p[:n]) && c.listener.filter(p[:n]) && c.serve(p[:n]):
 			continue
 		}
 		c.idle = false
@@ -329,7 +333,7 @@ func (f *fastRequest) write(texts ...string) {
 // usualFields are the fields of nearly every response, in the order of net/http.
 var usualFields = []string{
 	"Access-Control-Allow-Headers", "Access-Control-Allow-Origin", "Age", "Cache-Status", "Content-Length", "Content-Type", "Etag",
-	"Vary", "X-Content-Type-Options", "X-Frame-Options", "X-Request-Id", "X-Xss-Protection",
+	"Portico-Error", "Retry-After", "Vary", "X-Content-Type-Options", "X-Frame-Options", "X-Request-Id", "X-Xss-Protection",
 }
 
 // writeHeader writes the fields in their order, without sorting where there are only the usual ones.

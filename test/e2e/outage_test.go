@@ -47,7 +47,7 @@ func TestOutagesAreRecognised(t *testing.T) {
 			process.Eventually(t, "reads work again", func() bool { return f.do(t, read).status == 200 })
 			process.Eventually(t, "writes work again", func() bool { return f.do(t, write).status == 200 })
 			t.Logf("recognised after %v, recovered after %v", took, time.Since(began))
-			if recovered := time.Since(began); recovered > 5*time.Second { // 500 ms on a quiet machine
+			if recovered := time.Since(began); recovered > 15*time.Second { // 500 ms on a quiet machine
 				t.Errorf("recovery took %v", recovered)
 			}
 		})

@@ -93,7 +93,7 @@ func (b *book) change(t *thing, do func()) {
 // write makes a write that may have to be recognised.
 func (c *client) write(a asked, method, path string, body any) result {
 	a.begin = time.Now()
-	r := c.ask(method, path, body)
+	r := c.inAnyForm(method, path, body)
 	a.end = time.Now()
 	c.world.book.change(nil, func() { c.world.book.asked[c.name] = append(c.world.book.asked[c.name], a) })
 	return r

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
@@ -62,6 +63,50 @@ func (c *client) ask(method, path string, body any) result {
 	text, err := io.ReadAll(response.Body)
 	c.world.book.count(fmt.Sprint(method, " ", response.StatusCode, " ", response.Header.Get("Portico-Error")))
 	return result{response.StatusCode, text, err == nil && response.StatusCode < 300, err != nil || response.StatusCode >= 500}
+}
+
+// inAnyForm makes a write by REST, JSON-RPC or XML-RPC. The result is that of REST.
+func (c *client) inAnyForm(method, path string, body any) result {
+	over := []string{"", "JSON-RPC", "XML-RPC"}[c.random.IntN(3)]
+	fields, ok := body.(map[string]any)
+	if over == "" || !ok {
+		return c.ask(method, path, body)
+	}
+	params, segments := maps.Clone(fields), strings.Split(path, "/")[2:]
+	call := "FlagType.create"
+	switch {
+	case segments[len(segments)-1] == "attachment":
+		call, params["ids"] = "Bug.add_attachment", []any{segments[1]}
+		if content, _ := params["data"].(string); over == "XML-RPC" {
+			params["data"], _ = base64.StdEncoding.DecodeString(content)
+		}
+	case segments[0] == "bug":
+		call, params["ids"] = "Bug.update_attachment", []any{segments[2]}
+	case len(segments) > 1:
+		call, params["ids"] = "FlagType.update", []any{segments[1]}
+	}
+	script, _, text := interfaces[over](call, params)
+	var reply struct {
+		Error  *struct{ Message string }
+		Result json.RawMessage
+	}
+	var r result
+	if over == "XML-RPC" {
+		r = c.ask("POST", script, text)
+		var response element
+		_ = xml.Unmarshal(r.text, &response)
+		if r.sure && len(response.Within) == 1 && response.Within[0].XMLName.Local == "params" {
+			reply.Result, _ = json.Marshal(response.Within[0].Within[0].Within[0].value())
+		}
+	} else {
+		r = c.ask("POST", script, json.RawMessage(text))
+		r.into(&reply)
+	}
+	if r.sure && (reply.Error != nil || len(reply.Result) == 0) {
+		return result{status: http.StatusBadRequest, text: r.text}
+	}
+	r.text = reply.Result
+	return r
 }
 
 // unexpected notes a refusal. A client must only meet errors that say that something is away.
@@ -328,8 +373,8 @@ func (c *client) seeTypes() {
 	c.compare("the list of flag types", 0, expected, seen)
 }
 
-// rpc is one round of a client of the older interfaces, by JSON-RPC and XML-RPC in turn. Portico passes these through to the old tracker: the client
-// reads the product that moves, and comments on another one that stays.
+// rpc is one round of a client of the older interfaces, by JSON-RPC and XML-RPC in turn. It reads the product that moves, as the rules say, and
+// comments on another one that stays, which passes through to the old tracker.
 func (c *client) rpc() {
 	book := &c.world.book
 	said := fmt.Sprintf("said by %s %d", c.name, c.count)
@@ -364,7 +409,7 @@ const xmlCall = `<?xml version="1.0"?><methodCall><methodName>%s</methodName><pa
 	`<member><name>id</name><value><int>%[2]d</int></value></member><member><name>ids</name><value><array><data><value><int>%[2]d</int></value></data></array></value></member>` +
 	`%[3]s<member><name>Bugzilla_api_key</name><value><string>%[4]s</string></value></member></struct></value></param></params></methodCall>`
 
-// seeRPC looks at the list that the old tracker shows: not older than the last transition, and each object once.
+// seeRPC looks at a list by JSON-RPC, which shows each object once and with its id.
 func (c *client) seeRPC(r result) {
 	var reply struct {
 		Result struct{ Bugs map[string][]shownAttachment }
@@ -376,6 +421,7 @@ func (c *client) seeRPC(r result) {
 			c.world.book.wrong("%s: %s is there twice", c.name, shown.FileName)
 		}
 		seen[shown.FileName] = true
+		c.note(shown)
 	}
 	if r.sure && len(seen) == 0 {
 		c.world.book.wrong("%s: JSON-RPC shows no attachments: %.300s", c.name, r.text)

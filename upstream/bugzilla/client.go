@@ -14,6 +14,7 @@ import (
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/upstream"
+	"portico/upstream/transport"
 )
 
 // Options configure a Client. URL and Transport are required.
@@ -108,6 +109,18 @@ func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.C
 		return mapping.Reply{}, err
 	}
 	return mapping.Reply{Document: document}, nil
+}
+
+// Refuse implements upstream.Refuser.
+func (c *Client) Refuse(caller upstream.Caller, operation mapping.Operation) error {
+	limited, ok := c.transport.(*transport.Stack)
+	if !ok {
+		return nil
+	}
+	if err := limited.Refuse(transport.Call{Operation: string(operation), Client: caller.Identity()}); err != nil {
+		return failure(&Call{Operation: operation}, err)
+	}
+	return nil
 }
 
 // complete gives a response the form that Portico promises. The members and inclusions of flag types come in random order; the reply

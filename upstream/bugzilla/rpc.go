@@ -52,7 +52,8 @@ type RPCCall struct {
 
 // IsOperation reports whether a method of the older interfaces is one of the operations.
 func IsOperation(method string) bool {
-	return strings.HasPrefix(method, "FlagType.") || method == "Bug.attachments" || method == "Bug.add_attachment" || method == "Bug.update_attachment"
+	_, known := rpcOperations[method]
+	return known || strings.HasPrefix(method, "FlagType.")
 }
 
 // IsReading reports whether a method of the older interfaces is known to change nothing.

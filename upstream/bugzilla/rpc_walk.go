@@ -130,25 +130,25 @@ func walkXML(in io.Reader, visit func(depth int, name, text string)) (whole bool
 
 // readUntil reads up to end and gives what comes before it, empty if that is longer than maxWalkWord.
 func readUntil(r *bufio.Reader, end string) (string, error) {
-	var kept []byte
-	tail := ""
+	var kept, tail []byte
+	limit := maxWalkWord + len(end)
 	for {
 		piece, err := r.ReadSlice(end[len(end)-1])
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return "", err
 		}
-		if len(kept) <= maxWalkWord+len(end) {
-			kept = append(kept, piece[:min(len(piece), maxWalkWord+len(end)+1)]...)
+		if len(kept) <= limit {
+			kept = append(kept, piece[:min(len(piece), limit+1)]...)
 		}
-		tail += string(piece[max(0, len(piece)-len(end)):])
+		tail = append(tail, piece...)
 		tail = tail[max(0, len(tail)-len(end)):]
-		switch {
-		case err != nil || tail != end:
-		case len(kept) > maxWalkWord+len(end):
-			return "", nil
-		default:
-			return string(kept[:len(kept)-len(end)]), nil
+		if err != nil || string(tail) != end {
+			continue
 		}
+		if len(kept) > limit {
+			return "", nil
+		}
+		return string(kept[:len(kept)-len(end)]), nil
 	}
 }
 

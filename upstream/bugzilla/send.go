@@ -65,13 +65,6 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		t.Operation, t.Reads = string(call.Operation), call.IsRead()
 		t.Client, t.Pause, t.Guard = caller.Identity(), dialect.Backoff, upstream.Guard(ctx)
 	})
-	if limited, ok := c.transport.(*transport.Stack); ok {
-		var done func()
-		if ctx, done, err = limited.Acquire(ctx, call.Method); err != nil {
-			return nil, err
-		}
-		defer done()
-	}
 	request := c.rest.R().SetContext(ctx)
 	request.Header = out.header
 	response, err := request.Execute(call.Method, c.base+out.target)

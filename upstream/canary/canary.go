@@ -27,6 +27,7 @@ import (
 // reference contradicts itself.
 type Canary struct {
 	options  Options
+	rules    compare.Rules
 	sampling atomic.Pointer[Sampling]
 	salt     string // of sticky sampling
 	samples  *rate.Limiter
@@ -43,12 +44,12 @@ type Canary struct {
 	closed  bool
 	running sync.WaitGroup
 
-	noise     *noise
-	recorder  *recorder
-	redactor  *compare.Redactor
-	seen      *writes.Seen
-	repeated  writes.Replays
-	isolation writes.Isolation
+	noise    *noise
+	recorder *recorder
+	redactor *compare.Redactor
+	seen     *writes.Seen
+	repeated writes.Replays
+	isolated atomic.Bool // the last proof that the candidate is isolated succeeded
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -66,20 +67,13 @@ func New(options Options) *Canary {
 		noise:    newNoise(), seen: writes.NewSeen(),
 	}
 	c.options.Latency.Least = cmp.Or(options.Latency.Least, minPairs)
+	c.rules, _ = compare.NewRules(options.Equivalences, time.Now()) // the configuration has reported problems
 	c.recorder = newRecorder(c)
 	c.SetSampling(options.Sampling)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.running.Go(c.keepRecords)
 	if options.Isolated {
-		c.running.Go(func() {
-			c.isolation.Watch(c.ctx, writes.Proof{
-				Trackers: options.Trackers, Candidate: options.Candidate, Marker: options.Marker, Timeout: options.Timeout, Logger: options.Logger,
-				Caller: func(tracker string) upstream.Caller {
-					caller, _ := c.callerFor(upstream.Caller{}, tracker)
-					return caller
-				},
-			})
-		})
+		c.running.Go(c.watchIsolation)
 	}
 	return c
 }
@@ -150,8 +144,6 @@ func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, an
 	_, isTrackers := trackerFailures[reason]
 	isWrite := j.operation.IsWrite()
 	switch {
-	case c.options.Trackers[sides.Serving] == nil || c.options.Trackers[sides.Compared] == nil || sides.Serving == sides.Compared:
-		return verdict.DropUnknown
 	case isWrite && writes.IsInexpressible(answer.Err):
 		return ""
 	case answer.Err == nil && answer.Document == nil:
@@ -164,7 +156,7 @@ func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, an
 		return j.either(verdict.DropCandidateFailed, verdict.DropAnsweredFailed)
 	case answer.Err != nil && (!own || reason != ""):
 		return verdict.DropOwnError
-	case !isWrite && c.options.Refuses(sides.Compared):
+	case !isWrite && c.options.Trackers[sides.Compared].Refuses():
 		return j.either(verdict.DropOtherFailed, verdict.DropBreaker)
 	case !c.replaysAll(j.operation) && !c.samples.Allow():
 		return verdict.DropRateLimit

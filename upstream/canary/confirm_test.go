@@ -54,7 +54,7 @@ func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
 
 // TestNoiseIsLearntEarly: the reference is asked twice for calls without a difference.
 func TestNoiseIsLearntEarly(t *testing.T) {
-	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.NoiseShare = 1 }})
+	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Noise = 1 }})
 	for range 4 {
 		w.make(attachment("1"))
 	}

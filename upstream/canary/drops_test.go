@@ -129,8 +129,6 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 		{"gone", gone, sides, upstream.Response{Err: context.Canceled}, verdict.DropUnread},
 		{"own mistake", t.Context(), sides, upstream.Response{Err: errors.New("x")}, verdict.DropOwnError},
 		{"nothing", t.Context(), sides, upstream.Response{}, verdict.DropOwnError},
-		{"unknown tracker", t.Context(), upstream.Sides{Serving: oldName, Compared: "other"}, failed(""), verdict.DropUnknown},
-		{"the same twice", t.Context(), upstream.Sides{Serving: newName, Compared: newName}, failed(""), verdict.DropUnknown},
 		{"no JSON", t.Context(), sides, upstream.Response{Document: mapping.NewDocument([]byte(`{"a":1,"a":2}`))}, verdict.DropUnreadable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,7 +149,11 @@ func TestCallsThatAreNotCompared(t *testing.T) {
 		w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
 	}
 	refuses := func(name string) worldOptions {
-		return worldOptions{tune: func(o *canary.Options) { o.Refuses = func(other string) bool { return other == name } }}
+		return worldOptions{tune: func(o *canary.Options) {
+			t := o.Trackers[name]
+			t.Refuses = func() bool { return true }
+			o.Trackers[name] = t
+		}}
 	}
 	for name, c := range map[string]struct {
 		special worldOptions
@@ -167,9 +169,9 @@ func TestCallsThatAreNotCompared(t *testing.T) {
 		}, want: verdict.DropUnread},
 		"cookies": {caller: &upstream.Caller{Credentials: upstream.Credentials{Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}}, do: byOld, want: verdict.DropCredentials},
 		"policy": {special: worldOptions{tune: func(o *canary.Options) {
-			o.Caller = func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
-				return caller, tracker != newName
-			}
+			t := o.Trackers[newName]
+			t.Caller = func(caller upstream.Caller) (upstream.Caller, bool) { return caller, false }
+			o.Trackers[newName] = t
 		}}, do: byOld, want: verdict.DropCredentials},
 		"sick candidate": {special: refuses(newName), do: byOld, want: verdict.DropBreaker},
 		"sick reference": {special: refuses(oldName), do: func(w *world) {
@@ -204,7 +206,7 @@ func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}})
-	w.caller.Credentials.Cookies = "Bugzilla_login=1"
+	w.caller.Credentials.Cookies = "theme=dark"
 	w.make(flagTypes("TestProduct"))
 	if header := <-seen; header.Get("Portico-Role") != "shadow" || header.Get("Cookie") != "" {
 		t.Errorf("the candidate was asked with %v", header)

@@ -10,6 +10,7 @@ import (
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/switchover"
 )
 
 // Complete gives options that a test leaves open the values that a configuration has by default.
@@ -17,23 +18,27 @@ func Complete(o Options) Options {
 	o.Workers, o.Queue, o.PerSecond = cmp.Or(o.Workers, 4), cmp.Or(o.Queue, 256), cmp.Or(o.PerSecond, 50)
 	o.Timeout, o.MaxBody = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.MaxBody, 64<<20)
 	o.ConfirmAfter, o.ReadBack = cmp.Or(o.ConfirmAfter, time.Second), cmp.Or(o.ReadBack, 5*time.Second)
-	o.Samples, o.Target = cmp.Or(o.Samples, 5), cmp.Or(o.Target, 0.001)
-	for name := range o.Trackers {
+	o.KeepSamples, o.Target = cmp.Or(o.KeepSamples, 5), cmp.Or(o.Target, 0.1)
+	for name, t := range o.Trackers {
 		if name != o.Candidate {
 			o.Reference = name
 		}
-	}
-	if o.Caller == nil {
-		o.Caller = func(caller upstream.Caller, _ string) (upstream.Caller, bool) { return caller, true }
+		if t.Caller == nil {
+			t.Caller = switchover.Keys{}.ForComparison
+		}
+		if t.Address == nil {
+			t.Address = func(context.Context, upstream.Call) string { return "" }
+		}
+		if t.Refuses == nil {
+			t.Refuses = func() bool { return false }
+		}
+		if t.Plan == nil {
+			t.Plan = func(context.Context, upstream.Call) ([]byte, error) { return []byte("{}"), nil }
+		}
+		o.Trackers[name] = t
 	}
 	if o.CallerName == nil {
 		o.CallerName = func(upstream.Caller) string { return "" }
-	}
-	if o.Address == nil {
-		o.Address = func(context.Context, string, upstream.Call) string { return "" }
-	}
-	if o.Refuses == nil {
-		o.Refuses = func(string) bool { return false }
 	}
 	if o.Observer == nil {
 		o.Observer = unobserved{}

@@ -25,14 +25,12 @@ func quiet(t *testing.T) *Canary {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	c := New(Complete(Options{
-		Trackers: map[string]upstream.Tracker{"old": noTracker{}, "new": noTracker{}}, Store: store, Candidate: "new",
+		Trackers: map[string]Tracker{"old": {}, "new": {}}, Store: store, Candidate: "new",
 		Split: jsonblob.SplitOptions{Dir: t.TempDir()},
 	}))
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
-
-type noTracker struct{ upstream.Tracker }
 
 // stream is a client's document of several pieces.
 func stream(text []byte) *mapping.Document {

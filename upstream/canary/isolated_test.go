@@ -239,8 +239,8 @@ func TestWriteIsOneComparison(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, tune: func(o *canary.Options) {
 				o.Follows, o.ReadBack = true, 100*time.Millisecond
-				o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) {
-					return []byte(c.plans[name]), nil
+				for name := range o.Trackers {
+					plan(o, name, func() ([]byte, error) { return []byte(c.plans[name]), nil })
 				}
 			}})
 			for i := range 3 {
@@ -267,12 +267,8 @@ func TestPlansCountWhereNothingCanBeRead(t *testing.T) {
 	second := `{"path":"/flag_type","body":{"name":"n"}}`
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
 		o.Follows = true
-		o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) {
-			if name == newName {
-				return []byte(second), nil
-			}
-			return []byte(`{"path":"/flag_type","body":{"name":"n"}}`), nil
-		}
+		plan(o, newName, func() ([]byte, error) { return []byte(second), nil })
+		plan(o, oldName, func() ([]byte, error) { return []byte(`{"path":"/flag_type","body":{"name":"n"}}`), nil })
 	}})
 	w.caller = w.editor()
 	w.make(createFlagType(t, `{"name":"n","description":"d"}`))

@@ -61,7 +61,7 @@ func (c *Canary) Report(ctx context.Context) (verdict.Report, error) {
 		return verdict.Report{}, err
 	}
 	input := verdict.JudgeInput{
-		At: time.Now().UTC(), Campaign: campaign, Target: c.options.Target, Rules: c.options.Rules,
+		At: time.Now().UTC(), Campaign: campaign, Target: c.options.Target / 100, Rules: c.rules,
 		Pair: upstream.Sides{Serving: c.options.Reference, Compared: c.options.Candidate},
 	}
 	var failed [4]error

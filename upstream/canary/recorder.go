@@ -268,7 +268,7 @@ func (r *recorder) flush(ctx context.Context) error {
 func (r *recorder) write(ctx context.Context) error {
 	store, b := r.canary.options.Store, r.writing
 	for signature, f := range b.findings {
-		err := store.RecordFinding(ctx, f.Finding, f.sample, r.canary.options.Samples)
+		err := store.RecordFinding(ctx, f.Finding, f.sample, r.canary.options.KeepSamples)
 		if err != nil && !errors.Is(err, state.ErrFull) {
 			return err
 		}

@@ -195,8 +195,8 @@ func (w *world) judgeAll(judge func(signature string) error) {
 // another is a second process that compares the same trackers.
 func (w *world) another() *canary.Canary {
 	w.t.Helper()
-	o := canary.Options{Trackers: map[string]upstream.Tracker{
-		oldName: dial(w.t, w.old.url, transport.Options{}), newName: dial(w.t, w.fresh.url, transport.Options{}),
+	o := canary.Options{Trackers: map[string]canary.Tracker{
+		oldName: {Tracker: dial(w.t, w.old.url, transport.Options{})}, newName: {Tracker: dial(w.t, w.fresh.url, transport.Options{})},
 	}, Store: w.store, Candidate: newName}
 	other := canary.New(canary.Complete(o))
 	w.t.Cleanup(func() { _ = other.Close() })

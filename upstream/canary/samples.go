@@ -116,8 +116,8 @@ func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte
 		Answered: c.excerpt(first.WantIn, first.Place), Other: c.excerpt(first.HaveIn, first.Place),
 		AnsweredStatus: j.first.Status, OtherStatus: j.second.Status,
 	}
-	for name := range c.options.Trackers {
-		if address := c.options.Address(c.ctx, name, j.call); address != "" {
+	for name, tracker := range c.options.Trackers {
+		if address := tracker.Address(c.ctx, j.call); address != "" {
 			text.Targets[name] = address
 		}
 	}

@@ -17,13 +17,11 @@ import (
 // shadowRole names the purpose of a comparison's calls to trackers.
 const shadowRole = "shadow"
 
-// callerFor gives the caller in whose name a tracker is asked. Cookies belong to
-// one tracker; a caller that is known by them alone would be anonymous without.
+// callerFor gives the caller in whose name a tracker is asked.
 func (c *Canary) callerFor(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
-	asked, ok := c.options.Caller(caller, tracker)
-	asked.Credentials.Cookies = ""
-	asked.Role = shadowRole
-	return asked, ok && (caller.Anonymous() || !asked.Anonymous())
+	caller, ok := c.options.Trackers[tracker].Caller(caller)
+	caller.Role = shadowRole
+	return caller, ok
 }
 
 // ask makes the call of one of the two trackers, and says why there is nothing to compare, if so.
@@ -109,7 +107,7 @@ func (c *Canary) compare(j *job) verdict.DropReason {
 // learnEarly asks the reference twice for some of the calls, to learn where it
 // contradicts itself, and both once for all of them while the candidate seems to be slower.
 func (c *Canary) learnEarly(j *job) {
-	twice := rand.Float64() < c.options.NoiseShare
+	twice := rand.Float64() < c.options.Noise
 	if !twice && !c.recorder.seemsSlow(j.operation) || !c.confirms.Allow() {
 		return
 	}
@@ -148,7 +146,7 @@ func (c *Canary) isNoise(j *job, d compare.Difference) bool {
 
 // differences are those between two replies to the call of a job, by the rules that have not expired yet.
 func (c *Canary) differences(j *job, before, after compare.Reply) []compare.Difference {
-	return compare.Compare(j.call.Operation, before, after, c.options.Rules.At(time.Now()))
+	return compare.Compare(j.call.Operation, before, after, c.rules.At(time.Now()))
 }
 
 // confirm asks both again. The client's response may have come from a cache, or been

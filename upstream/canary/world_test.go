@@ -103,9 +103,13 @@ func newWorld(t *testing.T, special worldOptions) *world {
 	t.Cleanup(func() { _ = store.Close() })
 	w.store = store
 	o := canary.Options{
-		Trackers: map[string]upstream.Tracker{oldName: dial(t, w.old.url, transport.Options{}), newName: dial(t, w.fresh.url, special.transport)},
-		Store:    store, Candidate: newName, Sampling: canary.Sampling{Default: 1}, PerSecond: 100_000,
-		ConfirmAfter: 30 * time.Millisecond, Split: jsonblob.SplitOptions{Dir: t.TempDir()}, Timeout: time.Minute,
+		Trackers: map[string]canary.Tracker{
+			oldName: {Tracker: dial(t, w.old.url, transport.Options{})}, newName: {Tracker: dial(t, w.fresh.url, special.transport)},
+		},
+		Store: store, Candidate: newName, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
+		Settings: canary.Settings{
+			Sampling: canary.Sampling{Default: 1}, PerSecond: 100_000, ConfirmAfter: 30 * time.Millisecond, Timeout: time.Minute,
+		},
 	}
 	if special.tune != nil {
 		special.tune(&o)
@@ -113,6 +117,13 @@ func newWorld(t *testing.T, special worldOptions) *world {
 	w.canary = canary.New(canary.Complete(o))
 	t.Cleanup(func() { _ = w.canary.Close() })
 	return w
+}
+
+// plan has a tracker render plans.
+func plan(o *canary.Options, tracker string, render func() ([]byte, error)) {
+	t := o.Trackers[tracker]
+	t.Plan = func(context.Context, upstream.Call) ([]byte, error) { return render() }
+	o.Trackers[tracker] = t
 }
 
 // make does what a switchover and the proxy do: it calls the old tracker, tells the

@@ -26,23 +26,19 @@ func (c *Canary) takeWrite(j *job, answer upstream.Response) {
 	case c.options.Follows && !j.byCandidate && answer.Err == nil:
 		j.run = c.readBack
 		c.capture(j, answer)
-	case c.options.Plan != nil:
+	default:
 		j.run = c.comparePlans
 		c.enqueue(j)
-	default:
-		c.end(j)
 	}
 }
 
 // plan renders the write for both trackers and keeps what differs; they count when the job ends. Nothing is sent.
 // It returns false when that was not possible.
 func (c *Canary) plan(j *job) bool {
-	if c.options.Plan == nil {
-		return true
-	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
 	defer cancel()
-	differences, otherForm, err := writes.ComparePlans(ctx, c.options.Plan, upstream.Sides{Serving: c.options.Reference, Compared: c.options.Candidate}, j.call, c.options.Rules.At(time.Now()))
+	reference, candidate := c.options.Trackers[c.options.Reference], c.options.Trackers[c.options.Candidate]
+	differences, otherForm, err := writes.ComparePlans(ctx, reference.Plan, candidate.Plan, j.call, c.rules.At(time.Now()))
 	j.found, j.noisy = c.findings(j, c.unexplained(j, differences), kindPlan), otherForm
 	return err == nil
 }
@@ -55,10 +51,9 @@ func (c *Canary) comparePlans(j *job) verdict.DropReason {
 	return c.conclude(j, nil, kindPlan)
 }
 
-// abandonConfirmation ends a write whose result could not be compared. Plans that differ count
-// nevertheless, and where it is not known what a write touches they are all there is.
+// abandonConfirmation ends a write whose result could not be compared. Plans that differ count nevertheless.
 func (c *Canary) abandonConfirmation(j *job, reason verdict.DropReason) verdict.DropReason {
-	if len(j.found) > 0 || reason == verdict.DropNothingToRead && c.options.Plan != nil {
+	if len(j.found) > 0 {
 		return c.conclude(j, nil, kindPlan)
 	}
 	return reason
@@ -69,11 +64,12 @@ func (c *Canary) readBack(j *job) verdict.DropReason {
 	if !c.plan(j) {
 		return verdict.DropPlanFailed
 	}
-	var reason verdict.DropReason
 	var known bool
 	if j.call, known = writes.Touched(j.call, j.client.Body); !known {
-		reason = verdict.DropNothingToRead
-	} else if !c.confirms.Allow() {
+		return c.conclude(j, nil, kindPlan) // the plans are all there is
+	}
+	var reason verdict.DropReason
+	if !c.confirms.Allow() {
 		reason = verdict.DropConfirmLimit
 	}
 	end := time.Now().Add(c.options.ReadBack)
@@ -104,6 +100,35 @@ func (c *Canary) replaysAll(operation mapping.Operation) bool {
 	return c.options.Isolated && operation.IsWrite()
 }
 
+// proofEvery is how often the proof of isolation is repeated.
+const proofEvery = time.Minute
+
+// watchIsolation proves that the candidate is isolated, and proves it again from time to time until Close.
+func (c *Canary) watchIsolation() {
+	ticker := time.NewTicker(proofEvery)
+	defer ticker.Stop()
+	trackers := map[string]upstream.Tracker{}
+	for name, tracker := range c.options.Trackers {
+		trackers[name] = tracker.Tracker
+	}
+	for {
+		ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
+		proved := writes.IsMarked(ctx, trackers, c.options.Candidate, c.options.Marker, func(tracker string) upstream.Caller {
+			caller, _ := c.callerFor(upstream.Caller{}, tracker)
+			return caller
+		})
+		cancel()
+		if c.isolated.Swap(proved) != proved {
+			c.options.Logger.Info("the proof that the candidate is isolated has changed", "proved", proved)
+		}
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // takeReplay keeps what a write needs to be repeated on the candidate. The write takes its place now, when it is answered,
 // whenever the client has read the response: one after the other they leave the candidate in the state in which they left
 // the reference.
@@ -112,7 +137,7 @@ func (c *Canary) takeReplay(j *job, answer upstream.Response) {
 	j.run, j.isMissing = c.replay, true
 	reason := verdict.DropReason("")
 	switch {
-	case !c.isolation.Proved():
+	case !c.isolated.Load():
 		reason = verdict.DropNotIsolated
 	case !writes.TakePayload(&j.call):
 		reason = verdict.DropPayload
@@ -127,7 +152,7 @@ func (c *Canary) takeReplay(j *job, answer upstream.Response) {
 
 // replay makes the write on the candidate, once, whatever comes of it.
 func (c *Canary) replay(j *job) (reason verdict.DropReason) {
-	if !c.isolation.Proved() {
+	if !c.isolated.Load() {
 		return c.abandonConfirmation(j, verdict.DropNotIsolated)
 	}
 	planned := c.plan(j) // those that follow build on the write, also where its plans cannot be compared

@@ -2,6 +2,7 @@ package canary_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -44,11 +45,13 @@ func (w *world) editor() upstream.Caller {
 // planned gives the trackers the plans, by their names; a tracker without one refuses.
 func planned(plans map[string]string) func(*canary.Options) {
 	return func(o *canary.Options) {
-		o.Plan = func(_ context.Context, name string, _ upstream.Call) ([]byte, error) {
-			if plans[name] == "" {
-				return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
-			}
-			return []byte(plans[name]), nil
+		for name := range o.Trackers {
+			plan(o, name, func() ([]byte, error) {
+				if plans[name] == "" {
+					return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
+				}
+				return []byte(plans[name]), nil
+			})
 		}
 	}
 }
@@ -138,8 +141,9 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 	if len(got) != 1 || got[0] != "flag_type.create missing $.bug[id]" {
 		t.Errorf("found %q, want the flag type missing", got)
 	}
-	w.make(createFlagType(t, `{"name":"n","description":"d"}`))
-	if got := w.sum(""); got.Dropped[string(verdict.DropNothingToRead)] != 1 {
+	before := w.fresh.Requests()
+	w.make(createFlagType(t, `{"name":"n","description":"d"}`)) // for all products, so that only the plans can be compared
+	if got := w.sum(""); got.Compared != 2 || got.Same != 1 || len(got.Dropped) != 0 || !maps.Equal(w.fresh.Requests(), before) {
 		t.Errorf("got %+v, want nothing to read of a flag type for all products", got)
 	}
 }

@@ -143,6 +143,8 @@ type Status struct {
 	// Stopped are the entries that are parked or have an unknown outcome, and Losses what is never copied; both are bounded.
 	Stopped []state.JournalEntry `json:"stopped"`
 	Losses  []state.JournalLoss  `json:"losses"`
+	// unread says that the store did not tell all of it, or not lately, so that nothing is known to be safe.
+	unread bool
 }
 
 // maxStopped bounds the entries and losses of a status.
@@ -150,6 +152,7 @@ const maxStopped = 100
 
 // StatusOf reads the status of a journal from its store.
 func StatusOf(ctx context.Context, store Store) (status Status, err error) {
+	defer func() { status.unread = err != nil }()
 	if status.Paused, err = store.JournalPaused(ctx); err != nil {
 		return status, err
 	}
@@ -194,6 +197,10 @@ func (j *Journal) report(life context.Context) {
 		status, err := j.Status(ctx)
 		cancel()
 		wait := max(reportEvery, 10*time.Since(begun)) // many entries take long to count
+		if last := j.last.Load(); err != nil && last != nil {
+			status, err = *last, nil
+			status.unread = true
+		}
 		if err == nil {
 			j.last.Store(&status)
 			j.observe(status)
@@ -204,7 +211,7 @@ func (j *Journal) report(life context.Context) {
 	}
 }
 
-// Last returns the status as it was last reported, nil before that.
+// Last returns the status as it was last reported, nil before that. Without the store its figures stay, and nothing is safe.
 func (j *Journal) Last() *Status { return j.last.Load() }
 
 // Status reads the status.

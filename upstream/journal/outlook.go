@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ const (
 	OutlookDrain OutlookState = "drain"
 	// OutlookUnsafe says that writes would be lost.
 	OutlookUnsafe OutlookState = "unsafe"
-	// OutlookUnknown says that Portico does not copy the writes.
+	// OutlookUnknown says that Portico does not copy the writes, or cannot read the journal.
 	OutlookUnknown OutlookState = "unknown"
 )
 
@@ -67,7 +68,7 @@ func (o Outlook) String() string {
 	case OutlookUnsafe:
 		return "unsafe: " + lost
 	}
-	return "unknown: Portico does not copy the writes of this rule" + strings.TrimSuffix(": "+lost, ": ")
+	return "unknown: Portico does not copy the writes of this rule, or cannot read the journal" + strings.TrimSuffix(": "+lost, ": ")
 }
 
 // String says what is lost.
@@ -100,14 +101,25 @@ func (s *Scope) has(rule, receiver string) bool {
 // minRate is how many entries a second are taken to be copied where few had to be.
 const minRate = 10
 
-// Outlook tells what would be lost if writes moved to the receiver now. A nil status has none.
+// stoppedKind is the kind of Lost for an entry that is not being copied.
+func stoppedKind(status state.JournalStatus) string {
+	if status == state.JournalBegun {
+		return "unknown"
+	}
+	return "parked"
+}
+
+// Outlook tells what would be lost if writes moved to the receiver now. That is unknown of a nil status, and of one that the store did not tell.
 func (s *Status) Outlook(scope Scope) (o Outlook) {
-	if s == nil {
+	if s == nil || s.unread {
 		return Outlook{State: OutlookUnknown}
 	}
+	unlisted := map[string]int64{} // an entry may come further between two questions, and only some are listed
 	for _, count := range s.Rules {
 		switch {
-		case !scope.has(count.Rule, count.Receiver) || count.Status != state.JournalPending:
+		case !scope.has(count.Rule, count.Receiver):
+		case count.Status != state.JournalPending:
+			unlisted[stoppedKind(count.Status)] += count.Entries
 		case count.Blocked:
 			o.Lost = append(o.Lost, Lost{"blocked", "writes behind parked entries", count.Entries, ""})
 		default:
@@ -116,11 +128,14 @@ func (s *Status) Outlook(scope Scope) (o Outlook) {
 	}
 	for _, e := range s.Stopped {
 		if scope.has(e.Rule, e.Receiver) {
-			kind := "parked"
-			if e.Status == state.JournalBegun {
-				kind = "unknown"
-			}
+			kind := stoppedKind(e.Status)
+			unlisted[kind]--
 			o.Lost = append(o.Lost, Lost{kind, fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane), 1, e.Reason})
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(unlisted)) {
+		if n := unlisted[kind]; n > 0 {
+			o.Lost = append(o.Lost, Lost{kind, "entries that are not listed", n, ""})
 		}
 	}
 	for _, loss := range s.Losses {

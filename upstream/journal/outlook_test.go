@@ -1,8 +1,11 @@
 package journal_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -18,6 +21,8 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 	waiting := state.JournalCount{Rule: "shop", Receiver: "main", Status: state.JournalPending, Entries: 30}
 	blocked := waiting
 	blocked.Blocked = true
+	stopped := waiting
+	stopped.Status = state.JournalBegun
 	loss := func(kind, rule string) journal.Status {
 		return journal.Status{Losses: []state.JournalLoss{{Receiver: "main", Kind: kind, Rule: rule, What: "POST /rest/bug", Entries: 4}}}
 	}
@@ -35,6 +40,7 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 		"behind a parked one":  {status: journal.Status{Rules: []state.JournalCount{blocked}}, want: journal.OutlookUnsafe, says: "behind parked entries"},
 		"parked":               {status: journal.Status{Stopped: []state.JournalEntry{entry}}, want: journal.OutlookUnsafe, says: "parked entry 7: attachment.update of attachment 9: no such user"},
 		"unknown":              {status: journal.Status{Stopped: []state.JournalEntry{open}}, want: journal.OutlookUnsafe, says: "unknown entry 7"},
+		"unknown, not listed":  {status: journal.Status{Rules: []state.JournalCount{stopped}}, want: journal.OutlookUnsafe, says: "unknown entries that are not listed (30 writes)"},
 		"skipped":              {status: loss(state.LossSkipped, "shop"), want: journal.OutlookUnsafe, says: "skipped POST"},
 		"missed":               {status: loss(state.LossMissed, "shop"), want: journal.OutlookUnsafe, says: "missed"},
 		"unrecorded":           {status: loss(state.LossUnrecorded, "shop"), want: journal.OutlookUnsafe, says: "unrecorded"},
@@ -58,6 +64,45 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 	if o := (*journal.Status)(nil).Outlook(scope); o.State != journal.OutlookUnknown {
 		t.Errorf("without a journal: %v", o)
 	}
+}
+
+// silent is a store that does not tell of entries while it is away.
+type silent struct {
+	*state.Store
+	away atomic.Bool
+}
+
+// JournalCounts implements journal.Store.
+func (s *silent) JournalCounts(ctx context.Context) ([]state.JournalCount, error) {
+	if s.away.Load() {
+		return nil, errStore
+	}
+	return s.Store.JournalCounts(ctx)
+}
+
+// TestNothingIsSafeWithoutTheStore: while the journal cannot be read, no status says that going back is safe.
+func TestNothingIsSafeWithoutTheStore(t *testing.T) {
+	s := set(t)
+	store := &silent{Store: s.store}
+	j := journal.New(journal.Options{Store: store, Settings: s.settings})
+	t.Cleanup(func() { _ = j.Close() })
+	scope := journal.Scope{Rule: "all", Rules: []string{"all"}, Receiver: "next", Replicates: true}
+	comes := func(want journal.OutlookState) {
+		t.Helper()
+		for end := time.Now().Add(patience); j.Last().Outlook(scope).State != want; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("it is %q, want %q", j.Last().Outlook(scope).State, want)
+			}
+		}
+	}
+	comes(journal.OutlookSafe)
+	store.away.Store(true)
+	if status, err := j.Status(t.Context()); err == nil || status.Outlook(scope).State != journal.OutlookUnknown {
+		t.Errorf("without the store it is %q (%v)", status.Outlook(scope), err)
+	}
+	comes(journal.OutlookUnknown)
+	store.away.Store(false)
+	comes(journal.OutlookSafe)
 }
 
 // TestLossesAreKnownBeforeTheResponse: each way by which a write is not copied is in the store when the client has its response, and forgotten by a start.

@@ -38,6 +38,9 @@ func (j *Journal) replicate(life context.Context) {
 		}
 		for _, e := range j.due(life) {
 			names := []string{copyLease(e.Lane)}
+			if e.Status == state.JournalBegun { // what a write makes meanwhile could be taken for what is looked for
+				names = append(names, state.WriteLease(e.Lane))
+			}
 			if j.leases.try(names) != nil {
 				continue // this process copies the lane already
 			}
@@ -48,7 +51,7 @@ func (j *Journal) replicate(life context.Context) {
 			case slots <- struct{}{}:
 			}
 			go func() {
-				if j.advance(life, e) {
+				if j.advance(life, e, names) {
 					j.poke()
 				}
 				j.leases.unlock(names)
@@ -88,22 +91,20 @@ func (j *Journal) due(life context.Context) []state.JournalEntry {
 	return due
 }
 
-// advance takes the lease of a lane and does what its first entry needs. It reports whether the entry has come further.
-func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
+// advance takes the leases of a lane and does what its first entry needs. It reports whether the entry has come further.
+func (j *Journal) advance(life context.Context, e state.JournalEntry, leases []string) bool {
 	settings := j.settings.Load()
 	ctx, cancel := context.WithTimeout(life, 2*settings.Timeout)
 	defer cancel()
-	taken, err := j.store.TakeLease(ctx, copyLease(e.Lane), j.holder, settings.lease())
-	if err != nil || !taken {
-		return false
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-		defer cancel()
-		if err := j.store.ReleaseLease(ctx, copyLease(e.Lane), j.holder); err != nil {
-			j.logger.Warn("a lease of the journal could not be released", "cause", err)
+	var held []string
+	defer func() { j.release(ctx, held) }()
+	for _, lease := range leases {
+		taken, err := j.store.TakeLease(ctx, lease, j.holder, settings.lease())
+		if err != nil || !taken {
+			return false
 		}
-	}()
+		held = append(held, lease)
+	}
 	e, status, err := j.again(ctx, e)
 	if err != nil {
 		return false
@@ -127,6 +128,17 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 		j.shown.forget(e.Seq)
 	}
 	return e.Status != status
+}
+
+// release gives leases back.
+func (j *Journal) release(ctx context.Context, leases []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	for _, lease := range leases {
+		if err := j.store.ReleaseLease(ctx, lease, j.holder); err != nil {
+			j.logger.Warn("a lease of the journal could not be released", "cause", err)
+		}
+	}
 }
 
 // again reads an entry under the lease: another process may have finished it meanwhile.

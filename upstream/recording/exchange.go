@@ -55,21 +55,6 @@ type Elision struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// routes are the methods and paths of the seven operations. Where two match the first one counts.
-var routes = []struct {
-	request   *regexp.Regexp
-	operation mapping.Operation
-}{
-	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/flag_type/([^/]+)$`), mapping.OpFlagTypes},
-	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/flag_type/([^/]+)/([^/]+)$`), mapping.OpFlagTypes},
-	{regexp.MustCompile(`^POST /rest(?:\.cgi)?/flag_type$`), mapping.OpCreateFlagType},
-	{regexp.MustCompile(`^PUT /rest(?:\.cgi)?/flag_type/([^/]+)$`), mapping.OpUpdateFlagTypes},
-	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/bug/([^/]+)/attachment$`), mapping.OpBugAttachments},
-	{regexp.MustCompile(`^POST /rest(?:\.cgi)?/bug/([^/]+)/attachment$`), mapping.OpCreateAttachment},
-	{regexp.MustCompile(`^GET /rest(?:\.cgi)?/bug/attachment/([^/]+)$`), mapping.OpAttachment},
-	{regexp.MustCompile(`^PUT /rest(?:\.cgi)?/bug/attachment/([^/]+)$`), mapping.OpUpdateAttachments},
-}
-
 // OperationOf gives the operation that a request stands for; empty is none of the seven.
 func OperationOf(method, target string) mapping.Operation {
 	operation, _ := Segments(method, target)
@@ -78,13 +63,39 @@ func OperationOf(method, target string) mapping.Operation {
 
 // Segments gives the same, with the segments of the path that name what the request is about: product and component, or an id.
 func Segments(method, target string) (operation mapping.Operation, segments []string) {
-	request := method + " " + pathOf(target)
-	for _, route := range routes {
-		if found := route.request.FindStringSubmatch(request); found != nil {
-			return route.operation, found[1:]
+	path, found := strings.CutPrefix(pathOf(target), "/rest")
+	if !found {
+		return "", nil
+	}
+	path = strings.TrimPrefix(path, ".cgi")
+	for _, operation := range mapping.Operations() {
+		if method != operation.Method() {
+			continue
+		}
+		for _, pattern := range []string{operation.Path(), strings.TrimSuffix(operation.Path(), "/{component}")} { // which may be missing
+			if segments, ok := match(pattern, path); ok {
+				return operation, segments
+			}
 		}
 	}
 	return "", nil
+}
+
+// match gives the segments of a path for those that vary in a pattern. It returns false where the path is another one.
+func match(pattern, path string) (segments []string, ok bool) {
+	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(have) {
+		return nil, false
+	}
+	for i, segment := range have {
+		switch {
+		case segment != "" && strings.HasPrefix(want[i], "{"):
+			segments = append(segments, segment)
+		case segment != want[i]:
+			return nil, false
+		}
+	}
+	return segments, true
 }
 
 var slashes = regexp.MustCompile(`/+`)

@@ -28,7 +28,7 @@ func (s *Switchover) Do(ctx context.Context, caller upstream.Caller, call upstre
 	return mapping.Reply{Document: document}, err
 }
 
-// Peek implements upstream.Peeker. Only a read that succeeds is counted and compared.
+// Peek implements upstream.Peeker. Only a read that it serves or refuses is counted and compared.
 func (s *Switchover) Peek(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
 ) (mapping.Reply, error) {
@@ -53,7 +53,7 @@ func (s *Switchover) flagTypes(
 	chosen = s.afterOwnWrites(ctx, rules, &info, chosen)
 	began, tracker := time.Now(), rules.trackers[chosen.side]
 	reply, err := upstream.ReadFlagTypes(ctx, tracker, caller, request, peek)
-	if peek && err != nil {
+	if peek && errors.Is(err, upstream.ErrNotLocal) {
 		return reply, err
 	}
 	s.count(rules, mapping.OpFlagTypes, chosen)

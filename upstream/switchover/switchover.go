@@ -3,6 +3,7 @@ package switchover
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -268,4 +269,9 @@ func (s *Switchover) Passthrough(write bool) string {
 		phase = rules.passthrough.Writes
 	}
 	return s.names[phase.side()]
+}
+
+// Replicates reports whether a rule in use has writes recorded for the other tracker.
+func (s *Switchover) Replicates() bool {
+	return slices.ContainsFunc(s.rules.Load().source.Rules, func(rule Rule) bool { return rule.Replicate })
 }

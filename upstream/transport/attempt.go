@@ -113,11 +113,8 @@ func (a *attempt) admit() error {
 	return nil
 }
 
-// acquire waits for a slot, unless the call has one already. On error nothing was sent.
+// acquire waits for a slot. On error nothing was sent.
 func (c *call) acquire(ctx context.Context) error {
-	if c.slot.take(c.stack.Limiter) {
-		return nil
-	}
 	switch err := c.stack.Limiter.acquire(ctx, c.class); {
 	case err == nil:
 		return nil

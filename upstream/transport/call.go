@@ -21,8 +21,6 @@ type Call struct {
 
 	// Guard is asked before the request and before each part of its body is sent. After an error the rest is not sent. Nil is not asked.
 	Guard func() error
-
-	slot *slot // acquired before the call began
 }
 
 // mayBeSent asks the guard.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -183,34 +182,6 @@ func (l *Limiter) refuse(class Class) error {
 	return errFull
 }
 
-// slot is a slot that was acquired before its call began.
-type slot struct {
-	limiter *Limiter
-	asked   time.Time
-	taken   atomic.Bool // by a request
-}
-
-// Acquire waits for the slot of a call before the call begins. A call that waits in RoundTrip holds the stack of http.Client and
-// of the layers above, which is larger, and one that is refused has passed them. The call that is made with the returned context uses the slot; its
-// retries wait for slots of their own. The caller must call done when the call has ended. After an error, which is that of RoundTrip,
-// the call is over.
-func (s *Stack) Acquire(ctx context.Context, method string) (_ context.Context, done func(), err error) {
-	c := s.newCall(CallOf(ctx), method)
-	if err = c.refuse(); err == nil {
-		err = c.acquire(ctx)
-	}
-	if err != nil {
-		c.report(nil, err)
-		return nil, nil, err
-	}
-	acquired := &slot{limiter: s.Limiter, asked: c.begun}
-	return With(ctx, func(c *Call) { c.slot = acquired }), func() {
-		if acquired.take(s.Limiter) {
-			s.Limiter.release()
-		}
-	}, nil
-}
-
 // Refuse returns the error of a read that would be refused at once, or nil. The read counts as made then.
 func (s *Stack) Refuse(of Call) error {
 	c := s.newCall(of, http.MethodGet)
@@ -234,9 +205,4 @@ func (c *call) refuse() error {
 		return c.newError(LimitFull, time.Second, err)
 	}
 	return nil
-}
-
-// take reports whether the slot is there for the first request over its limiter. It works on nil.
-func (s *slot) take(of *Limiter) bool {
-	return s != nil && s.limiter == of && s.taken.CompareAndSwap(false, true)
 }

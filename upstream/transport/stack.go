@@ -92,23 +92,10 @@ func (c *call) breaker() *Breaker {
 // RoundTrip waits for its Read to return before it gives up.
 func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := s.newCall(CallOf(req.Context()), req.Method)
-	hasSlot := c.slot != nil && !c.slot.taken.Load()
-	if hasSlot {
-		c.begun = c.slot.asked
-	}
 	if s.o.Trace != nil {
 		req, c.follower = s.o.Trace(req, c.begun)
 	}
-	var resp *http.Response
-	var err error
-	if !hasSlot {
-		err = c.refuse()
-	}
-	if err == nil {
-		resp, err = c.repeat(req)
-	} else {
-		closeBody(req)
-	}
+	resp, err := c.repeat(req)
 	if err != nil {
 		c.report(nil, err)
 		return nil, err
@@ -124,6 +111,10 @@ func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
 //
 // Each attempt waits for a slot of its own, behind others, so that a call that pauses holds none, and each has its own verdict of the breaker.
 func (c *call) repeat(req *http.Request) (*http.Response, error) {
+	if err := c.refuse(); err != nil {
+		closeBody(req)
+		return nil, err
+	}
 	ctx := req.Context()
 	deadline, given := ctx.Deadline()
 	if !given {

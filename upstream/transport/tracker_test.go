@@ -119,7 +119,7 @@ func streamed(c *Call) { c.Stream = true }
 // request ends by itself after a while, so that a broken rule is a failed test and not a hung one.
 func request(t *testing.T, ctx context.Context, method, url, body string) *http.Request {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(cancel)
 	var r io.Reader
 	if body != "" {
@@ -182,7 +182,7 @@ func slurp(t *testing.T, resp *http.Response) string {
 // eventually waits for what other goroutines bring about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

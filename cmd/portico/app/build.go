@@ -123,7 +123,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 		ClientPause:    proxy.ClientPause{Sending: cfg.Timeouts.Read, Taking: cfg.Timeouts.Write},
 		TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
 		Revalidate: cache.Revalidate, Logger: rt.logger, Observer: rt.metrics,
-		Passthrough: proxy.Passthrough{Target: *primary.target, Prefixes: cfg.Passthrough},
+		Passthrough: proxy.Passthrough{Target: *primary.target, Prefixes: cfg.Passthrough, Operations: rt.translatesRPC},
 	}
 	if rt.tracing != nil {
 		options.Tracer = rt.tracing
@@ -150,6 +150,11 @@ func (rt *Runtime) frontOptions() proxy.Options {
 		options.Observer = dryResponse{rt.dry}
 	}
 	return options
+}
+
+// translatesRPC reports whether operations in the form of an older interface are carried out as operations: where writes are copied, or ids translated.
+func (rt *Runtime) translatesRPC() bool {
+	return rt.ids != nil || rt.switchover != nil && rt.switchover.Replicates()
 }
 
 // flagTypeWrites reports whether one of the trackers can create and update flag types.

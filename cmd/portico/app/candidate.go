@@ -15,8 +15,6 @@ import (
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
-	"portico/upstream/canary/compare"
-	"portico/upstream/canary/verdict"
 	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/switchover/idmap"
@@ -92,33 +90,22 @@ func (rt *Runtime) openLastIDs(ctx context.Context) error {
 // openCanary builds the comparison. It shares nothing with what clients wait for: each tracker gets a second client with connections,
 // limits and breakers of its own.
 func (rt *Runtime) openCanary() error {
-	settings := rt.cfg.Canary
-	trackers, keys := map[string]upstream.Tracker{}, map[string]switchover.Keys{}
+	trackers := map[string]canary.Tracker{}
 	for name, t := range rt.trackers {
-		if err := rt.openShadow(t); err != nil {
+		stack, err := rt.openShadow(t)
+		if err != nil {
 			return err
 		}
-		trackers[name], keys[name] = rt.translated(name, t.shadow), rt.cfg.ComparisonKeys(t.keys)
+		trackers[name] = canary.Tracker{
+			Tracker: rt.translated(name, t.shadow), Caller: rt.cfg.ComparisonKeys(t.keys).ForComparison,
+			Plan: t.shadow.ShowPlan, Address: t.shadow.ReadAddress, Refuses: stack.Reads.Refuses,
+		}
 	}
-	rules, _ := compare.NewRules(settings.Equivalences, time.Now()) // config has reported problems
 	rt.Canary = canary.New(canary.Options{
+		Settings: rt.cfg.Canary.Settings, MaxBody: int64(rt.cfg.Canary.MaxBody), Split: rt.replySplit(),
 		Trackers: trackers, Store: rt.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
-		Sampling: canary.Sampling{Default: settings.Sample, Operations: settings.Operations, Sticky: settings.Sticky},
-		Workers:  settings.Workers, Queue: settings.Queue, PerSecond: settings.PerSecond, Timeout: settings.Timeout,
-		MaxBody: int64(settings.MaxBody), Split: rt.replySplit(), ConfirmAfter: settings.ConfirmAfter, NoiseShare: settings.Noise,
-		Samples: settings.KeepSamples, Rules: rules, Caller: func(caller upstream.Caller, tracker string) (upstream.Caller, bool) {
-			return keys[tracker].ForComparison(caller)
-		},
 		CallerName: rt.callers.Name, Locate: rt.locator(rt.cfg.Primary, rt.trackers[rt.cfg.Primary].shadow),
-		Plan: func(ctx context.Context, tracker string, call upstream.Call) ([]byte, error) {
-			return rt.trackers[tracker].shadow.ShowPlan(ctx, call)
-		},
-		Address: func(ctx context.Context, tracker string, call upstream.Call) string {
-			return rt.trackers[tracker].shadow.ReadAddress(ctx, call)
-		},
-		Refuses: func(tracker string) bool { return rt.stacks[shadowLabel(tracker)].Reads.Refuses() },
-		Follows: settings.Follows, ReadBack: settings.ReadBack, Isolated: settings.Isolated, Marker: settings.Marker,
-		Target: settings.Target / 100, Latency: verdict.LatencyTarget{Ratio: settings.Latency.Ratio, Slack: settings.Latency.Slack}, Logger: rt.logger, Observer: rt.metrics,
+		Logger: rt.logger, Observer: rt.metrics,
 	})
 	rt.onClose(func() {
 		if err := rt.Canary.Close(); err != nil {
@@ -128,12 +115,9 @@ func (rt *Runtime) openCanary() error {
 	return nil
 }
 
-// shadowLabel is the label of a tracker's connections for comparisons.
-func shadowLabel(tracker string) string { return "shadow:" + tracker }
-
-// openShadow builds the client of a tracker for comparisons.
-func (rt *Runtime) openShadow(t *tracker) error {
-	workers, label := rt.cfg.Canary.Workers, shadowLabel(t.name)
+// openShadow builds the client of a tracker for comparisons, and returns its connections.
+func (rt *Runtime) openShadow(t *tracker) (*transport.Stack, error) {
+	workers, label := rt.cfg.Canary.Workers, "shadow:"+t.name
 	options := transport.Options{
 		Base:  transport.BaseOptions{MaxIdleConns: workers, HeaderTimeout: rt.cfg.Canary.Timeout},
 		Limit: transport.LimitOptions{Slots: 2 * workers, ReserveWrites: -1, Queue: 2 * workers},
@@ -142,11 +126,10 @@ func (rt *Runtime) openShadow(t *tracker) error {
 		options.Tries = 1 // a retry would hide a failure of the candidate
 	}
 	stack, err := rt.openStack(t, label, options)
-	if err != nil {
-		return err
+	if err == nil {
+		t.shadow, err = rt.newClient(t, label, bugzilla.ForComparison(stack), nil) // package canary has the keys
 	}
-	t.shadow, err = rt.newClient(t, label, bugzilla.ForComparison(stack), nil) // package canary has the keys
-	return err
+	return stack, err
 }
 
 // translated is a tracker with the ids and names that clients know.

@@ -57,13 +57,9 @@ type Listener struct {
 	open map[net.Conn]time.Time
 }
 
-// Listen opens a socket, so that an address in use is an error at start. Drain closes it, also if Run was never called.
-func Listen(name, address string, handler http.Handler, cfg config.Config, logger *slog.Logger) (*Listener, error) {
-	return listen(nil, name, address, handler, cfg, logger)
-}
-
-// listen is Listen with an inherited socket, which counts more than the address.
-func listen(socket net.Listener, name, address string, handler http.Handler, cfg config.Config, logger *slog.Logger) (_ *Listener, err error) {
+// Listen opens a socket, so that an address in use is an error at start. An inherited socket, which may be nil, counts more than the address.
+// Drain closes it, also if Run was never called.
+func Listen(socket net.Listener, name, address string, handler http.Handler, cfg config.Config, logger *slog.Logger) (_ *Listener, err error) {
 	if socket == nil {
 		if socket, err = new(net.ListenConfig).Listen(context.Background(), "tcp", address); err != nil {
 			return nil, fmt.Errorf("listen for %s: %w", name, err)

@@ -102,7 +102,7 @@ func (s *Service) listen() error {
 	if s.Over != nil {
 		handler = s.Over(handler)
 	}
-	clients, err := listen(inherited["client"], "clients", s.cfg.Listen, handler, s.cfg, s.logger)
+	clients, err := Listen(inherited["client"], "clients", s.cfg.Listen, handler, s.cfg, s.logger)
 	if err != nil {
 		return err
 	}
@@ -114,11 +114,11 @@ func (s *Service) listen() error {
 	case s.Over != nil:
 		clients.served = proxy.Listener(clients)
 	default:
-		clients.served = proxy.Listener(fastpath.Listener(clients, s.serveCached))
+		clients.served = proxy.Listener(fastpath.Listener(clients, s.mayServeAtOnce, s.serveAtOnce))
 	}
 	few.Limits.Connections = maxOperatorConnections
 	handler = s.handler(func(rt *Runtime) http.Handler { return rt.Operators })
-	operators, err := listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, few, s.logger)
+	operators, err := Listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, few, s.logger)
 	if err != nil {
 		return err
 	}
@@ -234,11 +234,14 @@ func (s *Service) handler(of func(*Runtime) http.Handler) http.Handler {
 	})
 }
 
-// serveCached is the fastpath.Handler of the current runtime.
-func (s *Service) serveCached(w http.ResponseWriter, r *http.Request) bool {
+// mayServeAtOnce is the fastpath.Filter of the current runtime.
+func (s *Service) mayServeAtOnce(request []byte) bool { return s.now().Front.MayServeAtOnce(request) }
+
+// serveAtOnce is the fastpath.Handler of the current runtime.
+func (s *Service) serveAtOnce(w http.ResponseWriter, r *http.Request) bool {
 	rt, leave := s.enter()
 	defer leave()
-	return rt.Front.ServeCached(w, r)
+	return rt.Front.ServeAtOnce(w, r)
 }
 
 // tls returns settings that read those of the current runtime, so that a reload renews certificates.

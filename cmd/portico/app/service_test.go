@@ -118,7 +118,7 @@ func bounded(t *testing.T, socket net.Listener, log io.Writer) *Listener {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Limits.Connections = 2
-	l, err := listen(socket, "clients", "127.0.0.1:0", http.NotFoundHandler(), cfg, slog.New(slog.NewTextHandler(log, nil)))
+	l, err := Listen(socket, "clients", "127.0.0.1:0", http.NotFoundHandler(), cfg, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,10 @@ import (
 // Config is everything that an operator can set. Default gives the values of keys that nothing sets, Load joins them with the
 // file, the environment and the flags.
 //
-// The struct is the only description of the keys, together with switchover.Rule, switchover.PhasePair and compare.Equivalence, which
-// it contains: reading, the environment, printing, suggestions, KeepUntilRestart and checks of single values derive from its tags.
-//   - `key` names a key, and `keys` puts the keys of a struct into the section around it, each behind the text of the tag.
+// The struct is the only description of the keys, together with the settings of other packages that it contains, such as canary.Settings and
+// switchover.Rule: reading, the environment, printing, suggestions, KeepUntilRestart and checks of single values derive from its tags.
+//   - `key` names a key, and `keys` puts the keys of a struct into the section around it, each behind the text of the tag: a Secret with
+//     `keys:"token_"` has token_file and token_env.
 //   - `default` is the value where nothing sets it, and `unset` the text of the zero value.
 //   - `oneof`, `is` (see formats), `min` and `max` bound the value; `min` of a Secret is its minimum length.
 //   - `holds:"certificates"` marks a file that must hold PEM certificates.
@@ -77,7 +78,7 @@ type Admin struct {
 	// TLS protects that address.
 	TLS AdminTLS `key:"tls"`
 	// Token is required of every request but those of health checks.
-	Token Secret `keys:"token" min:"16"`
+	Token Secret `keys:"token_" min:"16"`
 }
 
 // AdminTLS is the TLS of the listener for operators, who may show certificates.
@@ -107,7 +108,7 @@ type Tracker struct {
 	// service, for callers with a name.
 	Credentials string `key:"credentials" default:"forward" oneof:"forward|mapped|service"`
 	// ServiceKey is the key of the service.
-	ServiceKey Secret `keys:"service_key"`
+	ServiceKey Secret `keys:"service_key_"`
 	// Logins says what becomes of logins, passwords, tokens and login cookies.
 	Logins string `key:"logins" default:"forward" oneof:"forward|refuse"`
 	// TLSFiles are the certificates that the tracker's is checked against, and the one that is shown to it.
@@ -138,7 +139,7 @@ type Cache struct {
 	StaleIfError time.Duration `key:"stale_if_error" default:"24h" min:"0s" max:"87600h"`
 	// Secret is the key under which credentials are hashed into cache keys; replicas that share a Redis share it. Without one
 	// a key is made at start and shared through Redis.
-	Secret Secret `keys:"secret" min:"16"`
+	Secret Secret `keys:"secret_" min:"16"`
 }
 
 // Redis is how Redis is reached. A plain text stands for URL.
@@ -153,7 +154,7 @@ type Redis struct {
 	// Username is the ACL user.
 	Username string `key:"username"`
 	// Password is that of the user.
-	Password Secret `keys:"password"`
+	Password Secret `keys:"password_"`
 	// TLS protects the connection.
 	TLS TLS `key:"tls"`
 }
@@ -269,5 +270,5 @@ type Traces struct {
 	// CAFile holds the PEM certificates that the collector's is checked against, in place of the system's.
 	CAFile string `key:"ca_file" holds:"certificates"`
 	// Headers holds headers to send to the collector, one "Name: value" a line.
-	Headers Secret `keys:"headers"`
+	Headers Secret `keys:"headers_"`
 }

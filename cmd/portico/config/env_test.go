@@ -141,7 +141,7 @@ func TestTheLongerKeyIsMeant(t *testing.T) {
 		"PORTICO_CALLERS_CI_BOT_SHADOW_KEY_ENV=OTHER",
 		"ONE=1", "OTHER=2",
 	}, "")
-	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE", text: "1"}, ShadowKey: Secret{Env: "OTHER", text: "2"}, Keys: map[string]KeyRef{}}}
+	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE", text: "1"}, ShadowKey: Secret{Env: "OTHER", text: "2"}, Keys: map[string]Secret{}}}
 	if len(problems) > 0 || !reflect.DeepEqual(cfg.Callers, want) {
 		t.Errorf("got %+v, %v", cfg.Callers, texts(problems))
 	}

@@ -8,28 +8,18 @@ import (
 // Caller gives a name to the callers with a key, for use in rules. The key itself never stands in the configuration.
 type Caller struct {
 	// Key is that at the primary, which the caller shows.
-	Key Secret `keys:"key"`
+	Key Secret `keys:"key_"`
 	// ShadowKey is that at the other tracker.
-	ShadowKey Secret `keys:"shadow_key"`
+	ShadowKey Secret `keys:"shadow_key_"`
 	// Keys are keys by the names of trackers, in place of the two above.
-	Keys map[string]KeyRef `key:"keys"`
-}
-
-// KeyRef is a Secret that is an entry of a map.
-type KeyRef struct {
-	// File holds the secret.
-	File string `key:"file"`
-	// Env names the environment variable that holds it instead.
-	Env string `key:"env"`
-
-	text string
+	Keys map[string]Secret `key:"keys"`
 }
 
 // keyAt names the key of a caller at a tracker.
 func (c *Config) keyAt(caller Caller, tracker string) Secret {
-	switch ref, given := caller.Keys[tracker]; {
+	switch key, given := caller.Keys[tracker]; {
 	case given:
-		return Secret(ref)
+		return key
 	case tracker == c.Primary:
 		return caller.Key
 	case tracker == c.Candidate:

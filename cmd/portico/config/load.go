@@ -185,7 +185,9 @@ func (d *decoder) environment(environ []string, cfg *Config) {
 		}
 	}
 	walk("", reflect.ValueOf(*cfg), "", func(k key) {
-		unknown = slices.DeleteFunc(unknown, func(name string) bool { return strings.HasSuffix(k.path, "_env") && name == k.value.String() })
+		if secret, ok := k.value.Interface().(Secret); ok {
+			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == secret.Env })
+		}
 	})
 	for _, path := range d.paths {
 		known = append(known, envName(strings.ReplaceAll(path, "*", "main")))

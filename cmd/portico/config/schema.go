@@ -65,9 +65,9 @@ func isText(t reflect.Type) bool {
 	}
 }
 
-// join puts a key behind the path of its section. A key such as _file ends the name of the key before it.
+// join puts a key behind the path of its section. Behind a path that ends in _ it is the rest of a name.
 func join(path, key string) string {
-	if path == "" || key == "" || key[0] == '_' {
+	if path == "" || key == "" || strings.HasSuffix(path, "_") {
 		return path + key
 	}
 	return path + "." + key

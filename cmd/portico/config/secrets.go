@@ -14,12 +14,12 @@ import (
 type Variables = func(name string) (value string, set bool)
 
 // Secret names where a secret is: in a file or in a variable of the environment. Secrets themselves never stand in the
-// configuration.
+// configuration. Its keys stand in a section of their own, or behind a word such as token_ in the section around them.
 type Secret struct {
 	// File holds the secret.
-	File string `key:"_file"`
+	File string `key:"file"`
 	// Env names the environment variable that holds it instead.
-	Env string `key:"_env"`
+	Env string `key:"env"`
 
 	text string
 }

@@ -82,8 +82,8 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			"callers: {robot: {keys: {a: {env: KEY}, b: {env: SHADOW}}}}\ncanary: {credentials: mapped}\n", nil},
 		{"wrong keys by tracker", withTwo + "callers:\n  a:\n    key_env: KEY\n    keys: {nowhere: {env: KEY}, a: {env: NOT_SET}}\n", []string{
 			"c.yaml:7:21: callers.a.keys.nowhere: is not one of the trackers",
-			"c.yaml:7:36: callers.a.keys.a: NOT_SET holds nothing",
 			"c.yaml:7:36: callers.a.keys.a: is a second key at that tracker",
+			"c.yaml:7:42: callers.a.keys.a.env: NOT_SET holds nothing",
 		}},
 		{"comparisons with other keys than live requests", "trackers:\n  a: {url: \"http://a.example\"}\n  b: {url: \"http://b.example\", credentials: mapped}\nprimary: a\ncandidate: b\n" +
 			"callers: {robot: {key_env: KEY, shadow_key_env: SHADOW}}\ncanary: {credentials: forward}\n",

@@ -67,18 +67,14 @@ func (c *checker) files(k key) {
 			err = fmt.Errorf("is shorter than %d bytes", bound)
 		}
 		k.value.Set(reflect.ValueOf(value))
-		if err == nil && k.path == "traces.headers" {
+		if err == nil && k.path == "traces.headers_" {
 			_, err = c.Traces.ReadHeaders()
 		}
-		suffix := "_file"
+		named := "file"
 		if value.File == "" {
-			suffix = "_env"
+			named = "env"
 		}
-		k.path += suffix
-	case KeyRef:
-		secret := Secret(value)
-		err = secret.Read(c.variables)
-		k.value.Set(reflect.ValueOf(KeyRef(secret)))
+		k.path = join(k.path, named)
 	case KeyPair:
 		_, err = TLSFiles{KeyPair: value}.Client()
 		k.path = join(k.path, "cert_file")

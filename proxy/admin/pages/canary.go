@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,12 +62,8 @@ type canaryPages struct {
 func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) admin.Page {
 	p := &canaryPages{comparison, findings, options}
 	return admin.Page{Path: "/canary", Title: "Canary", Handler: routes(map[string]handler{
-		"GET /canary": func(w http.ResponseWriter, r *http.Request) error {
-			return p.showOverview(w, r, http.StatusOK, newForm(r))
-		},
-		"GET /canary/findings": func(w http.ResponseWriter, r *http.Request) error {
-			return p.showFindings(w, r, http.StatusOK, newForm(r))
-		},
+		"GET /canary":                      formPage(p.showOverview).first,
+		"GET /canary/findings":             formPage(p.showFindings).first,
 		"GET /canary/findings/{signature}": p.finding,
 		"GET /canary/rules":                p.showRules,
 		"GET /canary/report.json":          p.reported(jsonOf(func(report verdict.Report) any { return report })),
@@ -222,20 +219,18 @@ func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 
 // setSampling takes a Sampling as JSON, or the default share in percent from the form.
 func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error {
 	var sampling canary.Sampling
-	if isJSON(r) {
-		if err := readJSON(w, r, maxForm, &sampling); err != nil {
-			return err
-		}
-	} else {
-		if err := readForm(w, r); err != nil {
-			return err
-		}
+	var notNumber error
+	err := readRequest(w, r, &sampling, func(form url.Values) {
+		var percent float64
+		percent, notNumber = strconv.ParseFloat(strings.TrimSpace(form.Get("percent")), 64)
 		sampling = p.canary.Sampling()
-		percent, err := strconv.ParseFloat(strings.TrimSpace(r.PostForm.Get("percent")), 64)
-		if err != nil {
-			return &fault{Status: http.StatusUnprocessableEntity, Message: "The sampling was not changed: give the share in percent, a number from 0 to 100."}
-		}
 		sampling.Default = percent / 100
+	})
+	switch {
+	case err != nil:
+		return err
+	case notNumber != nil:
+		return &fault{Status: http.StatusUnprocessableEntity, Message: "The sampling was not changed: give the share in percent, a number from 0 to 100."}
 	}
 	if err := sampling.Validate(); err != nil {
 		return &fault{Status: http.StatusUnprocessableEntity, Message: "The sampling was not changed: " + strings.ReplaceAll(err.Error(), "\n", "; ") + "."}

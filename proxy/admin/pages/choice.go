@@ -36,12 +36,22 @@ type filterValue struct {
 // seen apart does not match both.
 func choose(r *http.Request, all []state.Finding) choice {
 	asked, kept := r.URL.Query(), url.Values{}
-	c := choice{Findings: slices.Clone(all), Path: asked.Get("path")}
+	isAsked := func(name, value string) bool { return asked.Get(name) == "" || asked.Get(name) == value }
+	c := choice{Path: asked.Get("path")}
 	if c.Path != "" {
 		kept.Set("path", c.Path)
-		c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !strings.Contains(f.Path, c.Path) })
 	}
-	scoped := func(value func(state.Scope) string) func(state.Finding) []string {
+	for _, f := range all {
+		f.Scopes = slices.DeleteFunc(slices.Clone(f.Scopes), func(s state.Scope) bool {
+			return !isAsked("caller", s.Caller) || !isAsked("product", s.Product)
+		})
+		scoped := len(f.Scopes) > 0 || isAsked("caller", "") && isAsked("product", "")
+		if scoped && isAsked("status", string(f.Status)) && isAsked("operation", string(f.Operation)) && isAsked("class", f.Class) &&
+			strings.Contains(f.Path, c.Path) {
+			c.Findings = append(c.Findings, f)
+		}
+	}
+	scopes := func(value func(state.Scope) string) func(state.Finding) []string {
 		return func(f state.Finding) (values []string) {
 			for _, scope := range f.Scopes {
 				values = append(values, value(scope))
@@ -49,31 +59,21 @@ func choose(r *http.Request, all []state.Finding) choice {
 			return values
 		}
 	}
-	caller := func(s state.Scope) string { return s.Caller }
-	product := func(s state.Scope) string { return s.Product }
 	for _, each := range []struct {
 		name, title string
 		of          func(state.Finding) []string
-		scope       func(state.Scope) string // nil for what the finding itself has
 	}{
-		{"status", "Status", func(f state.Finding) []string { return []string{string(f.Status)} }, nil},
-		{"operation", "Operation", func(f state.Finding) []string { return []string{string(f.Operation)} }, nil},
-		{"class", "Class", func(f state.Finding) []string { return []string{f.Class} }, nil},
-		{"caller", "Caller", scoped(caller), caller},
-		{"product", "Product", scoped(product), product},
+		{"status", "Status", func(f state.Finding) []string { return []string{string(f.Status)} }},
+		{"operation", "Operation", func(f state.Finding) []string { return []string{string(f.Operation)} }},
+		{"class", "Class", func(f state.Finding) []string { return []string{f.Class} }},
+		{"caller", "Caller", scopes(func(s state.Scope) string { return s.Caller })},
+		{"product", "Product", scopes(func(s state.Scope) string { return s.Product })},
 	} {
-		one := filter{Name: each.name, Title: each.title, Chosen: asked.Get(each.name), Values: valuesOf(all, each.of)}
-		c.Filters = append(c.Filters, one)
-		if one.Chosen == "" {
-			continue
+		chosen := asked.Get(each.name)
+		c.Filters = append(c.Filters, filter{Name: each.name, Title: each.title, Chosen: chosen, Values: valuesOf(all, each.of)})
+		if chosen != "" {
+			kept.Set(each.name, chosen)
 		}
-		kept.Set(one.Name, one.Chosen)
-		if each.scope != nil {
-			for i, f := range c.Findings {
-				c.Findings[i].Scopes = slices.DeleteFunc(slices.Clone(f.Scopes), func(s state.Scope) bool { return each.scope(s) != one.Chosen })
-			}
-		}
-		c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !slices.Contains(each.of(f), one.Chosen) })
 	}
 	if len(kept) > 0 {
 		c.Query = "?" + kept.Encode()

@@ -45,7 +45,7 @@ func JournalPages(store journal.Store) admin.Page {
 			page, err := p.read(r)
 			return writeJSON(w, page, journalFault(err))
 		},
-		"GET /journal/{seq}":        func(w http.ResponseWriter, r *http.Request) error { return p.entry(w, r, http.StatusOK, newForm(r)) },
+		"GET /journal/{seq}":        formPage(p.entry).first,
 		"POST /journal/{seq}/retry": p.change("retry", (*journal.Operator).Retry),
 		"POST /journal/{seq}/skip":  p.change("skip", (*journal.Operator).Skip),
 		"POST /journal/{seq}/park":  p.change("park", (*journal.Operator).Park),

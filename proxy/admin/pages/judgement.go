@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -114,8 +115,7 @@ func parseUntil(text string, now time.Time) (ends time.Time, understood bool) {
 // change is a change that a person makes and signs.
 type change struct {
 	apply func(context.Context, judgement) error
-	// form shows the page with the form again, with its problems.
-	form func(w http.ResponseWriter, r *http.Request, status int, form judgement) error
+	form  formPage
 	// done is the URL that a browser is redirected to, so that reloading it changes nothing.
 	done string
 	// result is the response to a script.
@@ -125,16 +125,11 @@ type change struct {
 // serve reads the judgement from a form or from JSON, and applies the change.
 func (c change) serve(w http.ResponseWriter, r *http.Request) error {
 	var j judgement
-	if isJSON(r) {
-		if err := readJSON(w, r, maxForm, &j); err != nil {
-			return err
-		}
-	} else {
-		if err := readForm(w, r); err != nil {
-			return err
-		}
-		form := r.PostForm
+	err := readRequest(w, r, &j, func(form url.Values) {
 		j = judgement{Actor: form.Get("actor"), Reason: form.Get("reason"), Until: form.Get("until"), Signatures: form["signature"]}
+	})
+	if err != nil {
+		return err
 	}
 	if j.check(); len(j.Problems) > 0 {
 		if fromBrowser(r) {
@@ -176,9 +171,17 @@ func doneMessage(r *http.Request) string {
 	}[r.URL.Query().Get("done")]
 }
 
-func isJSON(r *http.Request) bool {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return kind == "application/json"
+// readRequest reads what JSON or a form says. fromForm takes the fields of a form.
+func readRequest(w http.ResponseWriter, r *http.Request, into any, fromForm func(form url.Values)) error {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
+		return readJSON(w, r, maxForm, into)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return unreadable("form", err)
+	}
+	fromForm(r.PostForm)
+	return nil
 }
 
 // readJSON reads the only value of a body. It rejects unknown members.
@@ -190,15 +193,6 @@ func readJSON(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) 
 	}
 	if decoder.More() {
 		return &fault{Status: http.StatusBadRequest, Message: "Only one JSON value is expected."}
-	}
-	return nil
-}
-
-// readForm reads a form into r.PostForm.
-func readForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		return unreadable("form", err)
 	}
 	return nil
 }

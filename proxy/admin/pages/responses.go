@@ -51,6 +51,14 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// formPage shows a page with a form, again if the form had problems.
+type formPage func(w http.ResponseWriter, r *http.Request, status int, form judgement) error
+
+// first shows the page with a form that nobody has filled in.
+func (p formPage) first(w http.ResponseWriter, r *http.Request) error {
+	return p(w, r, http.StatusOK, newForm(r))
+}
+
 // routes serves handlers by their patterns.
 func routes(handlers map[string]handler) http.Handler {
 	mux := http.NewServeMux()

@@ -14,13 +14,9 @@ import (
 
 // Switchover is the switchover that the pages show and change. *switchover.Switchover implements it.
 type Switchover interface {
-	// Status returns the active rules, with their hits.
-	Status(ctx context.Context) switchover.Status
+	transition.Switchover
 	// History returns earlier tables of rules, the newest first.
 	History(ctx context.Context, limit int) ([]state.Revision, error)
-	// Change replaces the table that has the given version. Errors: *state.ConflictError, *switchover.InvalidError,
-	// *switchover.UnsignedError.
-	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
 	// Kill sends everything to the old tracker, and Revive makes the rules active again. Errors: as of Change, and
 	// *switchover.UndeliveredError of a kill that is active in this process only.
 	Kill(ctx context.Context, actor, reason string) error
@@ -43,7 +39,7 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 	}
 	p := &switchoverPages{s, g, unpaired}
 	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: routes(map[string]handler{
-		"GET /switchover": func(w http.ResponseWriter, r *http.Request) error { return p.show(w, r, http.StatusOK, newForm(r)) },
+		"GET /switchover": formPage(p.show).first,
 		"GET /switchover/status.json": func(w http.ResponseWriter, r *http.Request) error {
 			return writeJSON(w, s.Status(r.Context()), nil)
 		},
@@ -54,7 +50,7 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 		"GET /switchover/ids.json": func(w http.ResponseWriter, _ *http.Request) error {
 			return writeJSON(w, map[string]any{"unpaired": unpaired()}, nil)
 		},
-		"GET /switchover/plan": func(w http.ResponseWriter, r *http.Request) error { return p.plan(w, r, http.StatusOK, newForm(r)) },
+		"GET /switchover/plan": formPage(p.plan).first,
 		"GET /switchover/plan.json": func(w http.ResponseWriter, r *http.Request) error {
 			plan, err := p.gate.Plan(r.Context(), r.FormValue("rule"), r.FormValue("back") != "")
 			return writeJSON(w, plan, p.changeFault(r.Context(), err))

@@ -39,17 +39,12 @@ func (p *switchoverPages) plan(w http.ResponseWriter, r *http.Request, status in
 func (p *switchoverPages) move(verb string, back bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		m := transition.Move{Back: back}
-		if isJSON(r) {
-			if err := readJSON(w, r, maxForm, &m); err != nil {
-				return err
-			}
-		} else {
-			if err := readForm(w, r); err != nil {
-				return err
-			}
-			m.Rule, m.Actor, m.Reason = r.PostForm.Get("rule"), r.PostForm.Get("actor"), r.PostForm.Get("reason")
-			m.Despite = r.PostForm["despite"]
-			m.Version, _ = strconv.ParseInt(r.PostForm.Get("version"), 10, 64)
+		err := readRequest(w, r, &m, func(form url.Values) {
+			m.Rule, m.Actor, m.Reason, m.Despite = form.Get("rule"), form.Get("actor"), form.Get("reason"), form["despite"]
+			m.Version, _ = strconv.ParseInt(form.Get("version"), 10, 64)
+		})
+		if err != nil {
+			return err
 		}
 		if m.Rule == "" || len(m.Table.Rules) > 0 {
 			return &fault{Status: http.StatusUnprocessableEntity, Message: "Name one rule, and no table."}

@@ -224,3 +224,12 @@ func TestPlantedDifferencesOfChangesAreFound(t *testing.T) {
 		"text":  {`[11,12]`, `["11",12]`, "type $.ids[*]"},
 	})
 }
+
+// TestEveryReadHasAShape: without one the elements of its lists are compared by their positions.
+func TestEveryReadHasAShape(t *testing.T) {
+	for _, operation := range mapping.Operations() {
+		if !operation.IsWrite() && shapes[operation] == nil {
+			t.Errorf("nothing is known of the lists of %s", operation)
+		}
+	}
+}

@@ -28,8 +28,6 @@ const (
 	DropUnreadable DropReason = "unreadable"
 	// DropCredentials: there is nothing by which the trackers would know the caller.
 	DropCredentials DropReason = "no-credentials"
-	// DropUnknown: one of the two trackers is not configured.
-	DropUnknown DropReason = "unknown-tracker"
 
 	// DropUnreachable: no connection to the candidate.
 	DropUnreachable DropReason = "other-unreachable"
@@ -54,8 +52,6 @@ const (
 	DropNotIsolated DropReason = "not-isolated"
 	// DropPayload: the payload of a write is too large to be kept for a replay.
 	DropPayload DropReason = "payload-too-large"
-	// DropNothingToRead: it is not known what a write has touched.
-	DropNothingToRead DropReason = "nothing-to-read"
 	// DropPlanFailed: a write could not be rendered for one of the trackers.
 	DropPlanFailed DropReason = "plan-failed"
 

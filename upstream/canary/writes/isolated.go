@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"portico/mapping"
@@ -20,8 +18,6 @@ const (
 	// maxPayload is the longest payload, in base64, that is kept for a replay. The client would notice a longer one,
 	// whose request it belongs to.
 	maxPayload = 256 << 10
-	// markerEvery is how often the proof of isolation is repeated.
-	markerEvery = time.Minute
 	// clockStep is how much two times differ that are given in whole seconds and lie within one.
 	clockStep = time.Second
 	// maxLag bounds the delay that excuses a difference.
@@ -44,46 +40,6 @@ func TakePayload(write *upstream.Call) bool {
 	}
 	write.CreateAttachment = &request
 	return err == nil
-}
-
-// Isolation knows whether the candidate is proved to be isolated. The zero value says no.
-type Isolation struct{ proved atomic.Bool }
-
-// Proved reports whether the last proof succeeded.
-func (i *Isolation) Proved() bool { return i.proved.Load() }
-
-// Proof is what proves isolation: a product that only the candidate has.
-type Proof struct {
-	Trackers          map[string]upstream.Tracker
-	Candidate, Marker string
-	// Caller gives the caller in whose name a tracker is asked.
-	Caller func(tracker string) upstream.Caller
-	// Timeout bounds one proof.
-	Timeout time.Duration
-	Logger  *slog.Logger
-}
-
-// Watch makes the proof, and makes it again from time to time until ctx ends.
-func (i *Isolation) Watch(ctx context.Context, proof Proof) {
-	ticker := time.NewTicker(markerEvery)
-	defer ticker.Stop()
-	for {
-		proved := proof.holds(ctx)
-		if i.proved.Swap(proved) != proved {
-			proof.Logger.Info("the proof that the candidate is isolated has changed", "proved", proved)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-func (p Proof) holds(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
-	defer cancel()
-	return IsMarked(ctx, p.Trackers, p.Candidate, p.Marker, p.Caller)
 }
 
 // IsMarked reports whether the candidate has a product and no other tracker has it. Only a tracker's own word that there is no

@@ -21,16 +21,17 @@ func IsInexpressible(err error) bool {
 	return ok && failed.Reason == mapping.ReasonInexpressive
 }
 
-// ComparePlans gives the differences in meaning between the requests that two trackers would be sent for a write, the reference being
-// sides.Serving, and whether their form differs. render gives the request to a tracker as a JSON object, or a *mapping.Error where
-// the tracker has no form for the write. Of such an error only reason and code are kept, since its message has names in it. Other
+// Render gives the request that a tracker would be sent for a call as a JSON object, or a *mapping.Error where the tracker has no form for
+// it.
+type Render = func(ctx context.Context, call upstream.Call) ([]byte, error)
+
+// ComparePlans gives the differences in meaning between the requests that the reference and the candidate would be sent for a write, and
+// whether their form differs. Of a *mapping.Error only reason and code are kept, since its message has names in it. Other
 // errors are returned.
-func ComparePlans(
-	ctx context.Context, render func(ctx context.Context, tracker string, call upstream.Call) ([]byte, error), sides upstream.Sides, call upstream.Call, rules compare.Rules,
-) (differences []compare.Difference, otherForm bool, err error) {
+func ComparePlans(ctx context.Context, reference, candidate Render, call upstream.Call, rules compare.Rules) (differences []compare.Difference, otherForm bool, err error) {
 	var requests, refused [2]jsontext.Value
-	for i, tracker := range []string{sides.Serving, sides.Compared} {
-		request, err := render(ctx, tracker, call)
+	for i, render := range []Render{reference, candidate} {
+		request, err := render(ctx, call)
 		if failed, ok := errors.AsType[*mapping.Error](err); ok {
 			refusal := mapping.Members{{Name: "code", Value: jsontext.Value(strconv.Itoa(failed.Code))}}
 			refusal.SetText("refused", string(failed.Reason))

@@ -2,9 +2,7 @@ package writes
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,15 +22,6 @@ const (
 	timeSlack = 2 * time.Second
 	// maxSeen is the maximum number of remembered objects.
 	maxSeen = 4096
-)
-
-// Keys of writes that name no object: anyFlagType stands for each write to a flag type,
-// allFlagTypes for writes that may have changed all of them, and newAttachment for each
-// create of an attachment, whose id is not known.
-const (
-	anyFlagType   = "any flag type"
-	allFlagTypes  = "all flag types"
-	newAttachment = "new attachment"
 )
 
 // Seen remembers when objects were last written, as far as this process saw it. It is safe for concurrent use.
@@ -87,52 +76,4 @@ func isChangedSince(object jsontext.Value, since time.Time) bool {
 		at, ok := compare.ChangeTime(member.Name, member.Value)
 		return ok && !at.Before(since)
 	})
-}
-
-func keysOfWrite(write upstream.Call) []string {
-	switch {
-	case write.CreateAttachment != nil:
-		return append(keysOf("bug", write.CreateAttachment.Named()), newAttachment)
-	case write.UpdateAttachments != nil:
-		return keysOf("attachment", write.UpdateAttachments.IDs)
-	case write.CreateFlagType != nil && write.CreateFlagType.Name != nil:
-		return append(keysOf("flag type", []string{*write.CreateFlagType.Name}), anyFlagType)
-	case write.UpdateFlagTypes != nil:
-		update := write.UpdateFlagTypes
-		return append(slices.Concat(keysOf("flag type", update.IDs), keysOf("flag type", update.Names)), anyFlagType)
-	}
-	return []string{anyFlagType, allFlagTypes}
-}
-
-// keysOfDifference names the object that differs, and where it is no single one, or one
-// that only one side has, what the call asked for.
-func keysOfDifference(call upstream.Call, d compare.Difference) (keys []string) {
-	kind := "attachment"
-	if call.FlagTypes != nil {
-		kind, keys = "flag type", []string{allFlagTypes}
-	}
-	for _, text := range []jsontext.Value{d.WantIn, d.HaveIn, d.Want, d.Have} {
-		object, _ := mapping.ParseMembers(text) // what is not an object has no members
-		for _, name := range []string{"id", "name"} {
-			if value, ok := mapping.Text(object.Get(name)); ok {
-				keys = append(keys, keysOf(kind, []string{value})...)
-			}
-		}
-	}
-	switch {
-	case d.Object != "":
-	case call.FlagTypes != nil && d.Want.Kind() != '{' && d.Have.Kind() != '{':
-		keys = append(keys, anyFlagType)
-	case call.Attachments != nil:
-		keys = slices.Concat(keys, keysOf("bug", call.Attachments.Bugs), keysOf("attachment", call.Attachments.Attachments), []string{newAttachment})
-	}
-	return keys
-}
-
-func keysOf[T any](kind string, names []T) []string {
-	keys := make([]string, len(names))
-	for i, name := range names {
-		keys[i] = strings.ToLower(fmt.Sprint(kind, " ", name))
-	}
-	return keys
 }

@@ -3,12 +3,16 @@ package writes
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
 	"portico/upstream"
+	"portico/upstream/canary/compare"
 )
 
 // maxRead is the maximum number of objects that are read after one write.
@@ -28,6 +32,64 @@ func Touched(write upstream.Call, reply jsontext.Value) (upstream.Call, bool) {
 		return readFlagTypes(write.UpdateFlagTypes.Inclusions)
 	}
 	return upstream.Call{}, false
+}
+
+// Keys of writes that name no object: anyFlagType stands for each write to a flag type,
+// allFlagTypes for writes that may have changed all of them, and newAttachment for each
+// create of an attachment, whose id is not known.
+const (
+	anyFlagType   = "any flag type"
+	allFlagTypes  = "all flag types"
+	newAttachment = "new attachment"
+)
+
+// keysOfWrite names the objects that a write is about.
+func keysOfWrite(write upstream.Call) []string {
+	switch {
+	case write.CreateAttachment != nil:
+		return append(keysOf("bug", write.CreateAttachment.Named()), newAttachment)
+	case write.UpdateAttachments != nil:
+		return keysOf("attachment", write.UpdateAttachments.IDs)
+	case write.CreateFlagType != nil && write.CreateFlagType.Name != nil:
+		return append(keysOf("flag type", []string{*write.CreateFlagType.Name}), anyFlagType)
+	case write.UpdateFlagTypes != nil:
+		update := write.UpdateFlagTypes
+		return append(slices.Concat(keysOf("flag type", update.IDs), keysOf("flag type", update.Names)), anyFlagType)
+	}
+	return []string{anyFlagType, allFlagTypes}
+}
+
+// keysOfDifference names the object that differs, and where it is no single one, or one
+// that only one side has, what the call asked for.
+func keysOfDifference(call upstream.Call, d compare.Difference) (keys []string) {
+	kind := "attachment"
+	if call.FlagTypes != nil {
+		kind, keys = "flag type", []string{allFlagTypes}
+	}
+	for _, text := range []jsontext.Value{d.WantIn, d.HaveIn, d.Want, d.Have} {
+		object, _ := mapping.ParseMembers(text) // what is not an object has no members
+		for _, name := range []string{"id", "name"} {
+			if value, ok := mapping.Text(object.Get(name)); ok {
+				keys = append(keys, keysOf(kind, []string{value})...)
+			}
+		}
+	}
+	switch {
+	case d.Object != "":
+	case call.FlagTypes != nil && d.Want.Kind() != '{' && d.Have.Kind() != '{':
+		keys = append(keys, anyFlagType)
+	case call.Attachments != nil:
+		keys = slices.Concat(keys, keysOf("bug", call.Attachments.Bugs), keysOf("attachment", call.Attachments.Attachments), []string{newAttachment})
+	}
+	return keys
+}
+
+func keysOf[T any](kind string, names []T) []string {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = strings.ToLower(fmt.Sprint(kind, " ", name))
+	}
+	return keys
 }
 
 // Locator finds where bugs and attachments belong. Both trackers' clients are Locators.

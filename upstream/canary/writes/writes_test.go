@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/upstream"
@@ -24,12 +26,11 @@ func TestPlansAreComparedByMeaning(t *testing.T) {
 		`{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":1,"sortkey":"5","inclusions":{"P":["b"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                            false,
 		`{"path":"/rest/bug/1","body":{"ids":[2,1],"is_active":1,"sortkey":"5","inclusions":{"P":["a"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                                  false,
 	} {
-		plans := map[string]string{"old": reference, "new": candidate}
-		render := func(_ context.Context, tracker string, _ upstream.Call) ([]byte, error) {
-			return []byte(plans[tracker]), nil
+		render := func(plan string) writes.Render {
+			return func(context.Context, upstream.Call) ([]byte, error) { return []byte(plan), nil }
 		}
 		call := upstream.Call{Operation: mapping.OpUpdateFlagTypes}
-		found, _, err := writes.ComparePlans(t.Context(), render, upstream.Sides{Serving: "old", Compared: "new"}, call, compare.Rules{})
+		found, _, err := writes.ComparePlans(t.Context(), render(reference), render(candidate), call, compare.Rules{})
 		if err != nil || (len(found) == 0) != same {
 			t.Errorf("%s: found %+v (%v)", candidate, found, err)
 		}
@@ -207,13 +208,15 @@ func TestProductOfACall(t *testing.T) {
 func TestRefusalOfOneTracker(t *testing.T) {
 	call := upstream.Call{Operation: mapping.OpUpdateFlagTypes}
 	for refuses, want := range map[string][2]bool{"old": {true, false}, "new": {false, true}} {
-		render := func(_ context.Context, tracker string, _ upstream.Call) ([]byte, error) {
-			if tracker == refuses {
-				return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
+		render := func(tracker string) writes.Render {
+			return func(context.Context, upstream.Call) ([]byte, error) {
+				if tracker == refuses {
+					return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
+				}
+				return []byte(`{}`), nil
 			}
-			return []byte(`{}`), nil
 		}
-		found, _, err := writes.ComparePlans(t.Context(), render, upstream.Sides{Serving: "old", Compared: "new"}, call, compare.Rules{})
+		found, _, err := writes.ComparePlans(t.Context(), render("old"), render("new"), call, compare.Rules{})
 		if err != nil || len(found) != 1 || [2]bool{found[0].Want != nil, found[0].Have != nil} != want {
 			t.Errorf("%s refuses: %+v (%v)", refuses, found, err)
 		}
@@ -233,6 +236,34 @@ func TestReadAfterAWriteIsBounded(t *testing.T) {
 		read, ok := writes.Touched(write, reply)
 		if !ok || len(read.Attachments.Attachments) != 20 {
 			t.Errorf("%s: %+v", name, read.Attachments)
+		}
+	}
+}
+
+// TestEveryWriteIsReadBack: it is known of each what shows its result, and it explains what differs there.
+func TestEveryWriteIsReadBack(t *testing.T) {
+	scopes := mapping.Scopes{{Product: "P"}}
+	name := "n"
+	calls := map[mapping.Operation]upstream.Call{
+		mapping.OpCreateFlagType:    {CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: mapping.FlagTypeFields{Name: &name, Inclusions: &scopes}}},
+		mapping.OpUpdateFlagTypes:   {UpdateFlagTypes: &mapping.FlagTypeUpdate{Names: []string{"n"}, FlagTypeFields: mapping.FlagTypeFields{Inclusions: &scopes}}},
+		mapping.OpCreateAttachment:  {CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}},
+		mapping.OpUpdateAttachments: {UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{7}}},
+	}
+	for _, operation := range mapping.Operations() {
+		if !operation.IsWrite() {
+			continue
+		}
+		read, known := writes.Touched(calls[operation], jsontext.Value(`{"ids":[7]}`))
+		if !known {
+			t.Errorf("nothing is read back after %s", operation)
+			continue
+		}
+		seen, began := writes.NewSeen(), time.Now()
+		seen.Note(calls[operation])
+		object := jsontext.Value(`{"id":7,"name":"n"}`)
+		if d := (compare.Difference{Class: compare.ClassValue, Want: object, WantIn: object}); !seen.Explains(read, d, began) {
+			t.Errorf("%s explains no difference in what is read back", operation)
 		}
 	}
 }

@@ -17,9 +17,10 @@ import (
 
 // Switchover is what a Gate reads and changes. *switchover.Switchover implements it.
 type Switchover interface {
-	// Status returns the active rules.
+	// Status returns the active rules, with their hits.
 	Status(ctx context.Context) switchover.Status
-	// Change replaces the table that has the given version.
+	// Change replaces the table that has the given version. Errors: *state.ConflictError, *switchover.InvalidError,
+	// *switchover.UnsignedError.
 	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
 }
 

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/julienschmidt/httprouter"
+
+	"portico/mapping"
+	"portico/mapping/jsonblob"
+	"portico/upstream/bugzilla"
+)
+
+// operate carries out a call of an older interface that is one of the operations, where such calls do not pass. It reports false for what
+// passes.
+func (p *passing) operate(body *jsonblob.Stored) bool {
+	carriesOut := p.server.options.Passthrough.Operations
+	if body == nil || !p.isOperation || p.r.Method != http.MethodPost || p.r.URL.RawQuery != "" || carriesOut == nil || !carriesOut() {
+		return false
+	}
+	kind, _ := mediaType(p.r.Header)
+	rpc, err := bugzilla.ReadOperation(p.script, kind, body, p.splitOptions())
+	if rpc != nil {
+		p.reply(p.carryOutRPC(rpc))
+		return true
+	}
+	if err == nil {
+		_, err = body.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		p.fail(p.bodyError(err))
+	}
+	return err != nil
+}
+
+// carryOutRPC makes the call of an operation as that of REST is made, whose path it does without.
+func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *mapping.Document, err error) {
+	rc.record.Operation, rc.blobs = rpc.Operation, rpc.Blobs
+	rc.form = representation{contentType: rpc.ContentType(), rpc: rpc}
+	setCommonHeaders(rc.Header())
+	if rc.server.lacks(rc.r.Context(), rpc.Operation) {
+		return nil, mapping.NoFlagTypeWrites()
+	}
+	if rc.caller.Credentials, err = credentials(rc.r.Header, nil, &rpc.Params); err != nil {
+		return nil, err
+	}
+	if !rpc.Operation.IsWrite() {
+		rc.segments = httprouter.Params{{Value: url.PathEscape(rpc.Selected)}}
+		for _, each := range rpc.Params {
+			for i, text := range rpc.Texts(each.Name) {
+				if i > 0 || each.Name != rpc.Selector {
+					rc.query = append(rc.query, parameter{each.Name, text})
+				}
+			}
+		}
+	} else if err := rc.needLogin(); err != nil {
+		return nil, err
+	} else if rpc.Selector == "" && rpc.Operation != mapping.OpCreateFlagType {
+		return nil, mapping.Refuse(mapping.CodeRequired, "The call needs the parameter ids.")
+	}
+	rc.written = rpc.Params
+	return rc.complete(decoders[rpc.Operation](rc, rpc.Selected, rpc.Params))
+}

@@ -1,0 +1,132 @@
+package bugzilla
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping"
+	"portico/mapping/jsonblob"
+)
+
+// rpcOperations are the operations by their methods in the older interfaces.
+var rpcOperations = map[string]mapping.Operation{
+	"FlagType.get": mapping.OpFlagTypes, "FlagType.create": mapping.OpCreateFlagType, "FlagType.update": mapping.OpUpdateFlagTypes,
+	"Bug.attachments": mapping.OpBugAttachments, "Bug.add_attachment": mapping.OpCreateAttachment, "Bug.update_attachment": mapping.OpUpdateAttachments,
+}
+
+// RPCOperation is one of the operations in the form of an older interface.
+type RPCOperation struct {
+	mapping.Operation
+	// Params are the parameters, credentials among them, and Blobs the payloads in them, which the caller closes.
+	Params mapping.Members
+	Blobs  []*jsonblob.Blob
+	// Selected is what the path names in REST, the first id or name, and Selector the parameter that has it; empty for none.
+	Selector, Selected string
+	// id is that of a call of JSON-RPC, nil of one of XML-RPC.
+	id jsontext.Value
+}
+
+// errNoForm says that a call has no form as an operation.
+var errNoForm = errors.New("the call has no form as an operation")
+
+// ReadOperation reads a call of a media type as an operation. It returns nil for a call that is none, or has no form as one: several calls, a
+// notification, another encoding, a type that a browser would send from any page. Its errors are those of storing the payload.
+func ReadOperation(script, mediaType string, body io.Reader, options jsonblob.SplitOptions) (*RPCOperation, error) {
+	scripts := map[string]string{
+		"application/json": scriptJSONRPC, "application/json-rpc": scriptJSONRPC, "text/xml": scriptXMLRPC, "application/xml": scriptXMLRPC,
+	}
+	if scripts[mediaType] != script {
+		return nil, nil
+	}
+	options.Depth = 0
+	o, isJSON := &RPCOperation{}, script == scriptJSONRPC
+	var text []byte
+	var err error
+	if isJSON {
+		text, o.Blobs, err = jsonblob.Split(nil, body, options)
+	} else if text, o.Blobs, err = splitXML(body, options); err == nil {
+		text, err = jsonOfXML(text)
+	}
+	if err == nil && o.read(text, isJSON) {
+		return o, nil
+	}
+	_ = jsonblob.CloseBlobs(o.Blobs)
+	var store *jsonblob.BlobError
+	var refused *mapping.Error
+	if errors.As(err, &store) || errors.As(err, &refused) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// read reads the text of a call of JSON-RPC.
+func (o *RPCOperation) read(text []byte, hasID bool) (ok bool) {
+	var call struct {
+		Method string         `json:"method"`
+		Params jsontext.Value `json:"params"`
+		ID     jsontext.Value `json:"id"`
+	}
+	err := json.Unmarshal(text, &call)
+	o.id = call.ID
+	o.Operation, ok = rpcOperations[call.Method]
+	list := listOf(call.Params)
+	if err != nil || !ok || len(list) != 1 || hasID != (o.id.Kind() == '"' || o.id.Kind() == '0') {
+		return false
+	}
+	if o.Params, err = mapping.ParseMembers(list[0]); err != nil {
+		return false
+	}
+	payloads := 0
+	if _, is := jsonblob.BlobAt(o.Params.Get("data"), o.Blobs); is && o.Operation == mapping.OpCreateAttachment {
+		payloads = 1
+	}
+	return len(o.Blobs) == payloads && o.choose()
+}
+
+// choose finds what the call is about.
+func (o *RPCOperation) choose() bool {
+	by := func(name string) bool {
+		texts := o.Texts(name)
+		if len(texts) > 0 {
+			o.Selector, o.Selected = name, texts[0]
+		}
+		return len(texts) > 0
+	}
+	switch o.Operation {
+	case mapping.OpFlagTypes:
+		return by("product")
+	case mapping.OpBugAttachments:
+		if by("ids") {
+			return true
+		}
+		o.Operation = mapping.OpAttachment
+		return by("attachment_ids")
+	case mapping.OpUpdateFlagTypes: // the path of REST takes digits for an id
+		return by("ids") || !by("names") || strings.Trim(o.Selected, "0123456789") != ""
+	default:
+		by("ids")
+		return true
+	}
+}
+
+// Texts are the texts of a parameter that is a list or a text. What is no text is an empty one, which names nothing.
+func (o *RPCOperation) Texts(name string) []string {
+	list := listOf(o.Params.Get(name))
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i], _ = mapping.Text(list[i])
+	}
+	return texts
+}
+
+// listOf are the items of a valid array, or a value that is there.
+func listOf(value jsontext.Value) (list []jsontext.Value) {
+	if value != nil && json.Unmarshal(value, &list) != nil {
+		return []jsontext.Value{value}
+	}
+	return list
+}

@@ -1,0 +1,114 @@
+package bugzilla
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping/jsonblob"
+)
+
+// maxXMLText bounds a call of XML-RPC without its payloads.
+const maxXMLText = 1 << 20
+
+// splitXML reads a call of XML-RPC, with placeholders for what is in elements named base64. Its errors are those of jsonblob.Split.
+func splitXML(body io.Reader, options jsonblob.SplitOptions) (text []byte, blobs []*jsonblob.Blob, err error) {
+	r := bufio.NewReaderSize(body, walkBuffer)
+	for err == nil || errors.Is(err, bufio.ErrBufferFull) {
+		var piece []byte
+		piece, err = r.ReadSlice('>')
+		if text = append(text, piece...); len(text) > maxXMLText {
+			err = errNoForm
+		} else if err == nil && options.Hold != nil {
+			err = options.Hold(len(piece))
+		}
+		if err == nil && bytes.HasSuffix(text, []byte("<base64>")) {
+			var blob *jsonblob.Blob
+			if blob, err = jsonblob.BlobFromReader(untilMarkup{r}, options); err == nil {
+				text, blobs = jsonblob.AppendPlaceholder(text, len(blobs)), append(blobs, blob)
+			}
+		}
+	}
+	return text, blobs, endOrError(err)
+}
+
+// untilMarkup is a text up to the next element.
+type untilMarkup struct{ *bufio.Reader }
+
+// Read implements io.Reader.
+func (u untilMarkup) Read(p []byte) (int, error) {
+	_, err := u.Peek(1)
+	text, _ := u.Peek(min(len(p), u.Buffered()))
+	text, _, found := bytes.Cut(text, []byte("<"))
+	if found && len(text) == 0 {
+		err = io.EOF
+	}
+	n := copy(p, text)
+	_, _ = u.Discard(n)
+	return n, err
+}
+
+// jsonOfXML returns a call of XML-RPC as one of JSON-RPC. The placeholders of payloads stay.
+func jsonOfXML(text []byte) ([]byte, error) {
+	var call xmlNode
+	if err := xml.Unmarshal(text, &call); err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{
+		"method": strings.TrimSpace(call.child("methodName").Text), "params": call.child("params").child("param").child("value").value(""),
+	})
+}
+
+// xmlNode is an element.
+type xmlNode struct {
+	XMLName  xml.Name
+	Text     string    `xml:",chardata"`
+	Children []xmlNode `xml:",any"`
+}
+
+// child returns the first element of a name, an empty one where there is none.
+func (n xmlNode) child(name string) xmlNode {
+	i := slices.IndexFunc(n.Children, func(child xmlNode) bool { return child.XMLName.Local == name })
+	if i < 0 {
+		return xmlNode{}
+	}
+	return n.Children[i]
+}
+
+// value returns the value of a parameter, which json.Marshal refuses if it is of another type than JSON has. Data that is a string is the
+// content itself.
+func (n xmlNode) value(name string) any {
+	if len(n.Children) > 0 {
+		n = n.Children[0]
+	}
+	switch n.XMLName.Local {
+	case "struct":
+		members := map[string]any{}
+		for _, member := range n.Children {
+			name := member.child("name").Text
+			members[name] = member.child("value").value(name)
+		}
+		return members
+	case "array":
+		list := []any{}
+		for _, item := range n.child("data").Children {
+			list = append(list, item.value(""))
+		}
+		return list
+	case "nil":
+		return nil
+	case "string", "value":
+		if name == "data" {
+			return []byte(n.Text)
+		}
+		return n.Text
+	}
+	return jsontext.Value(strings.TrimSpace(n.Text)) // a number, or the placeholder of a payload
+}
