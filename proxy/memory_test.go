@@ -60,7 +60,7 @@ const flagTypeBody = `{"name":"n","description":"d"}`
 // until asks again until a response is the one that is waited for.
 func until(t *testing.T, ask func() (reply, bool)) reply {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		got, done := ask()
 		if done {
 			return got

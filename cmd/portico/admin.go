@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,7 @@ import (
 	"portico/cmd/portico/config"
 )
 
-// adminClient calls the operators' listener of a running Portico and prints what it says.
+// adminClient calls the admin listener of a running Portico and prints what it says.
 type adminClient struct {
 	output
 	address, tokenFile string
@@ -34,7 +33,7 @@ type adminClient struct {
 
 // connectionFlags adds the flags that say where the listener is and how the client identifies itself.
 func (a *adminClient) connectionFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.address, "admin", "http://"+defaultAdminListen, "the operators' listener is at `URL`")
+	flags.StringVar(&a.address, "admin", "http://"+defaultAdminListen, "the admin listener is at `URL`")
 	flags.StringVar(&a.tokenFile, "token-file", "", "the listener's token is in `FILE`")
 	flags.StringVar(&a.tls.CAFile, "ca-file", "", "check the listener's certificate against those in `FILE`")
 	flags.StringVar(&a.tls.CertFile, "cert-file", "", "show the client certificate in `FILE`")
@@ -107,9 +106,8 @@ func printed[T any](a *adminClient, text []byte, err error, render func(w io.Wri
 		if err := json.Unmarshal(text, &value); err != nil {
 			return fmt.Errorf("read the response: %w", err)
 		}
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		render(table, &value)
-		return table.Flush()
+		render(w, &value)
+		return nil
 	})
 }
 
@@ -160,6 +158,13 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = newRefusal(response.StatusCode, text)
 	}
+	if response.StatusCode == http.StatusUnauthorized {
+		hint := "use --token-file FILE, or --cert-file and --key-file"
+		if a.tokenFile != "" {
+			hint = "the token in --token-file is not that of the listener"
+		}
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
 	return text, err
 }
 
@@ -172,7 +177,7 @@ type refusal struct {
 
 // Error implements error.
 func (r refusal) Error() string {
-	return fmt.Sprintf("the operators' listener says %d: %s", r.status, r.text)
+	return fmt.Sprintf("the admin listener says %d: %s", r.status, r.text)
 }
 
 func newRefusal(status int, text []byte) refusal {

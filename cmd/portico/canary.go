@@ -32,7 +32,7 @@ const exitNoVerdict = 3
 func canaryCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("canary", "show findings of the comparison of two trackers, and accept them",
-		"Call the operators' listener of a running Portico. report prints everything, findings those that match filters, show one of them\n"+
+		"Call the admin listener of a running Portico. report prints everything, findings those that match filters, show one of them\n"+
 			"with an example, verdict only the verdict. accept, reopen and fixed judge a finding; reset discards earlier results; sampling shows and changes\n"+
 			"which calls are compared. Changes need --actor and --reason, except those of sampling.\n\n"+
 			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n"+
@@ -75,7 +75,7 @@ func canaryVerdictCommand(a *adminClient) *cobra.Command {
 		var found struct{ Verdict verdict.Verdict }
 		known := []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive}
 		if err := json.Unmarshal(text, &found); err != nil || !slices.Contains(known, found.Verdict) {
-			return exitError{exitNoVerdict, fmt.Errorf("the operators' listener gives no verdict, but %q", found.Verdict)}
+			return exitError{exitNoVerdict, fmt.Errorf("the admin listener gives no verdict, but %q", found.Verdict)}
 		}
 		err = printed(a, text, nil, func(w io.Writer, report *verdict.Report) {
 			if a.format == "junit" {

@@ -56,6 +56,9 @@ func checkCommand(env environment) *cobra.Command {
 			for _, each := range list {
 				fmt.Fprintf(w, "  %-10s %s\n", each.Name, each.Text)
 			}
+			if err != nil {
+				fmt.Fprintln(w, "The configuration is good, but a probe failed.")
+			}
 			return nil
 		}))
 	})

@@ -64,7 +64,7 @@ func explainCommand(env environment) *cobra.Command {
 	})
 	c.Long = "Take a request through the same components as portico serve and print every decision: what it\n" +
 		"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
-		"The operators' listener of the running Portico is asked for the active rules, the dialects and the\n" +
+		"The admin listener of the running Portico is asked for the active rules, the dialects and the\n" +
 		"cache. Where it does not respond, the configuration counts, and what is not known is listed."
 	flags = config.RegisterFlags(c.Flags())
 	a.connectionFlags(c.Flags())
@@ -117,7 +117,7 @@ type runningState struct {
 // runningTimeout bounds all calls of explain to a running Portico.
 const runningTimeout = 3 * time.Second
 
-// adminURL is where the operators' listener of a configuration is.
+// adminURL is where the admin listener of a configuration is.
 func adminURL(cfg config.Config) string {
 	if cfg.Admin.TLS.On() {
 		return "https://" + cfg.Admin.Listen
@@ -125,7 +125,7 @@ func adminURL(cfg config.Config) string {
 	return "http://" + cfg.Admin.Listen
 }
 
-// ask calls the operators' listener. The configuration gets the dialects that the running Portico has found out.
+// ask calls the admin listener. The configuration gets the dialects that the running Portico has found out.
 func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Config, path string) {
 	ctx, cancel := context.WithTimeout(ctx, runningTimeout)
 	defer cancel()

@@ -167,8 +167,14 @@ func TestListenersOverTLS(t *testing.T) {
 			t.Errorf("purge with a %s: exit %d %s%s", name, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := portico(t, nil, "cache", "purge", "--admin", "https://"+operators, "--ca-file", ca.file); code != exitFailed || !strings.Contains(stderr, "401") {
-		t.Errorf("purge with nothing: exit %d %s", code, stderr)
+	for want, args := range map[string][]string{
+		"; use --token-file FILE, or --cert-file and --key-file\n":  nil,
+		"; the token in --token-file is not that of the listener\n": {"--token-file", writeFile(t, "other", "another one, as long\n")},
+	} {
+		args = append([]string{"cache", "purge", "--admin", "https://" + operators, "--ca-file", ca.file}, args...)
+		if code, _, stderr := portico(t, nil, args...); code != exitFailed || !strings.Contains(stderr, "401") || !strings.HasSuffix(stderr, want) {
+			t.Errorf("purge without the token: exit %d %s", code, stderr)
+		}
 	}
 }
 

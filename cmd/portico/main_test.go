@@ -198,7 +198,7 @@ func TestProbe(t *testing.T) {
 		want    string
 	}{
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
-		"web page":   {answer(200, "<html>"), exitFailed, "FAILED: HTTP 200 without JSON"},
+		"web page":   {answer(200, "<html>"), exitFailed, "without JSON where a tracker tells its version: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: a response without a version"},
 		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},
 		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: an invalid version"},
@@ -244,8 +244,8 @@ func TestProbeOfRedis(t *testing.T) {
 	}{
 		"embedded":       {nil, exitOK, "main: version 5.2\n"},
 		"right password": {[]string{at, "PORTICO_CACHE_REDIS_PASSWORD_ENV=SECRET", "SECRET=the password"}, exitOK, "redis: answers\n"},
-		"no password":    {[]string{at}, exitFailed, "redis: FAILED: asking Redis"},
-		"nobody there":   {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1"}, exitFailed, "redis: FAILED: asking Redis"},
+		"no password":    {[]string{at}, exitFailed, "redis: FAILED: cannot use Redis: "},
+		"nobody there":   {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1"}, exitFailed, "redis: FAILED: cannot use Redis: connection refused; is it running? check cache.redis\n"},
 		"not needed":     {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1", "PORTICO_CACHE_SCOPE=off"}, exitOK, "main: version 5.2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

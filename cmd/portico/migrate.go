@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
 	"portico/mapping"
+	"portico/proxy/admin/pages/transition"
 	"portico/upstream/switchover"
 )
 
@@ -22,10 +24,10 @@ import (
 func migrateCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("migrate", "show and change which of two trackers responds to what",
-		"Call the operators' listener of a running Portico. FILE holds the keys rules and passthrough as the\n"+
-			"section switchover of a configuration has them; - is standard input. plan checks it and prints what it would change,\n"+
-			"changing nothing; apply makes it active, if the rules still are at the version that --version names.\n"+
-			"plan without FILE prints the next step of each rule and its preconditions: exit status 0 says that all\n"+
+		"Call the admin listener of a running Portico. FILE holds the keys rules and passthrough as the\n"+
+			"section switchover of a configuration has them; - is standard input. plan checks it and prints what it would change\n"+
+			"and its preconditions, changing nothing; apply makes it active, if the rules still are at the version that\n"+
+			"--version names. plan without FILE prints the next step of each rule: exit status 0 says that all preconditions\n"+
 			"hold, 1 that one does not, 2 that one cannot be told. advance and reverse take one rule one step ahead or\n"+
 			"back. They and apply refuse a move with a precondition that does not hold, unless --despite names it.\n"+
 			"kill takes everything back to the old tracker at once, whatever the rules say, until revive. apply,\n"+
@@ -45,14 +47,14 @@ func migrateCommand(env environment) *cobra.Command {
 			return change(ctx, a, "/switchover/kill", map[string]any{}, renderSwitchover)
 		}),
 		command("revive", "end what kill began", func(ctx context.Context, _ []string) error {
-			return change(ctx, a, "/switchover/revive", map[string]any{}, renderSwitchover)
+			return change(ctx, a, "/switchover/revive", map[string]any{}, renderRevived)
 		}))
 	a.signatureFlags(c.PersistentFlags())
 	c.AddCommand(idsCommand(a.env), journalCommand(a))
 	return c
 }
 
-// statusPath is where the operators' listener has a switchover.Status.
+// statusPath is where the admin listener has a switchover.Status.
 const statusPath = "/switchover/status.json"
 
 func renderSwitchover(w io.Writer, status *switchover.Status) {
@@ -85,6 +87,14 @@ func renderSwitchover(w io.Writer, status *switchover.Status) {
 	fmt.Fprintf(w, "(other paths)\t%s\t%s\t\t\t\n", status.Passthrough.Reads, status.Passthrough.Writes)
 	for _, each := range status.Rules {
 		fmt.Fprintf(w, "%s: going back is %s\n", oneLine(each.Rule.Name), oneLine(each.GoingBack.String()))
+	}
+}
+
+// renderRevived is renderSwitchover after a revival.
+func renderRevived(w io.Writer, status *switchover.Status) {
+	renderSwitchover(w, status)
+	if slices.ContainsFunc(status.Table.Rules, func(rule switchover.Rule) bool { return rule.Replicate }) {
+		fmt.Fprintln(w, "The kill has paused copying. See portico migrate journal list, then: portico migrate journal resume")
 	}
 }
 
@@ -128,38 +138,7 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 		if len(args) == 0 {
 			return readiness(ctx, a, rule)
 		}
-		var status switchover.Status
-		if err := a.getJSON(ctx, statusPath, &status); err != nil {
-			return err
-		}
-		next, err := loadRules(a.env, args[0], status.Callers)
-		if err != nil {
-			return err
-		}
-		var found struct{ Trackers map[string]app.TrackerStatus }
-		if err := a.getJSON(ctx, "/status", &found); err != nil {
-			return err
-		}
-		for _, name := range []string{status.Old, status.New} {
-			tracker, toNew := found.Trackers[name], name == status.New
-			if !tracker.DialectPinned && len(next.FlagTypeWriters(toNew)) > 0 {
-				fmt.Fprintf(a.env.stderr, "warning: the dialect of tracker %s is not known yet, nor whether it has the flag type writes that rules send to it\n", name)
-			}
-			if dialect, known := mapping.DialectNamed(tracker.Dialect); known && tracker.DialectPinned {
-				for _, warning := range writesWarnings(next, name, toNew, dialect) {
-					fmt.Fprintln(a.env.stderr, warning)
-				}
-			}
-		}
-		changes, changed := diffLines(tableLines(status.Table), tableLines(next))
-		return a.value(map[string]any{"version": status.Version, "changed": changed, "rules": changes}, func(w io.Writer) error {
-			if !changed {
-				fmt.Fprintf(w, "Nothing would change: version %d says the same.\n", status.Version)
-				return nil
-			}
-			fmt.Fprintf(w, "%s\nApply it with: portico migrate apply %s --version %d\n", strings.Join(changes, "\n"), args[0], status.Version)
-			return nil
-		})
+		return planFile(ctx, a, args[0])
 	})
 	takesFile := c.Args
 	c.Use, c.Args = "plan [FILE]", func(c *cobra.Command, args []string) error {
@@ -170,6 +149,61 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 	}
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
 	return c
+}
+
+// planFile is portico migrate plan FILE.
+func planFile(ctx context.Context, a *adminClient, file string) error {
+	var status switchover.Status
+	if err := a.getJSON(ctx, statusPath, &status); err != nil {
+		return err
+	}
+	next, err := loadRules(a.env, file, status.Callers)
+	if err != nil {
+		return err
+	}
+	if err := warnOfWrites(ctx, a, status, next); err != nil {
+		return err
+	}
+	changes, changed := diffLines(tableLines(status.Table), tableLines(next))
+	result := map[string]any{"version": status.Version, "changed": changed, "rules": changes}
+	var plan transition.Plan
+	if changed {
+		text, err := a.post(ctx, "/switchover/rules", map[string]any{"table": next, "version": status.Version, "dry_run": true})
+		if err := cmp.Or(err, json.Unmarshal(text, &plan)); err != nil {
+			return err
+		}
+		result["plan"] = plan
+	}
+	return cmp.Or(a.value(result, func(w io.Writer) error {
+		if !changed {
+			fmt.Fprintf(w, "Nothing would change: version %d says the same.\n", status.Version)
+			return nil
+		}
+		fmt.Fprintln(w, strings.Join(changes, "\n"))
+		renderPlan(w, plan)
+		fmt.Fprintf(w, "Apply it with: portico migrate apply %s --version %d --actor NAME --reason TEXT\n", file, status.Version)
+		return nil
+	}), statusOf(plan))
+}
+
+// warnOfWrites prints which rules send flag type writes to a tracker that has none.
+func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) error {
+	var found struct{ Trackers map[string]app.TrackerStatus }
+	if err := a.getJSON(ctx, "/status", &found); err != nil {
+		return err
+	}
+	for _, name := range []string{status.Old, status.New} {
+		tracker, toNew := found.Trackers[name], name == status.New
+		if !tracker.DialectPinned && len(next.FlagTypeWriters(toNew)) > 0 {
+			fmt.Fprintf(a.env.stderr, "warning: the dialect of tracker %s is not known yet, nor whether it has the flag type writes that rules send to it\n", name)
+		}
+		if dialect, known := mapping.DialectNamed(tracker.Dialect); known && tracker.DialectPinned {
+			for _, warning := range writesWarnings(next, name, toNew, dialect) {
+				fmt.Fprintln(a.env.stderr, warning)
+			}
+		}
+	}
+	return nil
 }
 
 // migrateApplyCommand is portico migrate apply.
@@ -256,7 +290,11 @@ func tableLines(table switchover.Table) (lines []string) {
 	return lines
 }
 
-// conditions says in one line what a rule matches.
+// conditions says in one line what a rule matches, and whether its writes are copied.
 func conditions(rule switchover.Rule) string {
-	return cmp.Or(strings.Join(rule.Conditions(), "; "), "everything")
+	text := cmp.Or(strings.Join(rule.Conditions(), "; "), "everything")
+	if rule.Replicate {
+		text += "; writes are copied"
+	}
+	return text
 }

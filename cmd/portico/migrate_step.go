@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,17 +134,19 @@ func planned(a *adminClient, text []byte, err error) error {
 	var plan transition.Plan
 	if err == nil {
 		err = errors.Join(json.Unmarshal(text, &plan), a.print(text, func(w io.Writer) error {
-			table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-			renderPlan(table, plan)
-			return table.Flush()
+			renderPlan(w, plan)
+			return nil
 		}))
 	}
-	switch {
-	case err != nil:
-		return err
-	case plan.State == transition.StateFails:
+	return cmp.Or(err, statusOf(plan))
+}
+
+// statusOf is the exit status of a plan.
+func statusOf(plan transition.Plan) error {
+	switch plan.State {
+	case transition.StateFails:
 		return exitError{status: exitFailed}
-	case plan.State == transition.StateUnknown:
+	case transition.StateUnknown:
 		return exitError{status: exitUnknown}
 	}
 	return nil

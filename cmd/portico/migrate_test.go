@@ -12,9 +12,14 @@ import (
 	"portico/test/process"
 )
 
-// TestPlanShowsEveryLine: rules that go, stay, come and change, and what other paths follow from the last rule.
+// TestPlanShowsEveryLine: rules that go, stay, come and change, what other paths follow from the last rule, and the preconditions.
 func TestPlanShowsEveryLine(t *testing.T) {
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = w.Write([]byte(`{"version":3,"state":"fails","steps":[{"rule":"rest","from":{"reads":"old","writes":"old"},
+				"to":{"reads":"new","writes":"old"},"preconditions":[{"name":"verdict","state":"fails","value":"FAIL of 9"}],"going_back":{"state":"safe"}}]}`))
+			return
+		}
 		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","table":{"rules":[
 			{"name":"gone","products":["A, B"],"reads":"new","writes":"old"},
 			{"name":"stays","bugs":[{"from":1,"to":5}],"percent":10,"reads":"new","writes":"old"},
@@ -32,14 +37,17 @@ func TestPlanShowsEveryLine(t *testing.T) {
 + comes: reads new, writes old, operation attachment.get; caller robot
 + rest: reads new, writes old, everything
 + (other paths): reads new, writes old
-Apply it with: portico migrate apply ` + file + ` --version 3
+Version 3: not ready
+rest: reads old, writes old → reads new, writes old; going back is safe
+  verdict  fails  FAIL of 9
+Apply it with: portico migrate apply ` + file + ` --version 3 --actor NAME --reason TEXT
 `
-	if code != exitOK || stdout != want {
+	if code != exitFailed || stdout != want {
 		t.Errorf("exit %d\n%s\nwant\n%s", code, stdout, want)
 	}
 	command := exec.CommandContext(t.Context(), process.Portico(t), "migrate", "plan", "-", "--admin", listener.URL)
 	command.Stdin = strings.NewReader(rules)
-	if output, err := command.Output(); err != nil || string(output) != strings.ReplaceAll(want, file, "-") {
+	if output, err := command.Output(); command.ProcessState.ExitCode() != exitFailed || string(output) != strings.ReplaceAll(want, file, "-") {
 		t.Errorf("from standard input: %v\n%s", err, output)
 	}
 	if want := "warning: the dialect of tracker a is not known yet, nor whether it has the flag type writes that rules send to it\n"; stderr != want {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/pflag"
@@ -45,7 +47,8 @@ func (o *output) flags(flags *pflag.FlagSet, more ...string) {
 	})
 }
 
-// print prints JSON: as it is where the format is json or show is nil, as YAML, or else as show prints it.
+// print prints JSON: as it is where the format is json or show is nil, as YAML, or else as show prints it, with columns that
+// tabs separate aligned.
 func (o *output) print(text []byte, show func(w io.Writer) error) error {
 	switch {
 	case o.format == "yaml":
@@ -54,7 +57,8 @@ func (o *output) print(text []byte, show func(w io.Writer) error) error {
 		_, err := o.env.stdout.Write(text)
 		return err
 	}
-	return show(o.env.stdout)
+	table := tabwriter.NewWriter(o.env.stdout, 0, 0, 2, ' ', 0)
+	return errors.Join(show(table), table.Flush())
 }
 
 // value prints a value as print does.

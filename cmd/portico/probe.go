@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"portico/cache"
@@ -60,22 +61,25 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 	// Any secret will do, and one that is given is not put into Redis.
 	tried := cache.New(nil, cache.Options{Tracker: "portico-check", Redis: options, Secret: make([]byte, 32)})
 	if err := errors.Join(tried.Probe(ctx), tried.Close()); err != nil {
-		return "", fmt.Errorf("asking Redis: %w", err)
+		if number, ok := errors.AsType[syscall.Errno](err); ok {
+			err = number
+		}
+		return "", fmt.Errorf("cannot use Redis: %w; is it running? check cache.redis", err)
 	}
 	return "answers", nil
 }
 
-// probeState opens the store as start-up does, which migrates its schema.
+// probeState reads the store and changes nothing: a file that is created here would belong to the wrong account.
 func probeState(ctx context.Context, at string) (string, error) {
-	store, err := state.Open(ctx, at)
-	if err != nil {
+	found, err := state.Look(ctx, at)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	_, known, err := store.CurrentRevision(ctx)
-	if err := errors.Join(err, store.Close()); err != nil {
-		return "", err
-	}
-	if known {
+	case found.Version == 0:
+		return "will be created", nil
+	case found.Version < found.Newest:
+		return fmt.Sprintf("opens, and will be brought from version %d to %d", found.Version, found.Newest), nil
+	case found.Rules:
 		return "opens, and holds rules of an earlier run", nil
 	}
 	return "opens, and is empty", nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -115,6 +116,20 @@ func TestRecordNeedsANewFile(t *testing.T) {
 		if code, stdout, stderr := portico(t, nil, append([]string{"record"}, c.args...)...); code != c.code || !strings.Contains(stdout+stderr, c.says) {
 			t.Errorf("record %q: %d\n%s%s", c.args, code, stdout, stderr)
 		}
+	}
+}
+
+// TestRecordThatCannotStart leaves no file, which would be in the way of the next try.
+func TestRecordThatCannotStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "a.jsonl")
+	code, stdout, stderr := portico(t, nil, "record", "--out", file, "--tracker", "http://tracker.example/", "--listen", taken.Addr().String())
+	if _, err := os.Stat(file); err == nil || code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use") {
+		t.Errorf("%d\n%s%s, the file: %v", code, stdout, stderr, err)
 	}
 }
 

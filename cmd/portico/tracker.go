@@ -45,7 +45,7 @@ func trackerCommand(env environment) *cobra.Command {
 
 // trackerFlags adds the flags that shape a reference tracker.
 func trackerFlags(flags *pflag.FlagSet, options *tracker.Options) {
-	flags.Func("seed", "start with the data `NAME`: demo or fixture", func(text string) (err error) {
+	flags.Func("seed", "start with the data `NAME`: demo, copy (that of demo with other ids and keys) or fixture", func(text string) (err error) {
 		options.Seed, err = tracker.ParseSeed(text)
 		return err
 	})

@@ -20,7 +20,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		code                        int
 		want                        string
 	}{
-		"state":              {plain, marked, "a.db", "", exitOK, "probe      state: opens, and is empty\n"},
+		"state":              {plain, marked, "a.db", "", exitOK, "probe      state: will be created\n"},
 		"folder for a file":  {plain, marked, ".", "", exitFailed, ":6:8: state: "},
 		"no folder":          {plain, marked, "no/b.db", "", exitFailed, "/no is not there"},
 		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe      marker: the candidate has it, the primary tracker has not\n"},
@@ -31,6 +31,9 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := writeFile(t, "c.yaml", pairConfig(tt.old, tt.candidate, filepath.Join(folder, tt.state), tt.more))
 			code, stdout, stderr := portico(t, nil, "check", "--probe", "--config", file)
+			if _, err := os.Stat(filepath.Join(folder, tt.state)); err == nil && tt.state != "." {
+				t.Error("the check makes a store")
+			}
 			if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
 				t.Errorf("exit %d, want %q in\n%s%s", code, tt.want, stdout, stderr)
 			}

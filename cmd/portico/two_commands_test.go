@@ -131,8 +131,9 @@ func TestMigrateCommand(t *testing.T) {
 	signed := []string{"--actor", "tester", "--reason", "a test"}
 	unearned := append([]string{"--despite", "verdict", "--despite", "freshness", "--despite", "errors", "--despite", "stability", "--despite", "one-phase"}, signed...)
 	p.commandWants(t, exitOK, "version 1, from the configuration", "migrate", "status")
-	p.commandWants(t, exitOK, "+ shop: reads new, writes old-compare, product WebShop", "migrate", "plan", moved)
-	p.commandWants(t, exitOK, "--version 1", "migrate", "plan", moved)
+	p.commandWants(t, exitFailed, "+ shop: reads new, writes old-compare, product WebShop", "migrate", "plan", moved)
+	p.commandWants(t, exitFailed, "one-phase    fails", "migrate", "plan", moved)
+	p.commandWants(t, exitFailed, "--version 1 --actor NAME --reason TEXT", "migrate", "plan", moved)
 	p.commandWants(t, exitUsage, "needs --version", append([]string{"migrate", "apply", moved}, signed...)...)
 	p.commandWants(t, exitUsage, "needs --actor", "migrate", "apply", moved, "--version", "1")
 	p.commandWants(t, exitFailed, "shop: verdict unknown", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
@@ -141,7 +142,7 @@ func TestMigrateCommand(t *testing.T) {
 	p.commandWants(t, exitFailed, "says 409", append([]string{"migrate", "apply", moved, "--version", "1"}, signed...)...)
 	p.commandWants(t, exitOK, "Nothing would change", "migrate", "plan", moved)
 	one := writeFile(t, "rules.yaml", "rules:\n  - {name: shop, product: 'WebShop, Inc', reads: new}\n  - {name: rest}\n")
-	p.commandWants(t, exitOK, `+ shop: reads new, writes old-compare, product "WebShop, Inc"`, "migrate", "plan", one)
+	p.commandWants(t, exitFailed, `+ shop: reads new, writes old-compare, product "WebShop, Inc"`, "migrate", "plan", one)
 	before := p.old.Requests()["flag_type.get"]
 	get(t, p.clients+webShop)
 	if p.new.Requests()["flag_type.get"] == 0 || p.old.Requests()["flag_type.get"] != before {

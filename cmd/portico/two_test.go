@@ -54,7 +54,7 @@ func startPair(t *testing.T, candidate tracker.Options, more string, environ ...
 	return p
 }
 
-// command runs a command that asks the operators' listener.
+// command runs a command that asks the admin listener.
 func (p *pair) command(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
 	code, stdout, stderr := portico(t, nil, append(args, "--admin", p.operators)...)
@@ -72,7 +72,7 @@ func (p *pair) commandWants(t *testing.T, want int, text string, args ...string)
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never comes about that %s", what)
 		}

@@ -357,7 +357,7 @@ func body(method string) string {
 	return "{}"
 }
 
-// TestEveryRouteOfOperatorsIsDescribed finds the patterns of the operators' listener in its source.
+// TestEveryRouteOfOperatorsIsDescribed finds the patterns of the admin listener in its source.
 func TestEveryRouteOfOperatorsIsDescribed(t *testing.T) {
 	d := describe(t, "openapi-admin.yaml")
 	pattern := regexp.MustCompile(`"(GET|POST) (/[^"]*)"`)

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/test/process"
 )
@@ -35,16 +37,21 @@ var elsewhere = []string{"git clone ", "go build -o bin/ ./cmd/portico", "go run
 type walk struct {
 	dir       string
 	addresses *strings.Replacer
-	listen    []string
-	serving   *process.Process
-	commands  int
+	// calls are commands of operators, each followed by itself with the address of this Portico.
+	calls    []string
+	listen   []string
+	serving  *process.Process
+	commands int
 }
 
 func newWalk(t *testing.T) *walk {
-	clients, candidate, operators := process.FreeAddress(t), process.FreeAddress(t), process.FreeAddress(t)
+	clients, operators, old, next := process.FreeAddress(t), process.FreeAddress(t), process.FreeAddress(t), process.FreeAddress(t)
 	w := &walk{dir: t.TempDir(), listen: []string{"--listen", clients, "--admin-listen", operators}}
-	w.addresses = strings.NewReplacer("127.0.0.1:8080", clients, "127.0.0.1:8081", candidate, "127.0.0.1:9080", operators,
-		"bin/portico explain", "bin/portico explain --admin http://"+operators)
+	w.addresses = strings.NewReplacer("127.0.0.1:8080", clients, "127.0.0.1:8081", old, "127.0.0.1:8082", next, "127.0.0.1:9080", operators)
+	for _, command := range []string{"explain", "migrate", "canary"} {
+		call := "bin/portico " + command
+		w.calls = append(w.calls, call, call+" --admin http://"+operators)
+	}
 	if err := os.Mkdir(filepath.Join(w.dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +65,7 @@ func newWalk(t *testing.T) *walk {
 // their own; a second portico serve takes the place of the first.
 func (w *walk) step(t *testing.T, text string) string {
 	t.Helper()
-	text = w.addresses.Replace(text)
+	text = strings.NewReplacer(w.calls...).Replace(w.addresses.Replace(text))
 	words := strings.Fields(text)
 	if len(words) > 1 && words[0] == "bin/portico" && slices.Contains([]string{"serve", "tracker"}, words[1]) {
 		w.commands++
@@ -72,8 +79,10 @@ func (w *walk) step(t *testing.T, text string) string {
 			w.commands++
 		}
 	}
-	shell := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", strings.Join(script, ""))
-	shell.Dir = w.dir
+	ctx, cancel := context.WithTimeout(t.Context(), maxStep)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", strings.Join(script, ""))
+	shell.Dir, shell.WaitDelay = w.dir, time.Second
 	output, err := shell.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s\n%v\n%s", text, err, output)
@@ -81,20 +90,18 @@ func (w *walk) step(t *testing.T, text string) string {
 	return string(output)
 }
 
+// maxStep ends commands that wait for something that does not come.
+const maxStep = 3 * time.Minute
+
 func (w *walk) background(t *testing.T, args []string) {
 	t.Helper()
-	spec := process.Spec{Program: filepath.Join(w.dir, "bin", "portico"), Args: args}
+	spec := process.Spec{Program: filepath.Join(w.dir, "bin", "portico"), Args: args, Dir: w.dir}
 	address := w.listen[1]
 	if args[0] == "tracker" {
 		address = args[slices.Index(args, "--listen")+1]
 	} else {
 		if w.serving != nil {
 			w.serving.Stop(t)
-		}
-		for i, arg := range args {
-			if arg == "portico.yaml" {
-				args[i] = filepath.Join(w.dir, arg)
-			}
 		}
 		spec.Args = append(args, w.listen...)
 	}
@@ -119,9 +126,11 @@ func (w *walk) shows(page, output string) bool {
 	return regexp.MustCompile(`(?s)^` + pattern + `$`).MatchString(output)
 }
 
-// TestPagesWork runs every command of the README and of the tutorial, in order, and compares the output with what the page shows.
+// TestPagesWork runs every command of the README and of the tutorials, in order, and compares the output with what the page shows.
 func TestPagesWork(t *testing.T) {
-	for page, minCommands := range map[string]int{"../../README.md": 5, "../../docs/tutorial/first-tracker.md": 20} {
+	for page, minCommands := range map[string]int{
+		"../../README.md": 5, "../../docs/tutorial/first-tracker.md": 20, "../../docs/tutorial/move-a-product.md": 90,
+	} {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			w, all := newWalk(t), blocks(t, page)

@@ -12,7 +12,7 @@ import (
 	"portico/test/tracker"
 )
 
-// portico runs a command against the operators' listener, and returns its exit status and output.
+// portico runs a command against the admin listener, and returns its exit status and output.
 func (s *strangers) portico(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var out bytes.Buffer

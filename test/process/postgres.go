@@ -2,9 +2,11 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -30,7 +32,7 @@ func Postgres(t testing.TB) (dsn string) {
 func PostgresToKill(t testing.TB) (dsn string, kill func()) {
 	t.Helper()
 	server := PostgresServer(t)
-	return server.DSN, sync.OnceFunc(server.end)
+	return server.DSN, sync.OnceFunc(server.End)
 }
 
 // Database is a PostgreSQL server that a test kills and starts again.
@@ -48,28 +50,54 @@ type Database struct {
 // PostgresServer is Postgres with the server itself.
 func PostgresServer(t testing.TB) *Database {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "portico-postgres-") //nolint:usetesting // another account cannot get into the folders of t
+	d, err := StartDatabase(FreeAddress(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	binaries, address := postgresBinaries(t), FreeAddress(t)
-	d := &Database{
-		DSN:    "postgres://portico@" + address + "/postgres?sslmode=disable",
-		binary: filepath.Join(binaries, "postgres"), data: filepath.Join(dir, "data"), account: postgresAccount(t, dir),
-	}
-	if d.host, d.port, err = net.SplitHostPort(address); err != nil {
-		t.Fatal(err)
-	}
-	out, err := d.command(filepath.Join(binaries, "initdb"), "--no-sync", "--auth=trust", "--username=portico", "--encoding=UTF8", "--no-locale", "-D", d.data).CombinedOutput()
-	if err != nil {
-		t.Fatalf("initdb: %v\n%s", err, out)
-	}
-	t.Cleanup(d.end)
-	if err := d.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(d.Remove)
 	return d
+}
+
+// StartDatabase runs a PostgreSQL server at an address until Remove is called, for tests that share one. Its only user is portico, who has
+// to show the password unless that is empty.
+func StartDatabase(address, password string) (*Database, error) {
+	binaries, err := postgresBinaries()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "portico-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	dsn := url.URL{Scheme: "postgres", User: url.User("portico"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
+	d := &Database{binary: filepath.Join(binaries, "postgres"), data: filepath.Join(dir, "data")}
+	auth := []string{"--auth=trust"}
+	if password != "" {
+		dsn.User = url.UserPassword("portico", password)
+		secret := filepath.Join(dir, "password")
+		if err := os.WriteFile(secret, []byte(password), 0o644); err != nil {
+			return nil, err
+		}
+		auth = []string{"--auth=scram-sha-256", "--pwfile=" + secret}
+	}
+	d.DSN = dsn.String()
+	if d.account, err = PostgresAccount(dir); err == nil {
+		d.host, d.port, err = net.SplitHostPort(address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	args := append(auth, "--no-sync", "--username=portico", "--encoding=UTF8", "--no-locale", "-D", d.data)
+	if out, err := d.command(filepath.Join(binaries, "initdb"), args...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return d, d.Begin()
+}
+
+// Remove ends the server and removes its files.
+func (d *Database) Remove() {
+	d.End()
+	_ = os.RemoveAll(filepath.Dir(d.data))
 }
 
 func (d *Database) command(name string, args ...string) *exec.Cmd {
@@ -84,7 +112,7 @@ func (d *Database) Begin() error {
 	const script = `"$@" & server=$!; cat; kill -QUIT $server; wait $server`
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		d.server = d.command("/bin/sh", "-c", script, "sh", d.binary, "-D", d.data, "-p", d.port,
-			"-c", "listen_addresses="+d.host, "-c", "unix_socket_directories=", "-c", "fsync=off")
+			"-c", "listen_addresses="+d.host, "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=200")
 		d.server.Stdout, d.server.Stderr = &d.log, &d.log
 		began := len(d.log.String())
 		stdin, err := d.server.StdinPipe()
@@ -104,7 +132,7 @@ func (d *Database) Begin() error {
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		d.end()
+		d.End()
 	}
 	return fmt.Errorf("the PostgreSQL server does not get ready:\n%s", &d.log)
 }
@@ -120,12 +148,12 @@ func (d *Database) Kill() error {
 	if err == nil {
 		err = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	d.end()
+	d.End()
 	return err
 }
 
-// end ends the server at once.
-func (d *Database) end() {
+// End ends the server at once. Begin starts it again.
+func (d *Database) End() {
 	if d.stdin != nil {
 		_ = d.stdin.Close()
 		_ = d.server.Wait()
@@ -134,25 +162,23 @@ func (d *Database) end() {
 }
 
 // postgresBinaries finds the folder of the server's programs. Debian does not put it into the PATH.
-func postgresBinaries(t testing.TB) string {
-	t.Helper()
+func postgresBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(path)
+			return filepath.Dir(path), nil
 		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		t.Fatal("these tests need a real PostgreSQL server: initdb and postgres, in the PATH or below /usr/lib/postgresql")
+		return "", errors.New("these tests need a real PostgreSQL server: initdb and postgres, in the PATH or below /usr/lib/postgresql")
 	}
-	return filepath.Dir(slices.Max(found))
+	return filepath.Dir(slices.Max(found)), nil
 }
 
-// postgresAccount finds an account for the server, which refuses to run as root, and gives it the folder.
-func postgresAccount(t testing.TB, dir string) *syscall.Credential {
-	t.Helper()
+// PostgresAccount finds an account for the server, which refuses to run as root, and gives it the folder.
+func PostgresAccount(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil
+		return nil, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		account, err := user.Lookup(name)
@@ -161,11 +187,7 @@ func postgresAccount(t testing.TB, dir string) *syscall.Credential {
 		}
 		uid, _ := strconv.Atoi(account.Uid)
 		gid, _ := strconv.Atoi(account.Gid)
-		if err := os.Chown(dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, uid, gid)
 	}
-	t.Fatal("there is neither a user postgres nor nobody to run the PostgreSQL server")
-	return nil
+	return nil, errors.New("there is neither a user postgres nor nobody to run the PostgreSQL server")
 }

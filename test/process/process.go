@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Spec struct {
 	Args    []string
 	// Env are variables beyond PATH and TMPDIR.
 	Env []string
+	// Dir is the working directory; empty means one of the program's own.
+	Dir string
 	// Ready tells whether the program serves; nil means from the start.
 	Ready func(*Process) bool
 	// Fails says that the program may end with an error by itself.
@@ -38,7 +41,7 @@ type Spec struct {
 type Process struct {
 	// Out and Err are what it has written to standard output and error.
 	Out, Err Output
-	// Dir is its working directory and the place for its temporary files.
+	// Dir is the place for its temporary files, and its working directory unless Spec names one.
 	Dir string
 
 	spec Spec
@@ -97,7 +100,7 @@ func (p *Process) Start(t testing.TB) {
 // Begin is Start for those who go on when the program does not.
 func (p *Process) Begin() error {
 	cmd := exec.CommandContext(context.Background(), p.spec.Program, p.spec.Args...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, p.Dir
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &p.Out, &p.Err, cmp.Or(p.spec.Dir, p.Dir)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.Dir}, p.spec.Env...)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.name(), err)
@@ -227,26 +230,34 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// FreeAddress gives an address of this machine that nobody listens on. It is
-// taken from outside the range that the system gives to connections, so that
-// nobody gets it while its owner is started again. Other tests do not get it before
-// this one has ended: it holds the UDP port of the same number, whatever process they run in.
+// FreeAddress gives an address of this machine that nobody listens on, for one test.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
+	address, release, err := ReserveAddress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return address
+}
+
+// ReserveAddress gives an address of this machine that nobody listens on. It is
+// taken from outside the range that the system gives to connections, so that
+// nobody gets it while its owner is started again. Other tests do not get it before
+// it is released: the UDP port of the same number is held, whatever process they run in.
+func ReserveAddress(ctx context.Context) (address string, release func(), err error) {
 	var network net.ListenConfig
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(22000))
-		taken, err := network.ListenPacket(t.Context(), "udp", address)
+		taken, err := network.ListenPacket(ctx, "udp", address)
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { _ = taken.Close() })
-		l, err := network.Listen(t.Context(), "tcp", address)
-		if err == nil {
+		if l, err := network.Listen(ctx, "tcp", address); err == nil {
 			_ = l.Close()
-			return address
+			return address, func() { _ = taken.Close() }, nil
 		}
+		_ = taken.Close()
 	}
-	t.Fatal("there is no free port")
-	return ""
+	return "", nil, errors.New("there is no free port")
 }

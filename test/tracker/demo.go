@@ -24,17 +24,10 @@ const (
 	demoGroupLeads    = 18
 )
 
-// demoStart is when the first bug of the demo was filed; each further one comes a day later.
-const demoStart = "2026-03-02T09:30:00Z"
-
 // Keys gives the API keys of a seed by user, for those who want to try a tracker. They are test values.
 func Keys(s Seed) map[string]string {
-	d := fixtureData()
-	if s == SeedDemo {
-		d = demoData()
-	}
 	keys := map[string]string{}
-	for _, u := range d.users.rows {
+	for _, u := range seedData(s).users.rows {
 		for _, k := range u.keys {
 			if !k.revoked {
 				keys[u.login] = k.text
@@ -44,26 +37,32 @@ func Keys(s Seed) map[string]string {
 	return keys
 }
 
-// demoData is a small realistic installation.
-func demoData() *data {
-	d := &data{tokens: map[string]int{}}
-	d.addGroups(demoGroups())
-	demoUsers(d)
-	demoProducts(d)
-	for i, f := range demoFlagTypes() {
-		f.id = i + 1
-		d.flagTypes.add(f.id, &f)
+// seedData is what a tracker with a seed starts with.
+func seedData(s Seed) *data {
+	switch s {
+	case SeedDemo:
+		return demoData("Demo", 0)
+	case SeedCopy:
+		return demoData("Copy", 100)
 	}
-	demoBugs(d)
-	demoAttachments(d)
+	return fixtureData()
+}
+
+// demoData is a small realistic installation. Keys begin with a prefix, and ids are higher by an offset.
+func demoData(keyPrefix string, offset int) *data {
+	d := &data{tokens: map[string]int{}, offset: offset, lastFlag: offset}
+	d.bugs.last, d.attachments.last, d.flagTypes.last = offset, offset, offset
+	d.addGroups(slices.Concat(fixtureGroups()[:groupInsiders+1], []string{"staff", "reviewers", "release-leads"}))
+	demoUsers(d, keyPrefix)
+	demoProducts(d)
+	d.addFlagTypes(demoFlagTypes())
+	at, _ := time.Parse(timeForm, "2026-03-02T09:30:00Z") // the first bug; each further one comes a day later
+	demoBugs(d, at)
+	demoAttachments(d, at.AddDate(0, 1, 0))
 	return d
 }
 
-func demoGroups() []string {
-	return slices.Concat(fixtureGroups()[:groupInsiders+1], []string{"staff", "reviewers", "release-leads"})
-}
-
-func demoUsers(d *data) {
+func demoUsers(d *data, keyPrefix string) {
 	for i, u := range []user{
 		{login: "admin", realName: "Ada Admin", groups: []int{adminGroup}},
 		{login: "editor", realName: "Edith Editor", groups: []int{groupEditComponents, groupEditBugs}},
@@ -74,7 +73,7 @@ func demoUsers(d *data) {
 		{login: "ci-bot", realName: "CI Bot", groups: []int{groupEditBugs}},
 	} {
 		u.password = "demo-password"
-		d.addUser(i+1, &u, "Demo"+strings.ReplaceAll(u.login, "-", "")+"Key", "@demo.example") // the form of an API key: letters and digits
+		d.addUser(i+1, &u, keyPrefix+strings.ReplaceAll(u.login, "-", "")+"Key", "@demo.example") // the form of an API key: letters and digits
 	}
 }
 
@@ -118,8 +117,7 @@ func demoFlagTypes() []flagType {
 	return types
 }
 
-func demoBugs(d *data) {
-	at, _ := time.Parse(timeForm, demoStart)
+func demoBugs(d *data, at time.Time) {
 	for _, b := range []bug{
 		{component: 1, summary: "Basket forgets its content after login", status: "CONFIRMED", aliases: []string{"lost-basket"}},
 		{component: 1, summary: "Payment page shows the price twice", status: "IN_PROGRESS"},
@@ -140,17 +138,8 @@ func demoBugs(d *data) {
 	}
 }
 
-func demoAttachments(d *data) {
-	at, _ := time.Parse(timeForm, demoStart)
-	at = at.AddDate(0, 1, 0)
-	for _, a := range demoAttachmentList() {
-		d.addAttachment(&a, at)
-		at = at.Add(7 * time.Hour)
-	}
-}
-
-func demoAttachmentList() []attachment {
-	return []attachment{
+func demoAttachments(d *data, at time.Time) {
+	for _, a := range []attachment{
 		{bug: 1, creator: demoDeveloper, fileName: "keep-basket.patch", summary: "Keep the basket across logins", contentType: patchType, patch: true,
 			data:  []byte("--- a/basket.go\n+++ b/basket.go\n@@ -1 +1 @@\n-forget()\n+keep()\n"),
 			flags: []flag{{flagType: 1, status: "?", setter: demoDeveloper, requestee: demoReviewer}, {flagType: 3, status: "+", setter: demoReviewer}}},
@@ -165,5 +154,8 @@ func demoAttachmentList() []attachment {
 			data: []byte("2026-03-09 sync failed\n")},
 		{bug: 10, creator: demoBot, fileName: "build.log", summary: "Log of the failed build", contentType: "text/plain", data: []byte("step 7 of 9: killed\n")},
 		{bug: 12, creator: demoDeveloper, fileName: "vouchers.csv", summary: "Affected vouchers", contentType: "text/csv", data: []byte("voucher,times\nSPRING,2\n")},
+	} {
+		d.addAttachment(&a, at)
+		at = at.Add(7 * time.Hour)
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// fixtureTime is the time of everything in the fixture.
-const fixtureTime = "2020-01-02T03:04:05Z"
-
 // Groups of the fixture; the ids of the last two are in the recordings.
 const (
 	groupEditComponents = 6
@@ -67,11 +64,12 @@ func fixtureData() *data {
 	d.addGroups(fixtureGroups())
 	fixtureUsers(d)
 	fixtureProducts(d)
-	for _, f := range fixtureFlagTypes() {
-		d.flagTypes.add(f.id, &f)
+	d.addFlagTypes(fixtureFlagTypes())
+	at, _ := time.Parse(timeForm, "2020-01-02T03:04:05Z") // of everything
+	fixtureBugs(d, at)
+	for _, a := range fixtureAttachmentList() {
+		d.addAttachment(&a, at)
 	}
-	fixtureBugs(d)
-	fixtureAttachments(d)
 	return d
 }
 
@@ -152,9 +150,6 @@ func fixtureFlagTypes() []flagType {
 		bugType("777", 1, []place{number}), bugType("tponly", 1, []place{test}),
 		bugType("twocomps", 1, []place{{productTest, componentA}, {productTest, componentB}, slash}), bugType("excprod", 1, everywhere, slash),
 	}
-	for i := range types {
-		types[i].id = i + 1
-	}
 	types[2].description, types[3].description, types[4].description = "first duplicate", "second duplicate", "third duplicate (bug)"
 	types[5].active, types[6].requestable = false, false
 	types[7].grantGroup, types[7].requestGroup = groupGranters, groupRequesters
@@ -164,8 +159,7 @@ func fixtureFlagTypes() []flagType {
 	return types
 }
 
-func fixtureBugs(d *data) {
-	at, _ := time.Parse(timeForm, fixtureTime)
+func fixtureBugs(d *data, at time.Time) {
 	words := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
 	bugs := []bug{
 		{component: componentA, reporter: userDev, aliases: []string{"alias-one"}},
@@ -179,10 +173,10 @@ func fixtureBugs(d *data) {
 		{component: componentOfSecret, reporter: userSecret, aliases: []string{"secret-alias"}},
 		{component: componentTest, reporter: userDev},
 	}
-	for i := range bugs {
+	for i, word := range words {
 		b := &bugs[i]
-		b.assignee, b.summary = userAdmin, "bug "+words[i]
-		d.addBug(b, at, "desc of bug "+words[i])
+		b.assignee, b.summary = userAdmin, "bug "+word
+		d.addBug(b, at, "desc of "+b.summary)
 	}
 }
 
@@ -193,13 +187,6 @@ func blob() []byte {
 		b[i] = byte(31*i + 7*(i>>8) + i>>16)
 	}
 	return b
-}
-
-func fixtureAttachments(d *data) {
-	at, _ := time.Parse(timeForm, fixtureTime)
-	for _, a := range fixtureAttachmentList() {
-		d.addAttachment(&a, at)
-	}
 }
 
 func fixtureAttachmentList() []attachment {

@@ -10,10 +10,8 @@ func (s *Server) seed() *data {
 	if s.options.Follows != nil {
 		return s.options.Follows.seed()
 	}
-	d := fixtureData()
-	if s.options.Seed == SeedDemo {
-		d = demoData()
-	} else if s.mojolicious() {
+	d := seedData(s.options.Seed)
+	if s.options.Seed == SeedFixture && s.mojolicious() {
 		mojoFixture(d)
 	}
 	if name := s.options.Product; name != "" {

@@ -73,10 +73,10 @@ func ParseQuirk(name string) (Quirk, error) {
 
 // ParseSeed reads the name of a seed.
 func ParseSeed(name string) (Seed, error) {
-	if s := Seed(name); s == SeedDemo || s == SeedFixture {
+	if s := Seed(name); slices.Contains([]Seed{SeedDemo, SeedFixture, SeedCopy}, s) {
 		return s, nil
 	}
-	return "", fmt.Errorf("unknown seed %q: known are %s and %s", name, SeedDemo, SeedFixture)
+	return "", fmt.Errorf("unknown seed %q: known are demo, copy and fixture", name)
 }
 
 func names[T ~string](list []T) []string {

@@ -53,11 +53,21 @@ func (d *data) addBug(b *bug, at time.Time, said string) {
 	d.bugs.add(b.id, b)
 }
 
+// addFlagTypes adds flag types with ids in their order.
+func (d *data) addFlagTypes(types []flagType) {
+	for _, f := range types {
+		f.id = d.flagTypes.last + 1
+		d.flagTypes.add(f.id, &f)
+	}
+}
+
 // addAttachment adds an attachment with its flags and its comment. Flags without an id get the next one.
 func (d *data) addAttachment(a *attachment, at time.Time) {
 	a.id, a.created, a.changed = d.attachments.last+1, at, at
+	a.bug += d.offset
 	for i := range a.flags {
 		f := &a.flags[i]
+		f.flagType += d.offset
 		if f.id == 0 {
 			f.id = d.lastFlag + 1
 		}

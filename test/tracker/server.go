@@ -17,6 +17,8 @@ const (
 	SeedFixture Seed = "fixture"
 	// SeedDemo is a small realistic installation with keys that are easy to type.
 	SeedDemo Seed = "demo"
+	// SeedCopy is SeedDemo with other keys. Ids of bugs, attachments, flags and flag types are higher by 100.
+	SeedCopy Seed = "copy"
 )
 
 // The dialects.

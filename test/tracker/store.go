@@ -102,6 +102,8 @@ type data struct {
 	lastComment int
 	tokens      map[string]int
 	firstToken  string
+	// offset is what the ids of the seed are higher by than those in its source.
+	offset int
 }
 
 // snapshot copies the tables that writes change, but not their rows, which never change.

@@ -97,7 +97,7 @@ func TestConfirmationsAreBounded(t *testing.T) {
 
 func waitFor(t *testing.T, met func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !met(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !met(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not come to that")
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	processes "portico/test/process"
 )
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -41,8 +43,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestPasswordIsInNoError(t *testing.T) {
-	free, err := freeAddr()
-	must(t, err)
+	free := processes.FreeAddress(t)
 	good, err := url.Parse(newDatabase(t))
 	must(t, err)
 	with := func(change func(*url.URL)) string {

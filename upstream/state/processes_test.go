@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	processes "portico/test/process"
 )
 
 // jobVariable makes the test's program another process that uses the database in
@@ -148,16 +149,16 @@ func process(t *testing.T, job, dsn string) (cmd *exec.Cmd, in io.Writer, out *b
 func TestUnreadableFolder(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o500))
-	account := &server{dir: t.TempDir()}
-	must(t, account.findAccount())
+	account, err := processes.PostgresAccount(t.TempDir())
+	must(t, err)
 	cmd := exec.Command(os.Args[0])
-	if account.account != nil {
+	if account != nil {
 		cmd.Path = publicCopy(t, os.Args[0])
 	}
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), jobVariable+"="+briefly, addressVariable+"=sqlite:"+filepath.Join(dir, "portico.db"))
 	cmd.Stdin = strings.NewReader("\n")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account.account}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "state: opening the database: ") || !strings.Contains(string(out), "permission denied") {
 		t.Errorf("got %v and %q, want that it is not permitted", err, out)
@@ -269,13 +270,13 @@ func TestServerStartsAgain(t *testing.T) {
 	must(t, s.Append(t.Context(), Record{Actor: "before"}))
 	server, err := sharedServer()
 	must(t, err)
-	server.stop()
+	server.End()
 	if err := s.Append(t.Context(), Record{Actor: "meanwhile"}); err == nil {
 		t.Error("something was written without a server")
 	} else if strings.Contains(err.Error(), password) {
 		t.Error("the error shows the password: ", err)
 	}
-	must(t, server.start())
+	must(t, server.Begin())
 	must(t, s.Append(t.Context(), Record{Actor: "after"}))
 	if records, err := s.Audit(t.Context(), 9); err != nil || len(records) != 2 {
 		t.Errorf("got %v, %v, want two records", records, err)

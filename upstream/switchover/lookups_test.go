@@ -34,7 +34,7 @@ func (g *gathering) Bug(ctx context.Context, caller upstream.Caller, ref string)
 	}
 	select {
 	case <-g.together:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 	}
 	return g.Locator.Bug(ctx, caller, ref)
 }

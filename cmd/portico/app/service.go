@@ -48,7 +48,7 @@ func New(stderr io.Writer, cfg config.Config) *Service {
 	return s
 }
 
-// maxOperatorConnections bounds the connections of the operators' listener.
+// maxOperatorConnections bounds the connections of the admin listener.
 const maxOperatorConnections = 64
 
 // Serve runs until ctx ends or a signal comes, and closes the service.
@@ -164,7 +164,7 @@ func (s *Service) run(ctx context.Context) error {
 		s.logger.Info("waiting for load balancers", "delay", timeouts.ShutdownDelay.String())
 		time.Sleep(timeouts.ShutdownDelay)
 	}
-	// Clients are drained first; the operators' listener serves meanwhile.
+	// Clients are drained first; the admin listener serves meanwhile.
 	return errors.Join(drain(ctx, timeouts.Drain, s.logger, s.listeners...), serving.Wait())
 }
 

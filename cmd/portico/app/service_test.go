@@ -21,7 +21,7 @@ import (
 const least = "listen: 127.0.0.1:0\ntrackers: {main: {url: 'http://tracker.example/'}}\n"
 
 // TestReload: keys about the log and the end take effect at a reload, those that need a restart are logged and in the status, problems have
-// the form of the log, and the operators' listener stays closed to other machines.
+// the form of the log, and the admin listener stays closed to other machines.
 func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	write := func(text string) {

@@ -41,8 +41,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		name, yaml string
 		want       []string
 	}{
-		{"nothing at all", "", []string{"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL"}},
-		{"only comments", "# nothing\n", []string{"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL"}},
+		{"nothing at all", "", []string{"c.yaml:1:1: trackers: is empty: name at least one, or give --config FILE or --tracker URL"}},
+		{"only comments", "# nothing\n", []string{"c.yaml:1:1: trackers: is empty: name at least one, or give --config FILE or --tracker URL"}},
 		{"least", withTracker, nil},
 		{"empty sections mean the defaults", withTracker + "cache:\nlimits: ~\n", nil},
 		{"unknown key", withTracker + "lisen: :80\n",
@@ -71,7 +71,7 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"no value", withTracker + "listen:\n", []string{"c.yaml:2:8: listen: has no value"}},
 		{"list at the top", "- a\n", []string{
 			"c.yaml:1:1: is a list, but must be a mapping",
-			"c.yaml:1:1: trackers: is empty: name at least one, or use --tracker URL",
+			"c.yaml:1:1: trackers: is empty: name at least one, or give --config FILE or --tracker URL",
 		}},
 		{"not YAML", "listen: :80\ntrackers: [\n", []string{"c.yaml:2:1: not valid YAML: did not find expected node content"}},
 		{"second document", withTracker + "---\nlisten: :80\n", []string{"c.yaml:2:1: a second document begins here: one file is one configuration"}},

@@ -152,7 +152,7 @@ func (r *Redis) Client() (*tls.Config, error) {
 	return settings, err
 }
 
-// OpenToAll reports whether other machines reach an address of the operators' listener without a token or a certificate.
+// OpenToAll reports whether other machines reach an address of the admin listener without a token or a certificate.
 func (a *Admin) OpenToAll(address string) bool {
 	return toOthers(address) && !a.Token.Given() && a.TLS.ClientCAFile == ""
 }

@@ -149,7 +149,7 @@ func (c *checker) trackers() {
 	}
 	switch {
 	case len(names) == 0:
-		c.errorf("trackers", "is empty: name at least one, or use --tracker URL")
+		c.errorf("trackers", "is empty: name at least one, or give --config FILE or --tracker URL")
 	case c.Primary == "":
 		c.errorf("primary", "is missing: say which of %s serves clients", strings.Join(names, ", "))
 	case c.Candidate == c.Primary && chosen:
@@ -208,7 +208,7 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return &url.URL{}, errors.New("is not a URL")
+		return &url.URL{}, errors.New("is not a URL; write http://HOST:PORT/ or https://HOST/")
 	}
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
 		return u, fmt.Errorf("has %q for a port, which is not one from 1 to 65535", u.Port())

@@ -122,7 +122,8 @@ func (m *Map) CheckPair(p state.IDPair) error {
 	r, known := m.rules[Kind(p.Kind)]
 	_, born := m.born(Side(p.Side), ref{Kind(p.Kind), p.Client})
 	if !known || born || min(p.Client, p.Native) < 1 || max(p.Client, p.Native) > maxID {
-		return fmt.Errorf("%s: with the mode %q and the offset %d, there is no such pair; kinds are %v, ids are from 1 to %d", p, r.Mode, r.Offset, Kinds(), maxID)
+		return fmt.Errorf("%s: this pair contradicts switchover.ids (mode %q, offset %d): kinds are %v, ids are from 1 to %d, and an object keeps its id at the tracker "+
+			"where it was created. Correct the setting or the pair, or leave out a parked copy: portico migrate journal skip", p, r.Mode, r.Offset, Kinds(), maxID)
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 		text, err := update(m, 905)
 		result <- fmt.Sprint(text, err)
 	}()
-	for end := time.Now().Add(20 * time.Second); asked.Load() < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); asked.Load() < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	copies <- []int64{9} // which began later
@@ -216,7 +216,7 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
 		if err == nil {
 			break

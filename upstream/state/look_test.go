@@ -1,0 +1,45 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestLookChangesNothing: it neither makes a database nor brings one up to date.
+func TestLookChangesNothing(t *testing.T) {
+	path := t.TempDir() + "/portico.db"
+	if found, err := Look(t.Context(), "sqlite:"+path); err != nil || found.Version != 0 || found.Newest != versions(t) {
+		t.Errorf("without a file: %+v, %v", found, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("there is a file now")
+	}
+	if _, err := Look(t.Context(), "sqlite:/absent/portico.db"); err == nil || !strings.Contains(err.Error(), "the folder /absent is not there") {
+		t.Errorf("without a folder: %v", err)
+	}
+	onShared(t, func(t *testing.T, dsn string) {
+		s, newest := open(t, dsn), versions(t)
+		if found, err := Look(t.Context(), dsn); err != nil || found != (Found{Version: newest, Newest: newest}) {
+			t.Errorf("a new one: %+v, %v", found, err)
+		}
+		_, err := s.Revise(t.Context(), 0, Revision{Source: "config"}, "")
+		must(t, err)
+		if found, err := Look(t.Context(), dsn); err != nil || !found.Rules {
+			t.Errorf("with rules: %+v, %v", found, err)
+		}
+		_, err = session{s.dialect, s.writer}.exec(t.Context(), "DELETE FROM portico_schema WHERE version = ?", newest)
+		must(t, err)
+		for range 2 {
+			if found, err := Look(t.Context(), dsn); err != nil || found.Version != newest-1 {
+				t.Errorf("an older one: %+v, %v", found, err)
+			}
+		}
+		_, err = session{s.dialect, s.writer}.exec(t.Context(), "INSERT INTO portico_schema (version) VALUES (?)", 99)
+		must(t, err)
+		if _, err := Look(t.Context(), dsn); !errors.Is(err, ErrNewer) {
+			t.Errorf("a newer one: %v", err)
+		}
+	})
+}
