@@ -185,7 +185,7 @@ func (d *decoder) environment(environ []string, cfg *Config) {
 		}
 	}
 	walk("", reflect.ValueOf(*cfg), "", func(k key) {
-		if secret, ok := k.value.Interface().(Secret); ok {
+		if secret, ok := reflect.TypeAssert[Secret](k.value); ok {
 			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == secret.Env })
 		}
 	})
