@@ -340,7 +340,7 @@ func TestTracesAreCheckedAtTheirPlace(t *testing.T) {
 	for _, tt := range []struct{ yaml, want string }{
 		{"traces: {endpoint: 'http://127.0.0.1:4318', sample: 0.25}", ""},
 		{"traces: {endpoint: 'https://c.example/otlp'}", ""},
-		{"traces: {endpoint: '127.0.0.1:4318'}", "c.yaml:2:20: traces.endpoint: 127.0.0.1:4318: is not a URL"},
+		{"traces: {endpoint: '127.0.0.1:4318'}", "c.yaml:2:20: traces.endpoint: 127.0.0.1:4318: is not a URL; write http://HOST:PORT/ or https://HOST/"},
 		{"traces: {endpoint: 'grpc://c.example'}", "c.yaml:2:20: traces.endpoint: grpc://c.example: must begin with http:// or https://"},
 		{"traces: {endpoint: 'http://c.example:99999'}",
 			`c.yaml:2:20: traces.endpoint: http://c.example:99999: has "99999" for a port, which is not one from 1 to 65535`},
