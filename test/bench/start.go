@@ -46,7 +46,12 @@ func refused(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer line.close()
-	go func() { _, _ = line.get(full.url(ordinaryPath), key) }() // it ends with its connection
+	go func() { // it ends with its connection
+		for status := http.StatusServiceUnavailable; status == http.StatusServiceUnavailable; { // while the first request for the version has the slot
+			one, _ := line.get(full.url(ordinaryPath), key)
+			status = one.status
+		}
+	}()
 	time.Sleep(settling / 4)
 	b.report.title(fmt.Sprintf("refused: %d clients with %d reads each, of a tracker that refuses connections and of a Portico whose limit is full",
 		refusedClients, refusedReads))
