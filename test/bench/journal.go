@@ -89,7 +89,7 @@ func (b *bench) journalConfig(name string, life int) ([]string, error) {
 	place := filepath.Join(b.dir, fmt.Sprintf("journal-%s-%d", name, life))
 	more := []string{"primary: main", "candidate: next", fmt.Sprintf("state: %q", "sqlite:"+place+".db"), "canary: {sample: 0}"}
 	if name == offName {
-		return more, nil
+		return append(more, "switchover:", "  rules: [{name: all, reads: old, writes: old}]"), nil
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails
@@ -147,11 +147,11 @@ func (s *server) perResponse(t *table, row string, load func() (count int, err e
 	return err
 }
 
-// writeSmall creates an attachment of some bytes.
+// writeSmall creates an attachment of some bytes. Its caller is not the one that reads, whose own writes every read would be held against.
 func writeSmall(ctx context.Context, from *http.Client, through *server, n int) (seen, error) {
 	bug := []int{1, 2, 3, 10}[n]
 	body := fmt.Sprintf(`{"ids":[%d],"file_name":"note.txt","summary":"a note","content_type":"text/plain","data":"c21hbGwgY29udGVudA=="}`, bug)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, withKey(through.url(fmt.Sprintf("/rest/bug/%d/attachment", bug)), key), strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, withKey(through.url(fmt.Sprintf("/rest/bug/%d/attachment", bug)), otherKeys[0]), strings.NewReader(body))
 	if err != nil {
 		return seen{}, err
 	}
