@@ -46,9 +46,9 @@ func (f *fakeTracker) Do(ctx context.Context, caller upstream.Caller, call upstr
 	case call.FlagTypes != nil:
 		return f.read(ctx, caller, *call.FlagTypes)
 	case call.CreateFlagType != nil:
-		return mapping.Reply{Document: mapping.NewDocument([]byte(`{"id":7}`))}, f.change()
+		return mapping.Reply{Document: mapping.NewDocument([]byte(`{"id":7}`))}, cmp.Or(f.change(), ctx.Err())
 	case call.UpdateFlagTypes != nil:
-		return mapping.Reply{Document: mapping.NewDocument([]byte(`{"flagtypes":[]}`))}, f.change()
+		return mapping.Reply{Document: mapping.NewDocument([]byte(`{"flagtypes":[]}`))}, cmp.Or(f.change(), ctx.Err())
 	}
 	return mapping.Reply{}, nil
 }

@@ -150,8 +150,8 @@ func TestFastPathKeepsToRequests(t *testing.T) {
 	}
 }
 
-// Where calls are counted, no call counts twice.
-func TestFastPathIsNotCountedTwice(t *testing.T) {
+// Where calls are counted, each counts once, whether its response is in the cache or not.
+func TestFastPathIsCountedOnce(t *testing.T) {
 	f := &cachingTracker{}
 	options := f.options()
 	options.Rates = proxy.RateLimits{Anonymous: proxy.Rate{PerSecond: 1, Burst: 4}}
@@ -160,6 +160,13 @@ func TestFastPathIsNotCountedTwice(t *testing.T) {
 		if got := k.exchange(t, "GET /rest/flag_type/New HTTP/1.1\r\nHost: x\r\n\r\n"); got.status != http.StatusOK {
 			t.Errorf("got %+v", got)
 		}
+	}
+	refused := false
+	for range 20 {
+		refused = refused || k.exchange(t, readP+"\r\n").status == http.StatusTooManyRequests
+	}
+	if !refused {
+		t.Error("cached reads are not counted")
 	}
 }
 

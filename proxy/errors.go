@@ -20,7 +20,8 @@ const (
 	codeSlowClient = 200000 + http.StatusRequestTimeout
 )
 
-// fail writes an error. It is the only place where a client gets one.
+// fail writes an error. It is the only place where a request gets one; what net/http refuses before there is a
+// request gets its form from Listener.
 func (rc *requestContext) fail(err error) {
 	failed := asError(err, rc.sent)
 	rc.record.Reason, rc.cause = failed.Reason, failed.Err

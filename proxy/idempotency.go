@@ -200,11 +200,11 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, _ := ctx.Deadline()
 	detached, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	of, ok := ctx.Value(connKey{}).(connContext)
+	server, ok := ctx.Value(serverKey{}).(context.Context)
 	if !ok {
 		return detached, cancel
 	}
-	stop := context.AfterFunc(of.server, cancel)
+	stop := context.AfterFunc(server, cancel)
 	return detached, func() { stop(); cancel() }
 }
 

@@ -17,8 +17,7 @@ import (
 
 // Listener wraps a listener so that what net/http itself responds to requests that it cannot read, in plain text and before
 // any handler runs, comes out as every other error does (docs/reference/clients.md duty 4). The server must have ConnState and ConnContext
-// as its hooks, or it rewrites errors of the first request of a connection only, and each request with a chunked body closes its
-// connection.
+// as its hooks, or it rewrites errors of the first request of a connection only.
 func Listener(inner net.Listener) net.Listener { return listener{Listener: inner} }
 
 // SecureListener is Listener with TLS below it: what net/http says by itself has to be changed before it is encrypted, so
@@ -42,94 +41,37 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 	boundUnsent(accepted)
 	if l.config == nil {
-		return &conn{Conn: accepted, idle: true}, nil
+		return &conn{Conn: accepted}, nil
 	}
 	secure := tls.Server(accepted, l.config)
-	return &secureConn{conn{Conn: secure, idle: true}, secure, l.timeout}, nil
-}
-
-// requestConn is implemented by conn and secureConn.
-type requestConn interface {
-	nextRequest()
-	mayHoldLength() bool
+	return &secureConn{conn{Conn: secure}, secure, l.timeout}, nil
 }
 
 // ConnState is the hook of an http.Server that is served by Listener or SecureListener.
 func ConnState(c net.Conn, state http.ConnState) {
-	if ours, ok := c.(requestConn); ok && state == http.StateIdle {
+	if ours, ok := c.(interface{ nextRequest() }); ok && state == http.StateIdle {
 		ours.nextRequest()
 	}
 }
 
-type connKey struct{}
-
-// connContext is what the requests of a connection know of it.
-type connContext struct {
-	// server ends with the server.
-	server context.Context //nolint:containedctx // the context of a request ends with its client
-	conn   requestConn
-}
+type serverKey struct{}
 
 // ConnContext is the hook of an http.Server that is served by Listener or SecureListener. What goes on after its client has hung up
 // ends with ctx, which comes from the server's BaseContext.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	ours, _ := c.(requestConn)
-	return context.WithValue(ctx, connKey{}, connContext{ctx, ours})
+func ConnContext(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, serverKey{}, ctx)
 }
 
-// conn checks the first write of each response. The fields without an atomic type belong to the goroutine that net/http reads in.
+// conn checks the first write of each response.
 type conn struct {
 	net.Conn
 	responded atomic.Bool
-	// idle says that nothing was read since net/http began to wait for a request. buffer is how much net/http reads while it holds
-	// nothing.
-	idle   bool
-	buffer int
-	// noLength says that the whole head of the present request came in one read, which has no field Content-Length.
-	noLength bool
 }
 
-// isHeadWithoutLength reports whether text has the end of a head, and no line that is a field Content-Length.
-func isHeadWithoutLength(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		name, _, _ := bytes.Cut(line, []byte(":"))
-		if bytes.EqualFold(name, []byte("Content-Length")) {
-			return false
-		}
-	}
-	return bytes.Contains(bytes.TrimLeft(text, "\r\n"), []byte("\r\n\r\n")) // empty lines may come before a head
-}
-
-func (c *conn) nextRequest() {
-	c.idle = true
-	c.responded.Store(false)
-}
+func (c *conn) nextRequest() { c.responded.Store(false) }
 
 // NetConn returns the connection below.
 func (c *conn) NetConn() net.Conn { return c.Conn }
-
-// Read implements net.Conn.
-func (c *conn) Read(p []byte) (int, error) {
-	if c.buffer == 0 {
-		c.buffer = len(p)
-	}
-	n, err := c.Conn.Read(p)
-	if c.idle {
-		c.idle, c.noLength = false, len(p) == c.buffer && isHeadWithoutLength(p[:n])
-	}
-	return n, err
-}
-
-// mayHoldLength reports whether the head of the present request may have a Content-Length, also where net/http has dropped it. A
-// head that was not read at once counts as one that has.
-func (c *conn) mayHoldLength() bool { return c.idle || !c.noLength }
-
-// hadTwoLengths reports whether a request may have told its length in both ways. An intermediary may have believed the other
-// one, and take what follows for a part of this request, so that nothing may follow (RFC 9112, section 6.1).
-func hadTwoLengths(r *http.Request) bool {
-	of, _ := r.Context().Value(connKey{}).(connContext)
-	return len(r.TransferEncoding) > 0 && (of.conn == nil || of.conn.mayHoldLength())
-}
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {

@@ -129,9 +129,11 @@ func (rc *requestContext) decodeAttachments(segment string, _ mapping.Members) (
 		Bugs: rc.query.all("ids"), Attachments: rc.query.all("attachment_ids"),
 		Include: rc.query.fieldNames("include_fields"), Exclude: rc.query.fieldNames("exclude_fields"),
 	}
-	if rc.record.Operation == mapping.OpBugAttachments {
+	switch {
+	case segment == "": // a call of an older interface, which has no path
+	case rc.record.Operation == mapping.OpBugAttachments:
 		request.Bugs = slices.Insert(request.Bugs, 0, segment)
-	} else {
+	default:
 		request.Attachments = slices.Insert(request.Attachments, 0, segment)
 	}
 	if rc.form.plain() {

@@ -39,7 +39,7 @@ type Options struct {
 	Limits Limits
 	// Rates bound how often one caller may call; the zero value bounds no caller.
 	Rates RateLimits
-	// Idempotency remembers creates that came with an Idempotency-Key; nil remembers them for this Server alone.
+	// Idempotency remembers creates that came with an Idempotency-Key; nil remembers none.
 	Idempotency *Idempotency
 	// BlobDir is the directory of large payloads; empty is the system's own for temporary files.
 	BlobDir string
@@ -96,9 +96,6 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.DocumentationURL, mapping.DocumentationURL)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Idempotency == nil {
-		o.Idempotency = NewIdempotency(nil, nil)
 	}
 	return o
 }

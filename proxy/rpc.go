@@ -45,20 +45,19 @@ func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *map
 	if rc.caller.Credentials, err = credentials(rc.r.Header, nil, &rpc.Params); err != nil {
 		return nil, err
 	}
+	segment := rpc.Selected
 	if !rpc.Operation.IsWrite() {
-		rc.segments = httprouter.Params{{Value: url.PathEscape(rpc.Selected)}}
+		rc.segments, segment = httprouter.Params{{Value: url.PathEscape(segment)}}, "" // the query has it, too
 		for _, each := range rpc.Params {
-			for i, text := range rpc.Texts(each.Name) {
-				if i > 0 || each.Name != rpc.Selector {
-					rc.query = append(rc.query, parameter{each.Name, text})
-				}
+			for _, text := range rpc.Texts(each.Name) {
+				rc.query = append(rc.query, parameter{each.Name, text})
 			}
 		}
 	} else if err := rc.needLogin(); err != nil {
 		return nil, err
-	} else if rpc.Selector == "" && rpc.Operation != mapping.OpCreateFlagType {
+	} else if segment == "" && rpc.Operation != mapping.OpCreateFlagType {
 		return nil, mapping.Refuse(mapping.CodeRequired, "The call needs the parameter ids.")
 	}
 	rc.written = rpc.Params
-	return rc.complete(decoders[rpc.Operation](rc, rpc.Selected, rpc.Params))
+	return rc.complete(decoders[rpc.Operation](rc, segment, rpc.Params))
 }

@@ -59,7 +59,9 @@ func New(options Options) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := s.newContext(w, r)
 	rc.final = !r.ProtoAtLeast(1, 1)
-	if hadTwoLengths(r) {
+	if len(r.TransferEncoding) > 0 {
+		// It may have had a Content-Length as well, which net/http has dropped. An intermediary may have believed that one and take what
+		// follows for a part of this request, so nothing may follow (RFC 9112, section 6.1).
 		rc.set("Connection", "close")
 	}
 	if rc.r = rc.watchBody(r, s.options.ClientPause.Sending); rc.body != nil {

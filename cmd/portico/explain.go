@@ -17,6 +17,7 @@ import (
 	"portico/cmd/portico/config"
 	"portico/mapping"
 	"portico/proxy"
+	"portico/proxy/admin"
 	"portico/upstream/recording"
 	"portico/upstream/switchover"
 )
@@ -131,7 +132,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 	defer cancel()
 	s.address, s.unknown = config.RedactURL(a.address), ""
 	a.token = cfg.Admin.Token.Text()
-	var found app.Status
+	var found admin.Status
 	if err := a.getJSON(ctx, "/status", &found); err != nil {
 		s.unknown = "no Portico answers at " + s.address
 		return

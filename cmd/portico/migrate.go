@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
 	"portico/mapping"
+	"portico/proxy/admin"
 	"portico/proxy/admin/pages/transition"
 	"portico/upstream/switchover"
 )
@@ -29,7 +29,7 @@ func migrateCommand(env environment) *cobra.Command {
 			"and its preconditions, changing nothing; apply makes it active, if the rules still are at the version that\n"+
 			"--version names. plan without FILE prints the next step of each rule: exit status 0 says that all preconditions\n"+
 			"hold, 1 that one does not, 2 that one cannot be told. advance and reverse take one rule one step ahead or\n"+
-			"back. They and apply refuse a move with a precondition that does not hold, unless --despite names it.\n"+
+			"back. They, apply and revive refuse a move with a precondition that does not hold, unless --despite names it.\n"+
 			"kill takes everything back to the old tracker at once, whatever the rules say, until revive. apply,\n"+
 			"advance, reverse, kill and revive need --actor and --reason. What is changed holds until the rules in\n"+
 			"the configuration change.",
@@ -46,9 +46,7 @@ func migrateCommand(env environment) *cobra.Command {
 		command("kill", "send everything to the old tracker at once", func(ctx context.Context, _ []string) error {
 			return change(ctx, a, "/switchover/kill", map[string]any{}, renderSwitchover)
 		}),
-		command("revive", "end what kill began", func(ctx context.Context, _ []string) error {
-			return change(ctx, a, "/switchover/revive", map[string]any{}, renderRevived)
-		}))
+		migrateReviveCommand(a))
 	a.signatureFlags(c.PersistentFlags())
 	c.AddCommand(idsCommand(a.env), journalCommand(a))
 	return c
@@ -70,6 +68,9 @@ func renderSwitchover(w io.Writer, status *switchover.Status) {
 			fmt.Fprintf(w, "%s lacks: %s.\n", status.Old, oneLine(missing))
 		}
 	}
+	if status.CopyingPaused {
+		fmt.Fprintln(w, "Copying is paused. See portico migrate journal list, then: portico migrate journal resume")
+	}
 	if len(status.Moving) > 0 {
 		fmt.Fprintf(w, "Writes are about to move, and wait: %s.\n", strings.Join(status.Moving, ", "))
 	}
@@ -87,14 +88,6 @@ func renderSwitchover(w io.Writer, status *switchover.Status) {
 	fmt.Fprintf(w, "(other paths)\t%s\t%s\t\t\t\n", status.Passthrough.Reads, status.Passthrough.Writes)
 	for _, each := range status.Rules {
 		fmt.Fprintf(w, "%s: going back is %s\n", oneLine(each.Rule.Name), oneLine(each.GoingBack.String()))
-	}
-}
-
-// renderRevived is renderSwitchover after a revival.
-func renderRevived(w io.Writer, status *switchover.Status) {
-	renderSwitchover(w, status)
-	if slices.ContainsFunc(status.Table.Rules, func(rule switchover.Rule) bool { return rule.Replicate }) {
-		fmt.Fprintln(w, "The kill has paused copying. See portico migrate journal list, then: portico migrate journal resume")
 	}
 }
 
@@ -188,7 +181,9 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 
 // warnOfWrites prints which rules send flag type writes to a tracker that has none.
 func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) error {
-	var found struct{ Trackers map[string]app.TrackerStatus }
+	var found struct {
+		Trackers map[string]admin.TrackerStatus
+	}
 	if err := a.getJSON(ctx, "/status", &found); err != nil {
 		return err
 	}

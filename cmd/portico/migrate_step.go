@@ -32,8 +32,12 @@ func (f *moveFlags) register(c *cobra.Command) *cobra.Command {
 	flags := c.Flags()
 	flags.Int64Var(&f.version, "version", 0, "the change was made on version `N` of the rules")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "check the preconditions and change nothing; exit status as of plan")
-	flags.StringArrayVar(&f.despite, "despite", nil, "override the precondition `NAME`; may be given again")
+	f.registerDespite(c)
 	return c
+}
+
+func (f *moveFlags) registerDespite(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.despite, "despite", nil, "override the precondition `NAME`; may be given again")
 }
 
 // send asks the listener for a move. The response to a dry run is a plan, and any other one the status.
@@ -65,6 +69,16 @@ func migrateStepCommand(a *adminClient, verb, short string) *cobra.Command {
 	if verb == reverse {
 		c.Flags().DurationVar(&flags.wait, "wait", 10*time.Minute, "how long to wait until the writes are copied that the old tracker lacks")
 	}
+	return c
+}
+
+// migrateReviveCommand is portico migrate revive.
+func migrateReviveCommand(a *adminClient) *cobra.Command {
+	flags := &moveFlags{}
+	c := command("revive", "end what kill began", func(ctx context.Context, _ []string) error {
+		return change(ctx, a, "/switchover/revive", map[string]any{"despite": flags.despite}, renderSwitchover)
+	})
+	flags.registerDespite(c)
 	return c
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 // startPassing serves a tracker that answers as handler says, by a configuration with more.
@@ -102,7 +104,7 @@ func TestNobodyWaitsForAnyTime(t *testing.T) {
 		}
 	}()
 	<-arrived
-	eventually(t, "a call is refused before it could have waited", func() bool {
+	process.Eventually(t, "a call is refused before it could have waited", func() bool {
 		begun := time.Now()
 		if second := beginCall(t, http.MethodPost, address+"/x.cgi"); second.StatusCode != http.StatusServiceUnavailable {
 			t.Error(second.Status)

@@ -50,7 +50,7 @@ func reload(t *testing.T, p *process.Process, operators string) {
 	}
 	before := started()
 	p.Signal(t, syscall.SIGHUP)
-	eventually(t, "the configuration is read again", func() bool { return started() != before })
+	process.Eventually(t, "the configuration is read again", func() bool { return started() != before })
 }
 
 // TestReload changes the configuration of a running Portico under load: no
@@ -71,11 +71,11 @@ func TestReload(t *testing.T) {
 			return strings.Contains(get(t, "http://"+at[0]+"/rest/bug/5/attachment?include_fields=is_patch"), want)
 		}
 	}
-	eventually(t, "the tracker's form is shown", shows(`"is_patch":0`))
+	process.Eventually(t, "the tracker's form is shown", shows(`"is_patch":0`))
 	stop := keepAsking(t, "http://"+at[0])
 	configure("interface")
 	p.Signal(t, syscall.SIGHUP)
-	eventually(t, "the other form is shown", shows(`"is_patch":false`))
+	process.Eventually(t, "the other form is shown", shows(`"is_patch":false`))
 	configure("nonsense")
 	p.Signal(t, syscall.SIGHUP)
 	for range 20 {
@@ -85,6 +85,6 @@ func TestReload(t *testing.T) {
 	}
 	configure("tracker")
 	p.Signal(t, syscall.SIGHUP)
-	eventually(t, "the tracker's form is shown again", shows(`"is_patch":0`))
+	process.Eventually(t, "the tracker's form is shown again", shows(`"is_patch":0`))
 	stop()
 }

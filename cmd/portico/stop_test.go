@@ -25,7 +25,7 @@ func turningAway(t *testing.T, delay string) *process.Process {
 		Fails: true, Ready: says(`"listening"`),
 	})
 	p.Signal(t, syscall.SIGTERM)
-	eventually(t, "it waits for load balancers", func() bool { return says(`"waiting for load balancers"`)(p) })
+	process.Eventually(t, "it waits for load balancers", func() bool { return says(`"waiting for load balancers"`)(p) })
 	return p
 }
 

@@ -53,17 +53,17 @@ func TestTerminal(t *testing.T) {
 		before := len(shown())
 		answer <- struct{}{}
 		code := run(t.Context(), environment{stdout: screen, stderr: io.Discard, environ: []string{environ}}, verdict)
-		eventually(t, "the verdict is shown", func() bool { return strings.HasSuffix(shown()[before:], "(target 0 %)\r\n") })
+		process.Eventually(t, "the verdict is shown", func() bool { return strings.HasSuffix(shown()[before:], "(target 0 %)\r\n") })
 		if text := shown()[before:]; code != exitOK || !strings.HasPrefix(text, want) {
 			t.Errorf("%s: exit %d, %q", environ, code, text)
 		}
 	}
 	before, done := len(shown()), make(chan int)
 	go func() { done <- run(t.Context(), environment{stdout: io.Discard, stderr: screen}, verdict) }()
-	eventually(t, "it says that it waits", func() bool { return strings.HasPrefix(shown()[before:], clearLine+"waiting for the admin listener") })
+	process.Eventually(t, "it says that it waits", func() bool { return strings.HasPrefix(shown()[before:], clearLine+"waiting for the admin listener") })
 	answer <- struct{}{}
 	if code := <-done; code != exitOK {
 		t.Errorf("exit %d", code)
 	}
-	eventually(t, "the line is cleared", func() bool { return strings.HasSuffix(shown(), clearLine) })
+	process.Eventually(t, "the line is cleared", func() bool { return strings.HasSuffix(shown(), clearLine) })
 }

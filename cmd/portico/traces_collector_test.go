@@ -16,6 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -79,7 +80,7 @@ func (c *collector) spans() []*tracepb.Span {
 // to trackers by the span that they are parts of.
 func (c *collector) await(t *testing.T, count int) (requests []*tracepb.Span, calls map[string][]*tracepb.Span) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d spans have come", count), func() bool { return len(c.spans()) >= count })
+	process.Eventually(t, fmt.Sprintf("%d spans have come", count), func() bool { return len(c.spans()) >= count })
 	calls = map[string][]*tracepb.Span{}
 	for _, span := range c.spans() {
 		if span.Kind == tracepb.Span_SPAN_KIND_SERVER {

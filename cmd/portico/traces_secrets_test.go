@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -87,7 +88,7 @@ func TestNothingSecretInTraces(t *testing.T) {
 			for _, each := range asked {
 				send(t, each.method, clients+each.path, each.body, each.header...)
 			}
-			eventually(t, "every request has a span", func() bool { return countRequests(seen) == len(asked) })
+			process.Eventually(t, "every request has a span", func() bool { return countRequests(seen) == len(asked) })
 			lookForSecrets(t, seen)
 		})
 	}

@@ -21,6 +21,7 @@ import (
 
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -132,7 +133,7 @@ func TestAnswersFromMemoryAreTraced(t *testing.T) {
 			t.Errorf("the exemplar %s is of no request", exemplar[1])
 		}
 	}
-	eventually(t, "5 spans and the call are counted", func() bool {
+	process.Eventually(t, "5 spans and the call are counted", func() bool {
 		counted := get(t, operators+"/metrics")
 		return strings.Contains(counted, "\nportico_trace_spans_total 5\n") && strings.Contains(counted, "\nportico_tracker_calls_total{")
 	})
@@ -272,7 +273,8 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 				t.Errorf("the log does not tell: %s", &log)
 			}
 			http.DefaultClient.CloseIdleConnections()
-			goleak.VerifyNone(t, before)
+			// A batch that is cut off at the end stops a moment later, and on a busy machine that is seconds.
+			process.Eventually(t, "no goroutine is left", func() bool { return goleak.Find(before) == nil })
 		})
 	}
 }
@@ -281,7 +283,7 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 func wantDropped(t *testing.T, rt *app.Runtime, least int) {
 	t.Helper()
 	var page string
-	eventually(t, fmt.Sprintf("%d spans are counted as dropped", least), func() bool {
+	process.Eventually(t, fmt.Sprintf("%d spans are counted as dropped", least), func() bool {
 		response := httptest.NewRecorder()
 		rt.Operators.ServeHTTP(response, httptest.NewRequest("GET", "http://127.0.0.1/metrics", nil))
 		page = response.Body.String()
@@ -377,7 +379,7 @@ func TestTracesFollowNoRedirect(t *testing.T) {
 	defer turns.Close()
 	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+turns.URL+"', headers_env: COLLECTOR", "COLLECTOR=X-Key: k")
 	get(t, clients+"/rest/bug/1/attachment")
-	eventually(t, "the spans are dropped", func() bool {
+	process.Eventually(t, "the spans are dropped", func() bool {
 		return strings.Contains(get(t, operators+"/metrics"), `portico_trace_spans_dropped_total{reason="not-sent"} 2`)
 	})
 }
@@ -425,7 +427,7 @@ func TestCollectorThatIsBusy(t *testing.T) {
 	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+busy.URL+"'")
 	for _, want := range []string{"portico_trace_spans_total 2", `portico_trace_spans_dropped_total{reason="not-sent"} 2`} {
 		get(t, clients+"/rest/bug/1/attachment")
-		eventually(t, want, func() bool { return strings.Contains(get(t, operators+"/metrics"), want+"\n") })
+		process.Eventually(t, want, func() bool { return strings.Contains(get(t, operators+"/metrics"), want+"\n") })
 	}
 	if got := tries.Load(); got != 3 {
 		t.Errorf("the collector was asked %d times, want 3", got)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -19,7 +20,7 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 	for range 12 {
 		get(t, p.clients+"/rest/bug/1/attachment")
 	}
-	eventually(t, "the candidate passes", func() bool {
+	process.Eventually(t, "the candidate passes", func() bool {
 		code, _ := p.command(t, "canary", "verdict")
 		return code == 0
 	})
@@ -29,7 +30,7 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 	for range 40 {
 		get(t, p.clients+"/rest/bug/1/attachment")
 	}
-	eventually(t, "the candidate fails", func() bool {
+	process.Eventually(t, "the candidate fails", func() bool {
 		code, _ := p.command(t, "canary", "verdict")
 		return code == 1
 	})
@@ -64,7 +65,7 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	for range 3 {
 		get(t, p.clients+"/rest/bug/1/attachment")
 	}
-	eventually(t, "the candidate fails", func() bool {
+	process.Eventually(t, "the candidate fails", func() bool {
 		code, _ := p.command(t, "canary", "verdict")
 		return code == 1
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -41,7 +42,7 @@ func TestAKillThatTheStoreDoesNotKnow(t *testing.T) {
 		t.Error("after the kill switch the read went to the new tracker")
 	}
 	lock("ROLLBACK")
-	eventually(t, "the store knows", func() bool {
+	process.Eventually(t, "the store knows", func() bool {
 		_, output := p.command(t, "migrate", "status")
 		return strings.Contains(output, "KILLED by tester") && !strings.Contains(output, "Only this process")
 	})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -41,7 +42,7 @@ func TestReloadMovesCallers(t *testing.T) {
 	stop := keepAsking(t, clients)
 	configure("one.db", "{name: rest, reads: new}")
 	program.Signal(t, syscall.SIGHUP)
-	eventually(t, "the new tracker answers", answers)
+	process.Eventually(t, "the new tracker answers", answers)
 	configure("one.db", "{name: rest, reads: old, writes: new}")
 	program.Signal(t, syscall.SIGHUP)
 	for range 20 {
@@ -51,7 +52,7 @@ func TestReloadMovesCallers(t *testing.T) {
 	}
 	configure("two.db", "{name: rest, reads: old}") // another store needs a restart; the rules take effect at once
 	program.Signal(t, syscall.SIGHUP)
-	eventually(t, "the old tracker answers again", func() bool { return !answers() })
+	process.Eventually(t, "the old tracker answers again", func() bool { return !answers() })
 	p.commandWants(t, exitOK, "version 3, from the configuration", "migrate", "status")
 	stop()
 	if candidate.Requests()["attachment.list"] == 0 {

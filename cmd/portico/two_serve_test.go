@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portico/test/demo"
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -24,7 +25,7 @@ func TestCandidateIsCompared(t *testing.T) {
 		get(t, p.clients+webShop)
 	}
 	var output string
-	eventually(t, "all is compared", func() bool {
+	process.Eventually(t, "all is compared", func() bool {
 		_, output = p.command(t, "canary", "report")
 		return strings.Contains(output, "\n  all") && strings.Contains(output, "$.bugs[*][id].creator") && strings.Contains(output, "$.bug[id].is_multiplicable")
 	})
@@ -60,8 +61,28 @@ func TestCandidateThatIsAwayIsNobodysTrouble(t *testing.T) {
 	for range 20 {
 		get(t, "http://"+clients+"/rest/bug/1/attachment")
 	}
-	eventually(t, "the drops are counted", func() bool {
+	process.Eventually(t, "the drops are counted", func() bool {
 		return strings.Contains(get(t, "http://"+operators+"/metrics"), `portico_canary_dropped_total{operation="attachment.list",reason="other-`)
+	})
+}
+
+// TestFailureOfTheCandidateIsSeen: reads for comparison are not tried again, which would hide it.
+func TestFailureOfTheCandidateIsSeen(t *testing.T) {
+	_, old := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	candidate, _ := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	var failed atomic.Bool
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/attachment") && !failed.Swap(true) {
+			http.Error(w, "once", http.StatusServiceUnavailable)
+			return
+		}
+		candidate.ServeHTTP(w, r)
+	}))
+	defer failing.Close()
+	clients, operators := serveConfig(t, writeFile(t, "c.yaml", pairConfig(old, failing.URL, t.TempDir()+"/p.db", "")))
+	process.Eventually(t, "the failure is seen", func() bool {
+		get(t, "http://"+clients+"/rest/bug/1/attachment")
+		return strings.Contains(get(t, "http://"+operators+"/metrics"), `status_class="5xx",tracker="shadow:new"`)
 	})
 }
 
@@ -136,7 +157,7 @@ func TestEveryReadCountsOnce(t *testing.T) {
 	}
 	const all = `portico_canary_comparisons_total{operation="flag_type.get",outcome="same"} 5`
 	var metrics string
-	eventually(t, "all are compared", func() bool {
+	process.Eventually(t, "all are compared", func() bool {
 		metrics = get(t, p.operators+"/metrics")
 		return strings.Contains(metrics, all)
 	})
@@ -160,7 +181,7 @@ func TestSickCandidateIsLeftAlone(t *testing.T) {
 	defer sick.Close()
 	config := strings.Replace(pairConfig(old, sick.URL, t.TempDir()+"/p.db", ""), sick.URL+`"`, sick.URL+`", dialect: bugzilla-5`, 1)
 	clients, operators := serveConfig(t, writeFile(t, "c.yaml", config))
-	eventually(t, "the candidate's breaker opens", func() bool {
+	process.Eventually(t, "the candidate's breaker opens", func() bool {
 		get(t, "http://"+clients+"/rest/bug/1/attachment")
 		return strings.Contains(get(t, "http://"+operators+"/canary"), "other-breaker-open") // reading metrics would bring probes
 	})

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"portico/test/demo"
 	"portico/test/tracker"
@@ -66,16 +65,6 @@ func (p *pair) commandWants(t *testing.T, want int, text string, args ...string)
 	t.Helper()
 	if code, output := p.command(t, args...); code != want || !strings.Contains(output, text) {
 		t.Errorf("portico %s exits with %d, want %d, and does not say %q:\n%s", strings.Join(args, " "), code, want, text, output)
-	}
-}
-
-// eventually waits until something is so.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never comes about that %s", what)
-		}
 	}
 }
 

@@ -60,8 +60,11 @@ func TestAlarmOfWhatIsWatched(t *testing.T) {
 		m.Watch(ctx, func() admin.Watched { return w })
 		return m.Alarm()
 	}
-	day := 24 * time.Hour
-	alarm := look(admin.Watched{Stale: "no connection", Unready: "it redirects", Certificates: map[string]*tls.Config{
+	day, closed := 24*time.Hour, []transport.Status{{Breaker: "read", State: transport.Closed}}
+	alarm := look(admin.Watched{Status: admin.Status{
+		Primary: "main", Trackers: map[string]admin.TrackerStatus{"main": {Serves: true, Problem: "it redirects", Breakers: closed}},
+		Switchover: &admin.SwitchoverStatus{Stale: "no connection"},
+	}, Certificates: map[string]*tls.Config{
 		"a": at(13 * day), "b": at(15 * day), "c": at(-day), "d": nil,
 	}, Folders: map[string]string{"files": t.TempDir() + "/gone"}})
 	if got := codes(alarm); alarm.Level != admin.Red || got != "certificate-end c, state , tracker , certificate a" {
@@ -84,9 +87,9 @@ func TestAlarmOfTrackers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // after the first look
 		m.Watch(ctx, func() admin.Watched {
-			return admin.Watched{Trackers: map[string]admin.Tracker{"main": {Address: "a:1", Idle: idle, Breakers: []transport.Status{
+			return admin.Watched{Status: admin.Status{Trackers: map[string]admin.TrackerStatus{"main": {Address: "a:1", Serves: !idle, Breakers: []transport.Status{
 				{Breaker: "read", State: transport.Closed}, {Breaker: "write", State: state, Cause: "it is gone"},
-			}}}}
+			}}}}}
 		})
 		return m.Alarm()
 	}
@@ -127,9 +130,7 @@ func TestTraffic(t *testing.T) {
 func TestStatusPageWithAlarmAndTraffic(t *testing.T) {
 	m := admin.NewMetrics()
 	m.RedisState(false)
-	_, base := open(t, admin.Options{Metrics: m, Status: func(context.Context) any {
-		return map[string]any{"alarm": m.Alarm(), "traffic": m.Traffic(), "version": "1"}
-	}})
+	_, base := open(t, admin.Options{Metrics: m})
 	_, _, body := look(t, "GET", base+"/")
 	for _, part := range []string{`<div class="alarm amber" role="status" id="alarm">`, "<b>Redis is unreachable.</b> Since <time", "Flag type reads go to the tracker.",
 		`id="thin">Fewer than five requests`, `aria-label="Requests: 0 /s.`, "up to 100 %"} {

@@ -100,25 +100,13 @@ func (m *Metrics) Alarm() Alarm {
 	return Alarm{reasons[0].Level, reasons[0].Since, reasons}
 }
 
-// Watched is what the alarm looks at.
+// Watched is what the alarm looks at: the state of trackers and of the switchover, and what follows.
 type Watched struct {
-	// Trackers are those of the configuration by name.
-	Trackers map[string]Tracker
-	// Unready is why the primary tracker serves no request, and Stale why the state gives no current rules; empty if it does.
-	Unready, Stale string
+	Status
 	// Certificates are those of the listeners by name; nil for plain HTTP.
 	Certificates map[string]*tls.Config
 	// Folders are those that grow with requests or with the state, by name.
 	Folders map[string]string
-}
-
-// Tracker says how a tracker is.
-type Tracker struct {
-	Breakers []transport.Status
-	// Idle says that it is the candidate, and that no rule sends it requests of clients.
-	Idle bool
-	// Address goes before the cause of a failure.
-	Address string
 }
 
 // soon is how long before its end a certificate is a reason.
@@ -144,13 +132,17 @@ func (m *Metrics) check(w Watched, now time.Time) {
 		away := false
 		for _, breaker := range tracker.Breakers {
 			fails := breaker.State != transport.Closed
-			away = away || fails && tracker.Idle
-			m.set("breaker-"+breaker.Breaker, name, fails && !tracker.Idle, now, tracker.Address+": "+breaker.Cause)
+			away = away || fails && !tracker.Serves
+			m.set("breaker-"+breaker.Breaker, name, fails && tracker.Serves, now, tracker.Address+": "+breaker.Cause)
 		}
 		m.set("candidate", name, away, now, tracker.Address+": "+tracker.Breakers[0].Cause)
 	}
-	m.set("tracker", "", w.Unready != "", now, w.Unready)
-	m.set("state", "", w.Stale != "", now, w.Stale)
+	problem, stale := w.Trackers[w.Primary].Problem, ""
+	if w.Switchover != nil {
+		stale = w.Switchover.Stale
+	}
+	m.set("tracker", "", problem != "", now, problem)
+	m.set("state", "", stale != "", now, stale)
 	for name, secured := range w.Certificates {
 		if secured == nil || secured.Certificates[0].Leaf == nil {
 			continue

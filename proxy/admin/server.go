@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"embed"
 	"encoding/json"
 	"net/http"
@@ -13,9 +12,9 @@ import (
 type Options struct {
 	// Metrics are shown at /metrics, and their alarm and traffic on the first page; nil shows none.
 	Metrics *Metrics
-	// Status returns what /status shows, a value for encoding/json without any credential; nil shows nothing. Each request
-	// calls it, so it must not wait for a tracker.
-	Status func(context.Context) any
+	// Status returns what /status shows, without alarm and traffic; nil shows nothing. Each request calls it, so it must not
+	// wait for a tracker.
+	Status func() Status
 	// Looked, if not nil, is called when an operator or a collector of metrics reads the state. It must not wait.
 	Looked func()
 	// Unready returns the reason why no client would get a response, or "" if clients get one; nil is like "".
@@ -55,7 +54,7 @@ var files embed.FS
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
 	if options.Status == nil {
-		options.Status = func(context.Context) any { return struct{}{} }
+		options.Status = func() Status { return Status{} }
 	}
 	if options.Unready == nil {
 		options.Unready = func() string { return "" }
@@ -71,7 +70,7 @@ func New(options Options) *Server {
 		}
 	}
 	guarded.HandleFunc("GET /{$}", looked(s.overview))
-	guarded.HandleFunc("GET /status", looked(func(w http.ResponseWriter, r *http.Request) { WriteJSON(w, http.StatusOK, options.Status(r.Context())) }))
+	guarded.HandleFunc("GET /status", looked(func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, s.status()) }))
 	if options.Metrics != nil {
 		guarded.HandleFunc("GET /metrics", looked(options.Metrics.registry.handler().ServeHTTP))
 	}

@@ -1,14 +1,17 @@
 package admin_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"portico/cache"
 	"portico/proxy/admin"
 	"portico/proxy/admin/view"
+	"portico/upstream/journal"
+	"portico/upstream/transport"
 )
 
 // greeting is a page that shows its path.
@@ -44,7 +47,7 @@ func TestFrame(t *testing.T) {
 }
 
 func TestPageThatLoadsItself(t *testing.T) {
-	_, base := open(t, admin.Options{Status: func(context.Context) any { return nil }})
+	_, base := open(t, admin.Options{})
 	for query, want := range map[string]string{
 		"?refresh=10": `<meta http-equiv="refresh" content="10">`, "?refresh=1&x=%22": `<meta http-equiv="refresh" content="10">`, "": "",
 	} {
@@ -66,15 +69,38 @@ func TestPageThatCannotBeShown(t *testing.T) {
 	}
 }
 
-func TestStatusAsTables(t *testing.T) {
-	state := map[string]any{
-		"started": "2026-11-21T19:24:08.900945678Z", "on": true, "off": false, "ended": "2026-11-21T19:30:00+02:00",
-		"trackers": map[string]any{"main": map[string]any{"in_use": 3, "breakers": []any{map[string]any{"breaker": "read", "opens": 1}, map[string]any{"breaker": "write"}}}},
+// The first page says in words what each member of the status means.
+func TestStatusInWords(t *testing.T) {
+	at := time.Date(2026, 11, 21, 17, 30, 0, 0, time.UTC)
+	state := admin.Status{
+		Started: at, Primary: "main", NeedRestart: []string{"primary"},
+		Trackers: map[string]admin.TrackerStatus{
+			"main": {URL: "http://a/", Serves: true, Dialect: "bmo", InUse: 3, Slots: 64, Breakers: []transport.Status{
+				{Breaker: "read", State: transport.Open, Since: at, Cause: "it is <gone>", History: []transport.Change{{At: at, From: transport.Closed, To: transport.Open, Reason: "connect"}}},
+				{Breaker: "write", State: transport.Closed},
+			}},
+			"next": {Problem: "it redirects", Dialect: "bmo", DialectPinned: true, TrackerVersion: "5.2"},
+		},
+		Cache: &cache.Status{Redis: true, Undelivered: true, LocalItems: 2}, Canary: &admin.CanaryStatus{Candidate: "next", Sample: .5},
+		Switchover: &admin.SwitchoverStatus{Source: "admin", Killed: true, Undelivered: "no store", Rules: []admin.RuleStatus{
+			{Rule: "all", Reads: "new", Writes: "old", GoingBack: journal.Outlook{State: journal.OutlookDrain, Drain: 1200, Seconds: 60}},
+		}},
+		Journal: &journal.Status{Paused: true, Pending: 1200, Lag: 600},
 	}
-	_, base := open(t, admin.Options{Status: func(context.Context) any { return state }})
+	_, base := open(t, admin.Options{Status: func() admin.Status { return state }})
 	_, _, body := look(t, "GET", base+"/")
-	for _, part := range []string{"2026-11-21 19:24:08 UTC", "2026-11-21 17:30:00 UTC", "<td>yes</td>", "<td>no</td>", `<h2 class="label">trackers</h2>`, `<th scope="row"><span>main</span></th>`, `<th scope="row"><span class="label">in use</span></th><td>3</td>`,
-		`<th scope="col"><span class="label">breaker</span></th><th scope="col"><span class="label">opens</span></th>`, "<td>write</td><td>none</td>"} {
+	for _, part := range []string{"2026-11-21 17:30:00 UTC", "<code>primary</code>", "bmo, assumed until", "bmo, as of version 5.2", "3 of at most 64", "the candidate; it serves no client",
+		"reads are refused since", "it is &lt;gone&gt;", "closed → open, reason connect", "writes reach the tracker", "it redirects",
+		"noticed late", "one has not reached Redis", "about 2 responses", "not served: the tracker responds", "50 % of requests, next with main",
+		"reads new, writes old", "going back is safe once 1,200 writes are copied, in about 60 s", "everything goes to main", "only this process knows: no store",
+		"an operator", "paused", "1,200, the oldest for 10 min"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in %s", part, body)
+		}
+	}
+	state = admin.Status{Cache: &cache.Status{Embedded: true, TrackerSick: true, LocalItems: 1}}
+	_, _, body = look(t, "GET", base+"/")
+	for _, part := range []string{"not in use, since it does not respond as it should; it runs in this process", "no other process shares", "all have reached", "served, since the tracker fails", "about 1 response<"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s is not in %s", part, body)
 		}

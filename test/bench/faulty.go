@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// The ways in which a tracker or a candidate is sick. With candidateNone there is none.
+// The ways in which a candidate is sick. With candidateNone there is none.
 const (
 	candidateNone  = "none"
 	candidateWell  = "well"
@@ -18,7 +18,6 @@ const (
 	candidateFlood = "flooding"
 	candidateReset = "resetting"
 	candidateDead  = "dead"
-	candidateFails = "sending 500"
 )
 
 // faulty stands before a tracker and fails in the way that is set.
@@ -112,8 +111,6 @@ func (f *faulty) misbehave(ctx context.Context, conn net.Conn, how string) {
 		_, _ = io.Copy(io.Discard, conn)
 	case candidateReset:
 		_ = conn.(*net.TCPConn).SetLinger(0)
-	case candidateFails:
-		_, _ = io.WriteString(conn, "HTTP/1.1 500 Software error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	case candidateFlood:
 		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{")
 		for piece := bytes.Repeat([]byte(" "), 64<<10); err == nil; {

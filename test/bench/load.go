@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -138,6 +139,9 @@ func (c crowd) read(ctx context.Context) ([]seen, error) {
 	return together(len(readers), func(n int) ([]seen, error) { return readers[n]() })
 }
 
+// listPath has the attachments of a bug, which are never cached.
+const listPath = "/rest/bug/1/attachment"
+
 // noPath is answered by Portico itself.
 const noPath = "/rest/flag_type"
 
@@ -148,4 +152,23 @@ func milliseconds(answers []seen) []float64 {
 		figures = append(figures, each.took.Seconds()*1000)
 	}
 	return figures
+}
+
+// together runs clients at the same time and collects what they return, and the first error.
+func together[T any](clients int, one func(n int) ([]T, error)) (all []T, err error) {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for n := range clients {
+		running.Go(func() {
+			seen, failed := one(n)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, seen...)
+			if err == nil {
+				err = failed
+			}
+		})
+	}
+	running.Wait()
+	return all, err
 }

@@ -33,7 +33,7 @@ type experiment struct {
 func experiments() []experiment {
 	return []experiment{
 		{"hot", hot}, {"ordinary", ordinary}, {"large", large}, {"cold", cold}, {"waiting", waiting}, {"refused", refused}, {"start", startUp},
-		{"sick", sick}, {"shadow", shadow}, {"workers", workers}, {"journal", journal},
+		{"shadow", shadow}, {"journal", journal},
 	}
 }
 

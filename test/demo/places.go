@@ -49,19 +49,19 @@ curl -si %[1]s/rest/flag_type/WebShop | grep -i -e ^HTTP -e ^Cache-Status
 
 # a component with a slash in its name, which the tracker itself refuses
 curl -s %[3]s/rest/flag_type/WebShop/Search%%2FRanking | head -c 100; echo
-curl -s %[1]s/rest/flag_type/WebShop/Search%%2FRanking
+curl -s %[1]s/rest/flag_type/WebShop/Search%%2FRanking; echo
 
 # a flag type with a list of addresses, an object of components, and a key in a header
 curl -s -X POST %[1]s/rest/flag_type -H 'X-BUGZILLA-API-KEY: %[4]s' \
-  -d '{"name":"qa","description":"checked","cc_list":["qa@example.com"],"inclusions":{"WebShop":["Search/Ranking"]}}'
+  -d '{"name":"qa","description":"checked","cc_list":["qa@example.com"],"inclusions":{"WebShop":["Search/Ranking"]}}'; echo
 
 # an attachment, and what became of it
 curl -s -X POST %[1]s/rest/bug/1/attachment -H 'X-BUGZILLA-API-KEY: %[4]s' \
-  -d '{"ids":[1,2],"data":"aGVsbG8K","file_name":"hello.txt","summary":"hello","content_type":"text/plain"}'
-curl -s '%[1]s/rest/bug/1/attachment?include_fields=id,file_name,data'
+  -d '{"ids":[1,2],"data":"aGVsbG8K","file_name":"hello.txt","summary":"hello","content_type":"text/plain"}'; echo
+curl -s '%[1]s/rest/bug/1/attachment?include_fields=id,file_name,data'; echo
 
 # something that cannot be right is refused before the tracker sees it
-curl -si -X POST %[1]s/rest/flag_type -H 'X-BUGZILLA-API-KEY: %[4]s' -d '{"name":"qa","description":"d","sortkey":0}'
+curl -si -X POST %[1]s/rest/flag_type -H 'X-BUGZILLA-API-KEY: %[4]s' -d '{"name":"qa","description":"d","sortkey":0}'; echo
 
 # what an operator sees
 curl -s %[2]s/status

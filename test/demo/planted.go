@@ -56,7 +56,7 @@ func Planted() []Difference {
 		{Quirk: tracker.QuirkLag, isSeen: func(r verdict.Report) bool { return r.Overall.Transient > 0 },
 			What: "writes are seen 300 ms late", Why: "it goes away by itself, so it must count as transient and not as a finding"},
 		{Quirk: tracker.QuirkVolatile, isSeen: func(r verdict.Report) bool { return r.Overall.Noisy > 0 },
-			What: "both trackers add a field that is different each time", Why: "it must count as noise and not as a finding"},
+			What: "both trackers add a field, served_as, that is different each time", Why: "it must count as noise and not as a finding"},
 	}
 }
 

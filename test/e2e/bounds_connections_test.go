@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -64,6 +65,40 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	together.Wait()
 	operators.within(t, limit, 200, ask{path: "/livez"})
+}
+
+// A client beyond limits.connections takes the place of the connection that was used least recently, also where Portico has responded on
+// the other one from memory. A connection may be known to be without a request only after its client has the response, so that one of
+// several rounds is enough.
+func TestConnectionInUseKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	_, tracker := startTracker(t, process.FreeAddress(t))
+	p := startFacade(t, tracker, "LIMITS_CONNECTIONS=2")
+	for range 5 {
+		dials := 0
+		kept := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials++
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}}
+		get := func(transport *http.Transport, path string) {
+			t.Helper()
+			response, err := (&http.Client{Transport: transport}).Get(p.base + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+		}
+		get(kept, "/rest/flag_type/TestProduct")
+		get(kept, "/rest/flag_type/TestProduct")
+		get(&http.Transport{}, "/rest/version")
+		get(kept, "/rest/flag_type/TestProduct")
+		get(&http.Transport{}, "/rest/version")
+		if get(kept, "/rest/flag_type/TestProduct"); dials == 1 {
+			return
+		}
+	}
+	t.Error("the connection that was used last is closed")
 }
 
 // A client beyond limits.connections takes the place of a connection that has no request. Where all have one it waits; it is

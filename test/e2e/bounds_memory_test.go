@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -104,45 +103,6 @@ func TestDrippingUploadsHoldLittleMemory(t *testing.T) {
 			}
 			p.post(t, "admin", "/rest/bug/1/attachment", upload(`"content_type":"text/plain"`)).ok(t, http.StatusCreated)
 			p.get(t, "", "/rest/bug/attachment/4").ok(t, http.StatusOK)
-		})
-	}
-}
-
-// A body that comes too slowly is refused, however steadily it comes: after timeouts.read, 500 bytes in a second on average are due.
-func TestSlowBodiesEnd(t *testing.T) {
-	t.Parallel()
-	_, tracker := startTracker(t, process.FreeAddress(t))
-	p := startFacade(t, tracker, "TIMEOUTS_READ=1s")
-	for name, c := range map[string]struct{ path, beginning string }{
-		"an upload":           {"/rest/bug/1/attachment", `{"file_name":"f","data":"`},
-		"what passes through": {"/xmlrpc.cgi", "<"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			connection := openUploads(t, p.base, c.path, 1, c.beginning)[0]
-			begun, stop := time.Now(), make(chan struct{})
-			var sending sync.WaitGroup
-			sending.Go(func() {
-				for {
-					select {
-					case <-stop:
-						return
-					case <-time.After(50 * time.Millisecond):
-						drips([]net.Conn{connection})
-					}
-				}
-			})
-			defer sending.Wait()
-			defer close(stop)
-			if err := connection.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
-			response, err := http.ReadResponse(bufio.NewReader(connection), nil)
-			if err != nil {
-				t.Fatalf("no answer after %v: %v", time.Since(begun), err)
-			}
-			if answer := describe(t, response); answer != "408, code 200408" {
-				t.Errorf("answered %s", answer)
-			}
 		})
 	}
 }

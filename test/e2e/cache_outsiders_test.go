@@ -89,8 +89,14 @@ func outsidersCalls() map[string]ask {
 		"neither JSON nor XML, made-up key": call("POST", "/jsonrpc.cgi", "x=1", "X-BUGZILLA-API-KEY", outsider),
 		"a long refusal, made-up key": call("POST", "/jsonrpc.cgi",
 			`{"method":"FlagType.create","params":[{"name":"n","Bugzilla_api_key":"`+outsider+`"}],"id":"`+padding(300<<10)+`"}`),
-		"REST, anonymous":   call("PUT", "/rest/flag_type/1", `{"sortkey":1}`, "Content-Type", "application/json"),
-		"REST, made-up key": call("PUT", "/rest/flag_type/1", `{"sortkey":1}`, "Content-Type", "application/json", "X-BUGZILLA-API-KEY", outsider),
+		"JSON-RPC, made-up token": call("POST", "/jsonrpc.cgi", `{"method":"FlagType.create","params":[{"name":"n","token":"1-made-up"}],"id":1}`),
+		"XML-RPC, made-up key": call("POST", "/xmlrpc.cgi", xmlCall("FlagType.create",
+			xmlMember("Bugzilla_api_key", "<string>"+outsider+"</string>"))),
+		"the page":                call("POST", "/editflagtypes.cgi", "x=1", "Content-Type", typeForm),
+		"the page, by a link":     call("GET", "/editflagtypes.cgi?action=delete&id=1", ""),
+		"the page, made-up login": call("POST", "/editflagtypes.cgi", "x=1", "Content-Type", typeForm, "Cookie", "Bugzilla_logincookie=x"),
+		"REST, anonymous":         call("PUT", "/rest/flag_type/1", `{"sortkey":1}`, "Content-Type", "application/json"),
+		"REST, made-up key":       call("PUT", "/rest/flag_type/1", `{"sortkey":1}`, "Content-Type", "application/json", "X-BUGZILLA-API-KEY", outsider),
 	}
 }
 

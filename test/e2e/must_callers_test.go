@@ -90,22 +90,6 @@ func TestMust_APrivateProductStaysInvisible(t *testing.T) {
 	})
 }
 
-func TestMust_AWriteIsVisibleInTheNextRead(t *testing.T) {
-	served(t, func(t *testing.T, f *facade) {
-		for round := range 10 {
-			name := fmt.Sprint("round-", round)
-			f.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200)
-			made := f.post(t, "editor", "/rest/flag_type", fmt.Sprintf(`{"name":%q,"description":"d"}`, name)).ok(t, 201)
-			id := fmt.Sprint(made.at(t, "id"))
-			is(t, f.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200).field(t, id, "description"), `"d"`)
-			f.put(t, "editor", "/rest/flag_type/"+id, `{"description":"e"}`).ok(t, 200)
-			for _, user := range []string{"", "dev"} {
-				is(t, f.get(t, user, "/rest/flag_type/TestProduct").ok(t, 200).field(t, id, "description"), `"e"`)
-			}
-		}
-	})
-}
-
 func TestMust_AWriteIsVisibleThroughAnotherReplica(t *testing.T) {
 	t.Parallel()
 	address := process.FreeAddress(t)

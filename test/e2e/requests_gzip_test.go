@@ -113,15 +113,3 @@ func TestRequests_TagsOfCompressedResponses(t *testing.T) {
 		}
 	}
 }
-
-// What a client of an attachment with a wrong type is told.
-func TestRequests_AContentTypeIsExplained(t *testing.T) {
-	t.Parallel()
-	f, _ := through(t, tracker.Options{})
-	refused := f.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"foo/bar"`)).refused(t, 400, 601)
-	for _, part := range []string{"foo/bar", "application", "video"} {
-		if !strings.Contains(string(refused.body), part) {
-			t.Errorf("the error does not say %s: %s", part, refused.body)
-		}
-	}
-}

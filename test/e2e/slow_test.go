@@ -25,7 +25,7 @@ func drip(connection net.Conn, text string, pieces int, pause time.Duration) {
 }
 
 // A client that sends its head slowly is cut off after timeouts.header, however steadily it goes on. One that sends its body
-// slowly is cut off when it pauses for timeouts.read, and not for the time that the whole takes while 500 bytes come in a second.
+// slowly is cut off when it pauses for timeouts.read, and not for the time that the whole takes while 500 bytes come in a second on average.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	behind := &witness{}
@@ -34,6 +34,7 @@ func TestSlowClients(t *testing.T) {
 	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=1s", "TIMEOUTS_READ=1s")
 	const head = "POST /xmlrpc.cgi HTTP/1.1\r\nHost: portico.example\r\nConnection: close\r\nContent-Length: 20\r\n\r\n"
 	longer := strings.Replace(head, ": 20", ": 20000", 1)
+	upload := strings.Replace(longer, "/xmlrpc.cgi", "/rest/bug/1/attachment", 1) + `{"file_name":"f","data":"`
 	for _, c := range []struct {
 		name          string
 		atOnce, after string
@@ -45,6 +46,8 @@ func TestSlowClients(t *testing.T) {
 		{"a head that drips", "", head + "01234567890123456789", 60, 100 * time.Millisecond, "400, code 32000", false},
 		{"a body that comes slowly", longer, strings.Repeat("x", 20000), 20, 150 * time.Millisecond, "200", true},
 		{"a body that stops", head + "0123", "", 1, 0, "408, code 200408", false},
+		{"a body that drips", longer, strings.Repeat("x", 400), 400, 50 * time.Millisecond, "408, code 200408", false},
+		{"an upload that drips", upload, strings.Repeat("A", 400), 400, 50 * time.Millisecond, "408, code 200408", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			connection, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://"))

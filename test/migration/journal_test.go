@@ -25,7 +25,7 @@ import (
 // configurationCopied has all writes copied from the old tracker to the new one, which gives out other ids.
 const configurationCopied = `trackers:
   before: {url: "%[1]s/", dialect: bugzilla-5, timeout: 1s}
-  after: {url: "%[2]s/", dialect: bugzilla-5, timeout: 1s}
+  after: {url: "%[2]s/", dialect: bugzilla-5, timeout: 1s, credentials: %[5]s}
 primary: before
 candidate: after
 state: "sqlite:%[3]s"
@@ -48,7 +48,7 @@ type copied struct {
 	bug   int
 }
 
-func setCopied(t *testing.T) *copied {
+func setCopied(t *testing.T, credentials string) *copied {
 	t.Helper()
 	c := &copied{}
 	for side := range c.bases {
@@ -65,7 +65,7 @@ func setCopied(t *testing.T) *copied {
 	}
 	dir := t.TempDir()
 	c.file = filepath.Join(dir, "portico.yaml")
-	text := fmt.Sprintf(configurationCopied, c.bases[0], c.bases[1], filepath.Join(dir, "state.db"), dir)
+	text := fmt.Sprintf(configurationCopied, c.bases[0], c.bases[1], filepath.Join(dir, "state.db"), dir, credentials)
 	for name, content := range map[string]string{
 		"portico.yaml": text, "key": "0123456789abcdef0123456789abcdef", "service": tracker.Keys(tracker.SeedDemo)["admin@demo.example"],
 	} {
@@ -110,10 +110,35 @@ func (c *copied) summaries(t *testing.T, side int) map[string]int {
 	return found
 }
 
+// TestCopiesShowNoStrangeCredentials: a tracker that callers show no keys to gets copies by the service, and so does one where the caller's
+// token, which another tracker has issued, is unknown.
+func TestCopiesShowNoStrangeCredentials(t *testing.T) {
+	const editor, service = "editor@demo.example", "admin@demo.example"
+	for _, tt := range []struct{ credentials, header, creator string }{
+		{"forward", keyHeader, editor}, {"forward", "X-BUGZILLA-TOKEN", service}, {"mapped", keyHeader, service},
+	} {
+		c := setCopied(t, tt.credentials)
+		shown := tracker.Keys(tracker.SeedDemo)[editor]
+		if tt.header != keyHeader {
+			_, answer := ask(t, "GET", c.bases[0]+"/rest/login?login="+editor+"&password=demo-password", nil)
+			shown = fmt.Sprint(answer["token"])
+		}
+		s := &strangers{Facade: c.Facade}
+		if status, reason, text := s.ask(t, "POST", fmt.Sprintf("/rest/bug/%d/attachment", c.bug), newBug, tt.header, shown); status >= 300 {
+			t.Fatalf("%+v: %d %s %s", tt, status, reason, text)
+		}
+		process.Eventually(t, "the write is copied", func() bool { return c.entries(t).Status.Pending == 0 })
+		_, list := ask(t, "GET", fmt.Sprintf("%s/rest/bug/%d/attachment?include_fields=summary,creator", c.bases[1], c.bug), nil)
+		if got := fmt.Sprint(list); !strings.Contains(got, "creator:"+tt.creator+" summary:by its other key") {
+			t.Errorf("%+v: the new tracker has %s", tt, got)
+		}
+	}
+}
+
 // TestWritesAreCopiedThroughAKill kills Portico while clients write. Afterwards each acknowledged write is at both trackers once, or in a parked
 // lane that says why.
 func TestWritesAreCopiedThroughAKill(t *testing.T) {
-	c := setCopied(t)
+	c := setCopied(t, "forward")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the seed is %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

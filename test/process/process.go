@@ -20,7 +20,7 @@ import (
 
 // patience is how long a program may take to begin, to end, or to bring
 // something about.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Spec says what to run.
 type Spec struct {

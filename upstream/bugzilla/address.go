@@ -93,7 +93,7 @@ type outgoing struct {
 // be hidden from the log of the web server. What no web server would take is refused.
 func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) (outgoing, error) {
 	out := address(dialect, caller, call)
-	hide := c.hideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
+	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
 	if call.long != nil && (hide || c.lineLength(call, out) > maxLine) {
 		*call = call.long()
 		out = address(dialect, caller, call)

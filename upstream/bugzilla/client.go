@@ -24,7 +24,7 @@ type Options struct {
 	// Dialect is auto, bugzilla-5 or bmo; empty is auto, which sends
 	// GET /rest/version once.
 	Dialect string
-	// Transport sends requests; Client does not close it.
+	// Transport sends requests; Client does not close it. A *transport.Stack has slots, for which calls wait before they begin.
 	Transport http.RoundTripper
 	// HideKeys sends reads that carry a credential by JSON-RPC where the tracker
 	// would otherwise get it in the query, which its web server logs.
@@ -41,22 +41,15 @@ type Options struct {
 
 // Client is an upstream.Tracker over one tracker.
 type Client struct {
-	url  *url.URL
-	base string
+	options Options
+	base    string
 	// basePath is the length of the path in base.
 	basePath int
 	rest     *resty.Client
-	// transport is that of the options. A *transport.Stack has slots, for which calls wait before they begin.
-	transport http.RoundTripper
-	hideKeys  bool
-	maxBody   int64
 	// redirect is the address to which the tracker redirects all requests.
-	redirect *redirectTarget
+	redirect redirectTarget
 	absent   atomic.Bool
-	split    jsonblob.SplitOptions
 	dialect  *dialects
-	keys     func(upstream.Caller) (upstream.Caller, error)
-	logger   *slog.Logger
 }
 
 // New makes a client. It fails on a URL that no request could be built from.
@@ -64,23 +57,13 @@ func New(options Options) (*Client, error) {
 	if options.URL == nil || options.URL.Host == "" || options.Transport == nil {
 		return nil, errors.New("a tracker's client needs an absolute URL and a transport")
 	}
-	logger := options.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	client := &Client{
-		url:       options.URL,
-		base:      strings.TrimRight(options.URL.String(), "/"),
-		basePath:  len(strings.TrimRight(options.URL.EscapedPath(), "/")),
-		redirect:  &redirectTarget{},
-		maxBody:   options.MaxBody,
-		transport: options.Transport,
-		hideKeys:  options.HideKeys,
-		split:     options.Split,
-		keys:      options.Keys,
-		logger:    logger,
+		options: options, base: strings.TrimRight(options.URL.String(), "/"), basePath: len(strings.TrimRight(options.URL.EscapedPath(), "/")),
 	}
-	client.rest = newREST(redirects{options.Transport, client.redirect})
+	client.rest = newREST(redirects{options.Transport, &client.redirect})
 	var err error
 	client.dialect, err = newDialects(options.Dialect)
 	return client, err
@@ -113,7 +96,7 @@ func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.C
 
 // Refuse implements upstream.Refuser.
 func (c *Client) Refuse(caller upstream.Caller, operation mapping.Operation) error {
-	limited, ok := c.transport.(*transport.Stack)
+	limited, ok := c.options.Transport.(*transport.Stack)
 	if !ok {
 		return nil
 	}
@@ -128,7 +111,7 @@ func (c *Client) Refuse(caller upstream.Caller, operation mapping.Operation) err
 func (c *Client) complete(document *mapping.Document, call *upstream.Call) (err error) {
 	switch {
 	case call.FlagTypes != nil:
-		if _, err = document.Load(c.split); err == nil {
+		if _, err = document.Load(c.options.Split); err == nil {
 			document.Cookies = nil
 			if err = document.Stabilize(); err != nil {
 				err = bad("the tracker's response holds no flag types: " + err.Error())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -22,8 +21,6 @@ const versionOperation = "version"
 
 // dialects is what is known of the dialect of a tracker.
 type dialects struct {
-	// configured says that the dialect is never requested.
-	configured bool
 	// asking holds a value while a caller requests the version.
 	asking chan struct{}
 
@@ -44,7 +41,7 @@ func newDialects(name string) (*dialects, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q is not a dialect: auto, bugzilla-5 or bmo", name)
 	}
-	d.dialect, d.configured, d.pinned = dialect, true, true
+	d.dialect, d.pinned = dialect, true
 	return d, nil
 }
 
@@ -67,7 +64,7 @@ func (c *Client) Dialect(ctx context.Context) mapping.Dialect {
 	case c.dialect.asking <- struct{}{}:
 		defer func() { <-c.dialect.asking }()
 		if _, settled := c.dialect.known(); !settled {
-			c.askDialect(ctx)
+			_ = c.askDialect(ctx) // until another one succeeds, the tracker is taken for a stock one
 		}
 	case <-ctx.Done():
 	}
@@ -77,19 +74,20 @@ func (c *Client) Dialect(ctx context.Context) mapping.Dialect {
 
 // askDialect requests the version. A caller that went away is not a failure of the tracker, so another caller may make a
 // request at once.
-func (c *Client) askDialect(ctx context.Context) {
+func (c *Client) askDialect(ctx context.Context) error {
 	version, root, err := c.version(ctx)
 	d := c.dialect
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case err == nil:
+	case err == nil && !d.pinned:
 		d.version, d.dialect, d.pinned = version, mapping.DialectOfVersion(version), true
 		d.dialect.Root = root
-		c.logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name, "root", root)
-	case !errors.Is(ctx.Err(), context.Canceled):
+		c.options.Logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name, "root", root)
+	case err != nil && !errors.Is(ctx.Err(), context.Canceled):
 		d.again = time.Now().Add(retryVersion)
 	}
+	return err
 }
 
 // Pinned returns the dialect for a status page without a request to the tracker: its
@@ -101,50 +99,25 @@ func (c *Client) Pinned() (dialect, version string, certain bool) {
 	return d.dialect.Name, d.version, d.pinned
 }
 
-// version sends GET /rest/version, which needs no login, and where that is not a
-// resource of a tracker tries the other roots in turn. It returns the root that worked.
+// version sends GET /rest/version, which needs no login, and returns the root that worked.
 func (c *Client) version(ctx context.Context) (version, root string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ctx = transport.With(ctx, func(t *transport.Call) { t.Operation, t.Stream = versionOperation, false })
-	version, missing, err := c.versionBelow(ctx, restRoot)
-	if !missing {
+	version, root, missing, err := findVersion(ctx, c.rest.GetClient(), "NAME", c.base) // whose errors nobody sees
+	if root != "" {
 		c.absent.Store(false)
-		return version, restRoot, err
+	} else if !c.absent.Swap(true) {
+		c.options.Logger.Warn("no tracker responds at this address: GET /rest/version has status 404 and no JSON; check its url")
 	}
-	for _, root := range Roots()[1:] {
-		if version, _, otherErr := c.versionBelow(ctx, root); otherErr == nil {
-			c.absent.Store(false)
-			return version, root, nil
-		}
+	if missing && root != "" {
+		err = nil
 	}
-	if !c.absent.Swap(true) {
-		c.logger.Warn("no tracker responds at this address: GET /rest/version has status 404 and no JSON; check its url")
-	}
-	return "", "", err
+	return version, root, err
 }
 
 // Absent reports whether the request for the version found no tracker, but a web server that has nothing there.
 func (c *Client) Absent() bool { return c.absent.Load() }
-
-// versionBelow requests the version under one path. It reports apart that there is
-// nothing there from all other failures.
-func (c *Client) versionBelow(ctx context.Context, root string) (version string, missing bool, err error) {
-	request := c.rest.R().SetContext(ctx).SetHeader("Accept", "application/json")
-	response, err := request.Execute(http.MethodGet, c.base+root+"/version")
-	if err != nil {
-		return "", false, withoutURL(err)
-	}
-	body := response.RawBody()
-	text, err := io.ReadAll(io.LimitReader(body, 4<<10))
-	err = errors.Join(err, body.Close())
-	members, _ := mapping.ParseMembers(text)
-	version, ok := mapping.Text(members.Get("version"))
-	if err == nil && !ok {
-		err = errors.New("the tracker's response to /rest/version has no version")
-	}
-	return version, err != nil && response.StatusCode() == http.StatusNotFound, err
-}
 
 // IsHealthy reports whether a response to a request for the version, given its status and the beginning of its body, is
 // that of a tracker that works. A 4xx is one. A page with status 200 is not: gateways show one while a tracker is away. An

@@ -67,7 +67,7 @@ func planBugs(dialect mapping.Dialect, refs []string) (Call, error) {
 // attachment. Codes: 102, 304.
 func (c *Client) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error) {
 	text := strconv.FormatInt(id, 10)
-	call, err := PlanAttachment(c.Dialect(ctx), mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
+	call, err := PlanAttachments(c.Dialect(ctx), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
 	var result struct {
 		Attachments map[string]struct {
 			Bug int64 `json:"bug_id"`
@@ -77,13 +77,41 @@ func (c *Client) AttachmentBug(ctx context.Context, caller upstream.Caller, id i
 	return result.Attachments[text].Bug, err
 }
 
+// Comments returns the texts of the comments on an attachment by their ids, as far as the caller sees them.
+func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachment int64) (map[int64]string, error) {
+	bug, err := c.AttachmentBug(ctx, caller, attachment)
+	if err != nil {
+		return nil, err
+	}
+	name := strconv.FormatInt(bug, 10)
+	path, err := resource(c.Dialect(ctx), "bug", name, "comment")
+	var result struct {
+		Bugs map[string]struct {
+			Comments []struct {
+				ID         int64  `json:"id"`
+				Attachment int64  `json:"attachment_id"`
+				Text       string `json:"text"`
+			} `json:"comments"`
+		} `json:"bugs"`
+	}
+	call := Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path}
+	err = c.fetch(ctx, caller, call, err, &result)
+	texts := map[int64]string{}
+	for _, one := range result.Bugs[name].Comments {
+		if one.Attachment == attachment {
+			texts[one.ID] = one.Text
+		}
+	}
+	return texts, err
+}
+
 // fetch makes a planned call and decodes its response into result.
 func (c *Client) fetch(ctx context.Context, caller upstream.Caller, call Call, planned error, result any) error {
 	document, err := c.document(ctx, caller, call, planned)
 	if err != nil {
 		return err
 	}
-	text, err := document.Load(c.split)
+	text, err := document.Load(c.options.Split)
 	if err == nil {
 		err = json.Unmarshal(text, result)
 		if err != nil {

@@ -81,10 +81,8 @@ func plan(dialect mapping.Dialect, call upstream.Call) (Call, error) {
 	switch call.Operation {
 	case mapping.OpFlagTypes:
 		return PlanFlagTypes(dialect, *call.FlagTypes)
-	case mapping.OpBugAttachments:
-		return PlanBugAttachments(dialect, *call.Attachments)
-	case mapping.OpAttachment:
-		return PlanAttachment(dialect, *call.Attachments)
+	case mapping.OpBugAttachments, mapping.OpAttachment:
+		return PlanAttachments(dialect, call.Operation, *call.Attachments)
 	case mapping.OpCreateFlagType:
 		return PlanCreateFlagType(dialect, *call.CreateFlagType)
 	case mapping.OpUpdateFlagTypes:
@@ -95,6 +93,27 @@ func plan(dialect mapping.Dialect, call upstream.Call) (Call, error) {
 		return PlanUpdateAttachments(dialect, *call.UpdateAttachments)
 	}
 	return Call{}, fmt.Errorf("%q is not an operation", call.Operation)
+}
+
+// hasExpectedMembers reports whether a success has the members of its operation (tracker-behaviour.md sections 2 to 7). After an
+// object without them the outcome of a write is unknown.
+func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bool {
+	has := func(name string, kind jsontext.Kind) bool { return members.Get(name).Kind() == kind }
+	switch operation {
+	case mapping.OpCreateFlagType:
+		return (mapping.Reply{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
+	case mapping.OpUpdateFlagTypes:
+		return has("flagtypes", '[')
+	case mapping.OpBugAttachments, mapping.OpAttachment:
+		// The list is that of a lookup of bugs, and comments those of one of comments.
+		return has("bugs", '{') && (has("attachments", '{') || has("comments", '{')) || has("bugs", '[')
+	case mapping.OpCreateAttachment:
+		return has("ids", '[') || has("attachments", '{') // the map of the dialect bmo
+	case mapping.OpUpdateAttachments:
+		return has("attachments", '[')
+	default:
+		return true // flag types are checked when they are brought into their stable form
+	}
 }
 
 // PlanFlagTypes plans a flag type read. Names travel in the path where it can
@@ -171,30 +190,28 @@ func rpcRead(operation mapping.Operation, method string, params mapping.Members)
 
 // PlanCreateFlagType plans a flag type create.
 func PlanCreateFlagType(dialect mapping.Dialect, request mapping.FlagTypeCreate) (Call, error) {
-	if !dialect.FlagTypeWrites {
-		return Call{}, mapping.NoFlagTypeWrites()
-	}
-	body, err := request.Members(dialect)
-	if err != nil {
-		return Call{}, err
-	}
-	path, err := resource(dialect, dialect.FlagTypeResource)
-	return Call{Operation: mapping.OpCreateFlagType, Method: http.MethodPost, Path: path, Body: body}, err
+	return planFlagTypeWrite(dialect, mapping.OpCreateFlagType, request.Members)
 }
 
 // PlanUpdateFlagTypes plans a flag type update. The selection goes in the body,
 // where the tracker takes it in place of the path's; the path names the first
 // one if it can.
 func PlanUpdateFlagTypes(dialect mapping.Dialect, request mapping.FlagTypeUpdate) (Call, error) {
+	return planFlagTypeWrite(dialect, mapping.OpUpdateFlagTypes, request.Members, pathSelection(dialect, request))
+}
+
+func planFlagTypeWrite(
+	dialect mapping.Dialect, operation mapping.Operation, members func(mapping.Dialect) (mapping.Members, error), selection ...string,
+) (Call, error) {
 	if !dialect.FlagTypeWrites {
 		return Call{}, mapping.NoFlagTypeWrites()
 	}
-	body, err := request.Members(dialect)
+	body, err := members(dialect)
 	if err != nil {
 		return Call{}, err
 	}
-	path, err := resource(dialect, dialect.FlagTypeResource, pathSelection(dialect, request))
-	return Call{Operation: mapping.OpUpdateFlagTypes, Method: http.MethodPut, Path: path, Body: body}, err
+	path, err := resource(dialect, append([]string{dialect.FlagTypeResource}, selection...)...)
+	return Call{Operation: operation, Method: operation.Method(), Path: path, Body: body}, err
 }
 
 // pathSelection picks what stands in the path: an id if there is one, since the
@@ -223,24 +240,19 @@ func orStandIn(dialect mapping.Dialect, name, standIn string) string {
 	return name
 }
 
-// PlanBugAttachments plans a read of the attachments of bugs.
-func PlanBugAttachments(dialect mapping.Dialect, request mapping.AttachmentsRequest) (Call, error) {
-	path, err := resource(dialect, "bug", request.Bugs[0], "attachment")
-	call := Call{Operation: mapping.OpBugAttachments, Path: path, Query: url.Values{"ids": request.Bugs[1:], "attachment_ids": request.Attachments}}
-	return planAttachments(dialect, call, err, request)
-}
-
-// PlanAttachment plans a read of attachments by id.
-func PlanAttachment(dialect mapping.Dialect, request mapping.AttachmentsRequest) (Call, error) {
-	path, err := resource(dialect, "bug", "attachment", request.Attachments[0])
-	call := Call{Operation: mapping.OpAttachment, Path: path, Query: url.Values{"ids": request.Bugs, "attachment_ids": request.Attachments[1:]}}
-	return planAttachments(dialect, call, err, request)
-}
-
-// planAttachments completes a read whose path, if it could be built, and references are planned.
-func planAttachments(dialect mapping.Dialect, call Call, pathErr error, request mapping.AttachmentsRequest) (Call, error) {
-	fits := pathErr == nil && allFitQuery(dialect, call.Query["ids"])
-	call.Method, call.IfNoneMatch = http.MethodGet, request.IfNoneMatch
+// PlanAttachments plans a read of the attachments of bugs, or of attachments by id.
+func PlanAttachments(dialect mapping.Dialect, operation mapping.Operation, request mapping.AttachmentsRequest) (Call, error) {
+	bugs, attachments, segments := request.Bugs, request.Attachments, []string{"bug"}
+	if operation == mapping.OpBugAttachments {
+		segments, bugs = append(segments, bugs[0], "attachment"), bugs[1:]
+	} else {
+		segments, attachments = append(segments, "attachment", attachments[0]), attachments[1:]
+	}
+	path, err := resource(dialect, segments...)
+	call := Call{
+		Operation: operation, Method: http.MethodGet, Path: path, Query: url.Values{"ids": bugs, "attachment_ids": attachments},
+		IfNoneMatch: request.IfNoneMatch,
+	}
 	setList(call.Query, "include_fields", request.Include)
 	setList(call.Query, "exclude_fields", request.Exclude)
 	call.long = longForm(dialect, func() Call {
@@ -249,9 +261,9 @@ func planAttachments(dialect mapping.Dialect, call Call, pathErr error, request 
 		setTexts(&params, "attachment_ids", request.Attachments)
 		setTexts(&params, "include_fields", request.Include)
 		setTexts(&params, "exclude_fields", request.Exclude)
-		return rpcRead(call.Operation, "Bug.attachments", params)
+		return rpcRead(operation, "Bug.attachments", params)
 	})
-	return call.orLong(fits, "The tracker cannot be asked for the bugs %q.", request.Bugs)
+	return call.orLong(err == nil && allFitQuery(dialect, bugs), "The tracker cannot be asked for the bugs %q.", request.Bugs)
 }
 
 // orLong returns a call as it is if its address can carry its names, and else by JSON-RPC. The message is for a tracker

@@ -85,21 +85,21 @@ func TestPlanUpdateFlagTypes(t *testing.T) {
 
 func TestPlanAttachments(t *testing.T) {
 	read := mapping.AttachmentsRequest{Bugs: []string{"5", "3"}, Attachments: []string{"1"}, Include: []string{"id"}}
-	call, err := PlanBugAttachments(mapping.Bugzilla5(), read)
+	call, err := PlanAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
 	if want := "GET /rest/bug/5/attachment?attachment_ids=1&ids=3&include_fields=id"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachment(mapping.Bugzilla5(), mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
+	call, err = PlanAttachments(mapping.Bugzilla5(), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
 	if want := "GET /rest/bug/attachment/1?attachment_ids=2&ids=5"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanBugAttachments(mapping.BMO(), mapping.AttachmentsRequest{
+	call, err = PlanAttachments(mapping.BMO(), mapping.OpBugAttachments, mapping.AttachmentsRequest{
 		Bugs: []string{"5"}, Include: []string{"id", "size"}, Exclude: []string{"data", "flags"},
 	})
 	if want := "GET /rest/bug/5/attachment?exclude_fields=data,flags&include_fields=id,size"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanBugAttachments(mapping.Bugzilla5(), mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
+	call, err = PlanAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
 	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}

@@ -31,21 +31,12 @@ const maxProbed = 1 << 16
 // Transport. The error of a tracker that does not respond is an *url.Error; others say which key of trackers.NAME to set.
 func Probe(ctx context.Context, name string, options Options) (found Probed, err error) {
 	client := &http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	base, below, roots := strings.TrimRight(options.URL.String(), "/"), "", Roots()
+	base := strings.TrimRight(options.URL.String(), "/")
 	found.Dialect, found.Known = mapping.DialectNamed(options.Dialect)
-	version, missing, err := probeVersion(ctx, client, name, base+roots[0])
-	for _, root := range roots[1:] {
-		if !missing {
-			break
-		}
-		other, _, otherErr := probeVersion(ctx, client, name, base+root)
-		if otherErr != nil {
-			continue
-		}
-		below, missing = mapping.Dialect{Root: root}.Below(), false
-		if !found.Known { // with a configured dialect Portico uses the first path only
-			version, err = other, nil
-		}
+	version, root, missing, err := findVersion(ctx, client, name, base)
+	below := mapping.Dialect{Root: root}.Below()
+	if missing && root != "" && !found.Known { // with a configured dialect Portico uses the first path only
+		err = nil
 	}
 	at := *options.URL
 	at.User, at.RawQuery, at.Path = nil, "", strings.TrimRight(at.Path, "/")+below+"/"
@@ -67,8 +58,23 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 	return found, err
 }
 
-// probeVersion requests the version below one path. missing says that there is nothing.
-func probeVersion(ctx context.Context, client *http.Client, name, address string) (version string, missing bool, err error) {
+// findVersion requests the version of a tracker with a name at each path that its REST interface can have, until there is one, and returns
+// that path, empty where there is none. missing says that nothing is at the first path, and then err is what was there.
+func findVersion(ctx context.Context, client *http.Client, name, base string) (version, root string, missing bool, err error) {
+	version, missing, err = versionAt(ctx, client, name, base+restRoot)
+	if !missing {
+		return version, restRoot, false, err
+	}
+	for _, root := range Roots()[1:] {
+		if version, _, otherErr := versionAt(ctx, client, name, base+root); otherErr == nil {
+			return version, root, true, err
+		}
+	}
+	return "", "", true, err
+}
+
+// versionAt requests the version below one path. missing says that there is nothing.
+func versionAt(ctx context.Context, client *http.Client, name, address string) (version string, missing bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/version", nil)
 	if err != nil {
 		return "", false, err

@@ -28,27 +28,13 @@ func (c *Client) Redirect() string {
 
 // WatchRedirect requests the version until the tracker responds or ctx ends, so that Redirect is known without a client's request.
 func (c *Client) WatchRedirect(ctx context.Context) {
-	for {
-		if c.responds(ctx) {
-			return
-		}
+	for c.askDialect(ctx) != nil {
 		select {
 		case <-time.After(watchInterval):
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// responds requests the version and reports whether the tracker responded. It finds out the dialect where that is not configured.
-func (c *Client) responds(ctx context.Context) bool {
-	if c.dialect.configured {
-		_, _, err := c.version(ctx)
-		return err == nil
-	}
-	c.Dialect(ctx)
-	_, _, certain := c.Pinned()
-	return certain
 }
 
 // redirects notes redirects to another host and removes their address from responses, so that http.Client neither follows it nor

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"portico/mapping"
 	"portico/upstream/transport"
 )
@@ -40,7 +38,7 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 	document.Status = response.StatusCode
 	document.ContentType = response.Header.Get("Content-Type")
 	document.ETag = response.Header.Get("Etag")
-	document.Cookies, document.Tracker = response.Header.Values("Set-Cookie"), c.url
+	document.Cookies, document.Tracker = response.Header.Values("Set-Cookie"), c.options.URL
 	return document, nil
 }
 
@@ -101,7 +99,7 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 // ones come with the status of a success (tracker-behaviour.md section 1, Errors). Of a JSON-RPC response only the result stays,
 // which is the object that REST returns (section 1, Encoded characters).
 func (c *Client) check(call *Call, document *mapping.Document, status int) error {
-	text, err := document.Load(c.split)
+	text, err := document.Load(c.options.Split)
 	if err != nil {
 		return err
 	}
@@ -129,26 +127,6 @@ func (c *Client) check(call *Call, document *mapping.Document, status int) error
 		return document.Replace(text)
 	}
 	return nil
-}
-
-// hasExpectedMembers reports whether a success has the members of its operation (tracker-behaviour.md sections 2 to 7). After an
-// object without them the outcome of a write is unknown.
-func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bool {
-	has := func(name string, kind jsontext.Kind) bool { return members.Get(name).Kind() == kind }
-	switch operation {
-	case mapping.OpCreateFlagType:
-		return (mapping.Reply{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
-	case mapping.OpUpdateFlagTypes:
-		return has("flagtypes", '[')
-	case mapping.OpBugAttachments, mapping.OpAttachment:
-		return has("bugs", '{') && has("attachments", '{') || has("bugs", '[') // the list of a lookup of bugs
-	case mapping.OpCreateAttachment:
-		return has("ids", '[') || has("attachments", '{') // the map of the dialect bmo
-	case mapping.OpUpdateAttachments:
-		return has("attachments", '[')
-	default:
-		return true // flag types are checked when they are brought into their stable form
-	}
 }
 
 // trackerError makes the tracker's own error of the members of one, and keeps the other members.

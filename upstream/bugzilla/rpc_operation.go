@@ -24,8 +24,8 @@ type RPCOperation struct {
 	// Params are the parameters, credentials among them, and Blobs the payloads in them, which the caller closes.
 	Params mapping.Members
 	Blobs  []*jsonblob.Blob
-	// Selected is what the path names in REST, the first id or name, and Selector the parameter that has it; empty for none.
-	Selector, Selected string
+	// Selected is what the path names in REST, the first id or name; empty for none.
+	Selected string
 	// id is that of a call of JSON-RPC, nil of one of XML-RPC.
 	id jsontext.Value
 }
@@ -92,7 +92,7 @@ func (o *RPCOperation) choose() bool {
 	by := func(name string) bool {
 		texts := o.Texts(name)
 		if len(texts) > 0 {
-			o.Selector, o.Selected = name, texts[0]
+			o.Selected = texts[0]
 		}
 		return len(texts) > 0
 	}

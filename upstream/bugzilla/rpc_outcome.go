@@ -1,6 +1,7 @@
 package bugzilla
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strconv"
@@ -32,17 +33,17 @@ func Outcome(script string, status int, header http.Header, body io.Reader) erro
 	}
 }
 
+// maxPage is how much of a page is looked at.
+const maxPage = 1 << 20
+
 // pageOutcome judges a page. Those for people say what went wrong with status 200 and in many languages, so only one that asks for
 // a login surely says that nothing was done.
 func pageOutcome(page io.Reader) error {
-	empty, login := true, false
-	err := eachPiece(page, func(piece string) {
-		empty, login = false, login || strings.Contains(piece, loginField)
-	})
+	text, err := io.ReadAll(io.LimitReader(page, maxPage))
 	switch {
-	case err != nil || empty:
+	case err != nil || len(text) == 0:
 		return Unclear(err)
-	case login:
+	case bytes.Contains(text, []byte(loginField)):
 		return notLetIn(http.StatusOK)
 	}
 	return nil

@@ -40,9 +40,9 @@ func newREST(next http.RoundTripper) *resty.Client {
 // send makes the one HTTP request of a call, which it may change into another form first. The response's body is open.
 func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (*http.Response, error) {
 	dialect, shown := c.Dialect(ctx), caller
-	if c.keys != nil {
+	if c.options.Keys != nil {
 		var err error
-		if shown, err = c.keys(caller); err != nil {
+		if shown, err = c.options.Keys(caller); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		if err != nil {
 			return nil, err
 		}
-		if max := cmp.Or(c.maxBody, dialect.MaxBody); max > 0 && body.Len() > max {
+		if max := cmp.Or(c.options.MaxBody, dialect.MaxBody); max > 0 && body.Len() > max {
 			return nil, tooLong(mapping.CodeTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
 		}
 		ctx = context.WithValue(ctx, payloadKey{}, body)
@@ -97,7 +97,9 @@ func (c comparison) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // MaxBody is the size in bytes of the largest request body to send; 0 means that
 // there is no limit.
-func (c *Client) MaxBody(ctx context.Context) int64 { return cmp.Or(c.maxBody, c.Dialect(ctx).MaxBody) }
+func (c *Client) MaxBody(ctx context.Context) int64 {
+	return cmp.Or(c.options.MaxBody, c.Dialect(ctx).MaxBody)
+}
 
 // withoutURL drops the URL that net/http puts before an error, because its
 // query may hold a credential.
@@ -144,7 +146,7 @@ func (c *Client) callInAnyForm(ctx context.Context, caller upstream.Caller, call
 	if !ok || call.RPC == "" || refused.Reason != mapping.ReasonWebServer {
 		return document, err
 	}
-	if !c.hideKeys || len(forms(caller.Credentials)) == 0 {
+	if !c.options.HideKeys || len(forms(caller.Credentials)) == 0 {
 		for _, path := range call.paths {
 			rest := Call{Operation: call.Operation, Method: http.MethodGet, Path: path, Query: url.Values{}}
 			if document, err := c.callOnce(ctx, caller, &rest); err == nil {

@@ -140,11 +140,11 @@ func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
 	return fmt.Appendf(nil, `{"text":{"length":%d}}`, len(value))
 }
 
-// note says of which kind a finding is, what its class does not say, and why the candidate may hold something else.
+// note says what differs, and why the candidate may hold something else.
 func (c *Canary) note(j *job, d compare.Difference) string {
-	var notes []string
+	notes := []string{d.Class.Means()}
 	if kind := d.Kind(); kind != "" {
-		notes = append(notes, "Of this kind: "+kind+".")
+		notes[0] = strings.TrimSuffix(notes[0], ".") + " (" + kind + ")."
 	}
 	if d.Class == compare.ClassDigest && (j.first.Long || j.second.Long) {
 		notes = append(notes, fmt.Sprintf("The responses differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody))

@@ -3,12 +3,12 @@ package journal_test
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,6 +172,21 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestUnknownNewFlagIsNotSetTwice: the receiver has set the new flag, and the response was lost.
+func TestUnknownNewFlagIsNotSetTwice(t *testing.T) {
+	s := set(t)
+	s.next.fail(nil, firstTimes(1, errUnknown))
+	j := s.start(t)
+	before := s.attachments(t, s.next, "1")[0]
+	call := rename(before.ID, "flagged")
+	call.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+", New: new(true)}}
+	s.write(t, j, call)
+	s.drained(t, state.JournalApplied)
+	if after := s.attachments(t, s.next, "1")[0]; len(after.Flags) != len(before.Flags)+1 {
+		t.Errorf("the flags were %v, and are %v", before.Flags, after.Flags)
+	}
+}
+
 // TestLookAlikesAreNotGuessed: somebody else has made the same attachment meanwhile.
 func TestLookAlikesAreNotGuessed(t *testing.T) {
 	s := set(t)
@@ -190,16 +205,44 @@ func TestLookAlikesAreNotGuessed(t *testing.T) {
 	}
 }
 
+// TestUnknownCommentIsFound where its attempt has made it, under the name of its caller too.
+func TestUnknownCommentIsFound(t *testing.T) {
+	s := set(t)
+	id := s.attachments(t, s.main, "1")[0].ID
+	said := func() (n int) {
+		texts, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
+		must(t, err)
+		for _, text := range texts {
+			n += strings.Count(text, "said once")
+		}
+		return n
+	}
+	call := rename(id, "commented")
+	call.UpdateAttachments.Comment = new("said once")
+	must(t, call.Make(t.Context(), s.next, s.caller()).Err) // an earlier comment that looks alike
+	s.next.fail(nil, firstTimes(1, errUnknown))
+	j := s.start(t)
+	begun := intent(call)
+	begun.Caller = "somebody else"
+	done, err := j.Begin(t.Context(), begun)
+	must(t, err)
+	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.drained(t, state.JournalApplied)
+	if got := said(); got != 2 {
+		t.Errorf("it is said %d times at next, want 2", got)
+	}
+}
+
 func TestUnknownCommentIsParked(t *testing.T) {
 	s := set(t)
-	s.next.fail(nil, firstTimes(1, errUnknown))
+	s.next.fail(firstTimes(1, errUnknown), nil)
 	j := s.start(t)
 	id := s.attachments(t, s.main, "1")[0].ID
 	call := rename(id, "commented")
 	call.UpdateAttachments.Comment = new("said once")
 	s.write(t, j, call)
 	all := s.drained(t, state.JournalParked)
-	if !strings.Contains(all[0].Reason, "the outcome of an attempt at next is unknown") {
+	if !strings.Contains(all[0].Reason, "nothing new there is the copy") {
 		t.Errorf("the reason is %q", all[0].Reason)
 	}
 	must(t, s.operator().Skip(t.Context(), all[0].Seq))
@@ -227,15 +270,15 @@ func TestRefusedCopyStopsItsLane(t *testing.T) {
 	j := s.start(t)
 	mine := s.attachments(t, s.main, "1")[0].ID
 	s.write(t, j, rename(mine, "first"))
-	eventually(t, "the lane is parked", func() bool {
+	process.Eventually(t, "the lane is parked", func() bool {
 		parked, err := s.store.JournalOf(t.Context(), 10, state.JournalParked)
 		must(t, err)
 		return len(parked) == 1 && strings.Contains(parked[0].Reason, "missing user, group, component or flag: next refuses it: not authorized")
 	})
 	s.write(t, j, rename(mine, "second"))
 	s.write(t, j, attach(t, []string{"2"}, "other lane", "content"))
-	eventually(t, "another lane goes on", func() bool { return s.named(t, s.next, "2", "other lane") == 1 })
-	eventually(t, "the status has one parked lane and one write behind it", func() bool {
+	process.Eventually(t, "another lane goes on", func() bool { return s.named(t, s.next, "2", "other lane") == 1 })
+	process.Eventually(t, "the status has one parked lane and one write behind it", func() bool {
 		status, err := j.Status(t.Context())
 		must(t, err)
 		return status.Parked == 1 && status.ParkedLanes == 1 && status.Pending == 1 && status.Lag > 0
@@ -311,11 +354,16 @@ type learned struct {
 	all map[string]int64
 }
 
-func (l *learned) Pair(_ context.Context, kind string, client int64, tracker string, shown int64) error {
+func (l *learned) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
+	return state.IDPair{Kind: kind, Client: client, Side: tracker, Native: shown}, nil
+}
+
+func (l *learned) Added(pairs []state.IDPair) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[fmt.Sprintf("%s %d at %s", kind, client, tracker)] = shown
-	return nil
+	for _, pair := range pairs {
+		l.all[fmt.Sprintf("%s %d at %s", pair.Kind, pair.Client, pair.Side)] = pair.Native
+	}
 }
 
 // TestIDsOfCopiesAreLearned: the receiver gives other ids to attachments and flags, one for each bug.
@@ -420,5 +468,41 @@ func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
 	}
 	if s.named(t, s.next, "1", "after it") != 1 {
 		t.Error("the lane has stopped")
+	}
+}
+
+// TestKillStopsCopies: what waits at the kill would overwrite what is written after it, so it is parked, whichever comes first, the end of the
+// kill or of the pause. What is recorded after that is copied.
+func TestKillStopsCopies(t *testing.T) {
+	for name, end := range map[string]func(*scene) error{
+		"revived": func(s *scene) error { return s.store.ParkKilled(t.Context()) },
+		"resumed": func(s *scene) error { return s.operator().Resume(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Pause(t.Context()))
+			s.write(t, j, rename(1, "before the kill"))
+			for range 2 { // the second time it is known already
+				must(t, s.store.KillJournal(t.Context(), "next", state.Record{Actor: "tester", Action: "kill", Reason: "a test"}))
+			}
+			must(t, rename(1, "after the kill").Make(t.Context(), s.next, s.caller()).Err)
+			must(t, end(s))
+			s.write(t, j, rename(2, "after the end"))
+			must(t, s.operator().Resume(t.Context()))
+			all := s.drained(t, state.JournalParked, state.JournalApplied)
+			if all[0].Status != state.JournalParked || !strings.Contains(all[0].Reason, "the kill switch") || all[1].Status != state.JournalApplied {
+				t.Errorf("got %v (%s) and %v", all[0].Status, all[0].Reason, all[1].Status)
+			}
+			if got := s.attachments(t, s.next, "1")[0].Summary; got != "after the kill" {
+				t.Errorf("the receiver has %q", got)
+			}
+			audit, err := s.store.Audit(t.Context(), 100)
+			must(t, err)
+			kills := slices.DeleteFunc(audit, func(r state.Record) bool { return r.Action != "kill" })
+			if len(kills) != 1 {
+				t.Errorf("the kill is in the audit trail %d times", len(kills))
+			}
+		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 // find looks for what the write would make. Without an earlier attempt only the object with the client's id counts, which a copy of the
 // data has brought; after an attempt, whatever was not there before it. Several that fit park the entry.
 func (s *step) find(ctx context.Context, at side, present []thing) (id int64, found bool, err error) {
-	if s.call.UpdateAttachments != nil {
+	if update := s.call.UpdateAttachments; update != nil && !hasComment(update) {
 		return 0, s.entry.Attempt != nil && s.hasNewFlags(present), nil
 	}
 	var last attempt
@@ -40,20 +40,21 @@ func (s *step) find(ctx context.Context, at side, present []thing) (id int64, fo
 	return fit[0].ID, true, nil
 }
 
-// fitting lists the objects that the create would have made: an attachment with its name, summary and content, or a flag type with
-// its name and description.
+// fitting lists the objects that the write would have made: an attachment with its name, summary and content, a flag type with
+// its name and description, or a comment that has its text.
 func (s *step) fitting(ctx context.Context, at side, present []thing, among func(thing) bool) (fit []thing, err error) {
 	for _, one := range present {
 		if !among(one) {
 			continue
 		}
 		same := false
-		if create := s.call.CreateAttachment; create != nil {
-			if sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary) {
-				same, err = at.hasContent(ctx, one.ID, s.digest)
-			}
-		} else {
+		switch create, update := s.call.CreateAttachment, s.call.UpdateAttachments; {
+		case update != nil: // trackers put before it what it is about, and a copy may have the name of its caller after it
+			same = strings.Contains(one.Description, strings.TrimSpace(*update.Comment))
+		case create == nil:
 			same = sameText(s.call.CreateFlagType.Name, one.Name) && sameText(s.call.CreateFlagType.Description, one.Description)
+		case sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary):
+			same, err = at.hasContent(ctx, one.ID, s.digest)
 		}
 		if err != nil {
 			return nil, err
@@ -72,7 +73,7 @@ func sameText(sent *string, shown string) bool {
 // hasNewFlags reports whether each flag that an update sets anew is there since the last attempt.
 func (s *step) hasNewFlags(present []thing) bool {
 	var last attempt
-	if s.call.UpdateAttachments.Comment != nil || json.Unmarshal(s.entry.Attempt, &last) != nil {
+	if json.Unmarshal(s.entry.Attempt, &last) != nil {
 		return false
 	}
 	added := slices.DeleteFunc(slices.Clone(present), func(one thing) bool { return slices.Contains(last.Known, one.ID) })
@@ -152,8 +153,8 @@ func (t thing) before(at time.Time) bool {
 	return err == nil && made.Before(at.Add(-time.Minute))
 }
 
-// pairFlags learns the ids of flags that a write has set, from what both trackers show of the attachment.
-func (s *step) pairFlags(ctx context.Context, at side) error {
+// learnSetFlags learns the ids of flags that a write has set, from what both trackers show of the attachment.
+func (s *step) learnSetFlags(ctx context.Context, at side) error {
 	var sent []mapping.FlagChange
 	id := objectID(s.entry.Lane)
 	switch {
@@ -169,6 +170,9 @@ func (s *step) pairFlags(ctx context.Context, at side) error {
 	if !ok {
 		return nil // the entry is parked
 	}
+	if err := s.addLearned(ctx); err != nil || s.contradicted {
+		return err
+	}
 	clients, err := target.flags(ctx, id)
 	if err != nil {
 		return err
@@ -178,9 +182,7 @@ func (s *step) pairFlags(ctx context.Context, at side) error {
 		return err
 	}
 	for client, shown := range matchFlags(clients, copies) {
-		if err := s.pair(ctx, "flag", client, shown); err != nil {
-			return err
-		}
+		s.learn("flag", client, shown)
 	}
 	return nil
 }
@@ -226,9 +228,7 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 		}
 		switch {
 		case known:
-			if err := s.pair(ctx, "flag", *change.ID, shown); err != nil {
-				return err
-			}
+			s.learn("flag", *change.ID, shown)
 			flags = append(flags, change)
 		case len(free) == 0 && change.Status == "X":
 		default:
@@ -237,7 +237,15 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 		}
 	}
 	update.Flags = flags
-	return nil
+	return s.addLearned(ctx)
+}
+
+// addLearned adds the ids that were learned before the entry is stored: what is asked next needs them.
+func (s *step) addLearned(ctx context.Context) error {
+	if len(s.learned) == 0 {
+		return nil
+	}
+	return s.added(s.journal.store.AddIDs(ctx, s.learned))
 }
 
 func hasID(list []thing, id int64) bool {

@@ -52,19 +52,23 @@ type Store interface {
 	PauseJournal(ctx context.Context, paused bool, record state.Record) error
 	// JournalPaused reports whether copying is paused.
 	JournalPaused(ctx context.Context) (bool, error)
-	// TakeLease takes a lease for a time; false says that another holder has it.
-	TakeLease(ctx context.Context, lease, holder string, lasts time.Duration) (bool, error)
+	// BeginCopy takes the leases for copying an entry and commits its attempt; false says that another holder has one, or that the entry has changed.
+	BeginCopy(ctx context.Context, holder string, lasts time.Duration, e state.JournalEntry) (bool, error)
+	// EndCopy commits what has become of an entry and the ids that were learned, and gives the leases back.
+	EndCopy(ctx context.Context, holder string, from, e state.JournalEntry, ids []state.IDPair) error
+	// AddIDs adds pairs of ids, all or none.
+	AddIDs(ctx context.Context, pairs []state.IDPair) error
 	// KeepLeases makes leases last for a time from now on.
 	KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error
-	// ReleaseLease gives a lease back.
-	ReleaseLease(ctx context.Context, lease, holder string) error
 }
 
-// Pairs keeps under which ids the trackers have an object.
+// Pairs knows under which ids the trackers have an object.
 type Pairs interface {
-	// Pair notes that a tracker, which shows an object of a kind under the id shown, has the object that clients know as client. The kinds
-	// are attachment, flag and flag_type.
-	Pair(ctx context.Context, kind string, client int64, tracker string, shown int64) error
+	// Pair is the pair of a tracker that shows an object of a kind under the id shown, and of the id by which clients know it. The kinds
+	// are attachment, flag and flag_type. The error says that there can be no such pair.
+	Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error)
+	// Added is told of pairs that the store has got.
+	Added(pairs []state.IDPair)
 }
 
 // Settings are what Set may replace.
@@ -74,6 +78,8 @@ type Settings struct {
 	// Caller gives the caller in whose name a tracker is asked for a write of the caller with a label, who has shown itself as shown; nil
 	// means that this is not known any more. own says that it is that caller; else it is a service. ok is false where there is no key.
 	Caller func(tracker, label string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool)
+	// Comments returns the texts of the comments on an attachment of a tracker by their ids.
+	Comments func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]string, error)
 	// Pairs learns the ids that the receivers give. Nil means that both trackers have to give the same ones.
 	Pairs Pairs
 	// Keys encrypt what is kept. Required.

@@ -66,10 +66,18 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 	}
 }
 
-// silent is a store that does not tell of entries while it is away.
+// silent is a store that neither tells of entries nor counts losses while it is away.
 type silent struct {
 	*state.Store
 	away atomic.Bool
+}
+
+// AddJournalLosses implements journal.Store.
+func (s *silent) AddJournalLosses(ctx context.Context, losses []state.JournalLoss) error {
+	if s.away.Load() {
+		return errStore
+	}
+	return s.Store.AddJournalLosses(ctx, losses)
 }
 
 // JournalCounts implements journal.Store.
@@ -103,6 +111,10 @@ func TestNothingIsSafeWithoutTheStore(t *testing.T) {
 	comes(journal.OutlookUnknown)
 	store.away.Store(false)
 	comes(journal.OutlookSafe)
+	store.away.Store(true)
+	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
+	store.away.Store(false)
+	comes(journal.OutlookUnsafe) // what was lost meanwhile is not forgotten
 }
 
 // TestLossesAreKnownBeforeTheResponse: each way by which a write is not copied is in the store when the client has its response, and forgotten by a start.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,12 +19,14 @@ import (
 // side is one tracker and the caller to ask it as. own says that it is the caller of the write.
 type side struct {
 	upstream.Tracker
-	caller upstream.Caller
-	own    bool
-	split  jsonblob.SplitOptions
+	// comments reads those on an attachment.
+	comments func(ctx context.Context, attachment int64) (map[int64]string, error)
+	caller   upstream.Caller
+	own      bool
+	split    jsonblob.SplitOptions
 }
 
-// thing is an attachment, a flag type or a flag as a tracker shows it.
+// thing is an attachment, a flag type, a flag or a comment as a tracker shows it.
 type thing struct {
 	ID int64 `json:"id"`
 	// FileName, Summary, Created and Flags are those of an attachment.
@@ -31,7 +34,7 @@ type thing struct {
 	Summary  string  `json:"summary"`
 	Created  string  `json:"creation_time"`
 	Flags    []thing `json:"flags"`
-	// Name is that of a flag or flag type, Description that of a flag type, Status and Requestee are those of a flag.
+	// Name is that of a flag or flag type, Description that of a flag type or the text of a comment, Status and Requestee are those of a flag.
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Status      string `json:"status"`
@@ -42,7 +45,7 @@ type thing struct {
 var errNoPlace = errors.New("the flag type is in no product by name, so it cannot be read back")
 
 // present lists what a call that is not idempotent would add to: the attachments of the bug, the flag types of a product, or the
-// flags of the attachment.
+// comments on the attachment or its flags.
 func (at side) present(ctx context.Context, call upstream.Call) ([]thing, error) {
 	switch {
 	case call.CreateAttachment != nil:
@@ -51,9 +54,21 @@ func (at side) present(ctx context.Context, call upstream.Call) ([]thing, error)
 		})
 	case call.CreateFlagType != nil:
 		return at.flagTypes(ctx, call.CreateFlagType)
+	case hasComment(call.UpdateAttachments):
+		texts, err := at.comments(ctx, call.UpdateAttachments.IDs[0])
+		var all []thing
+		for id, text := range texts {
+			all = append(all, thing{ID: id, Description: text})
+		}
+		return all, err
 	default:
 		return at.flags(ctx, call.UpdateAttachments.IDs[0])
 	}
+}
+
+// hasComment reports whether an update says something. Trackers ignore a blank comment.
+func hasComment(update *mapping.AttachmentUpdate) bool {
+	return update.Comment != nil && strings.TrimSpace(*update.Comment) != ""
 }
 
 func (at side) attachments(ctx context.Context, operation mapping.Operation, request mapping.AttachmentsRequest) ([]thing, error) {

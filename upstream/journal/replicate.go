@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"portico/upstream/state"
@@ -19,9 +18,6 @@ const (
 	tidyEvery = 10 * time.Minute
 )
 
-// copyLease names the lease for copying a lane.
-func copyLease(lane string) string { return "copy " + lane }
-
 // replicate copies what is due, lanes in parallel, until life ends.
 func (j *Journal) replicate(life context.Context) {
 	slots := make(chan struct{}, max(1, j.settings.Load().Workers))
@@ -37,10 +33,7 @@ func (j *Journal) replicate(life context.Context) {
 			tidied = time.Now()
 		}
 		for _, e := range j.due(life) {
-			names := []string{copyLease(e.Lane)}
-			if e.Status == state.JournalBegun { // what a write makes meanwhile could be taken for what is looked for
-				names = append(names, state.WriteLease(e.Lane))
-			}
+			names := state.CopyLeases(e)
 			if j.leases.try(names) != nil {
 				continue // this process copies the lane already
 			}
@@ -51,7 +44,7 @@ func (j *Journal) replicate(life context.Context) {
 			case slots <- struct{}{}:
 			}
 			go func() {
-				if j.advance(life, e, names) {
+				if j.advance(life, e) {
 					j.poke()
 				}
 				j.leases.unlock(names)
@@ -80,10 +73,6 @@ func (j *Journal) poke() {
 func (j *Journal) due(life context.Context) []state.JournalEntry {
 	ctx, cancel := context.WithTimeout(life, storeTimeout)
 	defer cancel()
-	paused, err := j.store.JournalPaused(ctx)
-	if err != nil || paused {
-		return nil
-	}
 	due, err := j.store.DueJournal(ctx, maxDue)
 	if err != nil && life.Err() == nil {
 		j.logger.Warn("the journal could not be read", "cause", err)
@@ -91,32 +80,25 @@ func (j *Journal) due(life context.Context) []state.JournalEntry {
 	return due
 }
 
-// advance takes the leases of a lane and does what its first entry needs. It reports whether the entry has come further.
-func (j *Journal) advance(life context.Context, e state.JournalEntry, leases []string) bool {
+// advance does what the first entry of a lane needs. It reports whether the entry has come further.
+func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	settings := j.settings.Load()
 	ctx, cancel := context.WithTimeout(life, 2*settings.Timeout)
 	defer cancel()
-	var held []string
-	defer func() { j.release(ctx, held) }()
-	for _, lease := range leases {
-		taken, err := j.store.TakeLease(ctx, lease, j.holder, settings.lease())
-		if err != nil || !taken {
-			return false
-		}
-		held = append(held, lease)
-	}
-	e, status, err := j.again(ctx, e)
-	if err != nil {
+	s := &step{journal: j, settings: settings, from: e, entry: &e}
+	// What another process has begun may still be under way, so nothing is looked at before its lease is over.
+	if open := e.Attempt != nil || e.Status == state.JournalBegun; open && !s.begin(ctx) {
 		return false
 	}
-	from := e
-	s := &step{journal: j, settings: settings, entry: &e}
-	if status == state.JournalBegun {
+	if e.Status == state.JournalBegun {
 		s.resolve(ctx)
 	} else {
 		s.copy(ctx)
 	}
-	if err := j.put(ctx, e, status, state.Record{}); err != nil {
+	if !s.begun && !s.begin(ctx) {
+		return false
+	}
+	if err := s.end(ctx); err != nil {
 		j.logger.Warn("what was copied could not be noted; it will be read back", "entry", e.Seq, "cause", err)
 		return false
 	}
@@ -124,37 +106,10 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry, leases []s
 		j.logger.Warn("a lane of the journal is parked", "entry", e.Seq, "lane", e.Lane, "reason", e.Reason)
 	}
 	if e.Status.Finished() {
-		s.remove(from.Spool)
+		s.remove(s.from.Spool)
 		j.shown.forget(e.Seq)
 	}
-	return e.Status != status
-}
-
-// release gives leases back.
-func (j *Journal) release(ctx context.Context, leases []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	for _, lease := range leases {
-		if err := j.store.ReleaseLease(ctx, lease, j.holder); err != nil {
-			j.logger.Warn("a lease of the journal could not be released", "cause", err)
-		}
-	}
-}
-
-// again reads an entry under the lease: another process may have finished it meanwhile.
-func (j *Journal) again(ctx context.Context, seen state.JournalEntry) (state.JournalEntry, state.JournalStatus, error) {
-	e, err := j.store.JournalEntry(ctx, seen.Seq)
-	if err == nil && e.Status != seen.Status {
-		err = errors.New("the entry has changed")
-	}
-	return e, e.Status, err
-}
-
-// put stores an entry.
-func (j *Journal) put(ctx context.Context, e state.JournalEntry, from state.JournalStatus, record state.Record) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	return j.store.PutJournal(ctx, e, from, record)
+	return e.Status != s.from.Status
 }
 
 // tidy removes finished entries that are old, and files without an entry.

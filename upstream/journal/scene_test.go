@@ -18,6 +18,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
@@ -51,6 +52,9 @@ func set(t *testing.T) *scene {
 		Keep: time.Hour, Timeout: 2 * time.Second, Settle: 100 * time.Millisecond, MaxFailures: 3, Workers: 4, Split: jsonblob.SplitOptions{Dir: dir},
 		Caller: func(_, label string, _ *upstream.Caller) (upstream.Caller, bool, bool) {
 			return s.caller(), label == "robot", true
+		},
+		Comments: func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]string, error) {
+			return s.settings.Trackers[tracker].(*flaky).Tracker.(*bugzilla.Client).Comments(ctx, caller, attachment)
 		},
 	}
 	must(t, os.Mkdir(s.settings.Spool, 0o700))
@@ -165,16 +169,6 @@ func (s *scene) named(t *testing.T, at upstream.Tracker, bug, summary string) (n
 	return n
 }
 
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it never came to this: %s", what)
-		}
-	}
-}
-
 // drained waits until all entries have one of the statuses, and returns them.
 func (s *scene) drained(t *testing.T, statuses ...state.JournalStatus) (all []state.JournalEntry) {
 	t.Helper()
@@ -185,7 +179,7 @@ func (s *scene) drained(t *testing.T, statuses ...state.JournalStatus) (all []st
 			}
 		}
 	})
-	eventually(t, fmt.Sprintf("all entries are %v", statuses), func() bool {
+	process.Eventually(t, fmt.Sprintf("all entries are %v", statuses), func() bool {
 		var err error
 		all, err = s.store.JournalOf(t.Context(), 1000)
 		must(t, err)

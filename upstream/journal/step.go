@@ -19,9 +19,54 @@ import (
 type step struct {
 	journal  *Journal
 	settings *Settings
-	entry    *state.JournalEntry
-	call     upstream.Call
-	digest   []byte
+	// from is the entry as it was read. Until begun, nothing is changed: another process may be faster.
+	from  state.JournalEntry
+	entry *state.JournalEntry
+	begun bool
+	// learned are ids that are stored with the entry, unless they have contradicted others.
+	learned      []state.IDPair
+	contradicted bool
+	call         upstream.Call
+	digest       []byte
+}
+
+// begin takes the leases of the step and commits its attempt. It returns false if another process has the lane, or has brought the entry further.
+func (s *step) begin(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	e := s.from
+	e.Attempt = s.entry.Attempt
+	var err error
+	if s.begun, err = s.journal.store.BeginCopy(ctx, s.journal.holder, s.settings.lease(), e); err != nil {
+		s.journal.logger.Warn("a copy could not be begun", "entry", e.Seq, "cause", err)
+	}
+	return s.begun
+}
+
+// end commits what has become of the entry, and gives the leases back.
+func (s *step) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	j := s.journal
+	err := s.added(j.store.EndCopy(ctx, j.holder, s.from, *s.entry, s.learned))
+	if err == nil && s.contradicted {
+		err = j.store.EndCopy(ctx, j.holder, s.from, *s.entry, nil)
+	}
+	return err
+}
+
+// added takes the error of adding the ids that were learned. Where they contradict others, it parks the entry.
+func (s *step) added(err error) error {
+	conflict, contradicts := errors.AsType[*state.IDConflictError](err)
+	switch {
+	case contradicts:
+		s.park("it is copied, but %v", conflict)
+		s.contradicted, err = true, nil
+	case err == nil && len(s.learned) > 0:
+		s.settings.Pairs.Added(s.learned)
+	}
+	s.learned = nil
+	return err
 }
 
 const (
@@ -109,6 +154,9 @@ func (s *step) side(name string) (at side, ok bool) {
 		return at, false
 	}
 	at.split = s.settings.Split
+	at.comments = func(ctx context.Context, attachment int64) (map[int64]string, error) {
+		return s.settings.Comments(ctx, name, at.caller, attachment)
+	}
 	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.journal.shown.get(s.entry.Seq))
 	if !ok {
 		s.park("the configuration has no key for %s: neither of caller %q nor of a service", name, s.entry.Caller)
@@ -146,13 +194,14 @@ func (s *step) copy(ctx context.Context) {
 	if s.entry.Status == state.JournalParked {
 		return
 	}
+	open := s.entry.Attempt != nil
 	if s.isRepeatable() {
-		if update := s.call.UpdateAttachments; update == nil || len(update.Flags) == 0 || s.intend(ctx, nil) { // ids of flags wait for the attempt
-			s.make(ctx, at)
+		if update := s.call.UpdateAttachments; update != nil && len(update.Flags) > 0 && !open {
+			s.entry.Attempt = attemptAfter(nil) // reads that show ids of flags wait for its end
 		}
+		s.make(ctx, at)
 		return
 	}
-	open := s.entry.Attempt != nil
 	present, err := at.present(ctx, s.call)
 	if err != nil && (open || !errors.Is(err, errNoPlace)) {
 		s.failed(err)
@@ -169,9 +218,8 @@ func (s *step) copy(ctx context.Context) {
 		s.park("the outcome of an attempt at %s is unknown, and nothing new there is the copy; look there, then retry or skip it", s.entry.Receiver)
 		s.entry.Attempt = nil // an operator's retry is a decision
 	default:
-		if s.intend(ctx, present) {
-			s.make(ctx, at)
-		}
+		s.entry.Attempt = attemptAfter(present)
+		s.make(ctx, at)
 	}
 }
 
@@ -189,27 +237,20 @@ func (s *step) tooEarly() bool {
 	return true
 }
 
-// intend commits the attempt with what there is before it.
-func (s *step) intend(ctx context.Context, present []thing) bool {
+// attemptAfter is an attempt that begins now, with what there is before it.
+func attemptAfter(present []thing) []byte {
 	now := attempt{At: time.Now().UTC()}
 	for _, one := range present {
 		now.Known = append(now.Known, one.ID)
 	}
-	text, err := json.Marshal(now)
-	if err == nil {
-		s.entry.Attempt = text
-		err = s.journal.put(ctx, *s.entry, s.entry.Status, state.Record{})
-	}
-	if err != nil {
-		s.again(false, err)
-	}
-	return err == nil
+	text, _ := json.Marshal(now) // of numbers and a time
+	return text
 }
 
 // isRepeatable reports whether making the call twice does the same as making it once.
 func (s *step) isRepeatable() bool {
 	if update := s.call.UpdateAttachments; update != nil {
-		return update.Comment == nil && !hasNew(update.Flags)
+		return !hasComment(update) && !hasNew(update.Flags)
 	}
 	return s.call.UpdateFlagTypes != nil
 }
@@ -223,8 +264,11 @@ func hasNew(flags []mapping.FlagChange) bool {
 	return false
 }
 
-// make makes the call.
+// make commits the attempt and makes the call.
 func (s *step) make(ctx context.Context, at side) {
+	if !s.begun && !s.begin(ctx) {
+		return
+	}
 	s.name(at)
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
 	defer cancel()
@@ -279,12 +323,9 @@ func (s *step) made(ctx context.Context, at side, id int64) {
 		if e.Operation == mapping.OpCreateFlagType {
 			kind = "flag_type"
 		}
-		if err := s.pair(ctx, kind, objectID(strings.TrimPrefix(e.Made, "flag ")), id); err != nil {
-			s.park("it is copied, but %v", err)
-			return
-		}
+		s.learn(kind, objectID(strings.TrimPrefix(e.Made, "flag ")), id)
 	}
-	if err := s.pairFlags(ctx, at); err != nil {
+	if err := s.learnSetFlags(ctx, at); err != nil {
 		s.again(true, fmt.Errorf("learn the ids of flags: %w", err))
 		return
 	}
@@ -293,13 +334,19 @@ func (s *step) made(ctx context.Context, at side, id int64) {
 	}
 }
 
-// pair notes under which id the receiver shows an object.
-func (s *step) pair(ctx context.Context, kind string, client, shown int64) error {
-	switch {
-	case client == shown:
-		return nil
-	case s.settings.Pairs == nil:
-		return fmt.Errorf("%s %d has the id %d at %s, and switchover.ids translates none", kind, client, shown, s.entry.Receiver)
+// learn notes under which id the receiver shows an object. It parks the entry where that cannot be.
+func (s *step) learn(kind string, client, shown int64) {
+	if client == shown {
+		return
 	}
-	return s.settings.Pairs.Pair(ctx, kind, client, s.entry.Receiver, shown)
+	if s.settings.Pairs == nil {
+		s.park("it is copied, but %s %d has the id %d at %s, and switchover.ids translates none", kind, client, shown, s.entry.Receiver)
+		return
+	}
+	pair, err := s.settings.Pairs.Pair(kind, client, s.entry.Receiver, shown)
+	if err != nil {
+		s.park("it is copied, but %v", err)
+		return
+	}
+	s.learned = append(s.learned, pair)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,13 @@ func TestNothingIsSentWithoutAnIntent(t *testing.T) {
 		t.Cleanup(func() { _ = j.Close() })
 		done, err := j.Begin(t.Context(), intent(attach(t, []string{"1"}, "x", strings.Repeat("large", 1000))))
 		status, _ := j.Status(t.Context())
+		if !bestEffort { // a write that was refused keeps no other one waiting
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			if _, again := j.Begin(ctx, intent(attach(t, []string{"1"}, "y", "small"))); !errors.Is(again, errStore) {
+				t.Errorf("the next write of the bug: %v", again)
+			}
+			cancel()
+		}
 		refusal, _ := errors.AsType[*mapping.Error](err)
 		switch {
 		case bestEffort && (err != nil || status.Missed != 1):
@@ -190,6 +198,25 @@ func TestRefusedWriteIsNotCopied(t *testing.T) {
 	s.drained(t, state.JournalRefused)
 	if left, err := os.ReadDir(s.settings.Spool); err != nil || len(left) != 0 {
 		t.Errorf("the content is left: %v, %v", left, err)
+	}
+}
+
+// TestOutcomeForAClientThatHasGone: it is committed although the request has ended.
+func TestOutcomeForAClientThatHasGone(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	call := attach(t, []string{"1"}, "left alone", "content")
+	ctx, hangUp := context.WithCancel(t.Context())
+	done, err := j.Begin(ctx, intent(call))
+	must(t, err)
+	response := call.Make(t.Context(), s.main, s.caller())
+	hangUp()
+	done(ctx, response)
+	if s.drained(t, state.JournalApplied); s.named(t, s.next, "1", "left alone") != 1 {
+		t.Error("it is not copied")
+	}
+	if status, err := j.Status(t.Context()); err != nil || status.Late != 0 {
+		t.Errorf("the outcome came late: %+v, %v", status, err)
 	}
 }
 
@@ -227,6 +254,10 @@ func TestDamagedContentIsParked(t *testing.T) {
 		"a chunk is missing": func(text []byte) []byte {
 			length := 4 + int(text[0])<<24 + int(text[1])<<16 + int(text[2])<<8 + int(text[3])
 			return text[:length]
+		},
+		"two chunks change places": func(text []byte) []byte {
+			length := 4 + int(text[0])<<24 + int(text[1])<<16 + int(text[2])<<8 + int(text[3])
+			return slices.Concat(text[length:2*length], text[:length], text[2*length:])
 		},
 		"gone": func([]byte) []byte { return nil },
 	} {

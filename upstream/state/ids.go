@@ -50,23 +50,25 @@ const maxIDRows = 1000
 // AddIDs adds pairs, all of them or, with an error, none. A pair that is kept already is no error. A pair that contradicts a kept one, or
 // another one of the list, is an *IDConflictError.
 func (s *Store) AddIDs(ctx context.Context, pairs []IDPair) error {
-	return s.write(ctx, "adding ids", func(tx session) error {
-		for some := range slices.Chunk(pairs, maxIDRows) {
-			var args []any
-			for _, p := range some {
-				args = append(args, p.Kind, p.Client, p.Side, p.Native)
-			}
-			rows := "(?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", len(some)-1)
-			made, err := tx.exec(ctx, "INSERT INTO portico_ids (kind, client, side, native) VALUES "+rows+" ON CONFLICT DO NOTHING", args...)
-			if err == nil && int(made) < len(some) {
-				err = tx.contradicted(ctx, some)
-			}
-			if err != nil {
-				return err
-			}
+	return s.write(ctx, "adding ids", func(tx session) error { return tx.addIDs(ctx, pairs) })
+}
+
+func (s session) addIDs(ctx context.Context, pairs []IDPair) error {
+	for some := range slices.Chunk(pairs, maxIDRows) {
+		var args []any
+		for _, p := range some {
+			args = append(args, p.Kind, p.Client, p.Side, p.Native)
 		}
-		return nil
-	})
+		rows := "(?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", len(some)-1)
+		made, err := s.exec(ctx, "INSERT INTO portico_ids (kind, client, side, native) VALUES "+rows+" ON CONFLICT DO NOTHING", args...)
+		if err == nil && int(made) < len(some) {
+			err = s.contradicted(ctx, some)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // contradicted returns an error for the first of the pairs that is not kept as it is.

@@ -170,14 +170,59 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 }
 
 // DueJournal returns the first unfinished entry of each lane that is due and not parked, without those whose object an unfinished create has
-// still to make, and without intents of writes under way.
+// still to make, and without intents of writes under way. While copying is paused there is none.
 func (s *Store) DueJournal(ctx context.Context, limit int) ([]JournalEntry, error) {
 	now := micros(s.now())
 	return s.entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
+		AND NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE paused = 1)
 		AND status <> 'parked' AND next_at <= ?
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made = j.lane AND m.status IN `+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
 		ORDER BY seq LIMIT ?`, now, limit)
+}
+
+// CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
+func CopyLeases(e JournalEntry) []string {
+	leases := []string{"copy " + e.Lane}
+	if e.Status == JournalBegun {
+		leases = append(leases, WriteLease(e.Lane))
+	}
+	return leases
+}
+
+// BeginCopy takes the leases for copying an entry and commits its attempt, if it has one. It returns false while another holder has a
+// lease, and where the entry is no longer as the caller has read it.
+func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duration, e JournalEntry) (begun bool, err error) {
+	err = s.write(ctx, "beginning a copy", func(tx session) error {
+		err := tx.take(ctx, CopyLeases(e), holder, lasts)
+		if err != nil {
+			return err
+		}
+		same, err := tx.exec(ctx, "UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)",
+			e.Attempt, e.Seq, string(e.Status), micros(e.Next), e.Attempt)
+		if err == nil && same == 0 {
+			err = errHeld
+		}
+		return err
+	})
+	if errors.Is(err, errHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// EndCopy commits what has become of an entry after BeginCopy with from, and the ids that were learned, and gives the leases back.
+// The error is an *IDConflictError where one of the ids contradicts a kept one.
+func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
+	return s.write(ctx, "ending a copy", func(tx session) error {
+		if err := tx.addIDs(ctx, ids); err != nil {
+			return err
+		}
+		if _, err := tx.putEntry(ctx, &e, from.Status, s.now()); err != nil {
+			return err
+		}
+		return tx.release(ctx, CopyLeases(from), holder)
+	})
 }
 
 // JournalOf returns the entries of some statuses, the oldest first; without statuses, of all.
@@ -292,15 +337,48 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 	})
 }
 
-// PauseJournal pauses copying in all processes, or resumes it.
+// PauseJournal pauses copying in all processes, or resumes it. After a kill, copies that it has stopped are parked first.
 func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) error {
 	record.At, record.Subject = s.now(), "journal"
 	return s.write(ctx, "pausing the journal", func(tx session) error {
+		if !paused {
+			if err := tx.parkKilled(ctx); err != nil {
+				return err
+			}
+		}
 		if _, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused); err != nil {
 			return err
 		}
 		return tx.append(ctx, record)
 	})
+}
+
+// KillJournal pauses copying because all writes go to a tracker from now on. Another call for the same tracker changes nothing.
+func (s *Store) KillJournal(ctx context.Context, tracker string, record Record) error {
+	record.At, record.Subject = s.now(), "journal"
+	return s.write(ctx, "pausing the journal", func(tx session) error {
+		changed, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = 1, killed_to = ? WHERE id = 1 AND NOT (paused = 1 AND killed_to = ?)", tracker, tracker)
+		if err != nil || changed == 0 {
+			return err
+		}
+		return tx.append(ctx, record)
+	})
+}
+
+// ParkKilled parks what a kill has kept from being copied, when the kill is over.
+func (s *Store) ParkKilled(ctx context.Context) error {
+	return s.write(ctx, "parking what a kill has stopped", func(tx session) error { return tx.parkKilled(ctx) })
+}
+
+// parkKilled parks the copies to the tracker that a kill has sent all writes to.
+func (s session) parkKilled(ctx context.Context) error {
+	_, err := s.exec(ctx, `UPDATE portico_journal SET status = 'parked', reason = ? WHERE status IN ('begun', 'pending')
+		AND receiver = (SELECT killed_to FROM portico_journal_pause WHERE id = 1)`,
+		"the kill switch has sent later writes to the tracker that was to get this copy: compare both trackers, then retry or skip it")
+	if err == nil {
+		_, err = s.exec(ctx, "UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
+	}
+	return err
 }
 
 // JournalPaused reports whether copying is paused.

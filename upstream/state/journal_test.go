@@ -264,3 +264,48 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 		}
 	})
 }
+
+// TestCopyIsBegunByOne process, for the entry as it is, and its ids are kept with its outcome or not at all.
+func TestCopyIsBegunByOne(t *testing.T) {
+	onEvery(t, func(t *testing.T, dsn string) {
+		s := open(t, dsn)
+		newClock(s)
+		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
+		all, err := s.DueJournal(t.Context(), 10)
+		if must(t, err); len(all) != 1 {
+			t.Fatalf("%d are due", len(all))
+		}
+		read := all[0]
+		tried := func(holder string, attempt string, want bool) {
+			t.Helper()
+			e := read
+			e.Attempt = []byte(attempt)
+			if begun, err := s.BeginCopy(t.Context(), holder, time.Minute, e); begun != want || err != nil {
+				t.Fatalf("%s has begun: %t (%v), want %t", holder, begun, err, want)
+			}
+		}
+		tried("a", "first", true)
+		tried("b", "second", false)
+		done := read
+		done.Status = JournalApplied
+		must(t, s.AddIDs(t.Context(), []IDPair{pair(1, "new", 7)}))
+		wrong := []IDPair{pair(2, "new", 8), pair(3, "new", 7)}
+		var conflict *IDConflictError
+		if err := s.EndCopy(t.Context(), "a", read, done, wrong); !errors.As(err, &conflict) {
+			t.Fatalf("contradicting ids: %v", err)
+		}
+		if e, err := s.JournalEntry(t.Context(), read.Seq); err != nil || e.Status != JournalPending || string(e.Attempt) != "first" || count(t, s, "portico_ids") != 1 {
+			t.Fatalf("something was kept of what failed: %v %q (%v)", e.Status, e.Attempt, err)
+		}
+		later := read
+		later.Next = read.Begun.Add(time.Second)
+		must(t, s.EndCopy(t.Context(), "a", read, later, nil))
+		tried("b", "second", false) // it has read what is no more
+		read = later
+		tried("b", "second", true)
+		must(t, s.EndCopy(t.Context(), "b", read, done, wrong[:1]))
+		if got := count(t, s, "portico_ids"); got != 2 || count(t, s, "portico_leases") != 0 {
+			t.Errorf("%d ids are kept, and %d leases", got, count(t, s, "portico_leases"))
+		}
+	})
+}

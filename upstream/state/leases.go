@@ -46,15 +46,6 @@ func (s session) hold(ctx context.Context, lease, holder, next string, lasts tim
 	return err
 }
 
-// TakeLease takes a lease for a time, and returns false while another holder has it.
-func (s *Store) TakeLease(ctx context.Context, lease, holder string, lasts time.Duration) (taken bool, err error) {
-	err = s.write(ctx, "taking a lease", func(tx session) error { return tx.take(ctx, []string{lease}, holder, lasts) })
-	if errors.Is(err, errHeld) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // KeepLeases makes leases that a holder still has last for a time from now on.
 func (s *Store) KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error {
 	return s.write(ctx, "keeping leases", func(tx session) error {
@@ -65,11 +56,6 @@ func (s *Store) KeepLeases(ctx context.Context, names []string, holder string, l
 		}
 		return nil
 	})
-}
-
-// ReleaseLease gives a lease back.
-func (s *Store) ReleaseLease(ctx context.Context, lease, holder string) error {
-	return s.write(ctx, "releasing a lease", func(tx session) error { return tx.release(ctx, []string{lease}, holder) })
 }
 
 // processLease begins the names of the leases by which processes count as alive. Their holder is a version of the rules.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/journal"
@@ -106,7 +107,7 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 			moved := make(chan error, 1)
 			ctx := patient(t, patience)
 			go func() { moved <- move(ctx, b) }()
-			eventually(t, "the beginning of the move", func() bool { return slices.Equal(b.Status(ctx).Moving, []string{"p1"}) })
+			process.Eventually(t, "the beginning of the move", func() bool { return slices.Equal(b.Status(ctx).Moving, []string{"p1"}) })
 			second := b.later(t, attachTo("1"))
 			b.old.mu.Lock()
 			hold := b.old.hold
@@ -144,12 +145,12 @@ func TestARevivalMovesWrites(t *testing.T) {
 	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status(t.Context()).Killed == nil {
 		t.Errorf("writes that are not copied: %v", err)
 	}
-	_ = store.PauseJournal(t.Context(), false, state.Record{})
+	store.pause(false)
 	end := b.holding(t, b.old)
 	revived := make(chan error, 1)
 	ctx := patient(t, patience)
 	go func() { revived <- b.Revive(ctx, "ann", "it is out") }()
-	eventually(t, "the beginning of the revival", func() bool { return b.Status(ctx).Moving != nil })
+	process.Eventually(t, "the beginning of the revival", func() bool { return b.Status(ctx).Moving != nil })
 	end()
 	if len(revived) > 0 {
 		t.Error("the revival did not wait for the journal")
@@ -170,7 +171,7 @@ func TestAWriteIsHeldForAWhileOnly(t *testing.T) {
 	moved := make(chan error, 1)
 	ctx := patient(t, patience)
 	go func() { moved <- b.toNew(ctx) }()
-	eventually(t, "the beginning of the move", func() bool { return b.Status(t.Context()).Moving != nil })
+	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(t.Context()).Moving != nil })
 	wantLater(t, attachTo("2").Make(t.Context(), b.Switchover, caller("b")).Err, "is being moved")
 	end()
 	if err := <-moved; err != nil {
@@ -293,7 +294,7 @@ func TestABarrierOfAProcessThatHasEndedIsTakenBack(t *testing.T) {
 	if _, err := store.Revise(t.Context(), present.Version, state.Revision{Base: present.Base, Table: text}, ""); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the barrier", func() bool { return b.Status(t.Context()).Moving != nil })
+	process.Eventually(t, "the barrier", func() bool { return b.Status(t.Context()).Moving != nil })
 	waiting := b.later(t, attachTo("1"))
 	for end := time.Now().Add(patience); b.Status(t.Context()).Moving != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		b.clock.pass(b.timing.lease / 10) // some of it before the process sees the barrier
@@ -393,7 +394,7 @@ func TestAfterAKillNoWriteWaits(t *testing.T) {
 	go func() {
 		moved <- b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, "ann", "to move")
 	}()
-	eventually(t, "the beginning of the move", func() bool { return b.Status(ctx).Moving != nil })
+	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(ctx).Moving != nil })
 	waiting := b.later(t, attachTo("1"))
 	if _, undelivered := errors.AsType[*UndeliveredError](b.Kill(t.Context(), "ann", "it burns")); undelivered {
 		b.wantStoredBy(t)

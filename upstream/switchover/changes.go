@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Changes says in words how two tables differ.
@@ -15,6 +16,9 @@ func Changes(before, after Table) []string {
 		changes = []string{"kill switch thrown"}
 	case before.Killed != nil && after.Killed == nil:
 		changes = []string{"kill switch taken back"}
+	}
+	if len(after.Moving) > 0 {
+		changes = append(changes, "writes wait while they move: "+strings.Join(after.Moving, ", "))
 	}
 	old := map[string]Rule{}
 	for _, rule := range before.Rules {
@@ -40,6 +44,9 @@ func Changes(before, after Table) []string {
 	}
 	if len(changes) == 0 && !slices.EqualFunc(before.Rules, after.Rules, func(a, b Rule) bool { return a.Name == b.Name }) {
 		changes = append(changes, "other order")
+	}
+	if len(changes) == 0 && len(before.Moving) > 0 {
+		changes = append(changes, "writes go on as before")
 	}
 	return changes
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"portico/test/process"
 	"portico/upstream/state"
 )
 
@@ -22,16 +23,6 @@ func openStore(t *testing.T, file string) *state.Store {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	return store
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // replica opens another switchover over the same store.
@@ -124,14 +115,14 @@ func TestReplicasFollowEachOther(t *testing.T) {
 		return func() bool { return two.by(t, "k", ofBugs("1")) == to }
 	}
 	one.change(t, always(PhaseNew, PhaseNew))
-	eventually(t, "the other replica's change", goes("new"))
+	process.Eventually(t, "the other replica's change", goes("new"))
 	if err := one.Kill(t.Context(), "ann", "all burns"); err != nil {
 		t.Fatal(err)
 	}
 	if got := one.by(t, "k", ofBugs("1")); got != "old" {
 		t.Errorf("after the kill a read goes to the %s tracker", got)
 	}
-	eventually(t, "the other replica's kill", goes("old"))
+	process.Eventually(t, "the other replica's kill", goes("old"))
 	if killed := two.Status(t.Context()).Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
 		t.Errorf("the other replica tells %+v of the kill", killed)
 	}
@@ -150,7 +141,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	if err := two.Revive(t.Context(), "bob", "it is out"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the kill", func() bool { return one.Status(t.Context()).Killed == nil })
+	process.Eventually(t, "the end of the kill", func() bool { return one.Status(t.Context()).Killed == nil })
 	if got := two.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("after the revival a read goes to the %s tracker", got)
 	}
@@ -201,7 +192,7 @@ func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 	if other.by(t, "k", ofBugs("1")) != "old" || status.Source != state.SourceConfig || status.Version != 3 {
 		t.Errorf("a changed configuration does not count: %+v", status)
 	}
-	eventually(t, "the other configuration", func() bool { return one.Status(t.Context()).Version == 3 })
+	process.Eventually(t, "the other configuration", func() bool { return one.Status(t.Context()).Version == 3 })
 }
 
 func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {

@@ -249,12 +249,18 @@ func (l *localStore) JournalPaused(context.Context) (bool, error) {
 	return l.paused, nil
 }
 
-func (l *localStore) PauseJournal(_ context.Context, paused bool, _ state.Record) error {
+func (l *localStore) pause(paused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.paused = paused
+}
+
+func (l *localStore) KillJournal(context.Context, string, state.Record) error {
+	l.pause(true)
 	return nil
 }
+
+func (l *localStore) ParkKilled(context.Context) error { return nil }
 
 var errStore = errors.New("the store is away")
 

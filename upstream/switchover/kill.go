@@ -82,8 +82,11 @@ func (s *Switchover) deliver(ctx context.Context) error {
 		next, killed := present.source, *pending
 		killed.Missing = s.missing(ctx, present)
 		next.Killed = &killed
-		if err := s.pauseJournal(ctx, present, killed); err != nil {
-			return err
+		if present.Journal != nil { // what the old tracker does not have yet would now overwrite later writes there
+			record := state.Record{Actor: killed.Actor, Action: actionKill, Reason: killed.Reason}
+			if err := s.store.KillJournal(ctx, killed.Old, record); err != nil {
+				return err
+			}
 		}
 		return s.put(ctx, actionKill, present, next, moving{}, pending.Actor, pending.Reason)
 	})
@@ -118,18 +121,6 @@ func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []strin
 	return lines
 }
 
-// pauseJournal stops copying: what the old tracker does not have yet would now overwrite later writes there.
-func (s *Switchover) pauseJournal(ctx context.Context, rules *ruleSet, killed Kill) error {
-	if rules.Journal == nil {
-		return nil
-	}
-	paused, err := s.store.JournalPaused(ctx)
-	if err == nil && !paused {
-		err = s.store.PauseJournal(ctx, true, state.Record{Actor: killed.Actor, Action: actionKill, Reason: killed.Reason})
-	}
-	return err
-}
-
 // Revive ends a kill; the rules are in force again. Without a kill it does nothing. One that
 // only this process knows of ends even when the store does not respond.
 func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
@@ -143,6 +134,9 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 		case next.Killed == nil && pending == nil:
 			return unread
 		case next.Killed != nil:
+			if err := s.store.ParkKilled(ctx); err != nil {
+				return err
+			}
 			next.Killed, next.Revived = nil, s.now().UTC()
 			moved := movedWrites(present.source, s.names, next, s.names)
 			if err := s.put(ctx, actionRevive, present, next, moved, actor, reason); err != nil {

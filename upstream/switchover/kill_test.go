@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/upstream/state"
 )
 
@@ -54,7 +55,7 @@ func (b *bench) killedOnlyHere(t *testing.T) {
 // wantStored waits until a kill is in the store, and no longer only here.
 func (b *bench) wantStored(t *testing.T) {
 	t.Helper()
-	eventually(t, "the kill in the store", func() bool {
+	process.Eventually(t, "the kill in the store", func() bool {
 		stored, _, err := b.store.CurrentRevision(t.Context())
 		status := b.Status(t.Context())
 		return err == nil && killedIn(stored) != nil && status.Killed != nil && status.Undelivered == ""
@@ -70,7 +71,7 @@ func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
 		next := Table{Rules: []Rule{always(PhaseNewCompare, PhaseNew)}}
 		changed <- b.Change(context.WithoutCancel(t.Context()), 1, next, "bob", "a change")
 	}()
-	eventually(t, "the change's turn", func() bool { return len(b.changing) > 0 })
+	process.Eventually(t, "the change's turn", func() bool { return len(b.changing) > 0 })
 	b.killedOnlyHere(t)
 	if len(changed) > 0 {
 		t.Error("the change was over before the kill counted")
@@ -251,7 +252,7 @@ func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
+	process.Eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
 	if got := b.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("a read goes to the %s tracker", got)
 	}

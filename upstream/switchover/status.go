@@ -25,6 +25,8 @@ type Status struct {
 	// Undelivered, when not empty, says that only this process knows of the kill, and
 	// why.
 	Undelivered string `json:"undelivered,omitempty"`
+	// CopyingPaused says that writes are recorded and not copied, as of some seconds ago.
+	CopyingPaused bool `json:"copying_paused,omitempty"`
 	// Moving names the rules whose writes wait until they are moved to the other tracker.
 	Moving []string `json:"moving,omitempty"`
 	// Rules are in their order, with their hits since this process took them over.
@@ -91,6 +93,7 @@ func (s *Switchover) status(rules *ruleSet) Status {
 	var recorded *journal.Status
 	if rules.Journal != nil {
 		recorded = rules.Journal.Last()
+		status.CopyingPaused = recorded != nil && recorded.Paused
 	}
 	for i := range rules.rules {
 		rule := &rules.rules[i]

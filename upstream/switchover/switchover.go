@@ -39,8 +39,10 @@ type Store interface {
 	JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]state.JournalEntry, error)
 	// JournalPaused reports whether copying is paused.
 	JournalPaused(ctx context.Context) (bool, error)
-	// PauseJournal pauses copying.
-	PauseJournal(ctx context.Context, paused bool, record state.Record) error
+	// KillJournal pauses copying because all writes go to a tracker from now on.
+	KillJournal(ctx context.Context, tracker string, record state.Record) error
+	// ParkKilled parks the copies to that tracker when the kill is over: they would overwrite later writes.
+	ParkKilled(ctx context.Context) error
 }
 
 // Journal records writes, so that they are copied to the other tracker. *journal.Journal implements it.

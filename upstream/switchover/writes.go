@@ -58,10 +58,16 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 // errNoJournal says that a rule replicates and nothing can be recorded.
 var errNoJournal = errors.New("the configuration has no switchover.journal.key_file or key_env")
 
+// killSwitch stands in the journal for the rule of a write that went to the old tracker by the kill switch.
+const killSwitch = "kill switch"
+
 // record commits the intent of a write, if a rule that may decide it replicates.
 func (s *Switchover) record(ctx context.Context, own *inFlightWrite, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
 	rules, at := own.rules, max(0, slices.IndexFunc(own.candidates, func(rule *Rule) bool { return rule.Replicate }))
-	recorded := own.candidates[at].Replicate
+	recorded, name := own.candidates[at].Replicate, own.candidates[at].Name
+	if rules.killed != nil { // which rule would decide is not known, so the write is lost to all of them unless all replicate
+		recorded, name = !slices.ContainsFunc(rules.source.Rules, func(rule Rule) bool { return !rule.Replicate }), killSwitch
+	}
 	switch {
 	case rules.Journal == nil && recorded:
 		return nil, journal.Unavailable(errNoJournal)
@@ -70,7 +76,7 @@ func (s *Switchover) record(ctx context.Context, own *inFlightWrite, info *callI
 	}
 	own.recorded = recorded
 	intent := journal.Intent{
-		Call: *call, Target: s.names[routes[0].side], Receiver: s.names[routes[0].side.other()], Rule: own.candidates[at].Name,
+		Call: *call, Target: s.names[routes[0].side], Receiver: s.names[routes[0].side.other()], Rule: name,
 		Unrecorded: !recorded, Shown: *info.caller,
 	}
 	if rules.Caller != nil {

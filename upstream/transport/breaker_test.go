@@ -14,6 +14,8 @@ import (
 	"time"
 
 	. "portico/upstream/transport"
+
+	"portico/test/process"
 )
 
 // moody is a tracker that does as it is told: "ok", "500", "404", "reset", "cut", "html" or "hang".
@@ -64,7 +66,7 @@ func TestHangUpsAreNeutral(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			sent := hung.hits.Load()
 			go func() {
-				eventually(t, "it waits", func() bool { return hung.hits.Load() > sent })
+				process.Eventually(t, "it waits", func() bool { return hung.hits.Load() > sent })
 				cancel()
 			}()
 			_, _, _ = do(b, request(t, ctx, http.MethodGet, hung.url, ""))
@@ -191,7 +193,7 @@ func TestWhatOpensABreaker(t *testing.T) {
 				m.reads(t, b, c.bad)
 			}
 			if c.probes != nil && c.opens {
-				eventually(t, "open", func() bool { return b.Reads.Status().Opens > 0 })
+				process.Eventually(t, "open", func() bool { return b.Reads.Status().Opens > 0 })
 				return
 			}
 			if s := b.Reads.Status(); (s.Opens > 0) != c.opens {
@@ -239,7 +241,7 @@ func due(t *testing.T, b *Stack) {
 	if b.Reads.State() == Closed {
 		t.Fatal("not open")
 	}
-	eventually(t, "a trial is due", func() bool { return b.Reads.State() == HalfOpen })
+	process.Eventually(t, "a trial is due", func() bool { return b.Reads.State() == HalfOpen })
 }
 
 // TestTrialsDecide, one at a time, and report every change of state in order.
@@ -283,7 +285,7 @@ func TestCanceledTrialIsNeutral(t *testing.T) {
 		sent := m.hits.Load()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			eventually(t, "it waits", func() bool { return m.hits.Load() > sent })
+			process.Eventually(t, "it waits", func() bool { return m.hits.Load() > sent })
 			cancel()
 		}()
 		if _, _, err := do(b, request(t, ctx, http.MethodGet, m.url, "")); ReasonOf(err) != Canceled {
@@ -313,7 +315,7 @@ func TestTrialsHaveADeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "another trial", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
+	process.Eventually(t, "another trial", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
 	_ = forgotten.Body.Close()
 }
 
@@ -332,7 +334,7 @@ func TestResultsOfAnEarlierState(t *testing.T) {
 	for i := range 10 { // writes, because reads are released
 		all.Go(func() { _, _, _ = do(b, request(t, ctx, http.MethodPost, fmt.Sprint(m.url, "/", i), "{}")) })
 	}
-	eventually(t, "all wait", func() bool { return m.hits.Load() == sent+10 })
+	process.Eventually(t, "all wait", func() bool { return m.hits.Load() == sent+10 })
 	for range 5 {
 		_, _, _ = do(b, post(t, dead))
 	}
@@ -341,7 +343,7 @@ func TestResultsOfAnEarlierState(t *testing.T) {
 		t.Error("an earlier success has closed the breaker")
 	}
 	m.mood.Store("ok")
-	eventually(t, "closed again", func() bool {
+	process.Eventually(t, "closed again", func() bool {
 		_, _, err := do(b, post(t, m.url))
 		return err == nil && b.Writes.State() == Closed
 	})
@@ -381,7 +383,7 @@ func TestNoClientTriesWhileProbesFail(t *testing.T) {
 	m.mood.Store("reset")
 	m.reads(t, b, 1)
 	open := func() bool { return b.Reads.State() != Closed && b.Writes.State() != Closed }
-	eventually(t, "both are open", open)
+	process.Eventually(t, "both are open", open)
 	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		_, _, read := do(b, get(t, m.url))
 		_, _, write := do(b, post(t, m.url))
@@ -390,7 +392,7 @@ func TestNoClientTriesWhileProbesFail(t *testing.T) {
 		}
 	}
 	m.mood.Store("ok")
-	eventually(t, "both are closed", func() bool { return b.Reads.State() == Closed && b.Writes.State() == Closed })
+	process.Eventually(t, "both are closed", func() bool { return b.Reads.State() == Closed && b.Writes.State() == Closed })
 }
 
 // TestATrackerThatFailsProbesAlone: one read now and then finds out that calls work, and writes follow.
@@ -399,14 +401,14 @@ func TestATrackerThatFailsProbesAlone(t *testing.T) {
 	o := probed(t, false)
 	o.TrialTimeout = 200 * time.Millisecond
 	b := newBreaking(t, o)
-	eventually(t, "both are open", func() bool {
+	process.Eventually(t, "both are open", func() bool {
 		_ = m.read(t, b)
 		_, _, _ = do(b, post(t, m.url))
 		return b.Reads.State() != Closed && b.Writes.State() != Closed
 	})
 	m.mood.Store("ok")
-	eventually(t, "reads work", func() bool { return m.read(t, b) == nil })
-	eventually(t, "writes work", func() bool { _, _, err := do(b, post(t, m.url)); return err == nil })
+	process.Eventually(t, "reads work", func() bool { return m.read(t, b) == nil })
+	process.Eventually(t, "writes work", func() bool { _, _, err := do(b, post(t, m.url)); return err == nil })
 }
 
 // TestASlowTrackerComesBack although it takes longer than a brief probe waits.
@@ -416,12 +418,12 @@ func TestASlowTrackerComesBack(t *testing.T) {
 	for range 5 {
 		_, _, _ = do(b, get(t, url))
 	}
-	eventually(t, "open", func() bool { return b.Reads.State() != Closed })
+	process.Eventually(t, "open", func() bool { return b.Reads.State() != Closed })
 	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(600 * time.Millisecond) })}
 	l := listenAgain(t, strings.TrimPrefix(url, "http://"))
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
-	eventually(t, "closed", func() bool { return b.Reads.State() == Closed })
+	process.Eventually(t, "closed", func() bool { return b.Reads.State() == Closed })
 }
 
 // TestBreakersUnderRace: whatever happens at once, the breakers close when the tracker is well.
@@ -445,7 +447,7 @@ func TestBreakersUnderRace(t *testing.T) {
 	}
 	all.Wait()
 	m.mood.Store("ok")
-	eventually(t, "closed again", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
+	process.Eventually(t, "closed again", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
 }
 
 // TestOpeningReleasesWaitingReads: no read waits for a tracker that is known to hang. A write that was sent goes on.
@@ -465,7 +467,7 @@ func TestOpeningReleasesWaitingReads(t *testing.T) {
 		go wait(http.MethodGet)
 	}
 	go wait(http.MethodPost)
-	eventually(t, "all wait", func() bool { return m.hits.Load() == 11 })
+	process.Eventually(t, "all wait", func() bool { return m.hits.Load() == 11 })
 	for _, rt := range []string{http.MethodGet, http.MethodPost} {
 		for range 5 { // writes to a dead port open the breaker of writes too
 			_, _, _ = do(b, request(t, t.Context(), rt, deadURL(t), ""))
@@ -512,7 +514,7 @@ func TestOpeningCutsNoResponseShort(t *testing.T) {
 					_ = resp.Body.Close()
 				}
 			}()
-			eventually(t, "the header, or a request that waits", func() bool {
+			process.Eventually(t, "the header, or a request that waits", func() bool {
 				return slow.hits.Load() == 1 && (c.begin == "" || len(began) == 1)
 			})
 			for i := range 10 {
@@ -554,9 +556,9 @@ func TestProbes(t *testing.T) {
 			probed, called := newMoody(t, c.mood), newMoody(t, "500")
 			b := newBreaking(t, BreakOptions{ProbeURL: probed.url, Well: c.well})
 			called.reads(t, b, 1)
-			eventually(t, "a probe", func() bool { return probed.hits.Load() > 0 })
+			process.Eventually(t, "a probe", func() bool { return probed.hits.Load() > 0 })
 			if c.opens {
-				eventually(t, "open", func() bool { return b.Reads.Status().Opens > 0 && b.Writes.Status().Opens > 0 })
+				process.Eventually(t, "open", func() bool { return b.Reads.Status().Opens > 0 && b.Writes.Status().Opens > 0 })
 				return
 			}
 			time.Sleep(300 * time.Millisecond)
@@ -592,7 +594,7 @@ func TestPanickingProbe(t *testing.T) {
 	m.mood.Store("reset")
 	m.reads(t, b, 5)
 	m.mood.Store("ok")
-	eventually(t, "closed by a trial", func() bool {
+	process.Eventually(t, "closed by a trial", func() bool {
 		_ = m.read(t, b)
 		return b.Reads.State() == Closed && told.Load() == 2
 	})

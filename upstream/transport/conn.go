@@ -32,8 +32,8 @@ type conn struct {
 	scheme, host string
 	stream       net.Conn // TLS over this conn, or this conn
 	in           *bufio.Reader
-	expiry       *time.Timer // runs while the connection is idle
-	timers       []*time.Timer
+	expiry       *time.Timer  // runs while the connection is idle
+	timer        *time.Timer  // until the connection is overdue
 	state        atomic.Int32 // changes with pool.mu held
 
 	sent, received atomic.Int64  // the bytes of the present request and its response
@@ -44,7 +44,8 @@ type conn struct {
 
 // The states of a conn.
 const (
-	unserved int32 = iota // no byte has come: the connection may wait for a worker of the tracker
+	unserved int32 = iota // no byte has come
+	overdue               // none has come for so long that the connection may wait for a worker of the tracker
 	served
 	closed
 )
@@ -78,7 +79,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.received.Add(int64(n))
-	if n > 0 && c.state.Load() == unserved {
+	if n > 0 && c.state.Load() < served {
 		c.pool.move(c, served)
 	}
 	return n, err

@@ -190,6 +190,38 @@ func TestKeptConnectionsSurviveWrites(t *testing.T) {
 	}
 }
 
+// A connection that waits for its first byte only as long as a busy tracker needs is no reason to end others. A busy machine may let it wait
+// for longer, so it is tried again.
+func TestConnectionsAreKeptBesideAYoungOne(t *testing.T) {
+	kept := func() bool {
+		sent, goOn := make(chan struct{}), make(chan struct{})
+		seen := map[string]bool{}
+		tr := newTracker(t, func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				close(sent)
+				<-goOn
+				return
+			}
+			seen[r.RemoteAddr] = true
+		})
+		w := newPlain(t, BaseOptions{})
+		must(t, w, get(t, tr.url))
+		var write sync.WaitGroup
+		req := post(t, tr.url)
+		write.Go(func() { must(t, w, req) })
+		<-sent
+		must(t, w, get(t, tr.url))
+		close(goOn)
+		write.Wait()
+		return len(seen) == 1
+	}
+	for end := time.Now().Add(30 * time.Second); !kept(); {
+		if time.Now().After(end) {
+			t.Fatal("each read took a connection of its own")
+		}
+	}
+}
+
 // While a connection waits for its first byte and the tracker was never seen to serve as many, no connection is kept.
 func TestIdleConnectionsEndWhileAnotherWaits(t *testing.T) {
 	goOn := make(chan struct{})

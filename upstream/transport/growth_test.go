@@ -7,6 +7,8 @@ import (
 	"time"
 
 	. "portico/upstream/transport"
+
+	"portico/test/process"
 )
 
 // busy keeps some calls waiting at a tracker until done reports true, and fails the test if it does not.
@@ -30,7 +32,7 @@ func busy(t *testing.T, s *Stack, url string, clients int, done func() bool) {
 			}
 		})
 	}
-	eventually(t, "the limit is what the tracker has use for", done)
+	process.Eventually(t, "the limit is what the tracker has use for", done)
 }
 
 // A tracker that serves each call in the same time, however many there are, gets as many as wait.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	. "portico/upstream/transport"
+
+	"portico/test/process"
 )
 
 // gate is a tracker that responds when open is closed, and records the order and the number of its requests.
@@ -61,7 +63,7 @@ func (g *gate) start(t *testing.T, l *Stack, class Class, name string) <-chan er
 		_, _, err := do(l, req)
 		done <- err
 	}()
-	eventually(t, name+" in", func() bool {
+	process.Eventually(t, name+" in", func() bool {
 		now := l.Limiter.Load()
 		return now.InUse+now.Waiting > before.InUse+before.Waiting || now.Shed != before.Shed
 	})
@@ -93,7 +95,7 @@ func TestLimitBoundsWhatRuns(t *testing.T) {
 	for i := range 10 {
 		all = append(all, g.start(t, l, Write, strconv.Itoa(i)))
 	}
-	eventually(t, "3 at the tracker", func() bool { return g.now.Load() == 3 })
+	process.Eventually(t, "3 at the tracker", func() bool { return g.now.Load() == 3 })
 	if load := l.Limiter.Load(); load.InUse != 3 || load.Waiting != 7 {
 		t.Errorf("load %+v", load)
 	}
@@ -129,7 +131,7 @@ func TestLimitSheds(t *testing.T) {
 	g = newGate(t)
 	l = limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: -1})
 	running = g.start(t, l, Read, "running")
-	eventually(t, "a call is refused before it could have waited", func() bool {
+	process.Eventually(t, "a call is refused before it could have waited", func() bool {
 		begun := time.Now()
 		if _, _, err := do(l, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull {
 			t.Error(err)
@@ -213,7 +215,7 @@ func TestLimitHoldsTheSlotUntilTheBodyEnds(t *testing.T) {
 			t.Errorf("%s: a second call ran while the first body was open: %v", name, err)
 		}
 		end(resp, cancel)
-		eventually(t, "the slot is free", func() bool { return l.Limiter.Load().InUse == 0 })
+		process.Eventually(t, "the slot is free", func() bool { return l.Limiter.Load().InUse == 0 })
 		_ = resp.Body.Close()
 		if n := l.Limiter.Load().InUse; n != 0 {
 			t.Errorf("%s: given back twice, %d in use", name, n)
@@ -232,7 +234,7 @@ func TestLimitForgetsCanceledCalls(t *testing.T) {
 		_, _, err := do(l, g.classed(t, ctx, Read, "left"))
 		left <- err
 	}()
-	eventually(t, "it waits", func() bool { return l.Limiter.Load().Waiting == 1 })
+	process.Eventually(t, "it waits", func() bool { return l.Limiter.Load().Waiting == 1 })
 	cancel()
 	if err := <-left; ReasonOf(err) != Canceled || l.Limiter.Load().Waiting != 0 || l.Limiter.Load().Shed != 0 {
 		t.Errorf("%v, load %+v", err, l.Limiter.Load())
@@ -277,7 +279,7 @@ func TestLimitUnderRace(t *testing.T) {
 		})
 	}
 	all.Wait()
-	eventually(t, "nothing held", func() bool { load := l.Limiter.Load(); return load.InUse == 0 && load.Waiting == 0 })
+	process.Eventually(t, "nothing held", func() bool { load := l.Limiter.Load(); return load.InUse == 0 && load.Waiting == 0 })
 }
 
 // onlyOne is a stack with one slot and room for one who waits.
@@ -299,7 +301,7 @@ func TestRefusedIsMeasured(t *testing.T) {
 		_, _, err := do(stack, g.classed(t, gone, Read, "waiting"))
 		waiting <- err
 	}()
-	eventually(t, "one waits", func() bool { return stack.Limiter.Load().Waiting == 1 })
+	process.Eventually(t, "one waits", func() bool { return stack.Limiter.Load().Waiting == 1 })
 	if _, _, err := do(stack, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull {
 		t.Errorf("no room to wait: %v", err)
 	}

@@ -16,8 +16,10 @@ const (
 	// staleWait is how long a connection waits for its first byte before the number of workers that was seen earlier no longer
 	// counts: other users of the tracker may have taken them since.
 	staleWait = 250 * time.Millisecond
-	// handshakeWait is added to the time of a TLS handshake.
-	handshakeWait = 10 * time.Millisecond
+	// overdueWait, and three round trips more, is how long a connection may be without its first byte before it counts as one that may
+	// wait for a worker. A tracker that takes all connections and is merely busy needs less: if those counted, every request of a busy
+	// time would make a connection of its own, which costs as much as the request.
+	overdueWait = 25 * time.Millisecond
 )
 
 // pool opens the connections to a tracker, keeps idle ones, and finds out whether connections wait for a worker. A server that gives
@@ -33,6 +35,7 @@ type pool struct {
 	idle     []*conn // the one that was used last is the last one
 	open     int     // connections
 	unserved int     // those of them without a byte from the tracker
+	overdue  int     // those of them that should have had one by now
 	served   int     // the largest number that were open and had delivered a byte at the same time: the tracker has that many workers
 }
 
@@ -89,7 +92,7 @@ func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
 	}
 	c := &conn{Conn: established, pool: p, scheme: to.Scheme, host: to.Host}
 	c.stream = c
-	p.add(c, secure, time.Since(begun))
+	p.add(c, time.Since(begun))
 	if secure {
 		config := p.tls.Clone()
 		config.ServerName = cmp.Or(config.ServerName, to.Hostname())
@@ -136,7 +139,7 @@ func (p *pool) scarce() bool {
 	return p.isScarce()
 }
 
-func (p *pool) isScarce() bool { return p.unserved > 0 && p.open > max(p.served, p.unserved) }
+func (p *pool) isScarce() bool { return p.overdue > 0 && p.open > max(p.served, p.unserved) }
 
 // freeIdle closes idle connections if another one may wait for their workers.
 func (p *pool) freeIdle() {
@@ -145,28 +148,27 @@ func (p *pool) freeIdle() {
 	}
 }
 
-// forget drops what was learned about the number of workers.
-func (p *pool) forget() {
-	p.mu.Lock()
-	p.served = p.open - p.unserved
-	p.mu.Unlock()
-	p.freeIdle()
-}
-
 // add counts a connection that took some time to establish.
-func (p *pool) add(c *conn, secure bool, took time.Duration) {
+func (p *pool) add(c *conn, took time.Duration) {
 	p.mu.Lock()
 	p.open++
 	p.unserved++
 	p.mu.Unlock()
-	if !secure {
+	c.timer = time.AfterFunc(overdueWait+3*took, func() {
+		p.move(c, overdue)
 		p.freeIdle()
-		c.timers = []*time.Timer{time.AfterFunc(staleWait, p.forget)}
-		return
+		time.AfterFunc(staleWait, func() { p.forget(c) })
+	})
+}
+
+// forget drops what was learned about the number of workers if a connection is still overdue.
+func (p *pool) forget(c *conn) {
+	p.mu.Lock()
+	if c.state.Load() == overdue {
+		p.served = p.open - p.unserved
 	}
-	// A worker begins the handshake at once, so a response to that is due after one more round trip.
-	due := handshakeWait + 3*took
-	c.timers = []*time.Timer{time.AfterFunc(due, p.freeIdle), time.AfterFunc(due+staleWait, p.forget)}
+	p.mu.Unlock()
+	p.freeIdle()
 }
 
 // move changes the state of a connection, which only ever grows.
@@ -178,14 +180,19 @@ func (p *pool) move(c *conn, state int32) {
 		return
 	}
 	c.state.Store(state)
-	for _, timer := range c.timers {
-		timer.Stop()
+	if former == overdue {
+		p.overdue--
 	}
-	if former == unserved {
-		p.unserved--
-	}
-	if state == closed {
+	switch state {
+	case overdue:
+		p.overdue++
+		return
+	case closed:
 		p.open--
+	}
+	c.timer.Stop()
+	if former < served {
+		p.unserved--
 	}
 	p.served = max(p.served, p.open-p.unserved)
 }

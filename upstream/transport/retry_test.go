@@ -16,6 +16,8 @@ import (
 	"time"
 
 	. "portico/upstream/transport"
+
+	"portico/test/process"
 )
 
 // retrying is a stack with retries and breakers that never open.
@@ -174,7 +176,7 @@ func TestRetryEndsWithItsCaller(t *testing.T) {
 		status, _, err := do(retrying(t, BaseOptions{}), request(t, ctx, http.MethodGet, tr.url, ""))
 		done <- end{status, err}
 	}()
-	eventually(t, "the first request", func() bool { return tr.hits.Load() == 1 })
+	process.Eventually(t, "the first request", func() bool { return tr.hits.Load() == 1 })
 	begun := time.Now()
 	cancel()
 	// The answer may have come in the same moment; then it is given as it is.
@@ -278,7 +280,7 @@ func TestRetryFreesItsSlot(t *testing.T) {
 		_, _, err := do(stack, get(t, tr.url))
 		done <- err
 	}()
-	eventually(t, "it pauses", func() bool { return tr.hits.Load() == 1 && stack.Limiter.Load().InUse == 0 })
+	process.Eventually(t, "it pauses", func() bool { return tr.hits.Load() == 1 && stack.Limiter.Load().InUse == 0 })
 	must(t, stack, get(t, tr.url))
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	. "portico/upstream/transport"
+
+	"portico/test/process"
 )
 
 // tracker is a server on a real socket.
@@ -179,16 +181,6 @@ func slurp(t *testing.T, resp *http.Response) string {
 	return string(b)
 }
 
-// eventually waits for what other goroutines bring about.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // recorder is an Observer that remembers.
 type recorder struct {
 	mu      sync.Mutex
@@ -209,7 +201,7 @@ func (r *recorder) all() []Sample {
 
 func (r *recorder) last(t *testing.T) Sample {
 	t.Helper()
-	eventually(t, "a sample", func() bool { return len(r.all()) > 0 })
+	process.Eventually(t, "a sample", func() bool { return len(r.all()) > 0 })
 	all := r.all()
 	return all[len(all)-1]
 }

@@ -16,6 +16,7 @@ import (
 	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
 	"portico/upstream/journal"
+	"portico/upstream/state"
 	"portico/upstream/switchover"
 	"portico/upstream/switchover/idmap"
 	"portico/upstream/transport"
@@ -168,7 +169,7 @@ func (rt *Runtime) openJournal() error {
 	settings := journal.Settings{
 		Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys(), Spool: cfg.Spool, MaxInline: int64(cfg.MaxInline),
 		BestEffort: cfg.Mode == "best-effort", Keep: cfg.Keep, Timeout: rt.maxCallTime(), Settle: 2 * rt.maxCallTime(),
-		MaxFailures: cfg.Failures, Workers: cfg.Workers, Split: rt.replySplit(),
+		MaxFailures: cfg.Failures, Workers: cfg.Workers, Split: rt.replySplit(), Comments: rt.comments,
 	}
 	for name, t := range rt.trackers {
 		settings.Trackers[name] = t.front()
@@ -217,13 +218,27 @@ func ownCredentials(have upstream.Credentials, keysOnly bool) upstream.Credentia
 	return upstream.Credentials{Login: have.Login, Password: have.Password}
 }
 
-// idPairs keeps the ids of copies in the map of ids.
-type idPairs struct{ rt *Runtime }
+// comments reads the comments on an attachment that clients know by an id.
+func (rt *Runtime) comments(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (_ map[int64]string, err error) {
+	client := rt.trackers[tracker].client
+	if rt.ids != nil {
+		if attachment, err = rt.ids.Locator(rt.side(tracker), client).Native(ctx, idmap.Attachment, attachment); err != nil {
+			return nil, err
+		}
+	}
+	return client.Comments(ctx, caller, attachment)
+}
+
+// idPairs are the pairs of ids that copies have.
+type idPairs struct{ *Runtime }
 
 // Pair implements journal.Pairs.
-func (p idPairs) Pair(ctx context.Context, kind string, client int64, tracker string, shown int64) error {
-	return p.rt.ids.Pair(ctx, idmap.Kind(kind), client, p.rt.side(tracker), shown)
+func (p idPairs) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
+	return p.ids.Pair(idmap.Kind(kind), client, p.side(tracker), shown)
 }
+
+// Added implements journal.Pairs.
+func (p idPairs) Added(pairs []state.IDPair) { p.ids.Added(pairs) }
 
 // openSwitchover makes the switchover at the first call. Later ones give it new settings.
 func (rt *Runtime) openSwitchover(ctx context.Context) (err error) {

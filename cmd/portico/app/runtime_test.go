@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
+	"portico/proxy/admin"
+	"portico/test/process"
 	"portico/upstream/switchover"
 )
 
@@ -97,7 +100,7 @@ func ask(t *testing.T, rt *app.Runtime, method, path, body string, into any) str
 // isClosed reports whether reads of the tracker main are not held back.
 func isClosed(t *testing.T, rt *app.Runtime) bool {
 	t.Helper()
-	var status app.Status
+	var status admin.Status
 	ask(t, rt, http.MethodGet, "/status", "", &status)
 	return status.Trackers["main"].Breakers[0].State == "closed"
 }
@@ -168,11 +171,45 @@ func TestReloadKeepsWhatIsKnownOfATracker(t *testing.T) {
 			cfg.Trackers["main"] = config.Tracker{URL: away.URL, Dialect: "bugzilla-5", Timeout: time.Hour}
 		},
 		"another limit": func(cfg *config.Config) { cfg.Limits.Concurrency = 3 },
+		"a certificate": func(cfg *config.Config) {
+			settings := cfg.Trackers["main"]
+			settings.CertFile, settings.KeyFile = process.KeyPair(t)
+			cfg.Trackers["main"] = settings
+		},
 	} {
 		if !isClosed(t, build(change)) {
 			t.Errorf("%s: the breaker is open", name)
 		}
 	}
+}
+
+// TestProbesGoOnAfterAReload: the former configuration leaves connections that are still in use alone.
+func TestProbesGoOnAfterAReload(t *testing.T) {
+	var probes atomic.Int64
+	sick := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/rest/version" {
+			probes.Add(1)
+		}
+		http.Error(w, "sick", http.StatusServiceUnavailable)
+	}))
+	defer sick.Close()
+	cfg := configured(t, sick.URL, "main")
+	s := app.New(io.Discard, cfg)
+	defer s.Close()
+	var latest *app.Runtime
+	for _, responses := range []string{cfg.Responses, "interface"} {
+		var err error
+		cfg.Responses = responses
+		if latest, err = s.Build(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(200 * time.Millisecond) // the former runtime closes meanwhile
+	before := probes.Load()
+	process.Eventually(t, "a probe is sent", func() bool {
+		latest.Front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/rest/bug/1/attachment", nil))
+		return probes.Load() > before
+	})
 }
 
 // TestRuntimesShareOneSwitchover, which goes by the rules of the latest, and which a reload does not revive.

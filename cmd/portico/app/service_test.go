@@ -191,6 +191,38 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	}
 }
 
+// TestLastResponseEndsItsConnection: from the stop on, a response tells its client to send the next request elsewhere, so that none is
+// dropped. A busy machine may not have begun to stop in time, so that one of several rounds is enough.
+func TestLastResponseEndsItsConnection(t *testing.T) {
+	for range 10 {
+		var l *Listener
+		var err error
+		l, err = Listen(nil, "clients", "127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			<-l.closed.Done()
+			time.Sleep(drainWaiting / 4)
+		}), config.Default(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended, told := make(chan error, 1), make(chan bool, 1)
+		go func() { ended <- l.Run() }()
+		go func() {
+			response, err := (&http.Client{Transport: &http.Transport{}}).Get(l.URL())
+			told <- err == nil && response.Close
+		}()
+		for _, busy := l.load(); busy == 0; _, busy = l.load() {
+			time.Sleep(time.Millisecond)
+		}
+		if err := errors.Join(l.Drain(t.Context()), <-ended); err != nil {
+			t.Fatal(err)
+		}
+		if <-told {
+			return
+		}
+	}
+	t.Error("no response said that its connection ends")
+}
+
 // At the limit the connection that has waited for the longest time gives way, but not before it had time to send a request.
 func TestLongestWaitingGivesWay(t *testing.T) {
 	l := bounded(t, nil, io.Discard)

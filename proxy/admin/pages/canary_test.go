@@ -22,7 +22,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
 		"/canary/findings?class=none":               {"No finding matches the filter."},
 		"/canary/rules":                             {"time-within 2 s", "never hit", "expired", "grace", "Clients look for one value."},
-		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true</mark>", "<mark>&#34;is_active&#34;: 1</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
+		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true,</mark>", "<mark>&#34;is_active&#34;: 1,</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
 			`&#39;http://facade/rest/flag_type/WebShop&#39;`, `&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `X-BUGZILLA-API-KEY: $API_KEY`, `name="reason"`},
 	} {
 		a := s.get(path)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,11 +31,9 @@ type findingPage struct {
 type sampleView struct {
 	At time.Time
 	canary.SampleText
-	// Left and Right are both responses, line beside line.
+	// Left and Right are both responses.
 	Left, Right []line
-	// Elsewhere says that they differ in more than this finding.
-	Elsewhere bool
-	Commands  []command
+	Commands    []command
 }
 
 // command is a command to paste into a shell.
@@ -69,8 +66,7 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status
 	for i, sample := range samples {
 		view := sampleView{At: sample.At}
 		if json.Unmarshal(sample.Text, &view.SampleText) == nil { // otherwise only the time is shown
-			view.Left, view.Right = sideBySide(view.Answered, view.Other, found.Path)
-			view.Elsewhere = slices.ContainsFunc(slices.Concat(view.Left, view.Right), func(l line) bool { return l.Aside && l.Sign != "" })
+			view.Left, view.Right = sideBySide(view.Answered, view.Other)
 			view.Commands = p.commands(fmt.Sprintf("curl-%d", i+1), view.SampleText, report)
 		}
 		page.Samples = append(page.Samples, view)

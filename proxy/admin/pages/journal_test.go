@@ -17,7 +17,7 @@ func TestJournalPages(t *testing.T) {
 	}
 	base := serve(t, pages.JournalPages(store))
 	get := func(path string) answer { return ask(t, "GET", base+path, "", "Accept", pageType) }
-	get("/journal").contains(t, "missing user, group, component or flag", "parked", "1 are parked", "POST /rest/bug/{…}/{…}", "1,284")
+	get("/journal").contains(t, "missing user, group, component or flag", "parked", "<dt>Parked</dt><dd>1<", "POST /rest/bug/{…}/{…}", "1,284")
 	get("/journal/1").contains(t, "bug 35", "Try again", "Leave out for ever")
 	get("/journal/2").contains(t, "Park</button>")
 	list := decode[struct{ Status journal.Status }](t, ask(t, "GET", base+"/journal/entries.json", ""))
@@ -48,7 +48,7 @@ func TestJournalPages(t *testing.T) {
 	if a := post("/journal/1/skip", "actor=ada&reason=x"); a.status != 303 || a.location != "/journal?done=skip" {
 		t.Errorf("%+v", a)
 	}
-	get("/journal").contains(t, "0 are parked", "entry 1: attachment.create of bug 35")
+	get("/journal").contains(t, "<dt>Parked</dt><dd>0<", "entry 1: attachment.create of bug 35")
 	audit, err := store.Audit(t.Context(), 1)
 	if err != nil || audit[0].Actor != "ada" || audit[0].Reason != "x" {
 		t.Errorf("%+v, %v", audit, err)

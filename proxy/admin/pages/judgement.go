@@ -31,6 +31,8 @@ type judgement struct {
 	Until string `json:"until"`
 	// Signatures are those of the findings that a judgement of several is about.
 	Signatures []string `json:"signatures"`
+	// Despite names preconditions that need not hold.
+	Despite []string `json:"despite"`
 
 	// Ends is the time that Until means.
 	Ends time.Time `json:"-"`
@@ -126,7 +128,7 @@ type change struct {
 func (c change) serve(w http.ResponseWriter, r *http.Request) error {
 	var j judgement
 	err := readRequest(w, r, &j, func(form url.Values) {
-		j = judgement{Actor: form.Get("actor"), Reason: form.Get("reason"), Until: form.Get("until"), Signatures: form["signature"]}
+		j = judgement{Actor: form.Get("actor"), Reason: form.Get("reason"), Until: form.Get("until"), Signatures: form["signature"], Despite: form["despite"]}
 	})
 	if err != nil {
 		return err

@@ -17,11 +17,9 @@ type Switchover interface {
 	transition.Switchover
 	// History returns earlier tables of rules, the newest first.
 	History(ctx context.Context, limit int) ([]state.Revision, error)
-	// Kill sends everything to the old tracker, and Revive makes the rules active again. Errors: as of Change, and
+	// Kill sends everything to the old tracker. Errors: as of Change, and
 	// *switchover.UndeliveredError of a kill that is active in this process only.
 	Kill(ctx context.Context, actor, reason string) error
-	// Revive ends what Kill began.
-	Revive(ctx context.Context, actor, reason string) error
 }
 
 // switchoverPages serve everything below /switchover.
@@ -58,8 +56,10 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 		"POST /switchover/rules":   p.changeRules,
 		"POST /switchover/advance": p.move("advance", false),
 		"POST /switchover/reverse": p.move("reverse", true),
-		"POST /switchover/kill":    p.signed("kill", s.Kill),
-		"POST /switchover/revive":  p.signed("revive", s.Revive),
+		"POST /switchover/kill":    p.signed("kill", func(ctx context.Context, j judgement) error { return s.Kill(ctx, j.Actor, j.Reason) }),
+		"POST /switchover/revive": p.signed("revive", func(ctx context.Context, j judgement) error {
+			return g.Revive(ctx, j.Actor, j.Reason, j.Despite)
+		}),
 	})}
 }
 
@@ -79,10 +79,10 @@ func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status in
 }
 
 // signed throws the kill switch or takes it back.
-func (p *switchoverPages) signed(verb string, act func(ctx context.Context, actor, reason string) error) handler {
+func (p *switchoverPages) signed(verb string, act func(context.Context, judgement) error) handler {
 	return change{
 		apply: func(ctx context.Context, j judgement) error {
-			if err := act(ctx, j.Actor, j.Reason); err != nil {
+			if err := act(ctx, j); err != nil {
 				return p.changeFault(ctx, err)
 			}
 			return nil

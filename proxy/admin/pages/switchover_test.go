@@ -18,6 +18,27 @@ func TestSwitchoverPage(t *testing.T) {
 		"90,412", "Ids without a pair", "attachment 4711", "webshop: new, reads new-compare, writes old-compare", "Monday’s release", "Send everything to current", "everything else")
 }
 
+// A step is offered where there is one: not ahead of new, nor back from old.
+func TestOfferedSteps(t *testing.T) {
+	s := open(t)
+	offered := func() (ahead, back int) {
+		page := s.get("/switchover").body
+		return strings.Count(page, ">Next step<"), strings.Count(page, ">Step back<")
+	}
+	if ahead, back := offered(); ahead != 2 || back != 3 {
+		t.Errorf("of three rules, %d can go ahead and %d back", ahead, back)
+	}
+	status := s.moving.Status(t.Context())
+	table := status.Table
+	table.Rules[2].Reads = switchover.PhaseOld
+	if err := s.moving.Change(t.Context(), status.Version, table, "ada", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	if ahead, back := offered(); ahead != 2 || back != 2 {
+		t.Errorf("with one rule at old, %d can go ahead and %d back", ahead, back)
+	}
+}
+
 func TestChangingTheRules(t *testing.T) {
 	s := open(t)
 	status := decode[switchover.Status](t, s.get("/switchover/status.json"))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,7 +18,6 @@ import (
 var words = view.Words{
 	"times":    func(n int64) string { return plural(n, "time", "times") },
 	"text":     func(value fmt.Stringer) string { return value.String() },
-	"seconds":  func(n float64) string { return span(time.Duration(n * float64(time.Second))) },
 	"fragment": fragment,
 	"title":    title,
 	"means":    compare.Class.Means,
@@ -43,20 +41,6 @@ func ticket(reason string) string {
 		}
 	}
 	return ""
-}
-
-// span writes roughly how long something takes.
-func span(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", max(1, d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.0f h", d.Hours())
-	default:
-		return fmt.Sprintf("%.0f days", d.Hours()/24)
-	}
 }
 
 // plural writes a number with its noun.
@@ -104,8 +88,8 @@ func fragment(class compare.Class, value jsontext.Value) string {
 	case !found:
 		return "absent"
 	case class == compare.ClassLatency:
-		return compact(decoded) + " ms"
+		return write(decoded, "") + " ms"
 	default:
-		return compact(decoded)
+		return write(decoded, "")
 	}
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html"
@@ -109,7 +110,7 @@ func (e execution) branch(n *parse.BranchNode, vars scope, dot any) {
 	}
 }
 
-// loop executes a list for every element of a slice, or of a JSON object in the order of its names.
+// loop executes a list for every element of a slice, or of a map in the order of its names.
 func (e execution) loop(n *parse.BranchNode, vars scope, value any) {
 	each := func(values ...any) {
 		for i, name := range n.Pipe.Decl {
@@ -117,13 +118,14 @@ func (e execution) loop(n *parse.BranchNode, vars scope, value any) {
 		}
 		e.run(n.List, maps.Clone(vars), values[1])
 	}
-	if object, isObject := value.(map[string]any); isObject {
-		for _, name := range slices.Sorted(maps.Keys(object)) {
-			each(name, object[name])
+	list := reflect.ValueOf(value)
+	if list.Kind() == reflect.Map {
+		names := slices.SortedFunc(slices.Values(list.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		for _, name := range names {
+			each(name.String(), list.MapIndex(name).Interface())
 		}
 		return
 	}
-	list := reflect.ValueOf(value)
 	for i := range list.Len() {
 		each(i, list.Index(i).Interface())
 	}

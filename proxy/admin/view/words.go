@@ -29,6 +29,7 @@ func words() Words {
 		"at":       At,
 		"share":    Share,
 		"duration": Duration,
+		"seconds":  func(n float64) string { return Span(time.Duration(n * float64(time.Second))) },
 		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"url":      URL,
 	}
@@ -69,6 +70,20 @@ func Duration(d time.Duration) string {
 		value, unit = float64(d)/1e6, "ms"
 	}
 	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
+}
+
+// Span writes roughly how long something takes.
+func Span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", max(1, d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	default:
+		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	}
 }
 
 // At writes a time in UTC for people.

@@ -57,6 +57,10 @@ func (r Report) writeSummary(w io.Writer) {
 		for _, n := range []int64{v.Needed, v.Unstable, v.Failed, v.Accepted, v.Transient, v.Noisy, v.Dropped} {
 			fmt.Fprint(w, "\t", number(n))
 		}
+		if v.Ratio == 0 {
+			fmt.Fprint(w, "\tnot measured\t\t\n")
+			continue
+		}
 		fmt.Fprintf(w, "\t%s / %s\t%s / %s\t%.1fx\n", milliseconds(v.Answered.P50), milliseconds(v.Other.P50),
 			milliseconds(v.Answered.P95), milliseconds(v.Other.P95), v.Ratio)
 	}

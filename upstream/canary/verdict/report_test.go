@@ -74,6 +74,15 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A recording has no times of its own, so a replay against it measures none.
+func TestTextWithoutTimes(t *testing.T) {
+	report := Report{Operations: []OperationVerdict{{Operation: "flag_type.get", Compared: 3}}}
+	var text strings.Builder
+	if err := report.Text(&text); err != nil || !strings.Contains(text.String(), "not measured") || strings.Contains(text.String(), "ms") {
+		t.Errorf("%v: %s", err, &text)
+	}
+}
+
 func TestReportSurvivesJSON(t *testing.T) {
 	report := sampleReport(t)
 	text, err := json.Marshal(report)

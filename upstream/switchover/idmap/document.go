@@ -75,7 +75,9 @@ func (s *scanner) value(of *shape) error {
 	if err != nil {
 		return err
 	}
-	s.id(of.id, value)
+	if of.id != "" {
+		s.id(of.id, value)
+	}
 	if of.name != "" && value.Kind() == '"' {
 		before := unquoted(value)
 		if after := s.names.client(s.side, of.name, before); after != before {
@@ -98,8 +100,10 @@ func (s *scanner) container(of *shape) error {
 			if err != nil {
 				return err
 			}
-			s.id(of.keys, name)
-			if member, ok := of.members[unquoted(name)]; ok {
+			if of.keys != "" {
+				s.id(of.keys, name)
+			}
+			if member, ok := of.members[string(memberName(name))]; ok {
 				next = member
 			}
 		}
@@ -119,10 +123,18 @@ func (s *scanner) id(kind Kind, value jsontext.Value) {
 		text, start, end = unquoted(value), start+1, end-1
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
-	if kind != "" && err == nil && id > 0 {
+	if err == nil && id > 0 {
 		r := ref{kind, id}
 		s.edits, s.refs = append(s.edits, edit{start: start, end: end, ref: r}), append(s.refs, r)
 	}
+}
+
+// memberName is the name of a member. Only what is escaped is copied.
+func memberName(quoted jsontext.Value) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	return []byte(unquoted(quoted))
 }
 
 // unquoted is the text of a JSON string that is known to be valid.

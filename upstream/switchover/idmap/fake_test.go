@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"portico/mapping"
@@ -68,7 +69,26 @@ func newMap(t testing.TB, names idmap.Names) *idmap.Map {
 	if problems := settings.Problems(true); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return idmap.New(idmap.Options{Store: openStore(t), Settings: settings, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
+	store := openStore(t)
+	m := idmap.New(idmap.Options{Store: store, Settings: settings, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
+	stored(m, store)
+	return m
+}
+
+// stored notes the store of a map, for pair.
+func stored(m *idmap.Map, store *state.Store) { stores.Store(m, store) }
+
+// stores are those of maps.
+var stores sync.Map
+
+// add makes a pair and adds it, as the journal does.
+func add(m *idmap.Map, store *state.Store, kind idmap.Kind, client int64, side idmap.Side, shown int64) error {
+	pair, err := m.Pair(kind, client, side, shown)
+	if err == nil {
+		err = store.AddIDs(context.Background(), []state.IDPair{pair})
+		m.Added([]state.IDPair{pair})
+	}
+	return err
 }
 
 // pair adds a pair by its native id, with the default offset.
@@ -77,7 +97,8 @@ func pair(t testing.TB, m *idmap.Map, kind idmap.Kind, client int64, side idmap.
 	if side == idmap.NewSide {
 		native += idmap.DefaultOffset
 	}
-	if err := m.Pair(context.Background(), kind, client, side, native); err != nil {
+	store, _ := stores.Load(m)
+	if err := add(m, store.(*state.Store), kind, client, side, native); err != nil {
 		t.Fatal(err)
 	}
 }

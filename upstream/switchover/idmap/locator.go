@@ -50,6 +50,12 @@ func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id 
 	return l.client(ctx, bug)
 }
 
+// Native is the id at the side of an object that clients know by an id.
+func (l *Locator) Native(ctx context.Context, kind Kind, client int64) (int64, error) {
+	natives, err := l.m.natives(ctx, l.side, []ref{{kind, client}})
+	return natives[ref{kind, client}], err
+}
+
 // FlagTypePlaces implements switchover.Locator.
 func (l *Locator) FlagTypePlaces(
 	ctx context.Context, caller upstream.Caller, ids []int64, names []string,

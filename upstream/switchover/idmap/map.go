@@ -28,8 +28,6 @@ const (
 type Store interface {
 	// IDs returns the pairs that keys select, by both of their own keys.
 	IDs(ctx context.Context, keys []state.IDKey) (map[state.IDKey]state.IDPair, error)
-	// AddIDs adds pairs, all or none. The error is a *state.IDConflictError where one contradicts another one.
-	AddIDs(ctx context.Context, pairs []state.IDPair) error
 }
 
 const (
@@ -88,22 +86,24 @@ func New(options Options) *Map {
 	return m
 }
 
-// Pair adds a pair: a side shows the object that clients know by one id under the id shown, as if the copy were an object of its own. A pair that
-// contradicts a kept one is a *state.IDConflictError. Others refuse what the rule of the kind excludes.
-func (m *Map) Pair(ctx context.Context, kind Kind, client int64, side Side, shown int64) error {
+// Pair is the pair of a side that shows the object that clients know by one id under the id shown, as if the copy were an object of its own. The error
+// is that of CheckPair.
+func (m *Map) Pair(kind Kind, client int64, side Side, shown int64) (state.IDPair, error) {
 	native, born := m.born(side, ref{kind, shown})
 	if !born {
 		native = 0 // which no object has
 	}
 	pair := state.IDPair{Kind: string(kind), Client: client, Side: string(side), Native: native}
-	err := m.CheckPair(pair)
-	if err == nil {
-		err = m.o.Store.AddIDs(ctx, []state.IDPair{pair})
+	return pair, m.CheckPair(pair)
+}
+
+// Added forgets what was known before the store got pairs.
+func (m *Map) Added(pairs []state.IDPair) {
+	for _, pair := range pairs {
+		for _, key := range pair.Keys() {
+			m.memory.Invalidate(key)
+		}
 	}
-	for _, key := range pair.Keys() {
-		m.memory.Invalidate(key)
-	}
-	return err
 }
 
 // NearOffset returns a problem if the old tracker has shown an id that is too near to an offset: one that is not below it is no longer shown to clients.
@@ -180,6 +180,7 @@ func (m *Map) natives(ctx context.Context, side Side, clients []ref) (map[ref]in
 			natives[r] = pair.id
 		}
 	}
+	m.missing.served(clients)
 	return natives, nil
 }
 

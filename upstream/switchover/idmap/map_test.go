@@ -62,6 +62,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 func TestTheStoreAway(t *testing.T) {
 	store := openStore(t)
 	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
+	stored(m, store)
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
 	tr := m.Tracker(idmap.NewSide, &inner{reply: text(`{"attachments":[{"id":905}]}`)})
@@ -90,14 +91,14 @@ func TestPairsThatTheRulesExclude(t *testing.T) {
 		"no id":         {Kind: "flag", Client: 0, Side: "new", Native: 106},
 		"beyond 32 bit": {Kind: "attachment", Client: 5, Side: "new", Native: 1<<31 + idmap.DefaultOffset},
 	} {
-		if err := m.Pair(t.Context(), idmap.Kind(p.Kind), p.Client, idmap.Side(p.Side), p.Native); err == nil {
+		if err := add(m, store, idmap.Kind(p.Kind), p.Client, idmap.Side(p.Side), p.Native); err == nil {
 			t.Errorf("%s: the pair was added", name)
 		}
 	}
-	if err := m.Pair(t.Context(), idmap.Flag, 5, idmap.NewSide, 150); err != nil {
+	if err := add(m, store, idmap.Flag, 5, idmap.NewSide, 150); err != nil {
 		t.Error(err)
 	}
-	if err := m.Pair(t.Context(), idmap.Flag, 6, idmap.NewSide, 150); err == nil || !strings.Contains(err.Error(), "flag 6 ") || !strings.Contains(err.Error(), "flag 5 ") {
+	if err := add(m, store, idmap.Flag, 6, idmap.NewSide, 150); err == nil || !strings.Contains(err.Error(), "flag 6 ") || !strings.Contains(err.Error(), "flag 5 ") {
 		t.Errorf("a pair that contradicts another one: %v", err)
 	}
 }
@@ -173,6 +174,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 	}()
 	for end := time.Now().Add(time.Minute); asked.Load() < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
+	stored(m, store)
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	copies <- []int64{9} // which began later
 	if got := <-result; !strings.Contains(got, `"id":5}`) {
@@ -212,6 +214,7 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	stored(writer, store)
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
 	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)

@@ -3,6 +3,7 @@ package idmap
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,8 +22,9 @@ const maxMissing = 100
 
 // missing are ids without a pair, the last ones that clients have named.
 type missing struct {
-	mu  sync.Mutex
-	ids []Unpaired
+	mu    sync.Mutex
+	ids   []Unpaired
+	count atomic.Int64
 }
 
 func (m *missing) add(side Side, r ref) {
@@ -36,6 +38,18 @@ func (m *missing) add(side Side, r ref) {
 	one.Last, one.Times = time.Now(), one.Times+1
 	m.ids = slices.Insert(m.ids, 0, one)
 	m.ids = m.ids[:min(len(m.ids), maxMissing)]
+	m.count.Store(int64(len(m.ids)))
+}
+
+// served forgets ids that a tracker has, whichever lacked them. Most of the time there are none.
+func (m *missing) served(refs []ref) {
+	if m.count.Load() == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ids = slices.DeleteFunc(m.ids, func(known Unpaired) bool { return slices.Contains(refs, ref{known.Kind, known.ID}) })
+	m.count.Store(int64(len(m.ids)))
 }
 
 // Unpaired lists the ids without a pair that clients of this process have named, the last one first.

@@ -21,8 +21,15 @@ func newNames(configured Names) names {
 
 // native returns the name at one side for one that a client uses.
 func (n names) native(side Side, kind Kind, name string) string {
-	if other, ok := n.natives[kind][folded(name)]; ok && side == NewSide {
-		return other
+	return replaced(n.natives[kind], side, name)
+}
+
+// replaced looks a name up. The old tracker has no other names.
+func replaced(table map[string]string, side Side, name string) string {
+	if side == NewSide && len(table) > 0 {
+		if other, ok := table[folded(name)]; ok {
+			return other
+		}
 	}
 	return name
 }
@@ -32,10 +39,7 @@ func (n names) client(side Side, kind Kind, name string) string {
 	if kind == flagList && side == NewSide {
 		return n.clientFlags(name)
 	}
-	if other, ok := n.clients[kind][folded(name)]; ok && side == NewSide {
-		return other
-	}
-	return name
+	return replaced(n.clients[kind], side, name)
 }
 
 func (n names) clientFlags(list string) string {

@@ -39,7 +39,7 @@ func TestIDsThereAndBack(t *testing.T) {
 			if client < 50 {
 				side, shown = idmap.NewSide, shown+50
 			}
-			_ = m.Pair(t.Context(), idmap.Attachment, client, side, shown) // it may contradict another one
+			_ = add(m, store, idmap.Attachment, client, side, shown) // it may contradict another one
 		}
 		for _, side := range []idmap.Side{idmap.OldSide, idmap.NewSide} {
 			taken := map[string]int64{}

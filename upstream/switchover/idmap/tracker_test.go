@@ -222,6 +222,18 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 	}
 }
 
+// TestAnIDThatIsServedIsNoLongerListed, whichever tracker serves it.
+func TestAnIDThatIsServedIsNoLongerListed(t *testing.T) {
+	m := paired(t)
+	for _, side := range []idmap.Side{idmap.NewSide, idmap.OldSide} {
+		in := &inner{reply: text(`{"attachments":[]}`)}
+		_, err := m.Tracker(side, in).Do(t.Context(), caller, updating(77))
+		if got := len(m.Unpaired()); (side == idmap.NewSide) != (got == 1) || (err != nil) != (got == 1) {
+			t.Errorf("at the %s side: %d are listed (%v)", side, got, err)
+		}
+	}
+}
+
 func TestErrorsQuoteTheIDThatTheClientSent(t *testing.T) {
 	m := paired(t)
 	pair(t, m, idmap.Attachment, 6, idmap.NewSide, 907) // as a bug is, too

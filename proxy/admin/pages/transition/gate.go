@@ -22,6 +22,8 @@ type Switchover interface {
 	// Change replaces the table that has the given version. Errors: *state.ConflictError, *switchover.InvalidError,
 	// *switchover.UnsignedError.
 	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
+	// Revive ends a kill.
+	Revive(ctx context.Context, actor, reason string) error
 }
 
 // Gate checks preconditions. All fields but NearOffset are required.
@@ -145,10 +147,38 @@ func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
 		return plan, err
 	case plan.State != StateHolds && plan.State != "":
 		return plan, &UnreadyError{plan}
-	case len(overridden) > 0 && strings.TrimSpace(m.Reason) != "":
-		m.Reason += " (despite " + strings.Join(overridden, ", ") + ")"
 	}
-	return plan, g.Switchover.Change(ctx, m.Version, m.Table, m.Actor, m.Reason)
+	return plan, g.Switchover.Change(ctx, m.Version, m.Table, m.Actor, signedOff(m.Reason, overridden))
+}
+
+// Revive ends a kill, if each rule whose copied writes go back to the new tracker finds there what was written meanwhile. Errors are
+// *UnreadyError, *RequestError, and those of the Switchover.
+func (g *Gate) Revive(ctx context.Context, actor, reason string, despite []string) error {
+	status, plan := g.Switchover.Status(ctx), Plan{}
+	var entries recorded
+	entries.Status, entries.err = g.Journal(ctx)
+	for _, rule := range status.Table.Rules {
+		if rule.Replicate && rule.Writes.New() {
+			need := entries.copied(status.Outlook(rule, status.New, entries.Status), status.New)
+			plan.Steps = append(plan.Steps, Step{Rule: rule.Name, To: rule.Phases(), Preconditions: []Precondition{need}})
+		}
+	}
+	overridden, err := plan.override(despite)
+	switch {
+	case err != nil:
+		return err
+	case plan.State != StateHolds && status.Killed != nil:
+		return &UnreadyError{plan}
+	}
+	return g.Switchover.Revive(ctx, actor, signedOff(reason, overridden))
+}
+
+// signedOff adds what an operator has overridden to the reason.
+func signedOff(reason string, overridden []string) string {
+	if len(overridden) == 0 || strings.TrimSpace(reason) == "" {
+		return reason
+	}
+	return reason + " (despite " + strings.Join(overridden, ", ") + ")"
 }
 
 // moved returns a table after one step.

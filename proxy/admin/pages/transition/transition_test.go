@@ -43,6 +43,12 @@ func (h *held) Change(_ context.Context, version int64, table switchover.Table, 
 	return nil
 }
 
+// Revive implements transition.Switchover.
+func (h *held) Revive(_ context.Context, _, reason string) error {
+	h.status.Killed, h.reason = nil, reason
+	return nil
+}
+
 func withRules(rules ...switchover.Rule) *held {
 	return &held{status: switchover.Status{Old: "before", New: "after", Version: 7, Callers: []string{"robot"}, Table: switchover.Table{Rules: rules}}}
 }
@@ -111,7 +117,7 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 	}{
 		{"FAIL", "verdict", transition.StateFails, "FAIL of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Fail })},
 		{"INCONCLUSIVE", "verdict", transition.StateUnknown, "INCONCLUSIVE", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Inconclusive })},
-		{"an old verdict", "freshness", transition.StateFails, "25h0m0s", false, reporting(func(r *verdict.Report) { r.Timeline[0].At = r.At.Add(-25 * time.Hour) })},
+		{"an old verdict", "freshness", transition.StateFails, "25 h", false, reporting(func(r *verdict.Report) { r.Timeline[0].At = r.At.Add(-25 * time.Hour) })},
 		{"errors", "errors", transition.StateFails, "10 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
 		{"unstable responses", "stability", transition.StateFails, "11 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
 		{"other keys", "credentials", transition.StateFails, "other keys", false, func(g *transition.Gate) { g.OtherKeys = true }},
@@ -345,5 +351,42 @@ func TestTwoPhasesAtOnceAreRefused(t *testing.T) {
 	}
 	if h.status.Version != 7 {
 		t.Fatal("one of them was taken")
+	}
+}
+
+// TestRevivalIsEarned where a rule copies writes to a tracker that lacks some.
+func TestRevivalIsEarned(t *testing.T) {
+	moved := rule("shop", fresh, fresh)
+	moved.Replicate = true
+	for name, tt := range map[string]struct {
+		rules   []switchover.Rule
+		lost    []state.JournalLoss
+		despite []string
+		want    string
+	}{
+		"nothing was written": {rules: []switchover.Rule{moved, rule("rest", old, old)}},
+		"nothing is copied":   {rules: []switchover.Rule{rule("rest", fresh, fresh)}, lost: []state.JournalLoss{{Receiver: "after", Rule: "kill switch", Kind: "unrecorded"}}},
+		"written meanwhile": {
+			rules: []switchover.Rule{moved, rule("rest", old, old)}, want: "shop: journal fails",
+			lost: []state.JournalLoss{{Receiver: "after", Rule: "kill switch", Kind: "unrecorded", What: "attachment.create", Entries: 2}},
+		},
+		"overridden": {
+			rules: []switchover.Rule{moved, rule("rest", old, old)}, despite: []string{"journal"},
+			lost: []state.JournalLoss{{Receiver: "after", Rule: "kill switch", Kind: "unrecorded", What: "attachment.create", Entries: 2}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := withRules(tt.rules...)
+			h.status.Killed = &switchover.Kill{}
+			g := ready(h)
+			g.Journal = func(context.Context) (*journal.Status, error) { return &journal.Status{Losses: tt.lost}, nil }
+			err := g.Revive(t.Context(), "ada", "mended", tt.despite)
+			if tt.want == "" && (err != nil || h.status.Killed != nil) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || h.status.Killed == nil) {
+				t.Errorf("got %v, want %q; killed: %v", err, tt.want, h.status.Killed)
+			}
+			if got := strings.Contains(h.reason, "despite shop journal"); got != (tt.despite != nil) {
+				t.Errorf("the reason is %q", h.reason)
+			}
+		})
 	}
 }
