@@ -30,6 +30,8 @@ primary: before
 candidate: after
 state: "sqlite:%[3]s"
 limits: {queue_wait: 1s}
+callers:
+  other: {keys: {before: {file: "%[4]s/key"}, after: {file: "%[4]s/key"}}}
 switchover:
   ids:
     attachment: {mode: offset}

@@ -1,7 +1,6 @@
 package bugzilla
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"strconv"
@@ -33,17 +32,17 @@ func Outcome(script string, status int, header http.Header, body io.Reader) erro
 	}
 }
 
-// maxPage is how much of a page is looked at.
-const maxPage = 1 << 20
-
 // pageOutcome judges a page. Those for people say what went wrong with status 200 and in many languages, so only one that asks for
 // a login surely says that nothing was done.
 func pageOutcome(page io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(page, maxPage))
+	empty, login := true, false
+	err := eachPiece(page, func(piece string) {
+		empty, login = false, login || strings.Contains(piece, loginField)
+	})
 	switch {
-	case err != nil || len(text) == 0:
+	case err != nil || empty:
 		return Unclear(err)
-	case bytes.Contains(text, []byte(loginField)):
+	case login:
 		return notLetIn(http.StatusOK)
 	}
 	return nil

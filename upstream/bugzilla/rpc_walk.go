@@ -152,6 +152,20 @@ func readUntil(r *bufio.Reader, end string) (string, error) {
 	}
 }
 
+// eachPiece calls visit for the pieces of a text of any length, which end with ">" or are walkBuffer long. An error is one of in.
+func eachPiece(in io.Reader, visit func(piece string)) error {
+	r := bufio.NewReaderSize(in, walkBuffer)
+	for {
+		piece, err := r.ReadSlice('>')
+		if len(piece) > 0 {
+			visit(string(piece))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return endOrError(err)
+		}
+	}
+}
+
 func endOrError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
