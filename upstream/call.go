@@ -136,7 +136,8 @@ func (c Call) Line() (method, target string) {
 	case c.UpdateFlagTypes != nil:
 		return http.MethodPut, line(nil, "flag_type", firstOf(idTexts(c.UpdateFlagTypes.IDs), c.UpdateFlagTypes.Names))
 	case c.Attachments != nil:
-		return http.MethodGet, c.attachmentsLine()
+		segments, query := AttachmentsAddress(c.Operation, *c.Attachments)
+		return http.MethodGet, line(query, segments...)
 	case c.CreateAttachment != nil:
 		return http.MethodPost, line(nil, "bug", firstOf(c.CreateAttachment.Named()), "attachment")
 	case c.UpdateAttachments != nil:
@@ -145,21 +146,21 @@ func (c Call) Line() (method, target string) {
 	return "", ""
 }
 
-func (c Call) attachmentsLine() string {
-	asked, query := *c.Attachments, url.Values{}
-	for name, list := range map[string][]string{"include_fields": asked.Include, "exclude_fields": asked.Exclude} {
+// AttachmentsAddress returns the segments of the path, and the query, by which a client makes one of the two attachment reads.
+func AttachmentsAddress(operation mapping.Operation, request mapping.AttachmentsRequest) (segments []string, query url.Values) {
+	bugs, attachments := request.Bugs, request.Attachments
+	if operation == mapping.OpBugAttachments {
+		segments, bugs = []string{"bug", bugs[0], "attachment"}, bugs[1:]
+	} else {
+		segments, attachments = []string{"bug", "attachment", attachments[0]}, attachments[1:]
+	}
+	query = url.Values{"ids": bugs, "attachment_ids": attachments}
+	for name, list := range map[string][]string{"include_fields": request.Include, "exclude_fields": request.Exclude} {
 		if len(list) > 0 {
-			query.Set(name, strings.Join(list, ","))
+			query.Set(name, strings.Join(list, ",")) // names of fields hold no comma (tracker-behaviour.md section 5)
 		}
 	}
-	segments := []string{"bug", "attachment", firstOf(asked.Attachments)}
-	bugs, attachments := asked.Bugs, rest(asked.Attachments)
-	if c.Operation == mapping.OpBugAttachments {
-		segments = []string{"bug", firstOf(asked.Bugs), "attachment"}
-		bugs, attachments = rest(asked.Bugs), asked.Attachments
-	}
-	query["ids"], query["attachment_ids"] = bugs, attachments
-	return line(query, segments...)
+	return segments, query
 }
 
 // line joins segments that are not empty below /rest.
@@ -190,11 +191,4 @@ func firstOf(lists ...[]string) string {
 		return all[0]
 	}
 	return ""
-}
-
-func rest(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[1:]
 }

@@ -48,12 +48,12 @@ func TestPlanFlagTypes(t *testing.T) {
 		{mapping.Bugzilla5(), "P", "Kömp", `POST /jsonrpc.cgi {"product":"P","component":"Kömp"}`},
 		{mapping.BMO(), "P", "C", "GET /rest/flag_types/P/C"},
 	} {
-		call, err := PlanFlagTypes(c.dialect, mapping.FlagTypesRequest{Product: c.product, Component: c.component})
+		call, err := planFlagTypes(c.dialect, mapping.FlagTypesRequest{Product: c.product, Component: c.component})
 		if err != nil || shown(call) != c.want || !call.IsRead() {
 			t.Errorf("%s %q %q: got %s (%v), want %s", c.dialect.Name, c.product, c.component, shown(call), err, c.want)
 		}
 	}
-	if _, err := PlanFlagTypes(mapping.BMO(), mapping.FlagTypesRequest{Product: "a/b"}); err == nil {
+	if _, err := planFlagTypes(mapping.BMO(), mapping.FlagTypesRequest{Product: "a/b"}); err == nil {
 		t.Error("bmo is asked for a product with a slash")
 	}
 }
@@ -70,40 +70,40 @@ func TestPlanUpdateFlagTypes(t *testing.T) {
 		{mapping.FlagTypeUpdate{Names: []string{"what?"}}, `PUT /rest/flag_type/names {"names":["what?"]}`},
 		{mapping.FlagTypeUpdate{Names: []string{".."}}, `PUT /rest/flag_type/names {"names":[".."]}`},
 	} {
-		call, err := PlanUpdateFlagTypes(mapping.Bugzilla5(), c.request)
+		call, err := plan(mapping.Bugzilla5(), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &c.request})
 		if err != nil || shown(call) != c.want || call.IsRead() {
 			t.Errorf("got %s (%v), want %s", shown(call), err, c.want)
 		}
 	}
-	if _, err := PlanUpdateFlagTypes(mapping.BMO(), mapping.FlagTypeUpdate{IDs: []int64{1}}); err == nil {
+	if _, err := plan(mapping.BMO(), upstream.Call{UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}}); err == nil {
 		t.Error("the bmo dialect takes flag type updates")
 	}
-	if _, err := PlanCreateFlagType(mapping.BMO(), mapping.FlagTypeCreate{}); err == nil {
+	if _, err := plan(mapping.BMO(), upstream.Call{CreateFlagType: &mapping.FlagTypeCreate{}}); err == nil {
 		t.Error("the bmo dialect takes flag type creates")
 	}
 }
 
 func TestPlanAttachments(t *testing.T) {
 	read := mapping.AttachmentsRequest{Bugs: []string{"5", "3"}, Attachments: []string{"1"}, Include: []string{"id"}}
-	call, err := PlanAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
+	call, err := planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
 	if want := "GET /rest/bug/5/attachment?attachment_ids=1&ids=3&include_fields=id"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachments(mapping.Bugzilla5(), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
+	call, err = planAttachments(mapping.Bugzilla5(), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
 	if want := "GET /rest/bug/attachment/1?attachment_ids=2&ids=5"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachments(mapping.BMO(), mapping.OpBugAttachments, mapping.AttachmentsRequest{
+	call, err = planAttachments(mapping.BMO(), mapping.OpBugAttachments, mapping.AttachmentsRequest{
 		Bugs: []string{"5"}, Include: []string{"id", "size"}, Exclude: []string{"data", "flags"},
 	})
 	if want := "GET /rest/bug/5/attachment?exclude_fields=data,flags&include_fields=id,size"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
+	call, err = planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
 	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanCreateAttachment(mapping.Bugzilla5(), mapping.AttachmentCreate{Bugs: []string{"a/b", "7"}})
+	call, err = plan(mapping.Bugzilla5(), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"a/b", "7"}}})
 	if want := `POST /rest/bug/ids/attachment {"ids":["a/b",7]}`; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
@@ -202,7 +202,7 @@ func TestAccountThatCounts(t *testing.T) {
 }
 
 func TestOnlyLoginCookiesGoWithSharedReads(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8;Bugzilla_logincookie=x; Bugzilla_login_request_cookie=r"}}
+	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8; Bugzilla_logincookie=x; Bugzilla_login_request_cookie=r"}}
 	for operation, want := range map[mapping.Operation]string{
 		mapping.OpFlagTypes:      "Bugzilla_login=8; Bugzilla_logincookie=x",
 		mapping.OpAttachment:     caller.Credentials.Cookies,

@@ -2,10 +2,14 @@ package bugzilla
 
 import (
 	"bytes"
+	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
 )
@@ -24,76 +28,73 @@ func Outcome(script string, status int, header http.Header, body io.Reader) erro
 		return notLetIn(status)
 	case status/100 != 2, coding != "" && !strings.EqualFold(coding, "identity"):
 		return Unclear(nil)
+	}
+	text, err := io.ReadAll(io.LimitReader(body, maxJudged))
+	switch {
+	case err != nil:
+		return Unclear(err)
 	case script == scriptFlagTypes:
-		return pageOutcome(body)
+		return pageOutcome(text)
 	case script == scriptXMLRPC:
-		return xmlOutcome(body)
+		return xmlOutcome(text)
 	default:
-		return jsonOutcome(body)
+		return jsonOutcome(text)
 	}
 }
 
-// maxPage is how much of a page is looked at.
-const maxPage = 1 << 20
+// maxJudged is how much of a response is looked at. That of a flag type write is short.
+const maxJudged = 1 << 20
 
 // pageOutcome judges a page. Those for people say what went wrong with status 200 and in many languages, so only one that asks for
 // a login surely says that nothing was done.
-func pageOutcome(page io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(page, maxPage))
+func pageOutcome(page []byte) error {
 	switch {
-	case err != nil || len(text) == 0:
-		return Unclear(err)
-	case bytes.Contains(text, []byte(loginField)):
+	case len(page) == 0:
+		return Unclear(nil)
+	case bytes.Contains(page, []byte(loginField)):
 		return notLetIn(http.StatusOK)
 	}
 	return nil
 }
 
 // jsonOutcome judges the response to a JSON-RPC call, or to a list of calls.
-func jsonOutcome(response io.Reader) error {
-	level, done, refused, within, code := 1, false, false, "", ""
-	whole, err := WalkJSON(response, func(depth int, name, value string) {
-		switch {
-		case depth == 0 && value == "[":
-			level = 2
-		case depth == level:
-			within = name
-			done = done || name == "result" && value != "null"
-			refused = refused || name == "error" && value != "null"
-		case depth == level+1 && within == "error" && name == "code":
-			code = value
+func jsonOutcome(text []byte) error {
+	done, refused, code := false, false, any(nil)
+	for _, each := range listOf(text) {
+		var response struct {
+			Result any `json:"result"`
+			Error  any `json:"error"`
 		}
-	})
-	return callOutcome(whole, done, refused, code, err)
+		if err := json.Unmarshal(each, &response); err != nil {
+			return Unclear(err)
+		}
+		done, refused = done || response.Result != nil, refused || response.Error != nil
+		if members, ok := response.Error.(map[string]any); ok {
+			code = members["code"]
+		}
+	}
+	return callOutcome(done, refused, code)
 }
 
 // xmlOutcome judges the response to an XML-RPC call.
-func xmlOutcome(response io.Reader) error {
-	done, refused, member, code := false, false, "", ""
-	whole, err := walkXML(response, func(depth int, name, text string) {
-		switch {
-		case depth == 2 && name == "params":
-			done = true
-		case depth == 2 && name == "fault":
-			refused = true
-		case name == "name":
-			member = text
-		case member == "faultCode" && text != "":
-			code, member = text, ""
-		}
-	})
-	return callOutcome(whole, done, refused, code, err)
+func xmlOutcome(text []byte) error {
+	var response xmlNode
+	if err := xml.Unmarshal(text, &response); err != nil {
+		return Unclear(err)
+	}
+	fault, refused := response.child("fault").child("value").value("").(map[string]any)
+	return callOutcome(len(response.child("params").Children) > 0, refused, fault["faultCode"])
 }
 
 // callOutcome says what became of a call. Error codes from 32000 on are of the protocol itself, and of credentials that cannot
 // be read (tracker-behaviour.md section 1, Credentials): they come before anything is done. What the other codes mean is known where
 // those of operations are judged.
-func callOutcome(whole, done, refused bool, code string, err error) error {
-	number, _ := strconv.Atoi(code)
+func callOutcome(done, refused bool, code any) error {
+	number, _ := strconv.Atoi(fmt.Sprint(code))
 	magnitude := max(number, -number)
 	switch {
-	case err != nil || !whole || !done && !refused:
-		return Unclear(err)
+	case !done && !refused:
+		return Unclear(nil)
 	case done:
 		return nil
 	case magnitude >= mapping.CodeJSON && magnitude <= 1<<15:
@@ -109,8 +110,7 @@ func notLetIn(status int) error {
 
 // Unclear is the outcome of a request whose response does not tell what was done.
 func Unclear(cause error) error {
-	return &mapping.Error{
-		Code: mapping.CodeTimeout, Status: mapping.StatusOf(mapping.CodeTimeout), Reason: mapping.ReasonBadResponse, Unknown: true,
-		Message: "The response does not tell what was done.", Err: cause,
-	}
+	failed := own(mapping.CodeTimeout, mapping.ReasonBadResponse, "The response does not tell what was done.")
+	failed.Unknown, failed.Err = true, cause
+	return failed
 }

@@ -92,7 +92,7 @@ func TestLargeAttachmentsAreCompared(t *testing.T) {
 // beside a large attachment, rules excuse what they excuse and all else is found.
 func TestContentDoesNotCount(t *testing.T) {
 	large := func(last, second string) func(int64) answer {
-		content := base64.StdEncoding.EncodeToString(append(make([]byte, 2<<20), last...))
+		content := base64.StdEncoding.EncodeToString(append(make([]byte, 256<<10), last...))
 		return always(answer{http.StatusOK, `{"bugs":{},"attachments":{"1":{"id":1,"data":"` + content + `","creation_time":"2024-01-01T00:00:0` + second + `Z"}}}`})
 	}
 	later := compare.Equivalence{

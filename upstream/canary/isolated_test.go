@@ -199,14 +199,16 @@ func TestClosingEndsReplays(t *testing.T) {
 // TestDroppedReplayIsTold: what is found after it may come of it.
 func TestDroppedReplayIsTold(t *testing.T) {
 	log := writeLog{hold: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(log.hold) })
 	w := replayWorld(t, &log, func(o *canary.Options) { o.Queue = 2 })
+	t.Cleanup(release) // before the trackers end, which wait for their requests
 	for i := range 4 { // one of which is being repeated
 		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
 		waitFor(t, func() bool { return len(log.seen()) == 1 })
 	}
 	// A response is queued by a goroutine of its own: one runs, two wait, and one has been dropped.
 	waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
-	close(log.hold)
+	release()
 	w.settle()
 	w.make(updateSummary(1, "another"))
 	got := w.sum(mapping.OpUpdateAttachments)

@@ -173,8 +173,11 @@ func (c *Canary) end(j *job) {
 	if j.isMissing && c.repeated.Missed() {
 		c.options.Logger.Warn("a write was not repeated on the isolated candidate, which may hold something else from now on")
 	}
-	if j.done != nil {
-		close(j.done)
+	if j.done != nil { // one that is dropped must not let those after it pass those before it
+		go func() {
+			<-j.turn
+			close(j.done)
+		}()
 	}
 	c.pending.Add(-1)
 }
