@@ -83,7 +83,7 @@ func TestLargeAttachmentsAreCompared(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left (%v)", len(left), err)
 	}
-	if load := w.canary.Load(); load != (canary.Load{}) {
+	if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v at the end, want nothing", load)
 	}
 }
@@ -223,7 +223,7 @@ func TestSickCandidateIsNotNoticed(t *testing.T) {
 			if sum != calls || got.Same+got.Noisy+got.Transient != 0 {
 				t.Errorf("got %+v, want all %d counted and none the same", got, calls)
 			}
-			if load := w.canary.Load(); load != (canary.Load{}) {
+			if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 				t.Errorf("got %+v at the end, want nothing", load)
 			}
 			for _, f := range w.findings() {

@@ -43,13 +43,13 @@ func TestFullQueueDrops(t *testing.T) {
 	for range 5 {
 		w.make(flagTypes("TestProduct"))
 	}
-	waitFor(t, func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && got.Memory > 0 })
+	waitFor(t, func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && w.canary.Held() > 0 })
 	close(release)
 	got := w.sum("")
 	if got.Compared != 3 || got.Dropped[string(verdict.DropQueueFull)] != 3 || len(got.Dropped) != 1 {
 		t.Errorf("got %+v, want 3 compared and 3 dropped", got)
 	}
-	if got := w.canary.Load(); got != (canary.Load{}) {
+	if got := w.canary.Load(); got != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v at the end, want nothing", got)
 	}
 }
@@ -236,7 +236,7 @@ func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 	if err := w.canary.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
-	if load := w.canary.Load(); load != (canary.Load{}) {
+	if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v, want nothing held", load)
 	}
 }

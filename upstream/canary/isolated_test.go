@@ -190,7 +190,7 @@ func TestClosingEndsReplays(t *testing.T) {
 		t.Error(err)
 	}
 	_ = unread.Close() // without being read
-	if load := w.canary.Load(); load != (canary.Load{}) {
+	if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v, want nothing held", load)
 	}
 	w.dropped(verdict.DropClosed, 2)
