@@ -109,59 +109,34 @@ func TestPlanAttachments(t *testing.T) {
 	}
 }
 
+// TestAuthorize: each dialect gets credentials where it looks for them, and a bearer token that is the key in one place only
+// (tracker-behaviour.md section 14, Credentials). What counts before a key goes along.
 func TestAuthorize(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{
-		APIKey: "K", Login: "l", Password: "p", Token: "8-t", Cookies: "Bugzilla_login=8", Authorization: "Bearer K",
-	}}
-	query, header := url.Values{}, http.Header{}
-	if body := authorize(mapping.Bugzilla5(), &Call{}, caller, query, header); body != nil {
-		t.Errorf("a read puts %s in a body", body.AppendJSON(nil))
-	}
-	if want := "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t"; query.Encode() != want {
-		t.Errorf("a read's query is %s, want %s", query.Encode(), want)
-	}
-	if header.Get("Authorization") != "" || header.Get("Cookie") != "Bugzilla_login=8" {
-		t.Errorf("a read's headers are %v", header)
-	}
-	query, header = url.Values{}, http.Header{}
-	body := authorize(mapping.Bugzilla5(), &Call{Body: mapping.Members{}}, caller, query, header)
-	if len(query) != 0 || len(body) != 4 {
-		t.Errorf("a write has query %v and body %s", query, body.AppendJSON(nil))
-	}
-	caller.Credentials.Authorization = ""
-	authorize(mapping.BMO(), &Call{}, caller, query, header)
-	if len(query) != 0 || header.Get("X-BUGZILLA-API-KEY") != "K" || header.Get("X-BUGZILLA-TOKEN") != "8-t" {
-		t.Errorf("for bmo the query is %v and the headers %v", query, header)
-	}
-	caller.Credentials = upstream.Credentials{Authorization: "Bearer T"}
-	header = http.Header{}
-	authorize(mapping.BMO(), &Call{}, caller, query, header)
-	if header.Get("Authorization") != "Bearer T" || header.Get("X-BUGZILLA-API-KEY") != "" {
-		t.Errorf("a bearer token goes to bmo as %v", header)
-	}
-}
-
-// TestBearerBesideOtherForms keeps what counts before a key: the tracker must see it too.
-func TestBearerBesideOtherForms(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K", Authorization: "Bearer K", Login: "l", Password: "p", Token: "8-t"}}
-	header := http.Header{}
-	authorize(mapping.BMO(), &Call{}, caller, url.Values{}, header)
-	got := []string{
-		header.Get("Authorization"), header.Get("X-BUGZILLA-API-KEY"),
-		header.Get("X-BUGZILLA-LOGIN"), header.Get("X-BUGZILLA-PASSWORD"), header.Get("X-BUGZILLA-TOKEN"),
-	}
-	if want := []string{"", "K", "l", "p", "8-t"}; !slices.Equal(got, want) {
-		t.Errorf("for bmo the headers are %v", header)
-	}
-}
-
-// TestKeyInBothHeaders sends a key once, in the header that the tracker reads (tracker-behaviour.md section 14, Credentials).
-func TestKeyInBothHeaders(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}}
-	header := http.Header{}
-	authorize(mapping.BMO(), &Call{}, caller, url.Values{}, header)
-	if header.Get("Authorization") != "" || header.Get("X-BUGZILLA-API-KEY") != "K" {
-		t.Errorf("for bmo the headers are %v", header)
+	all := upstream.Credentials{APIKey: "K", Login: "l", Password: "p", Token: "8-t", Cookies: "Bugzilla_login=8", Authorization: "Bearer K"}
+	const inHeaders = "X-Bugzilla-Api-Key=K X-Bugzilla-Login=l X-Bugzilla-Password=p X-Bugzilla-Token=8-t"
+	for name, c := range map[string]struct {
+		dialect             mapping.Dialect
+		body                mapping.Members
+		have                upstream.Credentials
+		query, header, sent string
+	}{
+		"a read":             {mapping.Bugzilla5(), nil, all, "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t", "Cookie=Bugzilla_login=8", "{}"},
+		"a write":            {mapping.Bugzilla5(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8", `{"Bugzilla_login":"l","Bugzilla_password":"p","Bugzilla_token":"8-t","Bugzilla_api_key":"K"}`},
+		"bmo":                {mapping.BMO(), nil, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
+		"a write of bmo":     {mapping.BMO(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
+		"a key shown twice":  {mapping.BMO(), nil, upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}, "", "X-Bugzilla-Api-Key=K", "{}"},
+		"a gateway's bearer": {mapping.BMO(), nil, upstream.Credentials{Authorization: "Bearer T"}, "", "Authorization=Bearer T", "{}"},
+	} {
+		query, header := url.Values{}, http.Header{}
+		body := authorize(c.dialect, &Call{Body: c.body}, upstream.Caller{Credentials: c.have}, query, header)
+		var headers []string
+		for name := range header {
+			headers = append(headers, name+"="+header.Get(name))
+		}
+		slices.Sort(headers)
+		if got := strings.Join(headers, " "); query.Encode() != c.query || got != c.header || string(body.AppendJSON(nil)) != c.sent {
+			t.Errorf("%s has the query %s, the headers %s and the body %s", name, query.Encode(), got, body.AppendJSON(nil))
+		}
 	}
 }
 
@@ -233,6 +208,34 @@ func TestNoLoginByCookieOverJSONRPC(t *testing.T) {
 		t.Fatalf("attachments are asked for with the cookies %q (%v)", got, err)
 	}
 	_ = reply.Close()
+}
+
+// TestWhatASuccessProves: of several kinds of credentials at once a tracker may look at one only.
+func TestWhatASuccessProves(t *testing.T) {
+	cookies := "Bugzilla_login=1; Bugzilla_logincookie=x"
+	for name, c := range map[string]struct {
+		shown       upstream.Credentials
+		read, write bool
+	}{
+		"key":                     {upstream.Credentials{APIKey: "k"}, true, true},
+		"bearer":                  {upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}, false, true},
+		"key and the same bearer": {upstream.Credentials{APIKey: "k", KeyTwice: true, Authorization: "Bearer k"}, true, true},
+		"bearer of a gateway":     {upstream.Credentials{Authorization: "Bearer k"}, false, true},
+		"key and other cookies":   {upstream.Credentials{APIKey: "k", Cookies: "theme=dark"}, true, true},
+		"login":                   {upstream.Credentials{Login: "l", Password: "p"}, true, true},
+		"token":                   {upstream.Credentials{Token: "1-t"}, true, true},
+		"token that is none":      {upstream.Credentials{Token: "t-1"}, false, true},
+		"cookies":                 {upstream.Credentials{Cookies: cookies}, false, true},
+		"basic":                   {upstream.Credentials{Authorization: "Basic x"}, false, true},
+		"key beside a login":      {upstream.Credentials{APIKey: "k", Login: "l", Password: "p"}, false, false},
+		"key beside half of one":  {upstream.Credentials{APIKey: "k", Login: "l"}, false, false},
+		"key beside cookies":      {upstream.Credentials{APIKey: "k", Cookies: cookies}, false, false},
+		"key beside basic":        {upstream.Credentials{APIKey: "k", Authorization: "Basic x"}, false, false},
+	} {
+		if read, write := SuccessProves(c.shown, false), SuccessProves(c.shown, true); read != c.read || write != c.write {
+			t.Errorf("%s: read %v, write %v", name, read, write)
+		}
+	}
 }
 
 // FuzzResource proves that no name makes a path that means another resource.
