@@ -33,6 +33,7 @@ func holding(entered, release chan struct{}) func(http.Handler) http.Handler {
 }
 
 func TestFullQueueDrops(t *testing.T) {
+	t.Parallel()
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	w := newWorld(t, worldOptions{
 		around: holding(entered, release),
@@ -66,6 +67,7 @@ func TestRateLimitDrops(t *testing.T) {
 }
 
 func TestConfirmationsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{
 		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
 		tune:  func(o *canary.Options) { o.Queue, o.ConfirmAfter = 2, time.Minute },
@@ -106,6 +108,7 @@ func waitFor(t *testing.T, met func() bool) {
 
 // TestAnswersThatAreNotCompared: each has a reason of its own.
 func TestAnswersThatAreNotCompared(t *testing.T) {
+	t.Parallel()
 	failed := func(reason mapping.Reason) upstream.Response {
 		return upstream.Response{Err: &mapping.Error{Code: 1, Status: 500, Message: "m", Reason: reason}}
 	}
@@ -144,6 +147,7 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 
 // TestCallsThatAreNotCompared: each has a reason of its own, and whichever tracker is sick is not asked.
 func TestCallsThatAreNotCompared(t *testing.T) {
+	t.Parallel()
 	byOld := func(w *world) { w.make(attachment("1")) }
 	byNew := func(w *world) {
 		w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
@@ -196,6 +200,7 @@ func TestCallsThatAreNotCompared(t *testing.T) {
 
 // TestTheOtherTrackerIsToldWhatItIsFor: role, credential, and no cookies.
 func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
+	t.Parallel()
 	seen := make(chan http.Header, 1)
 	w := newWorld(t, worldOptions{around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -246,6 +251,7 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func TestCandidateWithoutConnectionDrops(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{transport: transport.Options{
 		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
 	}})
