@@ -59,19 +59,28 @@ func TestManyCallers(t *testing.T) {
 	if e.Unsendable == "" || strings.Contains(written(t, e), "flooding") {
 		t.Errorf("unsendable %q", e.Unsendable)
 	}
-	names := map[string]bool{}
-	for i := range 1<<10 + 2 { // 64 callers at a time
-		target := "/rest/x?"
-		for k := range 64 {
-			target += fmt.Sprintf("&api_key=%03x", i*64+k) // a short one is looked for in its place only
+	names, total := map[string]bool{}, 0
+	redact := func(parameter string, n int) {
+		t.Helper()
+		var target strings.Builder
+		target.WriteString("/rest/x?")
+		for k := range n {
+			fmt.Fprintf(&target, parameter, total+k)
 		}
-		e := redactor.Redact(recording.Exchange{Request: recording.Request{Method: "GET", Path: target}})
+		total += n
+		e := redactor.Redact(recording.Exchange{Request: recording.Request{Method: "GET", Path: target.String()}})
 		for _, name := range e.Callers {
 			names[name] = true
 		}
-		if e.Unsendable == "" && len(names) != (i+1)*64 {
-			t.Fatalf("after %d callers there are %d names, and %s can be made again", (i+1)*64, len(names), e.Request.Path)
+		if e.Unsendable == "" && len(names) != total {
+			t.Fatalf("after %d callers there are %d names, and %.100s can be made again", total, len(names), e.Request.Path)
 		}
+	}
+	for range 8 {
+		redact("&creator=u%d@example.com", 8000)
+	}
+	for range 30 { // 64 callers at a time
+		redact("&api_key=%03x", 64) // a short one is looked for in its place only
 	}
 	if len(names) > 1<<16+1 || !names["caller-0"] {
 		t.Errorf("%d callers are remembered", len(names))
