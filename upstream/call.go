@@ -109,10 +109,7 @@ func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response
 // outcome is unknown.
 func NotWritten(err error) bool {
 	refusal, ok := errors.AsType[*mapping.Error](err)
-	if !ok || refusal.Unknown {
-		return false
-	}
-	return refusal.Status < 500 || NotSent(err)
+	return ok && !refusal.Unknown && (refusal.Status < 500 || NotSent(err))
 }
 
 // NotSent reports whether an error says for certain that the tracker did not get the request. It may get a later one.
@@ -165,17 +162,16 @@ func AttachmentsAddress(operation mapping.Operation, request mapping.Attachments
 
 // line joins segments that are not empty below /rest.
 func line(query url.Values, segments ...string) string {
-	var target strings.Builder
-	target.WriteString("/rest")
+	target := "/rest"
 	for _, segment := range segments {
 		if segment != "" {
-			target.WriteString("/" + url.PathEscape(segment))
+			target += "/" + url.PathEscape(segment)
 		}
 	}
 	if text := query.Encode(); text != "" {
-		target.WriteString("?" + text)
+		target += "?" + text
 	}
-	return target.String()
+	return target
 }
 
 func idTexts(ids []int64) []string {
