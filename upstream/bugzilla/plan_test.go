@@ -58,6 +58,25 @@ func TestPlanFlagTypes(t *testing.T) {
 	}
 }
 
+// TestRawPaths: where JSON-RPC is refused, product names with other characters than ASCII are tried in the path as trackers store them.
+func TestRawPaths(t *testing.T) {
+	for _, c := range []struct {
+		product, component string
+		want               []string
+	}{
+		{"Ünï", "", []string{"/rest/flag_type/%C3%9Cn%C3%AF", "/rest/flag_type/%DCn%EF"}},
+		{"Ünï", "C", []string{"/rest/flag_type/%C3%9Cn%C3%AF/C", "/rest/flag_type/%DCn%EF/C"}},
+		{"日本", "", []string{"/rest/flag_type/%E6%97%A5%E6%9C%AC"}},
+		{"Ünï", "Kömp", nil},
+		{"a/b", "", nil},
+	} {
+		call, err := planFlagTypes(mapping.Bugzilla5(), mapping.FlagTypesRequest{Product: c.product, Component: c.component})
+		if err != nil || !slices.Equal(call.paths, c.want) {
+			t.Errorf("%q %q is tried at %q (%v), want %q", c.product, c.component, call.paths, err, c.want)
+		}
+	}
+}
+
 func TestPlanUpdateFlagTypes(t *testing.T) {
 	for _, c := range []struct {
 		request mapping.FlagTypeUpdate
@@ -99,8 +118,13 @@ func TestPlanAttachments(t *testing.T) {
 	if want := "GET /rest/bug/5/attachment?exclude_fields=data,flags&include_fields=id,size"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
-	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want {
+	read.IfNoneMatch = `"tag"`
+	if call, _ = planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read); call.IfNoneMatch != read.IfNoneMatch {
+		t.Errorf("the condition is %q", call.IfNoneMatch)
+	}
+	read = mapping.AttachmentsRequest{Bugs: []string{"a/b"}, IfNoneMatch: read.IfNoneMatch}
+	call, err = planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
+	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want || call.IfNoneMatch != "" {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
 	call, err = plan(mapping.Bugzilla5(), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"a/b", "7"}}})
