@@ -54,11 +54,10 @@ func (m *Members) Set(name string, value jsontext.Value) {
 
 // Take removes a member and gives its value; nil means that it was absent.
 func (m *Members) Take(name string) jsontext.Value {
-	for i := range *m {
-		if (*m)[i].Name == name {
-			value := (*m)[i].Value
+	for i, each := range *m {
+		if each.Name == name {
 			*m = slices.Delete(*m, i, i+1)
-			return value
+			return each.Value
 		}
 	}
 	return nil

@@ -114,6 +114,7 @@ func (d *Document) WithIDs() error {
 // Place is where a bug belongs, as far as the tracker tells the caller.
 type Place struct {
 	// Bug is the id, also where an alias was asked for.
-	Bug                int64
-	Product, Component string
+	Bug       int64  `json:"id"`
+	Product   string `json:"product"`
+	Component string `json:"component"`
 }

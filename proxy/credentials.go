@@ -30,7 +30,7 @@ func bodyCredentials(header http.Header, head []byte) mapping.Members {
 		list, _ = parseQuery(string(head))
 	default:
 		var found mapping.Members
-		_, _ = bugzilla.WalkJSON(bytes.NewReader(head), func(depth int, name, value string) {
+		_ = bugzilla.WalkJSON(bytes.NewReader(head), func(depth int, name, value string) {
 			if depth == 1 && isCredential(name) && value != "null" {
 				found.SetText(name, value)
 			}

@@ -201,7 +201,7 @@ func (p *passing) inspect(body io.Reader) error {
 	p.isOperation = reading && bugzilla.IsRPC(p.script) && bugzilla.IsOperation(p.r.URL.Query().Get("method"))
 	switch {
 	case !reading && bugzilla.IsRPC(p.script):
-		call, err := bugzilla.ReadCall(p.script, body, isCredential)
+		call, err := bugzilla.ReadCall(p.script, body)
 		if err != nil {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}

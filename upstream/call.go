@@ -109,10 +109,7 @@ func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response
 // outcome is unknown.
 func NotWritten(err error) bool {
 	refusal, ok := errors.AsType[*mapping.Error](err)
-	if !ok || refusal.Unknown {
-		return false
-	}
-	return refusal.Status < 500 || NotSent(err)
+	return ok && !refusal.Unknown && (refusal.Status < 500 || NotSent(err))
 }
 
 // NotSent reports whether an error says for certain that the tracker did not get the request. It may get a later one.
@@ -136,7 +133,8 @@ func (c Call) Line() (method, target string) {
 	case c.UpdateFlagTypes != nil:
 		return http.MethodPut, line(nil, "flag_type", firstOf(idTexts(c.UpdateFlagTypes.IDs), c.UpdateFlagTypes.Names))
 	case c.Attachments != nil:
-		return http.MethodGet, c.attachmentsLine()
+		segments, query := AttachmentsAddress(c.Operation, *c.Attachments)
+		return http.MethodGet, line(query, segments...)
 	case c.CreateAttachment != nil:
 		return http.MethodPost, line(nil, "bug", firstOf(c.CreateAttachment.Named()), "attachment")
 	case c.UpdateAttachments != nil:
@@ -145,36 +143,35 @@ func (c Call) Line() (method, target string) {
 	return "", ""
 }
 
-func (c Call) attachmentsLine() string {
-	asked, query := *c.Attachments, url.Values{}
-	for name, list := range map[string][]string{"include_fields": asked.Include, "exclude_fields": asked.Exclude} {
+// AttachmentsAddress returns the segments of the path, and the query, by which a client makes one of the two attachment reads.
+func AttachmentsAddress(operation mapping.Operation, request mapping.AttachmentsRequest) (segments []string, query url.Values) {
+	bugs, attachments := request.Bugs, request.Attachments
+	if operation == mapping.OpBugAttachments {
+		segments, bugs = []string{"bug", bugs[0], "attachment"}, bugs[1:]
+	} else {
+		segments, attachments = []string{"bug", "attachment", attachments[0]}, attachments[1:]
+	}
+	query = url.Values{"ids": bugs, "attachment_ids": attachments}
+	for name, list := range map[string][]string{"include_fields": request.Include, "exclude_fields": request.Exclude} {
 		if len(list) > 0 {
-			query.Set(name, strings.Join(list, ","))
+			query.Set(name, strings.Join(list, ",")) // names of fields hold no comma (tracker-behaviour.md section 5)
 		}
 	}
-	segments := []string{"bug", "attachment", firstOf(asked.Attachments)}
-	bugs, attachments := asked.Bugs, rest(asked.Attachments)
-	if c.Operation == mapping.OpBugAttachments {
-		segments = []string{"bug", firstOf(asked.Bugs), "attachment"}
-		bugs, attachments = rest(asked.Bugs), asked.Attachments
-	}
-	query["ids"], query["attachment_ids"] = bugs, attachments
-	return line(query, segments...)
+	return segments, query
 }
 
 // line joins segments that are not empty below /rest.
 func line(query url.Values, segments ...string) string {
-	var target strings.Builder
-	target.WriteString("/rest")
+	target := "/rest"
 	for _, segment := range segments {
 		if segment != "" {
-			target.WriteString("/" + url.PathEscape(segment))
+			target += "/" + url.PathEscape(segment)
 		}
 	}
 	if text := query.Encode(); text != "" {
-		target.WriteString("?" + text)
+		target += "?" + text
 	}
-	return target.String()
+	return target
 }
 
 func idTexts(ids []int64) []string {
@@ -190,11 +187,4 @@ func firstOf(lists ...[]string) string {
 		return all[0]
 	}
 	return ""
-}
-
-func rest(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[1:]
 }

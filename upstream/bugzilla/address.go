@@ -17,28 +17,19 @@ var errUnsafeSegment = errors.New("a path segment that the tracker would not tak
 // restRoot is the usual path of a tracker's REST interface.
 const restRoot = "/rest"
 
-// Roots lists the paths below a tracker's address that its REST interface can have, the usual one first. /rest is a rewrite of
-// /rest.cgi, which some web servers lack (tracker-behaviour.md section 1). /bugzilla is where many installations have the tracker, so that
-// an address without it is a likely mistake.
-func Roots() []string {
-	return []string{restRoot, "/rest.cgi", "/bugzilla/rest", "/bugzilla/rest.cgi"}
-}
-
 // resource builds an escaped path below the tracker's REST interface. Every path that is sent to a
 // tracker is built here. It refuses segments that would change which resource
 // is meant: empty ones, the dot segments, which url.PathEscape leaves alone, and
 // those that the dialect cannot carry.
 func resource(dialect mapping.Dialect, segments ...string) (string, error) {
-	var path strings.Builder
-	path.WriteString(cmp.Or(dialect.Root, restRoot))
+	path := cmp.Or(dialect.Root, restRoot)
 	for _, segment := range segments {
 		if !fitsPath(dialect, segment) {
 			return "", errUnsafeSegment
 		}
-		path.WriteByte('/')
-		path.WriteString(url.PathEscape(segment))
+		path += "/" + url.PathEscape(segment)
 	}
-	return path.String(), nil
+	return path, nil
 }
 
 // fitsPath reports whether a name can be one segment of a path. A stock tracker
@@ -52,24 +43,15 @@ func fitsPath(dialect mapping.Dialect, segment string) bool {
 	if trimmed == "" || trimmed == "." || trimmed == ".." {
 		return false
 	}
-	for _, r := range segment {
-		if r < ' ' || r == 0x7f {
-			return false
-		}
-		if strings.ContainsRune(dialect.NotInPath, r) || dialect.ASCIIOnly && r > 0x7e {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(segment, func(r rune) bool {
+		return r < ' ' || r == 0x7f || dialect.ASCIIOnly && r > 0x7e || strings.ContainsRune(dialect.NotInPath, r)
+	})
 }
 
 // fitsQuery reports whether the tracker reads a name correctly from the query; a
 // stock one reads ASCII only (tracker-behaviour.md section 1).
 func fitsQuery(dialect mapping.Dialect, text string) bool {
-	if !dialect.ASCIIOnly {
-		return true
-	}
-	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > 0x7e })
+	return !dialect.ASCIIOnly || !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > 0x7e })
 }
 
 // What a web server before a tracker takes, in bytes (tracker-behaviour.md section 1, Paths and methods). Beyond that it responds
@@ -95,15 +77,15 @@ func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *
 	out := address(dialect, caller, call)
 	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
 	if call.long != nil && (hide || c.lineLength(call, out) > maxLine) {
-		*call = call.long()
+		*call = *call.long
 		out = address(dialect, caller, call)
 	}
 	if c.lineLength(call, out) > maxLine {
-		return out, tooLong(mapping.CodeURILong, "The address of this request is too long for the tracker.")
+		return out, own(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
 	}
 	for name, values := range out.header {
 		if len(name)+len(": ")+len(values[0]) > maxField {
-			return out, tooLong(mapping.CodeHeaderLong, "The header "+name+" of this request is too long for the tracker.")
+			return out, own(mapping.CodeHeaderLong, mapping.ReasonTooLarge, "The header "+name+" of this request is too long for the tracker.")
 		}
 	}
 	return out, nil
@@ -125,9 +107,5 @@ func address(dialect mapping.Dialect, caller upstream.Caller, call *Call) outgoi
 
 // lineLength is the length of the request line.
 func (c *Client) lineLength(call *Call, out outgoing) int {
-	return len(call.Method) + len(" ") + c.basePath + len(out.target) + len(" HTTP/1.1")
-}
-
-func tooLong(code int, message string) *mapping.Error {
-	return own(code, mapping.ReasonTooLarge, message)
+	return len(call.Method + " " + c.options.URL.EscapedPath() + out.target + " HTTP/1.1")
 }

@@ -26,6 +26,8 @@ type Options struct {
 	Dialect string
 	// Transport sends requests; Client does not close it. A *transport.Stack has slots, for which calls wait before they begin.
 	Transport http.RoundTripper
+	// ForComparison gives calls the lowest priority, and abandons a response of which only a part is to be read.
+	ForComparison bool
 	// HideKeys sends reads that carry a credential by JSON-RPC where the tracker
 	// would otherwise get it in the query, which its web server logs.
 	HideKeys bool
@@ -43,13 +45,12 @@ type Options struct {
 type Client struct {
 	options Options
 	base    string
-	// basePath is the length of the path in base.
-	basePath int
-	rest     *resty.Client
+	rest    *resty.Client
 	// redirect is the address to which the tracker redirects all requests.
 	redirect redirectTarget
-	absent   atomic.Bool
-	dialect  *dialects
+	dialect  atomic.Pointer[knownDialect]
+	// asking holds a value while a caller requests the version.
+	asking chan struct{}
 }
 
 // New makes a client. It fails on a URL that no request could be built from.
@@ -60,12 +61,10 @@ func New(options Options) (*Client, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	client := &Client{
-		options: options, base: strings.TrimRight(options.URL.String(), "/"), basePath: len(strings.TrimRight(options.URL.EscapedPath(), "/")),
-	}
+	client := &Client{options: options, base: strings.TrimRight(options.URL.String(), "/"), asking: make(chan struct{}, 1)}
 	client.rest = newREST(redirects{options.Transport, &client.redirect})
-	var err error
-	client.dialect, err = newDialects(options.Dialect)
+	dialect, err := firstDialect(options.Dialect)
+	client.dialect.Store(dialect)
 	return client, err
 }
 
@@ -81,17 +80,16 @@ func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.C
 	}
 	planned, err := plan(c.Dialect(ctx), call)
 	document, err := c.document(ctx, caller, planned, err)
-	if err == nil {
-		if err = c.complete(document, &call); err != nil {
-			err = failure(&planned, errors.Join(err, document.Close()))
+	switch {
+	case err == nil:
+		if err = c.complete(document, &call); err == nil {
+			return mapping.Reply{Document: document}, nil
 		}
-	} else if call.FlagTypes != nil {
+		err = failure(&planned, errors.Join(err, document.Close()))
+	case call.FlagTypes != nil:
 		err = c.withDialectUnknown(err)
 	}
-	if err != nil {
-		return mapping.Reply{}, err
-	}
-	return mapping.Reply{Document: document}, nil
+	return mapping.Reply{}, err
 }
 
 // Refuse implements upstream.Refuser.
@@ -111,11 +109,12 @@ func (c *Client) Refuse(caller upstream.Caller, operation mapping.Operation) err
 func (c *Client) complete(document *mapping.Document, call *upstream.Call) (err error) {
 	switch {
 	case call.FlagTypes != nil:
-		if _, err = document.Load(c.options.Split); err == nil {
-			document.Cookies = nil
-			if err = document.Stabilize(); err != nil {
-				err = bad("the tracker's response holds no flag types: " + err.Error())
-			}
+		document.Cookies = nil
+		if _, err = document.Load(c.options.Split); err != nil {
+			return err
+		}
+		if err = document.Stabilize(); err != nil {
+			err = bad("the tracker's response holds no flag types: " + err.Error())
 		}
 	case call.CreateFlagType != nil:
 		err = document.WithFlagID()

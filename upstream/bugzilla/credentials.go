@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"portico/mapping"
@@ -20,13 +21,7 @@ func forms(have upstream.Credentials) []credential {
 		{"Bugzilla_token", "X-BUGZILLA-TOKEN", have.Token},
 		{"Bugzilla_api_key", "X-BUGZILLA-API-KEY", have.APIKey},
 	}
-	shown := all[:0]
-	for _, form := range all {
-		if form.value != "" {
-			shown = append(shown, form)
-		}
-	}
-	return shown
+	return slices.DeleteFunc(all, func(form credential) bool { return form.value == "" })
 }
 
 // authorize puts the caller's credentials where the dialect looks for them:
@@ -68,9 +63,6 @@ func fitsHeader(text string) bool {
 // they would count (tracker-behaviour.md section 1, Credentials).
 func cookiesFor(call *Call, have upstream.Credentials) string {
 	withLogin, withOthers := call.RPC == "", call.Operation != mapping.OpFlagTypes
-	if withLogin && withOthers {
-		return have.Cookies
-	}
 	var kept []string
 	for cookie := range strings.SplitSeq(have.Cookies, ";") {
 		cookie = strings.TrimSpace(cookie)

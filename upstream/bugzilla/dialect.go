@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"portico/mapping"
@@ -19,73 +18,74 @@ const retryVersion = time.Second
 // versionOperation names the request for the version in measurements.
 const versionOperation = "version"
 
-// dialects is what is known of the dialect of a tracker.
-type dialects struct {
-	// asking holds a value while a caller requests the version.
-	asking chan struct{}
-
-	mu      sync.Mutex // guards what follows
-	dialect mapping.Dialect
+// knownDialect is what is known of the dialect of a tracker. It does not change.
+type knownDialect struct {
+	mapping.Dialect
 	version string
-	pinned  bool
+	certain bool
 	// again is when the version may be requested after a failure.
 	again time.Time
+	// absent says that the last request found nothing.
+	absent bool
 }
 
-func newDialects(name string) (*dialects, error) {
-	d := &dialects{dialect: mapping.Bugzilla5(), asking: make(chan struct{}, 1)}
+// firstDialect is what is known before a request for the version.
+func firstDialect(name string) (*knownDialect, error) {
 	if name == "" || name == "auto" {
-		return d, nil
+		return &knownDialect{Dialect: mapping.Bugzilla5()}, nil
 	}
 	dialect, ok := mapping.DialectNamed(name)
 	if !ok {
 		return nil, fmt.Errorf("%q is not a dialect: auto, bugzilla-5 or bmo", name)
 	}
-	d.dialect, d.pinned = dialect, true
-	return d, nil
+	return &knownDialect{Dialect: dialect, certain: true}, nil
 }
 
-// known returns the dialect as far as it is known, and whether no request for it is due.
-func (d *dialects) known() (dialect mapping.Dialect, settled bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.dialect, d.pinned || time.Now().Before(d.again)
-}
+// isDue reports whether the version is to be requested.
+func (d *knownDialect) isDue() bool { return !d.certain && !time.Now().Before(d.again) }
 
 // Dialect returns the tracker's dialect. It requests the version when the dialect is not known yet.
 // While the tracker does not respond it is taken for a stock one. One caller makes the request,
 // and the others wait for it only as long as their own contexts last.
 func (c *Client) Dialect(ctx context.Context) mapping.Dialect {
-	dialect, settled := c.dialect.known()
-	if settled {
-		return dialect
-	}
-	select {
-	case c.dialect.asking <- struct{}{}:
-		defer func() { <-c.dialect.asking }()
-		if _, settled := c.dialect.known(); !settled {
-			_ = c.askDialect(ctx) // until another one succeeds, the tracker is taken for a stock one
+	if c.dialect.Load().isDue() {
+		select {
+		case c.asking <- struct{}{}:
+			if c.dialect.Load().isDue() {
+				_ = c.askDialect(ctx) // until another one succeeds, the tracker is taken for a stock one
+			}
+			<-c.asking
+		case <-ctx.Done():
 		}
-	case <-ctx.Done():
 	}
-	dialect, _ = c.dialect.known()
-	return dialect
+	return c.dialect.Load().Dialect
 }
 
-// askDialect requests the version. A caller that went away is not a failure of the tracker, so another caller may make a
-// request at once.
+// askDialect sends GET /rest/version, which needs no login. A caller that went away is not a failure of the tracker, so another caller
+// may make a request at once.
 func (c *Client) askDialect(ctx context.Context) error {
-	version, root, err := c.version(ctx)
-	d := c.dialect
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	timed, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	timed = transport.With(timed, func(t *transport.Call) {
+		t.Operation, t.Stream, t.Shadow = versionOperation, false, c.options.ForComparison
+	})
+	version, root, err := findVersion(timed, c.rest.GetClient(), "NAME", c.base) // clients do not see its errors
+	before := c.dialect.Load()
+	now := *before
 	switch {
-	case err == nil && !d.pinned:
-		d.version, d.dialect, d.pinned = version, mapping.DialectOfVersion(version), true
-		d.dialect.Root = root
-		c.options.Logger.Info("dialect pinned", "version", version, "dialect", d.dialect.Name, "root", root)
-	case err != nil && !errors.Is(ctx.Err(), context.Canceled):
-		d.again = time.Now().Add(retryVersion)
+	case before.certain:
+	case err == nil:
+		now = knownDialect{Dialect: mapping.DialectOfVersion(version), version: version, certain: true}
+		now.Root = root
+	case !errors.Is(ctx.Err(), context.Canceled):
+		now.again = time.Now().Add(retryVersion)
+	}
+	now.absent = root == ""
+	switch isFirst := c.dialect.CompareAndSwap(before, &now); {
+	case isFirst && now.absent && !before.absent:
+		c.options.Logger.Warn("no tracker responds at this address: GET /rest/version has status 404 and no JSON; check its url")
+	case isFirst && now.certain && !before.certain:
+		c.options.Logger.Info("dialect pinned", "version", version, "dialect", now.Name, "root", root)
 	}
 	return err
 }
@@ -93,31 +93,12 @@ func (c *Client) askDialect(ctx context.Context) error {
 // Pinned returns the dialect for a status page without a request to the tracker: its
 // name, the version it was told from, and whether it is certain.
 func (c *Client) Pinned() (dialect, version string, certain bool) {
-	d := c.dialect
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.dialect.Name, d.version, d.pinned
-}
-
-// version sends GET /rest/version, which needs no login, and returns the root that worked.
-func (c *Client) version(ctx context.Context) (version, root string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	ctx = transport.With(ctx, func(t *transport.Call) { t.Operation, t.Stream = versionOperation, false })
-	version, root, missing, err := findVersion(ctx, c.rest.GetClient(), "NAME", c.base) // whose errors nobody sees
-	if root != "" {
-		c.absent.Store(false)
-	} else if !c.absent.Swap(true) {
-		c.options.Logger.Warn("no tracker responds at this address: GET /rest/version has status 404 and no JSON; check its url")
-	}
-	if missing && root != "" {
-		err = nil
-	}
-	return version, root, err
+	d := c.dialect.Load()
+	return d.Name, d.version, d.certain
 }
 
 // Absent reports whether the request for the version found no tracker, but a web server that has nothing there.
-func (c *Client) Absent() bool { return c.absent.Load() }
+func (c *Client) Absent() bool { return c.dialect.Load().absent }
 
 // IsHealthy reports whether a response to a request for the version, given its status and the beginning of its body, is
 // that of a tracker that works. A 4xx is one. A page with status 200 is not: gateways show one while a tracker is away. An
@@ -127,9 +108,6 @@ func IsHealthy(status int, head []byte) bool {
 		return status < http.StatusInternalServerError
 	}
 	members, err := mapping.ParseMembers(head)
-	if err != nil || status >= http.StatusMultipleChoices {
-		return false
-	}
 	code, _ := mapping.Int(members.Get("code"))
-	return code != mapping.CodeTrackerFailure
+	return err == nil && status < http.StatusMultipleChoices && code != mapping.CodeTrackerFailure
 }

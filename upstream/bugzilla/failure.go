@@ -28,7 +28,7 @@ func failure(call *Call, err error) error {
 // them elsewhere (tracker-behaviour.md section 9). No client should conclude from that that the product has none.
 func (c *Client) withDialectUnknown(err error) error {
 	reported, ok := errors.AsType[*mapping.Error](err)
-	if _, _, certain := c.Pinned(); certain || !ok || !reported.FromTracker() || reported.Code != mapping.CodeNoResource {
+	if c.dialect.Load().certain || !ok || !reported.FromTracker() || reported.Code != mapping.CodeNoResource {
 		return err
 	}
 	failed := own(mapping.CodeUnavailable, mapping.ReasonBadResponse, "The dialect of the tracker is not known yet. Retry later.")
@@ -56,6 +56,8 @@ func Failure(err error, write bool) *mapping.Error {
 func classify(err error) *mapping.Error {
 	known, isTransport := errors.AsType[*transport.Error](err)
 	page, isPage := errors.AsType[*badResponse](err)
+	_, isSyntax := errors.AsType[*jsonblob.SyntaxError](err)
+	_, isLimit := errors.AsType[*jsonblob.LimitError](err)
 	_, isStore := errors.AsType[*jsonblob.BlobError](err)
 	switch {
 	case isTransport:
@@ -70,7 +72,7 @@ func classify(err error) *mapping.Error {
 		return own(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker redirects all requests to "+page.redirect+" instead of responding.")
 	case isStore:
 		return mapping.StorageFull(err)
-	case isBadResponse(err):
+	case isPage || isSyntax || isLimit:
 		return ofReason(transport.BadResponse)
 	case errors.Is(err, context.DeadlineExceeded):
 		return ofReason(transport.Timeout)
@@ -102,13 +104,6 @@ func ofReason(reason transport.Reason) *mapping.Error {
 	default:
 		return own(mapping.CodeInternal, mapping.ReasonInternal, "Portico could not make this request.")
 	}
-}
-
-func isBadResponse(err error) bool {
-	var bad *badResponse
-	var syntax *jsonblob.SyntaxError
-	var limit *jsonblob.LimitError
-	return errors.As(err, &bad) || errors.As(err, &syntax) || errors.As(err, &limit)
 }
 
 func own(code int, reason mapping.Reason, message string) *mapping.Error {

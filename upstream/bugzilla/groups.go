@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
@@ -17,27 +15,11 @@ import (
 // errUnknownAccount: the tracker does not tell whose credential this is.
 var errUnknownAccount = errors.New("the tracker does not tell whose credential this is")
 
-// account is a user as trackers describe one to that user.
+// account is a user as trackers describe one to that user. A stock tracker gives a group as an object with a name, and /rest/whoami of
+// the dialect bmo by its name, as the reference tracker does.
 type account struct {
-	Name   string     `json:"name"`
-	Groups []groupRef `json:"groups"`
-}
-
-// groupRef is the name of a group. A stock tracker gives it as a member of an object, and /rest/whoami of the dialect bmo by
-// itself, as the reference tracker does.
-type groupRef string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (g *groupRef) UnmarshalJSON(text []byte) error {
-	if jsontext.Value(text).Kind() == '"' {
-		return json.Unmarshal(text, (*string)(g))
-	}
-	var object struct {
-		Name string `json:"name"`
-	}
-	err := json.Unmarshal(text, &object)
-	*g = groupRef(object.Name)
-	return err
+	Name   string           `json:"name"`
+	Groups []jsontext.Value `json:"groups"`
 }
 
 // Groups requests from the tracker, with the caller's own credential, the names of
@@ -59,39 +41,29 @@ func (c *Client) Groups(ctx context.Context, caller upstream.Caller) ([]string, 
 	if result.Name == "" || result.Groups == nil {
 		return nil, errUnknownAccount
 	}
-	names := make([]string, 0, len(result.Groups))
+	names := []string{}
 	for _, group := range result.Groups {
-		names = append(names, string(group))
+		if members, err := mapping.ParseMembers(group); err == nil {
+			group = members.Get("name")
+		}
+		name, _ := mapping.Text(group)
+		names = append(names, name)
 	}
 	return names, nil
-}
-
-// rpcAccount is the request for an account by JSON-RPC.
-func rpcAccount(query url.Values) Call {
-	var params mapping.Members
-	setTexts(&params, "names", query["names"])
-	setTexts(&params, "include_fields", []string{"name", "groups"})
-	return rpcRead(mapping.OpFlagTypes, "User.get", params)
 }
 
 // planAccount plans the request for the caller's own account, the one whose
 // credential the tracker looks at first: the groups of any other one would not be those
 // that responses depend on. A tracker that has /whoami is never asked about a name.
 func planAccount(dialect mapping.Dialect, caller upstream.Caller) (Call, error) {
-	call := Call{Operation: mapping.OpFlagTypes, Method: http.MethodGet, Query: url.Values{}}
-	have := caller.Credentials
-	var err error
+	login := caller.Credentials.Login
 	switch {
 	case dialect.HeaderCredentials:
-		call.Path, err = resource(dialect, "whoami")
-		return call, err
-	case have.Login != "" && have.Password != "":
-		call.Query.Set("names", have.Login)
-	default:
+		return planRead(dialect, mapping.OpFlagTypes, []string{"whoami"}, nil, "", nil)
+	case login == "" || caller.Credentials.Password == "":
 		return Call{}, errUnknownAccount
 	}
-	call.Query.Set("include_fields", "name,groups")
-	call.long = longForm(dialect, func() Call { return rpcAccount(call.Query) })
-	call.Path, err = resource(dialect, "user")
-	return call, err
+	query := url.Values{"names": {login}, "include_fields": {"name,groups"}}
+	params := lists(map[string][]string{"names": {login}, "include_fields": {"name", "groups"}})
+	return planRead(dialect, mapping.OpFlagTypes, []string{"user"}, query, "User.get", params)
 }

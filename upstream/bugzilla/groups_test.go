@@ -21,7 +21,7 @@ func TestGroups(t *testing.T) {
 		{"bugzilla-5", `{"users":[{"name":"dev@example.com"}]}`, nil},
 		{"bugzilla-5", `{"users":[]}`, nil},
 		{"bmo", `{"id":4,"groups":["admin"]}`, nil},
-		{"bmo", `{"name":"dev@example.com","groups":[1]}`, nil},
+		{"bmo", `{"name":"dev@example.com","groups":"admin"}`, nil},
 	} {
 		client := dial(t, c.dialect, answering(200, "application/json", c.answer))
 		got, err := client.Groups(t.Context(), caller)

@@ -1,7 +1,6 @@
 package bugzilla
 
 import (
-	"bytes"
 	"io"
 
 	"portico/upstream/transport"
@@ -12,7 +11,7 @@ import (
 // HTTP would else look complete to the client.
 type guard struct {
 	body  io.ReadCloser
-	scan  bracketScan
+	scan  jsonScan
 	held  byte
 	holds bool
 }
@@ -20,7 +19,7 @@ type guard struct {
 // newGuard starts in the state that head leaves.
 func newGuard(head []byte, body io.ReadCloser) *guard {
 	g := &guard{body: body}
-	g.scan.feed(head)
+	_, _ = g.scan.Write(head)
 	return g
 }
 
@@ -34,7 +33,7 @@ func (g *guard) Read(p []byte) (int, error) {
 		p[0], start = g.held, 1
 	}
 	n, err := g.body.Read(p[start:])
-	g.scan.feed(p[start : start+n])
+	_, _ = g.scan.Write(p[start : start+n])
 	n += start
 	switch {
 	case err == io.EOF && !g.scan.closed():
@@ -53,62 +52,3 @@ func (g *guard) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (g *guard) Close() error { return g.body.Close() }
-
-// bracketScan follows JSON only as far as to know whether all brackets are
-// closed; strings are skipped at the speed of bytes.IndexByte.
-type bracketScan struct {
-	depth    int
-	inString bool
-	escaped  bool
-	begun    bool
-}
-
-func (s *bracketScan) feed(p []byte) {
-	for len(p) > 0 {
-		if s.inString {
-			p = s.skipString(p)
-			continue
-		}
-		switch p[0] {
-		case '"':
-			s.inString = true
-		case '{', '[':
-			s.depth++
-			s.begun = true
-		case '}', ']':
-			s.depth--
-		}
-		p = p[1:]
-	}
-}
-
-// skipString returns what follows the closing quote, or nothing. A quote is
-// escaped when an odd number of backslashes stands before it, so nothing else of
-// the string needs a look.
-func (s *bracketScan) skipString(p []byte) []byte {
-	if s.escaped {
-		s.escaped = false
-		p = p[1:]
-	}
-	for from := 0; ; {
-		quote := bytes.IndexByte(p[from:], '"')
-		if quote < 0 {
-			s.escaped = endsInEscape(p)
-			return nil
-		}
-		from += quote
-		if !endsInEscape(p[:from]) {
-			s.inString = false
-			return p[from+1:]
-		}
-		from++
-	}
-}
-
-// endsInEscape reports whether the byte after p is escaped.
-func endsInEscape(p []byte) bool {
-	trimmed := bytes.TrimRight(p, `\`)
-	return (len(p)-len(trimmed))%2 == 1
-}
-
-func (s *bracketScan) closed() bool { return s.begun && s.depth == 0 && !s.inString }

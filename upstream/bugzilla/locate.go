@@ -3,7 +3,6 @@ package bugzilla
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,13 +14,6 @@ import (
 	"portico/upstream"
 )
 
-// bug is what a lookup tells of a bug.
-type bug struct {
-	ID        int64  `json:"id"`
-	Product   string `json:"product"`
-	Component string `json:"component"`
-}
-
 // Bug returns the product and component of a bug, by id or alias, with the caller's own credential.
 // Codes: 100, 101, 102.
 func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (mapping.Place, error) {
@@ -29,20 +21,20 @@ func (c *Client) Bug(ctx context.Context, caller upstream.Caller, ref string) (m
 	if err != nil {
 		return mapping.Place{}, err
 	}
-	return mapping.Place{Bug: bugs[0].ID, Product: bugs[0].Product, Component: bugs[0].Component}, nil
+	return bugs[0], nil
 }
 
 // bugs looks bugs up, by id or alias, with the caller's own credential. It returns one for each reference.
-func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string) ([]bug, error) {
+func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string) ([]mapping.Place, error) {
 	call, err := planBugs(c.Dialect(ctx), refs)
 	var result struct {
-		Bugs []bug `json:"bugs"`
+		Bugs []mapping.Place `json:"bugs"`
 	}
 	if err := c.fetch(ctx, caller, call, err, &result); err != nil {
 		return nil, err
 	}
-	incomplete := func(b bug) bool { return b.ID == 0 || b.Product == "" }
-	if len(result.Bugs) != len(refs) || slices.ContainsFunc(result.Bugs, incomplete) {
+	isIncomplete := func(bug mapping.Place) bool { return bug.Bug == 0 || bug.Product == "" }
+	if len(result.Bugs) != len(refs) || slices.ContainsFunc(result.Bugs, isIncomplete) {
 		return nil, failure(&call, bad("the tracker's response does not tell which bugs these are"))
 	}
 	return result.Bugs, nil
@@ -50,24 +42,16 @@ func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string
 
 // planBugs plans a lookup of bugs. An alias that neither path nor query carries goes by JSON-RPC, as for attachments.
 func planBugs(dialect mapping.Dialect, refs []string) (Call, error) {
-	fields := []string{"id", "product", "component"}
-	path, err := resource(dialect, "bug", refs[0])
-	call := Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path, Query: url.Values{"ids": refs[1:]}}
-	setList(call.Query, "include_fields", fields)
-	call.long = longForm(dialect, func() Call {
-		var params mapping.Members
-		setTexts(&params, "ids", refs)
-		setTexts(&params, "include_fields", fields)
-		return rpcRead(mapping.OpBugAttachments, "Bug.get", params)
-	})
-	return call.orLong(err == nil && allFitQuery(dialect, refs[1:]), "The tracker cannot be asked for the bugs %q.", refs)
+	query := url.Values{"ids": refs[1:], "include_fields": {"id,product,component"}}
+	params := lists(map[string][]string{"ids": refs, "include_fields": {"id", "product", "component"}})
+	return planRead(dialect, mapping.OpBugAttachments, []string{"bug", refs[0]}, query, "Bug.get", params)
 }
 
 // AttachmentBug returns the bug of an attachment, 0 when there is no such
 // attachment. Codes: 102, 304.
 func (c *Client) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error) {
 	text := strconv.FormatInt(id, 10)
-	call, err := PlanAttachments(c.Dialect(ctx), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
+	call, err := planAttachments(c.Dialect(ctx), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{text}, Include: []string{"id", "bug_id"}})
 	var result struct {
 		Attachments map[string]struct {
 			Bug int64 `json:"bug_id"`
@@ -84,7 +68,8 @@ func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachmen
 		return nil, err
 	}
 	name := strconv.FormatInt(bug, 10)
-	path, err := resource(c.Dialect(ctx), "bug", name, "comment")
+	call, err := planRead(c.Dialect(ctx), mapping.OpBugAttachments, []string{"bug", name, "comment"}, nil, "Bug.comments",
+		lists(map[string][]string{"ids": {name}}))
 	var result struct {
 		Bugs map[string]struct {
 			Comments []struct {
@@ -94,7 +79,6 @@ func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachmen
 			} `json:"comments"`
 		} `json:"bugs"`
 	}
-	call := Call{Operation: mapping.OpBugAttachments, Method: http.MethodGet, Path: path}
 	err = c.fetch(ctx, caller, call, err, &result)
 	texts := map[int64]string{}
 	for _, one := range result.Bugs[name].Comments {
@@ -150,13 +134,11 @@ type typeRef struct {
 func (c *Client) FlagTypePlaces(
 	ctx context.Context, caller upstream.Caller, ids []int64, names []string,
 ) (products []string, places []mapping.Scopes, err error) {
-	path, err := resource(c.Dialect(ctx), "product")
+	query := url.Values{"type": {"accessible"}, "include_fields": {"name,components"}}
+	call, err := planRead(c.Dialect(ctx), mapping.OpFlagTypes, []string{"product"}, query, "Product.get",
+		lists(map[string][]string{"type": {"accessible"}, "include_fields": {"name", "components"}}))
 	var result struct {
 		Products []product `json:"products"`
-	}
-	call := Call{
-		Operation: mapping.OpFlagTypes, Method: http.MethodGet, Path: path,
-		Query: url.Values{"type": {"accessible"}, "include_fields": {"name,components"}},
 	}
 	if err := c.fetch(ctx, caller, call, err, &result); err != nil {
 		return nil, nil, err
@@ -164,7 +146,6 @@ func (c *Client) FlagTypePlaces(
 	for _, product := range result.Products {
 		products = append(products, product.Name)
 	}
-	places = make([]mapping.Scopes, 0, len(ids)+len(names))
 	for _, id := range ids {
 		places = append(places, placesOf(result.Products, func(t typeRef) bool { return t.ID == id }))
 	}
@@ -181,8 +162,7 @@ func placesOf(products []product, matches func(typeRef) bool) mapping.Scopes {
 	for _, product := range products {
 		var components []string
 		for _, component := range product.Components {
-			types := component.FlagTypes
-			if slices.ContainsFunc(types.Bug, matches) || slices.ContainsFunc(types.Attachment, matches) {
+			if types := component.FlagTypes; slices.ContainsFunc(slices.Concat(types.Bug, types.Attachment), matches) {
 				components = append(components, component.Name)
 			}
 		}

@@ -10,49 +10,31 @@ import (
 	"portico/upstream"
 )
 
-// resolvePathBug finds out whether the ids of a create name the bug of its path too, where aliases make that unclear. It looks the bugs
+// resolvePathBug finds out whether the ids of a create name the bug of its path too, where aliases make that unclear. It looks the aliases
 // up with the caller's own credential. Without a result nothing is created, because a bug could be left out silently.
 func (c *Client) resolvePathBug(ctx context.Context, caller upstream.Caller, request *mapping.AttachmentCreate) error {
 	if request.PathBug == "" {
 		return nil
 	}
-	path, err := c.bugNumbers(ctx, caller, []string{request.PathBug})
-	if err != nil {
-		return err
-	}
-	numbers, aliases := splitRefs(request.Bugs)
-	if !slices.Contains(numbers, path[0]) {
-		numbers, err = c.bugNumbers(ctx, caller, aliases)
-	}
-	if err == nil {
-		request.Settle(slices.Contains(numbers, path[0]))
-	}
-	return err
-}
-
-// bugNumbers returns the bugs that references mean; only aliases are looked up. Codes: 100, 101, 102.
-func (c *Client) bugNumbers(ctx context.Context, caller upstream.Caller, refs []string) ([]int64, error) {
-	numbers, aliases := splitRefs(refs)
-	if len(aliases) == 0 {
-		return numbers, nil
-	}
-	bugs, err := c.bugs(ctx, caller, aliases)
-	for _, bug := range bugs {
-		numbers = append(numbers, bug.ID)
-	}
-	return numbers, err
-}
-
-// splitRefs splits references to bugs into numbers and aliases, each alias once.
-func splitRefs(refs []string) (numbers []int64, aliases []string) {
-	for _, ref := range refs {
-		ref = strings.TrimSpace(ref)
-		same := func(alias string) bool { return strings.EqualFold(alias, ref) }
-		if id, err := strconv.ParseInt(ref, 10, 64); err == nil && mapping.IsBugNumber(ref) {
-			numbers = append(numbers, id)
-		} else if !slices.ContainsFunc(aliases, same) {
-			aliases = append(aliases, ref)
+	key := func(ref string) string { return strings.ToLower(strings.TrimSpace(ref)) }
+	numbers := map[string]int64{} // by key
+	var aliases []string          // each once
+	for _, ref := range append([]string{request.PathBug}, request.Bugs...) {
+		_, known := numbers[key(ref)]
+		number, err := strconv.ParseInt(key(ref), 10, 64)
+		if err != nil || !mapping.IsBugNumber(ref) {
+			number = 0
+		}
+		if numbers[key(ref)] = number; number == 0 && !known {
+			aliases = append(aliases, strings.TrimSpace(ref))
 		}
 	}
-	return numbers, aliases
+	bugs, err := c.bugs(ctx, caller, aliases)
+	for i, bug := range bugs {
+		numbers[key(aliases[i])] = bug.Bug
+	}
+	if err == nil {
+		request.Settle(slices.ContainsFunc(request.Bugs, func(ref string) bool { return numbers[key(ref)] == numbers[key(request.PathBug)] }))
+	}
+	return err
 }

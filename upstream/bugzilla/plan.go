@@ -1,8 +1,8 @@
 package bugzilla
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,7 +39,7 @@ type Call struct {
 	IfNoneMatch string
 	// long makes the same call by JSON-RPC, for when its address gets too
 	// long; nil where there is no such form.
-	long func() Call
+	long *Call
 	// paths are REST paths to try in turn where the web server refuses JSON-RPC.
 	paths []string
 }
@@ -66,31 +66,32 @@ func (c *Call) payload(credentials mapping.Members) (*jsonblob.Joined, error) {
 // envelope wraps the parameters of a JSON-RPC 1.0 call, the version that 5.0
 // and 5.2 speak.
 func envelope(method string, params []byte) []byte {
-	var call mapping.Members
-	call.SetText("method", method)
-	call.Set("params", append(append([]byte{'['}, params...), ']'))
-	call.Set("id", []byte("1"))
-	return call.AppendJSON(nil)
+	return fmt.Appendf(nil, `{"method":"%s","params":[%s],"id":1}`, method, params)
 }
 
 // jsonRPC is the endpoint that takes names in a body (tracker-behaviour.md section 1).
 const jsonRPC = "/jsonrpc.cgi"
 
-// plan plans a call for a dialect.
+// plan plans a call for a dialect. All bugs, attachments or flag types of a write go in its body, where they replace the path's
+// (tracker-behaviour.md sections 4, 6 and 7).
 func plan(dialect mapping.Dialect, call upstream.Call) (Call, error) {
-	switch call.Operation {
-	case mapping.OpFlagTypes:
-		return PlanFlagTypes(dialect, *call.FlagTypes)
-	case mapping.OpBugAttachments, mapping.OpAttachment:
-		return PlanAttachments(dialect, call.Operation, *call.Attachments)
-	case mapping.OpCreateFlagType:
-		return PlanCreateFlagType(dialect, *call.CreateFlagType)
-	case mapping.OpUpdateFlagTypes:
-		return PlanUpdateFlagTypes(dialect, *call.UpdateFlagTypes)
-	case mapping.OpCreateAttachment:
-		return PlanCreateAttachment(dialect, *call.CreateAttachment)
-	case mapping.OpUpdateAttachments:
-		return PlanUpdateAttachments(dialect, *call.UpdateAttachments)
+	switch {
+	case call.FlagTypes != nil:
+		return planFlagTypes(dialect, *call.FlagTypes)
+	case call.Attachments != nil:
+		return planAttachments(dialect, call.Operation, *call.Attachments)
+	case call.CreateFlagType != nil:
+		return planFlagTypeWrite(dialect, call.Operation, call.CreateFlagType.Members)
+	case call.UpdateFlagTypes != nil:
+		return planFlagTypeWrite(dialect, call.Operation, call.UpdateFlagTypes.Members, pathSelection(dialect, *call.UpdateFlagTypes))
+	case call.CreateAttachment != nil:
+		request := call.CreateAttachment
+		planned, err := planWrite(dialect, call.Operation, request.Members(), "bug", orStandIn(dialect, request.Bugs[0], "ids"), "attachment")
+		planned.Data = request.Data
+		return planned, err
+	case call.UpdateAttachments != nil:
+		request := call.UpdateAttachments
+		return planWrite(dialect, call.Operation, request.Members(), "bug", "attachment", strconv.FormatInt(request.IDs[0], 10))
 	}
 	return Call{}, fmt.Errorf("%q is not an operation", call.Operation)
 }
@@ -101,7 +102,7 @@ func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bo
 	has := func(name string, kind jsontext.Kind) bool { return members.Get(name).Kind() == kind }
 	switch operation {
 	case mapping.OpCreateFlagType:
-		return (mapping.Reply{Document: mapping.NewDocument(members.AppendJSON(nil))}).ID() != 0
+		return mapping.NewDocument(members.AppendJSON(nil)).ID() != 0
 	case mapping.OpUpdateFlagTypes:
 		return has("flagtypes", '[')
 	case mapping.OpBugAttachments, mapping.OpAttachment:
@@ -116,88 +117,78 @@ func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bo
 	}
 }
 
-// PlanFlagTypes plans a flag type read. Names travel in the path where it can
+// planRead plans a read by REST, or by JSON-RPC where the address cannot carry what it names and the dialect has that.
+func planRead(
+	dialect mapping.Dialect, operation mapping.Operation, segments []string, query url.Values, method string, params mapping.Members,
+) (Call, error) {
+	path, err := resource(dialect, segments...)
+	call := Call{Operation: operation, Method: http.MethodGet, Path: path, Query: query}
+	if dialect.JSONRPC {
+		call.long = &Call{Operation: operation, Method: http.MethodPost, Path: jsonRPC, RPC: method, Body: params}
+	}
+	fits := err == nil
+	for _, values := range query {
+		fits = fits && !slices.ContainsFunc(values, func(text string) bool { return !fitsQuery(dialect, text) })
+	}
+	switch {
+	case fits:
+		return call, nil
+	case call.long != nil:
+		return *call.long, nil
+	}
+	return Call{}, mapping.Inexpressible("The tracker has no form for a read of %q.", strings.Join(segments, "/"))
+}
+
+// lists are parameters of JSON-RPC that are lists of texts, without the empty ones.
+func lists(texts map[string][]string) (params mapping.Members) {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if len(texts[name]) > 0 {
+			list, _ := json.Marshal(texts[name], jsontext.AllowInvalidUTF8(true))
+			params.Set(name, list)
+		}
+	}
+	return params
+}
+
+// planFlagTypes plans a flag type read. Names travel in the path where it can
 // carry them, the component else in the query, and both else by JSON-RPC
 // (tracker-behaviour.md sections 1 and 14).
-func PlanFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (Call, error) {
-	call := Call{Operation: mapping.OpFlagTypes, Method: http.MethodGet, Query: url.Values{}}
-	segments := []string{dialect.FlagTypeResource, request.Product}
-	if request.Component != "" && fitsPath(dialect, request.Component) {
-		segments = append(segments, request.Component)
-	} else if request.Component != "" {
-		call.Query.Set("component", request.Component)
+func planFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (Call, error) {
+	segments, query := []string{dialect.FlagTypeResource, request.Product}, url.Values{}
+	var params mapping.Members
+	params.SetText("product", request.Product)
+	if request.Component != "" {
+		params.SetText("component", request.Component)
+		if fitsPath(dialect, request.Component) {
+			segments = append(segments, request.Component)
+		} else {
+			query.Set("component", request.Component)
+		}
 	}
-	path, err := resource(dialect, segments...)
-	call.Path = path
-	fits := err == nil && fitsQuery(dialect, request.Component)
-	call.long = longForm(dialect, func() Call {
-		var params mapping.Members
-		params.SetText("product", request.Product)
-		if request.Component != "" {
-			params.SetText("component", request.Component)
-		}
-		rpc := rpcRead(mapping.OpFlagTypes, "FlagType.get", params)
-		if !fits {
-			rpc.paths = rawPaths(dialect, request)
-		}
-		return rpc
-	})
-	return call.orLong(fits, "The tracker cannot be asked for product %q, component %q.", request.Product, request.Component)
+	call, err := planRead(dialect, mapping.OpFlagTypes, segments, query, "FlagType.get", params)
+	if call.RPC != "" && len(query) == 0 {
+		call.paths = rawPaths(dialect, segments)
+	}
+	return call, err
 }
 
 // rawPaths returns the REST paths by which some stock trackers find a product with a non-ASCII name: in UTF-8 with the mysql driver
 // (5.0), and in Latin-1 with the mariadb driver (5.2), which does not decode a path (tracker-behaviour.md section 1, Encoded characters).
-func rawPaths(dialect mapping.Dialect, request mapping.FlagTypesRequest) []string {
-	if strings.ContainsAny(request.Product, `/%\?#`) || request.Component != "" && !fitsPath(dialect, request.Component) {
-		return nil
+func rawPaths(dialect mapping.Dialect, segments []string) (paths []string) {
+	dialect.ASCIIOnly = false
+	names, latin := []string{segments[1]}, []byte(nil)
+	for _, r := range names[0] {
+		latin = append(latin, byte(r))
 	}
-	names := []string{request.Product}
-	if latin, ok := inLatin1(request.Product); ok {
-		names = append(names, latin)
+	if !strings.ContainsFunc(names[0], func(r rune) bool { return r > 0xff }) {
+		names = append(names, string(latin))
 	}
-	for i, name := range names {
-		names[i] = cmp.Or(dialect.Root, restRoot) + "/" + dialect.FlagTypeResource + "/" + url.PathEscape(name)
-		if request.Component != "" {
-			names[i] += "/" + url.PathEscape(request.Component)
+	for _, segments[1] = range names {
+		if path, err := resource(dialect, segments...); err == nil {
+			paths = append(paths, path)
 		}
 	}
-	return names
-}
-
-// inLatin1 encodes a text in Latin-1 if it can.
-func inLatin1(text string) (encoded string, ok bool) {
-	var bytes strings.Builder
-	for _, r := range text {
-		if r > 0xff {
-			return "", false
-		}
-		bytes.WriteByte(byte(r))
-	}
-	return bytes.String(), true
-}
-
-// longForm is a call's form by JSON-RPC where the dialect has that.
-func longForm(dialect mapping.Dialect, rpc func() Call) func() Call {
-	if !dialect.JSONRPC {
-		return nil
-	}
-	return rpc
-}
-
-func rpcRead(operation mapping.Operation, method string, params mapping.Members) Call {
-	return Call{Operation: operation, Method: http.MethodPost, Path: jsonRPC, RPC: method, Body: params}
-}
-
-// PlanCreateFlagType plans a flag type create.
-func PlanCreateFlagType(dialect mapping.Dialect, request mapping.FlagTypeCreate) (Call, error) {
-	return planFlagTypeWrite(dialect, mapping.OpCreateFlagType, request.Members)
-}
-
-// PlanUpdateFlagTypes plans a flag type update. The selection goes in the body,
-// where the tracker takes it in place of the path's; the path names the first
-// one if it can.
-func PlanUpdateFlagTypes(dialect mapping.Dialect, request mapping.FlagTypeUpdate) (Call, error) {
-	return planFlagTypeWrite(dialect, mapping.OpUpdateFlagTypes, request.Members, pathSelection(dialect, request))
+	return paths
 }
 
 func planFlagTypeWrite(
@@ -210,7 +201,11 @@ func planFlagTypeWrite(
 	if err != nil {
 		return Call{}, err
 	}
-	path, err := resource(dialect, append([]string{dialect.FlagTypeResource}, selection...)...)
+	return planWrite(dialect, operation, body, append([]string{dialect.FlagTypeResource}, selection...)...)
+}
+
+func planWrite(dialect mapping.Dialect, operation mapping.Operation, body mapping.Members, segments ...string) (Call, error) {
+	path, err := resource(dialect, segments...)
 	return Call{Operation: operation, Method: operation.Method(), Path: path, Body: body}, err
 }
 
@@ -222,94 +217,32 @@ func pathSelection(dialect mapping.Dialect, request mapping.FlagTypeUpdate) stri
 		return strconv.FormatInt(request.IDs[0], 10)
 	}
 	name := request.Names[0]
-	if _, err := strconv.ParseUint(name, 10, 64); err == nil {
+	if strings.Trim(name, "0123456789") == "" {
 		return "names"
 	}
 	return orStandIn(dialect, name, "names")
 }
 
 // maxSegment bounds what a name which the body has too takes up in a path. No name of a tracker is so long,
-// and the path stays far from what web servers take.
-const maxSegment = 4096
+// and the path stays far from what web servers take, also escaped.
+const maxSegment = 2048
 
 // orStandIn returns what stands in the path for a name that the body has too: the name if it can.
 func orStandIn(dialect mapping.Dialect, name, standIn string) string {
-	if !fitsPath(dialect, name) || len(url.PathEscape(name)) > maxSegment {
+	if !fitsPath(dialect, name) || len(name) > maxSegment {
 		return standIn
 	}
 	return name
 }
 
-// PlanAttachments plans a read of the attachments of bugs, or of attachments by id.
-func PlanAttachments(dialect mapping.Dialect, operation mapping.Operation, request mapping.AttachmentsRequest) (Call, error) {
-	bugs, attachments, segments := request.Bugs, request.Attachments, []string{"bug"}
-	if operation == mapping.OpBugAttachments {
-		segments, bugs = append(segments, bugs[0], "attachment"), bugs[1:]
-	} else {
-		segments, attachments = append(segments, "attachment", attachments[0]), attachments[1:]
+// planAttachments plans a read of the attachments of bugs, or of attachments by id.
+func planAttachments(dialect mapping.Dialect, operation mapping.Operation, request mapping.AttachmentsRequest) (Call, error) {
+	segments, query := upstream.AttachmentsAddress(operation, request)
+	call, err := planRead(dialect, operation, segments, query, "Bug.attachments", lists(map[string][]string{
+		"ids": request.Bugs, "attachment_ids": request.Attachments, "include_fields": request.Include, "exclude_fields": request.Exclude,
+	}))
+	if call.RPC == "" {
+		call.IfNoneMatch = request.IfNoneMatch
 	}
-	path, err := resource(dialect, segments...)
-	call := Call{
-		Operation: operation, Method: http.MethodGet, Path: path, Query: url.Values{"ids": bugs, "attachment_ids": attachments},
-		IfNoneMatch: request.IfNoneMatch,
-	}
-	setList(call.Query, "include_fields", request.Include)
-	setList(call.Query, "exclude_fields", request.Exclude)
-	call.long = longForm(dialect, func() Call {
-		var params mapping.Members
-		setTexts(&params, "ids", request.Bugs)
-		setTexts(&params, "attachment_ids", request.Attachments)
-		setTexts(&params, "include_fields", request.Include)
-		setTexts(&params, "exclude_fields", request.Exclude)
-		return rpcRead(operation, "Bug.attachments", params)
-	})
-	return call.orLong(err == nil && allFitQuery(dialect, bugs), "The tracker cannot be asked for the bugs %q.", request.Bugs)
-}
-
-// orLong returns a call as it is if its address can carry its names, and else by JSON-RPC. The message is for a tracker
-// without JSON-RPC.
-func (c Call) orLong(fits bool, message string, names ...any) (Call, error) {
-	switch {
-	case fits:
-		return c, nil
-	case c.long != nil:
-		return c.long(), nil
-	}
-	return Call{}, mapping.Inexpressible(message, names...)
-}
-
-// allFitQuery reports whether the query can carry all names; see fitsQuery.
-func allFitQuery(dialect mapping.Dialect, names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return !fitsQuery(dialect, name) })
-}
-
-// setList joins names of fields, which hold no comma, in the shortest form that trackers read (tracker-behaviour.md section 5).
-func setList(query url.Values, name string, values []string) {
-	if len(values) > 0 {
-		query.Set(name, strings.Join(values, ","))
-	}
-}
-
-func setTexts(params *mapping.Members, name string, texts []string) {
-	if len(texts) > 0 {
-		list, _ := json.Marshal(texts, jsontext.AllowInvalidUTF8(true))
-		params.Set(name, list)
-	}
-}
-
-// PlanCreateAttachment plans an attachment create. All bugs go in the body,
-// where they replace the path's.
-func PlanCreateAttachment(dialect mapping.Dialect, request mapping.AttachmentCreate) (Call, error) {
-	path, err := resource(dialect, "bug", orStandIn(dialect, request.Bugs[0], "ids"), "attachment")
-	return Call{
-		Operation: mapping.OpCreateAttachment, Method: http.MethodPost, Path: path,
-		Body: request.Members(), Data: request.Data,
-	}, err
-}
-
-// PlanUpdateAttachments plans an attachment update. All ids go in the body,
-// where they replace the path's.
-func PlanUpdateAttachments(dialect mapping.Dialect, request mapping.AttachmentUpdate) (Call, error) {
-	path, err := resource(dialect, "bug", "attachment", strconv.FormatInt(request.IDs[0], 10))
-	return Call{Operation: mapping.OpUpdateAttachments, Method: http.MethodPut, Path: path, Body: request.Members()}, err
+	return call, err
 }

@@ -48,13 +48,32 @@ func TestPlanFlagTypes(t *testing.T) {
 		{mapping.Bugzilla5(), "P", "Kömp", `POST /jsonrpc.cgi {"product":"P","component":"Kömp"}`},
 		{mapping.BMO(), "P", "C", "GET /rest/flag_types/P/C"},
 	} {
-		call, err := PlanFlagTypes(c.dialect, mapping.FlagTypesRequest{Product: c.product, Component: c.component})
+		call, err := planFlagTypes(c.dialect, mapping.FlagTypesRequest{Product: c.product, Component: c.component})
 		if err != nil || shown(call) != c.want || !call.IsRead() {
 			t.Errorf("%s %q %q: got %s (%v), want %s", c.dialect.Name, c.product, c.component, shown(call), err, c.want)
 		}
 	}
-	if _, err := PlanFlagTypes(mapping.BMO(), mapping.FlagTypesRequest{Product: "a/b"}); err == nil {
+	if _, err := planFlagTypes(mapping.BMO(), mapping.FlagTypesRequest{Product: "a/b"}); err == nil {
 		t.Error("bmo is asked for a product with a slash")
+	}
+}
+
+// TestRawPaths: where JSON-RPC is refused, product names with other characters than ASCII are tried in the path as trackers store them.
+func TestRawPaths(t *testing.T) {
+	for _, c := range []struct {
+		product, component string
+		want               []string
+	}{
+		{"Ünï", "", []string{"/rest/flag_type/%C3%9Cn%C3%AF", "/rest/flag_type/%DCn%EF"}},
+		{"Ünï", "C", []string{"/rest/flag_type/%C3%9Cn%C3%AF/C", "/rest/flag_type/%DCn%EF/C"}},
+		{"日本", "", []string{"/rest/flag_type/%E6%97%A5%E6%9C%AC"}},
+		{"Ünï", "Kömp", nil},
+		{"a/b", "", nil},
+	} {
+		call, err := planFlagTypes(mapping.Bugzilla5(), mapping.FlagTypesRequest{Product: c.product, Component: c.component})
+		if err != nil || !slices.Equal(call.paths, c.want) {
+			t.Errorf("%q %q is tried at %q (%v), want %q", c.product, c.component, call.paths, err, c.want)
+		}
 	}
 }
 
@@ -70,98 +89,78 @@ func TestPlanUpdateFlagTypes(t *testing.T) {
 		{mapping.FlagTypeUpdate{Names: []string{"what?"}}, `PUT /rest/flag_type/names {"names":["what?"]}`},
 		{mapping.FlagTypeUpdate{Names: []string{".."}}, `PUT /rest/flag_type/names {"names":[".."]}`},
 	} {
-		call, err := PlanUpdateFlagTypes(mapping.Bugzilla5(), c.request)
+		call, err := plan(mapping.Bugzilla5(), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &c.request})
 		if err != nil || shown(call) != c.want || call.IsRead() {
 			t.Errorf("got %s (%v), want %s", shown(call), err, c.want)
 		}
 	}
-	if _, err := PlanUpdateFlagTypes(mapping.BMO(), mapping.FlagTypeUpdate{IDs: []int64{1}}); err == nil {
+	if _, err := plan(mapping.BMO(), upstream.Call{UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}}); err == nil {
 		t.Error("the bmo dialect takes flag type updates")
 	}
-	if _, err := PlanCreateFlagType(mapping.BMO(), mapping.FlagTypeCreate{}); err == nil {
+	if _, err := plan(mapping.BMO(), upstream.Call{CreateFlagType: &mapping.FlagTypeCreate{}}); err == nil {
 		t.Error("the bmo dialect takes flag type creates")
 	}
 }
 
 func TestPlanAttachments(t *testing.T) {
 	read := mapping.AttachmentsRequest{Bugs: []string{"5", "3"}, Attachments: []string{"1"}, Include: []string{"id"}}
-	call, err := PlanAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
+	call, err := planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
 	if want := "GET /rest/bug/5/attachment?attachment_ids=1&ids=3&include_fields=id"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachments(mapping.Bugzilla5(), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
+	call, err = planAttachments(mapping.Bugzilla5(), mapping.OpAttachment, mapping.AttachmentsRequest{Attachments: []string{"1", "2"}, Bugs: []string{"5"}})
 	if want := "GET /rest/bug/attachment/1?attachment_ids=2&ids=5"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachments(mapping.BMO(), mapping.OpBugAttachments, mapping.AttachmentsRequest{
+	call, err = planAttachments(mapping.BMO(), mapping.OpBugAttachments, mapping.AttachmentsRequest{
 		Bugs: []string{"5"}, Include: []string{"id", "size"}, Exclude: []string{"data", "flags"},
 	})
 	if want := "GET /rest/bug/5/attachment?exclude_fields=data,flags&include_fields=id,size"; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, mapping.AttachmentsRequest{Bugs: []string{"a/b"}})
-	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want {
+	read.IfNoneMatch = `"tag"`
+	if call, _ = planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read); call.IfNoneMatch != read.IfNoneMatch {
+		t.Errorf("the condition is %q", call.IfNoneMatch)
+	}
+	read = mapping.AttachmentsRequest{Bugs: []string{"a/b"}, IfNoneMatch: read.IfNoneMatch}
+	call, err = planAttachments(mapping.Bugzilla5(), mapping.OpBugAttachments, read)
+	if want := `POST /jsonrpc.cgi {"ids":["a/b"]}`; err != nil || shown(call) != want || call.IfNoneMatch != "" {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
-	call, err = PlanCreateAttachment(mapping.Bugzilla5(), mapping.AttachmentCreate{Bugs: []string{"a/b", "7"}})
+	call, err = plan(mapping.Bugzilla5(), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"a/b", "7"}}})
 	if want := `POST /rest/bug/ids/attachment {"ids":["a/b",7]}`; err != nil || shown(call) != want {
 		t.Errorf("got %s (%v), want %s", shown(call), err, want)
 	}
 }
 
+// TestAuthorize: each dialect gets credentials where it looks for them, and a bearer token that is the key in one place only
+// (tracker-behaviour.md section 14, Credentials). What counts before a key goes along.
 func TestAuthorize(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{
-		APIKey: "K", Login: "l", Password: "p", Token: "8-t", Cookies: "Bugzilla_login=8", Authorization: "Bearer K",
-	}}
-	query, header := url.Values{}, http.Header{}
-	if body := authorize(mapping.Bugzilla5(), &Call{}, caller, query, header); body != nil {
-		t.Errorf("a read puts %s in a body", body.AppendJSON(nil))
-	}
-	if want := "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t"; query.Encode() != want {
-		t.Errorf("a read's query is %s, want %s", query.Encode(), want)
-	}
-	if header.Get("Authorization") != "" || header.Get("Cookie") != "Bugzilla_login=8" {
-		t.Errorf("a read's headers are %v", header)
-	}
-	query, header = url.Values{}, http.Header{}
-	body := authorize(mapping.Bugzilla5(), &Call{Body: mapping.Members{}}, caller, query, header)
-	if len(query) != 0 || len(body) != 4 {
-		t.Errorf("a write has query %v and body %s", query, body.AppendJSON(nil))
-	}
-	caller.Credentials.Authorization = ""
-	authorize(mapping.BMO(), &Call{}, caller, query, header)
-	if len(query) != 0 || header.Get("X-BUGZILLA-API-KEY") != "K" || header.Get("X-BUGZILLA-TOKEN") != "8-t" {
-		t.Errorf("for bmo the query is %v and the headers %v", query, header)
-	}
-	caller.Credentials = upstream.Credentials{Authorization: "Bearer T"}
-	header = http.Header{}
-	authorize(mapping.BMO(), &Call{}, caller, query, header)
-	if header.Get("Authorization") != "Bearer T" || header.Get("X-BUGZILLA-API-KEY") != "" {
-		t.Errorf("a bearer token goes to bmo as %v", header)
-	}
-}
-
-// TestBearerBesideOtherForms keeps what counts before a key: the tracker must see it too.
-func TestBearerBesideOtherForms(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K", Authorization: "Bearer K", Login: "l", Password: "p", Token: "8-t"}}
-	header := http.Header{}
-	authorize(mapping.BMO(), &Call{}, caller, url.Values{}, header)
-	got := []string{
-		header.Get("Authorization"), header.Get("X-BUGZILLA-API-KEY"),
-		header.Get("X-BUGZILLA-LOGIN"), header.Get("X-BUGZILLA-PASSWORD"), header.Get("X-BUGZILLA-TOKEN"),
-	}
-	if want := []string{"", "K", "l", "p", "8-t"}; !slices.Equal(got, want) {
-		t.Errorf("for bmo the headers are %v", header)
-	}
-}
-
-// TestKeyInBothHeaders sends a key once, in the header that the tracker reads (tracker-behaviour.md section 14, Credentials).
-func TestKeyInBothHeaders(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}}
-	header := http.Header{}
-	authorize(mapping.BMO(), &Call{}, caller, url.Values{}, header)
-	if header.Get("Authorization") != "" || header.Get("X-BUGZILLA-API-KEY") != "K" {
-		t.Errorf("for bmo the headers are %v", header)
+	all := upstream.Credentials{APIKey: "K", Login: "l", Password: "p", Token: "8-t", Cookies: "Bugzilla_login=8", Authorization: "Bearer K"}
+	const inHeaders = "X-Bugzilla-Api-Key=K X-Bugzilla-Login=l X-Bugzilla-Password=p X-Bugzilla-Token=8-t"
+	for name, c := range map[string]struct {
+		dialect             mapping.Dialect
+		body                mapping.Members
+		have                upstream.Credentials
+		query, header, sent string
+	}{
+		"a read":             {mapping.Bugzilla5(), nil, all, "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t", "Cookie=Bugzilla_login=8", "{}"},
+		"a write":            {mapping.Bugzilla5(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8", `{"Bugzilla_login":"l","Bugzilla_password":"p","Bugzilla_token":"8-t","Bugzilla_api_key":"K"}`},
+		"bmo":                {mapping.BMO(), nil, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
+		"a write of bmo":     {mapping.BMO(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
+		"a key shown twice":  {mapping.BMO(), nil, upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}, "", "X-Bugzilla-Api-Key=K", "{}"},
+		"a gateway's bearer": {mapping.BMO(), nil, upstream.Credentials{Authorization: "Bearer T"}, "", "Authorization=Bearer T", "{}"},
+	} {
+		query, header := url.Values{}, http.Header{}
+		body := authorize(c.dialect, &Call{Body: c.body}, upstream.Caller{Credentials: c.have}, query, header)
+		var headers []string
+		for name := range header {
+			headers = append(headers, name+"="+header.Get(name))
+		}
+		slices.Sort(headers)
+		if got := strings.Join(headers, " "); query.Encode() != c.query || got != c.header || string(body.AppendJSON(nil)) != c.sent {
+			t.Errorf("%s has the query %s, the headers %s and the body %s", name, query.Encode(), got, body.AppendJSON(nil))
+		}
 	}
 }
 
@@ -202,7 +201,7 @@ func TestAccountThatCounts(t *testing.T) {
 }
 
 func TestOnlyLoginCookiesGoWithSharedReads(t *testing.T) {
-	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8;Bugzilla_logincookie=x; Bugzilla_login_request_cookie=r"}}
+	caller := upstream.Caller{Credentials: upstream.Credentials{Cookies: "a=1; Bugzilla_login=8; Bugzilla_logincookie=x; Bugzilla_login_request_cookie=r"}}
 	for operation, want := range map[mapping.Operation]string{
 		mapping.OpFlagTypes:      "Bugzilla_login=8; Bugzilla_logincookie=x",
 		mapping.OpAttachment:     caller.Credentials.Cookies,
@@ -233,6 +232,34 @@ func TestNoLoginByCookieOverJSONRPC(t *testing.T) {
 		t.Fatalf("attachments are asked for with the cookies %q (%v)", got, err)
 	}
 	_ = reply.Close()
+}
+
+// TestWhatASuccessProves: of several kinds of credentials at once a tracker may look at one only.
+func TestWhatASuccessProves(t *testing.T) {
+	cookies := "Bugzilla_login=1; Bugzilla_logincookie=x"
+	for name, c := range map[string]struct {
+		shown       upstream.Credentials
+		read, write bool
+	}{
+		"key":                     {upstream.Credentials{APIKey: "k"}, true, true},
+		"bearer":                  {upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}, false, true},
+		"key and the same bearer": {upstream.Credentials{APIKey: "k", KeyTwice: true, Authorization: "Bearer k"}, true, true},
+		"bearer of a gateway":     {upstream.Credentials{Authorization: "Bearer k"}, false, true},
+		"key and other cookies":   {upstream.Credentials{APIKey: "k", Cookies: "theme=dark"}, true, true},
+		"login":                   {upstream.Credentials{Login: "l", Password: "p"}, true, true},
+		"token":                   {upstream.Credentials{Token: "1-t"}, true, true},
+		"token that is none":      {upstream.Credentials{Token: "t-1"}, false, true},
+		"cookies":                 {upstream.Credentials{Cookies: cookies}, false, true},
+		"basic":                   {upstream.Credentials{Authorization: "Basic x"}, false, true},
+		"key beside a login":      {upstream.Credentials{APIKey: "k", Login: "l", Password: "p"}, false, false},
+		"key beside half of one":  {upstream.Credentials{APIKey: "k", Login: "l"}, false, false},
+		"key beside cookies":      {upstream.Credentials{APIKey: "k", Cookies: cookies}, false, false},
+		"key beside basic":        {upstream.Credentials{APIKey: "k", Authorization: "Basic x"}, false, false},
+	} {
+		if read, write := SuccessProves(c.shown, false), SuccessProves(c.shown, true); read != c.read || write != c.write {
+			t.Errorf("%s: read %v, write %v", name, read, write)
+		}
+	}
 }
 
 // FuzzResource proves that no name makes a path that means another resource.

@@ -2,13 +2,12 @@ package bugzilla
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
-	"unicode"
 
 	"portico/mapping"
 )
@@ -33,94 +32,87 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 	client := &http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	base := strings.TrimRight(options.URL.String(), "/")
 	found.Dialect, found.Known = mapping.DialectNamed(options.Dialect)
-	version, root, missing, err := findVersion(ctx, client, name, base)
-	below := mapping.Dialect{Root: root}.Below()
-	if missing && root != "" && !found.Known { // with a configured dialect Portico uses the first path only
-		err = nil
-	}
-	at := *options.URL
-	at.User, at.RawQuery, at.Path = nil, "", strings.TrimRight(at.Path, "/")+below+"/"
-	switch {
-	case err != nil && below != "":
-		return found, fmt.Errorf("no /rest/version; the tracker was found at %s: set trackers.%s.url to that", &at, name)
-	case err != nil:
+	version, root, err := findVersion(ctx, client, name, base)
+	if err != nil {
 		return found, err
+	}
+	below := mapping.Dialect{Root: root}.Below()
+	switch {
+	case found.Known && root != restRoot: // with a configured dialect Portico uses the first path only
+		return found, fmt.Errorf("no /rest/version; the tracker has %s/version: set trackers.%s.dialect to auto", root, name)
 	case !found.Known:
 		found.Dialect = mapping.DialectOfVersion(version)
 	}
 	found.Version = version
 	if below != "" {
-		found.Notes = []string{fmt.Sprintf("found at %s: set trackers.%s.url to that", &at, name)}
+		at := options.URL.JoinPath(below, "/")
+		at.User, at.RawQuery = nil, ""
+		found.Notes = []string{fmt.Sprintf("found at %s: set trackers.%s.url to that", at, name)}
 	}
-	if found.Dialect.JSONRPC {
-		err = found.probeJSONRPC(ctx, client, base+below)
+	if !found.Dialect.JSONRPC {
+		return found, nil
+	}
+	response, members, err := request(ctx, client, http.MethodPost, base+below+jsonRPC, `{"method":"Bugzilla.version","params":[{}],"id":1}`)
+	if err == nil && members == nil {
+		found.Notes = append(found.Notes, fmt.Sprintf("/jsonrpc.cgi is refused (HTTP %d): product names with a slash or with other characters than ASCII "+
+			"cannot be read, and hide_keys cannot work", response.StatusCode))
 	}
 	return found, err
 }
 
 // findVersion requests the version of a tracker with a name at each path that its REST interface can have, until there is one, and returns
-// that path, empty where there is none. missing says that nothing is at the first path, and then err is what was there.
-func findVersion(ctx context.Context, client *http.Client, name, base string) (version, root string, missing bool, err error) {
-	version, missing, err = versionAt(ctx, client, name, base+restRoot)
-	if !missing {
-		return version, restRoot, false, err
-	}
-	for _, root := range Roots()[1:] {
-		if version, _, otherErr := versionAt(ctx, client, name, base+root); otherErr == nil {
-			return version, root, true, err
+// that path. It is empty where nothing is at the first path and no version at the others.
+func findVersion(ctx context.Context, client *http.Client, name, base string) (version, root string, err error) {
+	// /rest is a rewrite of /rest.cgi, which some web servers lack (tracker-behaviour.md section 1). /bugzilla is where many installations
+	// have the tracker, so that an address without it is a likely mistake.
+	for i, root := range []string{restRoot, "/rest.cgi", "/bugzilla/rest", "/bugzilla/rest.cgi"} {
+		version, missing, failed := versionAt(ctx, client, name, base+root)
+		switch {
+		case failed == nil, i == 0 && !missing:
+			return version, root, failed
+		case i == 0:
+			err = failed
 		}
 	}
-	return "", "", true, err
+	return "", "", err
 }
+
+// validVersion matches what can be a version. An operator's terminal might obey characters that cannot be printed.
+var validVersion = regexp.MustCompile(`^[[:print:]]{1,100}$`)
 
 // versionAt requests the version below one path. missing says that there is nothing.
 func versionAt(ctx context.Context, client *http.Client, name, address string) (version string, missing bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/version", nil)
+	response, members, err := request(ctx, client, http.MethodGet, address+"/version", "")
 	if err != nil {
 		return "", false, err
 	}
-	request.Header.Set("Accept", "application/json")
-	response, err := client.Do(request)
-	if err != nil {
-		return "", false, err
-	}
-	defer response.Body.Close()
 	if to, err := response.Location(); err == nil {
 		return "", false, fmt.Errorf("the tracker redirects to %s://%s%s: is that its address? If that is its own address, set trackers.%s.host: %[1]s://%[2]s",
 			to.Scheme, to.Host, to.EscapedPath(), name)
 	}
-	var found struct{ Version string }
-	err = json.NewDecoder(io.LimitReader(response.Body, maxProbed)).Decode(&found)
-	// An operator's terminal might obey characters that cannot be printed.
-	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
+	version, _ = mapping.Text(members.Get("version"))
 	switch {
-	case err != nil:
+	case members == nil:
 		err = fmt.Errorf("HTTP %d without JSON where a tracker tells its version: this is no tracker; check trackers.%s.url", response.StatusCode, name)
-	case found.Version == "":
-		err = errors.New("a response without a version: this may be no tracker")
-	case len(found.Version) > 100 || strings.ContainsFunc(found.Version, unprintable):
-		err = errors.New("an invalid version: this may be no tracker")
+	case !validVersion.MatchString(version):
+		err = errors.New("a response without a version, or with an invalid one: this may be no tracker")
 	}
-	return found.Version, response.StatusCode == http.StatusNotFound, err
+	return version, response.StatusCode == http.StatusNotFound, err
 }
 
-// probeJSONRPC checks that the web server lets JSON-RPC through, and notes it where it does not.
-func (p *Probed) probeJSONRPC(ctx context.Context, client *http.Client, base string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/jsonrpc.cgi",
-		strings.NewReader(`{"method":"Bugzilla.version","params":[{}],"id":1}`))
+// request sends a request and returns the response, whose body is closed, with the members of the object in it, nil where there is none.
+func request(ctx context.Context, client *http.Client, method, address, body string) (*http.Response, mapping.Members, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	request.Header.Set("Content-Type", "application/json")
+	request.Header = http.Header{"Accept": {"application/json"}, "Content-Type": {"application/json"}}
 	response, err := client.Do(request)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer response.Body.Close()
-	var found map[string]any
-	if json.NewDecoder(io.LimitReader(response.Body, maxProbed)).Decode(&found) != nil {
-		p.Notes = append(p.Notes, fmt.Sprintf("/jsonrpc.cgi is refused (HTTP %d): product names with a slash or with other characters than ASCII "+
-			"cannot be read, and hide_keys cannot work", response.StatusCode))
-	}
-	return nil
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxProbed)) // what is cut short is no object
+	members, _ := mapping.ParseMembers(text)
+	return response, members, nil
 }

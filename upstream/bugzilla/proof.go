@@ -1,7 +1,7 @@
 package bugzilla
 
 import (
-	"strings"
+	"regexp"
 
 	"portico/upstream"
 )
@@ -11,20 +11,15 @@ import (
 // at one only (tracker-behaviour.md section 1).
 func SuccessProves(shown upstream.Credentials, write bool) bool {
 	other := shown.Authorization != "" && (shown.Bearer() == "" || shown.Bearer() != shown.APIKey)
-	user, _, dashed := strings.Cut(shown.Token, "-")
-	numbered := dashed && user != "" && strings.Trim(user, "0123456789") == ""
-	kinds, good := 0, false
-	for _, kind := range []struct{ shown, read bool }{
-		{shown.APIKey != "", !shown.KeyIsBearer()},
-		{shown.Login != "" || shown.Password != "", shown.Login != "" && shown.Password != ""},
-		{shown.Token != "", numbered},
-		{shown.LoginCookies(), false},
-		{other, false},
-	} {
-		if kind.shown {
+	kinds := 0
+	for _, isShown := range []bool{shown.APIKey != "", shown.Login != "" || shown.Password != "", shown.Token != "", shown.LoginCookies(), other} {
+		if isShown {
 			kinds++
-			good = kind.read || write
 		}
 	}
-	return kinds == 1 && good
+	isRead := shown.APIKey != "" && !shown.KeyIsBearer() || shown.Login != "" && shown.Password != "" || numberedToken.MatchString(shown.Token)
+	return kinds == 1 && (write || isRead)
 }
+
+// numberedToken matches tokens with the number of a user, as trackers give them.
+var numberedToken = regexp.MustCompile(`^[0-9]+-`)

@@ -1,10 +1,13 @@
 package bugzilla
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
+
+// operationPath matches what begins as a resource of the interface does, or as the collection of attachments. More
+// segments may follow, because an escaped slash in a name becomes one that separates.
+var operationPath = regexp.MustCompile(`(?i)^rest(?:\.cgi)?/(?:flag_type|bug/(?:[^/]*/)?attachment)(?:/|$)`)
 
 // MayReadAs reports whether a web server before a tracker could take one reading of a path that is no operation as something that must
 // not pass: a path that climbs, an operation or a script that changes flag types in an odd spelling, or, for writes, the collection of
@@ -16,7 +19,7 @@ func MayReadAs(reading, path string, write bool) bool {
 		return climbs
 	case ChangesFlagTypes(segments[0]):
 		return Script(path) != segments[0]
-	case !isOperation(segments):
+	case !operationPath.MatchString(strings.Join(segments, "/")):
 		return false
 	}
 	isCollection := len(segments) == 3 && strings.EqualFold(segments[1], "bug")
@@ -37,14 +40,6 @@ func isPlain(path string, segments []string) bool {
 	return true
 }
 
-// isOperation reports whether segments begin as those of a resource of the interface, or of the collection of attachments. More
-// segments may follow, because an escaped slash in a name becomes one that separates.
-func isOperation(segments []string) bool {
-	is := func(i int, name string) bool { return i < len(segments) && strings.EqualFold(segments[i], name) }
-	return (is(0, "rest") || is(0, "rest.cgi")) &&
-		(is(1, "flag_type") || is(1, "bug") && (is(2, "attachment") || is(3, "attachment")))
-}
-
 // plainSegments splits a path as the most tolerant server would: at backslashes too, without empty segments and dots. climbs reports
 // a segment that means "..".
 func plainSegments(path string) (segments []string, climbs bool) {
@@ -60,16 +55,13 @@ func plainSegments(path string) (segments []string, climbs bool) {
 	return segments, false
 }
 
-// plainSegment removes what some server ignores in a segment: parameters after a semicolon, white space, control characters and
-// bytes that are no text, and dots at its end. A segment of one dot becomes empty.
+// ignored matches what some server ignores in a segment, beside dots at its end: parameters after a semicolon, white space, control
+// characters and bytes that are no text.
+var ignored = regexp.MustCompile(`(?s);.*|[^\pL\pM\pN\pP\pS]|\x{FFFD}`)
+
+// plainSegment removes what some server ignores. A segment of one dot becomes empty.
 func plainSegment(segment string) string {
-	segment, _, _ = strings.Cut(segment, ";")
-	segment = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsGraphic(r) {
-			return -1
-		}
-		return r
-	}, segment)
+	segment = ignored.ReplaceAllString(segment, "")
 	if segment == ".." {
 		return segment
 	}

@@ -62,15 +62,10 @@ func (r redirects) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // elsewhere returns the scheme and host that a response redirects to, empty where it does not, or not to another one.
 func elsewhere(asked *url.URL, response *http.Response) string {
-	if response.StatusCode < 300 || response.StatusCode >= 400 {
+	to, err := response.Location()
+	if err != nil || response.StatusCode/100 != 3 || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" ||
+		strings.EqualFold(to.Host, asked.Host) && to.Scheme == asked.Scheme {
 		return ""
 	}
-	location, err := url.Parse(response.Header.Get("Location"))
-	if err != nil || location.Host == "" || location.Scheme != "http" && location.Scheme != "https" {
-		return ""
-	}
-	if strings.EqualFold(location.Host, asked.Host) && location.Scheme == asked.Scheme {
-		return ""
-	}
-	return location.Scheme + "://" + location.Host
+	return to.Scheme + "://" + to.Host
 }

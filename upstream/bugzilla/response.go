@@ -70,20 +70,15 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 	if status >= 300 && status < 400 {
 		return nil, &badResponse{text: "the tracker responded with a redirect", redirect: c.Redirect()}
 	}
-	var buffer bytes.Buffer
-	if known := response.ContentLength; known >= 0 {
-		buffer.Grow(int(min(known, headSize)) + bytes.MinRead)
-	}
-	n, err := buffer.ReadFrom(io.LimitReader(response.Body, headSize))
+	head, err := io.ReadAll(io.LimitReader(response.Body, headSize))
 	if err != nil {
 		return nil, err
 	}
-	head := buffer.Bytes()
 	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil, bad("the tracker's response is not a JSON object")
 	}
 	document := mapping.NewDocument(head)
-	if n == headSize {
+	if len(head) == headSize {
 		document = mapping.NewStream(head, newGuard(head, response.Body), response.ContentLength)
 		if call.RPC == "" && call.IsRead() && status < 400 {
 			return document, nil
@@ -131,18 +126,16 @@ func (c *Client) check(call *Call, document *mapping.Document, status int) error
 
 // trackerError makes the tracker's own error of the members of one, and keeps the other members.
 func trackerError(members mapping.Members, status int) error {
-	code, haveCode := mapping.Int(members.Get("code"))
-	message, haveMessage := mapping.Text(members.Get("message"))
+	extra := members.Clone()
+	extra.Take("error")
+	code, haveCode := mapping.Int(extra.Take("code"))
+	message, haveMessage := mapping.Text(extra.Take("message"))
+	documentation, _ := mapping.Text(extra.Take("documentation"))
 	if !haveCode && !haveMessage {
 		return bad("the tracker responded with an error that has neither code nor message")
 	}
 	if status < 400 {
 		status = mapping.StatusOf(int(code))
-	}
-	documentation, _ := mapping.Text(members.Get("documentation"))
-	extra := members.Clone()
-	for _, name := range []string{"error", "code", "message", "documentation"} {
-		extra.Take(name)
 	}
 	return &mapping.Error{Code: int(code), Status: status, Message: message, Documentation: documentation, Extra: extra}
 }

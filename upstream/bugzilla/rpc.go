@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -56,21 +57,16 @@ func IsOperation(method string) bool {
 	return known || strings.HasPrefix(method, "FlagType.")
 }
 
-// IsReading reports whether a method of the older interfaces is known to change nothing.
-func IsReading(method string) bool {
-	_, name, _ := strings.Cut(method, ".")
-	for _, verb := range []string{"get", "search", "fields", "legal_values", "history", "comments", "attachments", "version", "extensions", "time", "valid_login", "login", "logout", "parameters", "possible_duplicates", "last_audit_time"} {
-		if rest, reads := strings.CutPrefix(name, verb); reads && (rest == "" || rest[0] == '_') {
-			return true
-		}
-	}
-	return false
-}
+// readingMethod matches the methods of the older interfaces that are known to change nothing.
+var readingMethod = regexp.MustCompile(`^[^.]*\.(?:get|search|fields|legal_values|history|comments|attachments|version|extensions|time|valid_login|` +
+	`login|logout|parameters|possible_duplicates|last_audit_time)(?:_|$)`)
 
-// ReadCall reads a call of any length, in which attachments may come before the method. isCredential knows the names of credentials.
-// An error is one of body.
-func ReadCall(script string, body io.Reader, isCredential func(name string) bool) (call RPCCall, err error) {
-	others := false
+// IsReading reports whether a method of the older interfaces is known to change nothing.
+func IsReading(method string) bool { return readingMethod.MatchString(method) }
+
+// ReadCall reads a call of any length, in which attachments may come before the method. An error is one of body.
+func ReadCall(script string, body io.Reader) (call RPCCall, err error) {
+	others, unclear := false, false
 	method := func(name string) {
 		if call.Method == "" || !IsReading(name) {
 			call.Method = name
@@ -80,20 +76,22 @@ func ReadCall(script string, body io.Reader, isCredential func(name string) bool
 		others = others || !writes
 		call.WritesFlagTypes = writes && !others
 	}
-	credential := func(name string) { call.ShowsCredential = call.ShowsCredential || isCredential(name) }
 	if script == scriptXMLRPC {
-		_, err = walkXML(body, func(depth int, name, text string) {
+		err = walkXML(body, func(name, text string) {
 			switch {
-			case depth == 2 && name == "methodName":
+			case call.Method == "" && strings.HasPrefix(name, "!"):
+				unclear = true // no client writes a comment or CDATA there
+			case name == "methodName" && call.Method == "":
 				method(text)
 			case name == "name":
-				credential(text)
+				call.ShowsCredential = call.ShowsCredential || credentialName.MatchString(text)
 			}
 		})
+		call.WritesFlagTypes = call.WritesFlagTypes || unclear
 		return call, err
 	}
 	level := 1
-	_, err = WalkJSON(body, func(depth int, name, value string) {
+	err = WalkJSON(body, func(depth int, name, value string) {
 		switch {
 		case depth == 0 && value == "[":
 			level = 2 // a list of calls
@@ -101,7 +99,7 @@ func ReadCall(script string, body io.Reader, isCredential func(name string) bool
 			others = others && level == 2 // of two methods of one call the last one counts
 			method(value)
 		}
-		credential(name)
+		call.ShowsCredential = call.ShowsCredential || credentialName.MatchString(name)
 	})
 	return call, err
 }

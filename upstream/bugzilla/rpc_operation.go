@@ -36,14 +36,11 @@ var errNoForm = errors.New("the call has no form as an operation")
 // ReadOperation reads a call of a media type as an operation. It returns nil for a call that is none, or has no form as one: several calls, a
 // notification, another encoding, a type that a browser would send from any page. Its errors are those of storing the payload.
 func ReadOperation(script, mediaType string, body io.Reader, options jsonblob.SplitOptions) (*RPCOperation, error) {
-	scripts := map[string]string{
-		"application/json": scriptJSONRPC, "application/json-rpc": scriptJSONRPC, "text/xml": scriptXMLRPC, "application/xml": scriptXMLRPC,
-	}
-	if scripts[mediaType] != script {
+	o, isJSON := &RPCOperation{}, script == scriptJSONRPC
+	if isJSON && !strings.HasPrefix(mediaType, "application/json") || !isJSON && !strings.HasSuffix(mediaType, "/xml") {
 		return nil, nil
 	}
 	options.Depth = 0
-	o, isJSON := &RPCOperation{}, script == scriptJSONRPC
 	var text []byte
 	var err error
 	if isJSON {
@@ -80,11 +77,9 @@ func (o *RPCOperation) read(text []byte, hasID bool) (ok bool) {
 	if o.Params, err = mapping.ParseMembers(list[0]); err != nil {
 		return false
 	}
-	payloads := 0
-	if _, is := jsonblob.BlobAt(o.Params.Get("data"), o.Blobs); is && o.Operation == mapping.OpCreateAttachment {
-		payloads = 1
-	}
-	return len(o.Blobs) == payloads && o.choose()
+	_, hasContent := jsonblob.BlobAt(o.Params.Get("data"), o.Blobs)
+	fits := len(o.Blobs) == 0 || len(o.Blobs) == 1 && hasContent && o.Operation == mapping.OpCreateAttachment
+	return fits && o.choose()
 }
 
 // choose finds what the call is about.

@@ -1,12 +1,18 @@
 package bugzilla
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 )
 
 // loginField is how a page of the tracker writes the field for the password. Every page has it for callers who are not logged in, and
@@ -23,35 +29,40 @@ func Outcome(script string, status int, header http.Header, body io.Reader) erro
 		return notLetIn(status)
 	case status/100 != 2, coding != "" && !strings.EqualFold(coding, "identity"):
 		return Unclear(nil)
-	case script == scriptFlagTypes:
+	}
+	switch script {
+	case scriptFlagTypes:
 		return pageOutcome(body)
-	case script == scriptXMLRPC:
+	case scriptXMLRPC:
 		return xmlOutcome(body)
 	default:
 		return jsonOutcome(body)
 	}
 }
 
-// pageOutcome judges a page. Those for people say what went wrong with status 200 and in many languages, so only one that asks for
-// a login surely says that nothing was done.
+// pageOutcome judges a page of any length, since a page that asks for a login repeats what it was sent. Those for people say what went
+// wrong with status 200 and in many languages, so only one that asks for a login surely says that nothing was done.
 func pageOutcome(page io.Reader) error {
-	empty, login := true, false
-	err := eachPiece(page, func(piece string) {
-		empty, login = false, login || strings.Contains(piece, loginField)
-	})
-	switch {
-	case err != nil || empty:
-		return Unclear(err)
-	case login:
-		return notLetIn(http.StatusOK)
+	empty, login, r := true, false, bufio.NewReaderSize(page, walkBuffer)
+	for {
+		piece, err := r.ReadSlice('>')
+		empty, login = empty && len(piece) == 0, login || bytes.Contains(piece, []byte(loginField))
+		switch {
+		case err == nil || errors.Is(err, bufio.ErrBufferFull):
+		case !errors.Is(err, io.EOF) || empty:
+			return Unclear(err)
+		case login:
+			return notLetIn(http.StatusOK)
+		default:
+			return nil
+		}
 	}
-	return nil
 }
 
-// jsonOutcome judges the response to a JSON-RPC call, or to a list of calls.
+// jsonOutcome judges the response to a JSON-RPC call, or to a list of calls. It may have any length, since it repeats the id of the call.
 func jsonOutcome(response io.Reader) error {
 	level, done, refused, within, code := 1, false, false, "", ""
-	whole, err := WalkJSON(response, func(depth int, name, value string) {
+	scan := &jsonScan{visit: func(depth int, name, value string) {
 		switch {
 		case depth == 0 && value == "[":
 			level = 2
@@ -62,37 +73,35 @@ func jsonOutcome(response io.Reader) error {
 		case depth == level+1 && within == "error" && name == "code":
 			code = value
 		}
-	})
-	return callOutcome(whole, done, refused, code, err)
+	}}
+	if _, err := jsonblob.Copy(scan, response); err != nil || !scan.closed() {
+		return Unclear(err)
+	}
+	return callOutcome(done, refused, code)
 }
 
+// maxXML is how much of a response of XML-RPC is looked at: it repeats nothing of a call by a caller who is not let in.
+const maxXML = 1 << 20
+
 // xmlOutcome judges the response to an XML-RPC call.
-func xmlOutcome(response io.Reader) error {
-	done, refused, member, code := false, false, "", ""
-	whole, err := walkXML(response, func(depth int, name, text string) {
-		switch {
-		case depth == 2 && name == "params":
-			done = true
-		case depth == 2 && name == "fault":
-			refused = true
-		case name == "name":
-			member = text
-		case member == "faultCode" && text != "":
-			code, member = text, ""
-		}
-	})
-	return callOutcome(whole, done, refused, code, err)
+func xmlOutcome(body io.Reader) error {
+	var response xmlNode
+	if err := xml.NewDecoder(io.LimitReader(body, maxXML)).Decode(&response); err != nil {
+		return Unclear(err)
+	}
+	fault, refused := response.child("fault").child("value").value("").(map[string]any)
+	return callOutcome(len(response.child("params").Children) > 0, refused, fmt.Sprint(fault["faultCode"]))
 }
 
 // callOutcome says what became of a call. Error codes from 32000 on are of the protocol itself, and of credentials that cannot
 // be read (tracker-behaviour.md section 1, Credentials): they come before anything is done. What the other codes mean is known where
 // those of operations are judged.
-func callOutcome(whole, done, refused bool, code string, err error) error {
+func callOutcome(done, refused bool, code string) error {
 	number, _ := strconv.Atoi(code)
 	magnitude := max(number, -number)
 	switch {
-	case err != nil || !whole || !done && !refused:
-		return Unclear(err)
+	case !done && !refused:
+		return Unclear(nil)
 	case done:
 		return nil
 	case magnitude >= mapping.CodeJSON && magnitude <= 1<<15:
@@ -108,8 +117,7 @@ func notLetIn(status int) error {
 
 // Unclear is the outcome of a request whose response does not tell what was done.
 func Unclear(cause error) error {
-	return &mapping.Error{
-		Code: mapping.CodeTimeout, Status: mapping.StatusOf(mapping.CodeTimeout), Reason: mapping.ReasonBadResponse, Unknown: true,
-		Message: "The response does not tell what was done.", Err: cause,
-	}
+	failed := own(mapping.CodeTimeout, mapping.ReasonBadResponse, "The response does not tell what was done.")
+	failed.Unknown, failed.Err = true, cause
+	return failed
 }

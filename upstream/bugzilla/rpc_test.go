@@ -19,10 +19,10 @@ func FuzzReadCall(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := ReadCall(scriptXMLRPC, bytes.NewReader(body), isKey); err != nil {
+		if _, err := ReadCall(scriptXMLRPC, bytes.NewReader(body)); err != nil {
 			t.Fatal(err)
 		}
-		call, err := ReadCall(scriptJSONRPC, bytes.NewReader(body), isKey)
+		call, err := ReadCall(scriptJSONRPC, bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,12 +43,12 @@ func TestReadCallOfAnyLength(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 3*walkBuffer), strings.Repeat(`\\`, 3*walkBuffer), strings.Repeat(`\"`, 3*walkBuffer)} {
 		for shift := range 4 {
 			body := strings.Repeat(" ", shift) + `{"` + long + `":"` + long + `","Bugzilla_api_key":1,"method":"FlagType.update"}`
-			if call, err := ReadCall(scriptJSONRPC, strings.NewReader(body), isKey); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
+			if call, err := ReadCall(scriptJSONRPC, strings.NewReader(body)); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
 				t.Errorf("%.9q, shifted by %d: %+v, %v", long, shift, call, err)
 			}
 			body = strings.Repeat(" ", shift) + "<methodCall><!--" + long + "--><methodName>FlagType<![CDATA[.]]>&#117;pdate</methodName>" +
 				"<params>" + long + "<name>" + long + "</name><name> Bugzilla_api_key </name></params></methodCall>"
-			if call, err := ReadCall(scriptXMLRPC, strings.NewReader(body), isKey); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
+			if call, err := ReadCall(scriptXMLRPC, strings.NewReader(body)); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
 				t.Errorf("%.9q, shifted by %d: %+v, %v", long, shift, call, err)
 			}
 		}

@@ -9,159 +9,154 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping/jsonblob"
 )
 
 // Bounds of what a walk holds of a text, which may be of any length.
 const (
-	// maxWalkWord is the length up to which names and values are reported. Longer ones are reported as empty.
+	// maxWalkWord is the length up to which names and values are reported.
 	maxWalkWord = 256
 	walkBuffer  = 32 << 10
 )
 
 // WalkJSON reads a JSON text and calls visit for each value: with the number of objects and arrays around it, the name of the
-// member whose value it is, and the value as text, "{" and "[" for objects and arrays. It does not check the text beyond
-// telling whether it is whole. An error is one of in.
-func WalkJSON(in io.Reader, visit func(depth int, name, value string)) (whole bool, err error) {
-	r := bufio.NewReaderSize(in, walkBuffer)
-	depth, began, name := 0, false, ""
-	var word string
-	var present bool // a word that is either a name or a value
-	for {
-		b, err := r.ReadByte()
-		if err != nil {
-			return began && depth == 0, endOrError(err)
+// member whose value it is, and the value as text, "{" and "[" for objects and arrays. Long names and values are reported as empty.
+// It does not check the text. An error is one of in.
+func WalkJSON(in io.Reader, visit func(depth int, name, value string)) error {
+	_, err := jsonblob.Copy(&jsonScan{visit: visit}, in)
+	return err
+}
+
+// jsonScan follows a JSON text of any length, without checking it beyond telling whether it is whole. Strings are skipped at the
+// speed of bytes.IndexByte.
+type jsonScan struct {
+	// visit is that of WalkJSON; nil follows brackets only.
+	visit    func(depth int, name, value string)
+	depth    int
+	inString bool
+	escaped  bool   // the next byte of a string
+	word     []byte // the beginning of what is a name or a value
+	name     string
+}
+
+// Write implements io.Writer. It never fails.
+func (s *jsonScan) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		from := rest
+		if s.inString {
+			rest = s.skipString(rest)
+			s.keep(from[:len(from)-len(rest)])
+			continue
 		}
-		switch b {
+		rest = rest[1:]
+		switch b := from[0]; b {
 		case ' ', '\t', '\r', '\n':
-			continue
-		case '"':
-			present = true
-			if word, err = readString(r); err != nil {
-				return false, endOrError(err)
-			}
-			continue
 		case ':':
-			name = word
+			s.name = s.takeWord()
 		case ',', '}', ']':
-			if present {
-				visit(depth, name, word)
+			if len(s.word) > 0 {
+				s.visit(s.depth, s.name, s.takeWord())
 			}
-			name = ""
+			s.name = ""
 			if b != ',' {
-				depth--
+				s.depth--
 			}
 		case '{', '[':
-			visit(depth, name, string(b))
-			began, depth, name = true, depth+1, ""
+			if s.visit != nil {
+				s.visit(s.depth, s.name, string(b))
+			}
+			s.depth, s.name, s.word = s.depth+1, "", nil
 		default:
-			if present = true; len(word) < maxWalkWord {
-				word += string(rune(b))
-			}
-			continue
+			s.inString = b == '"'
+			s.keep(from[:1])
 		}
-		word, present = "", false
+	}
+	return len(p), nil
+}
+
+// keep adds to the word as much as is needed to tell that it is too long.
+func (s *jsonScan) keep(p []byte) {
+	if s.visit != nil && len(s.word) <= maxWalkWord {
+		s.word = append(s.word, p[:min(len(p), maxWalkWord+1)]...)
 	}
 }
 
-// readString reads a JSON string whose first quote has been read.
-func readString(r *bufio.Reader) (string, error) {
-	kept, backslashes := []byte{'"'}, 0
-	for {
-		piece, err := r.ReadSlice('"')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return "", err
+// takeWord returns the word, empty if it is too long, and begins another one.
+func (s *jsonScan) takeWord() string {
+	word := s.word
+	s.word = nil
+	if len(word) > maxWalkWord {
+		return ""
+	}
+	if bytes.HasPrefix(word, []byte{'"'}) {
+		word, _ = jsontext.AppendUnquote(nil, word) // which replaces what is not UTF-8
+	}
+	return string(word)
+}
+
+// skipString returns what follows the closing quote, or nothing. A quote is
+// escaped when an odd number of backslashes stands before it, so nothing else of
+// the string needs a look.
+func (s *jsonScan) skipString(p []byte) []byte {
+	if s.escaped {
+		s.escaped = false
+		p = p[1:]
+	}
+	for from := 0; ; {
+		quote := bytes.IndexByte(p[from:], '"')
+		if quote < 0 {
+			s.escaped = endsInEscape(p)
+			return nil
 		}
-		if len(kept) <= maxWalkWord {
-			kept = append(kept, piece[:min(len(piece), maxWalkWord+1)]...)
+		from += quote
+		if !endsInEscape(p[:from]) {
+			s.inString = false
+			return p[from+1:]
 		}
-		text := bytes.TrimSuffix(piece, []byte{'"'})
-		if rest := bytes.TrimRight(text, `\`); len(rest) > 0 {
-			backslashes = len(text) - len(rest)
-		} else {
-			backslashes += len(text)
-		}
-		switch {
-		case err != nil: // the buffer is full
-		case backslashes%2 == 1:
-			backslashes = 0 // this quote is escaped
-		case len(kept) > maxWalkWord:
-			return "", nil
-		default:
-			unquoted, _ := jsontext.AppendUnquote(nil, kept) // which replaces what is not UTF-8
-			return string(unquoted), nil
-		}
+		from++
 	}
 }
 
-// walkXML reads an XML text and calls visit at the end of each element: with its depth, 1 for the outermost one, its name, and
-// its own text after the last element within, without white space around it. It does not check the text beyond telling whether
-// it is whole. An error is one of in.
-func walkXML(in io.Reader, visit func(depth int, name, text string)) (whole bool, err error) {
-	r := bufio.NewReaderSize(in, walkBuffer)
-	depth, began, text := 0, false, ""
-	for {
-		more, err := readUntil(r, "<")
-		if err != nil {
-			return began && depth == 0, endOrError(err)
-		}
-		text += html.UnescapeString(more)
-		if next, _ := r.Peek(len("![CDATA[")); bytes.HasPrefix(next, []byte("!--")) {
-			_, err = readUntil(r, "-->")
-		} else if string(next) == "![CDATA[" {
-			more, err = readUntil(r, "]]>")
-			text += strings.TrimPrefix(more, "![CDATA[")
-		} else if more, err = readUntil(r, ">"); err == nil && !strings.HasPrefix(more, "?") && !strings.HasPrefix(more, "!") {
-			began = true
-			name, closes := strings.CutPrefix(more, "/")
-			if !closes {
-				depth, text = depth+1, ""
-				name, closes = strings.CutSuffix(name, "/")
-			}
-			if closes {
-				visit(depth, strings.TrimSpace(name), strings.TrimSpace(text))
-				depth, text = depth-1, ""
-			}
-		}
-		if err != nil {
-			return false, endOrError(err)
-		}
-	}
+// endsInEscape reports whether the byte after p is escaped.
+func endsInEscape(p []byte) bool {
+	trimmed := bytes.TrimRight(p, `\`)
+	return (len(p)-len(trimmed))%2 == 1
 }
 
-// readUntil reads up to end and gives what comes before it, empty if that is longer than maxWalkWord.
-func readUntil(r *bufio.Reader, end string) (string, error) {
-	var kept, tail []byte
-	limit := maxWalkWord + len(end)
-	for {
-		piece, err := r.ReadSlice(end[len(end)-1])
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return "", err
-		}
-		if len(kept) <= limit {
-			kept = append(kept, piece[:min(len(piece), limit+1)]...)
-		}
-		tail = append(tail, piece...)
-		tail = tail[max(0, len(tail)-len(end)):]
-		if err != nil || string(tail) != end {
-			continue
-		}
-		if len(kept) > limit {
-			return "", nil
-		}
-		return string(kept[:len(kept)-len(end)]), nil
-	}
-}
+// closed reports whether all brackets are closed that were opened.
+func (s *jsonScan) closed() bool { return s.depth == 0 && !s.inString }
 
-// eachPiece calls visit for the pieces of a text of any length, which end with ">" or are walkBuffer long. An error is one of in.
-func eachPiece(in io.Reader, visit func(piece string)) error {
+// walkXML reads an XML text and calls visit at the end of each element: with its name, and its text after the last tag within, without
+// white space around it. It calls visit too for what is no tag, such as a comment, with what follows "<", which begins with "!". It
+// does not check the text. An error is one of in.
+func walkXML(in io.Reader, visit func(name, text string)) error {
 	r := bufio.NewReaderSize(in, walkBuffer)
 	for {
-		piece, err := r.ReadSlice('>')
-		if len(piece) > 0 {
-			visit(string(piece))
+		text, err := readUntil(r, '<')
+		tag := ""
+		if err == nil {
+			tag, err = readUntil(r, '>')
 		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		if err != nil {
 			return endOrError(err)
+		}
+		if name, closes := strings.CutPrefix(tag, "/"); closes || strings.HasPrefix(tag, "!") {
+			visit(strings.TrimSpace(name), strings.TrimSpace(html.UnescapeString(text)))
+		}
+	}
+}
+
+// readUntil reads up to a byte and returns what comes before it, without the middle of what is long.
+func readUntil(r *bufio.Reader, end byte) (string, error) {
+	var kept []byte
+	for {
+		piece, err := r.ReadSlice(end)
+		if kept = append(kept, piece...); len(kept) > 2*maxWalkWord {
+			kept = append(kept[:maxWalkWord], kept[len(kept)-maxWalkWord:]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return string(bytes.TrimSuffix(kept, []byte{end})), err
 		}
 	}
 }

@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -57,13 +58,15 @@ func (u untilMarkup) Read(p []byte) (int, error) {
 
 // jsonOfXML returns a call of XML-RPC as one of JSON-RPC. The placeholders of payloads stay.
 func jsonOfXML(text []byte) ([]byte, error) {
-	var call xmlNode
-	if err := xml.Unmarshal(text, &call); err != nil {
-		return nil, err
+	var call struct {
+		Method string    `xml:"methodName"`
+		Params []xmlNode `xml:"params>param>value"`
 	}
-	return json.Marshal(map[string]any{
-		"method": strings.TrimSpace(call.child("methodName").Text), "params": call.child("params").child("param").child("value").value(""),
-	})
+	err := xml.Unmarshal(text, &call)
+	if err != nil || len(call.Params) != 1 {
+		return nil, cmp.Or(err, errNoForm)
+	}
+	return json.Marshal(map[string]any{"method": strings.TrimSpace(call.Method), "params": call.Params[0].value("")})
 }
 
 // xmlNode is an element.

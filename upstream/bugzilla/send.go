@@ -55,8 +55,8 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		if err != nil {
 			return nil, err
 		}
-		if max := cmp.Or(c.options.MaxBody, dialect.MaxBody); max > 0 && body.Len() > max {
-			return nil, tooLong(mapping.CodeTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
+		if max := c.MaxBody(ctx); max > 0 && body.Len() > max {
+			return nil, own(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
 		}
 		ctx = context.WithValue(ctx, payloadKey{}, body)
 		out.header.Set("Content-Type", "application/json")
@@ -64,6 +64,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	ctx = transport.With(ctx, func(t *transport.Call) {
 		t.Operation, t.Reads = string(call.Operation), call.IsRead()
 		t.Client, t.Pause, t.Guard = caller.Identity(), dialect.Backoff, upstream.Guard(ctx)
+		t.Shadow, t.MaxBody = c.options.ForComparison, upstream.MaxResponse(ctx)
 	})
 	request := c.rest.R().SetContext(ctx)
 	request.Header = out.header
@@ -77,22 +78,9 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 // For marks a call for a caller that is sent over the same transport by other means, and whose response is streamed. One that writes is
 // not repeated, although its method may only read. It does not wait for the tracker.
 func (c *Client) For(ctx context.Context, caller upstream.Caller, writes bool) context.Context {
-	dialect, _ := c.dialect.known()
 	return transport.With(ctx, func(t *transport.Call) {
-		t.Stream, t.Writes, t.Client, t.Pause = true, writes, caller.Identity(), dialect.Backoff
+		t.Stream, t.Writes, t.Client, t.Pause = true, writes, caller.Identity(), c.dialect.Load().Backoff
 	})
-}
-
-// ForComparison returns the transport of calls for comparisons: they have the lowest priority, and a response of which only a part is
-// read is abandoned.
-func ForComparison(next http.RoundTripper) http.RoundTripper { return comparison{next} }
-
-type comparison struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (c comparison) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := transport.With(r.Context(), func(t *transport.Call) { t.Shadow, t.MaxBody = true, upstream.MaxResponse(r.Context()) })
-	return c.RoundTripper.RoundTrip(r.WithContext(ctx))
 }
 
 // MaxBody is the size in bytes of the largest request body to send; 0 means that
@@ -154,10 +142,9 @@ func (c *Client) callInAnyForm(ctx context.Context, caller upstream.Caller, call
 			}
 		}
 	}
-	needed := *refused
-	needed.Message = fmt.Sprintf("This request needs JSON-RPC, and the web server before the tracker refuses /jsonrpc.cgi: %d %s.",
+	refused.Message = fmt.Sprintf("This request needs JSON-RPC, and the web server before the tracker refuses /jsonrpc.cgi: %d %s.",
 		refused.Status, http.StatusText(refused.Status))
-	return nil, &needed
+	return nil, refused
 }
 
 // callOnce sends one request. The call becomes the form in which it was sent.

@@ -1,7 +1,9 @@
 package bugzilla
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,17 +34,20 @@ func (c *Client) ShowPlan(ctx context.Context, call upstream.Call) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	shown := struct {
-		Method string         `json:"method"`
-		Path   string         `json:"path"`
-		RPC    string         `json:"rpc,omitempty"`
-		Query  url.Values     `json:"query,omitempty"`
-		Body   jsontext.Value `json:"body,omitempty"`
-	}{Method: planned.Method, Path: planned.Path, RPC: planned.RPC, Query: planned.Query}
-	if planned.Body != nil {
-		shown.Body = planned.Body.AppendJSON(nil)
+	var shown mapping.Members
+	shown.SetText("method", planned.Method)
+	shown.SetText("path", planned.Path)
+	if planned.RPC != "" {
+		shown.SetText("rpc", planned.RPC)
 	}
-	return json.Marshal(shown)
+	if len(planned.Query) > 0 {
+		query, _ := json.Marshal(planned.Query)
+		shown.Set("query", query)
+	}
+	if planned.Body != nil {
+		shown.Set("body", planned.Body.AppendJSON(nil))
+	}
+	return shown.AppendJSON(nil), nil
 }
 
 // ReadAddress returns the path and query by which the tracker is asked for a read, empty if it is not asked by GET.
@@ -55,10 +61,7 @@ func (c *Client) ReadAddress(ctx context.Context, call upstream.Call) string {
 
 // SameAddress returns the URL of a tracker in one form, however it is written, and without a login.
 func SameAddress(base *url.URL) string {
-	port := base.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[base.Scheme]
-	}
+	port := cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
 	return base.Scheme + "://" + net.JoinHostPort(strings.ToLower(base.Hostname()), port) + strings.TrimRight(base.Path, "/")
 }
 
@@ -77,10 +80,8 @@ func (show DryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, jsonRPC) {
 		body = `{"error":null,"id":1,"result":` + body + `}`
 	}
-	return &http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
-	}, nil
+	text := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	return http.ReadResponse(bufio.NewReader(strings.NewReader(text)), r)
 }
 
 func showRequest(r *http.Request) (lines []string, body []byte, err error) {
@@ -111,7 +112,7 @@ func showRequest(r *http.Request) (lines []string, body []byte, err error) {
 func redactQuery(address url.URL) string {
 	query := address.Query()
 	for name := range query {
-		if isCredential(name) {
+		if credentialName.MatchString(name) {
 			query.Set(name, redacted)
 		}
 	}
@@ -119,29 +120,16 @@ func redactQuery(address url.URL) string {
 	return address.String()
 }
 
-// isCredential reports whether a parameter or member carries a credential.
-func isCredential(name string) bool {
-	switch strings.TrimPrefix(strings.ToLower(name), "bugzilla_") {
-	case "api_key", "login", "password", "token":
-		return true
-	}
-	return false
-}
+// credentialName matches the parameters and members that carry a credential, and credentialMember such a member.
+var (
+	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|token)$`)
+	credentialMember = regexp.MustCompile(`(?i)("(?:bugzilla_)?(?:api_key|login|password|token)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^",}\]]+)`)
+)
 
-// redactBody hides the credentials in a JSON body, also in the parameters of a procedure call. Of another body it shows the length.
+// redactBody hides the credentials in a JSON body. Of another body, and of one with escapes that could hide a name, it shows the length.
 func redactBody(body []byte) []byte {
-	members, err := mapping.ParseMembers(body)
-	if err != nil {
+	if !jsontext.Value(body).IsValid() || bytes.Contains(body, []byte(`\u00`)) {
 		return fmt.Appendf(nil, "(%d bytes)", len(body))
 	}
-	if params := members.Get("params"); params != nil {
-		inner := redactBody(bytes.TrimSuffix(bytes.TrimPrefix(params, []byte("[")), []byte("]")))
-		members.Set("params", jsontext.Value("["+string(inner)+"]"))
-	}
-	for _, member := range members {
-		if isCredential(member.Name) {
-			members.SetText(member.Name, redacted)
-		}
-	}
-	return members.AppendJSON(nil)
+	return credentialMember.ReplaceAll(body, []byte(`$1"`+redacted+`"`))
 }

@@ -78,6 +78,22 @@ func New(options Options) *Canary {
 	return c
 }
 
+// every does something again and again until Close, each time within a limit.
+func (c *Canary) every(pause, limit time.Duration, do func(context.Context)) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		ctx, cancel := context.WithTimeout(c.ctx, limit)
+		do(ctx)
+		cancel()
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // closeTimeout bounds the last write to the store.
 const closeTimeout = 700 * time.Millisecond
 

@@ -161,10 +161,16 @@ func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func
 
 // replyOf reads a response to its end. The caller closes it. Errors of the tracker are
 // replies; so are invalid responses, with Reply.Failure. An error is returned
-// when nothing is known of the tracker: ctx ended, or there is no memory.
+// when nothing is known of the tracker: ctx ended, or there is no memory. Portico's own errors become a Failure.
 func (c *Canary) replyOf(ctx context.Context, operation mapping.Operation, answer upstream.Response) (compare.Reply, error) {
-	if answer.Err != nil {
-		return failedReply(answer.Err)
+	failed, own := errors.AsType[*mapping.Error](answer.Err)
+	switch {
+	case own && failed.FromTracker():
+		return compare.ErrorReply(failed), nil
+	case own && failed.Reason != mapping.ReasonCanceled:
+		return compare.Reply{Failure: string(failed.Reason)}, nil
+	case answer.Err != nil:
+		return compare.Reply{}, answer.Err
 	}
 	reply, err := c.read(replyHead(operation, answer.Document), answer.Document, nil)
 	_, isStream := errors.AsType[*mapping.StreamError](err)
@@ -195,16 +201,4 @@ func replyHead(operation mapping.Operation, document *mapping.Document) compare.
 		reply.Header["etag"] = "sent"
 	}
 	return reply
-}
-
-// failedReply is that of a call without a document. Portico's own errors become a Failure.
-func failedReply(err error) (compare.Reply, error) {
-	failed, own := errors.AsType[*mapping.Error](err)
-	switch {
-	case !own || failed.Reason == mapping.ReasonCanceled:
-		return compare.Reply{}, err
-	case failed.FromTracker():
-		return compare.ErrorReply(failed), nil
-	}
-	return compare.Reply{Failure: string(failed.Reason)}, nil
 }

@@ -83,7 +83,7 @@ func TestLargeAttachmentsAreCompared(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left (%v)", len(left), err)
 	}
-	if load := w.canary.Load(); load != (canary.Load{}) {
+	if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v at the end, want nothing", load)
 	}
 }
@@ -91,8 +91,9 @@ func TestLargeAttachmentsAreCompared(t *testing.T) {
 // TestContentDoesNotCount towards the length of what is compared member by member:
 // beside a large attachment, rules excuse what they excuse and all else is found.
 func TestContentDoesNotCount(t *testing.T) {
+	t.Parallel()
 	large := func(last, second string) func(int64) answer {
-		content := base64.StdEncoding.EncodeToString(append(make([]byte, 2<<20), last...))
+		content := base64.StdEncoding.EncodeToString(append(make([]byte, 256<<10), last...))
 		return always(answer{http.StatusOK, `{"bugs":{},"attachments":{"1":{"id":1,"data":"` + content + `","creation_time":"2024-01-01T00:00:0` + second + `Z"}}}`})
 	}
 	later := compare.Equivalence{
@@ -134,6 +135,7 @@ func longText(next http.Handler) http.Handler {
 
 // TestBeyondTheCapDigestsAreCompared, and the finding says so.
 func TestBeyondTheCapDigestsAreCompared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{
 		aroundOld: longText, tune: func(o *canary.Options) { o.MaxBody = 1 << 20 },
 		around: func(next http.Handler) http.Handler {
@@ -157,6 +159,7 @@ func TestBeyondTheCapDigestsAreCompared(t *testing.T) {
 
 // TestNoiseBeyondTheCapProvesNothing: where each answer of the reference has another digest, a candidate does not pass by it.
 func TestNoiseBeyondTheCapProvesNothing(t *testing.T) {
+	t.Parallel()
 	varying := func(next http.Handler) http.Handler {
 		return rewriting(func(n int64, _ *http.Request, body []byte) []byte {
 			return bytes.Replace(body, []byte(`"text":"`), fmt.Appendf(nil, `"text":"%d `, n), 1)
@@ -223,7 +226,7 @@ func TestSickCandidateIsNotNoticed(t *testing.T) {
 			if sum != calls || got.Same+got.Noisy+got.Transient != 0 {
 				t.Errorf("got %+v, want all %d counted and none the same", got, calls)
 			}
-			if load := w.canary.Load(); load != (canary.Load{}) {
+			if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 				t.Errorf("got %+v at the end, want nothing", load)
 			}
 			for _, f := range w.findings() {
@@ -237,6 +240,7 @@ func TestSickCandidateIsNotNoticed(t *testing.T) {
 
 // TestFailuresAreConfirmed: a failed call is a finding, also when the next one succeeds.
 func TestFailuresAreConfirmed(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fault tracker.Fault
 		found bool
@@ -299,6 +303,7 @@ func (n noting) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 
 // TestHowMuchIsReadOfACandidate goes by the answer of the reference, so that one that never ends costs little.
 func TestHowMuchIsReadOfACandidate(t *testing.T) {
+	t.Parallel()
 	var most atomic.Int64
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
 		candidate := o.Trackers[newName]

@@ -38,6 +38,7 @@ func rewriting(change func(n int64, r *http.Request, body []byte) []byte) func(h
 // TestStaleCachedAnswerIsNotHeldAgainstTheCandidate: the client got what the tracker
 // said long ago.
 func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	call := flagTypes("TestProduct")
 	old := upstream.Response{Document: mapping.NewDocument([]byte(`{"attachment":[],"bug":[]}`)), FromCache: true, Took: time.Microsecond}
@@ -54,6 +55,7 @@ func TestStaleCachedAnswerIsNotHeldAgainstTheCandidate(t *testing.T) {
 
 // TestNoiseIsLearntEarly: the reference is asked twice for calls without a difference.
 func TestNoiseIsLearntEarly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Noise = 1 }})
 	for range 4 {
 		w.make(attachment("1"))
@@ -69,6 +71,7 @@ func TestNoiseIsLearntEarly(t *testing.T) {
 // TestCandidateThatAnswersIsStillTheCandidate: a finding stays the same one when the
 // candidate begins to answer.
 func TestCandidateThatAnswersIsStillTheCandidate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
 	w.make(attachment("1"))
 	before := w.findings()
@@ -83,6 +86,7 @@ func TestCandidateThatAnswersIsStillTheCandidate(t *testing.T) {
 
 // TestSamplesTellNoContent: what is kept of a finding has places and no words.
 func TestSamplesTellNoContent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkWrongValues}}})
 	for range 8 {
 		w.make(attachment("1"))
@@ -130,6 +134,7 @@ func wrongEveryOtherTime(status int, refusal string) func(http.Handler) http.Han
 // TestRefusalTheSecondTime: a candidate that is wrong first and then refuses was wrong each time. One that is broken when it is asked
 // again confirms and excuses nothing.
 func TestRefusalTheSecondTime(t *testing.T) {
+	t.Parallel()
 	for refusal, status := range map[string]int{
 		`{"error":true,"code":51,"message":"gone"}`:       http.StatusNotFound,
 		`{"error":true,"code":100500,"message":"broken"}`: http.StatusInternalServerError, "<html>": http.StatusInternalServerError,
@@ -151,6 +156,7 @@ func TestRefusalTheSecondTime(t *testing.T) {
 
 // TestErrorsAreComparedWhole: clients get all members of an error as the tracker has them.
 func TestErrorsAreComparedWhole(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		old, fresh string
 		found      []string
@@ -194,6 +200,7 @@ func changed(change func(said *httptest.ResponseRecorder)) func(http.Handler) ht
 // TestStatusAndTypeAreCompared as the trackers send them, also where Portico's clients get the same for both. What a client gets from a
 // cache has no status of its own, so that it is taken for the usual one until both are asked again.
 func TestStatusAndTypeAreCompared(t *testing.T) {
+	t.Parallel()
 	const other, none = "TestProduct", "NoSuchProduct"
 	for name, test := range map[string]struct {
 		product    string

@@ -33,6 +33,7 @@ func holding(entered, release chan struct{}) func(http.Handler) http.Handler {
 }
 
 func TestFullQueueDrops(t *testing.T) {
+	t.Parallel()
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	w := newWorld(t, worldOptions{
 		around: holding(entered, release),
@@ -43,13 +44,13 @@ func TestFullQueueDrops(t *testing.T) {
 	for range 5 {
 		w.make(flagTypes("TestProduct"))
 	}
-	waitFor(t, func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && got.Memory > 0 })
+	waitFor(t, func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && w.canary.Held() > 0 })
 	close(release)
 	got := w.sum("")
 	if got.Compared != 3 || got.Dropped[string(verdict.DropQueueFull)] != 3 || len(got.Dropped) != 1 {
 		t.Errorf("got %+v, want 3 compared and 3 dropped", got)
 	}
-	if got := w.canary.Load(); got != (canary.Load{}) {
+	if got := w.canary.Load(); got != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v at the end, want nothing", got)
 	}
 }
@@ -66,6 +67,7 @@ func TestRateLimitDrops(t *testing.T) {
 }
 
 func TestConfirmationsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{
 		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
 		tune:  func(o *canary.Options) { o.Queue, o.ConfirmAfter = 2, time.Minute },
@@ -106,6 +108,7 @@ func waitFor(t *testing.T, met func() bool) {
 
 // TestAnswersThatAreNotCompared: each has a reason of its own.
 func TestAnswersThatAreNotCompared(t *testing.T) {
+	t.Parallel()
 	failed := func(reason mapping.Reason) upstream.Response {
 		return upstream.Response{Err: &mapping.Error{Code: 1, Status: 500, Message: "m", Reason: reason}}
 	}
@@ -144,6 +147,7 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 
 // TestCallsThatAreNotCompared: each has a reason of its own, and whichever tracker is sick is not asked.
 func TestCallsThatAreNotCompared(t *testing.T) {
+	t.Parallel()
 	byOld := func(w *world) { w.make(attachment("1")) }
 	byNew := func(w *world) {
 		w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
@@ -196,6 +200,7 @@ func TestCallsThatAreNotCompared(t *testing.T) {
 
 // TestTheOtherTrackerIsToldWhatItIsFor: role, credential, and no cookies.
 func TestTheOtherTrackerIsToldWhatItIsFor(t *testing.T) {
+	t.Parallel()
 	seen := make(chan http.Header, 1)
 	w := newWorld(t, worldOptions{around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -236,7 +241,7 @@ func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 	if err := w.canary.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
-	if load := w.canary.Load(); load != (canary.Load{}) {
+	if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v, want nothing held", load)
 	}
 }
@@ -246,6 +251,7 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func TestCandidateWithoutConnectionDrops(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{transport: transport.Options{
 		Tries: 1, Break: transport.BreakOptions{Unanswered: 2, OpenFor: time.Minute},
 	}})

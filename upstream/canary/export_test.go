@@ -58,6 +58,9 @@ func (unobserved) Compared(mapping.Operation, Outcome) {}
 // Dropped implements Observer.
 func (unobserved) Dropped(mapping.Operation, verdict.DropReason) {}
 
+// Held is the memory in bytes that responses take which wait.
+func (c *Canary) Held() int64 { return c.memory.Load() }
+
 // Settle waits until nothing is under way any more, confirmations included, and all
 // that was found is in the store.
 func (c *Canary) Settle(ctx context.Context) error {

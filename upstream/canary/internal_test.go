@@ -217,14 +217,14 @@ func TestNotesOfSightings(t *testing.T) {
 
 // TestBatchIsBounded: what waits to be written is bounded.
 func TestBatchIsBounded(t *testing.T) {
-	b, begin := newBatch(), time.Now()
-	for i := range 3 * maxTallies {
-		b.count(state.Tally{Compared: 1}, begin.Add(time.Duration(i)*time.Minute))
+	b := newBatch()
+	for i := range 3 * maxFindings {
+		b.count(state.Tally{Compared: 1})
 		f := &found{}
 		f.Signature = fmt.Sprint(i)
 		b.find(f)
 	}
-	if len(b.tallies) != maxTallies || len(b.findings) != maxFindings {
+	if len(b.tallies) != 1 || b.tallies[""].Compared != 3*maxFindings || len(b.findings) != maxFindings {
 		t.Errorf("%d tallies and %d findings wait", len(b.tallies), len(b.findings))
 	}
 }

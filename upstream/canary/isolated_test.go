@@ -135,6 +135,7 @@ func (h *proofHandler) Handle(_ context.Context, r slog.Record) error {
 // TestReplaysKeepTheirOrder: several writes of one object leave the candidate in the
 // state in which they left the old tracker, however few calls are sampled.
 func TestReplaysKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	var log writeLog
 	w := replayWorld(t, &log, func(o *canary.Options) { o.PerSecond, o.Sampling.Default = 1, 0.01 })
 	const writes = 12
@@ -158,6 +159,7 @@ func TestReplaysKeepTheirOrder(t *testing.T) {
 
 // TestReplayWaitsForTheOneBefore, whose client has not read its answer yet.
 func TestReplayWaitsForTheOneBefore(t *testing.T) {
+	t.Parallel()
 	var log writeLog
 	w := replayWorld(t, &log, nil)
 	first := updateSummary(1, "first")
@@ -181,6 +183,7 @@ func TestReplayWaitsForTheOneBefore(t *testing.T) {
 
 // TestClosingEndsReplays that wait for one which is not even read.
 func TestClosingEndsReplays(t *testing.T) {
+	t.Parallel()
 	var log writeLog
 	w := replayWorld(t, &log, nil)
 	first := updateSummary(1, "first")
@@ -190,7 +193,7 @@ func TestClosingEndsReplays(t *testing.T) {
 		t.Error(err)
 	}
 	_ = unread.Close() // without being read
-	if load := w.canary.Load(); load != (canary.Load{}) {
+	if load := w.canary.Load(); load != (canary.Load{}) || w.canary.Held() != 0 {
 		t.Errorf("got %+v, want nothing held", load)
 	}
 	w.dropped(verdict.DropClosed, 2)
@@ -198,15 +201,18 @@ func TestClosingEndsReplays(t *testing.T) {
 
 // TestDroppedReplayIsTold: what is found after it may come of it.
 func TestDroppedReplayIsTold(t *testing.T) {
+	t.Parallel()
 	log := writeLog{hold: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(log.hold) })
 	w := replayWorld(t, &log, func(o *canary.Options) { o.Queue = 2 })
+	t.Cleanup(release) // before the trackers end, which wait for their requests
 	for i := range 4 { // one of which is being repeated
 		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
 		waitFor(t, func() bool { return len(log.seen()) == 1 })
 	}
 	// A response is queued by a goroutine of its own: one runs, two wait, and one has been dropped.
 	waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
-	close(log.hold)
+	release()
 	w.settle()
 	w.make(updateSummary(1, "another"))
 	got := w.sum(mapping.OpUpdateAttachments)
@@ -226,6 +232,7 @@ func TestDroppedReplayIsTold(t *testing.T) {
 
 // TestWriteIsOneComparison, though its plans and its result are compared.
 func TestWriteIsOneComparison(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	frozen := tracker.Options{Now: func() time.Time { return now }}
 	for name, c := range map[string]struct {
@@ -264,6 +271,7 @@ func TestWriteIsOneComparison(t *testing.T) {
 
 // TestPlansCountWhereNothingCanBeRead.
 func TestPlansCountWhereNothingCanBeRead(t *testing.T) {
+	t.Parallel()
 	second := `{"path":"/flag_type","body":{"name":"n"}}`
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) {
 		o.Follows = true
@@ -285,6 +293,7 @@ func TestPlansCountWhereNothingCanBeRead(t *testing.T) {
 // TestResetEndsWhatIsToldOfWrites: once both trackers hold the same again, neither a missing write nor an unknown order
 // explains what differs.
 func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
+	t.Parallel()
 	w := replayWorld(t, &writeLog{}, nil)
 	refused := upstream.Response{Err: &mapping.Error{Code: 1, Status: 400, Message: "m"}}
 	write := func(answer upstream.Response) {
@@ -320,6 +329,7 @@ func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
 
 // TestReplayedWritesHappenLater: an isolated candidate has written what the reference has, a moment later.
 func TestReplayedWritesHappenLater(t *testing.T) {
+	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	for later, want := range map[time.Duration][]string{
 		time.Second: nil,

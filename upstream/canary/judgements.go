@@ -22,12 +22,9 @@ func (c *Canary) Judge(ctx context.Context, signature string, status state.Findi
 		return err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	clear(r.speeds)
-	if delete(r.accepted, signature); status == state.StatusAccepted {
-		r.accepted[signature] = until
-	}
-	return nil
+	r.mu.Unlock()
+	return r.readJudgements(ctx)
 }
 
 // Reset discards all earlier results.

@@ -74,6 +74,7 @@ func compared(t *testing.T, calls int, old, fresh func(int64) answer) (*world, [
 // TestNoiseOfOneObjectHidesNothingOfOthers: what varies in other flag types, one or very many, is always the same in the last one, and
 // wrong at the candidate.
 func TestNoiseOfOneObjectHidesNothingOfOthers(t *testing.T) {
+	t.Parallel()
 	for _, noisy := range []int{1, 250} {
 		random := func(constant string) func(int64) answer {
 			return func(n int64) answer {
@@ -106,6 +107,7 @@ func contradictory() map[string][2]answer {
 // TestWhatTheReferenceContradictsIsNoise, whatever it is, when the candidate cannot
 // decide either, and also when the candidate has decided.
 func TestWhatTheReferenceContradictsIsNoise(t *testing.T) {
+	t.Parallel()
 	for name, both := range contradictory() {
 		for how, fresh := range map[string]func(int64) answer{"both": either(1, both[0], both[1]), "one": always(both[0])} {
 			t.Run(name+", "+how, func(t *testing.T) {
@@ -121,6 +123,7 @@ func TestWhatTheReferenceContradictsIsNoise(t *testing.T) {
 
 // TestWhatTheReferenceNeverSaysIsFound, where it cannot decide between other things.
 func TestWhatTheReferenceNeverSaysIsFound(t *testing.T) {
+	t.Parallel()
 	none := answer{http.StatusNotFound, `{"error":true,"code":106,"message":"no"}`}
 	for name, c := range map[string]struct {
 		one, two, fresh answer
@@ -147,6 +150,7 @@ func TestWhatTheReferenceNeverSaysIsFound(t *testing.T) {
 // TestRareContradictionsAreSeen: what is new is asked about several times before it
 // is believed.
 func TestRareContradictionsAreSeen(t *testing.T) {
+	t.Parallel()
 	one, two := types(`"age":3`), types(`"x":3`)
 	w, found := compared(t, 1, inTurn(one, one, one, one, two), always(types(`"y":3`)))
 	if slices.Contains(found, "flag_type.get missing $.bug[id].age") {
@@ -162,6 +166,7 @@ func TestRareContradictionsAreSeen(t *testing.T) {
 
 // TestWhatIsGoneIsUnstable, whatever else is noise.
 func TestWhatIsGoneIsUnstable(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{
 		aroundOld: saying(func(n int64) answer { return types(fmt.Sprintf(`"age":%d`, n)) }),
 		around: saying(func(n int64) answer {
@@ -181,6 +186,7 @@ func TestWhatIsGoneIsUnstable(t *testing.T) {
 // TestNoiseLearntMeanwhile: what another comparison has found to be noise while a
 // difference waited is not asked about once more.
 func TestNoiseLearntMeanwhile(t *testing.T) {
+	t.Parallel()
 	volatile := tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkVolatile}}
 	w := newWorld(t, worldOptions{old: volatile, fresh: volatile, tune: func(o *canary.Options) {
 		o.Workers, o.ConfirmAfter = 1, 500*time.Millisecond
@@ -200,6 +206,7 @@ func TestNoiseLearntMeanwhile(t *testing.T) {
 
 // TestManyDifferencesInOneObject have samples for a few of them only.
 func TestManyDifferencesInOneObject(t *testing.T) {
+	t.Parallel()
 	members := func(name string) func(http.Handler) http.Handler {
 		var list strings.Builder
 		for i := range 300 {

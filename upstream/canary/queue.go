@@ -173,8 +173,11 @@ func (c *Canary) end(j *job) {
 	if j.isMissing && c.repeated.Missed() {
 		c.options.Logger.Warn("a write was not repeated on the isolated candidate, which may hold something else from now on")
 	}
-	if j.done != nil {
-		close(j.done)
+	if j.done != nil { // one that is dropped must not let those after it pass those before it
+		go func() {
+			<-j.turn
+			close(j.done)
+		}()
 	}
 	c.pending.Add(-1)
 }
@@ -204,13 +207,9 @@ type Load struct {
 	// Queued responses wait for a worker, Waiting ones for being asked again. Pending
 	// are all, those included that clients are still reading.
 	Queued, Waiting, Pending int
-	// Memory is the bytes of responses that wait.
-	Memory int64
 }
 
 // Load returns how much is under way, for metrics.
 func (c *Canary) Load() Load {
-	return Load{
-		Queued: int(c.queued.Load()), Waiting: int(c.waiting.Load()), Pending: int(c.pending.Load()), Memory: c.memory.Load(),
-	}
+	return Load{int(c.queued.Load()), int(c.waiting.Load()), int(c.pending.Load())}
 }

@@ -39,8 +39,8 @@ const (
 	judgedEvery = 5
 	// flushTimeout bounds the writing of one batch.
 	flushTimeout = 10 * time.Second
-	// maxFindings and maxTallies bound one batch.
-	maxFindings, maxTallies = 1000, 1000
+	// maxFindings bounds one batch.
+	maxFindings = 1000
 )
 
 // recorder counts, and writes a batch to the store from time to time. mu is held for moments only, never while the store
@@ -51,7 +51,6 @@ type recorder struct {
 	flushing sync.Mutex // guards what is known of the store and what is written to it
 	campaign time.Time  // when it began by the store, zero when that is not known
 	writing  batch      // what could not be written yet
-	failing  bool       // the last flush failed, which was logged
 
 	mu    sync.Mutex
 	made  []*job // comparisons since the last flush
@@ -66,36 +65,26 @@ type recorder struct {
 
 // batch is what was counted since the last flush.
 type batch struct {
-	tallies  map[tallyKey]state.Tally
+	tallies  map[mapping.Operation]state.Tally
 	findings map[string]*found
 	uses     map[string]state.RuleUse
 }
 
-type tallyKey struct {
-	operation mapping.Operation
-	minute    int64
-}
-
 func newBatch() batch {
-	return batch{tallies: map[tallyKey]state.Tally{}, findings: map[string]*found{}, uses: map[string]state.RuleUse{}}
+	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*found{}, uses: map[string]state.RuleUse{}}
 }
 
 func newRecorder(c *Canary) *recorder {
 	return &recorder{canary: c, batch: newBatch(), writing: newBatch(), accepted: map[string]time.Time{}, speeds: map[mapping.Operation]*speeds{}}
 }
 
-// count adds to the tally of a minute. Where so many wait that the store must have been away for long, it is not counted: the
-// verdict then rests on less.
-func (b *batch) count(more state.Tally, at time.Time) {
-	more.At = at.Truncate(time.Minute).UTC()
-	key := tallyKey{more.Operation, more.At.Unix()}
-	sum, known := b.tallies[key]
-	switch {
-	case known:
-		b.tallies[key] = sum.Add(more)
-	case len(b.tallies) < maxTallies:
-		b.tallies[key] = more
+// count adds to the tally of an operation, which belongs to the minute in which it began.
+func (b *batch) count(more state.Tally) {
+	more.At = time.Now().UTC()
+	if sum, known := b.tallies[more.Operation]; known {
+		more = sum.Add(more)
 	}
+	b.tallies[more.Operation] = more
 }
 
 // find takes a finding. One too many is not kept, and the tally of its mismatch says so: its signature is not in the store.
@@ -127,7 +116,7 @@ func (r *recorder) drop(operation mapping.Operation, reason verdict.DropReason) 
 	defer r.mu.Unlock()
 	tally := r.tally(operation)
 	tally.Dropped = map[string]int64{string(reason): 1}
-	r.batch.count(tally, time.Now())
+	r.batch.count(tally)
 	r.canary.options.Observer.Dropped(operation, reason)
 }
 
@@ -169,21 +158,22 @@ func (r *recorder) found(f *found) {
 
 // count counts a comparison. The lock is held.
 func (r *recorder) count(j *job) {
-	now, tally, outcome := time.Now(), r.tally(j.operation), OutcomeSame
+	now, tally := time.Now(), r.tally(j.operation)
 	tally.Compared = 1
+	outcome, counted := OutcomeSame, &tally.Same
 	switch {
 	case j.transient:
-		outcome = OutcomeTransient
+		outcome, counted = OutcomeTransient, &tally.Transient
 	case j.noisy:
-		outcome = OutcomeNoisy
+		outcome, counted = OutcomeNoisy, &tally.Noisy
 	}
 	var signatures []string
 	for _, f := range j.found {
 		until, accepted := r.accepted[f.Signature]
 		if !accepted || !until.IsZero() && until.Before(now) {
-			outcome = OutcomeConfirmed
+			outcome, counted = OutcomeConfirmed, &tally.Confirmed
 		} else if outcome != OutcomeConfirmed {
-			outcome = OutcomeAccepted
+			outcome, counted = OutcomeAccepted, &tally.Accepted
 		}
 		signatures = append(signatures, f.Signature)
 		r.batch.find(f)
@@ -191,16 +181,14 @@ func (r *recorder) count(j *job) {
 	if len(signatures) > 0 {
 		tally.Mismatch(signatures, 1)
 	}
-	*map[Outcome]*int64{
-		OutcomeSame: &tally.Same, OutcomeNoisy: &tally.Noisy, OutcomeTransient: &tally.Transient, OutcomeAccepted: &tally.Accepted, OutcomeConfirmed: &tally.Confirmed,
-	}[outcome] = 1
+	*counted = 1
 	if j.failed {
 		tally.Failed = 1
 	}
 	if j.observed.known() {
 		tally.AnsweredLatency, tally.OtherLatency = verdict.CountLatency(nil, j.observed.reference), verdict.CountLatency(nil, j.observed.candidate)
 	}
-	r.batch.count(tally, now)
+	r.batch.count(tally)
 	r.canary.options.Observer.Compared(j.operation, outcome)
 }
 
@@ -288,29 +276,21 @@ func (r *recorder) write(ctx context.Context) error {
 // keepRecords writes what was compared, once in a second, and reads now and then what
 // other processes have judged.
 func (c *Canary) keepRecords() {
-	ticker := time.NewTicker(flushEvery)
-	defer ticker.Stop()
-	r := c.recorder
-	for ticks := 0; ; ticks++ {
-		ctx, cancel := context.WithTimeout(c.ctx, flushTimeout)
+	r, ticks, failed := c.recorder, 0, false
+	c.every(flushEvery, flushTimeout, func(ctx context.Context) {
 		err := r.flush(ctx)
 		if err == nil && ticks%judgedEvery == 0 {
 			err = r.readJudgements(ctx)
 		}
-		cancel()
-		failing := err != nil && !errors.Is(err, context.Canceled)
-		if failing && !r.failing {
+		ticks++
+		fails := err != nil && !errors.Is(err, context.Canceled)
+		if fails && !failed {
 			c.options.Logger.Warn("writing the results of comparisons failed; they are kept and tried again", "error", err)
-		} else if r.failing && !failing {
+		} else if failed && !fails {
 			c.options.Logger.Info("the results of comparisons are written again")
 		}
-		r.failing = failing
-		select {
-		case <-c.ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+		failed = fails
+	})
 }
 
 // readJudgements learns what operators, and other processes, have accepted.

@@ -42,6 +42,7 @@ func (c *counts) Dropped(_ mapping.Operation, reason verdict.DropReason) {
 
 // TestFlushHappensByItself, about once in a second.
 func TestFlushHappensByItself(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	w.make(flagTypes("TestProduct"))
 	waitFor(t, func() bool {
@@ -52,6 +53,7 @@ func TestFlushHappensByItself(t *testing.T) {
 
 // TestStoreThatFailsLosesNothing: what could not be written is written later.
 func TestStoreThatFailsLosesNothing(t *testing.T) {
+	t.Parallel()
 	file := "sqlite:" + t.TempDir() + "/state.db"
 	store, err := state.Open(t.Context(), file)
 	if err != nil {
@@ -75,6 +77,7 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 
 // TestWhatCouldNotBeWrittenIsWrittenLater, each thing once.
 func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	t.Parallel()
 	seen := &counts{compared: map[canary.Outcome]int64{}, dropped: map[verdict.DropReason]int64{}}
 	w := newWorld(t, worldOptions{
 		fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}},
@@ -214,6 +217,7 @@ func (m *moody) differ(w *world, waiting int) {
 // TestWhatBeganBeforeDoesNotCount: when the comparison is reset or a finding is marked as fixed, here or in another process, what this one
 // has counted and not yet written, or still asks about, is of the time before. What is made afterwards counts.
 func TestWhatBeganBeforeDoesNotCount(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		elsewhere, fixed bool
 		waiting          int
@@ -256,6 +260,7 @@ func TestWhatBeganBeforeDoesNotCount(t *testing.T) {
 
 // TestAcceptingReachesBack to comparisons that were made before, each counted once.
 func TestAcceptingReachesBack(t *testing.T) {
+	t.Parallel()
 	var candidate moody
 	w := newWorld(t, worldOptions{around: candidate.around})
 	candidate.bad.Store(true)
@@ -290,6 +295,7 @@ func TestAcceptingReachesBack(t *testing.T) {
 
 // TestFindingsThatAreNotKeptCount: there may be so many that no other one is kept.
 func TestFindingsThatAreNotKeptCount(t *testing.T) {
+	t.Parallel()
 	var candidate moody
 	file := filepath.Join(t.TempDir(), "state.db")
 	w := newWorld(t, worldOptions{around: candidate.around, state: "sqlite:" + file})

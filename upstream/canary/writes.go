@@ -105,28 +105,19 @@ const proofEvery = time.Minute
 
 // watchIsolation proves that the candidate is isolated, and proves it again from time to time until Close.
 func (c *Canary) watchIsolation() {
-	ticker := time.NewTicker(proofEvery)
-	defer ticker.Stop()
 	trackers := map[string]upstream.Tracker{}
 	for name, tracker := range c.options.Trackers {
 		trackers[name] = tracker.Tracker
 	}
-	for {
-		ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
+	c.every(proofEvery, c.options.Timeout, func(ctx context.Context) {
 		proved := writes.IsMarked(ctx, trackers, c.options.Candidate, c.options.Marker, func(tracker string) upstream.Caller {
 			caller, _ := c.callerFor(upstream.Caller{}, tracker)
 			return caller
 		})
-		cancel()
 		if c.isolated.Swap(proved) != proved {
 			c.options.Logger.Info("the proof that the candidate is isolated has changed", "proved", proved)
 		}
-		select {
-		case <-c.ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+	})
 }
 
 // takeReplay keeps what a write needs to be repeated on the candidate. The write takes its place now, when it is answered,

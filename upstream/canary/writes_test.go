@@ -58,6 +58,7 @@ func planned(plans map[string]string) func(*canary.Options) {
 
 // TestPlansAreComparedAndNotSent: what a dialect cannot say is found, another spelling is not.
 func TestPlansAreComparedAndNotSent(t *testing.T) {
+	t.Parallel()
 	plans := map[string]string{oldName: `{"path":"/rest/bug/attachment/1","body":{"ids":[1,2],"is_private":true}}`}
 	w := newWorld(t, worldOptions{tune: planned(plans)})
 	for _, step := range []struct {
@@ -101,6 +102,7 @@ func followWorld(t *testing.T, window time.Duration, fresh tracker.Options) *wor
 }
 
 func TestReadBackWaitsForTheCandidate(t *testing.T) {
+	t.Parallel()
 	w := followWorld(t, 20*time.Second, tracker.Options{})
 	update := updateSummary(1, "followed")
 	w.following(update, 250*time.Millisecond)
@@ -117,6 +119,7 @@ func TestReadBackWaitsForTheCandidate(t *testing.T) {
 }
 
 func TestReadBackFindsWhatDoesNotFollow(t *testing.T) {
+	t.Parallel()
 	w := followWorld(t, 300*time.Millisecond, tracker.Options{})
 	w.make(updateSummary(1, "never there"))
 	got := w.findings()
@@ -134,6 +137,7 @@ func TestReadBackFindsWhatDoesNotFollow(t *testing.T) {
 }
 
 func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
+	t.Parallel()
 	w := followWorld(t, 200*time.Millisecond, tracker.Options{})
 	w.caller = w.editor()
 	w.make(createFlagType(t, `{"name":"n","description":"d","inclusions":["TestProduct"]}`))
@@ -149,6 +153,7 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 }
 
 func TestIsolatedReplayNeedsTheMarker(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Isolated, o.Marker = true, "ClosedProduct" }})
 	waitFor(t, func() bool { return w.old.Requests()["flag_type.get"] > 0 || w.fresh.Requests()["flag_type.get"] > 0 })
 	w.make(updateSummary(1, "x"))
@@ -159,6 +164,7 @@ func TestIsolatedReplayNeedsTheMarker(t *testing.T) {
 }
 
 func TestIsolatedReplay(t *testing.T) {
+	t.Parallel()
 	w := replayWorld(t, &writeLog{}, nil)
 	before := len(w.fresh.Journal())
 	create := textBlob(t, "the content")

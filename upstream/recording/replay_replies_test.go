@@ -172,7 +172,7 @@ func endless(t *testing.T, packed bool) string {
 			w.Header().Set("Content-Encoding", "gzip")
 			zipped := gzip.NewWriter(w)
 			defer zipped.Close()
-			to, many = zipped, 1<<20
+			to, many = zipped, 1<<14
 		}
 		for range many {
 			if _, err := io.WriteString(to, "                "); err != nil {
@@ -219,7 +219,7 @@ func endlessHead(t *testing.T) string {
 func TestReplayEndless(t *testing.T) {
 	right, _ := scripted(t, always(`"name":"a"`))
 	for name, sick := range map[string]string{"body": endless(t, false), "packed": endless(t, true), "head": endlessHead(t)} {
-		o := recording.ReplayOptions{Tracker: sick, Against: right, MaxBody: 1 << 20}
+		o := recording.ReplayOptions{Tracker: sick, Against: right, MaxBody: 64 << 10}
 		if r := replay(t, flagTypeReads(1), o).Report; !strings.Contains(describe(r), `became "endless"`) {
 			t.Errorf("%s: %+v, found %q", name, r.Overall, describe(r))
 		}

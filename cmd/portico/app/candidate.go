@@ -13,7 +13,6 @@ import (
 	"portico/cmd/portico/config"
 	"portico/proxy/admin/pages/transition"
 	"portico/upstream"
-	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
 	"portico/upstream/journal"
 	"portico/upstream/state"
@@ -128,7 +127,7 @@ func (rt *Runtime) openShadow(t *tracker) (*transport.Stack, error) {
 	}
 	stack, err := rt.openStack(t, label, options)
 	if err == nil {
-		t.shadow, err = rt.newClient(t, label, bugzilla.ForComparison(stack), nil) // package canary has the keys
+		t.shadow, err = rt.newClient(t, label, stack, nil) // package canary has the keys
 	}
 	return stack, err
 }

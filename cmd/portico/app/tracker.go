@@ -125,7 +125,7 @@ func (rt *Runtime) newClient(
 ) (*bugzilla.Client, error) {
 	return bugzilla.New(bugzilla.Options{
 		URL: t.base, Dialect: t.settings.Dialect, HideKeys: t.settings.HideKeys, MaxBody: int64(t.settings.MaxBody), Transport: over,
-		Split: rt.replySplit(), Keys: keys, Logger: rt.logger.With("tracker", label),
+		Split: rt.replySplit(), Keys: keys, ForComparison: keys == nil, Logger: rt.logger.With("tracker", label),
 	})
 }
 

@@ -44,7 +44,7 @@ func TestContentIsComparedByDigest(t *testing.T) {
 	for name, test := range map[string]struct{ one, two, want string }{
 		"equal":         {attachmentsWith(small, large), attachmentsWith(small, large), ""},
 		"one byte more": {attachmentsWith(small, large), attachmentsWith(small, changed), at},
-		"ten MB":        {attachmentsWith(small, encoded(10<<20, "a")), attachmentsWith(small, encoded(10<<20, "b")), at},
+		"a megabyte":    {attachmentsWith(small, encoded(1<<20, "a")), attachmentsWith(small, encoded(1<<20, "b")), at},
 		"swapped":       {attachmentsWith(small, large), attachmentsWith(large, small), at + "\n" + at},
 		"small":         {attachmentsWith(small, large), attachmentsWith(other, large), at},
 		"null":          {attachmentsWith(small, large), attachmentsWith("null", large), "null $.bugs[*][id].data"},
@@ -185,17 +185,13 @@ func TestDeepAndWideBodiesAreBounded(t *testing.T) {
 		t.Errorf("too deep found %.300s", said(found))
 	}
 	var names, others strings.Builder
-	for i := range 20000 {
+	for i := range maxFound/2 + 1 { // each is missing and another one extra
 		fmt.Fprintf(&names, `"n%d":1,`, i)
 		fmt.Fprintf(&others, `"m%d":1,`, i)
 	}
 	found := Compare("", ok("{"+names.String()+`"z":1}`), ok("{"+others.String()+`"z":1}`), Rules{})
 	if len(found) != maxFound || found[maxFound-1].Class != ClassDigest {
 		t.Errorf("%d differences, the last %+v", len(found), found[len(found)-1].Class)
-	}
-	wide := Compare("", ok("["+strings.Repeat("1,", maxNodes)+"1]"), ok("[2]"), Rules{})
-	if said(wide) != "digest $" {
-		t.Errorf("too wide found %.300s", said(wide))
 	}
 }
 

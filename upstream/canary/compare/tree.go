@@ -10,7 +10,7 @@ import (
 )
 
 // maxNodes bounds what comparing two bodies may cost, at about 130 bytes for each value.
-const maxNodes = 1 << 20
+const maxNodes = 1 << 18
 
 // node is one value of a body. Its children are read when they are asked for, so that values which are equal byte for byte are
 // never taken apart.
