@@ -15,16 +15,6 @@ import (
 	"portico/upstream/state"
 )
 
-func openStore(t *testing.T, file string) *state.Store {
-	t.Helper()
-	store, err := state.Open(t.Context(), "sqlite:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
-
 // replica opens another switchover over the same store.
 func replica(t *testing.T, file string, rules ...Rule) *bench {
 	t.Helper()
@@ -145,7 +135,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	if got := two.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("after the revival a read goes to the %s tracker", got)
 	}
-	checkAudit(t, two.store.(*state.Store), actionRevive, actionChange, actionKill, actionChange)
+	checkAudit(t, two.store, actionRevive, actionChange, actionKill, actionChange)
 }
 
 func checkAudit(t *testing.T, store *state.Store, actions ...string) {
@@ -196,13 +186,11 @@ func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 }
 
 func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
-	b := openBench(t, always(PhaseNew, PhaseNew))
-	store := b.local()
-	store.down.Store(true)
-	if err := b.Kill(t.Context(), "ann", "both burn"); !errors.Is(err, errStore) {
-		t.Errorf("got %v", err)
-	}
-	store.down.Store(false)
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+	back := store.away()
+	b.killedOnlyHere(t)
+	back()
 	// Another process has changed the rules meanwhile.
 	revision, _, _ := store.CurrentRevision(t.Context())
 	if _, err := store.Revise(t.Context(), revision.Version, revision, ""); err != nil {
@@ -219,9 +207,6 @@ func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
 		t.Errorf("the kill does not end (%v)", err)
 	}
 }
-
-// local is the store of a bench that has one of its own.
-func (b *bench) local() *localStore { return b.store.(*localStore) }
 
 // killedIn is the kill of a stored revision.
 func killedIn(revision state.Revision) *Kill {
