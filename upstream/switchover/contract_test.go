@@ -109,25 +109,6 @@ func TestContract(t *testing.T) {
 	}
 }
 
-func TestEveryWriteGoesToOneTracker(t *testing.T) {
-	s, old, candidate := over(t, false, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
-	dev := upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
-	fixed := mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}
-	if _, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &fixed}); err != nil {
-		t.Fatal(err)
-	}
-	if len(old.Journal()) != 0 || len(candidate.Journal()) != 1 {
-		t.Errorf("a write in the moved product: %v and %v", old.Journal(), candidate.Journal())
-	}
-	reply, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"alias-one"}, Include: []string{"summary"}}})
-	if got := text(t, reply.Document, err); got == "" {
-		t.Error("nothing was read")
-	}
-	if candidate.Requests()["attachment.list"] != 1 {
-		t.Errorf("the bug of the moved product was read elsewhere: %v", candidate.Requests())
-	}
-}
-
 // TestASplitReadIsWhatOneTrackerWouldAnswer compares both, with an attachment that
 // is too large to be held in memory.
 func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {

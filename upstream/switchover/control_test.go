@@ -22,31 +22,22 @@ func replica(t *testing.T, file string, rules ...Rule) *bench {
 }
 
 func TestChangesAreCompareAndSet(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) *bench{
-		"without a store": func(t *testing.T) *bench { return openBench(t, always(PhaseOld, PhaseOld)) },
-		"with a store": func(t *testing.T) *bench {
-			return replica(t, filepath.Join(t.TempDir(), "s.db"), always(PhaseOld, PhaseOld))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := open(t)
-			version := b.Status(t.Context()).Version
-			next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
-			if err := b.Change(t.Context(), version, next, "ann", "to see"); err != nil {
-				t.Fatal(err)
-			}
-			status := b.Status(t.Context())
-			if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
-				t.Errorf("got %+v", status)
-			}
-			if got := b.by(t, "k", ofBugs("1")); got != "new" {
-				t.Errorf("a read goes to the %s tracker", got)
-			}
-			b.checkChangesRefused(t, version, next)
-			if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
-				t.Errorf("the history is %+v (%v)", history, err)
-			}
-		})
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	version := b.Status(t.Context()).Version
+	next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
+	if err := b.Change(t.Context(), version, next, "ann", "to see"); err != nil {
+		t.Fatal(err)
+	}
+	status := b.Status(t.Context())
+	if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
+		t.Errorf("got %+v", status)
+	}
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("a read goes to the %s tracker", got)
+	}
+	b.checkChangesRefused(t, version, next)
+	if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
+		t.Errorf("the history is %+v (%v)", history, err)
 	}
 }
 
