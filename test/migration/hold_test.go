@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,35 +22,45 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 0, "how many moves the proof makes with PostgreSQL, each with another seed")
-	embeds  = flag.Int("sqlite", 0, "how many moves the proof makes with SQLite")
+	seeds   = flag.Int("seeds", 0, "how many whole moves the proof makes with PostgreSQL, each with another seed; without any, a brief one")
+	embeds  = flag.Int("sqlite", 0, "how many whole moves the proof makes with SQLite")
 	dump    = flag.String("dump", "", "write the journal of a move that fails to this `FILE`")
 	moments = flag.Int("moments", 1, "at how many moments after each part of a move both trackers are compared, at which going back is called safe")
 	first   = flag.Uint64("seed", 0, "the first seed; 0 means any")
 )
 
 // TestAMoveLosesNothing moves a product to the new tracker, half-way back and again to the new one, while clients write and everything is killed.
+// Without -seeds and -sqlite it makes one brief move with each kind of store, both at a time.
 func TestAMoveLosesNothing(t *testing.T) {
-	if *seeds+*embeds == 0 {
-		t.Skip("a long run: make migration-long")
-	}
-	seed, safe := *first, 0
+	seed, brief, counts := *first, *seeds+*embeds == 0, []int{*seeds, *embeds}
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
-	for n := range uint64(*seeds) {
-		t.Run(fmt.Sprint("PostgreSQL-", seed+n), func(t *testing.T) { safe += moveThere(t, seed+n, true) })
+	if brief {
+		t.Parallel()
+		counts = []int{1, 1}
 	}
-	for n := range uint64(*embeds) {
-		t.Run(fmt.Sprint("SQLite-", seed+n), func(t *testing.T) { safe += moveThere(t, seed+n, false) })
+	var safe atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d moments at which going back was called safe, and both trackers were the same", safe.Load())
+	})
+	for i, kind := range []string{"PostgreSQL", "SQLite"} {
+		for n := range uint64(counts[i]) {
+			t.Run(fmt.Sprint(kind, "-", seed+n), func(t *testing.T) {
+				if brief {
+					t.Parallel()
+				}
+				safe.Add(moveThere(t, seed+n, i == 0, brief))
+			})
+		}
 	}
-	t.Logf("%d moments at which going back was called safe, and both trackers were the same", safe)
 }
 
 // moveThere makes one move. It returns at how many moments going back was safe.
-func moveThere(t *testing.T, seed uint64, postgres bool) (safe int) {
+func moveThere(t *testing.T, seed uint64, postgres, brief bool) (safe int64) {
 	t.Helper()
 	w := startWorld(t, seed, postgres)
+	w.brief = brief
 	stop := w.work(t, seed)
 	t.Cleanup(func() {
 		if t.Failed() && *dump != "" {
@@ -62,25 +73,28 @@ func moveThere(t *testing.T, seed uint64, postgres bool) (safe int) {
 			}
 		}
 	})
+	there := switchover.PhasePair{Reads: switchover.PhaseNew, Writes: switchover.PhaseNew}
+	if brief {
+		there = switchover.PhasePair{Reads: switchover.PhaseNewCompare, Writes: switchover.PhaseNewCompare}
+	}
 	for _, part := range []struct {
 		to   switchover.PhasePair
 		back bool
 	}{
-		{switchover.PhasePair{Reads: switchover.PhaseNew, Writes: switchover.PhaseNew}, false},
-		{switchover.PhasePair{Reads: switchover.PhaseNewCompare, Writes: switchover.PhaseOldCompare}, true},
-		{switchover.PhasePair{Reads: switchover.PhaseNew, Writes: switchover.PhaseNew}, false},
+		{there, false}, {switchover.PhasePair{Reads: switchover.PhaseNewCompare, Writes: switchover.PhaseOldCompare}, true}, {there, false},
 	} {
 		w.move(t, part.to, part.back)
 		for range *moments {
 			if part.to.Writes.New() { // without writes there, going back is always safe
-				time.Sleep(time.Duration(w.random.IntN(2000)) * time.Millisecond)
+				w.pause(2000)
 				w.goingBack(t)
 			}
 		}
 	}
+	w.await(t, func() string { return "each process is killed" }, w.allKilled.Load)
 	stop()
 	w.judge(t)
-	return w.book.counts[safeMoment]
+	return int64(w.book.counts[safeMoment])
 }
 
 // work starts the clients, and kills processes at random moments. stop ends both.

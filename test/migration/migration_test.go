@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream/switchover"
 )
@@ -60,6 +62,11 @@ func TestAProductAndATenthMoveAndComeBack(t *testing.T) {
 	callers := s.callers(t)
 	stop := make(chan struct{})
 	var load sync.WaitGroup
+	var rounds atomic.Int64
+	loaded := func() {
+		before := rounds.Load()
+		process.Eventually(t, "clients have loaded the step", func() bool { return rounds.Load() >= before+settle })
+	}
 	for i, c := range callers {
 		load.Go(func() {
 			for n := 0; ; n++ {
@@ -68,6 +75,7 @@ func TestAProductAndATenthMoveAndComeBack(t *testing.T) {
 					return
 				case <-time.After(time.Duration(c.random.IntN(200)) * time.Millisecond):
 				}
+				rounds.Add(1)
 				if i == 0 && n%5 == 0 {
 					c.flagType("TestProduct")
 					continue
@@ -77,10 +85,10 @@ func TestAProductAndATenthMoveAndComeBack(t *testing.T) {
 		})
 	}
 	for _, next := range move() {
-		time.Sleep(settle)
+		loaded()
 		s.change(t, next.reason, next.rules...)
 	}
-	time.Sleep(settle)
+	loaded()
 	close(stop)
 	load.Wait()
 	s.judge(t, callers)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"portico/test/process"
 	"portico/test/tracker"
@@ -118,5 +117,5 @@ func (s *scene) journals() map[string][]string {
 // numbered are the callers besides the editor of flag types, each with a credential of its own.
 const numbered = 100
 
-// settle is how long a step of the move is loaded.
-const settle = 1500 * time.Millisecond
+// settle is how many rounds of clients load a step of the move.
+const settle = 400

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,6 +58,9 @@ type world struct {
 	natives [2][]int
 	random  *rand.Rand
 	book    book
+	// brief makes everything follow sooner. allKilled says that each process was killed.
+	brief     bool
+	allKilled atomic.Bool
 	// skipped counts entries that were left out: from then on going back is unsafe.
 	skipped int
 }
@@ -202,10 +206,18 @@ func (w *world) move(t *testing.T, to switchover.PhasePair, back bool) {
 			return
 		}
 		if from.Reads.New() != from.Step(back).Reads.New() || from.Writes.New() != from.Step(back).Writes.New() {
-			time.Sleep(time.Duration(300+w.random.IntN(1500)) * time.Millisecond)
+			w.pause(1800)
 		}
 		w.step(t, from, now.Version, back)
 	}
+}
+
+// pause lets the clients work for a while, at most so many milliseconds.
+func (w *world) pause(most int) {
+	if w.brief {
+		most /= 4
+	}
+	time.Sleep(time.Duration(most/6+w.random.IntN(most*5/6)) * time.Millisecond)
 }
 
 // await waits for something on a busy machine, where processes are away at times.
@@ -303,19 +315,27 @@ func (w *world) victims(t *testing.T) (all []killed) {
 	return all
 }
 
-// kills kills processes at random moments, each at least once, until over is closed, and starts them again.
+// kills kills processes at random moments, each at least once, until over is closed, and starts them again. In a brief move each is killed once.
 func (w *world) kills(t *testing.T, random *rand.Rand, over <-chan struct{}) {
 	t.Helper()
 	var left []killed
-	for {
+	least, more := 3000, 5000 // milliseconds to the next one
+	if w.brief {
+		least, more = 500, 2500
+	}
+	for round := 0; ; {
 		if len(left) == 0 {
+			if w.allKilled.Store(round > 0); w.brief && round > 0 {
+				return
+			}
+			round++
 			left = w.victims(t)
 			random.Shuffle(len(left), func(i, k int) { left[i], left[k] = left[k], left[i] })
 		}
 		select {
 		case <-over:
 			return
-		case <-time.After(time.Duration(3000+random.IntN(5000)) * time.Millisecond):
+		case <-time.After(time.Duration(least+random.IntN(more)) * time.Millisecond):
 		}
 		victim := left[0]
 		left = left[1:]

@@ -48,22 +48,22 @@ func movedWrites(before Table, from [2]string, after Table, to [2]string) (m mov
 		return slices.Equal(a.Conditions(), b.Conditions())
 	})
 	present, next := before.writers(from), after.writers(to)
-	all := slices.Sorted(slices.Values(slices.Concat(present, next)))
-	if all[0] == all[len(all)-1] {
+	all := slices.Concat(present, next)
+	if !slices.ContainsFunc(all, func(tracker string) bool { return tracker != all[0] }) {
 		return moving{}
 	}
 	for i, rule := range before.Rules {
-		if !sameScopes || present[i] != next[i] {
+		if !sameScopes {
 			m.rules = append(m.rules, rule.Name)
-		}
-		if sameScopes && present[i] != next[i] {
-			m.to = append(m.to, next[i])
+		} else if present[i] != next[i] {
+			m.rules, m.to = append(m.rules, rule.Name), append(m.to, next[i])
 		}
 	}
 	if !sameScopes {
 		m.to = next
 	}
-	m.to = slices.Compact(slices.Sorted(slices.Values(m.to)))
+	slices.Sort(m.to)
+	m.to = slices.Compact(m.to)
 	return m
 }
 
@@ -78,38 +78,33 @@ func (t Table) writers(names [2]string) (all []string) {
 	return all
 }
 
-// move makes the revision after present, whose table is source. Writes that move wait meanwhile. With a *BarrierError the rules
-// are as before, in another revision.
+// move makes the revision after present, whose table is source, and puts it in force. Writes that move wait meanwhile, except for a kill. With a
+// *BarrierError the rules are as before, in another revision.
 func (s *Switchover) move(
-	ctx context.Context, present state.Revision, source Table, moved moving, action string, next Table, revision state.Revision,
+	ctx context.Context, present state.Revision, source Table, action string, next Table, revision state.Revision,
 ) (state.Revision, error) {
 	next.Moving = nil
-	if len(moved.rules) == 0 {
+	old, candidate := Pair(present)
+	moved := movedWrites(source, [2]string{old, candidate}, next, s.names)
+	if len(moved.rules) == 0 || next.Killed != nil {
 		return s.revise(ctx, present.Version, action, next, revision)
 	}
-	if err := s.cannotMove(ctx, moved); err != nil {
-		return state.Revision{}, err
+	if rules := s.rules.Load(); rules != nil { // or writes would wait in vain
+		if _, unknown := s.left(rules, moved.rules); unknown.After(s.now().Add(s.timing.barrier)) {
+			return state.Revision{}, &BarrierError{"a tracker may still carry out a write, whose outcome is unknown, until " + unknown.UTC().Format(time.RFC3339)}
+		}
 	}
-	parked, err := s.parked(ctx, moved)
+	before, err := s.toCopy(ctx, moved, 0)
 	if err != nil {
 		return state.Revision{}, err
 	}
 	source.Moving = moved.rules
 	announced := revision
 	announced.Base, announced.Reason = present.Base, revision.Reason+" (writes are about to move)"
-	announced, err = s.revise(ctx, present.Version, "", source, announced)
-	if err == nil && s.rules.Load() != nil {
-		err = s.take(announced)
-	}
-	if err != nil {
+	if announced, err = s.revise(ctx, present.Version, "", source, announced); err != nil {
 		return state.Revision{}, err
 	}
-	err = s.drain(ctx, announced.Version, moved)
-	if now, failed := s.parked(ctx, moved); err == nil && (failed != nil || now > parked) {
-		// The operator has not agreed to move without these.
-		err = &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", now-parked)}
-	}
-	if err != nil {
+	if err = s.drain(ctx, announced.Version, moved, before.parked); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timing.store)
 		defer cancel()
 		return state.Revision{}, errors.Join(err, s.giveUp(ctx, announced, source, err.Error()))
@@ -117,49 +112,29 @@ func (s *Switchover) move(
 	return s.revise(ctx, announced.Version, action, next, revision)
 }
 
-// cannotMove returns a reason why a barrier would not end, so that no write waits for it in vain.
-func (s *Switchover) cannotMove(ctx context.Context, moved moving) error {
-	if rules := s.rules.Load(); rules != nil {
-		if _, unknown := s.left(rules, moved.rules); unknown.After(s.now().Add(s.timing.barrier)) {
-			return &BarrierError{fmt.Sprintf("a tracker may still carry out a write, whose outcome is unknown, until %s", unknown.UTC().Format(time.RFC3339))}
-		}
-	}
-	paused, err := s.store.JournalPaused(ctx)
-	if err == nil && paused {
-		var open int64
-		if open, _, err = s.uncopied(ctx, moved, math.MaxInt64); err == nil && open > 0 {
-			return &BarrierError{fmt.Sprintf("%d writes are not copied to the other tracker, and copying is paused: portico migrate journal resume", open)}
-		}
-	}
-	return err
-}
+// toCopy are the writes that trackers have still to get.
+type toCopy struct{ open, parked, last int64 }
 
-// uncopied counts the entries of the journal up to a number that the trackers which get writes have still to get, and returns the highest number.
-func (s *Switchover) uncopied(ctx context.Context, moved moving, upTo int64) (n, last int64, err error) {
+// toCopy counts the entries of the journal up to a number for the trackers that get writes, the lanes that wait for an operator, and returns the
+// highest number.
+func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all toCopy, err error) {
 	for _, tracker := range moved.to {
-		open, highest, err := s.store.JournalOpen(ctx, tracker, upTo)
+		open, last, err := s.store.JournalOpen(ctx, tracker, upTo)
 		if err != nil {
-			return 0, 0, err
+			return all, err
 		}
-		n, last = n+open, highest
+		parked, err := s.store.JournalParked(ctx, tracker)
+		if err != nil {
+			return all, err
+		}
+		all.open, all.parked, all.last = all.open+open, all.parked+parked, last
 	}
-	return n, last, nil
+	return all, nil
 }
 
-// parked counts the lanes of the journal that wait for an operator, for the trackers which get writes.
-func (s *Switchover) parked(ctx context.Context, moved moving) (n int64, err error) {
-	for _, tracker := range moved.to {
-		count, err := s.store.JournalParked(ctx, tracker)
-		if err != nil {
-			return 0, err
-		}
-		n += count
-	}
-	return n, nil
-}
-
-// drain waits until each process that is alive has reported a revision, and until what it has written before is copied.
-func (s *Switchover) drain(ctx context.Context, version int64, moved moving) error {
+// drain waits until each process that is alive has reported a revision, and until what it has written before is copied. The operator has agreed to
+// move without the lanes that were parked.
+func (s *Switchover) drain(ctx context.Context, version int64, moved moving, parked int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timing.barrier)
 	defer cancel()
 	why, upTo := "", int64(math.MaxInt64)
@@ -168,23 +143,27 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving) err
 			_ = s.beat(ctx) // an error is noted in the status, and this process does not report the revision
 		}
 		behind, err := s.store.Behind(ctx, version)
-		var open, last int64
+		var left toCopy
 		if err == nil && len(behind) == 0 {
-			open, last, err = s.uncopied(ctx, moved, upTo)
-			upTo = min(upTo, last)
+			left, err = s.toCopy(ctx, moved, upTo)
+			upTo = min(upTo, left.last)
 		}
 		switch {
 		case err != nil:
 			return &BarrierError{cmp.Or(why, err.Error())}
+		case s.pending.Load() != nil:
+			return &BarrierError{"the kill switch is thrown"}
 		case len(behind) > 0:
 			why = "these processes have not ended writes that move: " + strings.Join(behind, ", ")
-		case open > 0:
-			why = fmt.Sprintf("%d writes are not copied to the other tracker", open)
+		case left.open > 0:
+			why = fmt.Sprintf("%d writes are not copied to the other tracker", left.open)
+			if paused, _ := s.store.JournalPaused(ctx); paused {
+				return &BarrierError{why + ", and copying is paused: portico migrate journal resume"}
+			}
+		case left.parked > parked:
+			return &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", left.parked-parked)}
 		default:
 			return nil
-		}
-		if s.pendingKill() != nil {
-			return &BarrierError{"the kill switch is thrown"}
 		}
 		select {
 		case <-ctx.Done():
@@ -196,15 +175,10 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving) err
 
 // giveUp ends a barrier with the rules as before. Another process may have done so already.
 func (s *Switchover) giveUp(ctx context.Context, announced state.Revision, source Table, why string) error {
-	source.Moving = nil
-	back := announced
-	back.Reason = why
-	made, err := s.revise(ctx, announced.Version, "", source, back)
+	source.Moving, announced.Reason = nil, why
+	_, err := s.revise(ctx, announced.Version, "", source, announced)
 	if _, faster := errors.AsType[*state.ConflictError](err); faster {
 		return nil
-	}
-	if err == nil && s.rules.Load() != nil {
-		err = s.take(made)
 	}
 	return err
 }
@@ -214,10 +188,8 @@ func (s *Switchover) giveUp(ctx context.Context, announced state.Revision, sourc
 func (s *Switchover) beat(ctx context.Context) error {
 	began, rules := s.now(), s.rules.Load()
 	version := rules.revision.Version
-	if len(rules.source.Moving) > 0 {
-		if count, unknown := s.left(rules, rules.source.Moving); count > 0 || unknown.After(began) {
-			version--
-		}
+	if count, unknown := s.left(rules, rules.source.Moving); count > 0 || unknown.After(began) {
+		version-- // which does not matter where nothing is moving
 	}
 	err := s.store.Beat(ctx, s.process, version, s.timing.lease)
 	if err != nil {
@@ -228,14 +200,4 @@ func (s *Switchover) beat(ctx context.Context) error {
 		s.alive.Store(new(began.Add(s.timing.lease)))
 	}
 	return err
-}
-
-// giveUpAfter gives up the barrier of rules that this process has seen since a time: the process that has begun it has ended.
-func (s *Switchover) giveUpAfter(ctx context.Context, rules *ruleSet, since time.Time) {
-	if len(rules.source.Moving) == 0 || s.now().Before(since.Add(s.timing.barrier+s.timing.lease)) {
-		return
-	}
-	if err := s.giveUp(ctx, rules.revision, rules.source, "the process that moved writes has not finished"); err != nil {
-		rules.Logger.Warn("a change of the rules that no process finishes could not be taken back", "cause", err)
-	}
 }

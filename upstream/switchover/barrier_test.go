@@ -102,7 +102,7 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := openBenchOver(t, &localStore{}, 5*time.Millisecond, rules...)
+			b := openBenchOver(t, openStore(t, ":memory:"), 5*time.Millisecond, rules...)
 			end := b.holding(t, b.old)
 			moved := make(chan error, 1)
 			ctx := patient(t, patience)
@@ -131,15 +131,19 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 
 // TestARevivalMovesWrites: those that the kill switch has sent to the old tracker end first, and what the old tracker lacks is known.
 func TestARevivalMovesWrites(t *testing.T) {
-	store := &localStore{open: 3}
-	b := openBenchOver(t, store, 5*time.Millisecond, Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseNew, PhaseNew))
+	store := openDisturbed(t)
+	for range 3 {
+		store.uncopied("old")
+	}
+	store.uncopied("new")
+	b := openBenchOver(t, store.Store, 5*time.Millisecond, Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseNew, PhaseNew))
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
 		t.Fatal(err)
 	}
 	missing := strings.Join(b.Status(t.Context()).Killed.Missing, "\n")
-	if !store.paused || missing != "rule \"rest\": 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
-		t.Errorf("copying is paused: %v; what is missing: %q", store.paused, missing)
+	if paused, _ := store.JournalPaused(t.Context()); !paused || missing != "rule \"rest\": 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
+		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")
 	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status(t.Context()).Killed == nil {
@@ -155,9 +159,7 @@ func TestARevivalMovesWrites(t *testing.T) {
 	if len(revived) > 0 {
 		t.Error("the revival did not wait for the journal")
 	}
-	store.mu.Lock()
-	store.open = 0
-	store.mu.Unlock()
+	store.exec("DELETE FROM portico_journal WHERE receiver = 'new'")
 	if err := <-revived; err != nil || b.Status(t.Context()).Killed != nil {
 		t.Error(err)
 	}
@@ -184,27 +186,34 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 	lost := &mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true, Message: "lost"}
 	for name, c := range map[string]struct {
 		says    string
-		prepare func(t *testing.T, b *bench, store *localStore)
+		prepare func(t *testing.T, b *bench, store *disturbed)
 	}{
-		"a process that does not report":  {"not ended writes that move: stuck", func(_ *testing.T, _ *bench, store *localStore) { store.reported["stuck"] = 1 }},
-		"a write that is not copied":      {"1 writes are not copied", func(_ *testing.T, _ *bench, store *localStore) { store.open = 1 }},
-		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, _ *bench, store *localStore) { store.parks = true }},
-		"copying is paused": {"journal resume", func(_ *testing.T, b *bench, store *localStore) {
-			store.open, store.paused = 1, true
+		"a process that does not report": {"not ended writes that move: stuck", func(t *testing.T, _ *bench, store *disturbed) {
+			if err := store.Beat(t.Context(), "stuck", 1, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"a write that is not copied": {"1 writes are not copied", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
+		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, _ *bench, store *disturbed) {
+			store.exec("CREATE TRIGGER parks AFTER UPDATE ON portico_leases BEGIN " + addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0); END")
+		}},
+		"copying is paused": {"journal resume", func(_ *testing.T, b *bench, store *disturbed) {
+			store.uncopied("new")
+			store.pause(true)
 			b.timing.barrier = time.Hour // which it does not wait
 		}},
-		"an unknown outcome": {"whose outcome is unknown, until 2027-01-15T08:01:00Z", func(t *testing.T, b *bench, _ *localStore) {
+		"an unknown outcome": {"whose outcome is unknown, until 2027-01-15T08:01:00Z", func(t *testing.T, b *bench, _ *disturbed) {
 			b.old.failing(lost)
 			_ = attachTo("1").Make(t.Context(), b.Switchover, caller("a"))
 		}},
-		"a client that hung up": {"whose outcome is unknown", func(t *testing.T, b *bench, _ *localStore) {
+		"a client that hung up": {"whose outcome is unknown", func(t *testing.T, b *bench, _ *disturbed) {
 			b.old.failing(context.Canceled)
 			_ = attachTo("1").Make(t.Context(), b.Switchover, caller("a"))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &localStore{}
-			b := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseOld))
+			store := openDisturbed(t)
+			b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseOld))
 			b.timing.barrier = 30 * time.Millisecond
 			c.prepare(t, b, store)
 			b.wantBarrier(t, b.toNew(t.Context()), c.says)
@@ -285,7 +294,7 @@ func TestCertainFailuresDelayNoMove(t *testing.T) {
 
 // TestABarrierOfAProcessThatHasEndedIsTakenBack by those that have seen it for a while.
 func TestABarrierOfAProcessThatHasEndedIsTakenBack(t *testing.T) {
-	store := &localStore{}
+	store := openStore(t, ":memory:")
 	b := openBenchOver(t, store, 5*time.Millisecond, always(PhaseNew, PhaseOld))
 	table := b.Status(t.Context()).Table
 	table.Moving = []string{"rest"}
@@ -319,10 +328,10 @@ func (s slowJournal) Begin(_ context.Context, intent journal.Intent) (journal.Do
 // TestAProcessWithoutAHeartbeatDoesNotWrite: it does not know which rules are in force by now.
 func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	reference, client := serve(t, tracker.Options{})
-	store := &localStore{}
+	store := openDisturbed(t)
 	rule := always(PhaseOld, PhaseOld)
 	rule.Replicate = true
-	b := openBenchOver(t, store, time.Hour, rule)
+	b := openBenchOver(t, store.Store, time.Hour, rule)
 	stopped := func() { b.clock.pass(b.timing.lease) }
 	b.set(t, func(s *Settings) {
 		s.Trackers, s.Journal = map[string]upstream.Tracker{"old": client, "new": b.new}, slowJournal{stopped}
@@ -330,9 +339,9 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}}
 	write := func() error { return call.Make(t.Context(), b.Switchover, devOf(t)).Err }
 	wantLater(t, write(), "does not reach its store") // stopped after the decision
-	store.down.Store(true)
-	if err := b.beat(t.Context()); !errors.Is(err, errStore) {
-		t.Error(err)
+	back := store.away()
+	if err := b.beat(t.Context()); err == nil {
+		t.Error("a heartbeat without the store")
 	}
 	wantLater(t, write(), "does not reach its store")
 	if n := len(reference.Journal()); n != 0 {
@@ -343,7 +352,7 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	if err := write(); err != nil || len(reference.Journal()) != 1 {
 		t.Errorf("after a kill: %v", err)
 	}
-	store.down.Store(false)
+	back()
 	if err := errors.Join(b.Revive(t.Context(), "ann", "a slip"), b.beat(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -26,8 +27,8 @@ func (s *still) Peek(context.Context, upstream.Caller, mapping.FlagTypesRequest)
 func openStill(t testing.TB, rules ...Rule) *Switchover {
 	t.Helper()
 	tracker := &still{reply: mapping.Reply{Document: mapping.NewDocument([]byte("{}"))}}
-	s, err := New(t.Context(), Options{Old: "old", New: "new", Store: &localStore{}, Settings: Settings{
-		Shadow:   blind{},
+	s, err := New(t.Context(), Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: Settings{
+		Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved, Caller: unnamed,
 		Trackers: map[string]upstream.Tracker{"old": tracker, "new": tracker}, Table: Table{Rules: rules}, Follow: time.Minute,
 	}})
 	if err != nil {
@@ -51,33 +52,6 @@ func hotRules() map[string][]Rule {
 			{Name: "g", Percent: new(10.0), Reads: PhaseNew, Writes: PhaseOld}, always(PhaseOld, PhaseOld),
 		},
 	}
-}
-
-func BenchmarkFlagTypeRead(b *testing.B) {
-	for name, rules := range hotRules() {
-		b.Run(name, func(b *testing.B) {
-			s := openStill(b, rules...)
-			ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("while others write", func(b *testing.B) {
-		s := openStill(b, always(PhaseNew, PhaseOld))
-		other := caller("another")
-		s.memory.note((&callInfo{caller: &other}).identity(), written{object: object{kind: allTypes}, side: oldSide, at: s.now()})
-		ctx, who, request := b.Context(), caller("a key of forty characters as they have it"), mapping.FlagTypesRequest{Product: "TestProduct"}
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 func TestAPeekWithoutLookupsAllocatesNothing(t *testing.T) {

@@ -3,7 +3,6 @@ package switchover
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,14 +24,14 @@ type Problem struct {
 
 // String gives the problem in one line.
 func (p Problem) String() string {
-	switch {
-	case p.Rule < 0:
+	if p.Rule < 0 {
 		return p.Message
-	case p.Field == "":
-		return fmt.Sprintf("rule %d: %s", p.Rule+1, p.Message)
-	default:
-		return fmt.Sprintf("rule %d, %s: %s", p.Rule+1, p.Field, p.Message)
 	}
+	place := fmt.Sprint("rule ", p.Rule+1)
+	if p.Field != "" {
+		place += ", " + p.Field
+	}
+	return place + ": " + p.Message
 }
 
 // Problems lists all that is wrong with a table, in the order of its rules.
@@ -65,9 +64,9 @@ func (t Table) Problems(callers []string) []Problem {
 	if len(faults(c.found)) == 0 {
 		c.callersApart()
 		c.pairs()
-	}
-	if t.Passthrough != nil && len(faults(c.found)) == 0 {
-		c.besidePassthrough(t.Passthrough)
+		if t.Passthrough != nil {
+			c.besidePassthrough(t.Passthrough)
+		}
 	}
 	slices.SortStableFunc(c.found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
@@ -99,23 +98,20 @@ func (c *checker) warn(field, format string, args ...any) {
 
 // name checks the name of a rule, which is a label of metrics and stands in lines of logs and terminals.
 func (c *checker) name(name string) {
-	const maxName = 200
 	switch {
 	case strings.TrimSpace(name) == "":
 		c.add("name", "a rule needs a name")
 	case strings.ContainsFunc(name, unicode.IsControl):
 		c.add("name", "%q has a line end or another control character in it", name)
-	case len(name) > maxName:
-		c.add("name", "a name has at most %d bytes, as it is a label of metrics", maxName)
 	case slices.ContainsFunc(c.rules[:c.at], func(earlier Rule) bool { return earlier.Name == name }):
 		c.add("name", "there is another rule %q", name)
 	}
 }
 
 func (c *checker) phases(prefix string, pair PhasePair) {
-	for i, phase := range []Phase{pair.Reads, pair.Writes} {
+	for field, phase := range map[string]Phase{"reads": pair.Reads, "writes": pair.Writes} {
 		if !slices.Contains(Phases(), phase) {
-			c.add(prefix+[]string{"reads", "writes"}[i], "%q is no phase: old, old-compare, new-compare or new", phase)
+			c.add(prefix+field, "%q is no phase: old, old-compare, new-compare or new", phase)
 		}
 	}
 	if pair.Writes.New() && !pair.Reads.New() {
@@ -124,23 +120,22 @@ func (c *checker) phases(prefix string, pair PhasePair) {
 }
 
 func (c *checker) conditions(rule Rule) {
-	for _, list := range []struct {
-		field string
-		texts []string
-	}{{"products", rule.Products}, {"components", rule.Components}, {"callers", rule.Callers}, {"user_agents", rule.UserAgents}} {
-		for _, text := range list.texts {
-			if strings.TrimSpace(text) == "" {
-				c.add(list.field, "an empty text matches nothing")
-			}
-			if at := strings.IndexByte(text, '*'); list.field == "user_agents" && at >= 0 && at < len(text)-1 {
-				c.add(list.field, "in %q the * is not at the end", text)
-			}
+	for field, texts := range map[string][]string{
+		"products": rule.Products, "components": rule.Components, "callers": rule.Callers, "user_agents": rule.UserAgents,
+	} {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.TrimSpace(text) == "" }) {
+			c.add(field, "an empty text matches nothing")
 		}
 	}
-	for i, ranges := range [][]Range{rule.Bugs, rule.Attachments} {
+	for _, text := range rule.UserAgents {
+		if strings.Contains(strings.TrimSuffix(text, "*"), "*") {
+			c.add("user_agents", "in %q the * is not at the end", text)
+		}
+	}
+	for field, ranges := range map[string][]Range{"bugs": rule.Bugs, "attachments": rule.Attachments} {
 		for _, r := range ranges {
-			if r.From < 1 || r.To < 0 || r.To != 0 && r.To < r.From {
-				c.add([]string{"bugs", "attachments"}[i], "%s is no range of ids from 1 on", r)
+			if _, err := ParseRange(r.String()); err != nil {
+				c.add(field, "%s is no range of ids from 1 on", r)
 			}
 		}
 	}
@@ -154,26 +149,24 @@ func (c *checker) conditions(rule Rule) {
 			c.add("callers", "no caller is named %q, only %q", name, c.callers)
 		}
 	}
-	if p := rule.Percent; p != nil && (math.IsNaN(*p) || *p < 0 || *p > 100) {
+	if p := rule.Percent; p != nil && !(*p >= 0 && *p <= 100) {
 		c.add("percent", "%v is no percentage from 0 to 100", *p)
 	}
 }
 
 // replicated refuses conditions that could have two callers write one object to two trackers. Copies would then overwrite each other.
 func (c *checker) replicated(rule Rule) {
+	decidesWrites := len(rule.Operations) == 0 || slices.ContainsFunc(rule.Operations, mapping.Operation.IsWrite)
+	if !decidesWrites || !slices.ContainsFunc(c.rules, func(one Rule) bool { return one.Replicate }) {
+		return
+	}
 	for field, set := range map[string]bool{
 		"callers": len(rule.Callers) > 0, "user_agents": len(rule.UserAgents) > 0, "operations": len(rule.Operations) > 0, "percent": rule.Percent != nil,
 	} {
-		if set && c.replicates(rule) {
+		if set {
 			c.add(field, "only product, component, bugs and attachments may decide which tracker gets writes that are replicated")
 		}
 	}
-}
-
-// replicates reports whether a rule decides writes of a table that replicates any.
-func (c *checker) replicates(rule Rule) bool {
-	decides := len(rule.Operations) == 0 || slices.ContainsFunc(rule.Operations, mapping.Operation.IsWrite)
-	return decides && slices.ContainsFunc(c.rules, func(one Rule) bool { return one.Replicate })
 }
 
 // callersApart warns when a rule tells callers apart and what they write goes

@@ -15,16 +15,6 @@ import (
 	"portico/upstream/state"
 )
 
-func openStore(t *testing.T, file string) *state.Store {
-	t.Helper()
-	store, err := state.Open(t.Context(), "sqlite:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
-
 // replica opens another switchover over the same store.
 func replica(t *testing.T, file string, rules ...Rule) *bench {
 	t.Helper()
@@ -32,31 +22,22 @@ func replica(t *testing.T, file string, rules ...Rule) *bench {
 }
 
 func TestChangesAreCompareAndSet(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) *bench{
-		"without a store": func(t *testing.T) *bench { return openBench(t, always(PhaseOld, PhaseOld)) },
-		"with a store": func(t *testing.T) *bench {
-			return replica(t, filepath.Join(t.TempDir(), "s.db"), always(PhaseOld, PhaseOld))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := open(t)
-			version := b.Status(t.Context()).Version
-			next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
-			if err := b.Change(t.Context(), version, next, "ann", "to see"); err != nil {
-				t.Fatal(err)
-			}
-			status := b.Status(t.Context())
-			if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
-				t.Errorf("got %+v", status)
-			}
-			if got := b.by(t, "k", ofBugs("1")); got != "new" {
-				t.Errorf("a read goes to the %s tracker", got)
-			}
-			b.checkChangesRefused(t, version, next)
-			if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
-				t.Errorf("the history is %+v (%v)", history, err)
-			}
-		})
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	version := b.Status(t.Context()).Version
+	next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
+	if err := b.Change(t.Context(), version, next, "ann", "to see"); err != nil {
+		t.Fatal(err)
+	}
+	status := b.Status(t.Context())
+	if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
+		t.Errorf("got %+v", status)
+	}
+	if got := b.by(t, "k", ofBugs("1")); got != "new" {
+		t.Errorf("a read goes to the %s tracker", got)
+	}
+	b.checkChangesRefused(t, version, next)
+	if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
+		t.Errorf("the history is %+v (%v)", history, err)
 	}
 }
 
@@ -145,7 +126,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	if got := two.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("after the revival a read goes to the %s tracker", got)
 	}
-	checkAudit(t, two.store.(*state.Store), actionRevive, actionChange, actionKill, actionChange)
+	checkAudit(t, two.store, actionRevive, actionChange, actionKill, actionChange)
 }
 
 func checkAudit(t *testing.T, store *state.Store, actions ...string) {
@@ -196,13 +177,11 @@ func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 }
 
 func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
-	b := openBench(t, always(PhaseNew, PhaseNew))
-	store := b.local()
-	store.down.Store(true)
-	if err := b.Kill(t.Context(), "ann", "both burn"); !errors.Is(err, errStore) {
-		t.Errorf("got %v", err)
-	}
-	store.down.Store(false)
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+	back := store.away()
+	b.killedOnlyHere(t)
+	back()
 	// Another process has changed the rules meanwhile.
 	revision, _, _ := store.CurrentRevision(t.Context())
 	if _, err := store.Revise(t.Context(), revision.Version, revision, ""); err != nil {
@@ -219,9 +198,6 @@ func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
 		t.Errorf("the kill does not end (%v)", err)
 	}
 }
-
-// local is the store of a bench that has one of its own.
-func (b *bench) local() *localStore { return b.store.(*localStore) }
 
 // killedIn is the kill of a stored revision.
 func killedIn(revision state.Revision) *Kill {

@@ -30,20 +30,21 @@ type Locator interface {
 
 // decide finds the rule that decides about an object. It looks up what the rules
 // need to know, if it makes a difference.
-func (s *Switchover) decide(ctx context.Context, rules *ruleSet, info *callInfo, o object) (route, error) {
-	if rules.killed != nil {
-		return route{object: o, rule: len(rules.rules) - 1, phase: PhaseOld, side: oldSide}, nil
+func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (route, error) {
+	if info.killed != nil {
+		last := len(info.source.Rules) - 1
+		return route{object: o, rule: last, phase: PhaseOld, may: []*Rule{&info.source.Rules[last]}}, nil
 	}
 	var place mapping.Place
 	var last lookupResult
 	var homeErr error // why the home tracker could not respond, where the other one did
 	next, more := o, o.kind != typesObject
 	for {
-		chosen, among := rules.route(info, &o, &place)
+		chosen, among := info.route(&o, &place)
 		if !more || among.samePhase {
 			chosen.absent = last.outcome == absent && !among.sameSide
 			switch {
-			case homeErr != nil && chosen.side == rules.home:
+			case homeErr != nil && chosen.side == info.home:
 				return route{}, homeErr
 			case info.operation.IsWrite() && !among.sameSide && !chosen.absent:
 				// A rule that may match would send it to the other side. What does not exist cannot be written
@@ -53,21 +54,13 @@ func (s *Switchover) decide(ctx context.Context, rules *ruleSet, info *callInfo,
 			return chosen, nil
 		}
 		more = false
-		var result lookupResult
-		var err error
-		if among.sameSide {
-			result, err = s.lookup(ctx, rules, info, chosen.side, next)
-		} else {
-			result, err = s.lookupBoth(ctx, rules, info, next, &homeErr)
+		if among.sameSide { // what is compared may stay unknown, which is no reason to fail
+			last = s.lookup(ctx, info, chosen.side, next)
+		} else if last = s.lookupBoth(ctx, info, next, &homeErr); last.failure != nil {
+			return route{}, last.failure
 		}
-		switch {
-		case err != nil && !among.sameSide:
-			return route{}, err
-		case err != nil: // only what is compared is not known, which is no reason to fail
-			continue
-		}
-		if last = result; result.outcome == present {
-			place = result.place
+		if last.outcome == present {
+			place = last.place
 			more = next.kind == attachmentObject
 			next = object{kind: bugObject, id: place.Bug}
 		}
@@ -76,120 +69,107 @@ func (s *Switchover) decide(ctx context.Context, rules *ruleSet, info *callInfo,
 
 // lookupBoth asks the home tracker, and the other one for what that one does not know. If the home tracker does not respond
 // within half of the time that is left, a read goes by what the other one has; homeErr is why.
-func (s *Switchover) lookupBoth(ctx context.Context, rules *ruleSet, info *callInfo, o object, homeErr *error) (lookupResult, error) {
+func (s *Switchover) lookupBoth(ctx context.Context, info *callInfo, o object, homeErr *error) lookupResult {
 	write, half := info.operation.IsWrite(), ctx
 	if end, limited := ctx.Deadline(); limited && !write {
 		var cancel context.CancelFunc
 		half, cancel = context.WithTimeout(ctx, time.Until(end)/2)
 		defer cancel()
 	}
-	home, err := lookupResult{}, *homeErr
-	if err == nil {
-		home, err = s.lookup(half, rules, info, rules.home, o)
+	home := lookupResult{failure: *homeErr}
+	if home.failure == nil {
+		home = s.lookup(half, info, info.home, o)
 	}
-	if err == nil && home.outcome == present || err != nil && write {
-		return home, err
+	if home.outcome == present || home.failure != nil && write {
+		return home
 	}
-	other, otherErr := s.lookup(ctx, rules, info, rules.home.other(), o)
+	other := s.lookup(ctx, info, info.home.other(), o)
 	switch {
-	case otherErr == nil && other.outcome == present:
-		*homeErr = err
-		return other, nil
-	case err != nil:
-		return home, err
-	case otherErr != nil || home.outcome == absent:
-		return other, otherErr
+	case other.outcome == present:
+		*homeErr = home.failure
+		return other
+	case home.failure == nil && (other.failure != nil || home.outcome == absent):
+		return other
 	}
-	return home, nil
+	return home
 }
 
 // outcome says how a lookup ended.
-type outcome uint8
+type outcome string
 
 const (
-	present outcome = iota
+	present outcome = "found"
 	// absent is what the tracker says does not exist, hidden what it does not tell
 	// this caller.
-	absent
-	hidden
+	absent outcome = "absent"
+	hidden outcome = "hidden"
+	// failed says that the tracker could not respond.
+	failed outcome = "failed"
 )
-
-// String is the word that observers get.
-func (o outcome) String() string { return [...]string{"found", "absent", "hidden"}[o] }
 
 // lookupResult is what one tracker knows of a bug or an attachment. Of an attachment only the bug is in place.
 type lookupResult struct {
 	outcome outcome
 	place   mapping.Place
-	// refusal is the tracker's own error where nothing was found.
-	refusal error
+	// refusal is the tracker's own error where nothing was found, failure why it could not respond.
+	refusal, failure error
 }
 
-// lookup asks one tracker about a bug or an attachment, or remembers its response for some seconds. An error
-// means that the tracker could not respond.
-func (s *Switchover) lookup(ctx context.Context, rules *ruleSet, info *callInfo, at side, o object) (lookupResult, error) {
-	key, now := placeKey{info.identity(), at, o}, s.now()
-	if place, ok := s.memory.place(key, now); ok {
-		return lookupResult{place: place}, nil
+// lookup asks one tracker about a bug or an attachment, or remembers its response for some seconds.
+func (s *Switchover) lookup(ctx context.Context, info *callInfo, at side, o object) (result lookupResult) {
+	key := placeKey{info.identity(), at, o}
+	if place, ok := s.memory.places.GetIfPresent(key); ok {
+		return lookupResult{outcome: present, place: place}
 	}
-	var result lookupResult
+	locator, what := info.Locate[s.names[at]], "bug"
 	var err error
-	locator, what := rules.locators[at], "bug"
 	if o.kind == attachmentObject {
 		what = "attachment"
 		result.place.Bug, err = locator.AttachmentBug(ctx, *info.caller, o.id)
 	} else {
 		result.place, err = locator.Bug(ctx, *info.caller, cmp.Or(o.alias, strconv.FormatInt(o.id, 10)))
 	}
-	if err == nil && result.place.Bug == 0 {
-		result.outcome = absent
-	} else {
-		result.outcome, result.refusal, err = outcomeOf(err)
-	}
-	s.countLookup(rules, what, result.outcome, err)
+	result.outcome, result.refusal, result.failure = s.lookedUp(info, what, result.place.Bug != 0, err)
 	// What is not there may be made, or become visible, at any moment.
-	if err == nil && result.outcome == present {
-		s.memory.keepPlace(key, result.place, now)
+	if result.outcome == present {
+		s.memory.places.Set(key, result.place)
 	}
-	return result, err
-}
-
-// outcomeOf tells a refused lookup, which is a response, from a failure to respond.
-func outcomeOf(err error) (is outcome, refusal, failed error) {
-	switch refusal, ok := errors.AsType[*mapping.Error](err); {
-	case err == nil:
-		return present, nil, nil
-	case !ok || !refusal.FromTracker() || refusal.Status >= http.StatusInternalServerError:
-		return present, nil, err
-	case refusal.Code == mapping.CodeBadBug || refusal.Code == codeNoBug:
-		return absent, err, nil
-	default:
-		return hidden, err, nil
-	}
+	return result
 }
 
 // codeNoBug says that there is no such bug (tracker-behaviour.md section 11).
 const codeNoBug = 101
 
-func (s *Switchover) countLookup(rules *ruleSet, what string, is outcome, err error) {
+// lookedUp counts a lookup, and tells one that was refused, which is a response, from a failure to respond.
+func (s *Switchover) lookedUp(info *callInfo, what string, known bool, err error) (is outcome, refusal, failure error) {
+	switch refused, ok := errors.AsType[*mapping.Error](err); {
+	case err == nil && known:
+		is = present
+	case err == nil:
+		is = absent
+	case !ok || !refused.FromTracker() || refused.Status >= http.StatusInternalServerError:
+		is, failure = failed, err
+	case refused.Code == mapping.CodeBadBug || refused.Code == codeNoBug:
+		is, refusal = absent, err
+	default:
+		is, refusal = hidden, err
+	}
 	s.lookups.Add(1)
-	word := is.String()
-	if err != nil {
-		word = "failed"
-	}
-	if rules.Observer.LookedUp != nil {
-		rules.Observer.LookedUp(what, word)
-	}
+	info.Observer.LookedUp(what, string(is))
+	return is, refusal, failure
 }
 
 // maxParallelLookups bounds how many objects of one request are looked up at a time.
 const maxParallelLookups = 8
 
 // decideAll decides for each of several objects, in parallel as that may need lookups. The first error is returned.
-func (s *Switchover) decideAll(ctx context.Context, rules *ruleSet, info *callInfo, objects []object) ([]route, error) {
+func (s *Switchover) decideAll(ctx context.Context, info *callInfo, objects []object) ([]route, error) {
+	if len(objects) == 0 {
+		objects = []object{{kind: typesObject}} // of flag types that apply nowhere; nothing else comes without objects
+	}
 	routes, errs := make([]route, len(objects)), make([]error, len(objects))
 	inParallel(len(objects), maxParallelLookups, func(i int) {
-		routes[i], errs[i] = s.decide(ctx, rules, info, objects[i])
+		routes[i], errs[i] = s.decide(ctx, info, objects[i])
 	})
 	return routes, cmp.Or(errs...)
 }
@@ -201,25 +181,23 @@ func inParallel(n, limit int, do func(i int)) {
 		do(0)
 		return
 	}
-	var (
-		all    sync.WaitGroup
-		slots  = make(chan struct{}, limit)
-		panics = make([]any, n)
-	)
+	var all sync.WaitGroup
+	slots, panics := make(chan struct{}, limit), make(chan any, n)
 	for i := range n {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() {
-				panics[i] = recover()
+				if value := recover(); value != nil {
+					panics <- value
+				}
 				<-slots
 			}()
 			do(i)
 		})
 	}
 	all.Wait()
-	for _, value := range panics {
-		if value != nil {
-			panic(value)
-		}
+	close(panics)
+	for value := range panics {
+		panic(value)
 	}
 }

@@ -3,7 +3,6 @@ package switchover
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -12,8 +11,8 @@ import (
 	"portico/upstream/journal"
 )
 
-// DryRun takes the place of everything around a Switchover, and keeps what that decides about one request: nothing is looked up,
-// compared or counted. Its fields are for reading after the request.
+// DryRun takes the place of everything around a Switchover, and keeps what that decides about one request: nothing is looked up
+// or compared. Its fields are for reading after the request.
 type DryRun struct {
 	// Decisions are the decisions by rules and those to compare, in their order.
 	Decisions []Decision
@@ -30,7 +29,7 @@ type Decision struct{ Kind, Text string }
 // Replace changes settings so that the rules are those of table, and everything else is the DryRun.
 func (d *DryRun) Replace(settings *Settings, table Table) {
 	d.table = table
-	settings.Table, settings.Shadow, settings.Journal, settings.Observer = table, dryShadow{d}, dryJournal{}, Observer{Routed: d.routed}
+	settings.Table, settings.Shadow, settings.Journal, settings.Observer.Routed = table, dryShadow{d}, dryJournal{}, d.routed
 	for name := range settings.Locate {
 		settings.Locate[name] = dryLocator{d, name}
 	}
@@ -85,9 +84,7 @@ func (d dryLocator) lookup(format string, args ...any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.Lookups = append(d.Lookups, fmt.Sprintf(format, args...)+", asked of "+d.tracker)
-	return &mapping.Error{
-		Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonSwitchover, Message: "Nothing is looked up here.",
-	}
+	return tryLater("Nothing is looked up here.", nil)
 }
 
 // Bug implements Locator.
@@ -102,5 +99,5 @@ func (d dryLocator) AttachmentBug(_ context.Context, _ upstream.Caller, id int64
 
 // FlagTypePlaces implements Locator.
 func (d dryLocator) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
-	return nil, nil, d.lookup("the products of the flag types %s", strings.TrimSpace(strings.Trim(fmt.Sprint(ids), "[]")+" "+strings.Join(names, " ")))
+	return nil, nil, d.lookup("the products of the flag types %s", strings.TrimSpace(joined(ids, " ")+" "+joined(names, " ")))
 }

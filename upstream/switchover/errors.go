@@ -2,8 +2,8 @@ package switchover
 
 import (
 	"errors"
+	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -14,11 +14,7 @@ type InvalidError struct{ Problems []Problem }
 
 // Error implements error.
 func (e *InvalidError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, problem := range e.Problems {
-		lines[i] = problem.String()
-	}
-	return "the rules cannot be used: " + strings.Join(lines, "; ")
+	return "the rules cannot be used: " + joined(e.Problems, "; ")
 }
 
 // UndeliveredError says that a kill is in force in this process, and that others do not
@@ -29,9 +25,6 @@ type UndeliveredError struct{ Err error }
 func (e *UndeliveredError) Error() string {
 	return "everything goes to the old tracker, but only in this process: the store could not be told yet: " + e.Err.Error()
 }
-
-// Unwrap gives the cause.
-func (e *UndeliveredError) Unwrap() error { return e.Err }
 
 // UnsignedError says that a change came without an actor or a reason.
 type UnsignedError struct{}
@@ -70,13 +63,13 @@ func divided(routes []route, names [2]string) error {
 		}
 	}
 	return refuse("This would have to be written in two trackers, so nothing was changed. %s: %s. %s: %s. Send one request for each.",
-		names[oldSide], listed(lists[oldSide]), names[newSide], listed(lists[newSide]))
+		names[oldSide], joined(lists[oldSide], ", "), names[newSide], joined(lists[newSide], ", "))
 }
 
 // tryLater is the error of a write that may succeed in a moment.
 func tryLater(message string, cause error) error {
 	return &mapping.Error{
-		Code: mapping.CodeUnavailable, Status: mapping.StatusOf(mapping.CodeUnavailable), Reason: mapping.ReasonSwitchover,
+		Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonSwitchover,
 		Message: message, RetryAfter: time.Second, Err: cause,
 	}
 }

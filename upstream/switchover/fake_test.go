@@ -2,14 +2,15 @@ package switchover
 
 import (
 	"context"
+	"database/sql" //nolint:depguard // only to be in the way of the store, as another process may be
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
-	"slices"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,129 +177,94 @@ func (blind) Answered(_ context.Context, _ upstream.Caller, _ upstream.Call, _ u
 	return answer.Document
 }
 
-// localStore keeps revisions in memory. It fails while down is set.
-type localStore struct {
-	parks     bool
-	parked    int64
-	mu        sync.Mutex
-	revisions []state.Revision
-	reported  map[string]int64 // by processes that are alive
-	open      int64            // writes of the rule rest that the new tracker, or both, have still to get
-	paused    bool
-	down      atomic.Bool
+// disturbed is a store in a file, and a connection by which a test gets in its way, as another process may.
+type disturbed struct {
+	*state.Store
+	t    testing.TB
+	file string
+	db   *sql.DB
 }
 
-func (l *localStore) Beat(_ context.Context, process string, version int64, lasts time.Duration) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.down.Load() {
-		return errStore
+func openDisturbed(t testing.TB) *disturbed {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "s.db")
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(20000)")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if l.reported == nil {
-		l.reported = map[string]int64{}
-	}
-	if l.reported[process] = version; lasts == 0 {
-		delete(l.reported, process)
-	}
-	return nil
+	d := &disturbed{openStore(t, file), t, file, db}
+	t.Cleanup(func() { _ = db.Close() })
+	return d
 }
 
-func (l *localStore) Behind(_ context.Context, version int64) (behind []string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for process, reported := range l.reported {
-		if reported < version {
-			behind = append(behind, process)
+func openStore(t testing.TB, file string) *state.Store {
+	t.Helper()
+	store, err := state.Open(t.Context(), "sqlite:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func (d *disturbed) exec(query string, args ...any) {
+	d.t.Helper()
+	if _, err := d.db.ExecContext(context.WithoutCancel(d.t.Context()), query, args...); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// lock keeps all others from writing. They can read all the while.
+func (d *disturbed) lock() (unlock func()) {
+	d.t.Helper()
+	ctx := context.WithoutCancel(d.t.Context())
+	holder, err := d.db.Conn(ctx)
+	if err == nil {
+		_, err = holder.ExecContext(ctx, "BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return func() {
+		if _, err := holder.ExecContext(ctx, "ROLLBACK"); err != nil {
+			d.t.Error(err)
+		}
+		_ = holder.Close()
+	}
+}
+
+// away has the store fail for rules and heartbeats until it is back.
+func (d *disturbed) away() (back func()) {
+	d.t.Helper()
+	rename := func(from, to string) {
+		for _, table := range []string{"portico_revisions", "portico_leases"} {
+			d.exec("ALTER TABLE " + table + from + " RENAME TO " + table + to)
 		}
 	}
-	return behind, nil
+	rename("", "_away")
+	return func() { rename("_away", "") }
 }
 
-func (l *localStore) JournalOpen(context.Context, string, int64) (open, last int64, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open, l.open, nil
+// uncopied adds a write to the journal that a tracker has still to get.
+func (d *disturbed) uncopied(receiver string) {
+	d.t.Helper()
+	d.exec(addEntry+" VALUES (?, 'attachment.create', 'x', ?, 'rest', '', 'pending', 0)", "bug for-"+receiver, receiver)
 }
 
-// JournalParked counts one lane more at each look, if the store parks.
-func (l *localStore) JournalParked(context.Context, string) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.parks {
-		l.parked++
-	}
-	return l.parked, nil
+const addEntry = "INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at)"
+
+func (d *disturbed) pause(paused bool) {
+	d.t.Helper()
+	d.exec("UPDATE portico_journal_pause SET paused = ?", paused)
 }
 
-func (l *localStore) JournalUncopied(context.Context, int, string, ...string) ([]state.JournalEntry, error) {
-	return nil, nil
+// unobserved is an Observer of nothing.
+var unobserved = Observer{
+	Routed: func(mapping.Operation, string, string) {}, Refused: func(mapping.Operation) {}, LookedUp: func(string, string) {}, Changed: func(Status) {},
 }
 
-func (l *localStore) JournalCounts(context.Context) (counts []state.JournalCount, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == 0 {
-		return nil, nil
-	}
-	return []state.JournalCount{{Rule: "rest", Receiver: "old", Entries: l.open}}, nil
-}
-
-func (l *localStore) JournalPaused(context.Context) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.paused, nil
-}
-
-func (l *localStore) pause(paused bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.paused = paused
-}
-
-func (l *localStore) KillJournal(context.Context, string, state.Record) error {
-	l.pause(true)
-	return nil
-}
-
-func (l *localStore) ParkKilled(context.Context) error { return nil }
-
-var errStore = errors.New("the store is away")
-
-func (l *localStore) CurrentRevision(context.Context) (state.Revision, bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch n := len(l.revisions); {
-	case l.down.Load():
-		return state.Revision{}, false, errStore
-	case n == 0:
-		return state.Revision{}, false, nil
-	default:
-		return l.revisions[n-1], true, nil
-	}
-}
-
-func (l *localStore) Revise(ctx context.Context, expected int64, next state.Revision, _ string) (state.Revision, error) {
-	present, _, err := l.CurrentRevision(ctx)
-	if err != nil {
-		return state.Revision{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if present.Version != expected {
-		return state.Revision{}, &state.ConflictError{Present: present}
-	}
-	next.Version = expected + 1
-	l.revisions = append(l.revisions, next)
-	return next, nil
-}
-
-func (l *localStore) Revisions(_ context.Context, limit int) ([]state.Revision, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	newest := slices.Clone(l.revisions)
-	slices.Reverse(newest)
-	return newest[:min(limit, len(newest))], nil
-}
+// unnamed is a caller without a name.
+func unnamed(upstream.Caller) string { return "" }
 
 // bench is a switchover over two fakes, whose time a test moves.
 type bench struct {
@@ -329,10 +295,10 @@ func (c *clock) pass(d time.Duration) {
 
 func openBench(t testing.TB, rules ...Rule) *bench {
 	t.Helper()
-	return openBenchOver(t, &localStore{}, time.Hour, rules...)
+	return openBenchOver(t, openStore(t, ":memory:"), time.Hour, rules...)
 }
 
-func openBenchOver(t testing.TB, store Store, poll time.Duration, rules ...Rule) *bench {
+func openBenchOver(t testing.TB, store *state.Store, poll time.Duration, rules ...Rule) *bench {
 	t.Helper()
 	b := &bench{
 		old: &fake{name: "old"}, new: &fake{name: "new"},
@@ -344,7 +310,7 @@ func openBenchOver(t testing.TB, store Store, poll time.Duration, rules ...Rule)
 	}
 	b.beyond = &atlas{types: maps.Clone(b.atlas.types), sees: b.atlas.sees}
 	b.options = Options{Old: "old", New: "new", Store: store, Settings: Settings{
-		Shadow:   blind{},
+		Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved,
 		Trackers: map[string]upstream.Tracker{"old": b.old, "new": b.new}, Locate: map[string]Locator{"old": b.atlas, "new": b.beyond},
 		Table: Table{Rules: rules}, Follow: time.Minute, UnknownOutcome: time.Minute,
 		CallerNames: []string{"ci", "bot"}, Caller: func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") },
@@ -385,27 +351,25 @@ type decision struct {
 
 // explain decides a call without making it.
 func (s *Switchover) explain(ctx context.Context, caller upstream.Caller, call upstream.Call) (decision, error) {
-	rules := s.rules.Load()
-	info := &callInfo{caller: &caller, operation: call.Operation}
+	info := &callInfo{ruleSet: s.rules.Load(), caller: &caller, operation: call.Operation}
 	var made []route
 	var err error
 	switch {
 	case call.FlagTypes != nil:
-		made = make([]route, 1)
-		made[0], err = s.decide(ctx, rules, info, object{kind: typesObject, product: call.FlagTypes.Product, component: call.FlagTypes.Component})
-		made[0] = s.afterOwnWrites(ctx, rules, info, made[0])
+		made, err = s.decideAll(ctx, info, []object{{kind: typesObject, product: call.FlagTypes.Product, component: call.FlagTypes.Component}})
+		_ = s.followOwnWrites(ctx, info, made, false)
 	case call.Attachments != nil:
 		var parts []part
-		if parts, err = s.parts(ctx, rules, info, *call.Attachments); err == nil {
+		if parts, err = s.parts(ctx, info, *call.Attachments); err == nil {
 			made = parts[0].routes
 		}
 	default:
-		made, err = s.decideWrite(ctx, rules, info, &call)
+		made, err = s.decideWrite(ctx, info, &call)
 	}
 	if err != nil {
 		return decision{}, err
 	}
-	d := decision{Rule: rules.rules[made[0].rule].Name, Tracker: s.names[made[0].side], Index: made[0].rule}
+	d := decision{Rule: info.source.Rules[made[0].rule].Name, Tracker: s.names[made[0].side], Index: made[0].rule}
 	if allCompared(made) {
 		d.Compared = s.names[made[0].side.other()]
 	}

@@ -2,7 +2,6 @@ package switchover
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,12 +16,9 @@ func (s *Switchover) Kill(ctx context.Context, actor, reason string) error {
 	if unsigned(actor, reason) {
 		return &UnsignedError{}
 	}
-	s.mu.Lock()
-	s.pending = &Kill{Actor: actor, Reason: reason, At: s.now().UTC(), Old: s.names[oldSide]}
-	s.undelivered = "it is being told"
-	present := s.rules.Load()
-	s.install(present.source, present.revision)
-	s.mu.Unlock()
+	s.undelivered.Store(new("it is being told"))
+	s.pending.Store(&Kill{Actor: actor, Reason: reason, At: s.now().UTC(), Old: s.names[oldSide]})
+	s.reinstall()
 	// A store that is not told in time is told by watch.
 	ctx, cancel := context.WithTimeout(ctx, s.timing.kill)
 	defer cancel()
@@ -32,50 +28,31 @@ func (s *Switchover) Kill(ctx context.Context, actor, reason string) error {
 	return nil
 }
 
-// pendingKill is a kill that the store may not have, or nil.
-func (s *Switchover) pendingKill() *Kill {
+// reinstall puts the present rules in force again, after a kill that only this process knows of or the end of one.
+func (s *Switchover) reinstall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pending
+	present := s.rules.Load()
+	s.install(present.source, present.revision)
 }
 
-// settle ends a kill that only this process knows of.
+// settle ends a kill that only this process knows of, if there is one.
 func (s *Switchover) settle(pending *Kill) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending == pending {
-		s.pending = nil
-		present := s.rules.Load()
-		s.install(present.source, present.revision)
+	if pending != nil && s.pending.CompareAndSwap(pending, nil) {
+		s.rules.Load().Logger.Warn("a kill that only this process knew of is over: the rules were revived", "actor", pending.Actor, "reason", pending.Reason)
+		s.reinstall()
 	}
-}
-
-// retried makes a change again while other processes are faster, as it does not depend on what they change.
-func (s *Switchover) retried(ctx context.Context, try func(context.Context) error) error {
-	return s.change(ctx, func(ctx context.Context) error {
-		for {
-			err := try(ctx)
-			if _, conflict := errors.AsType[*state.ConflictError](err); !conflict {
-				return err
-			}
-		}
-	})
 }
 
 // deliver tells the store of a kill that it does not have. A kill from before the last revival elsewhere
 // is over.
 func (s *Switchover) deliver(ctx context.Context) error {
-	if s.pendingKill() == nil {
+	if s.pending.Load() == nil {
 		return nil
 	}
-	err := s.retried(ctx, func(ctx context.Context) error {
-		pending, present := s.pendingKill(), s.rules.Load()
-		switch {
-		case pending == nil:
-			return nil
-		case present.source.Revived.After(pending.At):
-			present.Logger.Warn("a kill that only this process knew of is over: the rules were revived elsewhere after it",
-				"actor", pending.Actor, "reason", pending.Reason)
+	err := s.change(ctx, func(ctx context.Context) error {
+		pending, present := s.pending.Load(), s.rules.Load()
+		if pending == nil || present.source.Revived.After(pending.At) {
 			s.settle(pending)
 			return nil
 		}
@@ -88,12 +65,10 @@ func (s *Switchover) deliver(ctx context.Context) error {
 				return err
 			}
 		}
-		return s.put(ctx, actionKill, present, next, moving{}, pending.Actor, pending.Reason)
+		return s.put(ctx, actionKill, present, next, pending.Actor, pending.Reason)
 	})
 	if err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.undelivered = err.Error()
+		s.undelivered.Store(new(err.Error()))
 	}
 	return err
 }
@@ -127,8 +102,8 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 	if unsigned(actor, reason) {
 		return &UnsignedError{}
 	}
-	return s.retried(ctx, func(ctx context.Context) error {
-		unread, pending, present := s.refresh(ctx), s.pendingKill(), s.rules.Load()
+	return s.change(ctx, func(ctx context.Context) error {
+		unread, pending, present := s.refresh(ctx), s.pending.Load(), s.rules.Load()
 		next := present.source
 		switch {
 		case next.Killed == nil && pending == nil:
@@ -138,15 +113,11 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 				return err
 			}
 			next.Killed, next.Revived = nil, s.now().UTC()
-			moved := movedWrites(present.source, s.names, next, s.names)
-			if err := s.put(ctx, actionRevive, present, next, moved, actor, reason); err != nil {
+			if err := s.put(ctx, actionRevive, present, next, actor, reason); err != nil {
 				return err
 			}
 		}
-		if pending != nil {
-			s.settle(pending)
-			present.Logger.Info("a kill that only this process knew of is taken back", "actor", actor, "reason", reason)
-		}
+		s.settle(pending)
 		return nil
 	})
 }

@@ -2,40 +2,13 @@ package switchover
 
 import (
 	"context"
-	"database/sql" //nolint:depguard // only to be in the way of the store, as another process may be
 	"errors"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"portico/test/process"
-	"portico/upstream/state"
 )
-
-// locked takes SQLite's lock of those who write, as another process would. The
-// store can be read all the while.
-func locked(t *testing.T, file string) (unlock func()) {
-	t.Helper()
-	other, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = other.Close() })
-	holder, err := other.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := holder.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if _, err := holder.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 // killedOnlyHere throws the kill switch of which the store cannot be told.
 func (b *bench) killedOnlyHere(t *testing.T) {
@@ -63,9 +36,9 @@ func (b *bench) wantStored(t *testing.T) {
 }
 
 func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	b := replica(t, file, always(PhaseNew, PhaseNew))
-	unlock := locked(t, file)
+	store := openDisturbed(t)
+	b := replica(t, store.file, always(PhaseNew, PhaseNew))
+	unlock := store.lock()
 	changed := make(chan error, 1)
 	go func() {
 		next := Table{Rules: []Rule{always(PhaseNewCompare, PhaseNew)}}
@@ -84,9 +57,9 @@ func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
 }
 
 func TestAKillThatIsNotStoredOutlivesNewSettings(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	b := replica(t, file, always(PhaseNew, PhaseNew))
-	unlock := locked(t, file)
+	store := openDisturbed(t)
+	b := replica(t, store.file, always(PhaseNew, PhaseNew))
+	unlock := store.lock()
 	b.killedOnlyHere(t)
 	b.set(t, func(s *Settings) { s.Follow = time.Second })
 	if status := b.Status(t.Context()); status.Killed == nil || status.Undelivered == "" || b.by(t, "k", ofBugs("1")) != "old" {
@@ -104,14 +77,14 @@ func TestAKillThatIsNotStoredOutlivesNewSettings(t *testing.T) {
 }
 
 func TestAKillOnlyHereIsTakenBackWithoutTheStore(t *testing.T) {
-	b := openBench(t, always(PhaseNew, PhaseNew))
-	store := b.local()
-	store.down.Store(true)
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+	back := store.away()
 	b.killedOnlyHere(t)
 	if err := b.Revive(t.Context(), "ann", "a slip"); err != nil {
 		t.Fatal(err)
 	}
-	store.down.Store(false)
+	back()
 	if err := b.deliver(t.Context()); err != nil || b.Status(t.Context()).Killed != nil || b.by(t, "k", ofBugs("1")) != "new" {
 		t.Errorf("the kill counts again: %+v (%v)", b.Status(t.Context()), err)
 	}
@@ -128,14 +101,14 @@ func TestAKillThatComesBackLate(t *testing.T) {
 		"thrown after it":           {time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &localStore{}
-			away := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseNew)) // it asks only when told to
-			other := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseNew))
-			store.down.Store(true)
+			store := openDisturbed(t)
+			away := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew)) // it asks only when told to
+			other := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+			back := store.away()
 			away.clock.pass(time.Hour + c.thrown)
 			away.killedOnlyHere(t)
-			store.down.Store(false)
-			store.reported = nil // the heartbeat of the one that is away has ended
+			back()
+			store.exec("DELETE FROM portico_leases") // the heartbeat of the one that is away has ended
 			other.clock.pass(time.Hour)
 			if err := errors.Join(other.Kill(t.Context(), "bob", "it burns"), other.Revive(t.Context(), "bob", "it is out")); err != nil {
 				t.Fatal(err)
@@ -151,32 +124,17 @@ func TestAKillThatComesBackLate(t *testing.T) {
 	}
 }
 
-// gated is a store whose first change waits until it is let through.
-type gated struct {
-	localStore
-	once    sync.Once
-	in, out chan struct{}
-}
-
-func (g *gated) Revise(ctx context.Context, expected int64, next state.Revision, action string) (state.Revision, error) {
-	if action == actionKill {
-		g.once.Do(func() {
-			close(g.in)
-			<-g.out
-		})
-	}
-	return g.localStore.Revise(ctx, expected, next, action)
-}
-
 func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
-	store := &gated{in: make(chan struct{}), out: make(chan struct{})}
-	b := openBenchOver(t, store, time.Hour, always(PhaseNew, PhaseNew))
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+	b.timing.kill = patience
+	unlock := store.lock()
 	killed, again := make(chan error, 1), make(chan error, 1)
 	go func() { killed <- b.Kill(context.WithoutCancel(t.Context()), "ann", "it burns") }()
-	<-store.in
+	process.Eventually(t, "the turn of the kill", func() bool { return len(b.changing) > 0 })
 	// This is what is done every second.
 	go func() { again <- b.deliver(context.WithoutCancel(t.Context())) }()
-	close(store.out)
+	unlock()
 	if err := <-killed; err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +150,9 @@ func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
 }
 
 func TestTheStartDoesNotWaitForTheStoreForEver(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	b := replica(t, file, always(PhaseOld, PhaseOld))
-	unlock := locked(t, file)
+	store := openDisturbed(t)
+	b := replica(t, store.file, always(PhaseOld, PhaseOld))
+	unlock := store.lock()
 	options := b.options
 	options.Settings.Table = Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
 	opened, err := open(context.WithoutCancel(t.Context()), options, timing{now: time.Now, poll: time.Hour, store: 50 * time.Millisecond, kill: time.Second, lease: time.Hour})
@@ -209,7 +167,7 @@ func TestTheStartDoesNotWaitForTheStoreForEver(t *testing.T) {
 
 // TestTheStoreIsToldOfAKillAlthoughItsCallerHangsUp, as soon as it has time.
 func TestTheStoreIsToldOfAKillAlthoughItsCallerHangsUp(t *testing.T) {
-	b := openBenchOver(t, &localStore{}, 5*time.Millisecond, always(PhaseNew, PhaseNew))
+	b := openBenchOver(t, openStore(t, ":memory:"), 5*time.Millisecond, always(PhaseNew, PhaseNew))
 	b.changing <- struct{}{} // as another change does
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
@@ -244,7 +202,7 @@ func TestAKillIsNotTurnedRound(t *testing.T) {
 
 // TestRulesOfOtherTrackersAreNotTakenOver: of two processes on one store the one goes from old to new, the other one from new to old.
 func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
-	b := openBenchOver(t, &localStore{}, 5*time.Millisecond, always(PhaseNew, PhaseNew))
+	b := openBenchOver(t, openStore(t, ":memory:"), 5*time.Millisecond, always(PhaseNew, PhaseNew))
 	turned := b.options
 	turned.Old, turned.New, turned.Settings.Table = "new", "old", Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}
 	other, err := New(t.Context(), turned)

@@ -2,6 +2,7 @@ package switchover
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,9 +22,9 @@ func TestMovingUnderLoad(t *testing.T) {
 	next := new(atomic.Int64)
 	old, candidate := newBook(next), newBook(next)
 	s, err := New(t.Context(), Options{
-		Old: "old", New: "new", Store: &localStore{}, Settings: Settings{
-			Shadow: blind{},
-			Table:  Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, Follow: time.Minute, UnknownOutcome: time.Minute,
+		Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: Settings{
+			Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved, Caller: unnamed,
+			Table: Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, Follow: time.Minute, UnknownOutcome: time.Minute,
 			Trackers: map[string]upstream.Tracker{"old": old, "new": candidate}, Locate: map[string]Locator{"old": old, "new": candidate},
 		},
 	})

@@ -89,26 +89,21 @@ func (mistaken) Do(context.Context, upstream.Caller, upstream.Call) (mapping.Rep
 	panic("a mistake")
 }
 
-// TestAPanicOfAPartIsThatOfItsRequest, though both trackers are asked at once.
-func TestAPanicOfAPartIsThatOfItsRequest(t *testing.T) {
-	b := openBench(t, moved(Rule{Bugs: []Range{{1, 1}}}), always(PhaseOld, PhaseOld))
-	b.set(t, func(s *Settings) { s.Trackers["new"] = mistaken{b.new} })
-	defer func() {
-		if recover() != "a mistake" {
-			t.Error("it is gone")
-		}
-	}()
-	_, _ = b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1", "2"}}})
-}
-
-// TestAPanicOfALookupIsThatOfItsRequest, who can bear it, wherever it happens first.
-func TestAPanicOfALookupIsThatOfItsRequest(t *testing.T) {
-	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
-	b.set(t, func(s *Settings) { s.Locate["old"] = broken{} })
-	defer func() {
-		if recover() != "a mistake" {
-			t.Error("it is gone")
-		}
-	}()
-	_, _ = b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1", "2"}}})
+// TestAPanicIsThatOfItsRequest, who can bear it, though both trackers are asked at once: in a part of it or in a lookup.
+func TestAPanicIsThatOfItsRequest(t *testing.T) {
+	for name, change := range map[string]func(*bench, *Settings){
+		"a part":   func(b *bench, s *Settings) { s.Trackers["new"] = mistaken{b.new} },
+		"a lookup": func(_ *bench, s *Settings) { s.Locate["old"] = broken{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+			b.set(t, func(s *Settings) { change(b, s) })
+			defer func() {
+				if recover() != "a mistake" {
+					t.Error("it is gone")
+				}
+			}()
+			_ = ofBugs("1", "2").Make(t.Context(), b.Switchover, caller("a"))
+		})
+	}
 }

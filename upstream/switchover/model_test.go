@@ -3,6 +3,7 @@ package switchover
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -177,14 +178,14 @@ func openModel(t *testing.T, rt *rapid.T) *model {
 	m := &model{old: newBook(next), new: newBook(next), clock: &clock{at: time.Unix(1_800_000_000, 0)}, all: map[int64]int64{}, last: map[string]map[int64]noted{}, lastIn: map[string]time.Time{}}
 	m.reopen = func(table Table) {
 		settings := Settings{
-			Shadow: blind{},
-			Table:  table, CallerNames: []string{"a", "b"}, Follow: time.Minute, UnknownOutcome: time.Minute,
+			Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved,
+			Table: table, CallerNames: []string{"a", "b"}, Follow: time.Minute, UnknownOutcome: time.Minute,
 			Trackers: map[string]upstream.Tracker{"old": m.old, "new": m.new}, Locate: map[string]Locator{"old": m.old, "new": m.new},
 			Caller: func(c upstream.Caller) string { return c.Credentials.APIKey },
 		}
 		var err error
 		if m.s == nil {
-			m.s, err = open(t.Context(), Options{Old: "old", New: "new", Store: &localStore{}, Settings: settings},
+			m.s, err = open(t.Context(), Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: settings},
 				timing{now: m.clock.now, poll: time.Hour, store: time.Minute, kill: time.Second, lease: 1000 * time.Hour, hold: time.Second, barrier: time.Second})
 		} else {
 			err = m.s.Set(t.Context(), settings)
@@ -244,8 +245,8 @@ func (m *model) create(t *rapid.T) {
 	reply, err := m.s.Do(t.Context(), caller(who), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: bugs, Summary: &what}})
 	var ids []int64
 	if err == nil {
-		rules, call := m.s.rules.Load(), upstream.Call{CreateAttachment: &mapping.AttachmentCreate{}}
-		for i, o := range m.s.newAttachments(rules, call, upstream.Response{Document: reply.Document}) {
+		call := upstream.Call{CreateAttachment: &mapping.AttachmentCreate{}}
+		for i, o := range m.s.rules.Load().newAttachments(call, upstream.Response{Document: reply.Document}) {
 			ids = append(ids, o.id)
 			m.all[o.id] = bugOf(bugs[i])
 		}

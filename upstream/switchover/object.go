@@ -17,8 +17,6 @@ const (
 	attachmentObject
 	// typesObject is the flag types of a product or of one of its components.
 	typesObject
-	// allTypes is the flag types of every product.
-	allTypes
 )
 
 // object is one thing that a call is about, as far as the request says. It is
@@ -29,7 +27,7 @@ type object struct {
 	id    int64
 	alias string
 	// product and component of flag types. An empty product is one that no rule
-	// names, an empty component the product as a whole.
+	// names or, of what was written, every product; an empty component is the product as a whole.
 	product, component string
 }
 
@@ -62,13 +60,6 @@ func objectsOf[T any](refs []T, read func(T) object) []object {
 
 // String names the object in errors.
 func (o object) String() string {
-	of, component := "products that no rule names", ""
-	if o.product != "" {
-		of = fmt.Sprintf("product %q", short(o.product))
-	}
-	if o.component != "" {
-		component = fmt.Sprintf("component %q of ", short(o.component))
-	}
 	switch {
 	case o.kind == attachmentObject:
 		return fmt.Sprintf("attachment %d", o.id)
@@ -76,11 +67,15 @@ func (o object) String() string {
 		return fmt.Sprintf("bug %q", short(o.alias))
 	case o.kind == bugObject:
 		return fmt.Sprintf("bug %d", o.id)
-	case o.kind == allTypes:
-		return "flag types of every product"
-	default:
-		return "flag types of " + component + of
 	}
+	of := "flag types of "
+	if o.component != "" {
+		of += fmt.Sprintf("component %q of ", short(o.component))
+	}
+	if o.product == "" {
+		return of + "products that no rule names"
+	}
+	return of + fmt.Sprintf("product %q", short(o.product))
 }
 
 // short cuts a name from a request to a length that fits into an error.
@@ -92,26 +87,11 @@ func short(name string) string {
 	return strings.ToValidUTF8(name[:maxLength], "") + "…"
 }
 
-// listed names objects in an error, the first ten of them.
-func listed(objects []string) string {
-	const maxListed = 10
-	if len(objects) > maxListed {
-		objects = append(slices.Clone(objects[:maxListed]), "others")
-	}
-	return strings.Join(objects, ", ")
-}
-
-// plausible reports whether a tracker could have such an object. Longer names than any tracker
-// takes are not remembered, or a client could fill the memory with them.
-func (o object) plausible() bool { return len(o.alias)+len(o.product) <= 1<<10 }
-
 // remembered is the form in which a written object is kept: of flag types only
 // the product, as every read of it shows them.
 func (o object) remembered() object {
-	if o.kind == typesObject && o.product == "" {
-		return object{kind: allTypes}
-	}
-	return object{kind: o.kind, id: o.id, alias: o.alias, product: strings.ToLower(strings.TrimSpace(o.product))}
+	o.product, o.component = strings.ToLower(strings.TrimSpace(o.product)), ""
+	return o
 }
 
 // sameName compares names as trackers do.
@@ -145,8 +125,8 @@ func (r *ruleSet) places(scopes mapping.Scopes) []object {
 // appendProduct appends a product and its components that a rule names.
 func (r *ruleSet) appendProduct(all []object, product string) []object {
 	all = append(all, object{kind: typesObject, product: product})
-	for i := range r.rules {
-		if rule := &r.rules[i]; len(rule.Products) == 0 || hasName(rule.Products, product) {
+	for i := range r.source.Rules {
+		if rule := &r.source.Rules[i]; len(rule.Products) == 0 || hasName(rule.Products, product) {
 			for _, component := range rule.Components {
 				all = append(all, object{kind: typesObject, product: product, component: component})
 			}

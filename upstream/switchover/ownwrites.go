@@ -2,10 +2,11 @@ package switchover
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"portico/upstream"
 )
 
 // Bounds of what one read may look up to find out which bugs its caller's writes
@@ -15,106 +16,122 @@ const (
 	lookupsTime     = 3 * time.Second
 )
 
-// afterOwnWrites sends a read to where the caller wrote the object last, if that was within Follow. It never fails:
-// what cannot be found out about a write is no reason to fail a read of something else. ctx limits the time for lookups.
-func (s *Switchover) afterOwnWrites(ctx context.Context, rules *ruleSet, info *callInfo, chosen route) route {
-	if s.memory.written.Load() == 0 && len(info.uncopied) == 0 || rules.killed != nil || rules.isWriter(&chosen) {
-		return chosen
+// followOwnWrites sends reads to where their caller wrote the objects last, if that was within Follow. What cannot be found out about a write is no
+// reason to fail a read of something else. The only error is upstream.ErrNotLocal, of a peek that would have to ask the store.
+func (s *Switchover) followOwnWrites(ctx context.Context, info *callInfo, routes []route, peek bool) error {
+	now := s.now()
+	after := now.Add(-info.Follow)
+	forgotten := func(chosen route) bool { return s.forgotten(info, &chosen, after) }
+	switch recall := slices.ContainsFunc(routes, forgotten); {
+	case recall && peek:
+		return upstream.ErrNotLocal
+	case recall:
+		s.recall(ctx, info)
+	case info.killed != nil, s.memory.lastWrite.Load() <= after.UnixNano() && len(info.uncopied) == 0:
+		return nil
 	}
 	writes := info.uncopied
 	if !info.caller.Anonymous() {
-		writes = slices.Concat(writes, s.memory.since(info.identity(), s.now().Add(-rules.Follow)))
+		own, _ := s.memory.callers.GetIfPresent(info.identity())
+		writes = slices.DeleteFunc(slices.Concat(writes, own.writes), func(w written) bool { return !w.at.After(after) })
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookupsTime)
+	defer cancel()
+	for i := range routes {
+		s.followWrites(ctx, info, writes, &routes[i])
+	}
+	return nil
+}
+
+// followWrites sends one read to where the last of some writes that shows in it went.
+func (s *Switchover) followWrites(ctx context.Context, info *callInfo, writes []written, chosen *route) {
 	elsewhere := chosen.side.other()
 	// Writes before the first one elsewhere change nothing.
 	for len(writes) > 0 && writes[0].side != elsewhere {
 		writes = writes[1:]
 	}
+	if info.isWriter(chosen) {
+		return
+	}
 	for i := len(writes) - 1; i >= 0; i-- {
-		if !s.concerns(ctx, rules, info, &writes[i], &chosen) {
+		if !s.concerns(ctx, info, &writes[i], chosen) {
 			continue
 		}
 		if writes[i].side == elsewhere {
 			// What was just written at one tracker is not at the other, so nothing is compared.
 			chosen.side, chosen.phase, chosen.followed = elsewhere, [...]Phase{PhaseOld, PhaseNew}[elsewhere], true
 		}
-		break
+		return
 	}
-	return chosen
 }
 
 // concerns reports whether a write shows in a read of an object.
-func (s *Switchover) concerns(ctx context.Context, rules *ruleSet, info *callInfo, w *written, read *route) bool {
+func (s *Switchover) concerns(ctx context.Context, info *callInfo, w *written, read *route) bool {
 	switch o := &read.object; {
 	case o.kind == typesObject:
-		return w.object.kind == allTypes || w.object.kind == typesObject && sameName(w.object.product, o.product)
-	case o.kind == attachmentObject:
-		return w.object.kind == attachmentObject && w.object.id == o.id
-	case w.object.kind == bugObject && w.object.alias == o.alias:
-		return w.object.id == o.id
-	case w.object.kind == bugObject, w.object.kind == attachmentObject && !w.created:
-		if w.bug == 0 {
-			w.bug = s.lookupBug(ctx, rules, info, w.side, w.object)
-		}
-		if w.bug != 0 && read.bugID() == 0 && !read.tried[w.side] {
-			read.tried[w.side] = true
-			read.place.Bug = s.lookupBug(ctx, rules, info, w.side, read.object)
-		}
-		return w.bug != 0 && w.bug == read.bugID()
-	default:
+		return w.object.kind == typesObject && (w.object.product == "" || sameName(w.object.product, o.product))
+	case w.object == *o:
+		return true
+	case o.kind == attachmentObject, w.object.kind == typesObject:
 		return false
 	}
+	if w.bug == 0 {
+		w.bug = s.lookupBug(ctx, info, w.side, w.object)
+	}
+	if w.bug > 0 && read.bugID() == 0 && !read.tried[w.side] {
+		read.tried[w.side] = true
+		read.place.Bug = s.lookupBug(ctx, info, w.side, read.object)
+	}
+	return w.bug > 0 && w.bug == read.bugID()
 }
 
 // lookupBug asks which bug an object is or belongs to. It returns 0 when that cannot be found out.
-func (s *Switchover) lookupBug(ctx context.Context, rules *ruleSet, info *callInfo, at side, o object) int64 {
-	if place, known := s.memory.place(placeKey{info.identity(), at, o}, s.now()); known {
+func (s *Switchover) lookupBug(ctx context.Context, info *callInfo, at side, o object) int64 {
+	if place, known := s.memory.places.GetIfPresent(placeKey{info.identity(), at, o}); known {
 		return place.Bug
 	}
 	if info.writeLookups++; info.writeLookups > maxWriteLookups {
 		return 0
 	}
-	result, _ := s.lookup(ctx, rules, info, at, o)
-	return result.place.Bug
+	return s.lookup(ctx, info, at, o).place.Bug
 }
 
 // forgotten reports whether the caller may have written what a read shows at the tracker that does not respond, with this process knowing nothing
 // of it: it began after that, or the caller comes from another process.
-func (s *Switchover) forgotten(rules *ruleSet, info *callInfo, chosen *route) bool {
-	now := s.now()
-	return rules.rules[chosen.rule].Replicate && !rules.isWriter(chosen) && rules.killed == nil && rules.Follow > 0 && !info.caller.Anonymous() &&
-		!s.memory.knows(info.identity(), now.Add(-rules.Follow), now)
+func (s *Switchover) forgotten(info *callInfo, chosen *route, after time.Time) bool {
+	if info.killed != nil || !info.source.Rules[chosen.rule].Replicate || info.isWriter(chosen) || info.Follow <= 0 || info.caller.Anonymous() {
+		return false
+	}
+	own, _ := s.memory.callers.GetIfPresent(info.identity())
+	return !own.recalled.After(after)
 }
 
 // recall remembers which writes of the caller are not copied yet. Without the store, reads go on.
-func (s *Switchover) recall(ctx context.Context, rules *ruleSet, info *callInfo) {
-	label := ""
-	if rules.Caller != nil {
-		label = rules.Caller(*info.caller)
-	}
-	writes, err := s.inJournal(ctx, label)
+func (s *Switchover) recall(ctx context.Context, info *callInfo) {
+	writes, err := s.inJournal(ctx, info.label())
 	if err != nil {
-		rules.Logger.Warn("the journal could not be asked for a caller's writes; reads may not show them", "cause", err)
+		info.Logger.Warn("the journal could not be asked for a caller's writes; reads may not show them", "cause", err)
 		return
 	}
-	s.memory.recall(info.identity(), writes, s.now())
+	s.memory.note(info.identity(), writes, true, s.now())
 }
 
 // inJournal reads from the journal which writes of a caller, or which creates of some attachments, are not copied yet.
 func (s *Switchover) inJournal(ctx context.Context, caller string, attachments ...string) (writes []written, err error) {
 	var lanes []string
 	for _, named := range attachments {
-		lanes = append(lanes, fmt.Sprint("attachment ", attachmentNamed(named).id))
+		lanes = append(lanes, attachmentNamed(named).String())
 	}
 	entries, err := s.store.JournalUncopied(ctx, maxOwnWrites/2, caller, lanes...)
 	for _, e := range entries {
-		to, o := oldSide, writtenObject(e.Lane)
+		one := written{object: writtenObject(e.Lane), at: s.now()}
 		if e.Target == s.names[newSide] {
-			to = newSide
+			one.side = newSide
 		}
-		writes = append(writes, written{object: o, side: to, at: s.now()})
+		writes = append(writes, one)
 		if made := writtenObject(e.Made); made.kind == attachmentObject {
-			writes = append(writes, written{object: made, side: to, at: s.now(), created: true, bug: o.id})
+			one.object, one.bug = made, ofNoBug
+			writes = append(writes, one)
 		}
 	}
 	return writes, err
@@ -128,27 +145,21 @@ func writtenObject(lane string) object {
 	case "bug":
 		return bugNamed(named)
 	}
-	return object{kind: allTypes}
+	return object{kind: typesObject}
 }
 
 // remember notes what was written for the reads that follow.
-func (s *Switchover) remember(rules *ruleSet, info *callInfo, routes []route, created []object) {
-	if rules.Follow <= 0 || info.caller.Anonymous() {
+func (s *Switchover) remember(info *callInfo, routes []route, created []object) {
+	if info.caller.Anonymous() {
 		return
 	}
 	now, to := s.now(), routes[0].side
-	writes := make([]written, 0, len(routes)+len(created))
+	var writes []written
 	for i := range routes {
-		if o := routes[i].object.remembered(); o.plausible() {
-			writes = append(writes, written{object: o, side: to, at: now, bug: routes[i].bugID()})
-		}
-	}
-	var bug int64 // of new attachments, where it is known
-	if len(routes) == 1 {
-		bug = routes[0].bugID()
+		writes = append(writes, written{routes[i].object.remembered(), to, now, routes[i].bugID()})
 	}
 	for _, o := range created {
-		writes = append(writes, written{object: o, side: to, at: now, created: true, bug: bug})
+		writes = append(writes, written{o, to, now, ofNoBug})
 	}
-	s.memory.note(info.identity(), writes...)
+	s.memory.note(info.identity(), writes, false, now)
 }

@@ -36,8 +36,8 @@ func TestReadsFollowTheCallersOwnWrites(t *testing.T) {
 		{attachTo("1"), []upstream.Call{ofBugs("1"), ofBugs("bug-1"), ofAttachments("1001")}, []upstream.Call{ofBugs("2"), ofAttachments("11"), typesOf("P1", "")}},
 		{attachTo("bug-2"), []upstream.Call{ofBugs("2"), ofBugs("BUG-2"), ofAttachments("1001")}, []upstream.Call{ofBugs("1")}},
 		{changing(31, 41), []upstream.Call{ofAttachments("31"), ofAttachments("041"), ofBugs("3"), ofBugs("bug-4")}, []upstream.Call{ofAttachments("32"), ofBugs("5")}},
-		{makingType(&one, nil), []upstream.Call{typesOf("p1", ""), typesOf("P1", "C"), typesOf("P1", "D")}, []upstream.Call{typesOf("P2", ""), ofBugs("1")}},
-		{makingType(nil, nil), []upstream.Call{typesOf("P2", ""), typesOf("Any", "C")}, []upstream.Call{ofBugs("1")}},
+		{makingType(&one), []upstream.Call{typesOf("p1", ""), typesOf("P1", "C"), typesOf("P1", "D")}, []upstream.Call{typesOf("P2", ""), ofBugs("1")}},
+		{makingType(nil), []upstream.Call{typesOf("P2", ""), typesOf("Any", "C")}, []upstream.Call{ofBugs("1")}},
 		{changingTypes(1), []upstream.Call{typesOf("P9", "")}, []upstream.Call{ofBugs("1")}},
 	} {
 		b.Switchover.memory = newMemory()
@@ -129,37 +129,50 @@ func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
 }
 
 func TestMemoryIsBoundedAndHoldsNoCredential(t *testing.T) {
-	m := newMemory()
-	now := time.Unix(1, 0)
+	b := openBench(t, always(PhaseNew, PhaseOld))
 	identify := func(key string) identity {
 		who := caller(key)
 		return (&callInfo{caller: &who}).identity()
 	}
-	for i := range maxWrites/40 + 100 {
-		for j := range 40 {
-			m.note(identify(fmt.Sprint("SECRET", i)), written{object: object{id: int64(j)}, at: now.Add(time.Duration(i))})
+	before := heap()
+	long := strings.Repeat("x", 1<<12)
+	for i := range 30_000 {
+		one := written{object: object{alias: fmt.Sprint(long, i)}, at: b.now()}
+		b.memory.note(identify(fmt.Sprint("SECRET", i)), []written{one}, false, b.now())
+	}
+	if grown := heap() - before; grown > 3*maxMemory {
+		t.Errorf("the writes of many callers take %d bytes", grown)
+	}
+	for i := range 2 * maxOwnWrites {
+		b.memory.note(identify("SECRET"), []written{{object: object{id: int64(i)}, at: b.now()}}, false, b.now())
+	}
+	own, _ := b.memory.callers.GetIfPresent(identify("SECRET"))
+	if n := len(own.writes); n != maxOwnWrites || own.writes[n-1].object.id != 2*maxOwnWrites-1 {
+		t.Errorf("%d writes of one caller are remembered, want the last %d", n, maxOwnWrites)
+	}
+	for who, own := range b.memory.callers.All() {
+		if strings.Contains(fmt.Sprintf("%s %+v", who, own), "SECRET") {
+			t.Fatal("a credential is remembered")
 		}
 	}
-	one := identify("SECRET")
-	for j := range 2 * maxOwnWrites {
-		m.note(one, written{object: object{id: int64(j)}, at: now.Add(time.Hour)})
-	}
-	writes := m.since(one, now)
-	if len(writes) != maxOwnWrites || writes[len(writes)-1].object.id != 2*maxOwnWrites-1 {
-		t.Errorf("%d writes of one caller are remembered, want the last %d", len(writes), maxOwnWrites)
-	}
-	var sum int64
-	for _, w := range m.writers {
-		sum += int64(len(w))
-	}
-	if sum != m.written.Load() || sum > maxWrites+maxOwnWrites {
-		t.Errorf("%d writes of %d callers, counted as %d", sum, len(m.writers), m.written.Load())
-	}
-	if strings.Contains(fmt.Sprintf("%+v", m.writers), "SECRET") {
-		t.Error("a credential is remembered")
-	}
-	m.forget(now.Add(time.Hour))
-	if m.written.Load() != 0 || len(m.writers) != 0 {
-		t.Errorf("%d writes are left when all are old", m.written.Load())
+}
+
+// TestReadsAfterOwnWritesAreNotCompared: what was just written on one side is not on the other.
+func TestReadsAfterOwnWritesAreNotCompared(t *testing.T) {
+	seen := &shadow{}
+	b := openBench(t, always(PhaseNewCompare, PhaseOld))
+	b.set(t, func(s *Settings) { s.Shadow = seen })
+	b.do(t, "k", attachTo("1"))
+	for _, c := range []struct {
+		read upstream.Call
+		by   *fake
+		told int
+	}{{ofBugs("1"), b.old, 0}, {ofBugs("2"), b.new, 1}} {
+		b.old.taken()
+		b.new.taken()
+		b.do(t, "k", c.read)
+		if calls, told := c.by.taken(), seen.taken(); len(calls) != 1 || len(told) != c.told {
+			t.Errorf("%s: %s was asked %d times, and the shadow told %v", line(c.read), c.by.name, len(calls), told)
+		}
 	}
 }

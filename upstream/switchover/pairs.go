@@ -14,7 +14,7 @@ func covers(earlier, later Rule) bool {
 	if slices.Contains(earlier.UserAgents, "*") {
 		earlier.UserAgents = nil
 	}
-	if !slices.ContainsFunc(mapping.Operations(), func(o mapping.Operation) bool { return !earlier.matchesOperation(o) }) {
+	if coversAll(earlier.Operations, mapping.Operations(), equal) {
 		earlier.Operations = nil
 	}
 	return earlier.Percent == nil &&
@@ -40,7 +40,7 @@ func coversAgent(a, b string) bool {
 }
 
 func coversRange(a, b Range) bool {
-	return inRanges([]Range{a}, b.From) && (a.To == 0 || b.To != 0 && b.To <= a.To)
+	return startsIn(a, b) && (a.To == 0 || b.To != 0 && b.To <= a.To)
 }
 
 func startsIn(a, b Range) bool { return inRanges([]Range{a}, b.From) }
@@ -112,19 +112,21 @@ func relations(s *sample) []relation {
 	// A new attachment gets an id beyond all ranges that end.
 	added := object{kind: attachmentObject, id: 1 << 62}
 	const wholeProduct, wholeBug = "the flag types of a whole product", "the list of a bug's attachments"
+	const makeType, changeType = mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes
+	const attach, change = mapping.OpCreateAttachment, mapping.OpUpdateAttachments
 	return []relation{
-		{mapping.OpCreateFlagType, mapping.OpFlagTypes, types, types, ""},
-		{mapping.OpUpdateFlagTypes, mapping.OpFlagTypes, types, types, ""},
-		{mapping.OpCreateAttachment, mapping.OpBugAttachments, bug, bug, ""},
-		{mapping.OpCreateAttachment, mapping.OpAttachment, bug, added, ""},
-		{mapping.OpUpdateAttachments, mapping.OpAttachment, attachment, attachment, ""},
-		{mapping.OpCreateFlagType, mapping.OpFlagTypes, types, product, wholeProduct},
-		{mapping.OpUpdateFlagTypes, mapping.OpFlagTypes, types, product, wholeProduct},
-		{mapping.OpUpdateAttachments, mapping.OpBugAttachments, attachment, bug, wholeBug},
-		{mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes, types, types, ""},
-		{mapping.OpUpdateFlagTypes, mapping.OpCreateFlagType, types, types, ""},
-		{mapping.OpCreateAttachment, mapping.OpUpdateAttachments, bug, added, ""},
-		{mapping.OpUpdateAttachments, mapping.OpCreateAttachment, added, bug, ""},
+		{makeType, mapping.OpFlagTypes, types, types, ""},
+		{changeType, mapping.OpFlagTypes, types, types, ""},
+		{attach, mapping.OpBugAttachments, bug, bug, ""},
+		{attach, mapping.OpAttachment, bug, added, ""},
+		{change, mapping.OpAttachment, attachment, attachment, ""},
+		{makeType, mapping.OpFlagTypes, types, product, wholeProduct},
+		{changeType, mapping.OpFlagTypes, types, product, wholeProduct},
+		{change, mapping.OpBugAttachments, attachment, bug, wholeBug},
+		{makeType, changeType, types, types, ""},
+		{changeType, makeType, types, types, ""},
+		{attach, change, bug, added, ""},
+		{change, attach, added, bug, ""},
 	}
 }
 
@@ -142,7 +144,7 @@ func (c *checker) pairs() {
 	found := map[twoTrackers]relation{}
 	for k, b := range c.rules {
 		for i, a := range c.rules[:k] {
-			if !a.Writes.New() && !b.Writes.New() || a.Writes.New() && b.Writes.New() && a.Reads.New() && b.Reads.New() {
+			if !a.Writes.New() && !b.Writes.New() {
 				continue
 			}
 			for _, s := range c.samples(i, k) {
@@ -184,10 +186,10 @@ func (c *checker) report(two twoTrackers, r relation) {
 
 // decide finds the rule for a sample call.
 func (s *sample) decide(rules []Rule, operation mapping.Operation, o object) int {
+	label := func() string { return s.caller }
 	for i := range rules {
 		r := &rules[i]
-		if r.matchesOperation(operation) && r.matchesAgent(s.agent) && (len(r.Callers) == 0 || slices.Contains(r.Callers, s.caller)) &&
-			(r.Percent == nil || slices.Contains(s.shares[:], i)) && r.matchesObject(&o, &s.place) == matchYes {
+		if r.meets(operation, s.agent, label) && (r.Percent == nil || slices.Contains(s.shares[:], i)) && r.matchesObject(&o, &s.place) == matchYes {
 			return i
 		}
 	}
@@ -199,9 +201,7 @@ func (s *sample) decide(rules []Rule, operation mapping.Operation, o object) int
 func (t Table) FlagTypeWriters(toNew bool) (positions []int) {
 	writes := []mapping.Operation{mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes}
 	for i, rule := range t.Rules {
-		isWrite := func(operation mapping.Operation) bool { return slices.Contains(writes, operation) }
-		matches := len(rule.Operations) == 0 || slices.ContainsFunc(rule.Operations, isWrite)
-		if matches && len(rule.Bugs)+len(rule.Attachments) == 0 && rule.Writes.New() == toNew {
+		if len(common(rule.Operations, writes, equal, "")) > 0 && len(rule.Bugs)+len(rule.Attachments) == 0 && rule.Writes.New() == toNew {
 			positions = append(positions, i)
 		}
 		if covers(rule, Rule{Operations: writes}) {

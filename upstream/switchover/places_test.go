@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -44,23 +43,9 @@ func TestLongReferencesAreNotRemembered(t *testing.T) {
 	runtime.KeepAlive(b)
 }
 
-func TestWhatIsRememberedOfPlacesIsBounded(t *testing.T) {
-	m, now := newMemory(), time.Unix(1, 0)
-	key := func(i int) placeKey { return placeKey{object: object{id: int64(i)}} }
-	for i := range 3 * maxPlaces {
-		m.keepPlace(key(i), mapping.Place{Bug: int64(i)}, now)
-		if place, ok := m.place(key(i), now); !ok || place.Bug != int64(i) || len(m.places) > maxPlaces {
-			t.Fatalf("of %d places %d are remembered, the last as %v", i+1, len(m.places), place)
-		}
-	}
-	if _, ok := m.place(key(3*maxPlaces-1), now.Add(placeLifetime)); ok {
-		t.Error("a place is believed for ever")
-	}
-}
-
 func TestFlagTypesThatAreNowhereAreAskedForAgain(t *testing.T) {
 	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
-	wantRefused(t, changingTypes(99).Make(t.Context(), b.Switchover, caller("k")).Err, "flag type 99")
+	wantRefused(t, changingTypes(99).Make(t.Context(), b.Switchover, caller("k")).Err, `flag type "99"`)
 	b.atlas.types[99] = mapping.Scopes{{Product: "P1"}}
 	if got := b.by(t, "k", changingTypes(99)); got != "new" {
 		t.Errorf("a flag type that was made a moment ago is changed in the %s tracker", got)

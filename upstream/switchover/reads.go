@@ -9,22 +9,21 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 )
 
 // Do implements upstream.Tracker. The replies of both trackers to an attachment read are merged. The Cache of a reply is that of the
 // tracker that responded.
 func (s *Switchover) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
-	var document *mapping.Document
-	var err error
-	switch {
-	case call.FlagTypes != nil:
+	if call.FlagTypes != nil {
 		return s.flagTypes(ctx, caller, *call.FlagTypes, false)
-	case call.Attachments != nil:
-		document, err = s.attachments(ctx, caller, call.Operation, *call.Attachments)
-	default:
-		document, err = s.write(ctx, caller, call)
 	}
+	do := s.write
+	if call.Attachments != nil {
+		do = s.attachments
+	}
+	document, err := do(ctx, caller, call)
 	return mapping.Reply{Document: document}, err
 }
 
@@ -39,76 +38,66 @@ func (s *Switchover) flagTypes(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool,
 ) (mapping.Reply, error) {
 	rules := s.rules.Load()
-	info := callInfo{caller: &caller, operation: mapping.OpFlagTypes}
-	chosen, err := s.decide(ctx, rules, &info, object{kind: typesObject, product: request.Product, component: request.Component})
+	info := callInfo{ruleSet: rules, caller: &caller, operation: mapping.OpFlagTypes}
+	chosen, err := s.decide(ctx, &info, object{kind: typesObject, product: request.Product, component: request.Component})
 	if err != nil {
 		return mapping.Reply{}, err
 	}
-	if s.forgotten(rules, &info, &chosen) {
-		if peek {
-			return mapping.Reply{}, upstream.ErrNotLocal
-		}
-		s.recall(ctx, rules, &info)
+	routes := [...]route{chosen}
+	if err := s.followOwnWrites(ctx, &info, routes[:], peek); err != nil {
+		return mapping.Reply{}, err
 	}
-	chosen = s.afterOwnWrites(ctx, rules, &info, chosen)
-	began, tracker := time.Now(), rules.trackers[chosen.side]
-	reply, err := upstream.ReadFlagTypes(ctx, tracker, caller, request, peek)
+	chosen = routes[0]
+	began := time.Now()
+	reply, err := upstream.ReadFlagTypes(ctx, info.Trackers[s.names[chosen.side]], caller, request, peek)
 	if peek && errors.Is(err, upstream.ErrNotLocal) {
 		return reply, err
 	}
-	s.count(rules, mapping.OpFlagTypes, chosen)
+	s.count(rules, mapping.OpFlagTypes, chosen) // what count takes would put info on the heap
 	if chosen.phase.Compares() {
 		shown := request // a copy, so that only a compared request is put on the heap
 		response := upstream.Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit, Took: time.Since(began)}
-		s.show(ctx, rules, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &shown}, chosen.side, &response)
-		reply.Document = response.Document
+		reply.Document = s.show(ctx, &info, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &shown}, chosen.side, response)
 	}
 	return reply, err
 }
 
-func (s *Switchover) attachments(
-	ctx context.Context, caller upstream.Caller, operation mapping.Operation, request mapping.AttachmentsRequest,
-) (*mapping.Document, error) {
-	rules := s.rules.Load()
-	info := callInfo{caller: &caller, operation: operation}
-	document, err := s.attachmentsOnce(ctx, rules, &info, request)
-	if failed, ok := errors.AsType[*mapping.Error](err); !ok || failed.Reason != upstream.ReasonUnmapped || failed.Status != http.StatusNotFound || len(request.Attachments) == 0 {
+func (s *Switchover) attachments(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
+	info := callInfo{ruleSet: s.rules.Load(), caller: &caller, operation: call.Operation}
+	document, err := s.attachmentsOnce(ctx, &info, *call.Attachments)
+	failed, ok := errors.AsType[*mapping.Error](err)
+	named := call.Attachments.Attachments
+	if !ok || failed.Reason != upstream.ReasonUnmapped || failed.Status != http.StatusNotFound || len(named) == 0 {
 		return document, err
 	}
 	// The tracker may not have got its copy yet, or just now.
-	if info.uncopied, err = s.inJournal(ctx, "", request.Attachments...); err != nil {
+	if info.uncopied, err = s.inJournal(ctx, "", named...); err != nil {
 		return nil, tryLater("The store of Portico does not respond, so it is not known which tracker has this. Try again.", err)
 	}
-	return s.attachmentsOnce(ctx, rules, &info, request)
+	return s.attachmentsOnce(ctx, &info, *call.Attachments)
 }
 
 // attachmentsOnce asks each tracker for what it responds for.
-func (s *Switchover) attachmentsOnce(ctx context.Context, rules *ruleSet, info *callInfo, request mapping.AttachmentsRequest) (*mapping.Document, error) {
-	caller, operation := *info.caller, info.operation
-	parts, err := s.parts(ctx, rules, info, request)
+func (s *Switchover) attachmentsOnce(ctx context.Context, info *callInfo, request mapping.AttachmentsRequest) (*mapping.Document, error) {
+	parts, err := s.parts(ctx, info, request)
 	if err != nil {
 		return nil, err
-	}
-	for i := range parts {
-		s.count(rules, operation, parts[i].routes[0])
-	}
-	if len(parts) > 1 {
-		s.split.Add(1)
 	}
 	responses := make([]upstream.Response, len(parts))
 	inParallel(len(parts), len(parts), func(i int) {
 		p := &parts[i]
 		at := p.routes[0].side
-		call := upstream.Call{Operation: p.operation(operation), Attachments: &p.request}
-		responses[i] = call.Make(ctx, rules.trackers[at], caller)
+		call := upstream.Call{Operation: p.operation(info.operation), Attachments: &p.request}
+		responses[i] = call.Make(ctx, info.Trackers[s.names[at]], *info.caller)
 		if allCompared(p.routes) {
-			s.show(ctx, rules, caller, call, at, &responses[i])
+			responses[i].Document = s.show(ctx, info, call, at, responses[i])
 		}
 	})
 	if len(parts) == 1 {
 		return responses[0].Document, responses[0].Err
 	}
-	return merged(rules, request, responses)
+	s.split.Add(1)
+	return merged(request, responses, info.Split)
 }
 
 // part is what one tracker is asked for of a read.
@@ -118,32 +107,35 @@ type part struct {
 }
 
 // parts sorts the objects of a read by the tracker that responds for them, the old one first.
-func (s *Switchover) parts(ctx context.Context, rules *ruleSet, info *callInfo, request mapping.AttachmentsRequest) ([]part, error) {
+func (s *Switchover) parts(ctx context.Context, info *callInfo, request mapping.AttachmentsRequest) ([]part, error) {
 	objects := slices.Concat(objectsOf(request.Bugs, bugNamed), objectsOf(request.Attachments, attachmentNamed))
-	routes, err := s.decideAll(ctx, rules, info, objects)
+	routes, err := s.decideAll(ctx, info, objects)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, lookupsTime)
-	defer cancel()
-	if slices.ContainsFunc(routes, func(chosen route) bool { return s.forgotten(rules, info, &chosen) }) {
-		s.recall(limited, rules, info)
-	}
-	parts := make([]part, 2)
-	for i, chosen := range routes {
-		chosen = s.afterOwnWrites(limited, rules, info, chosen)
-		p := &parts[chosen.side]
-		p.routes = append(p.routes, chosen)
-		if i < len(request.Bugs) {
-			p.request.Bugs = append(p.request.Bugs, request.Bugs[i])
-		} else {
-			p.request.Attachments = append(p.request.Attachments, request.Attachments[i-len(request.Bugs)])
+	_ = s.followOwnWrites(ctx, info, routes, false) // only a peek fails
+	var parts []part
+	for _, at := range []side{oldSide, newSide} {
+		p := part{request: request}
+		p.request.Bugs, p.request.Attachments = nil, nil
+		for i, chosen := range routes {
+			switch {
+			case chosen.side != at:
+				continue
+			case i < len(request.Bugs):
+				p.request.Bugs = append(p.request.Bugs, request.Bugs[i])
+			default:
+				p.request.Attachments = append(p.request.Attachments, request.Attachments[i-len(request.Bugs)])
+			}
+			p.routes = append(p.routes, chosen)
 		}
-		p.request.Include, p.request.Exclude = request.Include, request.Exclude
-	}
-	parts = slices.DeleteFunc(parts, func(p part) bool { return len(p.routes) == 0 })
-	if len(parts) == 1 {
-		parts[0].request = request
+		if len(p.routes) < len(routes) {
+			p.request.IfNoneMatch = "" // no tag of a part
+		}
+		if len(p.routes) > 0 {
+			parts = append(parts, p)
+			s.count(info.ruleSet, info.operation, p.routes[0])
+		}
 	}
 	return parts, nil
 }
@@ -161,10 +153,10 @@ func (p *part) operation(whole mapping.Operation) mapping.Operation {
 }
 
 // merged makes one reply of two. If one part failed all fails; if both did, the first part's error counts.
-func merged(rules *ruleSet, request mapping.AttachmentsRequest, responses []upstream.Response) (*mapping.Document, error) {
+func merged(request mapping.AttachmentsRequest, responses []upstream.Response, split jsonblob.SplitOptions) (*mapping.Document, error) {
 	failed := cmp.Or(responses[0].Err, responses[1].Err)
 	if failed == nil {
-		reply, err := mapping.MergeAttachments(request, []*mapping.Document{responses[0].Document, responses[1].Document}, rules.Split)
+		reply, err := mapping.MergeAttachments(request, []*mapping.Document{responses[0].Document, responses[1].Document}, split)
 		if err != nil {
 			err = &mapping.StreamError{Err: err}
 		}
@@ -184,8 +176,8 @@ func allCompared(routes []route) bool {
 	return !slices.ContainsFunc(routes, func(one route) bool { return !one.phase.Compares() })
 }
 
-// show gives a response to the shadow and takes back its document.
-func (s *Switchover) show(ctx context.Context, rules *ruleSet, caller upstream.Caller, call upstream.Call, by side, response *upstream.Response) {
+// show gives a response to the shadow and returns the document for the client.
+func (s *Switchover) show(ctx context.Context, info *callInfo, call upstream.Call, by side, response upstream.Response) *mapping.Document {
 	sides := upstream.Sides{Serving: s.names[by], Compared: s.names[by.other()]}
-	response.Document = rules.Shadow.Answered(ctx, caller, call, sides, *response)
+	return info.Shadow.Answered(ctx, *info.caller, call, sides, response)
 }

@@ -50,51 +50,47 @@ func (s *Switchover) tableOf(revision state.Revision) (t Table, err error) {
 // configured gives the stored rules if they were made on the configured ones, and else stores the
 // configured ones. Only Revive ends a kill.
 func (s *Switchover) configured(ctx context.Context, base string, table Table) (state.Revision, Table, error) {
-	for {
-		present, known, err := s.store.CurrentRevision(ctx)
-		if err != nil {
-			return present, Table{}, fmt.Errorf("read the stored rules: %w", err)
-		}
-		if known && present.Base == base {
-			source, err := s.tableOf(present)
-			return present, source, err
-		}
-		var stored Table
-		_ = json.Unmarshal(present.Table, &stored) // without a table there is no kill either
-		if killed := stored.Killed; killed != nil && killed.Old != s.names[oldSide] {
-			return present, Table{}, fmt.Errorf("the kill switch takes everything to %q since %s (%s: %s), and not to %q: revive the rules before the primary tracker becomes another one",
-				killed.Old, killed.At.Format(time.RFC3339), killed.Actor, killed.Reason, s.names[oldSide])
-		}
-		next := table
-		next.Killed, next.Revived = stored.Killed, stored.Revived
-		var moved moving
-		if old, candidate := Pair(present); known {
-			moved = movedWrites(stored, [2]string{old, candidate}, next, s.names)
-		}
-		made, err := s.move(ctx, present, stored, moved, "", next, state.Revision{
-			Base: base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
-		})
-		if _, faster := errors.AsType[*state.ConflictError](err); faster {
-			continue
-		}
-		if err != nil {
-			err = fmt.Errorf("store the configured rules: %w", err)
-		}
-		return made, next, err
+	present, known, err := s.store.CurrentRevision(ctx)
+	if err != nil {
+		return present, Table{}, err
 	}
+	if known && present.Base == base {
+		source, err := s.tableOf(present)
+		return present, source, err
+	}
+	var stored Table
+	_ = json.Unmarshal(present.Table, &stored) // without a table there is no kill either
+	if killed := stored.Killed; killed != nil && killed.Old != s.names[oldSide] {
+		return present, Table{}, fmt.Errorf("the kill switch takes everything to %q since %s (%s: %s), and not to %q: revive the rules before the primary tracker becomes another one",
+			killed.Old, killed.At.Format(time.RFC3339), killed.Actor, killed.Reason, s.names[oldSide])
+	}
+	next := table
+	next.Killed, next.Revived = stored.Killed, stored.Revived
+	made, err := s.move(ctx, present, stored, "", next, state.Revision{
+		Base: base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
+	})
+	return made, next, err
 }
 
-// revise makes the revision of a table that comes after the expected one.
+// revise makes the revision of a table that comes after the expected one, and puts it in force. With a *state.ConflictError another process was
+// faster, and its revision is in force.
 func (s *Switchover) revise(ctx context.Context, expected int64, action string, table Table, next state.Revision) (state.Revision, error) {
 	text, err := json.Marshal(table)
 	if err != nil {
-		return state.Revision{}, fmt.Errorf("write the rules as JSON: %w", err)
+		return next, err
 	}
 	next.Table, next.At = text, s.now().UTC()
-	return s.store.Revise(ctx, expected, next, action)
+	made, err := s.store.Revise(ctx, expected, next, action)
+	if conflict, faster := errors.AsType[*state.ConflictError](err); faster {
+		return made, cmp.Or(s.take(conflict.Present), err)
+	}
+	if err == nil {
+		err = s.take(made)
+	}
+	return made, err
 }
 
-// take puts a stored revision in force, unless it is older than the present one.
+// take puts a stored revision in force, unless it is older than the present one. Before the first one nothing is in force.
 func (s *Switchover) take(revision state.Revision) error {
 	source, err := s.tableOf(revision)
 	if err != nil {
@@ -102,7 +98,7 @@ func (s *Switchover) take(revision state.Revision) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rules.Load().revision.Version < revision.Version {
+	if present := s.rules.Load(); present != nil && present.revision.Version < revision.Version {
 		s.install(source, revision)
 	}
 	return nil
@@ -131,41 +127,38 @@ func (s *Switchover) unread(err error) {
 	}
 }
 
-// watch renews the heartbeat, asks for changes made elsewhere, tells the store of a kill that it does not have, and forgets what is too old.
+// watch renews the heartbeat, asks for changes made elsewhere and tells the store of a kill that it does not have.
 func (s *Switchover) watch() {
-	var version int64
-	var since time.Time // when this process saw the version first
 	for {
 		rules := s.rules.Load()
-		if version != rules.revision.Version {
-			version, since = rules.revision.Version, s.now()
-		}
-		wait, renew := s.timing.poll, s.refresh
-		if len(rules.source.Moving) > 0 {
-			wait = min(wait, barrierPoll)
+		wait, renew, moving := s.timing.poll, s.refresh, len(rules.source.Moving) > 0
+		if moving {
+			wait = barrierPoll
 		}
 		select {
 		case <-s.life.Done():
 			return
 		case <-time.After(wait):
 		}
-		ctx, cancel := context.WithTimeout(s.life, max(s.timing.poll, 5*time.Second))
-		if len(rules.source.Moving) > 0 || s.alive.Load().Before(s.now().Add(s.timing.lease/2)) {
+		ctx, cancel := context.WithTimeout(s.life, 5*time.Second)
+		if moving || s.alive.Load().Before(s.now().Add(s.timing.lease/2)) {
 			renew = s.beat
 		}
 		if renew(ctx) == nil {
-			if err := s.deliver(ctx); err != nil {
-				rules.Logger.Warn("the store could not be told of the kill switch", "cause", err)
+			_ = s.deliver(ctx) // the status says why not
+			// The process that has begun a barrier has ended when its rules have been in force for so long.
+			if moving && !s.now().Before(rules.since.Add(s.timing.barrier+s.timing.lease)) {
+				if err := s.giveUp(ctx, rules.revision, rules.source, "the process that moved writes has not finished"); err != nil {
+					rules.Logger.Warn("a change of the rules that no process finishes could not be taken back", "cause", err)
+				}
 			}
-			s.giveUpAfter(ctx, rules, since)
 		}
 		cancel()
-		s.memory.forget(s.now().Add(-rules.Follow))
 	}
 }
 
-// change makes one change at a time, and bounds how long the store may take with it.
-func (s *Switchover) change(ctx context.Context, do func(context.Context) error) error {
+// change makes one change at a time, and bounds how long the store may take with it. It is tried again while other processes are faster.
+func (s *Switchover) change(ctx context.Context, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timing.store+s.timing.barrier)
 	defer cancel()
 	select {
@@ -174,7 +167,12 @@ func (s *Switchover) change(ctx context.Context, do func(context.Context) error)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for another change of the rules: %w", ctx.Err())
 	}
-	return do(ctx)
+	for {
+		err := try(ctx)
+		if _, faster := errors.AsType[*state.ConflictError](err); !faster {
+			return err
+		}
+	}
 }
 
 // Actions of the audit trail.
@@ -184,20 +182,13 @@ const (
 	actionRevive = "switchover.revive"
 )
 
-// put stores a table as a revision after the present one and puts it in force, when the writes that it moves have ended. With a
-// *state.ConflictError another process was faster, and its revision is in force. The base stays that of the present rules, which need not be the
-// one of this process.
-func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, moved moving, actor, reason string) error {
-	made, err := s.move(ctx, present.revision, present.source, moved, action, next, state.Revision{
+// put makes a table the revision after the present one, when the writes that it moves have ended. The base stays that of the present rules, which
+// need not be the one of this process.
+func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, actor, reason string) error {
+	_, err := s.move(ctx, present.revision, present.source, action, next, state.Revision{
 		Base: present.revision.Base, Source: state.SourceAdmin, Actor: actor, Reason: reason,
 	})
-	if conflict, ok := errors.AsType[*state.ConflictError](err); ok {
-		return cmp.Or(s.take(conflict.Present), err)
-	}
-	if err != nil {
-		return fmt.Errorf("store the changed rules: %w", err)
-	}
-	return s.take(made)
+	return err
 }
 
 // Change puts other rules in force, here at once and in other processes when they ask
@@ -218,18 +209,21 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, acto
 	if unsigned(actor, reason) {
 		return &UnsignedError{}
 	}
-	return s.change(ctx, func(ctx context.Context) error {
+	var late error
+	err := s.change(ctx, func(ctx context.Context) error {
 		// Another process may have made the version a moment ago.
 		if err := s.refresh(ctx); err != nil {
-			return fmt.Errorf("read the stored rules: %w", err)
+			return err
 		}
 		present := s.rules.Load()
 		if version != present.revision.Version {
-			return &state.ConflictError{Present: present.revision}
+			late = &state.ConflictError{Present: present.revision}
+			return nil
 		}
 		next.Killed, next.Revived = present.source.Killed, present.source.Revived
-		return s.put(ctx, actionChange, present, next, movedWrites(present.source, s.names, next, s.names), actor, reason)
+		return s.put(ctx, actionChange, present, next, actor, reason)
 	})
+	return cmp.Or(err, late)
 }
 
 func unsigned(actor, reason string) bool {

@@ -84,10 +84,7 @@ type Rule struct {
 }
 
 // Conditional reports whether there are calls that the rule does not match.
-func (r Rule) Conditional() bool {
-	return len(r.Products)+len(r.Components)+len(r.Bugs)+len(r.Attachments)+
-		len(r.Operations)+len(r.Callers)+len(r.UserAgents) > 0 || r.Percent != nil
-}
+func (r Rule) Conditional() bool { return len(r.Conditions()) > 0 }
 
 // Conditions says in words which calls the rule matches, one text for each condition. None means that it matches every call.
 func (r Rule) Conditions() []string {
@@ -99,24 +96,24 @@ func (r Rule) Conditions() []string {
 	}
 	add("product", quoted(r.Products))
 	add("component", quoted(r.Components))
-	add("bugs", joined(r.Bugs))
-	add("attachments", joined(r.Attachments))
-	add("operation", joined(r.Operations))
-	add("caller", joined(r.Callers))
+	add("bugs", joined(r.Bugs, ", "))
+	add("attachments", joined(r.Attachments, ", "))
+	add("operation", joined(r.Operations, ", "))
+	add("caller", joined(r.Callers, ", "))
 	add("user agent", quoted(r.UserAgents))
 	if r.Percent != nil {
-		all = append(all, fmt.Sprintf("%g %% of the callers", *r.Percent))
+		add(fmt.Sprintf("%g", *r.Percent), "% of the callers")
 	}
 	return all
 }
 
-// joined lists values with commas.
-func joined[T any](values []T) string {
+// joined lists values.
+func joined[T any](values []T, separator string) string {
 	texts := make([]string, len(values))
 	for i, value := range values {
 		texts[i] = fmt.Sprint(value)
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(texts, separator)
 }
 
 // quoted is joined for names, in quotes where a name could not be told from a list of names.
@@ -127,7 +124,7 @@ func quoted(names []string) string {
 			names[i] = strconv.Quote(name)
 		}
 	}
-	return joined(names)
+	return joined(names, ", ")
 }
 
 // Range is the ids From to To, both included. A To of 0 is no end.
@@ -140,7 +137,7 @@ type Range struct {
 func (r Range) String() string {
 	switch r.To {
 	case r.From:
-		return strconv.FormatInt(r.From, 10)
+		return fmt.Sprint(r.From)
 	case 0:
 		return fmt.Sprintf("%d-", r.From)
 	default:

@@ -3,8 +3,8 @@ package switchover
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync/atomic"
+	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -18,80 +18,64 @@ type ruleSet struct {
 	// source is the table of the revision.
 	source   Table
 	revision state.Revision
+	since    time.Time // when it came into force here
 	// killed is the kill in force: the stored one, or one that the store does not have yet.
 	killed *Kill
-	rules  []rule
+	// hits are how often each rule decided, for each side.
+	hits [][2]atomic.Int64
 	// everywhere is what rules could tell apart in all products.
 	everywhere  []object
 	passthrough PhasePair
 	// home is the side that is asked first where something belongs: that of all
 	// objects that only the last rule matches.
-	home     side
-	trackers [2]upstream.Tracker
-	locators [2]Locator
+	home side
 	// current ends when another rule set is in force.
 	current context.Context
 	replace context.CancelFunc
 }
 
-// rule is a Rule with the number of its decisions for each side.
-type rule struct {
-	Rule
-	hits [2]atomic.Int64
-}
-
-func newRuleSet(settings Settings, names [2]string, source Table, revision state.Revision, killed *Kill) *ruleSet {
-	r := &ruleSet{Settings: settings, source: source, revision: revision, killed: killed, rules: make([]rule, len(source.Rules))}
+func newRuleSet(settings Settings, source Table, revision state.Revision, killed *Kill) *ruleSet {
+	r := &ruleSet{Settings: settings, source: source, revision: revision, killed: killed, hits: make([][2]atomic.Int64, len(source.Rules))}
 	r.current, r.replace = context.WithCancel(context.Background())
-	for side, name := range names {
-		r.trackers[side], r.locators[side] = settings.Trackers[name], settings.Locate[name]
-	}
-	for i, given := range source.Rules {
-		r.rules[i].Rule = given
-	}
 	r.everywhere = r.appendProduct(nil, "")
 	for _, given := range source.Rules {
 		for _, product := range given.Products {
 			r.everywhere = r.appendProduct(r.everywhere, product)
 		}
 	}
-	last := source.Rules[len(source.Rules)-1]
-	r.home, r.passthrough = last.Reads.side(), PhasePair{last.Reads, last.Writes}
-	if source.Passthrough != nil {
-		r.passthrough = *source.Passthrough
-	}
+	r.home, r.passthrough = source.Rules[len(source.Rules)-1].Reads.side(), source.others()
 	if killed != nil {
-		r.home, r.passthrough = oldSide, PhasePair{PhaseOld, PhaseOld}
+		r.passthrough = PhasePair{PhaseOld, PhaseOld}
 	}
 	return r
 }
 
-// names are those of all rules.
-func (r *ruleSet) names() (names []string) {
-	for i := range r.rules {
-		names = append(names, r.rules[i].Name)
-	}
-	return names
-}
-
-// callInfo is what all objects of one call have in common.
+// callInfo is what all objects of one call have in common, and the rules that decide about it.
 type callInfo struct {
+	*ruleSet
 	caller    *upstream.Caller
 	operation mapping.Operation
 	// writeLookups counts the lookups of what earlier writes were about.
 	writeLookups int
 	// uncopied are writes of any caller that made what the call reads, and that are not copied yet.
 	uncopied []written
+	// candidates are the rules that may have decided a write that is under way.
+	candidates []*Rule
+	// recorded says that the journal finds out an unknown outcome.
+	recorded bool
 }
 
 // identity tells callers apart by all that they show to log in, wherever they call from. It stays in this process.
 type identity [16]byte
 
-func (c *callInfo) identity() identity {
-	caller := *c.caller
+func (info *callInfo) identity() identity {
+	caller := *info.caller
 	caller.Address = ""
 	return caller.Identity()
 }
+
+// label is the name that the configuration gives to the caller, empty for none.
+func (info *callInfo) label() string { return info.Caller(*info.caller) }
 
 // phase is the one that the rule has for an operation.
 func (r *Rule) phase(operation mapping.Operation) Phase {
@@ -101,26 +85,17 @@ func (r *Rule) phase(operation mapping.Operation) Phase {
 	return r.Reads
 }
 
-// matchesCall reports whether the conditions on operation and caller are met.
-func (r *ruleSet) matchesCall(rule *Rule, info *callInfo) bool {
-	return rule.matchesOperation(info.operation) &&
-		(len(rule.Callers) == 0 || r.Caller != nil && slices.Contains(rule.Callers, r.Caller(*info.caller))) &&
-		rule.matchesAgent(info.caller.UserAgent) &&
+// matches reports whether the conditions on operation and caller are met.
+func (info *callInfo) matches(rule *Rule) bool {
+	return rule.meets(info.operation, info.caller.UserAgent, info.label) &&
 		(rule.Percent == nil || info.caller.Position(rule.Name) < *rule.Percent/100)
 }
 
-func (r *Rule) matchesOperation(operation mapping.Operation) bool {
-	return len(r.Operations) == 0 || slices.Contains(r.Operations, operation)
-}
-
-func (r *Rule) matchesAgent(name string) bool {
-	for _, text := range r.UserAgents {
-		prefix, open := strings.CutSuffix(text, "*")
-		if name == prefix || open && strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return len(r.UserAgents) == 0
+// meets reports whether the conditions on operation and caller are met, but for the percentage. label gives the caller's name.
+func (r *Rule) meets(operation mapping.Operation, agent string, label func() string) bool {
+	return (len(r.Operations) == 0 || slices.Contains(r.Operations, operation)) &&
+		(len(r.UserAgents) == 0 || slices.ContainsFunc(r.UserAgents, func(text string) bool { return coversAgent(text, agent) })) &&
+		(len(r.Callers) == 0 || slices.Contains(r.Callers, label()))
 }
 
 // match is whether a rule's conditions on ids and places are met.
@@ -135,35 +110,23 @@ const (
 // matchesObject reports whether an object is where the rule wants it, by the request and by what was looked up.
 func (r *Rule) matchesObject(o *object, found *mapping.Place) match {
 	bug, product, component := found.Bug, found.Product, found.Component
-	switch {
-	case o.kind == typesObject:
+	isTypes := o.kind == typesObject
+	if isTypes {
 		product, component = o.product, o.component
-	case o.kind == bugObject && o.alias == "":
+	} else if o.kind == bugObject && o.alias == "" {
 		bug = o.id
 	}
-	if len(r.Attachments) > 0 && (o.kind != attachmentObject || !inRanges(r.Attachments, o.id)) {
+	placed := isTypes || product != ""
+	switch {
+	case len(r.Attachments) > 0 && (o.kind != attachmentObject || !inRanges(r.Attachments, o.id)),
+		len(r.Bugs) > 0 && (isTypes || bug != 0 && !inRanges(r.Bugs, bug)),
+		placed && len(r.Products) > 0 && !hasName(r.Products, product),
+		placed && len(r.Components) > 0 && !hasName(r.Components, component):
 		return matchNo
+	case len(r.Bugs) > 0 && bug == 0, len(r.Products)+len(r.Components) > 0 && !placed:
+		return matchUnknown
 	}
-	is := matchYes
-	if len(r.Bugs) > 0 {
-		switch {
-		case o.kind == typesObject:
-			return matchNo
-		case bug == 0:
-			is = matchUnknown
-		case !inRanges(r.Bugs, bug):
-			return matchNo
-		}
-	}
-	if len(r.Products)+len(r.Components) > 0 {
-		switch {
-		case o.kind != typesObject && product == "":
-			is = matchUnknown
-		case len(r.Products) > 0 && !hasName(r.Products, product), len(r.Components) > 0 && !hasName(r.Components, component):
-			return matchNo
-		}
-	}
-	return is
+	return matchYes
 }
 
 func inRanges(ranges []Range, id int64) bool {
@@ -183,6 +146,9 @@ type route struct {
 	phase    Phase
 	side     side
 	followed bool
+	// may are the rules that may decide: the one that does, as far as is known where the object is, and those before it that match if something
+	// is there which could not be found out. Only writes have them.
+	may []*Rule
 	// absent says that no tracker has the object.
 	absent bool
 	// place is what was looked up of the object, or of the bug of an attachment.
@@ -205,25 +171,10 @@ type agreement struct {
 	samePhase, sameSide bool
 }
 
-// candidates are the rules that may decide about objects of a write, as far as is known where they are.
-func (r *ruleSet) candidates(info *callInfo, routes []route) (found []*Rule) {
-	for i := range routes {
-		one := &routes[i]
-		for k := range r.rules[:one.rule+1] {
-			rule := &r.rules[k].Rule
-			may := k == one.rule || r.killed == nil && rule.matchesObject(&one.object, &one.place) != matchNo && r.matchesCall(rule, info)
-			if may && !slices.Contains(found, rule) {
-				found = append(found, rule)
-			}
-		}
-	}
-	return found
-}
-
 // isWriter reports whether a read goes to the tracker that has all writes of what it shows: it gets them now, and got a copy of all others before. Without
 // copies no tracker is known to have all.
 func (r *ruleSet) isWriter(chosen *route) bool {
-	rule := &r.rules[chosen.rule].Rule
+	rule := &r.source.Rules[chosen.rule]
 	return rule.Replicate && rule.Writes.side() == chosen.side
 }
 
@@ -233,23 +184,26 @@ func (r *ruleSet) holds(rule *Rule) bool {
 }
 
 // route finds the first rule that surely matches an object by what was looked up of it so far.
-func (r *ruleSet) route(info *callInfo, o *object, found *mapping.Place) (chosen route, among agreement) {
+func (info *callInfo) route(o *object, found *mapping.Place) (chosen route, among agreement) {
 	chosen, among = route{object: *o, place: *found}, agreement{true, true}
+	isWrite := info.operation.IsWrite()
 	var first *Rule
-	for i := range r.rules {
-		rule := &r.rules[i].Rule
+	for i := range info.source.Rules {
+		rule := &info.source.Rules[i]
 		// Which callers are in a percentage takes longest to find out, so it comes last.
 		is := rule.matchesObject(o, found)
-		if is == matchNo || !r.matchesCall(rule, info) {
+		if is == matchNo || !info.matches(rule) {
 			continue
 		}
 		chosen.rule, chosen.phase = i, rule.phase(info.operation)
 		if first == nil {
 			first = rule
 		}
+		if isWrite {
+			chosen.may = append(chosen.may, rule)
+		}
 		phase := first.phase(info.operation)
-		among.samePhase = among.samePhase && chosen.phase == phase &&
-			(!info.operation.IsWrite() || rule.Replicate == first.Replicate && r.holds(rule) == r.holds(first))
+		among.samePhase = among.samePhase && chosen.phase == phase && (!isWrite || rule.Replicate == first.Replicate && info.holds(rule) == info.holds(first))
 		among.sameSide = among.sameSide && chosen.phase.side() == phase.side()
 		if is == matchYes {
 			break

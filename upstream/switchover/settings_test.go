@@ -3,13 +3,15 @@ package switchover
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"portico/upstream/state"
 )
 
 // TestSettingsAreReplacedInPlace: rules of operators stay until the configured ones are others, and settings with a mistake change nothing.
 func TestSettingsAreReplacedInPlace(t *testing.T) {
-	b := openBench(t, always(PhaseOld, PhaseOld))
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseOld, PhaseOld))
 	b.change(t, always(PhaseNew, PhaseOld))
 	next := &fake{name: "next"}
 	b.set(t, func(s *Settings) { s.Trackers["new"] = next })
@@ -22,12 +24,12 @@ func TestSettingsAreReplacedInPlace(t *testing.T) {
 	if _, invalid := errors.AsType[*InvalidError](b.Set(t.Context(), settings)); !invalid || b.by(t, "k", ofBugs("1")) != "new" {
 		t.Error("rules with a mistake are in force")
 	}
-	b.local().down.Store(true)
+	back := store.away()
 	settings.Table = Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}
-	if err := b.Set(t.Context(), settings); !errors.Is(err, errStore) || b.by(t, "k", ofBugs("1")) != "new" {
+	if err := b.Set(t.Context(), settings); err == nil || b.by(t, "k", ofBugs("1")) != "new" {
 		t.Errorf("rules that could not be stored are in force (%v)", err)
 	}
-	b.local().down.Store(false)
+	back()
 	b.configure(t, always(PhaseOldCompare, PhaseOld))
 	if status := b.Status(t.Context()); status.Version != 3 || status.Source != state.SourceConfig || b.by(t, "k", ofBugs("1")) != "old" {
 		t.Errorf("other configured rules are not in force: %+v", status)

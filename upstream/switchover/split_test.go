@@ -147,17 +147,15 @@ func TestFlagTypeWrites(t *testing.T) {
 		call upstream.Call
 		want string // empty for refused
 	}{
-		{"create in the moved product", product, makingType(in("p1"), nil), "new"},
-		{"create elsewhere", product, makingType(in("P2", "P3"), nil), "old"},
-		{"create in both", product, makingType(in("P1", "P2"), nil), ""},
-		{"create everywhere", product, makingType(nil, nil), ""},
-		{"create everywhere but there", product, makingType(nil, in("P1")), "old"},
-		{"create nowhere", product, makingType(in(), nil), "old"},
-		{"create in a component of it", product, makingType(single, nil), "new"},
-		{"create in the moved component", component, makingType(single, nil), "new"},
-		{"create in another component", component, makingType(other, nil), "old"},
-		{"create in the product of the moved component", component, makingType(in("P1"), nil), ""},
-		{"create there but not in the component", component, makingType(in("P1"), single), "old"},
+		{"create in the moved product", product, makingType(in("p1")), "new"},
+		{"create elsewhere", product, makingType(in("P2", "P3")), "old"},
+		{"create in both", product, makingType(in("P1", "P2")), ""},
+		{"create everywhere", product, makingType(nil), ""},
+		{"create nowhere", product, makingType(in()), "old"},
+		{"create in a component of it", product, makingType(single), "new"},
+		{"create in the moved component", component, makingType(single), "new"},
+		{"create in another component", component, makingType(other), "old"},
+		{"create in the product of the moved component", component, makingType(in("P1")), ""},
 		{"update in the moved product", product, changingTypes(1), "new"},
 		{"update elsewhere", product, changingTypes(2, 7), "old"},
 		{"update in both", product, changingTypes(3), ""},
@@ -220,7 +218,7 @@ func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
 	oldFirst, newFirst := upstream.Sides{Serving: "old", Compared: "new"}, upstream.Sides{Serving: "new", Compared: "old"}
 	for phase, want := range map[Phase][]upstream.Sides{PhaseOld: nil, PhaseOldCompare: {oldFirst}, PhaseNewCompare: {newFirst}, PhaseNew: nil} {
 		b.set(t, func(s *Settings) { s.Table, s.Shadow, s.Follow = Table{Rules: []Rule{always(phase, phase)}}, seen, 0 })
-		for _, call := range []upstream.Call{typesOf("P1", ""), ofBugs("1"), ofAttachments("11"), attachTo("1"), changing(11), makingType(nil, nil), changingTypes(1)} {
+		for _, call := range []upstream.Call{typesOf("P1", ""), ofBugs("1"), ofAttachments("11"), attachTo("1"), changing(11), makingType(nil), changingTypes(1)} {
 			b.do(t, "k", call)
 			if got := seen.taken(); !slices.Equal(got, want) {
 				t.Errorf("%s in phase %s: told %v, want %v", call.Operation, phase, got, want)
@@ -249,4 +247,71 @@ func TestWhatOneTrackerDoesNotKnowTheOtherMay(t *testing.T) {
 	}
 	// A flag type that each tracker has elsewhere belongs to neither alone.
 	wantRefused(t, changingTypes(2).Make(t.Context(), b.Switchover, caller("k")).Err)
+}
+
+// The path's bug wins over ids that do not name it, whether it is written as a number or as an alias: what loses is not
+// written, so it is no reason to refuse.
+func TestIDsThatLoseAgainstThePathDivideNothing(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	attach := func(path string, ids ...string) upstream.Call {
+		call := attachTo(ids...)
+		call.CreateAttachment.PathBug = path
+		return call
+	}
+	for want, call := range map[string]upstream.Call{
+		"new": attach("bug-1", "2", "bug-3"), "old": attach("2", "bug-1"),
+	} {
+		if got := b.by(t, "k", call); got != want {
+			t.Errorf("%v goes to the %s tracker, want %s", line(call), got, want)
+		}
+		b.do(t, "k", call)
+	}
+	for _, sent := range append(b.old.taken(), b.new.taken()...) {
+		if create := sent.CreateAttachment; create.PathBug != "" || len(create.Bugs) != 1 || !create.Conflict {
+			t.Errorf("%v is sent with the bugs %q, and is not settled", line(sent), create.Bugs)
+		}
+	}
+	if got := b.by(t, "k", ofBugs("2")); got != "old" {
+		t.Errorf("a read of the bug that lost follows the write to the %s tracker", got)
+	}
+	named := attach("bug-1", "2", "1").Make(t.Context(), b.Switchover, caller("k"))
+	wantRefused(t, named.Err, "old: bug 2", `new: bug "bug-1", bug 1`)
+	doubtful := attach("bug-1", "2", "none").Make(t.Context(), b.Switchover, caller("k"))
+	wantRefused(t, doubtful.Err, "old: bug 2")
+}
+
+// lost is a locator that nobody hears of.
+type lost struct{ *atlas }
+
+func (l lost) FlagTypePlaces(context.Context, upstream.Caller, []int64, []string) ([]string, []mapping.Scopes, error) {
+	l.ask("types")
+	return nil, nil, errDown
+}
+
+// TestWhereOneTrackerWritesTheOtherIsNotAsked has rules that differ only in what is compared: what the caller does not see,
+// and a tracker that is away, are no reasons to refuse a change of flag types.
+func TestWhereOneTrackerWritesTheOtherIsNotAsked(t *testing.T) {
+	seen := &shadow{}
+	b := openBench(t, Rule{Name: "one", Products: []string{"P1"}, Reads: PhaseNew, Writes: PhaseOld}, always(PhaseOldCompare, PhaseOldCompare))
+	b.set(t, func(s *Settings) { s.Shadow = seen })
+	for _, c := range []struct {
+		id       int64
+		compared int
+	}{{1, 0}, {2, 1}, {99, 0}} {
+		b.soon(t, "k", changingTypes(c.id))
+		if calls := b.old.taken(); len(calls) != 1 {
+			t.Errorf("flag type %d is changed %d times in the old tracker", c.id, len(calls))
+		}
+		if told := seen.taken(); len(told) != c.compared {
+			t.Errorf("the change of flag type %d is compared %d times, want %d", c.id, len(told), c.compared)
+		}
+	}
+	if asked := b.beyond.taken(); len(asked) > 0 {
+		t.Errorf("the new tracker, which writes nothing, was asked for %q", asked)
+	}
+	b.set(t, func(s *Settings) { s.Locate["old"] = lost{b.atlas} })
+	b.soon(t, "other", changingTypes(1))
+	if b.atlas.taken(); len(b.old.taken()) != 1 {
+		t.Error("a change was not sent, because it could not be found out whether it is to be compared")
+	}
 }

@@ -87,7 +87,7 @@ func (s *Switchover) status(rules *ruleSet) Status {
 		Callers: append([]string{}, rules.CallerNames...),
 		Old:     s.names[oldSide], New: s.names[newSide], Version: revision.Version, Source: revision.Source, Base: s.base,
 		Actor: revision.Actor, Reason: revision.Reason, Changed: revision.At, Killed: rules.killed, Stale: s.stale,
-		Passthrough: rules.passthrough, Table: rules.source, Rules: make([]RuleStatus, len(rules.rules)),
+		Passthrough: rules.passthrough, Table: rules.source,
 		Followed: s.followed.Load(), Split: s.split.Load(), Refused: s.refusals.Load(), Lookups: s.lookups.Load(),
 	}
 	var recorded *journal.Status
@@ -95,16 +95,15 @@ func (s *Switchover) status(rules *ruleSet) Status {
 		recorded = rules.Journal.Last()
 		status.CopyingPaused = recorded != nil && recorded.Paused
 	}
-	for i := range rules.rules {
-		rule := &rules.rules[i]
-		status.Rules[i] = RuleStatus{
-			rule.Rule, map[string]int64{status.Old: rule.hits[oldSide].Load(), status.New: rule.hits[newSide].Load()},
-			status.GoingBack(rules.source.Rules[i].Writes, rule.Rule, recorded), // by the phases that a kill takes back
-		}
+	for i, rule := range rules.source.Rules { // in the phases that a kill takes back
+		hits := &rules.hits[i]
+		status.Rules = append(status.Rules, RuleStatus{
+			rule, map[string]int64{status.Old: hits[oldSide].Load(), status.New: hits[newSide].Load()}, status.GoingBack(rule.Writes, rule, recorded),
+		})
 	}
 	status.Moving, status.Table.Moving = rules.source.Moving, nil
-	if s.pending != nil {
-		status.Undelivered = s.undelivered
+	if s.pending.Load() != nil {
+		status.Undelivered = *s.undelivered.Load()
 	}
 	return status
 }

@@ -1,7 +1,6 @@
 package switchover
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -63,25 +62,29 @@ func (t Table) others() PhasePair {
 // advanced phases of the present table; so do all rules where one is gone or they have another order.
 func Steps(present, next Table) (steps []Step) {
 	scope := func(r Rule) string { return r.Name + "\n" + strings.Join(r.Conditions(), "\n") }
-	least := func(phase func(Rule) Phase) Phase {
-		return phase(slices.MinFunc(present.Rules, func(a, b Rule) int { return cmp.Compare(phase(a).index(), phase(b).index()) }))
+	floor := present.Rules[0]
+	for _, r := range present.Rules {
+		floor.Replicate = floor.Replicate || r.Replicate
+		if r.Reads.index() < floor.Reads.index() {
+			floor.Reads = r.Reads
+		}
+		if r.Writes.index() < floor.Writes.index() {
+			floor.Writes = r.Writes
+		}
 	}
-	floor := PhasePair{least(func(r Rule) Phase { return r.Reads }), least(func(r Rule) Phase { return r.Writes })}
 	from, rest := map[string]Rule{}, present.Rules
 	for _, rule := range next.Rules {
 		if len(rest) > 0 && scope(rest[0]) == scope(rule) {
 			from[rule.Name], rest = rest[0], rest[1:]
 		}
 	}
-	copies := func(r Rule) bool { return r.Replicate }
 	for _, rule := range next.Rules {
 		before, kept := from[rule.Name]
-		phases := before.Phases()
 		if !kept || len(rest) > 0 {
-			phases, before.Replicate = floor, slices.ContainsFunc(present.Rules, copies)
+			before = floor
 		}
 		rule.Replicate = rule.Replicate || before.Replicate
-		steps = append(steps, Step{rule, phases, rule.Phases()})
+		steps = append(steps, Step{rule, before.Phases(), rule.Phases()})
 	}
 	if present.Passthrough != nil || next.Passthrough != nil {
 		steps = append(steps, Step{Rule{Name: "passthrough"}, present.others(), next.others()})

@@ -15,36 +15,6 @@ import (
 	"portico/upstream/state"
 )
 
-// Store keeps the revisions of the rules. *state.Store implements it.
-type Store interface {
-	// CurrentRevision gives the revision in force; known is false when there is none yet.
-	CurrentRevision(ctx context.Context) (revision state.Revision, known bool, err error)
-	// Revise makes the next revision, unless expected is not the present version: then the error is a *state.ConflictError. An
-	// action other than "" goes into the audit trail with it.
-	Revise(ctx context.Context, expected int64, next state.Revision, action string) (state.Revision, error)
-	// Revisions gives the last revisions, the newest first.
-	Revisions(ctx context.Context, limit int) ([]state.Revision, error)
-	// Beat has a process count as alive for a time. It has ended all writes that rules before the version would send to another tracker.
-	Beat(ctx context.Context, process string, version int64, lasts time.Duration) error
-	// Behind lists the processes that are alive and have not reported a version.
-	Behind(ctx context.Context, version int64) ([]string, error)
-	// JournalOpen counts the writes up to a number that are still to be copied to a tracker, without those that wait for an operator, and returns
-	// the highest number of any.
-	JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error)
-	// JournalParked counts the lanes of a tracker that wait for an operator.
-	JournalParked(ctx context.Context, receiver string) (int64, error)
-	// JournalCounts counts all writes that are not copied.
-	JournalCounts(ctx context.Context) ([]state.JournalCount, error)
-	// JournalUncopied returns the writes of a caller that are not copied yet or, where there are any, those that have made the objects of lanes.
-	JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]state.JournalEntry, error)
-	// JournalPaused reports whether copying is paused.
-	JournalPaused(ctx context.Context) (bool, error)
-	// KillJournal pauses copying because all writes go to a tracker from now on.
-	KillJournal(ctx context.Context, tracker string, record state.Record) error
-	// ParkKilled parks the copies to that tracker when the kill is over: they would overwrite later writes.
-	ParkKilled(ctx context.Context) error
-}
-
 // Journal records writes, so that they are copied to the other tracker. *journal.Journal implements it.
 type Journal interface {
 	// Begin commits an intent before the tracker is asked. After an error, which is a *mapping.Error, the write is not sent. done commits the
@@ -55,7 +25,7 @@ type Journal interface {
 }
 
 // Observer receives what the switchover does. Every text is from a small
-// fixed set or from the configuration. Functions that are nil are not called.
+// fixed set or from the configuration.
 type Observer struct {
 	// Routed gets each call, or part of one, with the rule that sent it to a
 	// tracker.
@@ -73,11 +43,11 @@ type Observer struct {
 type Options struct {
 	// Old and New name the trackers that the phases speak of.
 	Old, New string
-	Store    Store
+	Store    *state.Store
 	Settings Settings
 }
 
-// Settings are what Set may replace. Trackers, Table and Shadow are required.
+// Settings are what Set may replace. Of the functions and interfaces only Journal may be nil.
 type Settings struct {
 	// Trackers are both of them by their names.
 	Trackers map[string]upstream.Tracker
@@ -99,8 +69,7 @@ type Settings struct {
 	// then the writes of its rule are not moved, unless by the kill switch.
 	UnknownOutcome time.Duration
 	// Split bounds what merging two replies may cost in memory.
-	Split jsonblob.SplitOptions
-	// Logger defaults to discarding.
+	Split    jsonblob.SplitOptions
 	Logger   *slog.Logger
 	Observer Observer
 }
@@ -109,12 +78,14 @@ type Settings struct {
 // first rule that matches it says. It is safe for concurrent use.
 type Switchover struct {
 	names  [2]string
-	store  Store
+	store  *state.Store
 	timing timing
 	memory *memory
 
-	rules    atomic.Pointer[ruleSet]
-	inFlight inFlight
+	rules atomic.Pointer[ruleSet]
+	// inFlight are the writes under way by the name of the rule, writing is held while they or rules change.
+	inFlight map[string]inFlightWrites
+	writing  sync.Mutex
 	// process is this process in the heartbeats. alive is until when it may write without another one.
 	process string
 	alive   atomic.Pointer[time.Time]
@@ -122,13 +93,14 @@ type Switchover struct {
 	// changing is held while the store is told of a change. A kill is in force without it.
 	changing chan struct{}
 
+	// pending is a kill that the store may not have, undelivered why it does not.
+	pending     atomic.Pointer[Kill]
+	undelivered atomic.Pointer[string]
+
 	mu sync.Mutex // held while rules is replaced, and never during I/O
 	// settings are the last that Set got, base is the digest of its table.
 	settings Settings
 	base     string
-	// pending is a kill that the store may not have, undelivered why it does not.
-	pending     *Kill
-	undelivered string
 	// stale is why the store could not be asked of late, empty when it could.
 	stale string
 
@@ -165,7 +137,7 @@ func New(ctx context.Context, options Options) (*Switchover, error) {
 func open(ctx context.Context, options Options, timing timing) (*Switchover, error) {
 	s := &Switchover{
 		names: [2]string{options.Old, options.New}, store: options.Store, timing: timing, memory: newMemory(),
-		inFlight: inFlight{rules: map[string]*inFlightWrites{}}, changing: make(chan struct{}, 1), process: processName(),
+		inFlight: map[string]inFlightWrites{}, changing: make(chan struct{}, 1), process: processName(),
 	}
 	if err := s.Set(ctx, options.Settings); err != nil {
 		return nil, err
@@ -184,9 +156,6 @@ func open(ctx context.Context, options Options, timing timing) (*Switchover, err
 func (s *Switchover) Set(ctx context.Context, settings Settings) error {
 	if wrong := faults(settings.Table.Problems(settings.CallerNames)); len(wrong) > 0 {
 		return &InvalidError{Problems: wrong}
-	}
-	if settings.Logger == nil {
-		settings.Logger = slog.New(slog.DiscardHandler)
 	}
 	base := s.baseOf(settings.Table)
 	var made state.Revision
@@ -212,24 +181,22 @@ func (s *Switchover) Set(ctx context.Context, settings Settings) error {
 
 // install puts rules in force, with the kill that the store may not have. The caller holds mu.
 func (s *Switchover) install(source Table, revision state.Revision) {
-	killed := source.Killed
-	if s.pending != nil && killed != nil && !killed.At.Before(s.pending.At) {
-		s.pending = nil // the store has it, or a later one
+	killed, pending := source.Killed, s.pending.Load()
+	if pending != nil && (killed == nil || killed.At.Before(pending.At)) {
+		killed = pending
+	} else {
+		s.pending.CompareAndSwap(pending, nil) // the store has it, or a later one
 	}
-	if s.pending != nil {
-		killed = s.pending
-	}
-	next := newRuleSet(s.settings, s.names, source, revision, killed)
-	s.inFlight.mu.Lock()
+	next := newRuleSet(s.settings, source, revision, killed)
+	next.since = s.now()
+	s.writing.Lock()
 	former := s.rules.Swap(next)
-	s.inFlight.mu.Unlock()
+	s.writing.Unlock()
 	if former != nil {
 		former.replace() // calls that wait or look up by it decide again
 	}
 	next.Logger.Info("rules in force", "version", revision.Version, "source", revision.Source, "killed", killed != nil)
-	if next.Observer.Changed != nil {
-		next.Observer.Changed(s.status(next))
-	}
+	next.Observer.Changed(s.status(next))
 }
 
 // Close ends what the switchover started. Calls that are under way go on; without any, other processes need not wait for the end of the heartbeat.
@@ -237,14 +204,12 @@ func (s *Switchover) Close() error {
 	s.end()
 	s.work.Wait()
 	rules := s.rules.Load()
-	if count, _ := s.left(rules, rules.names()); count > 0 {
+	if count, _ := s.left(rules, nil); count > 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
 	defer cancel()
-	if err := s.store.Beat(ctx, s.process, rules.revision.Version, 0); err != nil {
-		rules.Logger.Warn("the store could not be told that this process ends", "cause", err)
-	}
+	_ = s.store.Beat(ctx, s.process, rules.revision.Version, 0) // without it, others wait
 	return nil
 }
 
@@ -252,14 +217,11 @@ func (s *Switchover) now() time.Time { return s.timing.now() }
 
 // count counts and reports where a call goes.
 func (s *Switchover) count(rules *ruleSet, operation mapping.Operation, chosen route) {
-	rule := &rules.rules[chosen.rule]
-	rule.hits[chosen.side].Add(1)
+	rules.hits[chosen.rule][chosen.side].Add(1)
 	if chosen.followed {
 		s.followed.Add(1)
 	}
-	if rules.Observer.Routed != nil {
-		rules.Observer.Routed(operation, rule.Name, s.names[chosen.side])
-	}
+	rules.Observer.Routed(operation, rules.source.Rules[chosen.rule].Name, s.names[chosen.side])
 }
 
 // Passthrough names the tracker for a path outside the seven operations, by the table's

@@ -103,7 +103,7 @@ func (s *scanner) container(of *shape) error {
 			if of.keys != "" {
 				s.id(of.keys, name)
 			}
-			if member, ok := of.members[string(memberName(name))]; ok {
+			if member, ok := of.members[unquoted(name)]; ok {
 				next = member
 			}
 		}
@@ -127,14 +127,6 @@ func (s *scanner) id(kind Kind, value jsontext.Value) {
 		r := ref{kind, id}
 		s.edits, s.refs = append(s.edits, edit{start: start, end: end, ref: r}), append(s.refs, r)
 	}
-}
-
-// memberName is the name of a member. Only what is escaped is copied.
-func memberName(quoted jsontext.Value) []byte {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
-	}
-	return []byte(unquoted(quoted))
 }
 
 // unquoted is the text of a JSON string that is known to be valid.

@@ -62,12 +62,11 @@ func (l *Locator) FlagTypePlaces(
 ) (products []string, places []mapping.Scopes, err error) {
 	natives := make([]int64, len(ids))
 	for i, id := range ids {
-		r := ref{FlagType, id}
-		known, err := l.m.natives(ctx, l.side, []ref{r})
-		if err := exceptAbsent(err); err != nil {
+		native, err := l.Native(ctx, FlagType, id)
+		if err = exceptAbsent(err); err != nil {
 			return nil, nil, err
 		}
-		natives[i] = cmp.Or(known[r], -1) // which no flag type has
+		natives[i] = cmp.Or(native, -1) // which no flag type has
 	}
 	names = each(func(kind Kind, name *string) { *name = l.m.names.native(l.side, kind, *name) }, FlagType, names)
 	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, names)

@@ -24,12 +24,6 @@ const (
 	NewSide Side = "new"
 )
 
-// Store keeps pairs of ids. *state.Store implements it.
-type Store interface {
-	// IDs returns the pairs that keys select, by both of their own keys.
-	IDs(ctx context.Context, keys []state.IDKey) (map[state.IDKey]state.IDPair, error)
-}
-
 const (
 	// maxRemembered bounds the ids in memory.
 	maxRemembered = 1 << 18
@@ -44,7 +38,7 @@ const (
 
 // Options are what a Map needs. Store and Settings are required.
 type Options struct {
-	Store    Store
+	Store    *state.Store
 	Settings Settings
 	// Split bounds what a reply may cost in memory while it is translated.
 	Split jsonblob.SplitOptions

@@ -3,7 +3,6 @@ package idmap
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -22,34 +21,31 @@ const maxMissing = 100
 
 // missing are ids without a pair, the last ones that clients have named.
 type missing struct {
-	mu    sync.Mutex
-	ids   []Unpaired
-	count atomic.Int64
+	mu  sync.Mutex
+	ids []Unpaired
 }
 
 func (m *missing) add(side Side, r ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	one := Unpaired{Kind: r.kind, ID: r.id, Side: side}
-	if at := slices.IndexFunc(m.ids, func(known Unpaired) bool { return known.Kind == r.kind && known.ID == r.id && known.Side == side }); at >= 0 {
-		one = m.ids[at]
-		m.ids = slices.Delete(m.ids, at, at+1)
-	}
+	m.ids = slices.DeleteFunc(m.ids, func(known Unpaired) bool {
+		same := known.Kind == r.kind && known.ID == r.id && known.Side == side
+		if same {
+			one = known
+		}
+		return same
+	})
 	one.Last, one.Times = time.Now(), one.Times+1
 	m.ids = slices.Insert(m.ids, 0, one)
 	m.ids = m.ids[:min(len(m.ids), maxMissing)]
-	m.count.Store(int64(len(m.ids)))
 }
 
-// served forgets ids that a tracker has, whichever lacked them. Most of the time there are none.
+// served forgets ids that a tracker has, whichever lacked them.
 func (m *missing) served(refs []ref) {
-	if m.count.Load() == 0 {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ids = slices.DeleteFunc(m.ids, func(known Unpaired) bool { return slices.Contains(refs, ref{known.Kind, known.ID}) })
-	m.count.Store(int64(len(m.ids)))
 }
 
 // Unpaired lists the ids without a pair that clients of this process have named, the last one first.
