@@ -21,6 +21,10 @@ type attempt struct {
 	hasSlot atomic.Bool
 	waiting atomic.Bool // for the tracker, and not for the client
 
+	patience time.Duration // for which the request may wait for a worker of the tracker, on top of the limits
+	began    time.Time     // sending
+	took     time.Duration // to the response; 0 before it
+
 	conn       atomic.Pointer[conn] // while the request or its response occupies one
 	reused     bool                 // conn was kept from an earlier request
 	usable     bool                 // conn can be kept when the response is whole
@@ -101,10 +105,11 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 // admit takes a slot and asks the breaker.
 func (a *attempt) admit() error {
 	c := a.call
-	if err := c.acquire(a.ctx); err != nil {
+	if err := a.acquire(); err != nil {
 		return err
 	}
 	a.hasSlot.Store(true)
+	a.began = time.Now()
 	breaker := c.breaker()
 	if wait := breaker.admit(&a.admission); wait > 0 {
 		return c.newError(BreakerOpen, wait, nil)
@@ -114,15 +119,15 @@ func (a *attempt) admit() error {
 }
 
 // acquire waits for a slot. On error nothing was sent.
-func (c *call) acquire(ctx context.Context) error {
-	switch err := c.stack.Limiter.acquire(ctx, c.class); {
+func (a *attempt) acquire() (err error) {
+	a.patience, err = a.call.stack.Limiter.acquire(a.ctx, a.call.class)
+	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		return contextError(ctx)
-	default:
-		return c.newError(LimitFull, time.Second, err)
+		return contextError(a.ctx)
 	}
+	return a.call.newError(LimitFull, time.Second, err)
 }
 
 // send sends the request and waits for the header of the response.
@@ -132,6 +137,7 @@ func (a *attempt) send(req *http.Request) error {
 		closeBody(req)
 		return err
 	}
+	c.patience = a.patience
 	a.conn.Store(c)
 	a.mu.Lock()
 	a.stop = context.AfterFunc(a.ctx, a.expired)
@@ -177,7 +183,7 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 	a.usable = a.read && s.budget.take(0) && !s.pool.scarce()
 	if a.usable && !c.fresh {
 		if kept := s.pool.kept(req.URL); kept != nil {
-			a.reused = true
+			a.reused, a.patience = true, 0 // it has its worker
 			return kept, nil
 		}
 	}
@@ -189,7 +195,7 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 	if a.abandoned.Load() != nil {
 		cancel()
 	}
-	got, err := s.pool.dial(ctx, req.URL)
+	got, err := s.pool.dial(ctx, req.URL, a.patience)
 	why := a.ended()
 	switch {
 	case err == nil:
