@@ -16,7 +16,8 @@ import (
 type attempt struct {
 	admission
 	call    *call
-	ctx     context.Context
+	ctx     context.Context // of this attempt
+	cancel  context.CancelCauseFunc
 	breaker *Breaker // nil in a probe
 	hasSlot atomic.Bool
 	waiting atomic.Bool // for the tracker, and not for the client
@@ -37,46 +38,27 @@ type attempt struct {
 	received atomic.Int64
 	whole    atomic.Bool // all data were received
 
-	abandoned atomic.Pointer[Error] // why Portico itself has ended the attempt
-
 	mu      sync.Mutex
 	stop    func() bool // of context.AfterFunc
-	undial  func()      // ends the making of a connection
 	over    bool
 	err     error // when over; nil after a whole response, and after one that its reader closed early by choice
 	reports bool  // the call ends with this attempt
 }
 
 func newAttempt(c *call, req *http.Request) *attempt {
-	a := &attempt{call: c, ctx: req.Context()}
-	a.target, a.read, a.end = [...]string{req.Method, req.URL.Path}, c.read, a.abandon
+	a := &attempt{call: c}
+	a.ctx, a.cancel = context.WithCancelCause(req.Context())
+	a.target, a.read, a.end = [...]string{req.Method, req.URL.Path}, c.read, func(why Error) { a.cancel(&why) }
 	a.waiting.Store(true)
 	return a
 }
 
-// abandon ends an attempt as the end of its context does. The attempt has no context of its own, which would cost more than all of this.
-func (a *attempt) abandon(why Error) {
-	why.Op = a.call.Operation
-	a.abandoned.CompareAndSwap(nil, &why)
-	a.mu.Lock()
-	undial := a.undial
-	a.mu.Unlock()
-	if undial != nil {
-		undial()
-	}
-	a.expired()
-}
-
 // ended returns why the attempt must not go on, or nil.
 func (a *attempt) ended() *Error {
-	switch why := a.abandoned.Load(); {
-	case why != nil:
-		e := *why
-		return &e
-	case a.ctx.Err() != nil:
-		return contextError(a.ctx)
+	if a.ctx.Err() == nil {
+		return nil
 	}
-	return nil
+	return contextError(a.ctx)
 }
 
 // attempt makes one request when there is a slot for it and the breaker lets it through. Unless until is zero, the header of the
@@ -87,7 +69,7 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 	c.tries++
 	a := newAttempt(c, req)
 	if !until.IsZero() {
-		clock := time.AfterFunc(time.Until(until), func() { a.abandon(Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
+		clock := time.AfterFunc(time.Until(until), func() { a.end(Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
 		defer clock.Stop()
 	}
 	err := a.admit()
@@ -142,9 +124,6 @@ func (a *attempt) send(req *http.Request) error {
 	a.mu.Lock()
 	a.stop = context.AfterFunc(a.ctx, a.expired)
 	a.mu.Unlock()
-	if a.abandoned.Load() != nil {
-		a.disconnect()
-	}
 	if err := a.call.mayBeSent(); err != nil {
 		closeBody(req)
 		return a.call.newError(Canceled, 0, err)
@@ -187,15 +166,7 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 			return kept, nil
 		}
 	}
-	ctx, cancel := context.WithCancel(a.ctx)
-	defer cancel()
-	a.mu.Lock()
-	a.undial = cancel
-	a.mu.Unlock()
-	if a.abandoned.Load() != nil {
-		cancel()
-	}
-	got, err := s.pool.dial(ctx, req.URL, a.patience)
+	got, err := s.pool.dial(a.ctx, req.URL, a.patience)
 	why := a.ended()
 	switch {
 	case err == nil:

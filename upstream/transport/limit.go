@@ -16,7 +16,7 @@ const (
 	slowLooks   = 4
 	maxSlower   = 1.7              // times the usual mean; at 2 twice as many calls are served no sooner
 	growthPause = 30 * time.Second // until slots are doubled again after that served no more calls, or after a failure
-	calmAfter   = time.Second      // with fewer calls than Slots, what was learned no longer counts
+	calmTicks   = 40               // with fewer calls than Slots, after which what was learned no longer counts
 )
 
 // Limiter lets a bounded number of calls run at a time, each from its request to the end of its response's body.
@@ -41,7 +41,7 @@ type Limiter struct {
 	slower  int           // looks in a row that found responses to take longer; slowLooks of them count
 	changed time.Time     // when the slots did
 	next    time.Time     // when they may be doubled
-	busy    time.Time     // when there were last as many calls as Slots
+	calm    int           // ticks in a row with fewer calls than Slots
 }
 
 func newLimiter(o LimitOptions) *Limiter { return &Limiter{o: o, slots: o.Slots} }
@@ -107,7 +107,7 @@ func (l *Limiter) enter(class Class) (*waiter, time.Duration) {
 		l.shed++
 	}
 	if !l.ticks {
-		l.ticks, l.busy = true, time.Now()
+		l.ticks = true
 		time.AfterFunc(tickEvery, l.tick)
 	}
 	return w, 0
@@ -191,19 +191,16 @@ func (l *Limiter) tick() {
 
 // learn decides about the slots by the responses since the last time.
 func (l *Limiter) learn(now time.Time) {
-	if l.inUse >= l.o.Slots-l.o.ReserveWrites {
-		l.busy = now
+	if l.calm++; l.inUse >= l.o.Slots-l.o.ReserveWrites {
+		l.calm = 0
 	}
-	mean := l.took / time.Duration(max(1, l.ended))
+	mean, most := l.took/time.Duration(max(1, l.ended)), 2*l.slots
 	switch {
-	case now.Sub(l.busy) > calmAfter:
+	case l.calm > calmTicks:
 		l.forget()
 		return
 	case l.ended == 0 && l.usual == 0:
-		if len(l.queue) > 0 && now.After(l.next) {
-			l.slots = min(l.o.MaxSlots, l.slots+(l.o.MaxSlots-l.o.Slots)/rampTicks+1)
-		}
-		return
+		most = l.slots + (l.o.MaxSlots-l.o.Slots)/rampTicks + 1
 	case l.ended < minEnded:
 		return
 	case l.usual == 0 || l.slots == l.o.Slots:
@@ -212,21 +209,21 @@ func (l *Limiter) learn(now time.Time) {
 		l.slower = 0
 	default:
 		if l.slower++; l.slower == slowLooks {
-			l.resize(max(l.o.Slots, int(int64(l.slots)*int64(l.usual)/int64(mean))), now)
-			l.next = now.Add(growthPause)
+			l.slots, l.changed, l.next = max(l.o.Slots, int(int64(l.slots)*int64(l.usual)/int64(mean))), now, now.Add(growthPause)
 		}
 	}
 	l.ended, l.took = 0, 0
-	if len(l.queue) > 0 && l.slower == 0 && l.slots < l.o.MaxSlots && now.After(l.next) {
-		l.resize(min(2*l.slots, l.o.MaxSlots), now)
+	if len(l.queue) == 0 || l.slower > 0 || now.Before(l.next) {
+		return
+	}
+	if l.slots = min(most, l.o.MaxSlots); l.usual > 0 {
+		l.changed = now
 	}
 }
 
-func (l *Limiter) resize(slots int, now time.Time) { l.slots, l.slower, l.changed = slots, 0, now }
-
 // forget ends the use of what was learned. Calls that run go on.
 func (l *Limiter) forget() {
-	l.slots, l.usual, l.ended, l.took, l.slower, l.changed = l.o.Slots, 0, 0, 0, 0, time.Time{}
+	l.slots, l.usual, l.ended, l.took, l.slower, l.calm, l.changed = l.o.Slots, 0, 0, 0, 0, 0, time.Time{}
 }
 
 // failed is called when the tracker has failed.
@@ -265,8 +262,8 @@ func (c *call) refuse() error {
 	if wait := s.paused.left(c.Client); wait > 0 {
 		return c.newError(RateLimited, wait, nil)
 	}
-	if wait := c.breaker().refuse(c.read); wait > 0 {
-		return c.newError(BreakerOpen, wait, nil)
+	if b := c.breaker(); b.Refuses() {
+		return c.newError(BreakerOpen, b.reject(), nil)
 	}
 	if err := s.Limiter.refuse(c.class); err != nil {
 		return c.newError(LimitFull, time.Second, err)
