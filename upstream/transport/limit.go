@@ -13,10 +13,10 @@ const (
 	tickEvery   = 25 * time.Millisecond // in which the slots change once at most
 	rampTicks   = 24                    // in which a tracker without a response gets as many calls as MaxSlots
 	minEnded    = 8                     // calls whose mean time counts
-	slowLooks   = 4
-	maxSlower   = 1.7              // times the usual mean; at 2 twice as many calls are served no sooner
-	growthPause = 30 * time.Second // until slots are doubled again after that served no more calls, or after a failure
-	calmTicks   = 40               // with fewer calls than Slots, after which what was learned no longer counts
+	slowLooks   = 4                     // in a row, after which the slots shrink
+	maxSlower   = 1.7                   // times the usual mean; at 2 twice as many calls are served no sooner
+	growthPause = 30 * time.Second      // until slots are doubled again after that served no more calls, or after a failure
+	calmTicks   = 40                    // with fewer calls than Slots, after which what was learned no longer counts
 )
 
 // Limiter lets a bounded number of calls run at a time, each from its request to the end of its response's body.
