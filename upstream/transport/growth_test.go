@@ -82,7 +82,7 @@ func TestLimitShrinks(t *testing.T) {
 	})
 }
 
-// A failure of the tracker ends the use of what was learned.
+// A failure of the tracker ends the use of what was learned, and for a while nothing is tried.
 func TestLimitAfterFailure(t *testing.T) {
 	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/fails" {
@@ -92,15 +92,19 @@ func TestLimitAfterFailure(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	})
 	s := newStack(t, Options{Tries: 1, Limit: growing(2, 8)})
+	var failed time.Time
 	busy(t, s, tr.url, 20, func() bool {
-		if s.Limiter.Load().Slots < 8 {
+		slots := s.Limiter.Load().Slots
+		if failed.IsZero() && slots == 8 {
+			_, _, _ = do(s, get(t, tr.url+"/fails"))
+			failed = time.Now()
 			return false
 		}
-		resp, err := s.RoundTrip(get(t, tr.url+"/fails"))
-		if err == nil {
-			_ = resp.Body.Close()
+		if !failed.IsZero() && slots != 2 {
+			t.Errorf("%d slots %v after a failure", slots, time.Since(failed))
+			return true
 		}
-		return s.Limiter.Load().Slots == 2
+		return !failed.IsZero() && time.Since(failed) > 700*time.Millisecond
 	})
 }
 
