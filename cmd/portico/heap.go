@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// The garbage collector runs when a tenth of the live heap has been allocated on top of it, and counts floorBytes as a part of that.
+// The garbage collector runs when collectorPercent of the live heap have been allocated on top of it, and counts floorBytes as a part of that.
 const (
-	collectorPercent = 10
-	floorBytes       = 40 << 20
+	collectorPercent = 8
+	floorBytes       = 64 << 20
 )
 
 // heapFloor sets the pace of the garbage collector, and returns memory that is never touched, so that the system never provides it. The

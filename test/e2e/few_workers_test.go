@@ -172,3 +172,21 @@ func TestIdleConnectionsOccupyNoWorkers(t *testing.T) {
 		}
 	}
 }
+
+// A slow tracker with workers for all gets a burst at once, although its first response takes a while.
+func TestABurstAtASlowTracker(t *testing.T) {
+	t.Parallel()
+	_, base := startTracker(t, process.FreeAddress(t), "--fault", "kind=slow,delay=3s")
+	p := startFacade(t, base, "LOG_LEVEL=warn")
+	_, alone := workerBurst(t, base, 200)
+	longest := time.Hour
+	for n := 0; n < 5 && longest > alone+2500*time.Millisecond; n++ { // this machine may be busy with something else
+		refused, last := workerBurst(t, p.base, 200)
+		if longest = min(longest, last); refused > 0 {
+			t.Errorf("%d of 200 reads were refused", refused)
+		}
+	}
+	if longest > alone+2500*time.Millisecond {
+		t.Errorf("the last of 200 reads took %v through Portico and %v without", longest, alone)
+	}
+}

@@ -16,10 +16,15 @@ import (
 type attempt struct {
 	admission
 	call    *call
-	ctx     context.Context
+	ctx     context.Context // of this attempt
+	cancel  context.CancelCauseFunc
 	breaker *Breaker // nil in a probe
 	hasSlot atomic.Bool
 	waiting atomic.Bool // for the tracker, and not for the client
+
+	patience time.Duration // for which the request may wait for a worker of the tracker, on top of the limits
+	began    time.Time     // sending
+	took     time.Duration // to the response; 0 before it
 
 	conn       atomic.Pointer[conn] // while the request or its response occupies one
 	reused     bool                 // conn was kept from an earlier request
@@ -33,46 +38,27 @@ type attempt struct {
 	received atomic.Int64
 	whole    atomic.Bool // all data were received
 
-	abandoned atomic.Pointer[Error] // why Portico itself has ended the attempt
-
 	mu      sync.Mutex
 	stop    func() bool // of context.AfterFunc
-	undial  func()      // ends the making of a connection
 	over    bool
 	err     error // when over; nil after a whole response, and after one that its reader closed early by choice
 	reports bool  // the call ends with this attempt
 }
 
 func newAttempt(c *call, req *http.Request) *attempt {
-	a := &attempt{call: c, ctx: req.Context()}
-	a.target, a.read, a.end = [...]string{req.Method, req.URL.Path}, c.read, a.abandon
+	a := &attempt{call: c}
+	a.ctx, a.cancel = context.WithCancelCause(req.Context())
+	a.target, a.read, a.end = [...]string{req.Method, req.URL.Path}, c.read, func(why Error) { a.cancel(&why) }
 	a.waiting.Store(true)
 	return a
 }
 
-// abandon ends an attempt as the end of its context does. The attempt has no context of its own, which would cost more than all of this.
-func (a *attempt) abandon(why Error) {
-	why.Op = a.call.Operation
-	a.abandoned.CompareAndSwap(nil, &why)
-	a.mu.Lock()
-	undial := a.undial
-	a.mu.Unlock()
-	if undial != nil {
-		undial()
-	}
-	a.expired()
-}
-
 // ended returns why the attempt must not go on, or nil.
 func (a *attempt) ended() *Error {
-	switch why := a.abandoned.Load(); {
-	case why != nil:
-		e := *why
-		return &e
-	case a.ctx.Err() != nil:
-		return contextError(a.ctx)
+	if a.ctx.Err() == nil {
+		return nil
 	}
-	return nil
+	return contextError(a.ctx)
 }
 
 // attempt makes one request when there is a slot for it and the breaker lets it through. Unless until is zero, the header of the
@@ -83,7 +69,7 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 	c.tries++
 	a := newAttempt(c, req)
 	if !until.IsZero() {
-		clock := time.AfterFunc(time.Until(until), func() { a.abandon(Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
+		clock := time.AfterFunc(time.Until(until), func() { a.end(Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
 		defer clock.Stop()
 	}
 	err := a.admit()
@@ -101,10 +87,11 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 // admit takes a slot and asks the breaker.
 func (a *attempt) admit() error {
 	c := a.call
-	if err := c.acquire(a.ctx); err != nil {
+	if err := a.acquire(); err != nil {
 		return err
 	}
 	a.hasSlot.Store(true)
+	a.began = time.Now()
 	breaker := c.breaker()
 	if wait := breaker.admit(&a.admission); wait > 0 {
 		return c.newError(BreakerOpen, wait, nil)
@@ -114,15 +101,15 @@ func (a *attempt) admit() error {
 }
 
 // acquire waits for a slot. On error nothing was sent.
-func (c *call) acquire(ctx context.Context) error {
-	switch err := c.stack.Limiter.acquire(ctx, c.class); {
+func (a *attempt) acquire() (err error) {
+	a.patience, err = a.call.stack.Limiter.acquire(a.ctx, a.call.class)
+	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		return contextError(ctx)
-	default:
-		return c.newError(LimitFull, time.Second, err)
+		return contextError(a.ctx)
 	}
+	return a.call.newError(LimitFull, time.Second, err)
 }
 
 // send sends the request and waits for the header of the response.
@@ -132,13 +119,11 @@ func (a *attempt) send(req *http.Request) error {
 		closeBody(req)
 		return err
 	}
+	c.patience = a.patience
 	a.conn.Store(c)
 	a.mu.Lock()
 	a.stop = context.AfterFunc(a.ctx, a.expired)
 	a.mu.Unlock()
-	if a.abandoned.Load() != nil {
-		a.disconnect()
-	}
 	if err := a.call.mayBeSent(); err != nil {
 		closeBody(req)
 		return a.call.newError(Canceled, 0, err)
@@ -177,19 +162,11 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 	a.usable = a.read && s.budget.take(0) && !s.pool.scarce()
 	if a.usable && !c.fresh {
 		if kept := s.pool.kept(req.URL); kept != nil {
-			a.reused = true
+			a.reused, a.patience = true, 0 // it has its worker
 			return kept, nil
 		}
 	}
-	ctx, cancel := context.WithCancel(a.ctx)
-	defer cancel()
-	a.mu.Lock()
-	a.undial = cancel
-	a.mu.Unlock()
-	if a.abandoned.Load() != nil {
-		cancel()
-	}
-	got, err := s.pool.dial(ctx, req.URL)
+	got, err := s.pool.dial(a.ctx, req.URL, a.patience)
 	why := a.ended()
 	switch {
 	case err == nil:

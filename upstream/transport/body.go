@@ -18,7 +18,7 @@ func (a *attempt) accept(resp *http.Response) {
 	a.waiting.Store(false)
 	a.body, resp.Body = resp.Body, a
 	a.mu.Lock()
-	a.resp = resp
+	a.resp, a.took = resp, time.Since(a.began)
 	a.mu.Unlock()
 	if a.body == http.NoBody { // many callers do not close or read what is empty
 		a.dataEnded()
@@ -95,7 +95,7 @@ func (a *attempt) broken(e *Error) error {
 func (a *attempt) dataEnded() {
 	a.whole.Store(true)
 	if c := a.conn.Swap(nil); c != nil {
-		if a.usable && c.in.Buffered() == 0 {
+		if c.endResponse() && a.usable {
 			a.call.stack.pool.put(c)
 		} else {
 			_ = c.Close()
@@ -155,15 +155,19 @@ func (a *attempt) finish(err error) {
 	if a.stop != nil {
 		a.stop()
 	}
+	a.cancel(nil)
 	if a.breaker != nil {
 		reason := ReasonOf(err)
 		if reason == Timeout && !a.waiting.Load() {
 			reason = Canceled // the client was slow to take the response
 		}
-		a.breaker.finish(&a.admission, reason)
 		if reason.failed() {
 			a.call.stack.Limiter.failed()
 		}
+		if a.patience > 0 && a.resp == nil && reason.silent() {
+			reason = Canceled // there were more calls than workers, which says nothing about the tracker
+		}
+		a.breaker.finish(&a.admission, reason)
 	}
 	a.disconnect()
 	a.releaseSlot()
@@ -174,7 +178,7 @@ func (a *attempt) finish(err error) {
 
 func (a *attempt) releaseSlot() {
 	if a.hasSlot.CompareAndSwap(true, false) {
-		a.call.stack.Limiter.release()
+		a.call.stack.Limiter.release(a.began, a.took)
 	}
 }
 

@@ -127,10 +127,16 @@ func (b *Breaker) State() State { return State(b.cb.State().String()) }
 
 // Refuses reports whether a call would be refused now. It changes nothing but a state whose time is over.
 func (b *Breaker) Refuses() bool {
-	state := b.State()
+	switch b.State() {
+	case Closed:
+		return false
+	case Open:
+		return true
+	}
+	mayTry := b.mayTry()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return state == Open || state == HalfOpen && b.trial != nil
+	return !mayTry || b.trial != nil
 }
 
 // Status returns the present state with its counts and history.
@@ -162,20 +168,10 @@ func (b *Breaker) readyToTrip(n gobreaker.Counts) bool {
 	return half && !b.hasProbes()
 }
 
-// refuse returns how long the caller of a call that admit would refuse should wait, or 0.
-func (b *Breaker) refuse(read bool) time.Duration {
-	state := b.State()
-	mayTry := state == HalfOpen && b.mayTry(read)
+// reject counts a refusal and returns how long its caller should wait.
+func (b *Breaker) reject() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if state == Closed || mayTry && b.trial == nil {
-		return 0
-	}
-	return b.reject()
-}
-
-// reject counts a refusal and returns how long its caller should wait. The caller holds mu.
-func (b *Breaker) reject() time.Duration {
 	b.rejected++
 	return max(minRetryAfter, time.Until(b.since.Add(b.o.OpenFor)))
 }
@@ -183,14 +179,14 @@ func (b *Breaker) reject() time.Duration {
 // admit lets a call through and returns 0, or returns how long the caller should wait.
 func (b *Breaker) admit(a *admission) time.Duration {
 	state := b.State()
-	if state == HalfOpen && b.mayTry(a.read) {
+	if state == HalfOpen && b.mayTry() {
 		a.report, _ = b.cb.Allow()
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if state != Closed && a.report == nil {
 		return b.reject()
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	a.epoch = b.epoch
 	if a.report != nil {
 		b.trial = a
@@ -204,13 +200,13 @@ func (b *Breaker) admit(a *admission) time.Duration {
 
 // mayTry reports whether a call may be a trial. While probes fail, no client waits to find out whether the tracker is
 // back, except one read now and then, for a tracker that fails probes alone. A write follows when reads work.
-func (b *Breaker) mayTry(read bool) bool {
+func (b *Breaker) mayTry() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case !b.hasProbes() || b.probe == probeGood:
 		return true
-	case read:
+	case b == b.prober.stack.Reads:
 		return time.Since(b.since) > b.o.TrialTimeout
 	}
 	return b.prober.stack.Reads.State() == Closed

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -30,13 +31,15 @@ type conn struct {
 	net.Conn
 	pool         *pool
 	scheme, host string
-	stream       net.Conn // TLS over this conn, or this conn
-	in           *bufio.Reader
-	expiry       *time.Timer  // runs while the connection is idle
-	timer        *time.Timer  // until the connection is overdue
-	state        atomic.Int32 // changes with pool.mu held
+	stream       net.Conn        // TLS over this conn, or this conn
+	raw          syscall.RawConn // of Conn, or nil
+	in           *bufio.Reader   // of a response that has begun to come
+	expires      time.Time       // when an idle connection is closed
+	timer        *time.Timer     // until the connection is overdue
+	state        atomic.Int32    // changes with pool.mu held
 
 	sent, received atomic.Int64  // the bytes of the present request and its response
+	patience       time.Duration // for which the response may take longer than HeaderTimeout
 	silence        time.Duration // for which a body may pause; 0 before the response header is here
 	cut            atomic.Bool   // no more of the request is sent
 	sendErr        error         // of Write; net/http hides it in an error of its own
@@ -147,7 +150,7 @@ func (c *conn) send(req *http.Request, failed func() bool) error {
 	wait := lateResponse
 	switch {
 	case err == nil:
-		wait = c.pool.o.HeaderTimeout
+		wait = c.pool.o.HeaderTimeout + c.patience
 	case failed():
 		wait = 0
 	}
@@ -155,8 +158,11 @@ func (c *conn) send(req *http.Request, failed func() bool) error {
 	return err
 }
 
-// readHeader returns a response without its body.
+// readHeader returns a response without its body. Before its first byte it needs no buffer, because many calls may wait for that.
 func (c *conn) readHeader(req *http.Request) (*http.Response, error) {
+	c.await()
+	c.in, _ = c.pool.readers.Get().(*bufio.Reader)
+	c.in.Reset(c.stream)
 	for range maxInterim {
 		resp, err := http.ReadResponse(c.in, req)
 		if err != nil || resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols || resp.StatusCode < 100 {
@@ -164,4 +170,13 @@ func (c *conn) readHeader(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("too many interim responses")
+}
+
+// endResponse gives back the buffer of a response that was read, and reports whether the tracker has sent nothing beyond it.
+func (c *conn) endResponse() bool {
+	in := c.in
+	c.in = nil
+	defer c.pool.readers.Put(in)
+	defer in.Reset(nil)
+	return in.Buffered() == 0
 }

@@ -22,21 +22,28 @@ func TestUnaskedResponseIsDiscarded(t *testing.T) {
 	ok := func(text string) string {
 		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 	}
-	for name, pause := range map[string]time.Duration{"with the response": 0, "after it": 10 * time.Millisecond} {
+	unasked := ok("unasked")
+	for name, c := range map[string]struct {
+		with, after string        // what is sent with the response, and after it
+		pause       time.Duration // before that
+	}{
+		"with the response":           {with: unasked},
+		"after it":                    {after: unasked, pause: 10 * time.Millisecond},
+		"in part with the next one's": {with: unasked[:9]},
+	} {
 		t.Run(name, func(t *testing.T) {
 			said := make(chan struct{}, 2)
-			tr := rawTracker(t, func(c *net.TCPConn) {
-				in := bufio.NewReader(c)
+			tr := rawTracker(t, func(conn *net.TCPConn) {
+				in, rest := bufio.NewReader(conn), ""
 				for range 2 {
 					if _, err := http.ReadRequest(in); err != nil {
 						return
 					}
-					if pause == 0 {
-						_, _ = io.WriteString(c, ok("asked")+ok("unasked"))
-					} else {
-						_, _ = io.WriteString(c, ok("asked"))
-						time.Sleep(pause)
-						_, _ = io.WriteString(c, ok("unasked"))
+					_, _ = io.WriteString(conn, rest+ok("asked")+c.with)
+					if rest = unasked[len(c.with):]; c.after != "" {
+						time.Sleep(c.pause)
+						_, _ = io.WriteString(conn, c.after)
+						rest = ""
 					}
 					said <- struct{}{}
 				}
@@ -57,8 +64,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func upload64MB(t *testing.T, url string) *http.Request {
-	const size = 64 << 20
+func longUpload(t *testing.T, url string) *http.Request {
+	const size = 24 << 20 // more than the system takes on the way
 	return upload(t, url, io.LimitReader(zeros{}, size), size)
 }
 
@@ -71,7 +78,7 @@ func TestTrackerThatStopsReading(t *testing.T) {
 	o := BaseOptions{HeaderTimeout: 200 * time.Millisecond, TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig}
 	for _, url := range []string{plain.URL, secure.URL} {
 		begun := time.Now()
-		_, _, err := do(newPlain(t, o), upload64MB(t, url)) // whose own context ends after a minute
+		_, _, err := do(newPlain(t, o), longUpload(t, url)) // whose own context ends after a minute
 		if took := time.Since(begun); ReasonOf(err) != Timeout || !OutcomeUnknown(err) || took > 30*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -254,6 +261,19 @@ func TestIdleConnectionsEndWhileAnotherWaits(t *testing.T) {
 	close(goOn)
 	if err := <-waiting; err != nil {
 		t.Error(err)
+	}
+}
+
+// An idle connection ends by itself, because it may occupy a worker.
+func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel() // most of it waiting
+	ended := make(chan struct{})
+	tr := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", func(c *net.TCPConn) { hang(c); close(ended) }))
+	must(t, newPlain(t, BaseOptions{}), get(t, tr.url))
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("the connection stays")
 	}
 }
 

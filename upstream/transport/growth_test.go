@@ -1,6 +1,8 @@
 package transport_test
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -10,6 +12,11 @@ import (
 
 	"portico/test/process"
 )
+
+// growing is a limit that may grow to most.
+func growing(slots, most int) LimitOptions {
+	return LimitOptions{Slots: slots, MaxSlots: most, ReserveWrites: -1, Queue: 100, QueueWait: time.Minute}
+}
 
 // busy keeps some calls waiting at a tracker until done reports true, and fails the test if it does not.
 func busy(t *testing.T, s *Stack, url string, clients int, done func() bool) {
@@ -35,12 +42,27 @@ func busy(t *testing.T, s *Stack, url string, clients int, done func() bool) {
 	process.Eventually(t, "the limit is what the tracker has use for", done)
 }
 
-// A tracker that serves each call in the same time, however many there are, gets as many as wait.
+// A tracker that serves each call in the same time, however many there are, gets as many as wait, until there are few.
 func TestLimitGrows(t *testing.T) {
 	tr := newTracker(t, func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) })
-	s := newStack(t, Options{Limit: LimitOptions{Slots: 2, MaxSlots: 16, ReserveWrites: -1, Queue: 100, QueueWait: time.Minute}})
+	s := newStack(t, Options{Limit: growing(2, 16)})
 	busy(t, s, tr.url, 20, func() bool { return s.Limiter.Load().Slots == 16 })
 	busy(t, s, tr.url, 1, func() bool { return s.Limiter.Load().Slots == 2 })
+}
+
+// A slow tracker gets the calls that wait before its first response, but not more than the limit may grow to.
+func TestLimitGrowsBeforeAResponse(t *testing.T) {
+	g := newGate(t)
+	s := limited(t, growing(2, 40))
+	var all []<-chan error
+	for range 50 {
+		all = append(all, g.start(t, s, Read, "read"))
+	}
+	process.Eventually(t, "40 are at the tracker", func() bool { return g.now.Load() == 40 })
+	g.finish(t, all...)
+	if g.most != 40 {
+		t.Errorf("%d at a time", g.most)
+	}
 }
 
 // A tracker with few workers serves no more calls when it gets more at a time. The limit goes back after a try.
@@ -51,16 +73,16 @@ func TestLimitShrinks(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		<-workers
 	})
-	s := newStack(t, Options{Limit: LimitOptions{Slots: 4, MaxSlots: 64, ReserveWrites: -1, Queue: 100, QueueWait: time.Minute}})
+	s := newStack(t, Options{Limit: growing(4, 64)})
 	most := 0
 	busy(t, s, tr.url, 100, func() bool {
 		slots := s.Limiter.Load().Slots
 		most = max(most, slots)
-		return slots < most
+		return most > 4 && slots == 4
 	})
 }
 
-// A failure of the tracker ends the use of what was learned.
+// A failure of the tracker ends the use of what was learned, and for a while nothing is tried.
 func TestLimitAfterFailure(t *testing.T) {
 	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/fails" {
@@ -69,15 +91,75 @@ func TestLimitAfterFailure(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	})
-	s := newStack(t, Options{Tries: 1, Limit: LimitOptions{Slots: 2, MaxSlots: 8, ReserveWrites: -1, Queue: 100, QueueWait: time.Minute}})
+	s := newStack(t, Options{Tries: 1, Limit: growing(2, 8)})
+	var failed time.Time
 	busy(t, s, tr.url, 20, func() bool {
-		if s.Limiter.Load().Slots < 8 {
+		slots := s.Limiter.Load().Slots
+		if failed.IsZero() && slots == 8 {
+			_, _, _ = do(s, get(t, tr.url+"/fails"))
+			failed = time.Now()
 			return false
 		}
-		resp, err := s.RoundTrip(get(t, tr.url+"/fails"))
-		if err == nil {
-			_ = resp.Body.Close()
+		if !failed.IsZero() && slots != 2 {
+			t.Errorf("%d slots %v after a failure", slots, time.Since(failed))
+			return true
 		}
-		return s.Limiter.Load().Slots == 2
+		return !failed.IsZero() && time.Since(failed) > 700*time.Millisecond
 	})
+}
+
+// oneWorker is a tracker that serves one connection after the other.
+func oneWorker(t *testing.T, serve func(net.Conn)) *tracker {
+	var worker sync.Mutex
+	return rawTracker(t, func(c *net.TCPConn) {
+		worker.Lock()
+		defer worker.Unlock()
+		serve(c)
+	})
+}
+
+// together makes reads at once and returns their errors.
+func together(t *testing.T, s *Stack, url string, reads int) (failed []error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range reads {
+		all.Go(func() {
+			if _, _, err := do(s, get(t, url)); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, err)
+			}
+		})
+	}
+	all.Wait()
+	return failed
+}
+
+// A call that the limit lets through before it is known whether the tracker has a worker for it may wait for that worker as long as for a slot.
+func TestCallsWaitForWorkersInsteadOfSlots(t *testing.T) {
+	const each = 100 * time.Millisecond
+	tr := oneWorker(t, func(c net.Conn) {
+		if _, err := readRequest(c); err == nil {
+			time.Sleep(each)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		}
+	})
+	s := newStack(t, Options{Tries: 1, Base: BaseOptions{HeaderTimeout: 5 * each}, Limit: growing(1, 20)})
+	if failed := together(t, s, tr.url, 15); len(failed) > 0 {
+		t.Errorf("%d of 15 reads failed: %v", len(failed), failed[0])
+	}
+}
+
+// When no worker comes in time that says nothing about the tracker. A call within the limit counts.
+func TestCallsWithoutAWorkerAreNeutral(t *testing.T) {
+	tr := oneWorker(t, func(c net.Conn) { hang(c) })
+	limit := growing(3, 20)
+	limit.QueueWait = 500 * time.Millisecond
+	s := newStack(t, Options{Tries: 1, Base: BaseOptions{HeaderTimeout: 500 * time.Millisecond}, Limit: limit})
+	if failed := together(t, s, tr.url, 20); len(failed) != 20 || ReasonOf(failed[10]) != Timeout {
+		t.Errorf("%d failed: %v", len(failed), failed)
+	}
+	if status := s.Reads.Status(); status.State != Closed || status.Failures != limit.Slots {
+		t.Errorf("%+v", status)
+	}
 }

@@ -10,15 +10,20 @@ import (
 )
 
 const (
-	minWindow   = 250 * time.Millisecond // of counting calls that end, so that one pause of either machine decides nothing
-	minGain     = 1.15                   // how many times as many calls twice the slots must serve in the same time
-	growthPause = 30 * time.Second       // until slots are doubled again after that served no more calls, or after a failure
+	tickEvery   = 25 * time.Millisecond // in which the slots change once at most
+	rampTicks   = 24                    // in which a tracker without a response gets as many calls as MaxSlots
+	minEnded    = 8                     // calls whose mean time counts
+	slowLooks   = 4                     // in a row, after which the slots shrink
+	maxSlower   = 1.7                   // times the usual mean; at 2 twice as many calls are served no sooner
+	growthPause = 30 * time.Second      // until slots are doubled again after that served no more calls, or after a failure
+	calmTicks   = 40                    // with fewer calls than Slots, after which what was learned no longer counts
 )
 
 // Limiter lets a bounded number of calls run at a time, each from its request to the end of its response's body.
 //
-// It learns how many slots the tracker has use for. While calls wait, it doubles the slots, and goes back where twice as many did not
-// serve more calls in the same time. A failure of the tracker, or a queue that is empty, ends the use of what was learned.
+// It learns how many slots the tracker has use for. While calls wait, it doubles the slots, as long as the tracker responds as quickly as
+// before or has not responded at all: a slow tracker would have got all those calls at once without Portico, too. Where responses take longer
+// with more calls, those only wait at the tracker, and the slots shrink. So they do after a failure, and when there are few calls.
 type Limiter struct {
 	o LimitOptions
 
@@ -27,23 +32,31 @@ type Limiter struct {
 	inUse int
 	queue []*waiter // the highest class first, then first come, first served
 	shed  uint64
+	ticks bool // tick runs: calls wait, or there are more slots than Slots
 
-	// A window is a time in which ending calls are counted.
-	window    time.Time // its begin
-	ended     int       // calls
-	saturated bool      // calls waited when it began
-	before    float64   // calls that ended in a second before the slots were last doubled; 0 if they were not
-	next      time.Time // when they may be doubled
+	// What was learned. Calls that began before changed do not count in ended and took.
+	usual   time.Duration // the mean time to a response with as many calls as Slots; 0 = no responses yet
+	ended   int           // calls since the last look at them
+	took    time.Duration // by those
+	slower  int           // looks in a row that found responses to take longer; slowLooks of them count
+	changed time.Time     // when the slots did
+	next    time.Time     // when they may be doubled
+	calm    int           // ticks in a row with fewer calls than Slots
 }
 
 func newLimiter(o LimitOptions) *Limiter { return &Limiter{o: o, slots: o.Slots} }
 
-var errFull = errors.New("no slot, and the queue is full")
+var (
+	errFull = errors.New("no slot, and the queue is full")
+	errLate = errors.New("no slot in time")
+)
 
 // waiter is one place in the queue.
 type waiter struct {
-	class  Class
-	result chan error // nil when it has a slot, or why it gets none
+	class    Class
+	until    time.Time
+	patience time.Duration // of acquire
+	result   chan error    // nil when it has a slot, or why it gets none
 }
 
 // Load is a Limiter's present state and the number of its past refusals.
@@ -59,37 +72,30 @@ func (l *Limiter) Load() Load {
 	return Load{Slots: l.slots, InUse: l.inUse, Waiting: len(l.queue), Shed: l.shed}
 }
 
-// acquire waits for a slot. It returns the error of ctx when that ends first.
-func (l *Limiter) acquire(ctx context.Context, class Class) error {
-	w := l.enter(class)
+// acquire waits for a slot. It returns the error of ctx when that ends first. A call beyond Slots may have to wait for a worker of the tracker
+// instead of a slot: patience is how long it may do so, and 0 for all others.
+func (l *Limiter) acquire(ctx context.Context, class Class) (patience time.Duration, err error) {
+	w, patience := l.enter(class)
 	if w == nil {
-		return nil
+		return patience, nil
 	}
-	timeout := time.NewTimer(l.o.QueueWait)
-	defer timeout.Stop()
 	select {
-	case err := <-w.result:
-		return err
-	case <-timeout.C:
-		return l.leave(w, errors.New("no slot in time"))
+	case err = <-w.result:
 	case <-ctx.Done():
-		return l.leave(w, ctx.Err())
+		err = l.leave(w, ctx.Err())
 	}
+	return w.patience, err
 }
 
-// enter takes a slot and returns nil, or takes a place in the queue. When the queue is full its last waiter is refused: the
+// enter takes a slot and returns no waiter, or takes a place in the queue. When the queue is full its last waiter is refused: the
 // latest of the lowest class.
-func (l *Limiter) enter(class Class) *waiter {
+func (l *Limiter) enter(class Class) (*waiter, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fits(class) { // then no call of this class waits, because release lets in all that fit
-		l.inUse++
-		return nil
+	if l.fits(class) { // then no call of this class waits, because dispatch lets in all that fit
+		return nil, l.take(l.o.QueueWait)
 	}
-	if len(l.queue) == 0 && l.ended == 0 {
-		l.window, l.saturated = time.Now(), true
-	}
-	w := &waiter{class, make(chan error, 1)}
+	w := &waiter{class: class, until: time.Now().Add(l.o.QueueWait), result: make(chan error, 1)}
 	at := slices.IndexFunc(l.queue, func(other *waiter) bool { return other.class < class })
 	if at < 0 {
 		at = len(l.queue)
@@ -100,7 +106,19 @@ func (l *Limiter) enter(class Class) *waiter {
 		l.queue = slices.Delete(l.queue, last, last+1)
 		l.shed++
 	}
-	return w
+	if !l.ticks {
+		l.ticks = true
+		time.AfterFunc(tickEvery, l.tick)
+	}
+	return w, 0
+}
+
+// take takes a slot, and returns the time that is left as the patience of a call beyond Slots.
+func (l *Limiter) take(left time.Duration) time.Duration {
+	if l.inUse++; l.inUse <= l.o.Slots {
+		return 0
+	}
+	return left
 }
 
 // leave gives up a place in the queue, unless the waiter got a result at the same moment.
@@ -127,47 +145,93 @@ func (l *Limiter) fits(class Class) bool {
 	return l.inUse < slots
 }
 
-// release frees a slot and gives free slots to calls that wait.
-func (l *Limiter) release() {
+// dispatch gives free slots to calls that wait.
+func (l *Limiter) dispatch() {
+	for len(l.queue) > 0 && l.fits(l.queue[0].class) {
+		w := l.queue[0]
+		w.patience = l.take(time.Until(w.until))
+		w.result <- nil
+		l.queue = slices.Delete(l.queue, 0, 1)
+	}
+}
+
+// release frees the slot of a call that began at a time and whose response took some, or 0 when there was none.
+func (l *Limiter) release(began time.Time, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inUse--
-	if l.ended++; l.ended >= l.slots-l.o.ReserveWrites { // time enough for each slot to be used
-		l.learn(time.Now())
+	if took > 0 && l.ticks && !began.Before(l.changed) {
+		l.ended++
+		l.took += took
 	}
-	for len(l.queue) > 0 && l.fits(l.queue[0].class) {
-		l.queue[0].result <- nil
-		l.queue = slices.Delete(l.queue, 0, 1)
-		l.inUse++
+	l.dispatch()
+}
+
+// tick refuses calls that have waited for too long and decides about the slots.
+func (l *Limiter) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.queue = slices.DeleteFunc(l.queue, func(w *waiter) bool {
+		late := !now.Before(w.until)
+		if late {
+			w.result <- errLate
+			l.shed++
+		}
+		return late
+	})
+	l.learn(now)
+	l.dispatch()
+	if l.ticks = len(l.queue) > 0 || l.slots > l.o.Slots; l.ticks {
+		time.AfterFunc(tickEvery, l.tick)
+	} else {
+		l.forget()
 	}
 }
 
-// learn ends a window and decides about the slots. Only a window at both ends of which calls wait tells what the tracker can do.
+// learn decides about the slots by the responses since the last time.
 func (l *Limiter) learn(now time.Time) {
-	passed := now.Sub(l.window)
-	if passed < minWindow {
+	if l.calm++; l.inUse >= l.o.Slots-l.o.ReserveWrites {
+		l.calm = 0
+	}
+	mean, most := l.took/time.Duration(max(1, l.ended)), 2*l.slots
+	switch {
+	case l.calm > calmTicks:
+		l.forget()
+		return
+	case l.ended == 0 && l.usual == 0:
+		most = l.slots + (l.o.MaxSlots-l.o.Slots)/rampTicks + 1
+	case l.ended < minEnded:
+		return
+	case l.usual == 0 || l.slots == l.o.Slots:
+		l.usual = mean
+	case float64(mean) <= maxSlower*float64(l.usual):
+		l.slower = 0
+	default:
+		if l.slower++; l.slower == slowLooks {
+			l.slots, l.changed, l.next = max(l.o.Slots, int(int64(l.slots)*int64(l.usual)/int64(mean))), now, now.Add(growthPause)
+		}
+	}
+	l.ended, l.took = 0, 0
+	if len(l.queue) == 0 || l.slower > 0 || now.Before(l.next) {
 		return
 	}
-	saturated, rate := l.saturated && len(l.queue) > 0, float64(l.ended)/passed.Seconds()
-	l.window, l.ended, l.saturated = now, 0, len(l.queue) > 0
-	switch {
-	case !saturated:
-		l.before = 0
-		if l.inUse < l.o.Slots {
-			l.slots = l.o.Slots
-		}
-	case l.before > 0 && rate < minGain*l.before:
-		l.slots, l.before, l.next = l.slots/2, 0, now.Add(growthPause)
-	case 2*l.slots <= l.o.MaxSlots && now.After(l.next):
-		l.slots, l.before = 2*l.slots, rate
+	if l.slots = min(most, l.o.MaxSlots); l.usual > 0 {
+		l.changed = now
 	}
 }
 
-// failed ends the use of what was learned. Calls that run go on.
+// forget ends the use of what was learned. Calls that run go on.
+func (l *Limiter) forget() {
+	l.slots, l.usual, l.ended, l.took, l.slower, l.calm, l.changed = l.o.Slots, 0, 0, 0, 0, 0, time.Time{}
+}
+
+// failed is called when the tracker has failed.
 func (l *Limiter) failed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slots, l.before, l.next = l.o.Slots, 0, time.Now().Add(growthPause)
+	l.forget()
+	l.next = time.Now().Add(growthPause)
 }
 
 // refuse counts and returns the refusal of a call that enter would refuse at once, or returns nil.
@@ -198,8 +262,8 @@ func (c *call) refuse() error {
 	if wait := s.paused.left(c.Client); wait > 0 {
 		return c.newError(RateLimited, wait, nil)
 	}
-	if wait := c.breaker().refuse(c.read); wait > 0 {
-		return c.newError(BreakerOpen, wait, nil)
+	if b := c.breaker(); b.Refuses() {
+		return c.newError(BreakerOpen, b.reject(), nil)
 	}
 	if err := s.Limiter.refuse(c.class); err != nil {
 		return c.newError(LimitFull, time.Second, err)

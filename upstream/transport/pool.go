@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -30,9 +31,11 @@ type pool struct {
 	tls *tls.Config
 
 	writers sync.Pool // in which requests without a long body are written; empty between two requests
+	readers sync.Pool // through which responses are read; a connection has one from the first byte of a response to its last
 
 	mu       sync.Mutex
 	idle     []*conn // the one that was used last is the last one
+	sweeps   bool    // sweep is due
 	open     int     // connections
 	unserved int     // those of them without a byte from the tracker
 	overdue  int     // those of them that should have had one by now
@@ -48,6 +51,7 @@ func newPool(o BaseOptions) *pool {
 	return &pool{
 		o: o, tls: secure,
 		writers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, smallBuffer) }},
+		readers: sync.Pool{New: func() any { return bufio.NewReaderSize(nil, smallBuffer) }},
 	}
 }
 
@@ -69,21 +73,20 @@ func (p *pool) takeIdle(match func(*conn) bool) *conn {
 	for at, c := range slices.Backward(p.idle) {
 		if match(c) {
 			p.idle = slices.Delete(p.idle, at, at+1)
-			c.expiry.Stop()
 			return c
 		}
 	}
 	return nil
 }
 
-// dial opens a connection to the server of a URL.
-func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
+// dial opens a connection to the server of a URL. It may take ConnectTimeout and patience.
+func (p *pool) dial(ctx context.Context, to *url.URL, patience time.Duration) (*conn, error) {
 	secure := to.Scheme == "https"
 	port := "80"
 	if secure {
 		port = "443"
 	}
-	connecting, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout)
+	connecting, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout+patience)
 	defer cancel()
 	begun := time.Now()
 	established, err := p.o.Dial(connecting, "tcp", net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port)))
@@ -92,11 +95,14 @@ func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
 	}
 	c := &conn{Conn: established, pool: p, scheme: to.Scheme, host: to.Host}
 	c.stream = c
+	if socket, ok := established.(syscall.Conn); ok {
+		c.raw, _ = socket.SyscallConn()
+	}
 	p.add(c, time.Since(begun))
 	if secure {
 		config := p.tls.Clone()
 		config.ServerName = cmp.Or(config.ServerName, to.Hostname())
-		shaking, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout)
+		shaking, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout+patience)
 		defer cancel()
 		over := tls.Client(c, config)
 		if err := over.HandshakeContext(shaking); err != nil {
@@ -105,7 +111,6 @@ func (p *pool) dial(ctx context.Context, to *url.URL) (*conn, error) {
 		}
 		c.stream = over
 	}
-	c.in = bufio.NewReaderSize(c.stream, smallBuffer)
 	return c, nil
 }
 
@@ -114,12 +119,27 @@ func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	kept := len(p.idle) < p.o.MaxIdleConns && !p.isScarce()
 	if kept {
+		c.expires = time.Now().Add(idleTimeout)
 		p.idle = append(p.idle, c)
-		c.expiry = time.AfterFunc(idleTimeout, func() { p.closeIdle(func(idle *conn) bool { return idle == c }) })
+		if !p.sweeps {
+			p.sweeps = true
+			time.AfterFunc(idleTimeout, p.sweep)
+		}
 	}
 	p.mu.Unlock()
 	if !kept {
 		_ = c.Close()
+	}
+}
+
+// sweep closes connections that have been idle for idleTimeout, and comes again when the next one will have been.
+func (p *pool) sweep() {
+	now := time.Now()
+	p.closeIdle(func(c *conn) bool { return !c.expires.After(now) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sweeps = len(p.idle) > 0; p.sweeps {
+		time.AfterFunc(p.idle[0].expires.Sub(now), p.sweep)
 	}
 }
 

@@ -346,7 +346,7 @@ func timeless(t *testing.T, url string) *http.Request {
 // TestAllTriesTogetherHaveOneTime: the second one does not begin to count anew.
 func TestAllTriesTogetherHaveOneTime(t *testing.T) {
 	t.Parallel() // most of it waiting
-	const within = 4 * time.Second
+	const within = 2 * time.Second
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
 	tr := rawTracker(t, func(c *net.TCPConn) {
@@ -377,7 +377,7 @@ func TestAllTriesTogetherHaveOneTime(t *testing.T) {
 // TestAnswerOfALaterTryTakesItsTime: the limit is on its beginning.
 func TestAnswerOfALaterTryTakesItsTime(t *testing.T) {
 	t.Parallel() // most of it waiting
-	const within = 3 * time.Second
+	const within = 1500 * time.Millisecond
 	var requests atomic.Int64
 	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
 		if requests.Add(1) == 1 {
