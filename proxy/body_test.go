@@ -160,7 +160,7 @@ func TestDataInTheQuery(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: jsonblob.Limits{Body: 400, String: 100}, IDs: 3}})
+	base := serve(t, proxy.Options{Limits: proxy.Limits{Limits: jsonblob.Limits{Body: 400, String: 100, Skeleton: 150}, IDs: 3}})
 	create := base + "/rest/bug/7/attachment" + key
 	long := strings.Repeat("AAAA", 200)
 	for _, length := range []bool{true, false} {
