@@ -63,7 +63,6 @@ func drawTimeline(report verdict.Report) timeline {
 
 // drawLatencies makes a chart for each tracker, whose bars are the 95th percentile with the median before it.
 func drawLatencies(report verdict.Report, width int) (charts []view.Chart) {
-	seconds := func(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) }
 	scale := time.Millisecond
 	for _, p := range report.Timeline {
 		scale = max(scale, p.Answered.P95, p.Other.P95)
@@ -81,7 +80,7 @@ func drawLatencies(report verdict.Report, width int) (charts []view.Chart) {
 			p95, p50 = append(p95, tracker.of(p).P95.Seconds()), append(p50, tracker.of(p).P50.Seconds())
 		}
 		now := view.Duration(tracker.all.P95) + " / " + view.Duration(tracker.all.P50)
-		charts = append(charts, view.NewChart(tracker.name+": p95, with p50 in front", now, width, scale.Seconds(), seconds, p95, p50))
+		charts = append(charts, view.NewChart(tracker.name+": p95, with p50 in front", now, width, scale.Seconds(), view.Seconds, p95, p50))
 	}
 	return charts
 }
