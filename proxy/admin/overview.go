@@ -21,7 +21,7 @@ func (s *Server) status() Status {
 // overviewData is what the first page shows.
 type overviewData struct {
 	Status
-	Names  []string // of trackers
+	Names  []string // of trackers, the primary first
 	Ready  bool
 	Charts []view.Chart
 }
@@ -29,7 +29,8 @@ type overviewData struct {
 // overview is the page at /: the status in words.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	data := overviewData{Status: s.status(), Ready: s.ready.Load()}
-	data.Names = slices.Sorted(maps.Keys(data.Trackers))
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(data.Trackers)), func(name string) bool { return name == data.Primary })
+	data.Names = append([]string{data.Primary}, others...)
 	if len(data.Traffic.Minutes) > 0 {
 		data.Charts = charts(data.Traffic)
 	}

@@ -91,7 +91,7 @@ func TestRealPagesInEveryLook(t *testing.T) {
 		Findings []struct{ Signature, Class string }
 	}
 	d.get(d.Operators+"/canary/findings.json", &list)
-	paths := map[string]string{"real-status": "/", "real-overview": "/canary", "real-findings": "/canary/findings", "real-rules": "/canary/rules", "real-switchover": "/switchover"}
+	paths := map[string]string{"real-status": "/", "real-demo": "/demo", "real-overview": "/canary", "real-findings": "/canary/findings", "real-rules": "/canary/rules", "real-switchover": "/switchover"}
 	for _, f := range list.Findings {
 		paths["real-finding-"+f.Class] = "/canary/findings/" + f.Signature
 	}
