@@ -216,7 +216,7 @@ func TestWritesMoveWithTheirCopies(t *testing.T) {
 	}
 }
 
-// TestAStoreThatCannotBeReadTellsNothing refuses where there is no verdict at all.
+// TestAPlanAsksAboutMail of the tracker that copies go to.
 func TestAPlanAsksAboutMail(t *testing.T) {
 	copying, alone := rule("shop", newCompare, newCompare), rule("rest", old, old)
 	copying.Replicate = true
@@ -232,6 +232,7 @@ func TestAPlanAsksAboutMail(t *testing.T) {
 	}
 }
 
+// TestAStoreThatCannotBeReadTellsNothing refuses where there is no verdict at all.
 func TestAStoreThatCannotBeReadTellsNothing(t *testing.T) {
 	g := ready(withRules(rule("rest", oldCompare, old)))
 	g.Report = func(context.Context) (verdict.Report, error) { return verdict.Report{}, errors.New("locked") }
