@@ -80,6 +80,9 @@ func TestStatusAndOverview(t *testing.T) {
 		Metrics: admin.NewMetrics(), Status: func() admin.Status { return state },
 		Pages: []admin.Page{{Path: "/canary", Title: "Canary", Handler: http.NotFoundHandler()}, {Path: "/hidden", Handler: http.NotFoundHandler()}},
 	})
+	if _, _, body := look(t, "GET", base+"/"); !strings.Contains(body, "starting or draining") {
+		t.Errorf("before it is ready: %s", body)
+	}
 	server.SetReady(true)
 	status, header, body := look(t, "GET", base+"/status")
 	if status != 200 || header.Get("Content-Type") != "application/json; charset=utf-8" || !strings.Contains(body, `"dialect": "\u003cbmo\u003e"`) {
@@ -97,16 +100,6 @@ func TestStatusAndOverview(t *testing.T) {
 	}
 	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 {
 		t.Errorf("/nope: %d", status)
-	}
-}
-
-func TestEmptyOverview(t *testing.T) {
-	_, base := open(t, admin.Options{})
-	if status, _, body := look(t, "GET", base+"/"); status != 200 || !strings.Contains(body, "starting or draining") {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, _, _ := look(t, "GET", base+"/metrics"); status != 404 {
-		t.Errorf("/metrics: %d", status)
 	}
 }
 
