@@ -139,7 +139,9 @@ func (t *formText) decode(c byte) byte {
 // multipart reads a multipart/form-data body. A file in the field data is base64 as everywhere else.
 func (rc *requestContext) multipart(body io.Reader, boundary string) (mapping.Members, error) {
 	form := &formBody{rc: rc}
-	reader := multipart.NewReader(body, boundary)
+	// To mime/multipart a form that was cut short between two fields looks like one that has ended. What is appended is read as a field then, which
+	// has no end.
+	reader := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\nx")), boundary)
 	for {
 		part, err := reader.NextPart()
 		if err == io.EOF { //nolint:errorlint // mime/multipart wraps that of a form that was cut short

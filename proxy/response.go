@@ -324,8 +324,9 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 	case rc.form.callback != "":
 		before, after = "/**/"+rc.form.callback+"(", ")"
 	}
+	size := document.Len()
 	var compressor *gzip.Writer
-	if compressible(document) && !rc.form.page {
+	if (size < 0 || size >= minCompressed) && !rc.form.page {
 		compressor = rc.compressor()
 	}
 	if compressor != nil {
@@ -336,7 +337,7 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 		}
 		return compressor.Close()
 	}
-	if size := document.Len(); size >= 0 {
+	if size >= 0 {
 		rc.set("Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
 	}
 	rc.WriteHeader(status)
@@ -362,12 +363,6 @@ func writeAround(w, middle io.Writer, before string, document io.WriterTo, after
 
 // minCompressed is the size in bytes from which a response is compressed. Below it the time to compress is worth more than the bytes.
 const minCompressed = 16 << 10
-
-// compressible reports whether a document is sent compressed to clients that accept it.
-func compressible(document *mapping.Document) bool {
-	size := document.Len()
-	return size < 0 || size >= minCompressed
-}
 
 const (
 	// allowedHeaders are the request headers that a browser may send from elsewhere, as a real tracker lists them.
