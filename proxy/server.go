@@ -132,7 +132,7 @@ func (rc *requestContext) peek(op mapping.Operation) (reply mapping.Reply, err e
 		return peeker.Peek(rc.r.Context(), rc.caller, request)
 	}
 	if segment, err := rc.segment(0); err == nil {
-		if _, ids, err := rc.decodeAttachments(segment); err == nil && ids <= rc.server.options.Limits.IDs {
+		if _, _, err := rc.decodeAttachments(segment); err == nil {
 			return reply, cmp.Or(upstream.Refuse(tracker, rc.caller, op), upstream.ErrNotLocal)
 		}
 	}
