@@ -152,9 +152,7 @@ func (rc *requestContext) bodyError(err error) error {
 	case rc.r.Context().Err() != nil:
 		return rc.r.Context().Err()
 	default:
-		failed := mapping.Refuse(mapping.CodeJSON, "The request body could not be read.")
-		failed.Err = err
-		return failed
+		return failure(mapping.CodeJSON, mapping.ReasonInvalid, "The request body could not be read.", err)
 	}
 }
 
@@ -170,13 +168,7 @@ func (rc *requestContext) boundedBody() (io.Reader, error) {
 // memory is what the bodies of all requests together may take up while they are read and carried out.
 type memory struct {
 	total int64
-	left  atomic.Int64
-}
-
-func newMemory(total int64) *memory {
-	m := &memory{total: total}
-	m.left.Store(total)
-	return m
+	used  atomic.Int64
 }
 
 // freeShare is what each request has in any case, so that large requests cannot keep the usual small ones out.
@@ -196,8 +188,8 @@ func (s *share) take(more int) error {
 	if lacking <= 0 {
 		return nil
 	}
-	if s.of.left.Add(-lacking) < 0 {
-		s.of.left.Add(lacking)
+	if s.of.used.Add(lacking) > s.of.total {
+		s.of.used.Add(-lacking)
 		return busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second, "Too many large requests are being read. Ask again later.")
 	}
 	s.taken += lacking
@@ -207,8 +199,8 @@ func (s *share) take(more int) error {
 // spare asks for memory that the request can do without: for larger buffers, and for payloads that need not go to a file at once.
 // Half of the memory stays for what requests cannot do without.
 func (s *share) spare(more int) bool {
-	if s.of.left.Add(-int64(more)) < s.of.total/2 {
-		s.of.left.Add(int64(more))
+	if s.of.used.Add(int64(more)) > s.of.total/2 {
+		s.of.used.Add(-int64(more))
 		return false
 	}
 	s.spared += int64(more)
@@ -217,24 +209,23 @@ func (s *share) spare(more int) bool {
 
 // end gives everything back. It is called once.
 func (s *share) end() {
-	s.of.left.Add(s.taken + s.spared)
+	s.of.used.Add(-s.taken - s.spared)
 }
 
 // heldReader reads what is kept in memory, up to a limit for all that the request keeps there.
 type heldReader struct {
 	io.Reader
-	share *share
-	limit int
+	rc *requestContext
 }
 
 // Read implements io.Reader. It asks for memory in small pieces, as the text comes.
 func (h heldReader) Read(p []byte) (int, error) {
 	n, err := h.Reader.Read(p[:min(len(p), freeShare)])
-	if failed := h.share.take(n); failed != nil {
+	if failed := h.rc.share.take(n); failed != nil {
 		return 0, failed
 	}
-	if h.share.size > int64(h.limit) {
-		return 0, &jsonblob.LimitError{Kind: jsonblob.LimitSkeleton, Max: int64(h.limit)}
+	if limit := int64(h.rc.server.options.Limits.Skeleton); h.rc.share.size > limit {
+		return 0, &jsonblob.LimitError{Kind: jsonblob.LimitSkeleton, Max: limit}
 	}
 	return n, err
 }

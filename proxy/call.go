@@ -3,9 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"portico/mapping"
@@ -16,52 +14,22 @@ import (
 // perform carries out one of the seven operations.
 func (rc *requestContext) perform(op mapping.Operation) {
 	rc.record.Operation = op
-	setCommonHeaders(rc.Header())
 	defer rc.close()
-	rc.reply(rc.respond(op))
+	rc.reply(rc.carryOut(op))
 }
 
-// reply responds with the document or the error of a call.
-func (rc *requestContext) reply(document *mapping.Document, err error) {
-	if rc.call != nil {
-		rc.call.begun()
-	}
-	if err == nil {
-		rc.markProven()
-		err = errors.Join(rc.succeed(document), document.Close())
-	}
-	switch {
-	case err == nil:
-	case rc.status == 0:
-		rc.fail(err)
-	default:
-		// The response has begun: the only way left to tell the client is to break the connection.
-		rc.record.Reason, rc.cause = cutReason(err), err
-		panic(http.ErrAbortHandler)
-	}
-}
-
-func (rc *requestContext) respond(op mapping.Operation) (*mapping.Document, error) {
+// carryOut decodes the request of an operation and makes the call. A write is admitted with its body, which may hold the credential.
+func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, error) {
 	if rc.server.lacks(rc.r.Context(), op) {
 		return nil, mapping.NoFlagTypeWrites()
 	}
-	if err := rc.identify(); err != nil {
-		return nil, err
-	}
-	if !op.IsWrite() {
-		if err := rc.admit(); err != nil {
-			return nil, err
-		}
-	}
-	return rc.carryOut(op)
-}
-
-// carryOut decodes the request of an operation and makes the call.
-func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, error) {
 	var segment string
 	var members mapping.Members
-	var err error
-	if len(rc.segments) > 0 {
+	err := rc.identify()
+	if err == nil && !op.IsWrite() {
+		err = rc.admit()
+	}
+	if err == nil && len(rc.segments) > 0 {
 		segment, err = rc.segment(0)
 	}
 	if err == nil && op.IsWrite() {
@@ -70,7 +38,7 @@ func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, err
 	if err != nil {
 		return nil, err
 	}
-	return rc.complete(decoders[op](rc, segment, members))
+	return rc.complete(rc.decode(op, segment, members))
 }
 
 // complete makes a call that has been decoded, with its number of ids.
@@ -96,53 +64,34 @@ func (rc *requestContext) make(ctx context.Context, call upstream.Call) (*mappin
 	return reply.Document, err
 }
 
-// beginCall starts the call to the tracker.
+// beginCall returns the context of the call to the tracker. Its deadline holds until the response begins: what follows is bounded by
+// the pauses of either side instead, so that a large attachment to a slow client is not cut by the clock.
 func (rc *requestContext) beginCall() context.Context {
 	options := &rc.server.options
-	limit := options.ReadTimeout
-	if rc.record.Operation.IsWrite() {
-		limit, rc.sent = options.WriteTimeout, true
+	rc.sent = rc.record.Operation.IsWrite()
+	request := rc.r.Context()
+	clock := &callClock{Context: request, deadline: time.Now().Add(options.Timeout), never: make(chan struct{})}
+	ctx, release := context.WithCancel(clock)
+	timer, detach := time.AfterFunc(options.Timeout, clock.cancel), context.AfterFunc(request, clock.cancel)
+	rc.callBegun, rc.endCall = timer.Stop, func() {
+		timer.Stop()
+		detach()
+		release()
 	}
-	rc.call = newCallContext(rc.r.Context(), limit)
 	if options.Revalidate != nil && rc.record.Operation == mapping.OpFlagTypes && wantsFresh(rc.r.Header) {
-		return options.Revalidate(rc.call.Context)
+		return options.Revalidate(ctx)
 	}
-	return rc.call.Context
+	return ctx
 }
 
 // close frees what the request holds.
 func (rc *requestContext) close() {
-	if rc.call != nil {
-		rc.call.close()
+	if rc.endCall != nil {
+		rc.endCall()
 	}
 	// Their files have no names, so nothing is left behind.
 	_ = jsonblob.CloseBlobs(append(rc.blobs, rc.content))
 	rc.share.end()
-}
-
-// callContext is the context of one call to the tracker. Its deadline holds until the response begins: what follows is bounded by
-// the pauses of either side instead, so that a large attachment to a slow client is not cut by the clock.
-type callContext struct {
-	context.Context
-	timer   *time.Timer
-	detach  func() bool
-	release context.CancelFunc
-}
-
-// newCallContext starts the clock. The caller calls close when nothing of the call is in use any more.
-func newCallContext(request context.Context, limit time.Duration) *callContext {
-	clock := &callClock{Context: request, deadline: time.Now().Add(limit), never: make(chan struct{})}
-	ctx, release := context.WithCancel(clock)
-	return &callContext{ctx, time.AfterFunc(limit, clock.cancel), context.AfterFunc(request, clock.cancel), release}
-}
-
-// begun lifts the deadline: the response has begun.
-func (c *callContext) begun() { c.timer.Stop() }
-
-func (c *callContext) close() {
-	c.timer.Stop()
-	c.detach()
-	c.release()
 }
 
 // callClock is what the context of a call is derived from. Package context takes the error of that from it. A context of package

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"portico/mapping"
 )
 
 // maxCompressors is how many responses are compressed at a time. Each takes about a megabyte while it is sent, however large the
@@ -21,7 +19,8 @@ type compressors chan *gzip.Writer
 func newCompressors() compressors {
 	c := make(compressors, maxCompressors)
 	for range maxCompressors {
-		c <- nil
+		compressor, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // fails for unknown levels only
+		c <- compressor                                                  // which takes its memory when it is first written to
 	}
 	return c
 }
@@ -30,9 +29,6 @@ func newCompressors() compressors {
 func (c compressors) get(w io.Writer) *gzip.Writer {
 	select {
 	case compressor := <-c:
-		if compressor == nil {
-			compressor, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // fails for unknown levels only
-		}
 		compressor.Reset(w)
 		return compressor
 	default:
@@ -77,25 +73,11 @@ func (rc *requestContext) weakenTag() {
 	}
 }
 
-// tagsForTracker gives If-None-Match for a tracker. A stock tracker does not know weak tags, so the mark is removed where the tag can
-// be one that came with a compressed response; If-None-Match compares weakly anyway (RFC 9110, section 13.1.2).
-func tagsForTracker(header http.Header) string {
-	tags := header.Get("If-None-Match")
-	if strings.Contains(tags, `W/"`) && acceptsGzip(header) {
-		return strings.ReplaceAll(tags, `W/"`, `"`)
-	}
-	return tags
-}
-
 // varyNotModified prepares the header of a response with status 304 as that of the whole one: a client that shows a weak tag got it
-// with a compressed response. Of a tracker's 304 the size is not known.
-func (rc *requestContext) varyNotModified(document *mapping.Document) {
-	accepts := acceptsGzip(rc.r.Header)
-	if document.NotModified && !accepts || !document.NotModified && !compressible(document) {
-		return
-	}
+// with a compressed response.
+func (rc *requestContext) varyNotModified() {
 	rc.set("Vary", "Accept-Encoding")
-	if accepts && strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
+	if acceptsGzip(rc.r.Header) && strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
 		rc.weakenTag()
 	}
 }

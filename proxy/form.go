@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"mime/multipart"
 	"slices"
@@ -43,10 +42,7 @@ func (f *formBody) add(name string, value io.Reader) error {
 		f.data, f.rc.blobs = blob, append(f.rc.blobs, blob)
 		return nil
 	}
-	if err := f.rc.share.take(len(name)); err != nil {
-		return err
-	}
-	text, err := f.rc.shortText(heldReader{value, &f.rc.share, f.rc.server.options.Limits.Skeleton})
+	text, err := f.rc.heldText(value)
 	f.list = append(f.list, parameter{name, text})
 	return err
 }
@@ -60,19 +56,13 @@ func (f *formBody) members() mapping.Members {
 	return members
 }
 
-// shortText reads a text that may not be longer than a string of a JSON body.
-func (rc *requestContext) shortText(src io.Reader) (string, error) {
-	limit := int64(rc.server.options.Limits.String)
-	text, err := io.ReadAll(io.LimitReader(src, limit))
-	switch {
-	case err != nil:
-		return "", err
-	case int64(len(text)) == limit:
-		return "", &jsonblob.LimitError{Kind: jsonblob.LimitString, Max: limit}
-	case !utf8.Valid(text):
-		return "", mapping.Refuse(mapping.CodeJSON, "The form is not valid UTF-8.")
+// heldText reads a text that is kept in memory.
+func (rc *requestContext) heldText(src io.Reader) (string, error) {
+	text, err := io.ReadAll(heldReader{src, rc})
+	if err == nil && !utf8.Valid(text) {
+		err = mapping.Refuse(mapping.CodeJSON, "The form is not valid UTF-8.")
 	}
-	return string(text), nil
+	return string(text), err
 }
 
 // urlencoded reads an application/x-www-form-urlencoded body.
@@ -86,7 +76,7 @@ func (rc *requestContext) urlencoded(body io.Reader) (mapping.Members, error) {
 			return nil, err
 		}
 		piece := &formText{src: src, stops: "=&;"}
-		name, err := rc.shortText(piece)
+		name, err := rc.heldText(piece)
 		if err != nil {
 			return nil, err
 		}
@@ -149,30 +139,22 @@ func (t *formText) decode(c byte) byte {
 // multipart reads a multipart/form-data body. A file in the field data is base64 as everywhere else.
 func (rc *requestContext) multipart(body io.Reader, boundary string) (mapping.Members, error) {
 	form := &formBody{rc: rc}
-	if boundary == "" {
-		return nil, mapping.Refuse(mapping.CodeJSON, "The form has no boundary.")
-	}
-	reader := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\n"), brokenOff{}), boundary)
+	// To mime/multipart a form that was cut short between two fields looks like one that has ended. What is appended is read as a field then, which
+	// has no end.
+	reader := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\nx")), boundary)
 	for {
 		part, err := reader.NextPart()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // mime/multipart wraps that of a form that was cut short
 			return form.members(), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read a form: %w", err)
+			return nil, err
 		}
 		if err := form.add(part.FormName(), part); err != nil {
 			return nil, err
 		}
 	}
 }
-
-// brokenOff ends a form with an error, which is not read behind the last boundary. To mime/multipart a form that was cut short
-// between two fields looks like one that has ended.
-type brokenOff struct{}
-
-// Read implements io.Reader.
-func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // urlencodedOrJSON reads a form, or JSON that was sent as one: curl says so of every body unless it is told otherwise. No
 // form begins with a brace, because that would be escaped (docs/divergences.md).

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
+	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +45,7 @@ type Idempotency struct {
 // The secret is what fingerprints are made under, the same for all who share the store; nil is one for this process alone.
 func NewIdempotency(store IdempotencyStore, secret []byte) *Idempotency {
 	if store == nil {
-		store = newMemoryStore(maxIdempotencyRecords, time.Now)
+		store = &memoryStore{records: map[[sha256.Size]byte]*storedRecord{}}
 	}
 	return &Idempotency{prints: upstream.NewFingerprints(secret), store: store}
 }
@@ -73,9 +73,6 @@ type IdempotencyStore interface {
 
 // memoryStore is the IdempotencyStore of one process.
 type memoryStore struct {
-	limit int
-	now   func() time.Time
-
 	mu      sync.Mutex
 	records map[[sha256.Size]byte]*storedRecord
 }
@@ -85,15 +82,11 @@ type storedRecord struct {
 	since time.Time
 }
 
-func newMemoryStore(limit int, now func() time.Time) *memoryStore {
-	return &memoryStore{limit: limit, now: now, records: map[[sha256.Size]byte]*storedRecord{}}
-}
-
 // Begin implements IdempotencyStore. Where the store is full, the oldest record is removed, but never that of a create that is running.
 func (m *memoryStore) Begin(_ context.Context, key, content [sha256.Size]byte) (IdempotencyRecord, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.now()
+	now := time.Now()
 	var oldest [sha256.Size]byte
 	since := now
 	for other, record := range m.records {
@@ -108,10 +101,10 @@ func (m *memoryStore) Begin(_ context.Context, key, content [sha256.Size]byte) (
 	if known := m.records[key]; known != nil {
 		return known.IdempotencyRecord, false, nil
 	}
-	if len(m.records) >= m.limit {
+	if len(m.records) >= maxIdempotencyRecords {
 		delete(m.records, oldest)
 	}
-	if len(m.records) >= m.limit {
+	if len(m.records) >= maxIdempotencyRecords {
 		return IdempotencyRecord{}, false, busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second,
 			"Too many requests with an Idempotency-Key are being carried out.")
 	}
@@ -130,14 +123,15 @@ func (m *memoryStore) End(_ context.Context, key [sha256.Size]byte, outcome *Ide
 	}
 }
 
+var validKey = regexp.MustCompile(`^[!-~]{1,255}$`)
+
 // idempotencyKey returns the key of a create, empty without one. Reads and updates ignore it: they may be repeated as they are.
 func idempotencyKey(header http.Header) (string, error) {
 	given := header.Values(headerIdempotencyKey)
 	if len(given) == 0 {
 		return "", nil
 	}
-	unfit := func(r rune) bool { return r <= ' ' || r > '~' }
-	if len(given) > 1 || given[0] == "" || len(given[0]) > 255 || strings.ContainsFunc(given[0], unfit) {
+	if len(given) > 1 || !validKey.MatchString(given[0]) {
 		return "", mapping.Refuse(mapping.CodeBadParameter, "An %s is given once and has 1 to 255 printable characters.", headerIdempotencyKey)
 	}
 	return given[0], nil

@@ -242,18 +242,6 @@ func TestIdempotencyKeyWhileRunning(t *testing.T) {
 	}
 }
 
-// A reload makes another Server; what was created before it is known to that one too.
-func TestReplaysOutliveAServer(t *testing.T) {
-	tracker, replays := newCounting(nil), proxy.NewIdempotency(nil, nil)
-	for range 2 {
-		base := serve(t, proxy.Options{Tracker: tracker, Idempotency: replays})
-		ask(t, "POST", base+"/rest/flag_type", createType, "Idempotency-Key", "one").wantStatus(t, 201)
-	}
-	if n := tracker.created.Load(); n != 1 {
-		t.Errorf("%d were created", n)
-	}
-}
-
 // shelf is a ReplayStore that several processes could share. It forgets nothing.
 type shelf struct {
 	mu    sync.Mutex
@@ -291,7 +279,8 @@ func TestReplaysAreSharedUnderOneSecret(t *testing.T) {
 	}
 }
 
-// A create that outlives its client does not outlive the server. What became of it is then unknown, and stays so.
+// A create that outlives its client does not outlive the server. What became of it is then unknown, and stays so for the next Server, which a
+// reload makes.
 func TestKeyedCreateEndsWithTheServer(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	tracker := &fakeTracker{createFlagType: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypeCreate) (mapping.Reply, error) {

@@ -74,35 +74,33 @@ func (rc *requestContext) match() resource {
 	return rc.resource
 }
 
-// decoders read the requests of the operations into calls. segment is the text of the first variable segment of the path, members are
-// those of the body of a write. Beside the call they return how many ids it has.
-var decoders = map[mapping.Operation]func(rc *requestContext, segment string, members mapping.Members) (upstream.Call, int, error){
-	mapping.OpFlagTypes: func(rc *requestContext, _ string, _ mapping.Members) (upstream.Call, int, error) {
+// decode reads the request of an operation into a call. segment is the text of the first variable segment of the path, members are those of
+// the body of a write. Beside the call it returns how many ids it has.
+func (rc *requestContext) decode(op mapping.Operation, segment string, members mapping.Members) (upstream.Call, int, error) {
+	switch op {
+	case mapping.OpFlagTypes:
 		request, err := rc.flagTypesRequest()
 		return upstream.Call{FlagTypes: &request}, 0, err
-	},
-	mapping.OpCreateFlagType: func(_ *requestContext, _ string, members mapping.Members) (upstream.Call, int, error) {
+	case mapping.OpCreateFlagType:
 		request, err := mapping.DecodeFlagTypeCreate(members)
 		request.SetDefaults()
 		return upstream.Call{CreateFlagType: &request}, 0, err
-	},
-	mapping.OpUpdateFlagTypes: func(_ *requestContext, idOrName string, members mapping.Members) (upstream.Call, int, error) {
-		request, err := mapping.DecodeFlagTypeUpdate(idOrName, members)
+	case mapping.OpUpdateFlagTypes:
+		request, err := mapping.DecodeFlagTypeUpdate(segment, members)
 		return upstream.Call{UpdateFlagTypes: &request}, len(request.IDs) + len(request.Names), err
-	},
-	mapping.OpBugAttachments: (*requestContext).decodeAttachments,
-	mapping.OpAttachment:     (*requestContext).decodeAttachments,
-	mapping.OpCreateAttachment: func(rc *requestContext, bug string, members mapping.Members) (upstream.Call, int, error) {
-		request, err := mapping.DecodeAttachmentCreate(bug, members, rc.blobs)
+	case mapping.OpBugAttachments, mapping.OpAttachment:
+		return rc.decodeAttachments(segment)
+	case mapping.OpCreateAttachment:
+		request, err := mapping.DecodeAttachmentCreate(segment, members, rc.blobs)
 		rc.content, rc.record.Conflict = request.Data, err == nil && request.Conflict
 		request.SetDefaults()
 		return upstream.Call{CreateAttachment: &request}, len(request.Bugs), err
-	},
-	mapping.OpUpdateAttachments: func(_ *requestContext, id string, members mapping.Members) (upstream.Call, int, error) {
-		request, err := mapping.DecodeAttachmentUpdate(id, members)
+	case mapping.OpUpdateAttachments:
+		request, err := mapping.DecodeAttachmentUpdate(segment, members)
 		request.SetDefaults()
 		return upstream.Call{UpdateAttachments: &request}, len(request.IDs), err
-	},
+	}
+	return upstream.Call{}, 0, rc.noResource()
 }
 
 // flagTypesRequest reads the path. The component may come from the query, which is the way around a slash in a name
@@ -124,7 +122,7 @@ func (rc *requestContext) flagTypesRequest() (request mapping.FlagTypesRequest, 
 }
 
 // decodeAttachments joins the path with ids and attachment_ids of the query (tracker-behaviour.md section 5).
-func (rc *requestContext) decodeAttachments(segment string, _ mapping.Members) (upstream.Call, int, error) {
+func (rc *requestContext) decodeAttachments(segment string) (upstream.Call, int, error) {
 	request := mapping.AttachmentsRequest{
 		Bugs: rc.query.all("ids"), Attachments: rc.query.all("attachment_ids"),
 		Include: rc.query.fieldNames("include_fields"), Exclude: rc.query.fieldNames("exclude_fields"),
@@ -137,7 +135,8 @@ func (rc *requestContext) decodeAttachments(segment string, _ mapping.Members) (
 		request.Attachments = slices.Insert(request.Attachments, 0, segment)
 	}
 	if rc.form.plain() {
-		request.IfNoneMatch = tagsForTracker(rc.r.Header)
+		// A stock tracker does not know weak tags, which compressed responses have. Tags are compared weakly anyway (RFC 9110, section 13.1.2).
+		request.IfNoneMatch = strings.ReplaceAll(rc.r.Header.Get("If-None-Match"), `W/"`, `"`)
 	}
 	return upstream.Call{Attachments: &request}, len(request.Bugs) + len(request.Attachments), request.Validate()
 }

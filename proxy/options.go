@@ -39,13 +39,12 @@ type Options struct {
 	Limits Limits
 	// Rates bound how often one caller may call; the zero value bounds no caller.
 	Rates RateLimits
-	// Idempotency remembers creates that came with an Idempotency-Key; nil remembers none.
+	// Idempotency remembers creates that came with an Idempotency-Key; nil is one of this Server alone.
 	Idempotency *Idempotency
 	// BlobDir is the directory of large payloads; empty is the system's own for temporary files.
 	BlobDir string
-	// ReadTimeout and WriteTimeout bound how long the tracker may take to begin its response to a reading or writing
-	// operation; 0 is one minute.
-	ReadTimeout, WriteTimeout time.Duration
+	// Timeout bounds how long the tracker may take to begin its response to an operation; 0 is one minute.
+	Timeout time.Duration
 	// ClientPause bounds how long a client may do nothing. It bounds the pause and not the whole, so that a slow but steady
 	// upload survives if it comes at 500 bytes a second.
 	ClientPause ClientPause
@@ -73,27 +72,26 @@ type Limits struct {
 	jsonblob.Limits
 	// IDs is the largest number of ids, names or aliases in one request; 0 is 1000.
 	IDs int
-	// URI is the largest request target in bytes; 0 is 8190, as for a tracker behind Apache (tracker-behaviour.md section 1).
-	URI int
 	// Memory is what the bodies of all requests together may take up in memory while they are read and carried out, the first
 	// 16 KiB of each not counted; 0 is 64 MiB.
 	Memory int64
 }
 
-// defaultURI is that of a tracker behind Apache.
-const defaultURI = 8190
+// maxTarget is the largest request target in bytes: that of a tracker behind Apache (tracker-behaviour.md section 1).
+const maxTarget = 8190
 
 // withDefaults fills what was left out.
 func (o Options) withDefaults() Options {
 	setDefault(&o.Limits.IDs, 1000)
-	setDefault(&o.Limits.URI, defaultURI)
 	setDefault(&o.Limits.Memory, 64<<20)
 	o.Limits.Limits = o.Limits.Limits.WithDefaults()
-	setDefault(&o.ReadTimeout, time.Minute)
-	setDefault(&o.WriteTimeout, time.Minute)
+	setDefault(&o.Timeout, time.Minute)
 	setDefault(&o.ClientPause.Sending, 30*time.Second)
 	setDefault(&o.ClientPause.Taking, 30*time.Second)
 	setDefault(&o.DocumentationURL, mapping.DocumentationURL)
+	if o.Idempotency == nil {
+		o.Idempotency = NewIdempotency(nil, nil)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,8 +54,6 @@ const (
 	maxStoredInMemory = 64 << 10
 	// maxCredentialsAt is how much of a passing body is searched for credentials.
 	maxCredentialsAt = 1 << 20
-	// maxSmallResponse is the size up to which a response may go out in one write.
-	maxSmallResponse = 4 << 10
 	// maxKeyRefusal is more than a tracker says about a key that it refuses, in bytes.
 	maxKeyRefusal = 64 << 10
 )
@@ -62,7 +61,8 @@ const (
 // passing is a request on its way to a tracker.
 type passing struct {
 	*requestContext
-	target *Target
+	settings *Passthrough
+	target   *Target
 	// body are the credentials in the body of a REST request.
 	body mapping.Members
 	// script is what the tracker runs for the request. changes says that it may change flag types, write that it may change anything,
@@ -81,78 +81,68 @@ type passing struct {
 }
 
 // pass sends what is not one of the seven operations through, except paths that a tracker could read as others and methods that only
-// an attacker needs. It never follows a redirect.
-func (rc *requestContext) pass() {
-	passthrough, method := &rc.server.options.Passthrough, rc.r.Method
-	if method == http.MethodTrace || method == http.MethodConnect || misread(rc.path, !isReading(method)) || !passthrough.allows(rc.path) {
-		rc.fail(rc.noResource())
-		return
+// an attacker needs.
+func (rc *requestContext) pass() error {
+	settings, method := &rc.server.options.Passthrough, rc.r.Method
+	if method == http.MethodTrace || method == http.MethodConnect || misread(rc.path, !isReading(method)) || !settings.allows(rc.path) {
+		return rc.noResource()
 	}
 	rc.record.Operation = OpPassthrough
 	rc.query, _ = parseQuery(rc.r.URL.RawQuery)
-	p := &passing{requestContext: rc, script: bugzilla.Script(rc.path)}
+	p := &passing{requestContext: rc, settings: settings, script: bugzilla.Script(rc.path)}
 	p.readCaller()
 	if err := rc.admit(); err != nil {
-		rc.fail(err)
-		return
+		return err
 	}
 	defer rc.close()
 	stored, err := p.storeBody()
-	if err != nil {
-		rc.fail(rc.bodyError(err))
-		return
-	}
 	if stored != nil {
 		defer stored.Close()
 	}
-	if p.operate(stored) {
-		return
+	done := false
+	if err == nil {
+		done, err = p.operate(stored)
 	}
-	if err := p.chooseTarget(); err != nil {
-		rc.fail(err)
-		return
+	if err != nil {
+		return rc.bodyError(err)
 	}
-	ctx := rc.r.Context()
+	if done {
+		return nil
+	}
+	return p.forward(stored)
+}
+
+// forward sends a request with a body, nil for none, to its tracker and copies the response. It never follows a redirect.
+func (p *passing) forward(stored *jsonblob.Stored) error {
+	if p.settings.Choose != nil {
+		p.target = p.settings.Choose(p.caller, p.write)
+	}
+	p.target = cmp.Or(p.target, &p.settings.Target)
+	if err := p.mapKey(); err != nil {
+		return err
+	}
+	ctx, reading := p.r.Context(), isReading(p.r.Method)
 	if p.target.For != nil {
-		ctx = p.target.For(ctx, rc.caller, p.write && isReading(method))
+		ctx = p.target.For(ctx, p.caller, p.write && reading)
 	}
-	outgoing := rc.r.WithContext(ctx)
+	outgoing := p.r.WithContext(ctx)
 	if stored != nil {
 		outgoing.Body, outgoing.ContentLength, outgoing.TransferEncoding = stored, stored.Size(), nil
 	}
 	if p.target.Check != nil {
-		if err := p.target.Check(ctx, rc.path, rc.r.URL.Query(), p.isOperation); err != nil {
-			rc.fail(err)
-			return
+		if err := p.target.Check(ctx, p.path, p.r.URL.Query(), p.isOperation); err != nil {
+			return err
 		}
 	}
-	rc.sent = !isReading(method)
+	p.sent = !reading
 	reverse := httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: p, BufferPool: &rc.server.buffers,
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { rc.fail(p.failure(r.Context(), err)) },
-		ErrorLog:     rc.server.errorLog,
+		Rewrite: p.rewrite, Transport: p, ModifyResponse: p.modifyResponse, BufferPool: &p.server.buffers,
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { p.fail(p.failure(r.Context(), err)) },
+		ErrorLog:     p.server.errorLog,
 	}
-	reverse.ModifyResponse = func(response *http.Response) error {
-		if !isHere(response) {
-			reverse.FlushInterval = -1 // every piece goes out as it comes
-		}
-		p.modifyResponse(response)
-		return nil
-	}
-	reverse.ServeHTTP(rc, outgoing)
-	rc.markPassed()
-}
-
-// chooseTarget chooses the tracker and gives the request the key that it knows.
-func (p *passing) chooseTarget() error {
-	passthrough := &p.server.options.Passthrough
-	p.target = &passthrough.Target
-	if passthrough.Choose != nil {
-		if chosen := passthrough.Choose(p.caller, p.write); chosen != nil {
-			p.target = chosen
-		}
-	}
-	return p.mapKey()
+	reverse.ServeHTTP(p, outgoing)
+	p.markPassed()
+	return nil
 }
 
 // readCaller reads the caller. Credentials that cannot be read are left to the tracker.
@@ -176,9 +166,8 @@ func (p *passing) storeBody() (*jsonblob.Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.inspect(stored)
-	if _, failed := stored.Seek(0, io.SeekStart); err == nil {
-		err = failed
+	if err = p.inspect(stored); err == nil {
+		_, err = stored.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		return nil, errors.Join(err, stored.Close())
@@ -252,11 +241,11 @@ func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 // the response. A caller without a credential cannot change flag types, and must not be able to invalidate a cache.
 func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	defer func() {
-		if p.server.options.Passthrough.Wrote != nil && p.mayHaveWritten(response, err) {
-			p.server.options.Passthrough.Wrote(context.WithoutCancel(r.Context()), p.target, p.pattern())
+		if p.settings.Wrote != nil && p.mayHaveWritten(response, err) {
+			p.settings.Wrote(context.WithoutCancel(r.Context()), p.target, p.pattern())
 		}
 	}()
-	tell := p.server.options.Passthrough.FlagTypesChanging
+	tell := p.settings.FlagTypesChanging
 	if tell == nil || !p.changes || !p.shown {
 		return p.send(r)
 	}
@@ -278,15 +267,20 @@ func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error
 
 // mayHaveWritten reports whether a request may have changed something. A tracker that refuses one says so with a status of 4xx.
 func (p *passing) mayHaveWritten(response *http.Response, err error) bool {
-	if err != nil {
-		return p.write && !bugzilla.IsReading(p.method) && !upstream.NotSent(p.failure(p.r.Context(), err))
+	switch {
+	case !p.write || bugzilla.IsReading(p.method):
+		return false
+	case err != nil:
+		return !upstream.NotSent(p.failure(p.r.Context(), err))
 	}
-	refused := response.StatusCode/100 == 4 && response.StatusCode != http.StatusRequestTimeout
-	return p.write && !bugzilla.IsReading(p.method) && !refused
+	return response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
 }
 
 // rpcMethod matches the methods of the older interfaces, and little that a client could have written.
 var rpcMethod = regexp.MustCompile(`^[A-Z][A-Za-z]{1,20}\.[a-z_]{1,30}$`)
+
+// firstSegments match the segments of a path that name a resource.
+var firstSegments = regexp.MustCompile(`^/(rest/)?[^/]*`)
 
 // pattern is the method and the path of a request without what could name an object or a user.
 func (p *passing) pattern() string {
@@ -296,15 +290,8 @@ func (p *passing) pattern() string {
 		}
 		return p.script + " " + p.method
 	}
-	segments := strings.Split(strings.TrimPrefix(p.path, "/"), "/")
-	fixed := 1
-	if segments[0] == "rest" {
-		fixed = 2
-	}
-	for i := range segments[min(fixed, len(segments)):] {
-		segments[fixed+i] = "{…}"
-	}
-	return p.r.Method + " /" + strings.Join(segments[:min(len(segments), fixed+3)], "/")
+	kept := firstSegments.FindString(p.path)
+	return p.r.Method + " " + kept + strings.Repeat("/{…}", min(strings.Count(p.path[len(kept):], "/"), 3))
 }
 
 // outcomeOf stores the body of a response, which may be long even for a refusal, and returns the outcome of the request.
@@ -328,7 +315,7 @@ func (p *passing) outcomeOf(response *http.Response) (outcome, err error) {
 func (p *passing) send(r *http.Request) (*http.Response, error) {
 	// A header credential that the tracker reads in the query only may have made the request line longer than web servers take. One
 	// that was too long before is left to the tracker's judgement.
-	const limit = defaultURI - len("DELETE  HTTP/1.1")
+	const limit = maxTarget - len("DELETE  HTTP/1.1")
 	if r.URL.RawQuery != p.r.URL.RawQuery && len(p.r.RequestURI) <= limit && len(r.URL.RequestURI()) > limit {
 		return nil, failure(mapping.CodeURILong, mapping.ReasonTooLarge,
 			"With the credentials in it, the address of this request is too long for the tracker.", nil)
@@ -363,7 +350,7 @@ func refusesKey(response *http.Response) bool {
 }
 
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
-func (p *passing) modifyResponse(response *http.Response) {
+func (p *passing) modifyResponse(response *http.Response) error {
 	header := response.Header
 	header.Del(headerRequestID) // Portico has set its own
 	scheme, host := p.origin()
@@ -376,21 +363,7 @@ func (p *passing) modifyResponse(response *http.Response) {
 	if isPreflight(p.r) && isREST(p.path) && header.Get("Access-Control-Allow-Headers") != "" {
 		header.Set("Access-Control-Allow-Headers", preflightHeaders)
 	}
-}
-
-// isHere reports whether a response is short and its whole body has come with its header, so that it can go out in one write. The
-// response stays as it was.
-func isHere(response *http.Response) bool {
-	if response.Body == http.NoBody {
-		return true
-	}
-	if response.ContentLength < 0 || response.ContentLength > maxSmallResponse {
-		return false
-	}
-	head := make([]byte, response.ContentLength)
-	n, _ := response.Body.Read(head) // gives the same error again
-	unread(response, head[:n])
-	return n == len(head)
+	return nil
 }
 
 // unread gives a response the part of its body back that was read.

@@ -34,8 +34,8 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// behind starts a backend below path and a Server before it.
-func behind(t *testing.T, path string, change func(*proxy.Options)) (*backend, string) {
+// backendAt starts a backend below path, and gives it as a target.
+func backendAt(t *testing.T, path string) (*backend, proxy.Target) {
 	t.Helper()
 	tracker := &backend{}
 	server := httptest.NewServer(tracker)
@@ -46,11 +46,26 @@ func behind(t *testing.T, path string, change func(*proxy.Options)) (*backend, s
 	}
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	options := proxy.Options{Passthrough: proxy.Passthrough{Target: proxy.Target{Base: address, Transport: transport}, Prefixes: []string{"/"}}}
+	return tracker, proxy.Target{Base: address, Transport: transport}
+}
+
+// behind starts a backend below path and a Server before it.
+func behind(t *testing.T, path string, change func(*proxy.Options)) (*backend, string) {
+	t.Helper()
+	tracker, target := backendAt(t, path)
+	options := proxy.Options{Passthrough: proxy.Passthrough{Target: target, Prefixes: []string{"/"}}}
 	if change != nil {
 		change(&options)
 	}
 	return tracker, serve(t, options)
+}
+
+// passTo lets everything pass to a handler.
+func passTo(t *testing.T, handler http.HandlerFunc) proxy.Passthrough {
+	t.Helper()
+	tracker, target := backendAt(t, "")
+	tracker.response = handler
+	return proxy.Passthrough{Target: target, Prefixes: []string{"/"}}
 }
 
 func TestPassthroughKeepsTheRequest(t *testing.T) {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -39,37 +38,6 @@ func (w *recorder) watchBody(r *http.Request, pause time.Duration) *http.Request
 	r = r.WithContext(r.Context())
 	r.Body = w.body
 	return r
-}
-
-// reset resets the connection of a response that broke off, so that a client that speaks HTTP/1.0 can tell: it takes the end of
-// the connection for the end of a response without a length.
-func (w *recorder) reset() {
-	if !w.final || w.status == 0 || w.Header().Get("Content-Length") != "" {
-		return
-	}
-	connection, _, err := w.control.Hijack()
-	if err != nil {
-		return // then net/http closes it
-	}
-	if socket := socketOf(connection); socket != nil {
-		_ = socket.SetLinger(0)
-		_ = socket.Close() // before TLS sends its alert
-	}
-	_ = connection.Close()
-}
-
-// socketOf returns the socket below a connection, or nil.
-func socketOf(c net.Conn) *net.TCPConn {
-	for {
-		if socket, ok := c.(*net.TCPConn); ok {
-			return socket
-		}
-		wrapper, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		c = wrapper.NetConn()
-	}
 }
 
 // pausedBody bounds the time that a client takes to send a body: each pause, and the whole by minBodyRate.

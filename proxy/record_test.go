@@ -154,7 +154,7 @@ func TestDeadlineOfACall(t *testing.T) {
 			return mapping.Reply{}, wait(child)
 		},
 	}
-	base := serve(t, proxy.Options{Tracker: tracker, ReadTimeout: 20 * time.Millisecond, WriteTimeout: 20 * time.Millisecond})
+	base := serve(t, proxy.Options{Tracker: tracker, Timeout: 20 * time.Millisecond})
 	ask(t, "GET", base+"/rest/flag_type/P", "").wantError(t, 504, "200504")
 	response := ask(t, "PUT", base+"/rest/flag_type/P"+key, "{}")
 	response.wantError(t, 504, "200504")
@@ -181,7 +181,7 @@ func TestDeadlineEndsWhereTheResponseBegins(t *testing.T) {
 		}()
 		return mapping.Reply{Document: mapping.NewStream([]byte(`{"bugs":{}`), slow, -1)}, nil
 	}}
-	base := serve(t, proxy.Options{Tracker: tracker, ReadTimeout: limit})
+	base := serve(t, proxy.Options{Tracker: tracker, Timeout: limit})
 	if response := ask(t, "GET", base+"/rest/bug/attachment/1", ""); response.body != `{"bugs":{},"attachments":{}}` {
 		t.Errorf("got %+v", response)
 	}

@@ -116,6 +116,10 @@ func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 			t.Errorf("%s: %+v, want %d", condition, response, want)
 		}
 	}
+	weak := ask(t, "GET", base, "", "If-None-Match", `W/"tag"`, "Accept-Encoding", "gzip")
+	if weak.status != 304 || weak.header.Get("Etag") != `W/"tag"` || weak.header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("for a tag that came with a compressed response: %+v", weak)
+	}
 	if got := ask(t, "GET", base, "", "If-None-Match", "*", "Accept", "text/html"); got.status != 200 || got.header.Get("Etag") != "" {
 		t.Errorf("a page is another text than the one with the tag: %+v", got)
 	}
@@ -175,6 +179,9 @@ func TestAttachmentTagsAreTheTrackers(t *testing.T) {
 	}
 	if response := ask(t, "GET", base, "", "If-None-Match", "tMGK"); response.status != 304 || response.body != "" || response.header.Get("Etag") != "tMGK" {
 		t.Errorf("got %+v", response)
+	}
+	if ask(t, "GET", base, "", "If-None-Match", `W/"x"`); asked != `"x"` {
+		t.Errorf("the tracker, which knows no weak tags, was asked for %s", asked)
 	}
 	if ask(t, "GET", base+"?callback=cb", "", "If-None-Match", "tMGK"); asked != "" {
 		t.Error("the tag of one representation was used for another")

@@ -47,7 +47,9 @@ type requestContext struct {
 	share   share
 	// written are the members of a write without its credentials.
 	written mapping.Members
-	call    *callContext
+	// callBegun lifts the deadline of the call, and endCall ends its context; nil before the call.
+	callBegun func() bool
+	endCall   func()
 	// sent says that a tracker may have got a write: whatever fails from here on, its outcome is not known.
 	sent bool
 	// unproven says that no tracker was seen to accept the credential yet.

@@ -6,45 +6,25 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"portico/mapping"
 )
 
-func TestCallContextEnds(t *testing.T) {
-	call := newCallContext(context.Background(), time.Hour)
-	child, cancel := context.WithCancel(call.Context)
-	defer cancel()
-	call.close()
-	<-child.Done()
-	if !errors.Is(child.Err(), context.Canceled) {
-		t.Errorf("ended with %v", child.Err())
-	}
-	if call.timer.Stop() {
-		t.Error("the clock goes on")
-	}
-}
-
-func TestCallContextKeepsItsFirstEnd(t *testing.T) {
-	parent, hangUp := context.WithCancel(context.Background())
-	defer hangUp()
-	call := newCallContext(parent, time.Nanosecond)
-	<-call.Done()
-	hangUp()
-	call.close()
-	if !errors.Is(call.Err(), context.DeadlineExceeded) {
-		t.Errorf("ended with %v", call.Err())
-	}
-}
-
-// TestCallContextTakesNoGoroutine: a thousand calls that wait would be a thousand goroutines more.
+// A thousand calls that wait would be a thousand goroutines more. All of them end with their requests.
 func TestCallContextTakesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var ends []func()
 	for range 100 {
-		call := newCallContext(context.Background(), time.Hour)
-		child, cancel := context.WithTimeout(context.WithValue(call.Context, &before, 1), time.Minute)
+		rc := bare(t, mapping.OpAttachment, nil)
+		rc.server.options.Timeout = time.Hour
+		child, cancel := context.WithTimeout(context.WithValue(rc.beginCall(), &before, 1), time.Minute)
 		defer cancel()
 		ends = append(ends, func() {
-			call.close()
+			rc.close()
 			<-child.Done()
+			if !errors.Is(child.Err(), context.Canceled) || rc.callBegun() {
+				t.Errorf("ended with %v, or the clock goes on", child.Err())
+			}
 		})
 	}
 	if more := runtime.NumGoroutine() - before; more > 10 {

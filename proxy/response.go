@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -98,9 +99,7 @@ type recorder struct {
 	pause   time.Duration
 	// body is what the client sends, nil where that is nothing.
 	body *pausedBody
-	// final says that the client speaks HTTP/1.0, which has no interim responses: it would take the first for the response.
-	final bool
-	// broken says that the response breaks off, and that the client shall see it.
+	// broken says that the response breaks off.
 	broken bool
 	status int
 	bytes  int64
@@ -114,13 +113,7 @@ func newRecorder(w http.ResponseWriter, pause time.Duration) recorder {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *recorder) WriteHeader(status int) {
-	if status < http.StatusOK {
-		if w.final {
-			return
-		}
-	} else {
-		w.begin(status)
-	}
+	w.begin(status)
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -183,6 +176,27 @@ func wantsFresh(header http.Header) bool {
 	return false
 }
 
+// reply responds with the document or the error of a call.
+func (rc *requestContext) reply(document *mapping.Document, err error) {
+	setCommonHeaders(rc.Header())
+	if rc.callBegun != nil {
+		rc.callBegun()
+	}
+	if err == nil {
+		rc.markProven()
+		err = errors.Join(rc.succeed(document), document.Close())
+	}
+	switch {
+	case err == nil:
+	case rc.status == 0:
+		rc.fail(err)
+	default:
+		// The response has begun: the only way left to tell the client is to break the connection.
+		rc.record.Reason, rc.cause = cutReason(err), err
+		panic(http.ErrAbortHandler)
+	}
+}
+
 // succeed writes the reply of an operation.
 func (rc *requestContext) succeed(document *mapping.Document) error {
 	rc.setCacheHeaders()
@@ -196,7 +210,7 @@ func (rc *requestContext) succeed(document *mapping.Document) error {
 	}
 	// The tag of a flag type read is Portico's own, so Portico compares it.
 	if document.NotModified || rc.record.Operation == mapping.OpFlagTypes && matches(rc.r.Header, tag) {
-		rc.varyNotModified(document)
+		rc.varyNotModified()
 		rc.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -310,8 +324,9 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 	case rc.form.callback != "":
 		before, after = "/**/"+rc.form.callback+"(", ")"
 	}
+	size := document.Len()
 	var compressor *gzip.Writer
-	if compressible(document) && !rc.form.page {
+	if (size < 0 || size >= minCompressed) && !rc.form.page {
 		compressor = rc.compressor()
 	}
 	if compressor != nil {
@@ -322,7 +337,7 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 		}
 		return compressor.Close()
 	}
-	if size := document.Len(); size >= 0 {
+	if size >= 0 {
 		rc.set("Content-Length", strconv.FormatInt(size+int64(len(before)+len(after)), 10))
 	}
 	rc.WriteHeader(status)
@@ -348,12 +363,6 @@ func writeAround(w, middle io.Writer, before string, document io.WriterTo, after
 
 // minCompressed is the size in bytes from which a response is compressed. Below it the time to compress is worth more than the bytes.
 const minCompressed = 16 << 10
-
-// compressible reports whether a document is sent compressed to clients that accept it.
-func compressible(document *mapping.Document) bool {
-	size := document.Len()
-	return size < 0 || size >= minCompressed
-}
 
 const (
 	// allowedHeaders are the request headers that a browser may send from elsewhere, as a real tracker lists them.

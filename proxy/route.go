@@ -12,44 +12,40 @@ import (
 	"portico/upstream/bugzilla"
 )
 
-// route decides what becomes of a request. A trailing slash and every method that a resource does not have are as good as another
+// route decides what becomes of a request, and returns the error of one that gets none of it. A trailing slash and every method that a resource does not have are as good as another
 // path (tracker-behaviour.md section 1, Paths and methods).
-func (rc *requestContext) route() {
-	if limit := rc.server.options.Limits.URI; len(rc.r.RequestURI) > limit {
-		rc.fail(failure(mapping.CodeURILong, mapping.ReasonTooLarge, fmt.Sprintf("The address is longer than %d bytes.", limit), nil))
-		return
+func (rc *requestContext) route() error {
+	if len(rc.r.RequestURI) > maxTarget {
+		return failure(mapping.CodeURILong, mapping.ReasonTooLarge, fmt.Sprintf("The address is longer than %d bytes.", maxTarget), nil)
 	}
 	path, err := normalPath(rc.r.URL.EscapedPath())
 	if err != nil {
-		rc.fail(err)
-		return
+		return err
 	}
 	rc.setPath(path)
 	of := rc.match()
 	op, known := of[rc.r.Method]
 	switch {
 	case of == nil:
-		rc.pass()
+		return rc.pass()
 	case withoutCredential(rc.path) != rc.path:
-		rc.fail(mapping.Refuse(mapping.CodeJSON, "The path holds a credential. Credentials belong in a header, the body or the query."))
+		return mapping.Refuse(mapping.CodeJSON, "The path holds a credential. Credentials belong in a header, the body or the query.")
 	case strings.HasSuffix(rc.path, "/"):
-		rc.fail(rc.noResource())
 	case known:
 		rc.perform(op)
+		return nil
 	case rc.r.Method == http.MethodOptions:
-		rc.listMethods(of)
-	default:
-		rc.fail(rc.noResource())
+		return rc.listMethods(of)
 	}
+	return rc.noResource()
 }
 
 // listMethods lists the methods of a resource to every caller (tracker-behaviour.md section 1), without those for which no tracker
 // has a form.
-func (rc *requestContext) listMethods(of resource) {
+func (rc *requestContext) listMethods(of resource) error {
 	methods := slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(method string) bool { return rc.server.lacks(rc.r.Context(), of[method]) })
 	if len(methods) == 0 {
-		rc.fail(rc.noResource())
-		return
+		return rc.noResource()
 	}
 	rc.record.Operation = OpOptions
 	header := rc.Header()
@@ -60,6 +56,7 @@ func (rc *requestContext) listMethods(of resource) {
 		header.Set("Access-Control-Allow-Headers", preflightHeaders)
 	}
 	_ = rc.write(http.StatusOK, mapping.NewDocument([]byte("{}"))) // a client that is gone needs no error
+	return nil
 }
 
 // lacks reports whether no tracker has a form for an operation.

@@ -12,33 +12,29 @@ import (
 	"portico/upstream/bugzilla"
 )
 
-// operate carries out a call of an older interface that is one of the operations, where such calls do not pass. It reports false for what
+// operate carries out a call of an older interface that is one of the operations, where such calls do not pass. It returns false for what
 // passes.
-func (p *passing) operate(body *jsonblob.Stored) bool {
-	carriesOut := p.server.options.Passthrough.Operations
+func (p *passing) operate(body *jsonblob.Stored) (done bool, err error) {
+	carriesOut := p.settings.Operations
 	if body == nil || !p.isOperation || p.r.Method != http.MethodPost || p.r.URL.RawQuery != "" || carriesOut == nil || !carriesOut() {
-		return false
+		return false, nil
 	}
 	kind, _ := mediaType(p.r.Header)
 	rpc, err := bugzilla.ReadOperation(p.script, kind, body, p.splitOptions())
 	if rpc != nil {
 		p.reply(p.carryOutRPC(rpc))
-		return true
+		return true, nil
 	}
 	if err == nil {
 		_, err = body.Seek(0, io.SeekStart)
 	}
-	if err != nil {
-		p.fail(p.bodyError(err))
-	}
-	return err != nil
+	return false, err
 }
 
 // carryOutRPC makes the call of an operation as that of REST is made, whose path it does without.
 func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *mapping.Document, err error) {
 	rc.record.Operation, rc.blobs = rpc.Operation, rpc.Blobs
 	rc.form = representation{contentType: rpc.ContentType(), rpc: rpc}
-	setCommonHeaders(rc.Header())
 	if rc.server.lacks(rc.r.Context(), rpc.Operation) {
 		return nil, mapping.NoFlagTypeWrites()
 	}
@@ -59,5 +55,5 @@ func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *map
 		return nil, mapping.Refuse(mapping.CodeRequired, "The call needs the parameter ids.")
 	}
 	rc.written = rpc.Params
-	return rc.complete(decoders[rpc.Operation](rc, segment, rpc.Params))
+	return rc.complete(rc.decode(rpc.Operation, segment, rpc.Params))
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -110,18 +109,4 @@ func TestSecureListenerAndClientsWithoutTLS(t *testing.T) {
 	if response := raw(t, "http://"+address, "\x16\x03"); strings.Contains(response, "HTTP/") || time.Since(start) > 10*time.Second {
 		t.Errorf("after %v: %q", time.Since(start), response)
 	}
-}
-
-// passTo lets everything pass to a handler.
-func passTo(t *testing.T, handler http.HandlerFunc) proxy.Passthrough {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	transport := &http.Transport{DisableCompression: true}
-	t.Cleanup(server.Close)
-	t.Cleanup(transport.CloseIdleConnections)
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return proxy.Passthrough{Target: proxy.Target{Base: base, Transport: transport}, Prefixes: []string{"/"}}
 }

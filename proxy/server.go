@@ -49,7 +49,7 @@ func New(options Options) (*Server, error) {
 	}
 	options = options.withDefaults()
 	return &Server{
-		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: newMemory(options.Limits.Memory),
+		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
 		files: &jsonblob.Files{Max: keptFiles},
 		gzips: newCompressors(), errorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug),
 	}, nil
@@ -58,7 +58,6 @@ func New(options Options) (*Server, error) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := s.newContext(w, r)
-	rc.final = !r.ProtoAtLeast(1, 1)
 	if len(r.TransferEncoding) > 0 {
 		// It may have had a Content-Length as well, which net/http has dropped. An intermediary may have believed that one and take what
 		// follows for a part of this request, so nothing may follow (RFC 9112, section 6.1).
@@ -74,8 +73,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	rc.trace()
 	defer rc.finish()
-	rc.route()
-	rc.deliver()
+	if err := rc.route(); err != nil {
+		rc.fail(err)
+	}
+	// What is left of a response is sent before its log line is written. A response without a length is left to net/http, which may find
+	// it, and so is one to a request with a body that may not have been read.
+	if rc.body == nil && rc.Header()["Content-Length"] != nil {
+		_ = rc.control.Flush() // a client that is gone needs no error
+	}
 }
 
 // refusing is for how long after a refusal ServeAtOnce is asked about reads that may be refused, too.
@@ -110,50 +115,28 @@ func (s *Server) ServeAtOnce(w http.ResponseWriter, r *http.Request) bool {
 	}
 	rc.trace()
 	defer rc.finish()
-	setCommonHeaders(rc.Header())
 	rc.record.Cache = reply.Cache
-	if err == nil {
-		err = errors.Join(rc.succeed(reply.Document), reply.Document.Close())
-	}
-	if err != nil {
-		rc.fail(err)
-	}
+	rc.reply(reply.Document, err)
 	return true
 }
 
 // peek returns what needs no waiting of the outcome of a read, or ErrNotLocal.
-func (rc *requestContext) peek(op mapping.Operation) (mapping.Reply, error) {
+func (rc *requestContext) peek(op mapping.Operation) (reply mapping.Reply, err error) {
 	tracker := rc.server.options.Tracker
 	if op == mapping.OpFlagTypes {
 		peeker, ok := tracker.(upstream.Peeker)
 		request, err := rc.flagTypesRequest()
 		if !ok || err != nil || wantsFresh(rc.r.Header) {
-			return mapping.Reply{}, upstream.ErrNotLocal
+			return reply, upstream.ErrNotLocal
 		}
 		return peeker.Peek(rc.r.Context(), rc.caller, request)
 	}
-	segment, err := rc.segment(0)
-	if err == nil {
-		var ids int
-		if _, ids, err = rc.decodeAttachments(segment, nil); err == nil && ids <= rc.server.options.Limits.IDs {
-			err = upstream.Refuse(tracker, rc.caller, op)
-			return mapping.Reply{}, cmp.Or(err, upstream.ErrNotLocal)
+	if segment, err := rc.segment(0); err == nil {
+		if _, _, err := rc.decodeAttachments(segment); err == nil {
+			return reply, cmp.Or(upstream.Refuse(tracker, rc.caller, op), upstream.ErrNotLocal)
 		}
 	}
-	return mapping.Reply{}, upstream.ErrNotLocal
-}
-
-// deliver sends what is left of a response before its log line is written. Where several clients waited for one response, other
-// goroutines run first, so that no log line comes before the last client has it. A response without a length is left to net/http,
-// which may find it, and so is one to a request with a body that may not have been read.
-func (rc *requestContext) deliver() {
-	if rc.body != nil || rc.Header()["Content-Length"] == nil {
-		return
-	}
-	_ = rc.control.Flush() // a client that is gone needs no error
-	if info := rc.record.Cache; info != nil && info.Collapsed {
-		runtime.Gosched()
-	}
+	return reply, upstream.ErrNotLocal
 }
 
 // trace opens the span of the request, if requests are traced.
@@ -185,7 +168,6 @@ func (rc *requestContext) finish() {
 	rc.report()
 	if abort {
 		rc.broken = true
-		rc.reset()
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -18,13 +18,13 @@ const slowResponse = 4 << 20
 func behindSlow(t *testing.T, window int) (*kept, <-chan proxy.Record) {
 	t.Helper()
 	watcher, records := finishing()
-	base := serve(t, proxy.Options{
+	base := serveFast(t, proxy.Options{
 		Observer:    watcher,
 		ClientPause: proxy.ClientPause{Taking: 500 * time.Millisecond},
 		Tracker: responding(func() *mapping.Document {
 			return document(`{"bugs":{},"attachments":{"1":{"summary":"` + strings.Repeat("s", slowResponse) + `"}}}`)
 		}),
-	})
+	}, time.Minute).URL // whose connections lie under others
 	client := dial(t, base)
 	if err := client.Conn.(*net.TCPConn).SetReadBuffer(window); err != nil {
 		t.Fatal(err)

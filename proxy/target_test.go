@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -14,32 +12,15 @@ import (
 	"portico/upstream"
 )
 
-// target starts another tracker below /new/ and gives it as a target.
-func target(t *testing.T) (*backend, *proxy.Target) {
-	t.Helper()
-	tracker := &backend{}
-	server := httptest.NewServer(tracker)
-	t.Cleanup(server.Close)
-	address, err := url.Parse(server.URL + "/new/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{DisableCompression: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	return tracker, &proxy.Target{
-		Base: address, Transport: transport, Names: []string{"new.example"},
-		Dialect: func(context.Context) mapping.Dialect { return mapping.Dialect{} },
-	}
-}
-
 // TestPassthroughGoesWhereItIsChosen moves the reads of one key to another tracker: everything about a request is that
 // tracker's.
 func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
-	moved, other := target(t)
+	moved, other := backendAt(t, "/new/")
+	other.Names, other.Dialect = []string{"new.example"}, func(context.Context) mapping.Dialect { return mapping.Dialect{} }
 	usual, base := behind(t, "/old/", func(o *proxy.Options) {
 		o.Passthrough.Choose = func(caller upstream.Caller, write bool) *proxy.Target {
 			if caller.Credentials.APIKey == "moved" && caller.UserAgent == "agent" && caller.Address == "127.0.0.1" && !write {
-				return other
+				return &other
 			}
 			return nil
 		}

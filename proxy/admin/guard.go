@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -24,9 +23,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			plain(w, http.StatusUnauthorized, "this needs the token of the admin listener, or a client certificate where it takes them")
 		case s.open() && !localName(r.Host):
 			plain(w, http.StatusForbidden, "without a token this listener can be reached by an address or a name without dots only")
-		case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method):
-			w.Header().Set("Allow", "GET, HEAD, POST")
-			plain(w, http.StatusMethodNotAllowed, "changes are made by POST")
 		case sameOrigin.Check(r) != nil:
 			plain(w, http.StatusForbidden, "changes are made from the pages of this listener, or by no browser at all")
 		default:

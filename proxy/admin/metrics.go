@@ -3,17 +3,14 @@ package admin
 import (
 	"cmp"
 	"errors"
-	"maps"
-	"net/http"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"portico/mapping"
 	"portico/proxy"
@@ -24,20 +21,18 @@ import (
 	"portico/upstream/transport"
 )
 
-// Metrics holds the program's Prometheus metrics in a registry of its own. Every label of a counter or histogram has a bounded
-// set of values, whatever clients send. Its methods are safe for concurrent use.
+// Metrics holds the program's Prometheus metrics in a registry of its own. Callers give each label values of a small set, never what a
+// client sends. Its methods are safe for concurrent use.
 type Metrics struct {
-	registry registry
+	all      *prometheus.Registry
+	registry registry // adds to all
 
-	requests, responseBytes, conflicts                 *counters
-	requestSeconds                                     *histograms
-	calls, callBytes, retries, unknown, breakerChanges *counters
-	callSeconds                                        *histograms
-	cacheReads, cacheChanges                           *counters
-	cacheFills, redis                                  *histograms
-	comparisons, dropped                               *counters
-	routed, refusedWrites, lookups                     *counters
-	spans, spansDropped                                *counters
+	requests, responseBytes, conflicts                 *prometheus.CounterVec
+	calls, callBytes, retries, unknown, breakerChanges *prometheus.CounterVec
+	cacheReads, cacheChanges, comparisons, dropped     *prometheus.CounterVec
+	routed, refusedWrites, lookups                     *prometheus.CounterVec
+	spans, spansDropped                                *prometheus.CounterVec
+	requestSeconds, callSeconds, cacheFills, redis     *prometheus.HistogramVec
 	breakers, redisUp, phases, rulesVersion, killed    *prometheus.GaugeVec
 	journalEntries, journalLanes, journalLag           *prometheus.GaugeVec
 	journalMissed, goingBack                           *prometheus.GaugeVec
@@ -56,10 +51,11 @@ var requestBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .
 
 // NewMetrics returns Metrics that include those of the Go runtime and of the process.
 func NewMetrics() *Metrics {
-	now, r := time.Now(), registry{prometheus.NewRegistry()}
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	now, all := time.Now(), prometheus.NewRegistry()
+	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r := registry{prometheus.WrapRegistererWithPrefix("portico_", all)}
 	m := &Metrics{
-		registry: r, reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}},
+		all: all, registry: r, reasons: map[[2]string]Reason{}, settled: now, minutes: []totals{{at: now}},
 
 		requests:       r.counter("requests_total", "Finished requests of clients.", "operation", "status_class", "reason"),
 		requestSeconds: r.histogram("request_seconds", "Time from the arrival of a request to the last byte of the response.", "operation"),
@@ -103,105 +99,31 @@ func NewMetrics() *Metrics {
 		reloadSuccess: r.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success."),
 		reloadTime:    r.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start."),
 	}
-	m.conflicts.of() // shown from the start
+	m.conflicts.WithLabelValues() // shown from the start
 	m.redisUp.WithLabelValues()
-	m.cacheChanges.of("no") // alerts see no increase in a series that begins with 1, so this one begins before
+	m.cacheChanges.WithLabelValues("no") // alerts see no increase in a series that begins with 1, so this one begins before
 	m.Reloaded(nil)
 	return m
 }
 
-// registry has all metrics.
-type registry struct{ *prometheus.Registry }
+// registry adds metrics whose names begin with portico_.
+type registry struct{ prometheus.Registerer }
 
-func (r registry) handler() http.Handler {
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})
-}
-
-func (r registry) counter(name, help string, labels ...string) *counters {
-	vec := prometheus.NewCounterVec(prometheus.CounterOpts(describe(name, help, nil)), labels)
-	r.MustRegister(vec)
-	return newVector(vec.WithLabelValues, len(labels))
+func (r registry) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
 func (r registry) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	vec := prometheus.NewGaugeVec(prometheus.GaugeOpts(describe(name, help, nil)), labels)
-	r.MustRegister(vec)
-	return vec
+	return promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }
 
-func (r registry) histogram(name, help string, labels ...string) *histograms {
-	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "portico", Name: name, Help: help, Buckets: requestBounds[:]}, labels)
-	r.MustRegister(vec)
-	return newVector(vec.WithLabelValues, len(labels))
+func (r registry) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	return promauto.With(r).NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: requestBounds[:]}, labels)
 }
 
-// onScrape registers a gauge that read gives at each scrape.
-func (r registry) onScrape(opts prometheus.Opts, read func() int) error {
-	return r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts), func() float64 { return float64(read()) }))
-}
-
-// describe returns the options of a counter or a gauge.
-func describe(name, help string, labels prometheus.Labels) prometheus.Opts {
-	return prometheus.Opts{Namespace: "portico", Name: name, Help: help, ConstLabels: labels}
-}
-
-// vector is a metric with labels. Each label takes a bounded number of values, so that no mistake elsewhere can fill the memory.
-type vector[M any] struct {
-	find func(labels ...string) M
-	// known are the metrics by their label values, because find costs more than to count. The map is replaced, never changed.
-	known atomic.Pointer[map[labelValues]M]
-	mu    sync.Mutex
-	seen  []map[string]bool // values by label
-}
-
-// labelValues are the values of up to five labels.
-type labelValues [5]string
-
-type (
-	counters   = vector[prometheus.Counter]
-	histograms = vector[prometheus.Observer]
-)
-
-func newVector[M any](find func(...string) M, labels int) *vector[M] {
-	v := &vector[M]{find: find}
-	v.known.Store(&map[labelValues]M{})
-	for range labels {
-		v.seen = append(v.seen, map[string]bool{})
-	}
-	return v
-}
-
-const (
-	// maxValues is several times the number of values that a label needs; further ones become "other".
-	maxValues = 100
-	// maxKnown is several times the number of combinations in use; further ones are found by their labels each time.
-	maxKnown = 1000
-)
-
-// of returns the metric with the label values.
-func (v *vector[M]) of(values ...string) M {
-	var key labelValues
-	copy(key[:], values)
-	if metric, ok := (*v.known.Load())[key]; ok {
-		return metric
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	bounded := slices.Clone(values) // values itself would be allocated for every call
-	for i, value := range values {
-		if seen := v.seen[i]; seen[value] || len(seen) < maxValues && len(value) <= 64 {
-			seen[value] = true
-		} else {
-			bounded[i] = "other"
-		}
-	}
-	metric := v.find(bounded...)
-	if known := *v.known.Load(); len(known) < maxKnown {
-		known = maps.Clone(known)
-		known[key] = metric
-		v.known.Store(&known)
-	}
-	return metric
+// onScrape adds a gauge that read gives at each scrape.
+func (r registry) onScrape(name, help string, read func() int) error {
+	return r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
 }
 
 // statusClass returns the first digit of a status, such as 2xx, or one of two words where there was no response.
@@ -220,15 +142,15 @@ var _ proxy.Observer = (*Metrics)(nil)
 // Finished implements proxy.Observer.
 func (m *Metrics) Finished(record proxy.Record) {
 	operation := string(record.Operation)
-	m.requests.of(operation, statusClass(record.Status), string(record.Reason)).Inc()
+	m.requests.WithLabelValues(operation, statusClass(record.Status), string(record.Reason)).Inc()
 	var exemplar prometheus.Labels // nil without a trace
 	if record.TraceID != "" {
 		exemplar = prometheus.Labels{"trace_id": record.TraceID}
 	}
-	m.requestSeconds.of(operation).(prometheus.ExemplarObserver).ObserveWithExemplar(record.Duration.Seconds(), exemplar)
-	m.responseBytes.of(operation).Add(float64(record.Bytes))
+	m.requestSeconds.WithLabelValues(operation).(prometheus.ExemplarObserver).ObserveWithExemplar(record.Duration.Seconds(), exemplar)
+	m.responseBytes.WithLabelValues(operation).Add(float64(record.Bytes))
 	if record.Conflict {
-		m.conflicts.of().Inc()
+		m.conflicts.WithLabelValues().Inc()
 	}
 }
 
@@ -241,15 +163,15 @@ type Calls struct {
 // Observe implements transport.Observer.
 func (c Calls) Observe(call transport.Sample) {
 	m, class := c.Metrics, call.Class.String()
-	m.calls.of(c.Tracker, call.Operation, class, statusClass(call.Status), cmp.Or(string(call.Reason), "ok")).Inc()
-	m.callSeconds.of(c.Tracker, class).Observe(call.Total.Seconds())
-	m.callBytes.of(c.Tracker, "in").Add(float64(max(call.BytesIn, 0)))
-	m.callBytes.of(c.Tracker, "out").Add(float64(max(call.BytesOut, 0)))
+	m.calls.WithLabelValues(c.Tracker, call.Operation, class, statusClass(call.Status), cmp.Or(string(call.Reason), "ok")).Inc()
+	m.callSeconds.WithLabelValues(c.Tracker, class).Observe(call.Total.Seconds())
+	m.callBytes.WithLabelValues(c.Tracker, "in").Add(float64(max(call.BytesIn, 0)))
+	m.callBytes.WithLabelValues(c.Tracker, "out").Add(float64(max(call.BytesOut, 0)))
 	if call.Tries > 1 {
-		m.retries.of(c.Tracker, call.Operation).Add(float64(call.Tries - 1))
+		m.retries.WithLabelValues(c.Tracker, call.Operation).Add(float64(call.Tries - 1))
 	}
 	if call.Unknown {
-		m.unknown.of(c.Tracker, call.Operation).Inc()
+		m.unknown.WithLabelValues(c.Tracker, call.Operation).Inc()
 	}
 }
 
@@ -258,21 +180,21 @@ func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
 	for _, each := range []transport.State{transport.Closed, transport.HalfOpen, transport.Open} {
 		m.breakers.WithLabelValues(tracker, breaker, string(each)).Set(number(each == state))
 	}
-	m.breakerChanges.of(tracker, breaker, string(state)).Inc()
+	m.breakerChanges.WithLabelValues(tracker, breaker, string(state)).Inc()
 }
 
 // Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
 func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
-	labels := prometheus.Labels{"tracker": tracker}
 	for _, operation := range append(mapping.Operations(), proxy.OpPassthrough) {
-		m.unknown.of(tracker, string(operation)) // before the first one, for its alert
+		m.unknown.WithLabelValues(tracker, string(operation)) // before the first one, for its alert
 	}
+	r := registry{prometheus.WrapRegistererWith(prometheus.Labels{"tracker": tracker}, m.registry)}
 	return errors.Join(
-		m.registry.onScrape(describe("tracker_calls_in_use", "Calls under way.", labels), func() int { return read().InUse }),
-		m.registry.onScrape(describe("tracker_call_slots", "Calls that may be under way at once.", labels), func() int { return read().Slots }),
-		m.registry.onScrape(describe("tracker_calls_waiting", "Calls that wait for their turn.", labels), func() int { return read().Waiting }),
-		m.registry.Register(prometheus.NewCounterFunc(
-			prometheus.CounterOpts(describe("tracker_calls_shed_total", "Calls refused because the tracker was busy.", labels)),
+		r.onScrape("tracker_calls_in_use", "Calls under way.", func() int { return read().InUse }),
+		r.onScrape("tracker_call_slots", "Calls that may be under way at once.", func() int { return read().Slots }),
+		r.onScrape("tracker_calls_waiting", "Calls that wait for their turn.", func() int { return read().Waiting }),
+		r.Register(prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: "tracker_calls_shed_total", Help: "Calls refused because the tracker was busy."},
 			func() float64 { return float64(read().Shed) })),
 	)
 }
@@ -281,8 +203,8 @@ func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
 // most once.
 func (m *Metrics) Connections(read func() (open, busy int)) error {
 	return errors.Join(
-		m.registry.onScrape(describe("client_connections", "Open connections of clients.", nil), func() int { open, _ := read(); return open }),
-		m.registry.onScrape(describe("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", nil), func() int {
+		m.registry.onScrape("client_connections", "Open connections of clients.", func() int { open, _ := read(); return open }),
+		m.registry.onScrape("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", func() int {
 			_, busy := read()
 			return busy
 		}),
@@ -309,24 +231,24 @@ func (m *Metrics) Reloaded(err error) {
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
 func (m *Metrics) CanaryQueue(read func() int) error {
 	for _, operation := range mapping.Operations() {
-		m.comparisons.of(string(operation), string(canary.OutcomeConfirmed)) // before the first one, for its alert
+		m.comparisons.WithLabelValues(string(operation), string(canary.OutcomeConfirmed)) // before the first one, for its alert
 	}
-	return m.registry.onScrape(describe("canary_queue", "Comparisons that wait for their turn.", nil), read)
+	return m.registry.onScrape("canary_queue", "Comparisons that wait for their turn.", read)
 }
 
 // CacheRead counts a read of flag types by its outcome, such as local, redis, stale, miss or bypass.
 func (m *Metrics) CacheRead(outcome string) {
-	m.cacheReads.of(outcome).Inc()
+	m.cacheReads.WithLabelValues(outcome).Inc()
 }
 
 // CacheFill counts a call of the tracker for the cache.
 func (m *Metrics) CacheFill(took time.Duration, err error) {
-	m.cacheFills.of(result(err)).Observe(took.Seconds())
+	m.cacheFills.WithLabelValues(result(err)).Observe(took.Seconds())
 }
 
 // Redis counts a call of Redis.
 func (m *Metrics) Redis(operation string, took time.Duration, err error) {
-	m.redis.of(operation, result(err)).Observe(took.Seconds())
+	m.redis.WithLabelValues(operation, result(err)).Observe(took.Seconds())
 }
 
 func result(err error) string {
@@ -344,31 +266,31 @@ func (m *Metrics) RedisState(available bool) {
 
 // CacheChange counts a flag type change by whether Redis has been informed of it.
 func (m *Metrics) CacheChange(delivered bool) {
-	m.cacheChanges.of(map[bool]string{true: "yes", false: "no"}[delivered]).Inc()
+	m.cacheChanges.WithLabelValues(map[bool]string{true: "yes", false: "no"}[delivered]).Inc()
 }
 
 // Compared implements canary.Observer.
 func (m *Metrics) Compared(operation mapping.Operation, outcome canary.Outcome) {
-	m.comparisons.of(string(operation), string(outcome)).Inc()
+	m.comparisons.WithLabelValues(string(operation), string(outcome)).Inc()
 }
 
 // Dropped implements canary.Observer.
 func (m *Metrics) Dropped(operation mapping.Operation, reason verdict.DropReason) {
-	m.dropped.of(string(operation), string(reason)).Inc()
+	m.dropped.WithLabelValues(string(operation), string(reason)).Inc()
 }
 
 // Routed counts a call, or a part of one, that a rule sent to a tracker.
 func (m *Metrics) Routed(operation mapping.Operation, rule, tracker string) {
-	m.routed.of(string(operation), rule, tracker).Inc()
+	m.routed.WithLabelValues(string(operation), rule, tracker).Inc()
 }
 
 // RefusedWrite counts a write that no one tracker could carry out.
 func (m *Metrics) RefusedWrite(operation mapping.Operation) {
-	m.refusedWrites.of(string(operation)).Inc()
+	m.refusedWrites.WithLabelValues(string(operation)).Inc()
 }
 
 // Lookup counts a lookup for a rule's conditions: bug, attachment or flag_type, by outcome.
-func (m *Metrics) Lookup(what, outcome string) { m.lookups.of(what, outcome).Inc() }
+func (m *Metrics) Lookup(what, outcome string) { m.lookups.WithLabelValues(what, outcome).Inc() }
 
 // Phases replaces the rules that are shown.
 func (m *Metrics) Phases(status switchover.Status) {
@@ -417,7 +339,9 @@ func number(condition bool) float64 {
 }
 
 // SpansSent counts spans that the collector took.
-func (m *Metrics) SpansSent(n int) { m.spans.of().Add(float64(n)) }
+func (m *Metrics) SpansSent(n int) { m.spans.WithLabelValues().Add(float64(n)) }
 
 // SpansDropped counts spans that never reached the collector, by one word that gives the reason.
-func (m *Metrics) SpansDropped(reason string, n int) { m.spansDropped.of(reason).Add(float64(n)) }
+func (m *Metrics) SpansDropped(reason string, n int) {
+	m.spansDropped.WithLabelValues(reason).Add(float64(n))
+}

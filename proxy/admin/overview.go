@@ -1,9 +1,10 @@
 package admin
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
-	"time"
 
 	"portico/proxy/admin/view"
 )
@@ -20,6 +21,7 @@ func (s *Server) status() Status {
 // overviewData is what the first page shows.
 type overviewData struct {
 	Status
+	Names  []string // of trackers, the primary first
 	Ready  bool
 	Charts []view.Chart
 }
@@ -27,6 +29,8 @@ type overviewData struct {
 // overview is the page at /: the status in words.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	data := overviewData{Status: s.status(), Ready: s.ready.Load()}
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(data.Trackers)), func(name string) bool { return name == data.Primary })
+	data.Names = append([]string{data.Primary}, others...)
 	if len(data.Traffic.Minutes) > 0 {
 		data.Charts = charts(data.Traffic)
 	}
@@ -45,10 +49,7 @@ func charts(t Traffic) []view.Chart {
 	return []view.Chart{
 		view.NewChart("Requests", perSecond(now.RequestsPerSecond), minutesKept, .1, perSecond, rate),
 		view.NewChart("Errors, status 5xx", view.Share(now.ErrorRate), minutesKept, .01, view.Share, errs),
-		view.NewChart("Latency, p95 over p50", seconds(now.P95Seconds)+" / "+seconds(now.P50Seconds), minutesKept, .001, seconds, p95, p50),
+		view.NewChart("Latency, p95 over p50", view.Seconds(now.P95Seconds)+" / "+view.Seconds(now.P50Seconds), minutesKept, .001, view.Seconds, p95, p50),
 		view.NewChart("Cache hits, flag types", view.Share(now.CacheHitRate), minutesKept, 1, view.Share, hits),
 	}
 }
-
-// seconds writes a time with its unit.
-func seconds(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) }

@@ -6,18 +6,19 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Options configure the listener for operators. The zero value has health checks and an empty overview.
+// Options configure the listener for operators. Status, Looked and Unready are required.
 type Options struct {
 	// Metrics are shown at /metrics, and their alarm and traffic on the first page; nil shows none.
 	Metrics *Metrics
-	// Status returns what /status shows, without alarm and traffic; nil shows nothing. Each request calls it, so it must not
-	// wait for a tracker.
+	// Status returns what /status shows, without alarm and traffic. Each request calls it, so it must not wait for a tracker.
 	Status func() Status
-	// Looked, if not nil, is called when an operator or a collector of metrics reads the state. It must not wait.
+	// Looked is called when an operator or a collector of metrics reads the state. It must not wait.
 	Looked func()
-	// Unready returns the reason why no client would get a response, or "" if clients get one; nil is like "".
+	// Unready returns the reason why no client would get a response, or "" if clients get one.
 	Unready func() string
 	// Pages are the pages of other packages.
 	Pages []Page
@@ -53,26 +54,18 @@ var files embed.FS
 
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
-	if options.Status == nil {
-		options.Status = func() Status { return Status{} }
-	}
-	if options.Unready == nil {
-		options.Unready = func() string { return "" }
-	}
 	s := &Server{options: options}
 	guarded := http.NewServeMux()
 	looked := func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			if options.Looked != nil {
-				options.Looked()
-			}
+			options.Looked()
 			next(w, r)
 		}
 	}
 	guarded.HandleFunc("GET /{$}", looked(s.overview))
 	guarded.HandleFunc("GET /status", looked(func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, s.status()) }))
 	if options.Metrics != nil {
-		guarded.HandleFunc("GET /metrics", looked(options.Metrics.registry.handler().ServeHTTP))
+		guarded.HandleFunc("GET /metrics", looked(promhttp.HandlerFor(options.Metrics.all, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP))
 	}
 	assets := http.FileServerFS(files)
 	guarded.Handle("GET /openapi.yaml", assets)

@@ -79,7 +79,7 @@ func TestStatusInWords(t *testing.T) {
 				{Breaker: "read", State: transport.Open, Since: at, Cause: "it is <gone>", History: []transport.Change{{At: at, From: transport.Closed, To: transport.Open, Reason: "connect"}}},
 				{Breaker: "write", State: transport.Closed},
 			}},
-			"next": {Problem: "it redirects", Dialect: "bmo", DialectPinned: true, TrackerVersion: "5.2"},
+			"a-new": {Problem: "it redirects", Dialect: "bmo", DialectPinned: true, TrackerVersion: "5.2"},
 		},
 		Cache: &cache.Status{Redis: true, Undelivered: true, LocalItems: 2}, Canary: &admin.CanaryStatus{Candidate: "next", Sample: .5},
 		Switchover: &admin.SwitchoverStatus{Source: "admin", Killed: true, Undelivered: "no store", Rules: []admin.RuleStatus{
@@ -97,6 +97,9 @@ func TestStatusInWords(t *testing.T) {
 		if !strings.Contains(body, part) {
 			t.Errorf("%s is not in %s", part, body)
 		}
+	}
+	if strings.Index(body, "Tracker main") > strings.Index(body, "Tracker a-new") {
+		t.Errorf("the primary is not the first tracker: %s", body)
 	}
 	state = admin.Status{Cache: &cache.Status{Embedded: true, TrackerSick: true, LocalItems: 1}}
 	_, _, body = look(t, "GET", base+"/")

@@ -45,7 +45,7 @@ type totals struct {
 // totals adds up what is shown at /metrics, so that requests cost nothing more.
 func (m *Metrics) totals(now time.Time) totals {
 	t := totals{at: now}
-	families, _ := m.registry.Gather() // what could be read is there
+	families, _ := m.all.Gather() // what could be read is there
 	for _, family := range families {
 		for _, each := range family.GetMetric() {
 			n := each.GetCounter().GetValue()

@@ -62,8 +62,15 @@ type finding struct {
 	Samples []any
 }
 
-func TestRealProgramFromTheOverviewToAcceptingAFinding(t *testing.T) {
+// TestRealProgram looks at the demo: at its pages, first, and at what operators change.
+func TestRealProgram(t *testing.T) {
 	d := startDemo(t)
+	t.Run("pages", d.showPages)
+	t.Run("from the overview to accepting a finding", d.judgeFindings)
+	t.Run("kill switch", d.throwKillSwitch)
+}
+
+func (d demo) judgeFindings(t *testing.T) {
 	for name, l := range map[string]look{"wide": {width: 1280}, "narrow, without scripts": {width: 400, noScript: true, dark: true}} {
 		t.Run(name, func(t *testing.T) {
 			browser := openBrowser(t, d.Operators, l)
@@ -85,19 +92,18 @@ func TestRealProgramFromTheOverviewToAcceptingAFinding(t *testing.T) {
 	}
 }
 
-func TestRealPagesInEveryLook(t *testing.T) {
-	d := startDemo(t)
+func (d demo) showPages(t *testing.T) {
 	var list struct {
 		Findings []struct{ Signature, Class string }
 	}
 	d.get(d.Operators+"/canary/findings.json", &list)
-	paths := map[string]string{"real-status": "/", "real-overview": "/canary", "real-findings": "/canary/findings", "real-rules": "/canary/rules", "real-switchover": "/switchover"}
+	paths := map[string]string{"real-status": "/", "real-demo": "/demo", "real-overview": "/canary", "real-findings": "/canary/findings", "real-rules": "/canary/rules", "real-switchover": "/switchover"}
 	for _, f := range list.Findings {
 		paths["real-finding-"+f.Class] = "/canary/findings/" + f.Signature
 	}
 	browser := openBrowser(t, d.Operators, looks()[0])
 	for name, path := range paths {
-		for _, l := range looks() {
+		for _, l := range []look{{width: 1400}, {width: 400, dark: true}} { // the pages with made-up data have more
 			browser.wear(l)
 			browser.visit(path)
 			browser.check(name + " " + l.String())
@@ -106,8 +112,7 @@ func TestRealPagesInEveryLook(t *testing.T) {
 	}
 }
 
-func TestRealKillSwitch(t *testing.T) {
-	d := startDemo(t)
+func (d demo) throwKillSwitch(t *testing.T) {
 	browser := openBrowser(t, d.Operators, look{width: 400, noScript: true})
 	throwAndRevive(t, browser, "main", func(killed bool) {
 		var status struct {

@@ -1,12 +1,13 @@
 package demo
 
 import (
+	"embed"
 	"fmt"
-	"html"
 	"net/http"
 	"strings"
 
 	"portico/proxy/admin"
+	"portico/proxy/admin/view"
 	"portico/test/tracker"
 )
 
@@ -75,15 +76,13 @@ curl -s %[2]s/switchover/status.json
 `, p.Clients, p.Operators, p.Primary, Key("editor"))
 }
 
+//go:embed html
+var files embed.FS
+
 // Page shows the introduction and the tour at /demo.
 func (p Places) Page() admin.Page {
-	text := "<!doctype html>\n<html lang=\"en\"><head><title>Portico demo</title><meta name=\"color-scheme\" content=\"light dark\">" +
-		"<meta name=\"viewport\" content=\"width=device-width\">" +
-		"<style>body{font-family:system-ui,sans-serif;margin:1.5em} pre{white-space:pre-wrap;overflow-wrap:anywhere}</style></head>\n<body><h1>Portico demo</h1>" +
-		"<p><a href=\"/\">Status</a> · <a href=\"/canary\">Comparison</a> · <a href=\"/switchover\">Switchover</a></p>\n<pre>" +
-		html.EscapeString(p.Introduction()) + "</pre>\n<h2>Things to try</h2>\n<pre>" + html.EscapeString(p.Tour()) + "</pre></body></html>\n"
-	return admin.Page{Path: "/demo", Title: "Demo", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(text)) // a browser that has gone needs no error
+	templates, data := view.MustParse(files, nil), struct{ Introduction, Tour string }{p.Introduction(), p.Tour()}
+	return admin.Page{Path: "/demo", Title: "Demo", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		admin.Show(w, r, admin.Sheet{Title: "Demo", Templates: templates, Body: "demo.html", Data: data})
 	})}
 }

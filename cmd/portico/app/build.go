@@ -119,7 +119,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 			IDs:    limits.IDs, Memory: int64(limits.BodyMemory),
 		},
 		Rates:       proxy.RateLimits{Anonymous: proxy.Rate(limits.Rate.Anonymous), Keyed: proxy.Rate(limits.Rate.Keyed)},
-		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, ReadTimeout: callTime, WriteTimeout: callTime,
+		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, Timeout: callTime,
 		ClientPause:    proxy.ClientPause{Sending: cfg.Timeouts.Read, Taking: cfg.Timeouts.Write},
 		TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
 		Revalidate: cache.Revalidate, Logger: rt.logger, Observer: rt.metrics,

@@ -66,8 +66,10 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		"GET /canary/findings":             formPage(p.showFindings).first,
 		"GET /canary/findings/{signature}": p.finding,
 		"GET /canary/rules":                p.showRules,
-		"GET /canary/report.json":          p.reported(jsonOf(func(report verdict.Report) any { return report })),
-		"GET /canary/verdict.json":         p.reported(jsonOf(func(report verdict.Report) any { return viewVerdict(report) })),
+		"GET /canary/report.json":          p.reported(func(w http.ResponseWriter, report verdict.Report) error { return writeJSON(w, report, nil) }),
+		"GET /canary/verdict.json": p.reported(func(w http.ResponseWriter, report verdict.Report) error {
+			return writeJSON(w, viewVerdict(report), nil)
+		}),
 		"GET /canary/findings.json": func(w http.ResponseWriter, r *http.Request) error {
 			report, err := p.report(r)
 			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, choose(r, report.Findings).Findings...)}, err)
@@ -107,11 +109,6 @@ func (p *canaryPages) reported(write func(http.ResponseWriter, verdict.Report) e
 		}
 		return write(w, report)
 	}
-}
-
-// jsonOf writes a view of the report as JSON.
-func jsonOf(view func(verdict.Report) any) func(http.ResponseWriter, verdict.Report) error {
-	return func(w http.ResponseWriter, report verdict.Report) error { return writeJSON(w, view(report), nil) }
 }
 
 // textOf writes the report as text, completely or not at all.
@@ -156,9 +153,8 @@ type overviewPage struct {
 	Verdict  verdictView
 	Timeline timeline
 	Open     []state.Finding
-	// OpenAll is the number of open findings; Open has the most frequent ones, and First is the signature of the first.
+	// OpenAll is the number of open findings; Open has the most frequent ones.
 	OpenAll int
-	First   string
 	// Judged is the number of findings that are accepted or fixed.
 	Judged   int
 	Dropped  []drop
@@ -186,9 +182,6 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report),
 		Open: open[:min(len(open), maxOpen)], OpenAll: len(open), Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
 	}
-	if len(open) > 0 {
-		page.First = open[0].Signature
-	}
 	for reason, n := range report.Dropped {
 		if n > 0 {
 			page.Dropped = append(page.Dropped, drop{reason, n})
@@ -197,7 +190,7 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 	slices.SortFunc(page.Dropped, func(a, b drop) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
 	})
-	return show(w, r, status, string(report.Verdict)+" · Canary", "overview.html", page)
+	return show(w, r, status, string(report.Verdict)+" · Canary", "overview.html", page, live)
 }
 
 // sampled says in words which calls are compared.
@@ -271,8 +264,7 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, statu
 		page.Selected[signature] = true
 	}
 	// It has a form, so it does not load itself again.
-	admin.Show(w, r, admin.Sheet{Status: status, Title: "Findings · Canary", Templates: templates, Body: "findings.html", Data: page})
-	return nil
+	return show(w, r, status, "Findings · Canary", "findings.html", page, !live)
 }
 
 // showRules lists the equivalence rules.
@@ -281,5 +273,5 @@ func (p *canaryPages) showRules(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, http.StatusOK, "Rules · Canary", "rules.html", page)
+	return show(w, r, http.StatusOK, "Rules · Canary", "rules.html", page, live)
 }

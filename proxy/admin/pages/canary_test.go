@@ -272,33 +272,25 @@ func TestSamplingAndReset(t *testing.T) {
 	s.get("/canary/findings").contains(t, "Nothing has been found yet.")
 }
 
-func TestPathsThatAreNoPages(t *testing.T) {
+// What a path or a method has no page for is refused in the form that was asked for.
+func TestWhatIsNoPage(t *testing.T) {
 	s := open(t)
-	for _, path := range []string{"/canary/nothing", "/canary/findings/0000", "/canary/findings/0000.json", "/switchover/nothing"} {
-		if a := ask(t, "GET", s.base+path, ""); a.status != 404 || a.kind != jsonKind {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
-		}
-		if a := s.get(path); a.status != 404 || (a.kind != pageKind) != strings.HasSuffix(path, ".json") {
-			t.Errorf("%s as a page: %d %s", path, a.status, a.body)
-		}
-	}
-}
-
-func TestMethodsThatAPageDoesNotTake(t *testing.T) {
-	s := open(t)
-	for _, c := range []struct{ method, path, takes string }{
-		{"GET", "/canary/reset", "POST"},
-		{"GET", "/canary/gate", "POST"},
-		{"HEAD", "/switchover/kill", "POST"},
-		{"POST", "/canary/verdict.json", "GET, HEAD"},
-		{"POST", "/switchover", "GET, HEAD"},
+	for _, c := range []struct {
+		method, path, takes string
+		status              int
+	}{
+		{"GET", "/canary/nothing", "", 404}, {"GET", "/canary/findings/0000", "", 404}, {"GET", "/canary/findings/0000.json", "", 404},
+		{"GET", "/switchover/nothing", "", 404},
+		{"GET", "/canary/reset", "POST", 405}, {"GET", "/canary/gate", "POST", 405}, {"HEAD", "/switchover/kill", "POST", 405},
+		{"POST", "/canary/verdict.json", "GET, HEAD", 405}, {"POST", "/switchover", "GET, HEAD", 405},
 	} {
-		if a := ask(t, c.method, s.base+c.path, ""); a.status != 405 || a.kind != jsonKind || a.takes != c.takes {
+		if a := ask(t, c.method, s.base+c.path, ""); a.status != c.status || a.kind != jsonKind || a.takes != c.takes {
 			t.Errorf("%s %s: %d %q %s", c.method, c.path, a.status, a.takes, a.body)
 		}
-	}
-	if a := s.get("/canary/reset"); a.status != 405 || a.kind != pageKind {
-		t.Errorf("as a page: %d %s", a.status, a.body)
+		a := ask(t, c.method, s.base+c.path, "", "Accept", pageType)
+		if a.status != c.status || (a.kind != pageKind) != strings.HasSuffix(c.path, ".json") {
+			t.Errorf("%s %s as a page: %d %s", c.method, c.path, a.status, a.kind)
+		}
 	}
 }
 

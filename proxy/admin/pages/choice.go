@@ -36,20 +36,15 @@ type filterValue struct {
 // seen apart does not match both.
 func choose(r *http.Request, all []state.Finding) choice {
 	asked, kept := r.URL.Query(), url.Values{}
-	isAsked := func(name, value string) bool { return asked.Get(name) == "" || asked.Get(name) == value }
-	c := choice{Path: asked.Get("path")}
+	c := choice{Path: asked.Get("path"), Findings: slices.Clone(all)}
 	if c.Path != "" {
 		kept.Set("path", c.Path)
 	}
-	for _, f := range all {
-		f.Scopes = slices.DeleteFunc(slices.Clone(f.Scopes), func(s state.Scope) bool {
-			return !isAsked("caller", s.Caller) || !isAsked("product", s.Product)
+	other := func(name, value string) bool { return asked.Get(name) != "" && asked.Get(name) != value }
+	for i, f := range c.Findings {
+		c.Findings[i].Scopes = slices.DeleteFunc(slices.Clone(f.Scopes), func(s state.Scope) bool {
+			return other("caller", s.Caller) || other("product", s.Product)
 		})
-		scoped := len(f.Scopes) > 0 || isAsked("caller", "") && isAsked("product", "")
-		if scoped && isAsked("status", string(f.Status)) && isAsked("operation", string(f.Operation)) && isAsked("class", f.Class) &&
-			strings.Contains(f.Path, c.Path) {
-			c.Findings = append(c.Findings, f)
-		}
 	}
 	scopes := func(value func(state.Scope) string) func(state.Finding) []string {
 		return func(f state.Finding) (values []string) {
@@ -73,8 +68,10 @@ func choose(r *http.Request, all []state.Finding) choice {
 		c.Filters = append(c.Filters, filter{Name: each.name, Title: each.title, Chosen: chosen, Values: valuesOf(all, each.of)})
 		if chosen != "" {
 			kept.Set(each.name, chosen)
+			c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !slices.Contains(each.of(f), chosen) })
 		}
 	}
+	c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !strings.Contains(f.Path, c.Path) })
 	if len(kept) > 0 {
 		c.Query = "?" + kept.Encode()
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"portico/proxy/admin"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -71,8 +70,7 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status
 		}
 		page.Samples = append(page.Samples, view)
 	}
-	admin.Show(w, r, admin.Sheet{Status: status, Title: found.Class + " " + found.Path, Templates: templates, Body: "finding.html", Data: page})
-	return nil
+	return show(w, r, status, found.Class+" "+found.Path, "finding.html", page, !live)
 }
 
 // sampleJSON is a sample in the JSON API.

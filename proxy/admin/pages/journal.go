@@ -37,13 +37,13 @@ func JournalPages(store journal.Store) admin.Page {
 		"GET /journal": func(w http.ResponseWriter, r *http.Request) error {
 			page, err := p.read(r)
 			if err != nil {
-				return journalFault(err)
+				return err
 			}
-			return show(w, r, http.StatusOK, "Journal", "journal.html", page)
+			return show(w, r, http.StatusOK, "Journal", "journal.html", page, live)
 		},
 		"GET /journal/entries.json": func(w http.ResponseWriter, r *http.Request) error {
 			page, err := p.read(r)
-			return writeJSON(w, page, journalFault(err))
+			return writeJSON(w, page, err)
 		},
 		"GET /journal/{seq}":        formPage(p.entry).first,
 		"POST /journal/{seq}/retry": p.change("retry", (*journal.Operator).Retry),
@@ -59,7 +59,7 @@ func (p *journalPages) read(r *http.Request) (page journalPage, err error) {
 	if page.Status, err = journal.StatusOf(ctx, p.store); err == nil {
 		page.Entries, err = p.store.JournalOf(ctx, maxEntries, state.JournalParked, state.JournalBegun, state.JournalPending)
 	}
-	return page, err
+	return page, journalFault(err)
 }
 
 // entry shows the entry that the path names, with a form.
@@ -69,8 +69,7 @@ func (p *journalPages) entry(w http.ResponseWriter, r *http.Request, status int,
 	if err != nil {
 		return journalFault(err)
 	}
-	admin.Show(w, r, admin.Sheet{Status: status, Title: "Entry of the journal", Templates: templates, Body: "entry.html", Data: entryPage{e, form}})
-	return nil
+	return show(w, r, status, "Entry of the journal", "entry.html", entryPage{e, form}, !live)
 }
 
 // change changes the entry that the path names.

@@ -110,9 +110,12 @@ func writeJSON(w http.ResponseWriter, value any, err error) error {
 	return err
 }
 
-// show responds with a page that people may leave open.
-func show(w http.ResponseWriter, r *http.Request, status int, title, file string, data any) error {
-	admin.Show(w, r, admin.Sheet{Status: status, Title: title, Templates: templates, Body: file, Data: data, Live: true})
+// live is a page that offers to load itself again. One with a form that takes time to fill in does not.
+const live = true
+
+// show responds with a page.
+func show(w http.ResponseWriter, r *http.Request, status int, title, file string, data any, reloads bool) error {
+	admin.Show(w, r, admin.Sheet{Status: status, Title: title, Templates: templates, Body: file, Data: data, Live: reloads})
 	return nil
 }
 
@@ -135,10 +138,10 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		back = "/"
 	}
 	title := http.StatusText(f.Status)
-	admin.Show(w, r, admin.Sheet{Status: f.Status, Title: title, Templates: templates, Body: "fault.html", Data: struct {
+	_ = show(w, r, f.Status, title, "fault.html", struct {
 		*fault
 		Heading, Back string
-	}{f, title, back}})
+	}{f, title, back}, !live)
 }
 
 // Absent replaces pages of what this Portico lacks, and says what that is. It is not listed.

@@ -75,7 +75,7 @@ func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status in
 		page.NoHistory = "What was changed cannot be read now: " + err.Error() + "."
 	}
 	page.History = viewHistory(revisions)
-	return show(w, r, status, "Switchover", "switchover.html", page)
+	return show(w, r, status, "Switchover", "switchover.html", page, live)
 }
 
 // signed throws the kill switch or takes it back.

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"portico/proxy/admin"
 	"portico/proxy/admin/pages/transition"
 )
 
@@ -29,10 +28,7 @@ func (p *switchoverPages) plan(w http.ResponseWriter, r *http.Request, status in
 		return p.changeFault(r.Context(), err)
 	}
 	known := p.switchover.Status(r.Context())
-	admin.Show(w, r, admin.Sheet{
-		Status: status, Title: "Next step", Templates: templates, Body: "plan.html", Data: planPage{known.Old, known.New, verb, plan, form},
-	})
-	return nil
+	return show(w, r, status, "Next step", "plan.html", planPage{known.Old, known.New, verb, plan, form}, !live)
 }
 
 // move takes a rule one step ahead or back.

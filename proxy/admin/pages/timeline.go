@@ -62,28 +62,23 @@ func drawTimeline(report verdict.Report) timeline {
 }
 
 // drawLatencies makes a chart for each tracker, whose bars are the 95th percentile with the median before it.
-func drawLatencies(report verdict.Report, width int) (charts []view.Chart) {
-	seconds := func(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) }
+func drawLatencies(report verdict.Report, width int) []view.Chart {
 	scale := time.Millisecond
 	for _, p := range report.Timeline {
 		scale = max(scale, p.Answered.P95, p.Other.P95)
 	}
-	for _, tracker := range []struct {
-		name string
-		all  verdict.Quantiles
-		of   func(verdict.TimePoint) verdict.Quantiles
-	}{
-		{report.Pair.Serving, report.Overall.Answered, func(p verdict.TimePoint) verdict.Quantiles { return p.Answered }},
-		{report.Pair.Compared, report.Overall.Other, func(p verdict.TimePoint) verdict.Quantiles { return p.Other }},
-	} {
+	draw := func(name string, all verdict.Quantiles, of func(verdict.TimePoint) verdict.Quantiles) view.Chart {
 		var p95, p50 []float64
 		for _, p := range report.Timeline {
-			p95, p50 = append(p95, tracker.of(p).P95.Seconds()), append(p50, tracker.of(p).P50.Seconds())
+			p95, p50 = append(p95, of(p).P95.Seconds()), append(p50, of(p).P50.Seconds())
 		}
-		now := view.Duration(tracker.all.P95) + " / " + view.Duration(tracker.all.P50)
-		charts = append(charts, view.NewChart(tracker.name+": p95, with p50 in front", now, width, scale.Seconds(), seconds, p95, p50))
+		now := view.Duration(all.P95) + " / " + view.Duration(all.P50)
+		return view.NewChart(name+": p95, with p50 in front", now, width, scale.Seconds(), view.Seconds, p95, p50)
 	}
-	return charts
+	return []view.Chart{
+		draw(report.Pair.Serving, report.Overall.Answered, func(p verdict.TimePoint) verdict.Quantiles { return p.Answered }),
+		draw(report.Pair.Compared, report.Overall.Other, func(p verdict.TimePoint) verdict.Quantiles { return p.Other }),
+	}
 }
 
 // Label writes an end of the timeline, with the day where it covers more than one.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -41,7 +42,7 @@ func viewVerdict(report verdict.Report) verdictView {
 		Verdict: report.Verdict, ExitCode: report.Verdict.ExitCode(), At: report.At,
 		Compared: report.Overall.Compared, Confirmed: report.Overall.Confirmed, Rate: report.Overall.Rate,
 		UpperBound: report.Overall.UpperBound, Target: report.Target, Needed: report.Overall.Needed,
-		OpenFindings: len(openFindings(report)), Operations: map[mapping.Operation]verdict.Verdict{},
+		Reason: reasonOf(report), Next: nextOf(report), OpenFindings: len(openFindings(report)), Operations: map[mapping.Operation]verdict.Verdict{},
 	}
 	for _, operation := range report.Operations {
 		view.Operations[operation.Operation] = operation.Verdict
@@ -49,17 +50,13 @@ func viewVerdict(report verdict.Report) verdictView {
 	if view.Verdict == verdict.Pass {
 		view.Passed = 1
 	}
-	view.Reason, view.Next = reasonOf(report), nextOf(report)
 	return view
 }
 
 // gate responds to a tool that wants to go on only after a PASS: by the status alone, with the reason beside it.
 func gate(w http.ResponseWriter, report verdict.Report) error {
-	status, known := map[verdict.Verdict]int{verdict.Pass: http.StatusOK, verdict.Fail: http.StatusPreconditionFailed}[report.Verdict]
-	if !known {
-		status = http.StatusServiceUnavailable
-	}
-	admin.WriteJSON(w, status, viewVerdict(report))
+	status := map[verdict.Verdict]int{verdict.Pass: http.StatusOK, verdict.Fail: http.StatusPreconditionFailed}[report.Verdict]
+	admin.WriteJSON(w, cmp.Or(status, http.StatusServiceUnavailable), viewVerdict(report))
 	return nil
 }
 

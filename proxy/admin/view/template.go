@@ -2,14 +2,12 @@ package view
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"fmt"
 	"html"
 	"io/fs"
 	"maps"
 	"reflect"
-	"slices"
 	"text/template/parse"
 	"time"
 )
@@ -55,91 +53,80 @@ func (s *Set) Execute(out *bytes.Buffer, name string, data any) (err error) {
 			err = fmt.Errorf("execute template %s: %v", name, cause)
 		}
 	}()
-	execution{s, out}.run(s.trees[name].Root, scope{"$": data}, data)
+	s.call(out, name, data)
 	return nil
 }
 
-// execution writes one template. It panics if that cannot be done.
-type execution struct {
-	*Set
-	out *bytes.Buffer
+// call executes a template with variables of its own.
+func (s *Set) call(out *bytes.Buffer, name string, dot any) {
+	execution{s, out, map[string]any{"$": dot}}.run(s.trees[name].Root, dot)
 }
 
-// scope has the values of variables.
-type scope map[string]any
+// execution writes one template. It panics if that cannot be done. A variable keeps its value after the branch that declares it.
+type execution struct {
+	*Set
+	out  *bytes.Buffer
+	vars map[string]any
+}
 
-// run executes a node. Variables that it declares are set in vars.
-func (e execution) run(node parse.Node, vars scope, dot any) {
+// run executes a node.
+func (e execution) run(node parse.Node, dot any) {
 	switch n := node.(type) {
 	case *parse.ListNode:
+		if n == nil { // no else
+			return
+		}
 		for _, each := range n.Nodes {
-			e.run(each, vars, dot)
+			e.run(each, dot)
 		}
 	case *parse.TextNode:
 		e.out.Write(n.Text)
 	case *parse.ActionNode:
-		if value := e.value(n.Pipe, vars, dot); len(n.Pipe.Decl) == 0 {
+		if value := e.value(n.Pipe, dot); len(n.Pipe.Decl) == 0 {
 			e.out.WriteString(html.EscapeString(text(value)))
 		}
 	case *parse.IfNode:
-		e.branch(&n.BranchNode, maps.Clone(vars), dot)
+		e.branch(&n.BranchNode, dot)
 	case *parse.WithNode:
-		e.branch(&n.BranchNode, maps.Clone(vars), dot)
+		e.branch(&n.BranchNode, dot)
 	case *parse.RangeNode:
-		e.branch(&n.BranchNode, maps.Clone(vars), dot)
+		e.branch(&n.BranchNode, dot)
 	case *parse.TemplateNode:
-		value := e.value(n.Pipe, vars, dot)
-		e.run(e.trees[n.Name].Root, scope{"$": value}, value)
+		e.call(e.out, n.Name, e.value(n.Pipe, dot))
 	}
 }
 
-// branch executes one of two lists, the first one for each element of a range. vars are its own.
-func (e execution) branch(n *parse.BranchNode, vars scope, dot any) {
-	value := e.value(n.Pipe, vars, dot)
+// branch executes one of two lists, the first one for each element of a range.
+func (e execution) branch(n *parse.BranchNode, dot any) {
+	value := e.value(n.Pipe, dot)
 	switch {
 	case !truth(value):
-		if n.ElseList != nil {
-			e.run(n.ElseList, vars, dot)
+		e.run(n.ElseList, dot)
+	case n.NodeType == parse.NodeRange:
+		list := reflect.ValueOf(value)
+		for i := range list.Len() {
+			values := []any{i, list.Index(i).Interface()}
+			for at, name := range n.Pipe.Decl {
+				e.vars[name.Ident[0]] = values[at+2-len(n.Pipe.Decl)]
+			}
+			e.run(n.List, values[1])
 		}
-	case n.NodeType == parse.NodeIf:
-		e.run(n.List, vars, dot)
 	case n.NodeType == parse.NodeWith:
-		e.run(n.List, vars, value)
+		e.run(n.List, value)
 	default:
-		e.loop(n, vars, value)
-	}
-}
-
-// loop executes a list for every element of a slice, or of a map in the order of its names.
-func (e execution) loop(n *parse.BranchNode, vars scope, value any) {
-	each := func(values ...any) {
-		for i, name := range n.Pipe.Decl {
-			vars[name.Ident[0]] = values[i+2-len(n.Pipe.Decl)]
-		}
-		e.run(n.List, maps.Clone(vars), values[1])
-	}
-	list := reflect.ValueOf(value)
-	if list.Kind() == reflect.Map {
-		names := slices.SortedFunc(slices.Values(list.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
-		for _, name := range names {
-			each(name.String(), list.MapIndex(name).Interface())
-		}
-		return
-	}
-	for i := range list.Len() {
-		each(i, list.Index(i).Interface())
+		e.run(n.List, dot)
 	}
 }
 
 // value evaluates a node, and sets the variable that it declares.
-func (e execution) value(node parse.Node, vars scope, dot any) (value any) {
+func (e execution) value(node parse.Node, dot any) (value any) {
 	switch n := node.(type) {
 	case *parse.DotNode:
 		return dot
 	case *parse.FieldNode:
 		return field(dot, n.Ident)
 	case *parse.VariableNode:
-		return field(vars[n.Ident[0]], n.Ident[1:])
+		return field(e.vars[n.Ident[0]], n.Ident[1:])
 	case *parse.StringNode:
 		return n.Text
 	case *parse.NumberNode:
@@ -148,9 +135,9 @@ func (e execution) value(node parse.Node, vars scope, dot any) (value any) {
 		if n == nil {
 			return nil
 		}
-		value = e.command(n.Cmds[0], vars, dot)
+		value = e.command(n.Cmds[0], dot)
 		for _, name := range n.Decl {
-			vars[name.Ident[0]] = value
+			e.vars[name.Ident[0]] = value
 		}
 		return value
 	}
@@ -158,16 +145,16 @@ func (e execution) value(node parse.Node, vars scope, dot any) (value any) {
 }
 
 // command calls a function, or evaluates the only node. A call converts operands to what the function takes.
-func (e execution) command(n *parse.CommandNode, vars scope, dot any) any {
+func (e execution) command(n *parse.CommandNode, dot any) any {
 	name, isCall := n.Args[0].(*parse.IdentifierNode)
 	if !isCall {
-		return e.value(n.Args[0], vars, dot)
+		return e.value(n.Args[0], dot)
 	}
 	function := reflect.ValueOf(e.words[name.Ident])
 	operands := make([]reflect.Value, len(n.Args)-1)
 	for i := range operands {
 		takes := function.Type().In(i)
-		if value := e.value(n.Args[i+1], vars, dot); value == nil {
+		if value := e.value(n.Args[i+1], dot); value == nil {
 			operands[i] = reflect.Zero(takes)
 		} else {
 			operands[i] = reflect.ValueOf(value).Convert(takes)

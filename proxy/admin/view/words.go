@@ -18,7 +18,6 @@ func words() Words {
 			}
 			return b
 		},
-		"and":      func(a, b any) bool { return truth(a) && truth(b) },
 		"not":      func(a any) bool { return !truth(a) },
 		"eq":       func(a, b any) bool { return text(a) == text(b) },
 		"len":      func(list any) int { return reflect.ValueOf(list).Len() },
@@ -71,6 +70,9 @@ func Duration(d time.Duration) string {
 	}
 	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
 }
+
+// Seconds writes a length of time in seconds with three significant digits.
+func Seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
 // Span writes roughly how long something takes.
 func Span(d time.Duration) string {

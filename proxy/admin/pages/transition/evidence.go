@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -202,7 +203,7 @@ func (f *found) compared(rule switchover.Rule) []Precondition {
 		}
 	}
 	age := f.report.At.Sub(last)
-	fresh := precondition(needFreshness, age <= maxAge, "the last comparison was at most %s ago (limit %s)", age.Round(time.Second), maxAge)
+	fresh := precondition(needFreshness, age <= maxAge, "the last comparison was at most %.0f h ago (limit %.0f h)", math.Ceil(age.Hours()), maxAge.Hours())
 	limit := f.report.Target * float64(v.Compared)
 	failed := precondition(needErrors, float64(v.Failed) <= limit, "%d of %d without a valid reply", v.Failed, v.Compared)
 	steady := precondition(needStability, float64(v.Unstable) <= limit, "%d of %d with differences that went away", v.Unstable, v.Compared)

@@ -216,7 +216,7 @@ func TestWritesMoveWithTheirCopies(t *testing.T) {
 	}
 }
 
-// TestAStoreThatCannotBeReadTellsNothing refuses where there is no verdict at all.
+// TestAPlanAsksAboutMail of the tracker that copies go to.
 func TestAPlanAsksAboutMail(t *testing.T) {
 	copying, alone := rule("shop", newCompare, newCompare), rule("rest", old, old)
 	copying.Replicate = true
@@ -232,6 +232,7 @@ func TestAPlanAsksAboutMail(t *testing.T) {
 	}
 }
 
+// TestAStoreThatCannotBeReadTellsNothing refuses where there is no verdict at all.
 func TestAStoreThatCannotBeReadTellsNothing(t *testing.T) {
 	g := ready(withRules(rule("rest", oldCompare, old)))
 	g.Report = func(context.Context) (verdict.Report, error) { return verdict.Report{}, errors.New("locked") }
@@ -344,10 +345,6 @@ func TestTwoPhasesAtOnceAreRefused(t *testing.T) {
 	move.Despite = []string{"speed"}
 	if _, err := g.Move(t.Context(), move); err == nil || !strings.Contains(err.Error(), `no precondition "speed"`) {
 		t.Errorf("an unknown precondition: %v", err)
-	}
-	move.Despite, move.Version = []string{"one-phase"}, 6
-	if _, ok := errors.AsType[*state.ConflictError](func() error { _, err := g.Move(t.Context(), move); return err }()); !ok {
-		t.Error("a former version is taken")
 	}
 	if h.status.Version != 7 {
 		t.Fatal("one of them was taken")
