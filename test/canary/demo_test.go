@@ -64,6 +64,7 @@ func planted() map[string][]string {
 // a follower has late is found to be in passing, and what is different each time to
 // be noise.
 func TestDemoFindsWhatIsPlanted(t *testing.T) {
+	t.Parallel()
 	clients, operators := process.FreeAddress(t), process.FreeAddress(t)
 	p := process.Launch(t, process.Spec{
 		Program: process.Portico(t), Fails: true,
@@ -136,11 +137,14 @@ func TestDemoEndsWithItsVerdict(t *testing.T) {
 		"--drive 40 --same":   {2, []string{"INCONCLUSIVE  candidate against main"}},
 		"--drive 3":           {1, []string{"\nNot found: lag (", " of 7 planted differences."}},
 	} {
-		p, code := demo(t, strings.Fields(args)...)
-		for _, said := range want.says {
-			if code != want.code || !strings.Contains(p.Out.String(), said) {
-				t.Errorf("%s: the exit code is %d, want %d and %q", args, code, want.code, said)
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			p, code := demo(t, strings.Fields(args)...)
+			for _, said := range want.says {
+				if code != want.code || !strings.Contains(p.Out.String(), said) {
+					t.Errorf("the exit code is %d, want %d and %q", code, want.code, said)
+				}
 			}
-		}
+		})
 	}
 }

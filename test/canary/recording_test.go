@@ -61,6 +61,7 @@ func replay(t *testing.T, env []string, args ...string) (printed string, code in
 // TestRecordAndReplay: what was recorded holds no key, and tells a tracker that
 // answers the same from one that does not.
 func TestRecordAndReplay(t *testing.T) {
+	t.Parallel()
 	key := tracker.Keys(tracker.SeedDemo)["developer@demo.example"]
 	_, base := process.Tracker(t, process.FreeAddress(t))
 	file := recorded(t, base, key)
