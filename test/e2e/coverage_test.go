@@ -99,10 +99,7 @@ func TestEveryClientAndDutyHasItsRow(t *testing.T) {
 	for _, name := range append(testNames(t, "TestDuty_"), testNames(t, "TestClient_")...) {
 		tested = append(tested, strings.TrimPrefix(name, "Test"))
 	}
-	for _, each := range duties() {
-		tested = append(tested, each.name)
-	}
-	for _, each := range legacyClients() {
+	for _, each := range append(duties(), legacyClients()...) {
 		tested = append(tested, each.name)
 	}
 	slices.Sort(named)

@@ -69,3 +69,8 @@ func seven() []operation {
 		{"update attachment", "PUT", "/bug/attachment/1", `{"ids":[1],"summary":"changed"}`, 200, 401},
 	}
 }
+
+// codeOf gives the code that an operation of seven has for who is not logged in.
+func codeOf(op operation) int {
+	return map[string]int{"get flag types": 106, "get attachments of a bug": 102, "get one attachment": 304}[op.name] | map[bool]int{true: 410}[op.method != "GET"]
+}

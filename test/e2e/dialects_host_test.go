@@ -24,7 +24,7 @@ func portico(t *testing.T, args ...string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-func TestBMO_ATrackerThatRedirectsToItsOwnAddressIsReported(t *testing.T) {
+func TestATrackerThatRedirectsToItsOwnAddressIsReported(t *testing.T) {
 	for _, env := range [][]string{nil, {"TRACKERS_MAIN_DIALECT=bmo"}} {
 		t.Run(strings.Join(append(env, "probed"), ""), func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +52,7 @@ func TestBMO_ATrackerThatRedirectsToItsOwnAddressIsReported(t *testing.T) {
 }
 
 // A tracker that is put right is noticed without a new start.
-func TestBMO_ReadinessComesBackWhenTheTrackerAnswers(t *testing.T) {
+func TestReadinessComesBackWhenTheTrackerAnswers(t *testing.T) {
 	t.Parallel()
 	var wrong, right http.Handler = reference(t, tracker.Options{Dialect: tracker.DialectBMO, URLBase: "http://bugs.example/"}),
 		reference(t, tracker.Options{Dialect: tracker.DialectBMO})
@@ -77,7 +77,7 @@ func (f *facade) attachmentOK(t *testing.T) {
 	is(t, f.get(t, "", "/rest/bug/attachment/5").ok(t, 200).at(t, "attachments", "5", "data"), `"eA=="`)
 }
 
-func TestBMO_TheConfiguredHostIsSent(t *testing.T) {
+func TestTheConfiguredHostIsSent(t *testing.T) {
 	for _, dialect := range []string{tracker.DialectBMO, tracker.DialectHarmony} {
 		for _, scheme := range []string{"http", "https"} {
 			t.Run(dialect+"/"+scheme, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestBMO_TheConfiguredHostIsSent(t *testing.T) {
 	}
 }
 
-func TestBMO_AHostThatIsNoneIsRefused(t *testing.T) {
+func TestAHostThatIsNoneIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"https://", "ftp://x", "a/b", "x:0", "x?y", "u@x", "a b"} {
 		config := writeConfig(t, fmt.Sprintf("trackers: {main: {url: http://tracker.example/, host: %q}}\n", host))

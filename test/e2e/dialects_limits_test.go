@@ -30,7 +30,7 @@ func attachmentOf(size int) string {
 	return `{"data":"` + strings.Repeat("YWFh", size/4) + `","file_name":"f","summary":"s","content_type":"text/plain"}`
 }
 
-func TestBMO_ABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
+func TestABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
 	for _, dialect := range []string{tracker.DialectBMO, tracker.DialectHarmony} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestBMO_ABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
 	}
 }
 
-func TestBMO_TheLargestBodyIsConfigured(t *testing.T) {
+func TestTheLargestBodyIsConfigured(t *testing.T) {
 	t.Parallel()
 	server := reference(t, tracker.Options{})
 	f := startFacade(t, listenOn(t, server).String(), "TRACKERS_MAIN_MAX_BODY=100KiB")
@@ -64,7 +64,7 @@ func (f *facade) from(t *testing.T, address, user, path string) *reply {
 	return f.do(t, ask{method: http.MethodGet, path: path, user: user, header: http.Header{"X-Forwarded-For": {address}}})
 }
 
-func TestBMO_AClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
+func TestAClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	tape := &recording{}
 	server := reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 3, Quirks: []tracker.Quirk{tracker.QuirkReverseProxy}})
@@ -104,7 +104,7 @@ func TestBMO_AClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
 }
 
 // The last address of X-Forwarded-For is the one that trackers count.
-func TestBMO_TheTrackerIsToldTheClientsAddress(t *testing.T) {
+func TestTheTrackerIsToldTheClientsAddress(t *testing.T) {
 	t.Parallel()
 	tape := &recording{}
 	f := startFacade(t, listenOn(t, tape.over(reference(t, tracker.Options{Dialect: tracker.DialectBMO}))).String(), "TRUSTED_PROXIES=127.0.0.1/32")
@@ -140,7 +140,7 @@ func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 	}
 	f.put(t, "dev", "/rest/bug/attachment/5", `{"summary":"s"}`).refused(t, 429, 200429)
 	f.get(t, "dev", "/rest/bug/1").refused(t, 429, 200429)
-	if asked := tape.asked(); len(asked) != 1 {
+	if asked := tape.all(); len(asked) != 1 {
 		t.Errorf("the tracker was asked %q", asked)
 	}
 	for _, user := range []string{"", "plain"} {
@@ -149,7 +149,7 @@ func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 	}
 }
 
-func TestBMO_RulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.T) {
+func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	const rules = `
   rules:
