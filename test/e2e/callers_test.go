@@ -65,6 +65,13 @@ func callers() []promise {
 			- PUT /rest/bug/4 {"summary":"s","api_key":"$key.admin"} -> ?200`},
 		{"Callers", "without a password a login is no credential, and the headers count", asProgram, `
 			admin GET /rest/bug/4<</attachment?login=admin%40example.com|?api_key=>>`},
+		// The last address of X-Forwarded-For is the one that trackers count.
+		{"Callers", "the tracker is told the client's address by a trusted proxy", []plan{{program: true, env: []string{"TRUSTED_PROXIES=127.0.0.1/32"}}}, `
+			header X-Forwarded-For: 192.0.2.1
+			- GET /rest/bug/attachment/1
+			sent X-Forwarded-For: ([^\r]*, *)?192\.0\.2\.1\r
+			- GET /rest/bug/1
+			sent X-Forwarded-For: ([^\r]*, *)?192\.0\.2\.1\r`},
 		// What works straight at a tracker works. A key as a bearer token is a key, and a bad key in any other form stays one. A write is never
 		// sent twice, so a token that could be a key is judged as one.
 		{"Callers", "the bearer token of a gateway is no key", asProgram, bearer + `
@@ -91,6 +98,6 @@ func TestWritesAreVisibleThroughAnotherReplica(t *testing.T) {
 		}
 		want := fmt.Sprint("round ", round)
 		one.put(t, "editor", "/rest/flag_type/1", fmt.Sprintf(`{"description":%q}`, want)).ok(t, 200)
-		is(t, other.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200).field(t, "1", "description"), fmt.Sprintf("%q", want))
+		other.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200).want(t, fmt.Sprintf("type:1.description=%q", want))
 	}
 }

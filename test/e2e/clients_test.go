@@ -1,6 +1,10 @@
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"portico/test/tracker"
+)
 
 // data is content in base64.
 const data = "c29tZSBjb250ZW50Cg=="
@@ -160,6 +164,20 @@ func legacyClients() []promise {
 			- POST /xmlrpc.cgi call Bugzilla.version {} -> ?
 			sent Cookie: Bugzilla_login=4; Bugzilla_logincookie=x`},
 	}
+}
+
+// TestAFiledBugTakesAnAttachment files a bug with a key of the demo, as clients do over REST, XML-RPC and JSON-RPC, and attaches a file to it.
+func TestAFiledBugTakesAnAttachment(t *testing.T) {
+	const key = "DemodeveloperKey000000000000000000000000"
+	const fields = `"product":"WebShop","component":"Search/Ranking","version":"unspecified","summary":"new","description":"d","Bugzilla_api_key":"` + key + `"`
+	demo := []plan{{program: true, tracker: tracker.Options{Seed: tracker.SeedDemo}}}
+	const attach = `
+		set bug ~(?:"id":|<name>id</name><value><int>)(\d\d+)
+		- POST /rest/bug/$bug/attachment?api_key=` + key + ` {"data":"aGk=","file_name":"f.txt","summary":"s","content_type":"text/plain"}
+		- GET /rest/bug/$bug/attachment?api_key=` + key + ` -> | bugs.$bug.0.file_name="f.txt"`
+	keep(t, "", []promise{{"Bugs", "filed and attached to", demo, `
+		- POST /rest/bug {` + fields + "} -> 200" + attach + `
+		- POST /jsonrpc.cgi {"id":1,"method":"Bug.create","params":[{` + fields + "}]} -> ?200" + attach + rpc("Bug.create {"+fields+"}", "") + attach}})
 }
 
 // rpc is a call of XML-RPC that succeeds, with a response that matches.

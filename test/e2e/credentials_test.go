@@ -82,7 +82,7 @@ func (f form) with(t testing.TB, a ask) ask {
 func (c *client) login(t testing.TB) string {
 	t.Helper()
 	query := url.Values{"login": {"admin@example.com"}, "password": {adminPassword}}
-	return text(t, c.get(t, "", "/rest/login?"+query.Encode()).ok(t, 200).at(t, "token"))
+	return c.get(t, "", "/rest/login?"+query.Encode()).ok(t, 200).value(t, "token")
 }
 
 // TestDuty_02_KeysInQueryAndBody makes the seven operations with each form of credentials and without any. BMO and Harmony have no writes of

@@ -132,17 +132,6 @@ func under(path string, next http.Handler) http.Handler {
 	}))
 }
 
-// bothWays runs a test on an environment without a cache and on one with it.
-func bothWays(t *testing.T, test func(t *testing.T, h *environment)) {
-	t.Helper()
-	for name, p := range map[string]plan{"uncached": {}, "cached": {cached: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, p))
-		})
-	}
-}
-
 // stub responds to everything in place of a tracker.
 func stub(handler http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler { return handler }

@@ -122,11 +122,7 @@ func (s *script) step(t testing.TB, line string) error {
 			s.names[words[1]] = string(found[1])
 			return nil
 		}
-		values := lookup(s.last.tree(t), words[2])
-		if len(values) == 0 {
-			return errors.New("there is no such value")
-		}
-		s.names[words[1]] = strings.Trim(asJSON(values[0]), `"`)
+		s.names[words[1]] = s.last.value(t, words[2])
 		return nil
 	}
 	request, want, _ := strings.Cut(line, " ->")
@@ -339,9 +335,10 @@ func kinds(value any, kind string) bool {
 }
 
 func hasFields(value any, namesAndKinds string) bool {
+	object, _ := value.(map[string]any)
 	words := strings.Fields(namesAndKinds)
 	for i := 0; i < len(words); i += 2 {
-		if field, ok := member(value, words[i]); !ok || !kinds(field, words[i+1]) {
+		if field, ok := object[words[i]]; !ok || !kinds(field, words[i+1]) {
 			return false
 		}
 	}
@@ -375,9 +372,7 @@ func stepInto(value any, step string) []any {
 			list = slices.Concat(bugs, attachments)
 		}
 		for _, one := range list {
-			id, _ := member(one, "id")
-			called, _ := member(one, "name")
-			if called == name || id == json.Number(name) {
+			if item, _ := one.(map[string]any); item["name"] == name || item["id"] == json.Number(name) {
 				return []any{one}
 			}
 		}
