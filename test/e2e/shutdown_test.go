@@ -84,7 +84,6 @@ func TestShutdownHasAnEnd(t *testing.T) {
 		signals int
 		env     []string
 	}{
-		"second signal":  {2, []string{"TIMEOUTS_SHUTDOWN_DELAY=5m"}},
 		"while draining": {2, []string{"TIMEOUTS_DRAIN=5m"}},
 		"limit":          {1, []string{"TIMEOUTS_DRAIN=200ms"}},
 	} {
