@@ -1,11 +1,8 @@
 package canary
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -107,22 +104,6 @@ func compareFindings(t *testing.T, report verdict.Report) {
 	}
 	for _, other := range slices.Sorted(maps.Keys(found)) {
 		t.Errorf("%q was not planted", other)
-	}
-}
-
-func fetch(t *testing.T, url string, into any) {
-	t.Helper()
-	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s, %v", url, answer.StatusCode, text, err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
 	}
 }
 
