@@ -31,7 +31,7 @@ func TestSlowClients(t *testing.T) {
 	behind := &witness{}
 	tracker := httptest.NewServer(behind)
 	defer tracker.Close()
-	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=1s", "TIMEOUTS_READ=1s")
+	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=1s", "TIMEOUTS_READ=3s") // a pause of 150 ms may become a second on a busy machine
 	const head = "POST /xmlrpc.cgi HTTP/1.1\r\nHost: portico.example\r\nConnection: close\r\nContent-Length: 20\r\n\r\n"
 	longer := strings.Replace(head, ": 20", ": 20000", 1)
 	upload := strings.Replace(longer, "/xmlrpc.cgi", "/rest/bug/1/attachment", 1) + `{"file_name":"f","data":"`
@@ -44,7 +44,7 @@ func TestSlowClients(t *testing.T) {
 		reaches       bool
 	}{
 		{"a head that drips", "", head + "01234567890123456789", 60, 100 * time.Millisecond, "400, code 32000", false},
-		{"a body that comes slowly", longer, strings.Repeat("x", 20000), 20, 150 * time.Millisecond, "200", true},
+		{"a body that comes slowly", longer, strings.Repeat("x", 20000), 30, 150 * time.Millisecond, "200", true},
 		{"a body that stops", head + "0123", "", 1, 0, "408, code 200408", false},
 		{"a body that drips", longer, strings.Repeat("x", 400), 400, 50 * time.Millisecond, "408, code 200408", false},
 		{"an upload that drips", upload, strings.Repeat("A", 400), 400, 50 * time.Millisecond, "408, code 200408", false},
