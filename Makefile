@@ -12,10 +12,10 @@ VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 # takes minutes.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$(strip $(shell go env GOFLAGS) -trimpath)"
 
-# SQLite is C that was turned into Go, and go/... reads this tree in test/arch. The
-# race detector makes both many times slower and has nothing to say about them; it
-# watches all that is around them.
-WATCH := -race -gcflags=modernc.org/...=-race=false -gcflags=go/...=-race=false
+# SQLite is C that was turned into Go, go/... reads this tree in test/arch, and many
+# tests look for expressions in long texts. The race detector makes them many times
+# slower and has nothing to say about them; it watches all that is around them.
+WATCH := -race -gcflags=modernc.org/...=-race=false -gcflags=go/...=-race=false -gcflags=regexp/...=-race=false
 
 # The race detector needs a C compiler. Asked when the tests begin, since prepare
 # may have installed one.

@@ -20,7 +20,7 @@ var banned = []struct {
 }{
 	{
 		what:    "a path of one machine",
-		pattern: regexp.MustCompile(`(^|[\s"'` + "`" + `=(:])/(home|Users|root|work|tmp|private|farm)/[\w.-]`),
+		pattern: regexp.MustCompile(`(?m)(^|[\s"'` + "`" + `=(:])/(home|Users|root|work|tmp|private|farm)/[\w.-]`),
 	},
 	{
 		what:    "a package registry, which is the business of the machine that builds",
@@ -37,7 +37,7 @@ var banned = []struct {
 	},
 	{
 		what:    "a mark of a merge that was not finished",
-		pattern: regexp.MustCompile(`^(<{7}|>{7}) `),
+		pattern: regexp.MustCompile(`(?m)^(<{7}|>{7}) `),
 	},
 }
 
@@ -47,11 +47,12 @@ func checkText(name string, content []byte) []string {
 		return nil
 	}
 	var wrong []string
-	for i, line := range strings.Split(string(content), "\n") {
-		for _, b := range banned {
-			if (b.files == nil || b.files.MatchString(name)) && b.pattern.MatchString(line) {
-				wrong = append(wrong, fmt.Sprintf("%s:%d: holds %s: %.80s", name, i+1, b.what, line))
-			}
+	for _, b := range banned {
+		if b.files != nil && !b.files.MatchString(name) {
+			continue
+		}
+		for _, at := range b.pattern.FindAllIndex(content, -1) {
+			wrong = append(wrong, fmt.Sprintf("%s:%d: holds %s: %.80s", name, 1+bytes.Count(content[:at[1]], []byte("\n")), b.what, content[at[0]:]))
 		}
 	}
 	return wrong

@@ -1,9 +1,7 @@
 package canary
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,15 +29,7 @@ func TestExplainKnowsWhatTheRunningPorticoGoesBy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post(p.Operators+"/switchover/rules", "application/json", bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, _ := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("the rules were refused: %d %s", response.StatusCode, said)
-	}
+	must(t, http.MethodPost, p.Operators+"/switchover/rules", string(text))
 	explain := func(admin string) string {
 		asked := process.Launch(t, process.Spec{Program: process.Portico(t), Fails: true, Args: []string{
 			"explain", "--config", p.file, "--admin", admin, "GET", "/rest/flag_type/TestProduct",

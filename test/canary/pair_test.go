@@ -1,12 +1,12 @@
 package canary
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,7 +109,14 @@ func (p *pair) read(t *testing.T, target string, header ...string) int {
 
 func (p *pair) send(t *testing.T, method, target, body string, header ...string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, p.Clients+target, strings.NewReader(body))
+	status, _ := call(t, method, p.Clients+target, body, header...)
+	return status
+}
+
+// call makes a request with a JSON body, unless a header such as "Content-Type: text/plain" says otherwise.
+func call(t *testing.T, method, url, body string, header ...string) (status int, text []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +133,27 @@ func (p *pair) send(t *testing.T, method, target, body string, header ...string)
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
+	if text, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, text
+}
+
+// must makes a request that succeeds.
+func must(t *testing.T, method, url, body string, header ...string) []byte {
+	t.Helper()
+	status, text := call(t, method, url, body, header...)
+	if status != http.StatusOK {
+		t.Fatalf("%s %s: %d %s", method, url, status, text)
+	}
+	return text
+}
+
+func fetch(t *testing.T, url string, into any) {
+	t.Helper()
+	if err := json.Unmarshal(must(t, http.MethodGet, url, ""), into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // reported is a report.
@@ -157,15 +183,7 @@ func (r reported) open(path string) []state.Finding {
 // judge accepts, reopens or marks a finding as fixed.
 func (p *pair) judge(t *testing.T, signature, word string) {
 	t.Helper()
-	response, err := http.PostForm(p.Operators+"/canary/findings/"+signature+"/"+word, url.Values{"actor": {"ada"}, "reason": {"a test"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(response.Body)
-		t.Fatalf("%s: %d %s", word, response.StatusCode, text)
-	}
+	must(t, http.MethodPost, p.Operators+"/canary/findings/"+signature+"/"+word, `{"actor":"ada","reason":"a test"}`)
 }
 
 // samples gives those of a finding.

@@ -18,36 +18,16 @@ func recorded(t *testing.T, base, key string) string {
 	file := filepath.Join(t.TempDir(), "recorded.jsonl")
 	f := process.Serve(t, nil, "record", "--tracker", base, "--out", file)
 	for range 3 {
-		ask(t, http.MethodGet, f.Clients+"/rest/flag_type/WebShop?Bugzilla_api_key="+key, "", "")
-		ask(t, http.MethodGet, f.Clients+"/rest/flag_type/WebShop", "", "")
-		ask(t, http.MethodGet, f.Clients+"/rest/bug/2/attachment", "", "")
+		must(t, http.MethodGet, f.Clients+"/rest/flag_type/WebShop?Bugzilla_api_key="+key, "")
+		must(t, http.MethodGet, f.Clients+"/rest/flag_type/WebShop", "")
+		must(t, http.MethodGet, f.Clients+"/rest/bug/2/attachment", "")
 	}
-	ask(t, http.MethodPut, f.Clients+"/rest/bug/attachment/1", key, `{"summary":"new","api_key":"`+key+`"}`)
+	must(t, http.MethodPut, f.Clients+"/rest/bug/attachment/1", `{"summary":"new","api_key":"`+key+`"}`, "X-BUGZILLA-API-KEY: "+key)
 	f.Signal(t, syscall.SIGTERM)
 	if code := f.Wait(t, longest); code != 0 || !strings.Contains(f.Out.String(), "10 exchanges are in") {
 		t.Errorf("portico record ended with %d: %s%s", code, &f.Out, &f.Err)
 	}
 	return file
-}
-
-func ask(t *testing.T, method, url, key, body string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if key != "" {
-		request.Header.Set("X-BUGZILLA-API-KEY", key)
-		request.Header.Set("Content-Type", "application/json")
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Errorf("%s %s: %d", method, url, answer.StatusCode)
-	}
 }
 
 // replay runs portico replay and gives what it prints with its exit code.
@@ -61,6 +41,7 @@ func replay(t *testing.T, env []string, args ...string) (printed string, code in
 // TestRecordAndReplay: what was recorded holds no key, and tells a tracker that
 // answers the same from one that does not.
 func TestRecordAndReplay(t *testing.T) {
+	t.Parallel()
 	key := tracker.Keys(tracker.SeedDemo)["developer@demo.example"]
 	_, base := process.Tracker(t, process.FreeAddress(t))
 	file := recorded(t, base, key)
@@ -108,7 +89,7 @@ func TestReplayOfKeysInHeaders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recorded.jsonl")
 	f := process.Serve(t, nil, "record", "--tracker", base, "--out", file)
 	for _, target := range []string{"/rest/flag_type/SecretProduct", "/rest/bug/attachment/2", "/rest/bug/5/attachment"} {
-		ask(t, http.MethodGet, f.Clients+target, key, "")
+		must(t, http.MethodGet, f.Clients+target, "", "X-BUGZILLA-API-KEY: "+key)
 	}
 	f.Signal(t, syscall.SIGTERM)
 	f.Wait(t, longest)

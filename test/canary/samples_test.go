@@ -3,7 +3,6 @@ package canary
 import (
 	"bytes"
 	"html"
-	"io"
 	"maps"
 	"net/http"
 	"os/exec"
@@ -78,21 +77,7 @@ func TestFindingsKnowTheirCallers(t *testing.T) {
 
 func (p *pair) page(t *testing.T, path string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Operators+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept", "text/html")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d, %v", path, response.StatusCode, err)
-	}
-	return html.UnescapeString(string(text))
+	return html.UnescapeString(string(must(t, http.MethodGet, p.Operators+path, "", "Accept: text/html")))
 }
 
 // command finds the commands of a finding's page.

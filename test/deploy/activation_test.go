@@ -72,6 +72,7 @@ func write(t *testing.T, text string) string {
 
 // TestRestartRefusesNoConnection: with inherited sockets each connection that is made during a restart gets its response afterwards.
 func TestRestartRefusesNoConnection(t *testing.T) {
+	t.Parallel()
 	_, base := process.Tracker(t, process.FreeAddress(t))
 	client, address := socket(t)
 	admin, adminAddress := socket(t)
@@ -114,6 +115,7 @@ func TestRestartRefusesNoConnection(t *testing.T) {
 // TestAcceptedConnectionIsServedAtTheStop: a client that has connected before the stop, and sends its request at once when the stop has
 // begun, gets its response. A busy machine may be too slow for that at times, so that one of several rounds is enough.
 func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
+	t.Parallel()
 	_, base := process.Tracker(t, process.FreeAddress(t))
 	const rounds = 10
 	for range rounds {
@@ -142,6 +144,7 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 // TestInheritedSocketsAreChecked: a socket without a known name, or one for operators that is open to other machines without
 // authentication, ends the program.
 func TestInheritedSocketsAreChecked(t *testing.T) {
+	t.Parallel()
 	open, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)

@@ -179,6 +179,7 @@ func (d *description) template(path string) string {
 
 // TestRecordedResponsesFit: responses of real trackers with a status that the description names fit its schema.
 func TestRecordedResponsesFit(t *testing.T) {
+	t.Parallel()
 	d := describe(t, "openapi.yaml")
 	fits := map[string]int{}
 	for _, file := range []string{"bugzilla-5.2", "bmo", "harmony"} {
@@ -280,6 +281,7 @@ func demo(t *testing.T) (clients, operators string) {
 
 // TestEveryDescribedOperationHasAHandler makes requests of both descriptions to a running demo, and checks the responses.
 func TestEveryDescribedOperationHasAHandler(t *testing.T) {
+	t.Parallel()
 	clients, operators := demo(t)
 	d := describe(t, "openapi-admin.yaml")
 	done := map[string]bool{}

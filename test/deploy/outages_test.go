@@ -26,6 +26,7 @@ type outages struct {
 	mainURL, nextURL, state, dir string
 	killState                    func()
 	before                       string // the metrics while nothing fails
+	cases                        []any  // what promtool is asked
 }
 
 func startOutages(t *testing.T) *outages {
@@ -87,31 +88,34 @@ func condition(code, subject string, holds int) string {
 	return fmt.Sprintf("portico_condition{code=%q,subject=%q} %d", code, subject, holds)
 }
 
-// fires checks that these alerts fire, and no others, when the metrics stay as they are. Of several scrapes every one counts in turn.
-// Counters that grow do so with each scrape.
+// fires wants these alerts to fire, and no others, when the metrics stay as they are. Of several scrapes every one counts in turn.
+// Counters that grow do so with each scrape. check asks promtool.
 func (o *outages) fires(grow bool, scrapes []string, names ...string) {
 	o.t.Helper()
-	alert := func(name string) map[string]any {
-		return map[string]any{"labels": `{alertname="` + name + `"}`, "value": 1}
-	}
 	expected := []any{}
 	for _, name := range names {
-		expected = append(expected, alert(name))
+		expected = append(expected, map[string]any{"labels": `{alertname="` + name + `"}`, "value": 1})
 	}
+	o.cases = append(o.cases, map[string]any{
+		"name": fmt.Sprint(len(o.cases), " ", names), "interval": "1m", "input_series": inputs(o.t, o.before, scrapes, grow), "promql_expr_test": []any{map[string]any{
+			"expr": `group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[3h]))`, "eval_time": "100m", "exp_samples": expected,
+		}},
+	})
+}
+
+// check has promtool evaluate the alerts for everything that was wanted.
+func (o *outages) check() {
+	o.t.Helper()
 	rules, err := filepath.Abs(rulesFile)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	file, err := json.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "30s", "tests": []any{map[string]any{
-		"interval": "1m", "input_series": inputs(o.t, o.before, scrapes, grow), "promql_expr_test": []any{map[string]any{
-			"expr": `group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[3h]))`, "eval_time": "100m", "exp_samples": expected,
-		}},
-	}}})
+	file, err := json.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "30s", "tests": o.cases})
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	if output, err := promtool(o.t, "", "test", "rules", write(o.t, string(file))); err != nil {
-		o.t.Errorf("of %v: %v\n%s", names, err, output)
+		o.t.Errorf("%v\n%s", err, output)
 	}
 }
 
@@ -156,6 +160,7 @@ func inputs(t *testing.T, before string, scrapes []string, grow bool) []any {
 
 // TestAlertsOfRealOutages: with the metrics of a Portico that goes through an outage, the alert for it fires, and no other one does.
 func TestAlertsOfRealOutages(t *testing.T) {
+	t.Parallel()
 	o := startOutages(t)
 	o.fires(false, []string{o.before})
 
@@ -205,15 +210,18 @@ func TestAlertsOfRealOutages(t *testing.T) {
 
 	o.killState()
 	o.fires(false, []string{o.until(condition("state", "", 1))}, "PorticoReloadFailed", "PorticoStateAway")
+	o.check()
 }
 
 // TestAlertsOfWrongSettings: what is wrong from the start fires as well.
 func TestAlertsOfWrongSettings(t *testing.T) {
+	t.Parallel()
 	_, base := process.Tracker(t, process.FreeAddress(t))
 	certificate, key := process.KeyPair(t)
 	o := &outages{t: t, Facade: process.Serve(t, []string{"TLS_CERT_FILE=" + certificate, "TLS_KEY_FILE=" + key}, "serve", "--tracker", base+"/bugzila/")}
 	o.before = o.until(condition("certificate", "the listener of clients", 1), condition("tracker", "", 1))
 	o.fires(false, []string{o.before}, "PorticoCertificateEnds", "PorticoTrackerMisconfigured")
+	o.check()
 	if log := o.Err.String(); !strings.Contains(log, `"level":"WARN","msg":"no tracker responds at this address`) {
 		t.Errorf("the log says nothing of the wrong address: %s", log)
 	}

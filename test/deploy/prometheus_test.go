@@ -67,6 +67,7 @@ func read(t *testing.T, path string) string {
 
 // TestAlerts runs the unit tests of the alerts. Each alert has one.
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", "../../deploy/prometheus/rules_test.yaml"}} {
 		if output, err := promtool(t, "", args...); err != nil {
 			t.Errorf("promtool %v: %v\n%s", args, err, output)
@@ -118,6 +119,7 @@ var commandWord = regexp.MustCompile("`portico ([a-z]+(?: [a-z]+)?)")
 
 // TestRunbooksNameCommandsOfTheProgram: an operator in trouble types what the page says.
 func TestRunbooksNameCommandsOfTheProgram(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -122,6 +122,7 @@ func migrate(t *testing.T, facade *process.Facade, args ...string) string {
 
 // TestBackupAndRestore: what operators decided before a backup holds after it was restored, and what they decided later does not.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	one, other := trackers(t)
 	for name, s := range map[string]store{"SQLite": sqliteStore(t), "PostgreSQL": postgresStore(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +148,7 @@ func TestBackupAndRestore(t *testing.T) {
 // TestNewerStore: a process that runs goes on when a later version has brought the store to a newer form. One that starts is refused,
 // and says why.
 func TestNewerStore(t *testing.T) {
+	t.Parallel()
 	one, other := trackers(t)
 	for name, s := range map[string]store{"SQLite": sqliteStore(t), "PostgreSQL": postgresStore(t)} {
 		t.Run(name, func(t *testing.T) {

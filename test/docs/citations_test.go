@@ -43,7 +43,11 @@ func TestCitations(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		plain := comment.ReplaceAllString(string(text), " ")
+		plain := string(text)
+		if !strings.Contains(plain, ".md") && !strings.Contains(plain, "wire-facts") {
+			return nil
+		}
+		plain = comment.ReplaceAllString(plain, " ")
 		for _, found := range citation.FindAllStringSubmatch(plain, -1) {
 			cited++
 			for _, section := range number.FindAllString(found[2], -1) {

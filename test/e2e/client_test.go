@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -177,113 +175,21 @@ func (r *reply) tree(t testing.TB) any {
 	return tree
 }
 
-// at walks into the answer by names and positions.
-func (r *reply) at(t testing.TB, path ...any) any {
+// want demands what a check of a step says (script).
+func (r *reply) want(t testing.TB, check string) *reply {
 	t.Helper()
-	return walk(t, r.tree(t), path...)
+	if err := r.check(t, check); err != nil {
+		t.Errorf("%s %s: %s: %v in %.400s", r.ask.method, r.ask.path, check, err, r.body)
+	}
+	return r
 }
 
-func walk(t testing.TB, value any, path ...any) any {
+// value gives a value of the response as text.
+func (r *reply) value(t testing.TB, path string) string {
 	t.Helper()
-	for i, step := range path {
-		var ok bool
-		switch step := step.(type) {
-		case string:
-			var object map[string]any
-			if object, ok = value.(map[string]any); ok {
-				value, ok = object[step]
-			}
-		case int:
-			var array []any
-			if array, ok = value.([]any); ok && step < len(array) {
-				value = array[step]
-			} else {
-				ok = false
-			}
-		}
-		if !ok {
-			t.Fatalf("there is nothing at %v of %v", path[:i+1], path)
-		}
+	values := lookup(r.tree(t), path)
+	if len(values) == 0 {
+		t.Fatalf("%s %s: there is no %s in %.400s", r.ask.method, r.ask.path, path, r.body)
 	}
-	return value
-}
-
-// member gives a member that may be absent.
-func member(value any, name string) (any, bool) {
-	object, _ := value.(map[string]any)
-	found, ok := object[name]
-	return found, ok
-}
-
-// is demands that a value has the JSON text want, whatever the order of members.
-func is(t testing.TB, got any, want string) {
-	t.Helper()
-	text, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wanted any
-	decoder := json.NewDecoder(strings.NewReader(want))
-	decoder.UseNumber()
-	if err := decoder.Decode(&wanted); err != nil {
-		t.Fatalf("the test wants %s: %v", want, err)
-	}
-	canonical, err := json.Marshal(wanted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(text, canonical) {
-		t.Errorf("got %.400s, want %s", text, canonical)
-	}
-}
-
-// integer demands a JSON integer and gives it.
-func integer(t testing.TB, value any) int {
-	t.Helper()
-	number, ok := value.(json.Number)
-	n, err := strconv.Atoi(number.String())
-	if !ok || err != nil {
-		t.Fatalf("%v (%T) is no integer", value, value)
-	}
-	return n
-}
-
-// text demands a JSON string and gives it.
-func text(t testing.TB, value any) string {
-	t.Helper()
-	s, ok := value.(string)
-	if !ok {
-		t.Fatalf("%v (%T) is no string", value, value)
-	}
-	return s
-}
-
-// flagType finds a flag type of a list by its name, or by its id written as a text.
-func (r *reply) flagType(t testing.TB, name string) (flagType any, found bool) {
-	t.Helper()
-	for _, kind := range []string{"bug", "attachment"} {
-		list, ok := r.at(t, kind).([]any)
-		if !ok {
-			t.Fatalf("%s is no array: %.300s", kind, r.body)
-		}
-		i := slices.IndexFunc(list, func(one any) bool {
-			id, _ := member(one, "id")
-			called, _ := member(one, "name")
-			return called == name || id == json.Number(name)
-		})
-		if i >= 0 {
-			return list[i], true
-		}
-	}
-	return nil, false
-}
-
-// field gives one field of a flag type that has to be in a list.
-func (r *reply) field(t testing.TB, flagType, name string) any {
-	t.Helper()
-	found, ok := r.flagType(t, flagType)
-	if !ok {
-		t.Fatalf("there is no flag type %s in %.300s", flagType, r.body)
-	}
-	return walk(t, found, name)
+	return strings.Trim(asJSON(values[0]), `"`)
 }

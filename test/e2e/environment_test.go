@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,17 +20,20 @@ import (
 	"portico/upstream/transport"
 )
 
-// environment is Portico before a reference tracker, every part of it on a socket of its own: the chain that the program builds,
-// in one process so that a test can inspect it.
+// environment is Portico before a reference tracker whose exchanges are recorded: the chain that the program builds, in one process so
+// that a test can inspect it, or the program itself.
 type environment struct {
 	*client
 	tracker *tracker.Server
+	tape    *recording
 	// behind is where the tracker listens, or what stands before it.
 	behind *url.URL
 	cache  *cache.Cache
+	// program is Portico as a process, where the plan asks for one.
+	program *facade
 }
 
-// plan says how an environment differs from the usual one. The zero value is a stock tracker with the fixture, and no cache.
+// plan says how an environment differs from the usual one, which is a stock tracker with the fixture, and no cache.
 type plan struct {
 	cached    bool
 	responses proxy.Responses
@@ -37,16 +43,30 @@ type plan struct {
 	transport transport.Options
 	timeout   time.Duration
 	pass      []string
+	// program asks for the program, with a cache, and env for settings such as "CACHE_SCOPE=off".
+	program bool
+	env     []string
 	// before is put before the tracker, to see or to change what goes to it.
 	before func(http.Handler) http.Handler
 	// below is the path under which the tracker is reached.
 	below string
+	// header and query are sent with every request of steps: headers, one a line, and parameters.
+	header, query string
+}
+
+// String tells plans of one promise apart.
+func (p plan) String() string {
+	name := fmt.Sprintf("responses %q, cached %v", p.responses, p.cached)
+	if p.program {
+		name = strings.Join(append([]string{"program"}, p.env...), " ")
+	}
+	return strings.TrimSpace(strings.Join([]string{name, p.tracker.Dialect, p.below, strings.ReplaceAll(p.header, "\n", " "), p.query}, " "))
 }
 
 // open builds an environment, which ends with the test.
 func open(t testing.TB, p plan) *environment {
 	t.Helper()
-	h := &environment{tracker: reference(t, p.tracker)}
+	h := &environment{tracker: reference(t, p.tracker), tape: &recording{}}
 	var handler http.Handler = h.tracker
 	if p.below != "" {
 		handler = under(p.below, handler)
@@ -54,14 +74,16 @@ func open(t testing.TB, p plan) *environment {
 	if p.before != nil {
 		handler = p.before(handler)
 	}
-	h.behind = listenOn(t, handler)
+	h.behind = listenOn(t, h.tape.over(handler))
 	h.behind.Path = p.below
+	if p.program {
+		h.program = startFacade(t, h.behind.String()+"/", p.env...)
+		h.client = h.program.client
+		return h
+	}
 	stack := transport.New(p.transport)
 	t.Cleanup(stack.Close)
-	if p.dialect == "" {
-		p.dialect = "auto"
-	}
-	remote := clientOf(t, h.behind, stack, p.dialect)
+	remote := clientOf(t, h.behind, stack, cmp.Or(p.dialect, "auto"))
 	var next upstream.Tracker = remote
 	if p.cached {
 		h.cache = cacheOver(t, remote)
@@ -108,17 +130,6 @@ func under(path string, next http.Handler) http.Handler {
 		r.RequestURI = r.URL.RequestURI()
 		next.ServeHTTP(w, r)
 	}))
-}
-
-// bothWays runs a test on an environment without a cache and on one with it.
-func bothWays(t *testing.T, test func(t *testing.T, h *environment)) {
-	t.Helper()
-	for name, p := range map[string]plan{"uncached": {}, "cached": {cached: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, p))
-		})
-	}
 }
 
 // stub responds to everything in place of a tracker.

@@ -1,6 +1,6 @@
 package e2e
 
-func attachmentDemands() []demand {
+func attachmentDemands() []promise {
 	const section = "Attachment"
 	const each = "insider GET /bug/1/attachment?exclude_fields=data -> | bugs.1.7 | bugs.1.*.FIELD\ninsider GET /bug/attachment/6 -> | attachments.6.FIELD\n"
 	field := func(check string) string { return replaceAll(each, "FIELD", check) }
@@ -10,7 +10,7 @@ func attachmentDemands() []demand {
 			insider GET /bug/attachment/1 -> | attachments.1.NAME=$false
 			insider GET /bug/1/attachment?include_fields=NAME&attachment_ids=ON -> | attachments.ON.NAME=$true`, "ON", on, "NAME", name)
 	}
-	return []demand{
+	return []promise{
 		{section, "`id`: an integer", both, field("id is integer")},
 		{section, "`bug_id`: the bug that it belongs to", both, field("bug_id=1") + `- GET /bug/attachment/11 -> | attachments.11.bug_id=5`},
 		{section, "`data`: the raw content in base64", both, `
@@ -43,7 +43,7 @@ func attachmentDemands() []demand {
 	}
 }
 
-func flagDemands() []demand {
+func flagDemands() []promise {
 	const section = "Attachment flag, as returned"
 	const all = "- GET /bug/attachment/6 -> | attachments.6.flags.4 | attachments.6.flags.*."
 	const second = "- GET /bug/attachment/6 -> | attachments.6.flags.flag:2."
@@ -57,7 +57,7 @@ func flagDemands() []demand {
 	shown := func(id, flags string) string {
 		return "\ndev GET /bug/attachment/" + id + " -> | attachments." + id + ".shown=" + flags + "\n"
 	}
-	return []demand{
+	return []promise{
 		{section, "`id`: an integer", both, all + "id is integer"},
 		{section, "`name`: a string", both, all + `name is text | attachments.6.flags.flag:5.name="granted"`},
 		{section, "`type_id`: the id of its flag type", both, all + "type_id is integer | attachments.6.flags.flag:5.type_id=8"},
@@ -141,9 +141,9 @@ func setBoolean(field string) string {
 		`, "FIELD", field)
 }
 
-func flagTypeOperations() []demand {
+func flagTypeOperations() []promise {
 	const get, create, update = "1. Get flag types", "2. Create flag type", "3. Update flag type"
-	return []demand{
+	return []promise{
 		{get, "By product", both, `
 			- GET /flag_type/TestProduct -> | type:tponly
 			- GET /flag_type/4242 -> | type:777 | !type:tponly`},
@@ -203,9 +203,9 @@ func flagTypeOperations() []demand {
 	}
 }
 
-func readAttachmentDemands() []demand {
+func readAttachmentDemands() []promise {
 	const response = "4 and 5, response"
-	return []demand{
+	return []promise{
 		{"4. Get attachments of a bug", "By the bug's id", both, `- GET /bug/10/attachment -> | bugs.10.0.id=13 | bugs.10.1.id=14 | !bugs.10.2`},
 		{"4. Get attachments of a bug", "A text that names no bug is an error", both, `
 			- GET /bug/99999/attachment -> 404 101
@@ -239,10 +239,10 @@ func lacks(field, code string) string {
 	return "dev POST /bug/7/attachment {\"ids\":[7]," + without + `<<|,"` + field + `":null>>} -> !400 ` + code + "\nasked attachment.create 0\n"
 }
 
-func createAttachmentDemands() []demand {
+func createAttachmentDemands() []promise {
 	const section, made = "6. Create attachment", "\nset id ids.0\ninsider GET /bug/attachment/$id -> | attachments.$id."
 	const create = `dev POST /bug/7/attachment upload "content_type":"text/plain"`
-	return []demand{
+	return []promise{
 		{section, "`ids`: ids or aliases; all of them get the same attachment and comment", both, `
 			dev POST /bug/7/attachment upload "ids":[7,"alias-eight",2],"content_type":"text/plain","comment":"the same for all" -> | !ids.3
 			set seven ids.0
@@ -302,9 +302,9 @@ func settable(field, old, value string) string {
 		`, "FIELD", field, "OLD", old, "VALUE", value)
 }
 
-func updateAttachmentDemands() []demand {
+func updateAttachmentDemands() []promise {
 	const section = "7. Update attachment"
-	return []demand{
+	return []promise{
 		{section, "`ids`: all of them change", both, `
 			dev PUT /bug/attachment/1 {"ids":[1,5,"13"],"summary":"one for three"} -> | attachments.0.id=1 | attachments.1.id=5 | attachments.2.id=13
 			- GET /bug/attachment/1?attachment_ids=5&attachment_ids=13 -> | attachments.*.summary="one for three"`},
@@ -374,9 +374,9 @@ func forcesTextPlain(form string) string {
 		- GET /bug/attachment/4 -> | attachments.4.is_patch=1 | attachments.4.content_type="text/plain"`, "FORM", form)
 }
 
-func otherDemands() []demand {
+func otherDemands() []promise {
 	const authentication = "Authentication"
-	return []demand{
+	return []promise{
 		{authentication, "Creating flag types takes a login in `editcomponents`", both, `
 			- POST /flag_type {"name":"n","description":"d"} -> 401 410
 			dev POST /flag_type {"name":"n","description":"d"} -> 401 304

@@ -5,52 +5,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"portico/proxy"
 )
 
-// demand is one sentence of docs/reference/interface.md that demands something of a server, and the steps that show it.
-type demand struct {
-	section, demand string
-	plans           []plan
-	steps           string
-}
-
-var (
-	once       = []plan{{}}
-	both       = []plan{{}, {cached: true}}
-	inForm     = []plan{{responses: proxy.ResponsesInterface}}
-	eitherForm = []plan{{}, inForm[0]}
-	everyWay   = append(both, inForm[0], plan{responses: proxy.ResponsesInterface, cached: true})
-)
-
-func TestInterface(t *testing.T) {
-	for _, each := range demands() {
-		for _, p := range each.plans {
-			name := fmt.Sprintf("%s/%s/responses %q, cached %v", each.section, each.demand, p.responses, p.cached)
-			if p.below != "" {
-				name += ", below " + p.below
-			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				h, tape := recorded(t, p)
-				s := steps(h, tape)
-				s.prefix = "/rest"
-				s.names["false"], s.names["true"] = "0", "1"
-				if p.responses == proxy.ResponsesInterface {
-					s.names["false"], s.names["true"] = "false", "true"
-				}
-				err := s.run(t, each.steps)
-				switch known := strings.HasSuffix(each.demand, "(a known failure)"); {
-				case known && err == nil:
-					t.Error("this demand is met now: it is no known failure")
-				case !known && err != nil:
-					t.Error(err)
-				}
-			})
-		}
-	}
-}
+// TestInterface has a subtest for each sentence of docs/reference/interface.md that demands something of a server.
+func TestInterface(t *testing.T) { keep(t, "/rest", demands()) }
 
 // Every demand is a row of docs/evidence/interface-coverage.md, and the other way round.
 func TestInterfaceCoverageIsComplete(t *testing.T) {
@@ -61,16 +19,16 @@ func TestInterfaceCoverageIsComplete(t *testing.T) {
 	}
 	want := &strings.Builder{}
 	for _, each := range demands() {
-		fmt.Fprintf(want, "| %s | %s |\n", each.section, each.demand)
+		fmt.Fprintf(want, "| %s | %s |\n", each.subject, each.name)
 	}
 	if _, rows, _ := strings.Cut(string(page), "|---|---|\n"); rows != want.String() {
 		t.Errorf("docs/evidence/interface-coverage.md should have these rows:\n%s", want)
 	}
 }
 
-func demands() []demand {
-	var all []demand
-	for _, part := range [][]demand{
+func demands() []promise {
+	var all []promise
+	for _, part := range [][]promise{
 		generalDemands(), flagTypeDemands(), parameterDemands(), scopeDemands(), attachmentDemands(), flagDemands(),
 		flagTypeOperations(), readAttachmentDemands(), createAttachmentDemands(), updateAttachmentDemands(), otherDemands(),
 	} {
@@ -106,8 +64,8 @@ func anonymousOperations(prefix string) string {
 
 const writes = `<<POST /flag_type|PUT /flag_type/1|POST /bug/7/attachment|PUT /bug/attachment/1>>`
 
-func generalDemands() []demand {
-	return []demand{
+func generalDemands() []promise {
+	return []promise{
 		{"Preface", "Paths hang below one base URL, wherever the tracker itself is", []plan{{}, {below: "/bugs"}, {below: "/a/b/bugzilla"}}, operations("admin", "", "") + `
 			- GET /flag_type/TestProduct/comp%2Fslash
 			- GET /flag_type/Product%2FWith%2FSlash
@@ -141,9 +99,9 @@ func generalDemands() []demand {
 	}
 }
 
-func flagTypeDemands() []demand {
+func flagTypeDemands() []promise {
 	const section, list = "Flag type, as returned", "- GET /flag_type/TestProduct -> "
-	return []demand{
+	return []promise{
 		{section, "`id`: a unique integer", both, list + `| bug.*.id is integer | attachment.*.id is integer | bug.*.id unique | attachment.*.id unique`},
 		{section, "`name`: a string", both, list + `| bug.*.name is text | attachment.*.name is text | type:1.name="review"`},
 		{section, "`type`: `bug` or `attachment`", both, list + `| bug.*.type="bug" | attachment.*.type="attachment"`},
@@ -182,9 +140,9 @@ func flagTypeSwitch(parameter, seenTrue, seenFalse string) string {
 		- GET /flag_type/TestProduct -> | type:off.FALSE`, "PARAMETER", parameter, "TRUE", seenTrue, "FALSE", seenFalse)
 }
 
-func parameterDemands() []demand {
+func parameterDemands() []promise {
 	const section, list = "Flag type, parameters", "- GET /flag_type/TestProduct -> "
-	return []demand{
+	return []promise{
 		{section, "`name`: required on create", once, `
 			editor POST /flag_type {"description":"d"} -> !400 50
 			editor POST /flag_type type given` + "\n" + list + `| type:given`},
@@ -270,9 +228,9 @@ func scope(parameter, listed, unlisted string) string {
 		- GET /flag_type/<<` + unlisted + `>> -> | !type:made-so | !type:changed-so`
 }
 
-func scopeDemands() []demand {
+func scopeDemands() []promise {
 	const section = "Inclusion/exclusion format"
-	return []demand{
+	return []promise{
 		{section, "An array of product names includes all their components", both, scope(`"inclusions":["TestProduct","4242"]`,
 			"TestProduct|TestProduct/Component%20A|TestProduct/Comp%20B|4242|4242/7", "ClosedProduct")},
 		{section, "An object of component lists includes those components only", both, scope(`"inclusions":{"TestProduct":["Component A","comp/slash"],"4242":["7"]}`,

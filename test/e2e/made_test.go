@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/base64"
 	"fmt"
-	"testing"
 )
 
 func flagTypeBody(name, more string) string {
@@ -11,12 +10,6 @@ func flagTypeBody(name, more string) string {
 		more = "," + more
 	}
 	return fmt.Sprintf(`{"name":%q,"description":"made by a test"%s}`, name, more)
-}
-
-// types lists the flag types of a place such as TestProduct or TestProduct/Comp%20B.
-func (h *environment) types(t testing.TB, user, place string) *reply {
-	t.Helper()
-	return h.get(t, user, "/rest/flag_type/"+place).ok(t, 200)
 }
 
 // upload gives the JSON of an attachment create: the required fields, and more.
@@ -27,13 +20,6 @@ func upload(more string) string {
 		body += "," + more
 	}
 	return body + "}"
-}
-
-// attachment reads one attachment by its id.
-func (h *environment) attachment(t testing.TB, user string, id any) any {
-	t.Helper()
-	name := fmt.Sprint(id)
-	return h.get(t, user, "/rest/bug/attachment/"+name).ok(t, 200).at(t, "attachments", name)
 }
 
 // asked gives the number of requests of an operation that reached the tracker, by its name in test/tracker.
@@ -68,4 +54,9 @@ func seven() []operation {
 		{"create attachment", "POST", "/bug/7/attachment", upload(`"ids":[7],"content_type":"text/plain"`), 201, 401},
 		{"update attachment", "PUT", "/bug/attachment/1", `{"ids":[1],"summary":"changed"}`, 200, 401},
 	}
+}
+
+// codeOf gives the code that an operation of seven has for who is not logged in.
+func codeOf(op operation) int {
+	return map[string]int{"get flag types": 106, "get attachments of a bug": 102, "get one attachment": 304}[op.name] | map[bool]int{true: 410}[op.method != "GET"]
 }

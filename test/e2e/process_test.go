@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -10,7 +11,14 @@ import (
 	"portico/test/process"
 )
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+// TestMain lets more tests run at a time than there are processors: they wait for programs more than they compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set("4") // a number is accepted
+	}
+	os.Exit(process.Main(m))
+}
 
 // startTracker runs `portico tracker` with the fixture and gives where it is.
 func startTracker(t testing.TB, address string, args ...string) (p *process.Process, base string) {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -78,7 +80,7 @@ func (r *recording) all() []*seen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.list), func(s *seen) bool {
-		return s.uri == "/rest/version" && s.header.Get("User-Agent") != versionAsker
+		return strings.HasSuffix(s.uri, "/version") && s.header.Get("User-Agent") != versionAsker
 	})
 }
 
@@ -106,16 +108,24 @@ func (s *seen) query(t testing.TB) url.Values {
 	return values
 }
 
-// recorded opens an environment with a recording before its tracker.
-func recorded(t testing.TB, p plan) (*environment, *recording) {
-	t.Helper()
-	tape := &recording{}
-	before := p.before
-	p.before = func(next http.Handler) http.Handler {
-		if before != nil {
-			next = before(next)
-		}
-		return tape.over(next)
+// String is the request as text, with sorted headers.
+func (s *seen) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s\n", s.method, s.uri)
+	_ = s.header.Write(&text)
+	fmt.Fprintf(&text, "\n%s", s.body)
+	return text.String()
+}
+
+// passed checks that a request reached the tracker as it was, and that the client got the tracker's response.
+func (r *reply) passed(s *seen) error {
+	_, wanted, _ := strings.Cut(r.ask.path, "?")
+	_, query, _ := strings.Cut(s.uri, "?")
+	if s.method != cmp.Or(r.ask.method, http.MethodGet) || query != wanted || string(s.body) != r.ask.body || s.length != int64(len(r.ask.body)) || s.chunked {
+		return fmt.Errorf("it reached the tracker as %.300s", s)
 	}
-	return open(t, p), tape
+	if r.status != s.status || !bytes.Equal(r.body, s.answer) {
+		return fmt.Errorf("the tracker sent %d %.100q, the client got %d %.100q", s.status, s.answer, r.status, r.body)
+	}
+	return nil
 }

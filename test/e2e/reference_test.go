@@ -213,7 +213,7 @@ func TestReferenceTracker(t *testing.T) {
 			t.Parallel()
 			server := reference(t, each.options)
 			h := &environment{tracker: server, client: &client{base: listenOn(t, server).String(), keys: keys(t)}}
-			if err := steps(h, nil).run(t, each.steps); err != nil {
+			if err := steps(h).run(t, each.steps); err != nil {
 				t.Error(err)
 			}
 		})

@@ -20,17 +20,18 @@ import (
 //	USER METHOD PATH [BODY] [-> [!][STATUS] [CODE] | CHECK | CHECK]
 //	asked OPERATION NUMBER       so many requests of an operation have reached the tracker
 //	executed NUMBER              so many writes were executed by the tracker
-//	sent REGEXP, unsent REGEXP   the last body that reached the tracker
+//	sent REGEXP, unsent REGEXP   the last request that reached the tracker, as its line, sorted headers, an empty line and the body
+//	passes                       that was what the client sent, and the client got the tracker's response, byte for byte
+//	reached NUMBER               so many requests have reached the tracker, or been answered by a stand-in for it
 //	header NAME: VALUE           a header of all later requests, none where there is no value
-//	set NAME PATH                NAME, written $NAME in later lines, is a value of the last response
+//	set NAME PATH|@HEADER|~RE    NAME, written $NAME in later lines, is a value or a header of the last response, or the group of a pattern
 //
 // USER is one of the fixture, whose key is sent in a header, or - for none. Without an arrow or a status, success is wanted. "!" wants an
-// error of Portico's own, ? takes any response, and ?STATUS any of that status. The bodies "upload MEMBERS" and "type NAME MEMBERS" are creates with more members than they need.
+// error of Portico's own, ? takes any response, and ?STATUS any of that status. The bodies "upload MEMBERS" and "type NAME MEMBERS" are creates with more members than they need, and
+// "call METHOD OBJECT" is one of XML-RPC.
 // <<a|b>> repeats a line for each alternative.
 type script struct {
 	*environment
-	client *client
-	tape   *recording
 	// prefix begins every path, header and query are sent with every request.
 	prefix string
 	header http.Header
@@ -40,7 +41,7 @@ type script struct {
 }
 
 // steps gives a script for an environment, with names for the keys of users and for 4096 bytes of content.
-func steps(h *environment, tape *recording) *script {
+func steps(h *environment) *script {
 	content := make([]byte, 4096)
 	for i := range content {
 		content[i] = byte(i * 7)
@@ -49,7 +50,7 @@ func steps(h *environment, tape *recording) *script {
 	for user, key := range h.keys {
 		names["key."+user] = key
 	}
-	return &script{environment: h, client: h.client, tape: tape, names: names}
+	return &script{environment: h, names: names}
 }
 
 func (s *script) run(t testing.TB, text string) error {
@@ -90,9 +91,13 @@ func (s *script) step(t testing.TB, line string) error {
 		return equal(s.asked(words[1]), words[2])
 	case "executed":
 		return equal(len(s.writes()), words[1])
+	case "reached":
+		return equal(len(s.tape.all()), words[1])
+	case "passes":
+		return s.last.passed(s.tape.last(t))
 	case "sent", "unsent":
-		if _, re, _ := strings.Cut(line, " "); regexp.MustCompile(re).Match(s.tape.last(t).body) != (words[0] == "sent") {
-			return fmt.Errorf("the tracker got %.300s", s.tape.last(t).body)
+		if _, re, _ := strings.Cut(line, " "); regexp.MustCompile(re).MatchString(s.tape.last(t).String()) != (words[0] == "sent") {
+			return fmt.Errorf("the tracker got %.300s", s.tape.last(t))
 		}
 		return nil
 	case "header":
@@ -105,20 +110,32 @@ func (s *script) step(t testing.TB, line string) error {
 		}
 		return nil
 	case "set":
-		values := lookup(s.last.tree(t), words[2])
-		if len(values) == 0 {
-			return errors.New("there is no such value")
+		if header, isHeader := strings.CutPrefix(words[2], "@"); isHeader {
+			s.names[words[1]] = s.last.header.Get(header)
+			return nil
 		}
-		s.names[words[1]] = strings.Trim(asJSON(values[0]), `"`)
+		if re, isPattern := strings.CutPrefix(words[2], "~"); isPattern {
+			found := regexp.MustCompile(re).FindSubmatch(s.last.body)
+			if found == nil {
+				return fmt.Errorf("nothing matches in %.300s", s.last.body)
+			}
+			s.names[words[1]] = string(found[1])
+			return nil
+		}
+		s.names[words[1]] = s.last.value(t, words[2])
 		return nil
 	}
 	request, want, _ := strings.Cut(line, " ->")
+	before := s.last
 	s.last = s.client.do(t, s.request(request))
 	wants := strings.Split(want, " | ")
 	if err := s.last.hasStatus(wants[0]); err != nil {
 		return err
 	}
 	for _, check := range wants[1:] {
+		if check == "same" && bytes.Equal(before.body, s.last.body) {
+			continue
+		}
 		if err := s.last.check(t, check); err != nil {
 			return fmt.Errorf("%s: %w in %.400s", check, err, s.last.body)
 		}
@@ -150,7 +167,14 @@ func (s *script) request(text string) ask {
 	if s.query != "" {
 		a.path += map[bool]string{true: "&", false: "?"}[strings.Contains(a.path, "?")] + s.substitute(s.query)
 	}
-	if more, found := strings.CutPrefix(a.body, "upload"); found {
+	if more, found := strings.CutPrefix(a.body, "call "); found {
+		method, object, _ := strings.Cut(more, " ")
+		var err error
+		if a.body, err = xmlOf(method, object); err != nil {
+			a.body = err.Error()
+		}
+		a.header.Set("Content-Type", "text/xml")
+	} else if more, found := strings.CutPrefix(a.body, "upload"); found {
 		a.body = upload(strings.TrimSpace(more))
 	} else if more, found := strings.CutPrefix(a.body, "type "); found {
 		name, more, _ := strings.Cut(more, " ")
@@ -191,6 +215,7 @@ func (r *reply) hasStatus(want string) error {
 //	PATH  !PATH          there is such a value, or none
 //	PATH=JSON            it is this value
 //	PATH~REGEXP          its JSON matches; at . the text of the response
+//	same                 the response has the body of the one before
 //	. lacks TEXT         the text of the response does not hold it
 //	PATH is KIND         a kind of value, see kinds
 //	PATH sorted JSON     the values in order
@@ -310,9 +335,10 @@ func kinds(value any, kind string) bool {
 }
 
 func hasFields(value any, namesAndKinds string) bool {
+	object, _ := value.(map[string]any)
 	words := strings.Fields(namesAndKinds)
 	for i := 0; i < len(words); i += 2 {
-		if field, ok := member(value, words[i]); !ok || !kinds(field, words[i+1]) {
+		if field, ok := object[words[i]]; !ok || !kinds(field, words[i+1]) {
 			return false
 		}
 	}
@@ -346,9 +372,7 @@ func stepInto(value any, step string) []any {
 			list = slices.Concat(bugs, attachments)
 		}
 		for _, one := range list {
-			id, _ := member(one, "id")
-			called, _ := member(one, "name")
-			if called == name || id == json.Number(name) {
+			if item, _ := one.(map[string]any); item["name"] == name || item["id"] == json.Number(name) {
 				return []any{one}
 			}
 		}

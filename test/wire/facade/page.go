@@ -1,7 +1,6 @@
 package facade
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -45,23 +44,19 @@ A refusal counts for the field that the exchange was recorded to try out; where 
 the request as a whole, in the row ` + "`(request)`" + `. Members and parameters that the interface does not name are summed up as ` + "`(others)`" + `.
 `
 
-// WritePassport replays the recordings in a folder and writes docs/evidence/COMPATIBILITY.md.
-func WritePassport(ctx context.Context, out io.Writer, dir string) error {
+// WritePassport writes docs/evidence/COMPATIBILITY.md, Bugzilla 5.2 first.
+func WritePassport(out io.Writer, all []Replayed) error {
 	var page strings.Builder
-	for _, tracker := range Trackers() {
-		exchanges, results, err := tracker.Replay(ctx, dir)
-		if err != nil {
-			return err
-		}
-		tables := Passport(exchanges, results)
-		if tracker.File == Trackers()[0].File {
-			writeMain(&page, tables, exchanges, results)
+	for i, one := range all {
+		tables := Passport(one.Exchanges, one.Results)
+		if i == 0 {
+			writeMain(&page, tables, one.Exchanges, one.Results)
 			continue
 		}
-		fmt.Fprintf(&page, section, tracker.Title, len(exchanges), len(results))
+		fmt.Fprintf(&page, section, one.Title, len(one.Exchanges), len(one.Results))
 		writeTotals(&page, tables)
-		fmt.Fprintf(&page, "\n### Reasons for differences of %s\n", tracker.Title)
-		writeAccounts(&page, tracker.Accounts, results)
+		fmt.Fprintf(&page, "\n### Reasons for differences of %s\n", one.Title)
+		writeAccounts(&page, one.Accounts, one.Results)
 	}
 	_, err := io.WriteString(out, page.String())
 	return err

@@ -32,8 +32,8 @@ func Trackers() []Tracker {
 	}
 }
 
-// Exchanges loads the recordings from a folder. Clients ask Portico for flag types under the name that the interface has.
-func (t *Tracker) Exchanges(dir string) ([]wire.Exchange, error) {
+// load reads the recordings from a folder. Clients ask Portico for flag types under the name that the interface has.
+func (t *Tracker) load(dir string) ([]wire.Exchange, error) {
 	exchanges, err := wire.Load(filepath.Join(dir, t.File))
 	for i := range exchanges {
 		path := &exchanges[i].Request.Path
@@ -42,16 +42,23 @@ func (t *Tracker) Exchanges(dir string) ([]wire.Exchange, error) {
 	return exchanges, err
 }
 
+// Replayed is a tracker with its recordings and what became of those whose response is known.
+type Replayed struct {
+	Tracker
+	Exchanges []wire.Exchange
+	Results   []Result
+}
+
 // Replay runs the recordings in a folder through Portico.
-func (t *Tracker) Replay(ctx context.Context, dir string) ([]wire.Exchange, []Result, error) {
-	exchanges, err := t.Exchanges(dir)
+func (t *Tracker) Replay(ctx context.Context, dir string) (Replayed, error) {
+	exchanges, err := t.load(dir)
 	if err != nil {
-		return nil, nil, err
+		return Replayed{}, err
 	}
 	environment, err := Open(t.Dialect)
 	if err != nil {
-		return nil, nil, err
+		return Replayed{}, err
 	}
 	results := environment.Run(ctx, exchanges, t.Accounts, t.Headers)
-	return exchanges, results, environment.Close()
+	return Replayed{*t, exchanges, results}, environment.Close()
 }

@@ -15,13 +15,24 @@ func main() {
 	recordings := flag.String("recordings", "test/wire/testdata", "the folder with the recorded exchanges")
 	page := flag.String("out", "docs/evidence/COMPATIBILITY.md", "the page to write")
 	flag.Parse()
-	var text bytes.Buffer
-	err := facade.WritePassport(context.Background(), &text, *recordings)
-	if err == nil {
-		err = os.WriteFile(*page, text.Bytes(), 0o644)
-	}
-	if err != nil {
+	if err := write(*recordings, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "passport:", err)
 		os.Exit(1)
 	}
+}
+
+func write(recordings, page string) error {
+	var all []facade.Replayed
+	for _, tracker := range facade.Trackers() {
+		replayed, err := tracker.Replay(context.Background(), recordings)
+		if err != nil {
+			return err
+		}
+		all = append(all, replayed)
+	}
+	var text bytes.Buffer
+	if err := facade.WritePassport(&text, all); err != nil {
+		return err
+	}
+	return os.WriteFile(page, text.Bytes(), 0o644)
 }

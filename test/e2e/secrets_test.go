@@ -182,7 +182,7 @@ func (f *facade) ends(t testing.TB, head string) {
 	_, _ = io.Copy(io.Discard, connection)
 }
 
-func TestMust_NoCredentialAppearsAnywhere(t *testing.T) {
+func TestNoCredentialAppearsAnywhere(t *testing.T) {
 	t.Parallel()
 	address := process.FreeAddress(t)
 	process.Redis(t, address)

@@ -30,32 +30,23 @@ func attachmentOf(size int) string {
 	return `{"data":"` + strings.Repeat("YWFh", size/4) + `","file_name":"f","summary":"s","content_type":"text/plain"}`
 }
 
-func TestBMO_ABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
-	for _, dialect := range []string{tracker.DialectBMO, tracker.DialectHarmony} {
-		t.Run(dialect, func(t *testing.T) {
+// TestABodyThatTheTrackerDoesNotTakeIsRefused: beyond the 16 MiB of a tracker of the dialect bmo, and beyond what is configured.
+func TestABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
+	bmo := tracker.Options{Dialect: tracker.DialectBMO, Params: tracker.Params{MaxAttachmentSize: 1 << 20}}
+	for limit, p := range map[int]plan{
+		16 << 20: {program: true, tracker: bmo}, 100 << 10: {program: true, env: []string{"TRACKERS_MAIN_MAX_BODY=100KiB"}},
+	} {
+		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
-			server := reference(t, tracker.Options{Dialect: dialect, Params: tracker.Params{MaxAttachmentSize: 1 << 20}})
-			f := startFacade(t, listenOn(t, server).String())
-			got := f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(16<<20)).refused(t, 413, 200413)
-			if reason := got.header.Get("Portico-Error"); reason != "too-large" {
-				t.Errorf("Portico-Error %q", reason)
+			h := open(t, p)
+			h.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(limit)).refused(t, 413, 200413).want(t, "@Portico-Error=too-large")
+			h.post(t, "dev", "/rest/bug/7/comment", `{"comment":"`+strings.Repeat("x", limit)+`"}`).refused(t, 413, 200413)
+			if done := h.writes(); len(done) != 0 {
+				t.Errorf("the tracker executed %q", done)
 			}
-			f.post(t, "dev", "/rest/bug/7/comment", `{"comment":"`+strings.Repeat("x", 16<<20)+`"}`).refused(t, 413, 200413)
-			if done := server.Journal(); len(done) != 0 {
-				t.Errorf("the tracker executed %d writes", len(done))
-			}
-			f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(16_000_000)).ok(t, 201)
+			h.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(limit*15/16)).ok(t, 201)
 		})
 	}
-}
-
-func TestBMO_TheLargestBodyIsConfigured(t *testing.T) {
-	t.Parallel()
-	server := reference(t, tracker.Options{})
-	f := startFacade(t, listenOn(t, server).String(), "TRACKERS_MAIN_MAX_BODY=100KiB")
-	f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(100<<10)).refused(t, 413, 200413)
-	f.post(t, "dev", "/rest/bug/7/comment", `{"comment":"`+strings.Repeat("x", 100<<10)+`"}`).refused(t, 413, 200413)
-	f.post(t, "dev", "/rest/bug/7/attachment", attachmentOf(99<<10)).ok(t, 201)
 }
 
 // from asks as a client behind a trusted proxy.
@@ -64,7 +55,7 @@ func (f *facade) from(t *testing.T, address, user, path string) *reply {
 	return f.do(t, ask{method: http.MethodGet, path: path, user: user, header: http.Header{"X-Forwarded-For": {address}}})
 }
 
-func TestBMO_AClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
+func TestAClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	tape := &recording{}
 	server := reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 3, Quirks: []tracker.Quirk{tracker.QuirkReverseProxy}})
@@ -103,20 +94,6 @@ func TestBMO_AClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// The last address of X-Forwarded-For is the one that trackers count.
-func TestBMO_TheTrackerIsToldTheClientsAddress(t *testing.T) {
-	t.Parallel()
-	tape := &recording{}
-	f := startFacade(t, listenOn(t, tape.over(reference(t, tracker.Options{Dialect: tracker.DialectBMO}))).String(), "TRUSTED_PROXIES=127.0.0.1/32")
-	for _, path := range []string{"/rest/bug/attachment/1", "/rest/bug/1"} {
-		f.from(t, "192.0.2.1", "", path).ok(t, 200)
-		list := strings.Split(tape.last(t).header.Get("X-Forwarded-For"), ",")
-		if last := strings.TrimSpace(list[len(list)-1]); last != "192.0.2.1" {
-			t.Errorf("%s: the last address told is %q", path, last)
-		}
-	}
-}
-
 // With Retry-After the tracker decides how long, whatever its dialect. One caller is its address with its credential.
 func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 	t.Parallel()
@@ -140,7 +117,7 @@ func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 	}
 	f.put(t, "dev", "/rest/bug/attachment/5", `{"summary":"s"}`).refused(t, 429, 200429)
 	f.get(t, "dev", "/rest/bug/1").refused(t, 429, 200429)
-	if asked := tape.asked(); len(asked) != 1 {
+	if asked := tape.all(); len(asked) != 1 {
 		t.Errorf("the tracker was asked %q", asked)
 	}
 	for _, user := range []string{"", "plain"} {
@@ -149,7 +126,7 @@ func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 	}
 }
 
-func TestBMO_RulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.T) {
+func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	const rules = `
   rules:
@@ -187,4 +164,28 @@ func TestBMO_RulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *test
 		_, out := portico(t, "migrate", "plan", plan, "--admin", f.Operators)
 		return strings.Contains(out, warning)
 	})
+}
+
+// TestTheTrackersOwnAddressAndLimits starts the program with the flags that BMO's configuration stands behind.
+func TestTheTrackersOwnAddressAndLimits(t *testing.T) {
+	t.Parallel()
+	address := process.FreeAddress(t)
+	_, base := startTracker(t, address, "--dialect", "bmo", "--urlbase", "http://bugs.example/", "--rate-limit", "2", "--quirk", "reverse-proxy")
+	tracker := &client{base: base, keys: keys(t)}
+	if moved := tracker.get(t, "", "/rest/version"); moved.status != http.StatusFound || moved.header.Get("Location") != "http://bugs.example/" {
+		t.Errorf("for another host: %d %v", moved.status, moved.header)
+	}
+	_, base = startTracker(t, process.FreeAddress(t), "--dialect", "bmo", "--rate-limit", "2", "--quirk", "reverse-proxy")
+	tracker = &client{base: base, keys: keys(t)}
+	from := func(client string) *reply {
+		return tracker.do(t, ask{method: http.MethodGet, path: "/rest/bug/attachment/1", header: http.Header{"X-Forwarded-For": {client}}})
+	}
+	for range 2 {
+		from("10.0.0.1").ok(t, http.StatusOK)
+	}
+	from("10.0.0.1").fails(t, http.StatusBadRequest, 32000)
+	if blocked := from("10.0.0.1"); blocked.status != http.StatusTooManyRequests {
+		t.Errorf("a blocked address got %d", blocked.status)
+	}
+	from("10.0.0.2").ok(t, http.StatusOK)
 }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"portico/test/tracker"
 )
 
 // plain asks without any compression that net/http would ask for and undo by itself.
@@ -39,9 +37,12 @@ func (r *reply) unzipped(t testing.TB) []byte {
 	return text
 }
 
-func TestRequests_LargeResponsesAreCompressed(t *testing.T) {
+// TestCompression: large responses are compressed where the client takes that, and their entity tags work. The first request of a connection
+// never takes the fast path, so that each client that closes its connection sees compressed flag types.
+func TestCompression(t *testing.T) {
 	t.Parallel()
-	f, tape := through(t, tracker.Options{})
+	f := open(t, plan{program: true})
+	tape := f.tape
 	for i := range 120 { // so that the list of flag types is large, too
 		f.post(t, "editor", "/rest/flag_type", fmt.Sprintf(`{"name":"n%d","description":"%s"}`, i, strings.Repeat("some words ", 12))).ok(t, 201)
 	}
@@ -78,15 +79,6 @@ func TestRequests_LargeResponsesAreCompressed(t *testing.T) {
 	if small.header.Get("Content-Encoding") != "" || strings.HasPrefix(small.header.Get("Etag"), "W/") {
 		t.Errorf("a small response: headers %v", small.header)
 	}
-}
-
-// The first request of a connection never takes the fast path, so that each of these clients sees compressed flag types.
-func TestRequests_TagsOfCompressedResponses(t *testing.T) {
-	t.Parallel()
-	f, _ := through(t, tracker.Options{})
-	for i := range 120 {
-		f.post(t, "editor", "/rest/flag_type", fmt.Sprintf(`{"name":"n%d","description":"%s"}`, i, strings.Repeat("some words ", 12))).ok(t, 201)
-	}
 	for _, path := range []string{"/rest/bug/attachment/4", "/rest/flag_type/TestProduct"} {
 		read := ask{method: "GET", path: path, header: http.Header{"Connection": {"close"}}}
 		short := f.plain(t, read, "gzip")
@@ -111,5 +103,72 @@ func TestRequests_TagsOfCompressedResponses(t *testing.T) {
 		if got := f.plain(t, again, "gzip"); got.status != 200 {
 			t.Errorf("%s: another tag: status %d", path, got.status)
 		}
+	}
+}
+
+// With hide_keys no read of an operation has a credential in its request line.
+func TestHiddenKeys(t *testing.T) {
+	t.Parallel()
+	f := open(t, plan{program: true, env: []string{"TRACKERS_MAIN_HIDE_KEYS=true", "CACHE_SCOPE=group"}})
+	tape := f.tape
+	token := f.login(t)
+	before := len(tape.all())
+	for _, one := range forms(f.keys["admin"], token) {
+		if one.writes {
+			continue
+		}
+		for _, path := range []string{
+			"/rest/flag_type/SecretProduct", "/rest/flag_type/TestProduct/Comp%20B", "/rest/bug/4/attachment", "/rest/bug/attachment/2?exclude_fields=data",
+		} {
+			f.do(t, one.with(t, ask{method: "GET", path: path})).ok(t, 200)
+		}
+	}
+	plain := open(t, plan{})
+	for _, path := range []string{"/rest/bug/attachment/4", "/rest/flag_type/TestProduct"} {
+		hidden, shown := f.get(t, "admin", path).ok(t, 200), plain.get(t, "admin", path).ok(t, 200)
+		if path == "/rest/flag_type/TestProduct" && string(hidden.body) != string(shown.body) || len(hidden.body) != len(shown.body) {
+			t.Errorf("%s: %d bytes with hidden keys and %d without", path, len(hidden.body), len(shown.body))
+		}
+	}
+	seen := tape.all()[before:]
+	if len(seen) == 0 {
+		t.Fatal("nothing reached the tracker")
+	}
+	for _, one := range seen {
+		if strings.Contains(one.uri, "Bugzilla_") || strings.Contains(one.uri, f.keys["admin"]) {
+			t.Errorf("%s %s reached the tracker", one.method, one.uri)
+		}
+	}
+	// Anonymous reads stay as they are.
+	f.get(t, "", "/rest/bug/5/attachment").ok(t, 200)
+	if last := tape.last(t); last.method != "GET" {
+		t.Errorf("an anonymous read reached the tracker as %s %s", last.method, last.uri)
+	}
+}
+
+// Which headers of the tracker reach the client (docs/divergences.md).
+func TestTagsAndCookiesOfTheTracker(t *testing.T) {
+	t.Parallel()
+	f := open(t, plan{program: true})
+	tape := f.tape
+	const cookie = "Bugzilla_login_request_cookie"
+	for _, op := range seven() {
+		got := f.do(t, ask{method: op.method, path: "/rest" + op.path, user: "admin", body: op.body}).ok(t, op.status)
+		tag, given := got.header.Get("Etag"), tape.last(t).given.Get("Etag")
+		isFlagTypes := op.method == http.MethodGet && strings.HasPrefix(op.path, "/flag_type")
+		switch {
+		case isFlagTypes && (tag == given || !strings.HasPrefix(tag, `"`)), !isFlagTypes && tag != given:
+			t.Errorf("%s: the tracker's tag is %q and the client's %q", op.name, given, tag)
+		}
+		refused := f.do(t, ask{method: op.method, path: "/rest" + op.path, body: op.body}).fails(t, op.anonymous, codeOf(op))
+		if refused.header.Get("Etag") != "" || refused.header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: an error has the headers %v", op.name, refused.header)
+		}
+	}
+	if got := f.get(t, "", "/rest/bug/5/attachment").ok(t, 200).header.Get("Set-Cookie"); !strings.HasPrefix(got, cookie) {
+		t.Errorf("an anonymous read of attachments sets the cookie %q", got)
+	}
+	if got := f.get(t, "", "/rest/flag_type/TestProduct").ok(t, 200).header.Get("Set-Cookie"); got != "" {
+		t.Errorf("an anonymous read of flag types sets the cookie %q", got)
 	}
 }

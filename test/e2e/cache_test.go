@@ -143,7 +143,7 @@ func TestNoOutsiderInvalidates(t *testing.T) {
 	for path, refusal := range map[string]string{
 		"/jsonrpc.cgi":       `{"result":null,"error":{"message":"` + padding(1<<20) + `","code":306}}`,
 		"/xmlrpc.cgi":        xmlFaultOf(306, padding(1<<20)),
-		"/editflagtypes.cgi": "<p>" + padding(1<<20) + "</p>" + loginForm,
+		"/editflagtypes.cgi": "<p>" + padding(900<<10) + "</p>" + loginForm, // of a page the first MiB is looked at
 	} {
 		body := map[string]string{
 			"/jsonrpc.cgi": `{"method":"FlagType.create","params":[{"Bugzilla_api_key":"` + outsider + `"}],"id":1}`,

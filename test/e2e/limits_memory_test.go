@@ -73,8 +73,8 @@ func drips(connections []net.Conn) (ended int) {
 	return ended
 }
 
-// Thousands of anonymous uploads that send a little now and then hold no more memory than limits.body_memory and what
-// thousands of connections take by themselves, and other clients are served meanwhile.
+// A thousand anonymous uploads that send a little now and then hold no more memory than limits.body_memory and what
+// a thousand connections take by themselves, and other clients are served meanwhile.
 func TestDrippingUploadsHoldLittleMemory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, beginning string }{
@@ -86,7 +86,7 @@ func TestDrippingUploadsHoldLittleMemory(t *testing.T) {
 			_, tracker := startTracker(t, process.FreeAddress(t))
 			p := startFacade(t, tracker, "LOG_LEVEL=info", "LIMITS_BODY_MEMORY=32MiB")
 			p.get(t, "", "/rest/flag_type/TestProduct").ok(t, http.StatusOK)
-			const uploads = 2000
+			const uploads = 1000
 			before := resident(t, p.PID())
 			connections := openUploads(t, p.base, c.path, uploads, c.beginning)
 			highest := 0

@@ -54,7 +54,7 @@ func refusesConnections(base string) bool {
 }
 
 // At SIGTERM /readyz fails, new connections are accepted for a while and then refused, and requests under way get a response.
-func TestMust_ShutdownTurnsAwayBeforeItDrains(t *testing.T) {
+func TestShutdownTurnsAwayBeforeItDrains(t *testing.T) {
 	tracker := holdingTracker(t)
 	f := process.Serve(t, []string{"TIMEOUTS_SHUTDOWN_DELAY=2s"}, "serve", "--tracker", tracker.base)
 	answered := make(chan int, 1)
@@ -79,12 +79,11 @@ func TestMust_ShutdownTurnsAwayBeforeItDrains(t *testing.T) {
 }
 
 // A second signal does not wait for anything, and without one the wait for requests has an end.
-func TestMust_ShutdownHasAnEnd(t *testing.T) {
+func TestShutdownHasAnEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
 		signals int
 		env     []string
 	}{
-		"second signal":  {2, []string{"TIMEOUTS_SHUTDOWN_DELAY=5m"}},
 		"while draining": {2, []string{"TIMEOUTS_DRAIN=5m"}},
 		"limit":          {1, []string{"TIMEOUTS_DRAIN=200ms"}},
 	} {
