@@ -21,7 +21,7 @@ const (
 
 // Operator changes entries by hand. It needs no running journal.
 type Operator struct {
-	Store Store
+	Store *state.Store
 	// Actor and Reason go into the audit trail.
 	Actor, Reason string
 }
@@ -151,7 +151,7 @@ type Status struct {
 const maxStopped = 100
 
 // StatusOf reads the status of a journal from its store.
-func StatusOf(ctx context.Context, store Store) (status Status, err error) {
+func StatusOf(ctx context.Context, store *state.Store) (status Status, err error) {
 	defer func() { status.unread = err != nil }()
 	if status.Paused, err = store.JournalPaused(ctx); err != nil {
 		return status, err

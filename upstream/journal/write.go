@@ -73,9 +73,8 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	if w.commit(context.WithoutCancel(ctx)) && refused {
 		w.removeContent()
 	}
-	select {
-	case w.journal.wake <- struct{}{}:
-	default:
+	for _, e := range w.entries {
+		w.journal.poke(e.Lane)
 	}
 }
 

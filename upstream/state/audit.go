@@ -19,7 +19,5 @@ func (s session) append(ctx context.Context, r Record) error {
 
 // Audit returns the last records, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]Record, error) {
-	return read(ctx, s, "reading the audit trail", func(r *Record) []any {
-		return []any{&r.ID, at(&r.At), &r.Actor, &r.Action, &r.Subject, &r.Reason, &r.Detail}
-	}, "SELECT id, at, actor, action, subject, reason, detail FROM portico_audit ORDER BY id DESC LIMIT ?", max(limit, 0))
+	return read[Record](ctx, s, "reading the audit trail", "SELECT id, at, actor, action, subject, reason, detail FROM portico_audit ORDER BY id DESC LIMIT ?", max(limit, 0))
 }

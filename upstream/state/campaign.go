@@ -5,9 +5,7 @@ import "context"
 // CurrentCampaign tells since when comparisons count. The first campaign began when
 // the database was made, and has no actor.
 func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
-	var c Campaign
-	err := s.session().row(ctx, "SELECT started_at, actor, reason FROM portico_campaign").Scan(at(&c.Started), &c.Actor, &c.Reason)
-	return c, s.failed("reading the campaign", err)
+	return readOne[Campaign](ctx, s, "reading the campaign", "SELECT started_at, actor, reason FROM portico_campaign")
 }
 
 // StartCampaign forgets findings with their samples, tallies and uses of rules.

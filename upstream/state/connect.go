@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 )
 
 // How many connections are used at most, and how long they live.
@@ -147,10 +147,11 @@ func openSQLite(path string, maxOpen int, wait time.Duration) (*sql.DB, error) {
 		"_txlock": {"immediate"},
 		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
 	}
-	pool, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
+	connector, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options.Encode())
 	if err != nil {
 		return nil, err
 	}
+	pool := sql.OpenDB(preparing{connector})
 	pool.SetMaxOpenConns(maxOpen)
 	return pool, nil
 }

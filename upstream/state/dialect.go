@@ -20,6 +20,8 @@ type dialect struct {
 	lockSchema string
 	// clock is the time of the database in microseconds, which processes on several machines share.
 	clock string
+	// objects begins an aggregate of JSON objects, whose members, an order and a parenthesis follow.
+	objects string
 }
 
 var sqliteDialect = dialect{
@@ -28,6 +30,7 @@ var sqliteDialect = dialect{
 	integer: "INTEGER",
 	bytes:   "BLOB",
 	clock:   "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+	objects: "json_group_array(json_object",
 }
 
 // The lock's number means nothing but to Portico.
@@ -41,6 +44,7 @@ var postgresDialect = dialect{
 	forUpdate:  " FOR UPDATE",
 	lockSchema: "SELECT pg_advisory_xact_lock(8123794605514)",
 	clock:      "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+	objects:    "json_agg(json_build_object",
 }
 
 // statement gives the parameters of a statement their form. No statement of this

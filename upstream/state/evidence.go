@@ -18,13 +18,13 @@ func (s *Store) Evidence(ctx context.Context) (map[mapping.Operation]time.Time, 
 func (s session) evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
 	since := map[mapping.Operation]time.Time{}
 	type row struct {
-		operation mapping.Operation
-		since     time.Time
+		Operation mapping.Operation
+		Since     time.Time
 	}
-	all, err := list(ctx, s, func(r *row) []any { return []any{&r.operation, at(&r.since)} }, "SELECT operation, since FROM portico_evidence")
-	for _, r := range all {
-		since[r.operation] = r.since
-	}
+	err := each(ctx, s, func(r row) error {
+		since[r.Operation] = r.Since
+		return nil
+	}, "SELECT operation, since FROM portico_evidence")
 	return since, err
 }
 

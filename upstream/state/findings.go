@@ -93,24 +93,6 @@ func (s session) recordScopes(ctx context.Context, f Finding) error {
 	return nil
 }
 
-// readScopes adds the scopes to findings.
-func (s *Store) readScopes(ctx context.Context, findings []Finding) error {
-	type row struct {
-		signature string
-		scope     Scope
-	}
-	all, err := list(ctx, s.session(), func(r *row) []any { return []any{&r.signature, &r.scope.Caller, &r.scope.Product} },
-		"SELECT signature, caller, product FROM portico_finding_scopes ORDER BY signature, caller, product")
-	scopes := map[string][]Scope{}
-	for _, r := range all {
-		scopes[r.signature] = append(scopes[r.signature], r.scope)
-	}
-	for i := range findings {
-		findings[i].Scopes = scopes[findings[i].Signature]
-	}
-	return err
-}
-
 // keepSample keeps a sample in place of the oldest ones.
 func (s session) keepSample(ctx context.Context, sample Sample, keep int) error {
 	_, err := s.exec(ctx, "INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", sample.Signature, micros(sample.At), sample.Text)
@@ -121,32 +103,20 @@ func (s session) keepSample(ctx context.Context, sample Sample, keep int) error 
 	return err
 }
 
-// selectFindings reads everything about findings; conditions follow.
-const selectFindings = `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
-	status, actor, reason, until_at, changed_at,
-	(SELECT count(*) FROM portico_samples WHERE portico_samples.signature = portico_findings.signature)
-	FROM portico_findings`
-
-func findingColumns(f *Finding) []any {
-	return []any{
-		&f.Signature, &f.Operation, &f.Class, &f.Path, &f.Kind, &f.Count, at(&f.First), at(&f.Last), &f.Note,
-		&f.Status, &f.Actor, &f.Reason, at(&f.Until), at(&f.Changed), &f.Samples,
-	}
-}
-
 // findings returns the findings that a condition selects; what names them in errors. What was accepted for a time that is over is open
 // since then.
 func (s *Store) findings(ctx context.Context, what, where string, args ...any) ([]Finding, error) {
-	all, err := list(ctx, s.session(), findingColumns, selectFindings+where, args...)
-	if err == nil {
-		err = s.readScopes(ctx, all)
-	}
+	all, err := read[Finding](ctx, s, "reading "+what, `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
+		status, actor, reason, until_at, changed_at, (SELECT count(*) FROM portico_samples s WHERE s.signature = f.signature),
+		(SELECT `+s.dialect.objects+`('caller', caller, 'product', product) ORDER BY caller, product)
+			FROM portico_finding_scopes s WHERE s.signature = f.signature HAVING count(*) > 0)
+		FROM portico_findings f`+where, args...)
 	for i := range all {
 		if f := &all[i]; f.Status == StatusAccepted && !f.Until.IsZero() && !f.Until.After(s.now()) {
 			f.Status, f.Changed = StatusOpen, f.Until
 		}
 	}
-	return all, s.failed("reading "+what, err)
+	return all, err
 }
 
 // Findings gives all findings.
@@ -157,17 +127,16 @@ func (s *Store) Findings(ctx context.Context) ([]Finding, error) {
 // Finding gives one finding with its samples, the latest first. The error is
 // ErrNotFound when there is none.
 func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sample, error) {
-	signature = name(signature)
-	found, err := s.findings(ctx, "a finding", " WHERE signature = ?", signature)
-	switch {
-	case err != nil:
-		return Finding{}, nil, err
-	case len(found) == 0:
-		return Finding{}, nil, s.failed("reading a finding", ErrNotFound)
+	const what = "a finding"
+	found, err := s.findings(ctx, what, " WHERE signature = ?", name(signature))
+	if err == nil && len(found) == 0 {
+		err = s.failed("reading "+what, ErrNotFound)
 	}
-	samples, err := read(ctx, s, "reading the samples of a finding", func(sample *Sample) []any {
-		return []any{&sample.ID, &sample.Signature, at(&sample.At), &sample.Text}
-	}, "SELECT id, signature, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", signature)
+	if err != nil {
+		return Finding{}, nil, err
+	}
+	samples, err := read[Sample](ctx, s, "reading the samples of a finding",
+		"SELECT id, signature, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", name(signature))
 	found[0].Samples = len(samples)
 	return found[0], samples, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -30,7 +29,8 @@ const (
 	JournalSkipped JournalStatus = "skipped"
 )
 
-const unfinished = "('begun', 'pending', 'parked')"
+// unfinished selects what is not finished. It has the words of an index, so that this is used where a narrower condition stands beside it.
+const unfinished = "status IN ('begun', 'pending', 'parked')"
 
 // Finished reports whether nothing remains to be done.
 func (s JournalStatus) Finished() bool {
@@ -67,13 +67,8 @@ type JournalEntry struct {
 
 // entries returns the entries that a condition selects.
 func (s *Store) entries(ctx context.Context, where string, args ...any) ([]JournalEntry, error) {
-	return read(ctx, s, "reading the journal", func(e *JournalEntry) []any {
-		return []any{
-			&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
-			&e.Attempts, at(&e.Next), at(&e.Begun), at(&e.Ended), &e.Request, &e.Spool, &e.Attempt,
-		}
-	}, `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts, next_at, begun_at, ended_at, request, spool, attempt
-		FROM portico_journal j WHERE `+where, args...)
+	return read[JournalEntry](ctx, s, "reading the journal", `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts,
+		next_at, begun_at, ended_at, request, spool, attempt FROM portico_journal j WHERE `+where, args...)
 }
 
 // WriteLease names the lease for writing the object of a lane.
@@ -92,7 +87,7 @@ func writeLeases(entries []JournalEntry) []string {
 // them. The entries get their numbers.
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
 	now := s.now()
-	err = s.write(ctx, "beginning a journalled write", func(tx session) error {
+	err = s.share(ctx, "beginning a journalled write", func(ctx context.Context, tx session) error {
 		if err := tx.take(ctx, writeLeases(entries), holder, lasts); err != nil {
 			return err
 		}
@@ -120,7 +115,7 @@ const unknownHolder = ""
 // EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
 // whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
-	return s.write(ctx, "ending a journalled write", func(tx session) error {
+	return s.share(ctx, "ending a journalled write", func(ctx context.Context, tx session) error {
 		now := s.now()
 		for i := range entries {
 			e := &entries[i]
@@ -169,16 +164,23 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 	})
 }
 
-// DueJournal returns the first unfinished entry of each lane that is due and not parked, without those whose object an unfinished create has
-// still to make, and without intents of writes under way. While copying is paused there is none.
-func (s *Store) DueJournal(ctx context.Context, limit int) ([]JournalEntry, error) {
-	now := micros(s.now())
-	return s.entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
-		AND NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE paused = 1)
-		AND status <> 'parked' AND next_at <= ?
-		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made = j.lane AND m.status IN `+unfinished+`)
+// DueJournal returns the first unfinished entry of each lane that is due and not parked, of some lanes or of all. It leaves out those whose object an
+// unfinished create has still to make, and intents of writes under way. While copying is paused there is none.
+func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]JournalEntry, error) {
+	if paused, err := s.JournalPaused(ctx); paused || err != nil {
+		return nil, err
+	}
+	first, args := "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" GROUP BY lane", []any{}
+	if len(lanes) > 0 {
+		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
+	}
+	for _, lane := range lanes {
+		args = append(args, name(lane))
+	}
+	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq LIMIT ?`, now, limit)
+		ORDER BY seq LIMIT ?`, append(args, micros(s.now()), limit)...)
 }
 
 // CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
@@ -193,7 +195,7 @@ func CopyLeases(e JournalEntry) []string {
 // BeginCopy takes the leases for copying an entry and commits its attempt, if it has one. It returns false while another holder has a
 // lease, and where the entry is no longer as the caller has read it.
 func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duration, e JournalEntry) (begun bool, err error) {
-	err = s.write(ctx, "beginning a copy", func(tx session) error {
+	err = s.share(ctx, "beginning a copy", func(ctx context.Context, tx session) error {
 		err := tx.take(ctx, CopyLeases(e), holder, lasts)
 		if err != nil {
 			return err
@@ -214,7 +216,7 @@ func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duratio
 // EndCopy commits what has become of an entry after BeginCopy with from, and the ids that were learned, and gives the leases back.
 // The error is an *IDConflictError where one of the ids contradicts a kept one.
 func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
-	return s.write(ctx, "ending a copy", func(tx session) error {
+	return s.share(ctx, "ending a copy", func(ctx context.Context, tx session) error {
 		if err := tx.addIDs(ctx, ids); err != nil {
 			return err
 		}
@@ -225,30 +227,26 @@ func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry
 	})
 }
 
-// JournalOf returns the entries of some statuses, the oldest first; without statuses, of all.
-func (s *Store) JournalOf(ctx context.Context, limit int, statuses ...JournalStatus) ([]JournalEntry, error) {
-	where, args := "1 = 1", []any{}
-	if len(statuses) > 0 {
-		where = "status IN (?" + strings.Repeat(", ?", len(statuses)-1) + ")"
-		for _, status := range statuses {
-			args = append(args, string(status))
-		}
+// JournalOf returns the entries that are not finished, or all, the oldest first.
+func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEntry, error) {
+	where := unfinished
+	if all {
+		where = "1 = 1"
 	}
-	return s.entries(ctx, where+" ORDER BY seq LIMIT ?", append(args, limit)...)
+	return s.entries(ctx, where+" ORDER BY seq LIMIT ?", limit)
 }
 
 // JournalUncopied returns the unfinished entries of a caller or, where there are any, of the creates that have made the objects of lanes: the last ones
-// up to a limit, the oldest first. Of an entry it returns the lane, what was made and the target.
+// up to a limit, the oldest first.
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
 	where, args := "caller = ?", []any{clean(caller)}
 	if len(made) > 0 {
-		where, args = "made IN (?"+strings.Repeat(", ?", len(made)-1)+")", nil
+		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", nil
 	}
 	for _, lane := range made {
 		args = append(args, name(lane))
 	}
-	all, err := read(ctx, s, "reading the journal", func(e *JournalEntry) []any { return []any{&e.Lane, &e.Made, &e.Target} },
-		"SELECT lane, made, target FROM portico_journal WHERE status IN "+unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
+	all, err := s.entries(ctx, unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 	slices.Reverse(all)
 	return all, err
 }
@@ -256,11 +254,11 @@ func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, m
 // JournalEntry returns one entry, or ErrNotFound.
 func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, error) {
 	all, err := s.entries(ctx, "seq = ?", seq)
-	switch {
-	case err != nil:
+	if err == nil && len(all) == 0 {
+		err = s.failed("reading the journal", ErrNotFound)
+	}
+	if err != nil {
 		return JournalEntry{}, err
-	case len(all) == 0:
-		return JournalEntry{}, s.failed("reading the journal", ErrNotFound)
 	}
 	return all[0], nil
 }
@@ -286,31 +284,29 @@ func (d *dialect) underWay() string {
 
 // JournalCounts counts the unfinished entries by rule, receiver and status.
 func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
-	return read(ctx, s, "counting the journal", func(c *JournalCount) []any {
-		return []any{&c.Rule, &c.Receiver, &c.Status, &c.Blocked, &c.Entries, &c.Lanes, at(&c.Oldest)}
-	}, `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
+	return read[JournalCount](ctx, s, "counting the journal", `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
 		SELECT rule, receiver, lane, begun_at, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
-			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made = j.lane) AS blocked
-		FROM portico_journal j WHERE status IN `+unfinished+`) AS c
+			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made <> '' AND p.made = j.lane) AS blocked
+		FROM portico_journal j WHERE `+unfinished+`) AS c
 		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`)
 }
 
 // JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
 func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
-	return s.entries(ctx, "status IN ('parked', 'begun') AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
+	return s.entries(ctx, unfinished+" AND status <> 'pending' AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
 }
 
 // JournalApplied counts the entries that were copied after a time.
 func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
-	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > ?", micros(after))
+	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", micros(after))
 }
 
 // JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
 // returns the highest number of any.
 func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
 	err = s.session().row(ctx, `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
-		WHERE status IN ('begun', 'pending') AND receiver = ? AND seq <= ?
+		WHERE `+unfinished+` AND receiver = ? AND seq <= ?
 		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo).Scan(&open, &last)
 	return open, last, s.failed("reading the journal", err)
 }
@@ -322,7 +318,7 @@ func (s *Store) JournalParked(ctx context.Context, receiver string) (int64, erro
 
 // JournalCopying numbers the entries that a tracker is getting now.
 func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
-	return read(ctx, s, "reading the journal", only[int64],
+	return read[int64](ctx, s, "reading the journal",
 		"SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
 }
 
@@ -332,7 +328,7 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 		return nil
 	}
 	return s.write(ctx, "removing old entries of the journal", func(tx session) error {
-		_, err := tx.exec(ctx, "DELETE FROM portico_journal WHERE status IN ('applied', 'refused', 'skipped') AND ended_at <= ?", micros(before))
+		_, err := tx.exec(ctx, "DELETE FROM portico_journal WHERE ended_at > 0 AND ended_at <= ? AND NOT "+unfinished, micros(before))
 		return err
 	})
 }
@@ -372,7 +368,7 @@ func (s *Store) ParkKilled(ctx context.Context) error {
 
 // parkKilled parks the copies to the tracker that a kill has sent all writes to.
 func (s session) parkKilled(ctx context.Context) error {
-	_, err := s.exec(ctx, `UPDATE portico_journal SET status = 'parked', reason = ? WHERE status IN ('begun', 'pending')
+	_, err := s.exec(ctx, `UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+`
 		AND receiver = (SELECT killed_to FROM portico_journal_pause WHERE id = 1)`,
 		"the kill switch has sent later writes to the tracker that was to get this copy: compare both trackers, then retry or skip it")
 	if err == nil {
@@ -388,13 +384,13 @@ func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 
 // JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
 func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "made = ? AND target = ?", name(lane), target)
+	n, err := s.countJournal(ctx, "*", "made <> '' AND made = ? AND target = ?", name(lane), target)
 	return n > 0, err
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.
 func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "spool = ? AND status IN "+unfinished, file)
+	n, err := s.countJournal(ctx, "*", "spool = ? AND "+unfinished, file)
 	return n > 0, err
 }
 

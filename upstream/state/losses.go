@@ -60,9 +60,8 @@ func skipped(e *JournalEntry) JournalLoss {
 
 // JournalLosses returns the losses since the last start of the journal, the latest first.
 func (s *Store) JournalLosses(ctx context.Context, limit int) ([]JournalLoss, error) {
-	return read(ctx, s, "reading writes that are not copied", func(l *JournalLoss) []any {
-		return []any{&l.Receiver, &l.Rule, &l.Kind, &l.What, &l.Entries, at(&l.First), at(&l.Last)}
-	}, "SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
+	return read[JournalLoss](ctx, s, "reading writes that are not copied",
+		"SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
 }
 
 // StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.

@@ -10,13 +10,9 @@ const maxRevisions = 10_000
 
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
-func revisionColumns(r *Revision) []any {
-	return []any{&r.Version, &r.Base, &r.Source, &r.Table, &r.Actor, &r.Reason, at(&r.At)}
-}
-
 // current gives false when nothing was ever revised.
 func (s session) current(ctx context.Context) (Revision, bool, error) {
-	last, err := list(ctx, s, revisionColumns, selectRevisions, 1)
+	last, err := list[Revision](ctx, s, selectRevisions, 1)
 	if err != nil || len(last) == 0 {
 		return Revision{}, false, err
 	}
@@ -83,5 +79,5 @@ func (s session) revise(ctx context.Context, expected int64, next Revision) erro
 
 // Revisions gives the last revisions, the newest first.
 func (s *Store) Revisions(ctx context.Context, limit int) ([]Revision, error) {
-	return read(ctx, s, "reading the history of the rules", revisionColumns, selectRevisions, max(limit, 0))
+	return read[Revision](ctx, s, "reading the history of the rules", selectRevisions, max(limit, 0))
 }

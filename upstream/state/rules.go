@@ -32,7 +32,5 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 // RuleUses gives the uses of all rules that were ever used in this campaign, by
 // name.
 func (s *Store) RuleUses(ctx context.Context) ([]RuleUse, error) {
-	return read(ctx, s, "reading the uses of rules", func(use *RuleUse) []any {
-		return []any{&use.Name, &use.Hits, at(&use.Last)}
-	}, "SELECT name, hits, last_at FROM portico_rule_uses ORDER BY name")
+	return read[RuleUse](ctx, s, "reading the uses of rules", "SELECT name, hits, last_at FROM portico_rule_uses ORDER BY name")
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -42,8 +43,8 @@ func (s session) row(ctx context.Context, query string, args ...any) *sql.Row {
 	return s.QueryRowContext(ctx, s.statement(query), args...)
 }
 
-// each calls visit with every row of a query. columns returns where the columns of a row go.
-func each[T any](ctx context.Context, s session, columns func(*T) []any, visit func(T) error, query string, args ...any) error {
+// each calls visit with every row of a query.
+func each[T any](ctx context.Context, s session, visit func(T) error, query string, args ...any) error {
 	rows, err := s.QueryContext(ctx, s.statement(query), args...)
 	if err != nil {
 		return err
@@ -62,8 +63,8 @@ func each[T any](ctx context.Context, s session, columns func(*T) []any, visit f
 }
 
 // list returns all rows of a query.
-func list[T any](ctx context.Context, s session, columns func(*T) []any, query string, args ...any) (all []T, err error) {
-	err = each(ctx, s, columns, func(one T) error {
+func list[T any](ctx context.Context, s session, query string, args ...any) (all []T, err error) {
+	err = each(ctx, s, func(one T) error {
 		all = append(all, one)
 		return nil
 	}, query, args...)
@@ -71,19 +72,35 @@ func list[T any](ctx context.Context, s session, columns func(*T) []any, query s
 }
 
 // read returns all rows of a query outside of a transaction; what names it in errors.
-func read[T any](ctx context.Context, s *Store, what string, columns func(*T) []any, query string, args ...any) ([]T, error) {
-	all, err := list(ctx, s.session(), columns, query, args...)
+func read[T any](ctx context.Context, s *Store, what, query string, args ...any) ([]T, error) {
+	all, err := list[T](ctx, s.session(), query, args...)
 	return all, s.failed(what, err)
 }
 
-// readOne returns the only column of the first row of a query; what names it in errors.
+// readOne returns the first row of a query outside of a transaction. Without one the error is ErrNotFound.
 func readOne[T any](ctx context.Context, s *Store, what, query string, args ...any) (one T, err error) {
-	err = s.session().row(ctx, query, args...).Scan(&one)
+	err = s.session().row(ctx, query, args...).Scan(columns(&one)...)
 	return one, s.failed(what, err)
 }
 
-// only is the only column of a row.
-func only[T any](one *T) []any { return []any{one} }
+// columns are where the columns of a row go: to what row points to or, where that is a struct, to its fields in their order.
+func columns(row any) (all []any) {
+	value := reflect.ValueOf(row).Elem()
+	if value.Kind() != reflect.Struct {
+		return []any{row}
+	}
+	for i := range value.NumField() {
+		field := value.Field(i).Addr().Interface()
+		switch f := field.(type) {
+		case *time.Time:
+			field = at(f)
+		case *map[string]int64, *[]int64, *[]Scope:
+			field = jsonColumn{f}
+		}
+		all = append(all, field)
+	}
+	return all
+}
 
 // at is a column with a time.
 func at(t *time.Time) sql.Scanner { return timeColumn{t} }
@@ -121,8 +138,53 @@ func (c jsonColumn) Value() (driver.Value, error) {
 
 // write runs a transaction that changes something; what names it in errors.
 func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
-	err := s.transact(ctx, change)
-	return s.failed(what, err)
+	return s.failed(what, s.transact(ctx, change))
+}
+
+// sharedChange is a change that is committed together with others.
+type sharedChange struct {
+	change func(context.Context, session) error
+	ended  bool
+	err    error
+}
+
+// share is write for changes of which many come at a time. In SQLite, which writes one transaction after the other, those that have waited for the former one
+// share the next one, and each ends once that is committed. A change may be tried twice, and goes on when ctx ends.
+func (s *Store) share(ctx context.Context, what string, change func(context.Context, session) error) error {
+	if s.dialect.numbered { // PostgreSQL commits many together by itself
+		return s.write(ctx, what, func(tx session) error { return change(ctx, tx) })
+	}
+	ctx = context.WithoutCancel(ctx)
+	mine := &sharedChange{change: change}
+	s.mu.Lock()
+	s.together = append(s.together, mine)
+	s.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if !mine.ended {
+		s.mu.Lock()
+		all := s.together
+		s.together = nil
+		s.mu.Unlock()
+		s.changeTogether(ctx, all)
+	}
+	return s.failed(what, mine.err)
+}
+
+// changeTogether makes changes in one transaction or, if one fails, each in a transaction of its own.
+func (s *Store) changeTogether(ctx context.Context, all []*sharedChange) {
+	err := s.transact(ctx, func(tx session) (err error) {
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = all[i].change(ctx, tx)
+		}
+		return err
+	})
+	for _, one := range all {
+		one.ended = true
+		if one.err = err; err != nil && len(all) > 1 {
+			one.err = s.transact(ctx, func(tx session) error { return one.change(ctx, tx) })
+		}
+	}
 }
 
 func (s *Store) transact(ctx context.Context, change func(session) error) error {
@@ -173,6 +235,9 @@ func (s *Store) failed(what string, err error) error {
 	}
 	return fmt.Errorf("state: %s: %w", what, err)
 }
+
+// repeated is a list of so many equal parts of a statement.
+func repeated(part string, n int) string { return part + strings.Repeat(", "+part, n-1) }
 
 // micros is how times are kept: microseconds since 1970 in UTC, 0 for the zero time.
 func micros(t time.Time) int64 {

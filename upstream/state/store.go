@@ -21,6 +21,9 @@ type Store struct {
 
 	mu     sync.Mutex
 	pruned map[string]time.Time // by table
+	// together are the changes that wait for the next transaction that several share, turn is held by the one that makes it.
+	together []*sharedChange
+	turn     sync.Mutex
 }
 
 // openTimeout bounds how long Open waits for other processes that change the database.

@@ -113,7 +113,7 @@ func TestRowsThatEndTooEarlyAreAnError(t *testing.T) {
 		s := open(t, dsn)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		err := each(ctx, s.session(), only[int64], func(int64) error {
+		err := each(ctx, s.session(), func(int64) error {
 			cancel()
 			return nil
 		}, "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 50000000) SELECT n FROM numbers")

@@ -145,11 +145,7 @@ func (s *Store) pruneTallies(ctx context.Context) error {
 // Tallies gives the tallies of the minute of since and later, by time, operation
 // and trackers.
 func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
-	return read(ctx, s, "reading the tallies", func(t *Tally) []any {
-		return append([]any{
-			at(&t.At), &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted, &t.Failed,
-		}, t.jsonColumns()...)
-	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
+	return read[Tally](ctx, s, "reading the tallies", `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
 			mismatches, dropped, answered_latency, other_latency
 		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
 }
