@@ -54,7 +54,7 @@ func (s *step) fitting(ctx context.Context, at side, present []thing, among func
 		case create == nil:
 			same = sameText(s.call.CreateFlagType.Name, one.Name) && sameText(s.call.CreateFlagType.Description, one.Description)
 		case sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary):
-			same, err = at.hasContent(ctx, one.ID, s.digest)
+			same, err = at.hasContent(ctx, one.ID, create.Data)
 		}
 		if err != nil {
 			return nil, err

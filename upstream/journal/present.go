@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,8 +132,12 @@ func (at side) flagTypes(ctx context.Context, create *mapping.FlagTypeCreate) ([
 	return append(shown.Bug, shown.Attachment...), err
 }
 
-// hasContent reports whether an attachment has the content with a digest.
-func (at side) hasContent(ctx context.Context, id int64, digest []byte) (bool, error) {
+// hasContent reports whether an attachment has a content.
+func (at side) hasContent(ctx context.Context, id int64, content *jsonblob.Blob) (bool, error) {
+	want, err := content.Digest()
+	if err != nil {
+		return false, err
+	}
 	request := mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"}}
 	reply, err := at.Do(ctx, at.caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
 	if err != nil {
@@ -162,7 +165,7 @@ func (at side) hasContent(ctx context.Context, id int64, digest []byte) (bool, e
 			}
 		}
 		have, err := blob.Digest()
-		return bytes.Equal(have[:], digest), err
+		return have == want, err
 	}
 	return false, nil
 }

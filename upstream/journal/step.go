@@ -27,7 +27,6 @@ type step struct {
 	learned      []state.IDPair
 	contradicted bool
 	call         upstream.Call
-	digest       []byte
 }
 
 // begin takes the leases of the step and commits its attempt. It returns false if another process has the lane, or has brought the entry further.
@@ -168,7 +167,7 @@ func (s *step) side(name string) (at side, ok bool) {
 // open decrypts the request, or parks the entry.
 func (s *step) open() bool {
 	var err error
-	if s.call, s.digest, err = s.settings.open(s.entry); err != nil {
+	if s.call, err = s.settings.open(s.entry); err != nil {
 		s.park("%v", err)
 	}
 	return err == nil

@@ -86,7 +86,7 @@ func (s *Store) connectPostgres(dsn string) error {
 	pool.SetMaxIdleConns(maxIdle)
 	pool.SetConnMaxLifetime(maxLife)
 	pool.SetConnMaxIdleTime(maxIdleTime)
-	s.dialect, s.writer, s.reader = &postgresDialect, pool, pool
+	s.dialect, s.writer, s.relaxed, s.reader = &postgresDialect, pool, pool, pool
 	return nil
 }
 
@@ -121,31 +121,29 @@ func (s *Store) connectSQLite(path string) error {
 	s.dialect = &sqliteDialect
 	var err error
 	if path == ":memory:" { // one connection, which is the database
-		s.writer, err = openSQLite(path, 1, 0)
-		s.reader = s.writer
+		s.writer, err = openSQLite(path, 1, 0, "FULL")
+		s.relaxed, s.reader = s.writer, s.writer
 		return err
 	}
 	if path, err = createFile(path); err != nil {
 		return err
 	}
-	if s.writer, err = openSQLite(path, 1, 100*time.Millisecond); err != nil {
-		return err
-	}
-	if s.reader, err = openSQLite(path, maxConnections, lockTimeout); err != nil {
-		return errors.Join(err, s.writer.Close())
-	}
-	s.reader.SetMaxIdleConns(maxIdle)
-	return nil
+	const wait = 100 * time.Millisecond
+	var errs [3]error
+	s.writer, errs[0] = openSQLite(path, 1, wait, "FULL")
+	s.relaxed, errs[1] = openSQLite(path, 1, wait, "NORMAL")
+	s.reader, errs[2] = openSQLite(path, maxConnections, lockTimeout, "FULL")
+	return errors.Join(errs[:]...)
 }
 
 // openSQLite opens a pool whose transactions take the lock of writers at once, as they
-// would fail later if another writer came between. Writes are on the disk when they
-// are committed: which tracker has a product must survive a power cut. A wait is not interrupted,
-// so that of the writer is short: see begin.
-func openSQLite(path string, maxOpen int, wait time.Duration) (*sql.DB, error) {
+// would fail later if another writer came between. With the durability FULL, writes are on the disk when they
+// are committed: which tracker has a product must survive a power cut. Checkpoints are rare, since a write that makes one waits for the disk. A wait is not interrupted,
+// so that of a writer is short: see locked.
+func openSQLite(path string, maxOpen int, wait time.Duration, durability string) (*sql.DB, error) {
 	options := url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
+		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(" + durability + ")", "wal_autocheckpoint(8000)", "foreign_keys(ON)"},
 	}
 	connector, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options.Encode())
 	if err != nil {
@@ -153,6 +151,7 @@ func openSQLite(path string, maxOpen int, wait time.Duration) (*sql.DB, error) {
 	}
 	pool := sql.OpenDB(preparing{connector})
 	pool.SetMaxOpenConns(maxOpen)
+	pool.SetMaxIdleConns(maxIdle)
 	return pool, nil
 }
 

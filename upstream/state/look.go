@@ -34,7 +34,7 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 			return found, Check(dsn)
 		}
 		s.reader, err = sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro")
-		s.writer = s.reader
+		s.writer, s.relaxed = s.reader, s.reader
 	} else {
 		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('portico_schema')"
 		s, err = connect(dsn)

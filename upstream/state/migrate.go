@@ -25,7 +25,7 @@ func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
 	if err != nil {
 		return err
 	}
-	return s.transact(ctx, func(tx session) error { return tx.migrate(ctx, folder, files) })
+	return s.transact(ctx, s.writer, func(tx session) error { return tx.migrate(ctx, folder, files) })
 }
 
 // migrate runs the files that have not been run.

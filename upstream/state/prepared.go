@@ -6,7 +6,8 @@ import (
 	"errors"
 )
 
-// preparing opens connections that keep their statements prepared: SQLite takes longer to parse most of them than to run them.
+// preparing opens connections that keep their statements prepared: SQLite takes longer to parse most of them than to run them. A statement is not
+// interrupted when its context ends: that would take a goroutine for each, and none of them runs for long.
 type preparing struct{ driver.Connector }
 
 // maxPrepared bounds the statements of a connection. Those with lists have many forms.
@@ -56,7 +57,7 @@ func (c *preparedConn) prepared(query string) sqliteStmt {
 // ExecContext implements driver.ExecerContext.
 func (c *preparedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if statement := c.prepared(query); statement != nil {
-		return statement.ExecContext(ctx, args)
+		return statement.ExecContext(context.WithoutCancel(ctx), args)
 	}
 	return c.sqliteConn.ExecContext(ctx, query, args)
 }
@@ -64,7 +65,7 @@ func (c *preparedConn) ExecContext(ctx context.Context, query string, args []dri
 // QueryContext implements driver.QueryerContext.
 func (c *preparedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if statement := c.prepared(query); statement != nil {
-		return statement.QueryContext(ctx, args)
+		return statement.QueryContext(context.WithoutCancel(ctx), args)
 	}
 	return c.sqliteConn.QueryContext(ctx, query, args)
 }

@@ -138,7 +138,7 @@ func (c jsonColumn) Value() (driver.Value, error) {
 
 // write runs a transaction that changes something; what names it in errors.
 func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
-	return s.failed(what, s.transact(ctx, change))
+	return s.failed(what, s.transact(ctx, s.writer, change))
 }
 
 // sharedChange is a change that is committed together with others.
@@ -149,7 +149,7 @@ type sharedChange struct {
 }
 
 // share is write for changes of which many come at a time. In SQLite, which writes one transaction after the other, those that have waited for the former one
-// share the next one, and each ends once that is committed. A change may be tried twice, and goes on when ctx ends.
+// share the next one, and none waits for the disk (Store.relaxed). A change may be tried twice, and goes on when ctx ends.
 func (s *Store) share(ctx context.Context, what string, change func(context.Context, session) error) error {
 	if s.dialect.numbered { // PostgreSQL commits many together by itself
 		return s.write(ctx, what, func(tx session) error { return change(ctx, tx) })
@@ -173,7 +173,7 @@ func (s *Store) share(ctx context.Context, what string, change func(context.Cont
 
 // changeTogether makes changes in one transaction or, if one fails, each in a transaction of its own.
 func (s *Store) changeTogether(ctx context.Context, all []*sharedChange) {
-	err := s.transact(ctx, func(tx session) (err error) {
+	err := s.transact(ctx, s.relaxed, func(tx session) (err error) {
 		for i := 0; i < len(all) && err == nil; i++ {
 			err = all[i].change(ctx, tx)
 		}
@@ -182,13 +182,13 @@ func (s *Store) changeTogether(ctx context.Context, all []*sharedChange) {
 	for _, one := range all {
 		one.ended = true
 		if one.err = err; err != nil && len(all) > 1 {
-			one.err = s.transact(ctx, func(tx session) error { return one.change(ctx, tx) })
+			one.err = s.transact(ctx, s.relaxed, func(tx session) error { return one.change(ctx, tx) })
 		}
 	}
 }
 
-func (s *Store) transact(ctx context.Context, change func(session) error) error {
-	tx, err := s.begin(ctx)
+func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(session) error) error {
+	tx, err := locked(ctx, pool)
 	if err != nil {
 		return err
 	}
@@ -199,11 +199,11 @@ func (s *Store) transact(ctx context.Context, change func(session) error) error 
 	return tx.Commit()
 }
 
-// begin waits for the lock of writers in SQLite. The database's own wait
+// locked begins a transaction. It waits for the lock of writers in SQLite. The database's own wait
 // does not end with the context, and the database does not wait where a file is first given its journal.
-func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
+func locked(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	for end := time.Now().Add(lockTimeout); ; {
-		tx, err := s.writer.BeginTx(ctx, nil)
+		tx, err := pool.BeginTx(ctx, nil)
 		if !busy(err) || time.Now().After(end) {
 			return tx, err
 		}

@@ -14,10 +14,10 @@ import (
 // given to it may hold a credential or content that users wrote.
 type Store struct {
 	dialect *dialect
-	// writer has one connection in SQLite, where only one may write anyway; reader
-	// is the same pool where there is one only.
-	writer, reader *sql.DB
-	now            func() time.Time
+	// writer has one connection in SQLite, where only one may write anyway, and so has relaxed: a crash of the machine, not one of the process, may undo the
+	// last that it has committed before writer commits. They and reader are the same pool where there is one only.
+	writer, relaxed, reader *sql.DB
+	now                     func() time.Time
 
 	mu     sync.Mutex
 	pruned map[string]time.Time // by table
@@ -48,7 +48,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 
 // Close closes the database after what is under way. It may be called again.
 func (s *Store) Close() error {
-	return s.failed("closing the database", errors.Join(s.reader.Close(), s.writer.Close()))
+	return s.failed("closing the database", errors.Join(s.reader.Close(), s.relaxed.Close(), s.writer.Close()))
 }
 
 // due reports whether it is time again to prune a table, at most once in every.
