@@ -6,15 +6,10 @@ import "context"
 const maxRecords = 10_000
 
 // append adds a record to the audit trail. Its ID is ignored.
-func (s session) append(ctx context.Context, r Record) error {
-	var id int64
-	err := s.row(ctx, "INSERT INTO portico_audit (at, actor, action, subject, reason, detail) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-		micros(r.At), clean(r.Actor), clean(r.Action), clean(r.Subject), clean(r.Reason), r.Detail).Scan(&id)
-	if err != nil {
-		return err
-	}
-	_, err = s.exec(ctx, "DELETE FROM portico_audit WHERE id <= ?", id-maxRecords)
-	return err
+func (s *session) append(r Record) {
+	id := one[int64](s, "INSERT INTO portico_audit (at, actor, action, subject, reason, detail) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+		r.At, r.Actor, r.Action, r.Subject, r.Reason, r.Detail)
+	s.exec("DELETE FROM portico_audit WHERE id <= ?", id-maxRecords)
 }
 
 // Audit returns the last records, the newest first.

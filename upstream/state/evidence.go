@@ -11,32 +11,27 @@ import (
 // a finding was called fixed during the campaign. Tallies of the operation from before
 // that are history.
 func (s *Store) Evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
-	since, err := s.session().evidence(ctx)
-	return since, s.failed("reading since when comparisons count", err)
+	in := s.session(ctx)
+	since := in.evidence()
+	return since, failed("reading since when comparisons count", in.err)
 }
 
-func (s session) evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
-	since := map[mapping.Operation]time.Time{}
+func (s *session) evidence() map[mapping.Operation]time.Time {
 	type row struct {
 		Operation mapping.Operation
 		Since     time.Time
 	}
-	err := each(ctx, s, func(r row) error {
+	since := map[mapping.Operation]time.Time{}
+	for _, r := range list[row](s, "SELECT operation, since FROM portico_evidence") {
 		since[r.Operation] = r.Since
-		return nil
-	}, "SELECT operation, since FROM portico_evidence")
-	return since, err
+	}
+	return since
 }
 
 // beginEvidence lets the comparisons count anew of the operation that a finding is of.
-func (s session) beginEvidence(ctx context.Context, signature string, at time.Time) error {
-	var operation string
-	if err := s.row(ctx, "SELECT operation FROM portico_findings WHERE signature = ?", signature).Scan(&operation); err != nil {
-		return err
-	}
-	_, err := s.exec(ctx, `INSERT INTO portico_evidence (operation, since) VALUES (?, ?)
-		ON CONFLICT (operation) DO UPDATE SET since = excluded.since`, operation, micros(at))
-	return err
+func (s *session) beginEvidence(signature string, at time.Time) {
+	s.exec(`INSERT INTO portico_evidence (operation, since) SELECT operation, CAST(? AS BIGINT) FROM portico_findings WHERE signature = ?
+		ON CONFLICT (operation) DO UPDATE SET since = excluded.since`, at, signature)
 }
 
 // after gives the key of what was counted in the minute in which the evidence began

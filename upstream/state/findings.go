@@ -19,26 +19,20 @@ const maxFindings = 10_000
 // says; nil is no sample. The error is ErrFull when the finding is new and there are 10,000 others.
 func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
 	finding = s.completed(finding)
-	return s.write(ctx, "recording a finding", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forShare); err != nil {
-			return err
+	return s.write(ctx, "recording a finding", func(tx *session) {
+		tx.campaign(tx.forShare)
+		tx.recordFinding(finding)
+		tx.recordScopes(finding)
+		if sample != nil {
+			tx.keepSample(finding, sample, keep)
 		}
-		err := tx.recordFinding(ctx, finding)
-		if err == nil {
-			err = tx.recordScopes(ctx, finding)
-		}
-		if err != nil || sample == nil {
-			return err
-		}
-		return tx.keepSample(ctx, Sample{Signature: finding.Signature, At: finding.Last, Text: sample}, keep)
 	})
 }
 
 // completed fills in what a finding lacks.
 func (s *Store) completed(f Finding) Finding {
-	f.Signature, f.Class, f.Path, f.Note = name(f.Signature), clean(f.Class), clean(f.Path), clean(f.Note)
-	f.Operation = mapping.Operation(name(string(f.Operation)))
-	f.Kind = cmp.Or(clean(f.Kind), "reply")
+	f.Signature, f.Operation = name(f.Signature), mapping.Operation(name(string(f.Operation)))
+	f.Kind = cmp.Or(f.Kind, "reply")
 	f.Count = max(f.Count, 1)
 	if f.Last.IsZero() {
 		f.Last = s.now()
@@ -50,11 +44,10 @@ func (s *Store) completed(f Finding) Finding {
 }
 
 // recordFinding adds to what is known of a finding.
-func (s session) recordFinding(ctx context.Context, f Finding) error {
+func (s *session) recordFinding(f Finding) {
 	const again = `(portico_findings.status = 'fixed' AND portico_findings.changed_at <= excluded.last_at
 		OR portico_findings.status = 'accepted' AND portico_findings.until_at <> 0 AND portico_findings.until_at <= excluded.last_at)`
-	var seen int64
-	err := s.row(ctx, `INSERT INTO portico_findings
+	seen := one[int64](s, `INSERT INTO portico_findings
 		(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)
 		ON CONFLICT (signature) DO UPDATE SET
@@ -65,42 +58,29 @@ func (s session) recordFinding(ctx context.Context, f Finding) error {
 			changed_at = CASE WHEN `+again+` THEN excluded.last_at ELSE portico_findings.changed_at END,
 			status = CASE WHEN `+again+` THEN 'open' ELSE portico_findings.status END
 		RETURNING seen`,
-		f.Signature, string(f.Operation), f.Class, f.Path, f.Kind, f.Count, micros(f.First), micros(f.Last), f.Note,
-		micros(f.Last)).Scan(&seen)
-	if err != nil || seen > f.Count {
-		return err
+		f.Signature, f.Operation, f.Class, f.Path, f.Kind, f.Count, f.First, f.Last, f.Note, f.Last)
+	if seen == f.Count && one[int](s, "SELECT count(*) FROM portico_findings") > maxFindings {
+		s.fail(ErrFull) // the new one was one too many
 	}
-	var all int64
-	if err = s.row(ctx, "SELECT count(*) FROM portico_findings").Scan(&all); err == nil && all > maxFindings {
-		err = ErrFull // the new one was one too many
-	}
-	return err
 }
 
 // maxScopes bounds the scopes of one finding.
 const maxScopes = 50
 
 // recordScopes keeps the scopes of a finding that are new, up to maxScopes of them.
-func (s session) recordScopes(ctx context.Context, f Finding) error {
+func (s *session) recordScopes(f Finding) {
 	for _, scope := range f.Scopes {
-		_, err := s.exec(ctx, `INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
+		s.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
 			WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
 			ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-// keepSample keeps a sample in place of the oldest ones.
-func (s session) keepSample(ctx context.Context, sample Sample, keep int) error {
-	_, err := s.exec(ctx, "INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", sample.Signature, micros(sample.At), sample.Text)
-	if err == nil {
-		_, err = s.exec(ctx, `DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
-			(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, sample.Signature, sample.Signature, max(keep, 0))
-	}
-	return err
+// keepSample keeps a sample of a finding in place of the oldest ones.
+func (s *session) keepSample(f Finding, sample []byte, keep int) {
+	s.exec("INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", f.Signature, f.Last, sample)
+	s.exec(`DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
+		(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, f.Signature, f.Signature, max(keep, 0))
 }
 
 // findings returns the findings that a condition selects; what names them in errors. What was accepted for a time that is over is open
@@ -130,7 +110,7 @@ func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sampl
 	const what = "a finding"
 	found, err := s.findings(ctx, what, " WHERE signature = ?", name(signature))
 	if err == nil && len(found) == 0 {
-		err = s.failed("reading "+what, ErrNotFound)
+		err = failed("reading "+what, ErrNotFound)
 	}
 	if err != nil {
 		return Finding{}, nil, err
@@ -157,19 +137,15 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 	if !until.IsZero() {
 		detail = fmt.Appendf(nil, `{"until":%q}`, until.UTC().Format(time.RFC3339))
 	}
-	now := s.now()
-	return s.write(ctx, "judging a finding", func(tx session) error {
-		changed, err := tx.exec(ctx, `UPDATE portico_findings SET status = ?, actor = ?, reason = ?, until_at = ?, changed_at = ? WHERE signature = ?`,
-			string(status), clean(actor), clean(reason), micros(until), micros(now), name(signature))
-		if err == nil && changed == 0 {
-			err = ErrNotFound
+	judged := Record{Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: detail}
+	return s.record(ctx, "judging a finding", judged, func(tx *session) {
+		now := s.now()
+		if tx.exec(`UPDATE portico_findings SET status = ?, actor = ?, reason = ?, until_at = ?, changed_at = ? WHERE signature = ?`,
+			status, actor, reason, until, now, name(signature)) == 0 {
+			tx.fail(ErrNotFound)
 		}
-		if err == nil && status == StatusFixed {
-			err = tx.beginEvidence(ctx, name(signature), now)
+		if status == StatusFixed {
+			tx.beginEvidence(name(signature), now)
 		}
-		if err != nil {
-			return err
-		}
-		return tx.append(ctx, Record{At: now, Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: detail})
 	})
 }

@@ -49,65 +49,62 @@ const maxIDRows = 1000
 // AddIDs adds pairs, all of them or, with an error, none. A pair that is kept already is no error. A pair that contradicts a kept one, or
 // another one of the list, is an *IDConflictError.
 func (s *Store) AddIDs(ctx context.Context, pairs []IDPair) error {
-	return s.write(ctx, "adding ids", func(tx session) error { return tx.addIDs(ctx, pairs) })
+	return s.write(ctx, "adding ids", func(tx *session) { tx.addIDs(pairs) })
 }
 
-func (s session) addIDs(ctx context.Context, pairs []IDPair) error {
+func (s *session) addIDs(pairs []IDPair) {
 	for some := range slices.Chunk(pairs, maxIDRows) {
 		var args []any
 		for _, p := range some {
 			args = append(args, p.Kind, p.Client, p.Side, p.Native)
 		}
-		made, err := s.exec(ctx, "INSERT INTO portico_ids (kind, client, side, native) VALUES "+repeated("(?, ?, ?, ?)", len(some))+" ON CONFLICT DO NOTHING", args...)
-		if err == nil && int(made) < len(some) {
-			err = s.contradicted(ctx, some)
-		}
-		if err != nil {
-			return err
+		made := s.exec("INSERT INTO portico_ids (kind, client, side, native) VALUES "+repeated("(?, ?, ?, ?)", len(some))+" ON CONFLICT DO NOTHING", args...)
+		if int(made) < len(some) {
+			s.contradicted(some)
 		}
 	}
-	return nil
 }
 
-// contradicted returns an error for the first of the pairs that is not kept as it is.
-func (s session) contradicted(ctx context.Context, pairs []IDPair) error {
+// contradicted fails for the first of the pairs that is not kept as it is.
+func (s *session) contradicted(pairs []IDPair) {
 	var keys []IDKey
 	for _, p := range pairs {
 		keys = append(keys, p.Keys()...)
 	}
-	kept, err := s.ids(ctx, keys)
+	kept := s.ids(keys)
 	for i, key := range keys {
-		if other, ok := kept[key]; ok && other != pairs[i/2] && err == nil {
-			err = &IDConflictError{Kept: other, New: pairs[i/2]}
+		if other, ok := kept[key]; ok && other != pairs[i/2] {
+			s.fail(&IDConflictError{Kept: other, New: pairs[i/2]})
 		}
 	}
-	return err
 }
 
 // IDs returns the pairs that the keys select, by both of their own keys. There must be one key, and at most 5,000.
 func (s *Store) IDs(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
-	found, err := s.session().ids(ctx, keys)
-	return found, s.failed("reading ids", err)
+	in := s.session(ctx)
+	found := in.ids(keys)
+	return found, failed("reading ids", in.err)
 }
 
-func (s session) ids(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
+func (s *session) ids(keys []IDKey) map[IDKey]IDPair {
 	var args []any
 	for _, key := range keys {
 		args = append(args, key.Kind, key.Side, key.ID)
 	}
 	found := map[IDKey]IDPair{}
-	err := each(ctx, s, func(p IDPair) error {
+	for _, p := range list[IDPair](s, "WITH keys (of_kind, of_side, id) AS (VALUES "+repeated("(?, ?, CAST(? AS BIGINT))", len(keys))+`)
+		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND client = id WHERE of_side = '' UNION ALL
+		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND side = of_side AND native = id`, args...) {
 		for _, key := range p.Keys() {
 			found[key] = p
 		}
-		return nil
-	}, "WITH keys (of_kind, of_side, id) AS (VALUES "+repeated("(?, ?, CAST(? AS BIGINT))", len(keys))+`)
-		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND client = id WHERE of_side = '' UNION ALL
-		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND side = of_side AND native = id`, args...)
-	return found, err
+	}
+	return found
 }
 
 // EachID calls visit for every pair, by kind and by the id that clients know, until visit returns an error.
 func (s *Store) EachID(ctx context.Context, visit func(IDPair) error) error {
-	return s.failed("reading ids", each(ctx, s.session(), visit, "SELECT kind, client, side, native FROM portico_ids ORDER BY kind, client"))
+	in := s.session(ctx)
+	each(in, visit, "SELECT kind, client, side, native FROM portico_ids ORDER BY kind, client")
+	return failed("reading ids", in.err)
 }

@@ -86,23 +86,21 @@ func writeLeases(entries []JournalEntry) []string {
 // BeginJournal commits the intents of one write and takes the leases of its lanes. It returns false while another holder has one of
 // them. The entries get their numbers.
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
-	now := s.now()
-	err = s.share(ctx, "beginning a journalled write", func(ctx context.Context, tx session) error {
-		if err := tx.take(ctx, writeLeases(entries), holder, lasts); err != nil {
-			return err
-		}
+	err = s.share(ctx, "beginning a journalled write", func(tx *session) {
+		tx.take(writeLeases(entries), holder, lasts)
 		for i := range entries {
 			e := &entries[i]
-			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(now)), name(e.Lane)
-			err := tx.row(ctx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`, e.Lane, string(e.Operation), e.Target, e.Receiver, clean(e.Rule), clean(e.Caller),
-				string(e.Status), micros(now), e.Request, e.Spool).Scan(&e.Seq)
-			if err != nil {
-				return err
-			}
+			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(s.now())), name(e.Lane)
+			e.Seq = one[int64](tx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+				e.Lane, e.Operation, e.Target, e.Receiver, e.Rule, e.Caller, e.Status, e.Begun, e.Request, e.Spool)
 		}
-		return nil
 	})
+	return held(err)
+}
+
+// held reports whether all leases were taken. Another holder's lease is no error.
+func held(err error) (bool, error) {
 	if errors.Is(err, errHeld) {
 		return false, nil
 	}
@@ -115,52 +113,39 @@ const unknownHolder = ""
 // EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
 // whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
-	return s.share(ctx, "ending a journalled write", func(ctx context.Context, tx session) error {
+	return s.share(ctx, "ending a journalled write", func(tx *session) {
 		now := s.now()
 		for i := range entries {
 			e := &entries[i]
-			_, err := tx.putEntry(ctx, e, JournalBegun, now)
-			if isUpdate := e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes; err == nil && e.Status == JournalBegun && isUpdate {
-				err = tx.hold(ctx, WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
-			}
-			if err != nil {
-				return err
+			tx.putEntry(e, JournalBegun, now)
+			if e.Status == JournalBegun && (e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes) {
+				tx.hold(WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
 			}
 		}
-		return tx.release(ctx, writeLeases(entries), holder)
+		tx.release(writeLeases(entries), holder)
 	})
 }
 
 // putEntry stores what may change of an entry, if its status is still the given one.
-func (s session) putEntry(ctx context.Context, e *JournalEntry, from JournalStatus, now time.Time) (changed int64, err error) {
+func (s *session) putEntry(e *JournalEntry, from JournalStatus, now time.Time) (changed int64) {
 	if e.Status.Finished() {
 		e.Ended, e.Request, e.Spool, e.Attempt = now, nil, "", nil
 	}
-	return s.exec(ctx, `UPDATE portico_journal SET made = ?, status = ?, reason = ?, attempts = ?, next_at = ?, ended_at = ?, request = ?, spool = ?, attempt = ?
-		WHERE seq = ? AND status = ?`, name(e.Made), string(e.Status), clean(e.Reason), e.Attempts, micros(e.Next), micros(e.Ended), e.Request, e.Spool,
-		e.Attempt, e.Seq, string(from))
+	return s.exec(`UPDATE portico_journal SET made = ?, status = ?, reason = ?, attempts = ?, next_at = ?, ended_at = ?, request = ?, spool = ?, attempt = ?
+		WHERE seq = ? AND status = ?`, name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, from)
 }
 
 // PutJournal stores what has changed of an entry whose status was from. With an action it leaves an audit record. ErrNotFound says that the
 // entry has another status by now.
 func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStatus, record Record) error {
-	return s.write(ctx, "changing an entry of the journal", func(tx session) error {
-		record.At, record.Subject = s.now(), fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
-		changed, err := tx.putEntry(ctx, &e, from, record.At)
-		switch {
-		case err != nil:
-			return err
-		case changed == 0:
-			return ErrNotFound
-		case record.Action == "":
-			return nil
+	record.Subject = fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
+	return s.record(ctx, "changing an entry of the journal", record, func(tx *session) {
+		if tx.putEntry(&e, from, s.now()) == 0 {
+			tx.fail(ErrNotFound)
 		}
 		if e.Status == JournalSkipped {
-			if err := tx.addLoss(ctx, skipped(&e), record.At); err != nil {
-				return err
-			}
+			tx.addLoss(skipped(&e), s.now())
 		}
-		return tx.append(ctx, record)
 	})
 }
 
@@ -180,7 +165,7 @@ func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]J
 	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ?
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq LIMIT ?`, append(args, micros(s.now()), limit)...)
+		ORDER BY seq LIMIT ?`, append(args, s.now(), limit)...)
 }
 
 // CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
@@ -195,35 +180,23 @@ func CopyLeases(e JournalEntry) []string {
 // BeginCopy takes the leases for copying an entry and commits its attempt, if it has one. It returns false while another holder has a
 // lease, and where the entry is no longer as the caller has read it.
 func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duration, e JournalEntry) (begun bool, err error) {
-	err = s.share(ctx, "beginning a copy", func(ctx context.Context, tx session) error {
-		err := tx.take(ctx, CopyLeases(e), holder, lasts)
-		if err != nil {
-			return err
+	err = s.share(ctx, "beginning a copy", func(tx *session) {
+		tx.take(CopyLeases(e), holder, lasts)
+		if tx.exec("UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)",
+			e.Attempt, e.Seq, e.Status, e.Next, e.Attempt) == 0 {
+			tx.fail(errHeld)
 		}
-		same, err := tx.exec(ctx, "UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)",
-			e.Attempt, e.Seq, string(e.Status), micros(e.Next), e.Attempt)
-		if err == nil && same == 0 {
-			err = errHeld
-		}
-		return err
 	})
-	if errors.Is(err, errHeld) {
-		return false, nil
-	}
-	return err == nil, err
+	return held(err)
 }
 
 // EndCopy commits what has become of an entry after BeginCopy with from, and the ids that were learned, and gives the leases back.
 // The error is an *IDConflictError where one of the ids contradicts a kept one.
 func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
-	return s.share(ctx, "ending a copy", func(ctx context.Context, tx session) error {
-		if err := tx.addIDs(ctx, ids); err != nil {
-			return err
-		}
-		if _, err := tx.putEntry(ctx, &e, from.Status, s.now()); err != nil {
-			return err
-		}
-		return tx.release(ctx, CopyLeases(from), holder)
+	return s.share(ctx, "ending a copy", func(tx *session) {
+		tx.addIDs(ids)
+		tx.putEntry(&e, from.Status, s.now())
+		tx.release(CopyLeases(from), holder)
 	})
 }
 
@@ -239,7 +212,7 @@ func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEn
 // JournalUncopied returns the unfinished entries of a caller or, where there are any, of the creates that have made the objects of lanes: the last ones
 // up to a limit, the oldest first.
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
-	where, args := "caller = ?", []any{clean(caller)}
+	where, args := "caller = ?", []any{caller}
 	if len(made) > 0 {
 		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", nil
 	}
@@ -255,7 +228,7 @@ func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, m
 func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, error) {
 	all, err := s.entries(ctx, "seq = ?", seq)
 	if err == nil && len(all) == 0 {
-		err = s.failed("reading the journal", ErrNotFound)
+		err = failed("reading the journal", ErrNotFound)
 	}
 	if err != nil {
 		return JournalEntry{}, err
@@ -299,16 +272,17 @@ func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, 
 
 // JournalApplied counts the entries that were copied after a time.
 func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
-	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", micros(after))
+	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
 }
 
 // JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
 // returns the highest number of any.
 func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
-	err = s.session().row(ctx, `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
+	type row struct{ Open, Last int64 }
+	counts, err := readOne[row](ctx, s, "reading the journal", `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
 		WHERE `+unfinished+` AND receiver = ? AND seq <= ?
-		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo).Scan(&open, &last)
-	return open, last, s.failed("reading the journal", err)
+		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo)
+	return counts.Open, counts.Last, err
 }
 
 // JournalParked counts the lanes of a receiver that wait for an operator.
@@ -327,54 +301,43 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 	if !s.due("journal", time.Minute) {
 		return nil
 	}
-	return s.write(ctx, "removing old entries of the journal", func(tx session) error {
-		_, err := tx.exec(ctx, "DELETE FROM portico_journal WHERE ended_at > 0 AND ended_at <= ? AND NOT "+unfinished, micros(before))
-		return err
+	return s.write(ctx, "removing old entries of the journal", func(tx *session) {
+		tx.exec("DELETE FROM portico_journal WHERE ended_at > 0 AND ended_at <= ? AND NOT "+unfinished, before)
 	})
 }
 
 // PauseJournal pauses copying in all processes, or resumes it. After a kill, copies that it has stopped are parked first.
 func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) error {
-	record.At, record.Subject = s.now(), "journal"
-	return s.write(ctx, "pausing the journal", func(tx session) error {
+	record.Subject = "journal"
+	return s.record(ctx, "pausing the journal", record, func(tx *session) {
 		if !paused {
-			if err := tx.parkKilled(ctx); err != nil {
-				return err
-			}
+			tx.parkKilled()
 		}
-		if _, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused); err != nil {
-			return err
-		}
-		return tx.append(ctx, record)
+		tx.exec("UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused)
 	})
 }
 
 // KillJournal pauses copying because all writes go to a tracker from now on. Another call for the same tracker changes nothing.
 func (s *Store) KillJournal(ctx context.Context, tracker string, record Record) error {
 	record.At, record.Subject = s.now(), "journal"
-	return s.write(ctx, "pausing the journal", func(tx session) error {
-		changed, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = 1, killed_to = ? WHERE id = 1 AND NOT (paused = 1 AND killed_to = ?)", tracker, tracker)
-		if err != nil || changed == 0 {
-			return err
+	return s.write(ctx, "pausing the journal", func(tx *session) {
+		if tx.exec("UPDATE portico_journal_pause SET paused = 1, killed_to = ? WHERE id = 1 AND NOT (paused = 1 AND killed_to = ?)", tracker, tracker) > 0 {
+			tx.append(record)
 		}
-		return tx.append(ctx, record)
 	})
 }
 
 // ParkKilled parks what a kill has kept from being copied, when the kill is over.
 func (s *Store) ParkKilled(ctx context.Context) error {
-	return s.write(ctx, "parking what a kill has stopped", func(tx session) error { return tx.parkKilled(ctx) })
+	return s.write(ctx, "parking what a kill has stopped", (*session).parkKilled)
 }
 
 // parkKilled parks the copies to the tracker that a kill has sent all writes to.
-func (s session) parkKilled(ctx context.Context) error {
-	_, err := s.exec(ctx, `UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+`
+func (s *session) parkKilled() {
+	s.exec(`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+`
 		AND receiver = (SELECT killed_to FROM portico_journal_pause WHERE id = 1)`,
 		"the kill switch has sent later writes to the tracker that was to get this copy: compare both trackers, then retry or skip it")
-	if err == nil {
-		_, err = s.exec(ctx, "UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
-	}
-	return err
+	s.exec("UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
 }
 
 // JournalPaused reports whether copying is paused.

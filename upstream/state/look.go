@@ -42,16 +42,15 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 	if err != nil {
 		return found, fmt.Errorf("state: opening the database: %w", err)
 	}
-	tables := 0
-	err = s.session().row(ctx, exists).Scan(&tables)
-	if err == nil && tables > 0 {
-		err = s.session().row(ctx, "SELECT max(version) FROM portico_schema").Scan(&found.Version)
+	in := s.session(ctx)
+	if one[int](in, exists) > 0 {
+		found.Version = one[int](in, "SELECT max(version) FROM portico_schema")
 	}
-	if err == nil && found.Version > found.Newest {
-		err = fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, found.Version, found.Newest)
+	if found.Version > found.Newest {
+		in.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, found.Version, found.Newest))
 	}
-	if err == nil && found.Version == found.Newest {
-		_, found.Rules, err = s.CurrentRevision(ctx)
+	if found.Version == found.Newest {
+		_, found.Rules = in.current()
 	}
-	return found, s.failed("reading the database", errors.Join(err, s.Close()))
+	return found, failed("reading the database", errors.Join(in.err, s.Close()))
 }

@@ -135,8 +135,7 @@ func TestOpenWaitsForOthers(t *testing.T) {
 func TestNewerDatabaseIsRefused(t *testing.T) {
 	onShared(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
-		_, err := session{s.dialect, s.writer}.exec(t.Context(), "INSERT INTO portico_schema (version) VALUES (?)", 99)
-		must(t, err)
+		run(t, s, "INSERT INTO portico_schema (version) VALUES (?)", 99)
 		if _, err := Open(t.Context(), dsn); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
 			t.Errorf("got %v, want %v and the version", err, ErrNewer)
 		}
@@ -219,9 +218,8 @@ func TestMemoryOutlivesWhoeverGivesUp(t *testing.T) {
 	must(t, s.Append(t.Context(), Record{Actor: "somebody"}))
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		err := s.transact(ctx, s.writer, func(tx session) error {
-			_, err := tx.exec(ctx, "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300000) SELECT count(*) FROM n")
-			return err
+		err := s.transact(ctx, s.writer, func(tx *session) {
+			tx.exec("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300000) SELECT count(*) FROM n")
 		})
 		cancel()
 		if err == nil {

@@ -11,18 +11,19 @@ const maxRevisions = 10_000
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
 // current gives false when nothing was ever revised.
-func (s session) current(ctx context.Context) (Revision, bool, error) {
-	last, err := list[Revision](ctx, s, selectRevisions, 1)
-	if err != nil || len(last) == 0 {
-		return Revision{}, false, err
+func (s *session) current() (Revision, bool) {
+	last := list[Revision](s, selectRevisions, 1)
+	if len(last) == 0 {
+		return Revision{}, false
 	}
-	return last[0], true, nil
+	return last[0], true
 }
 
 // CurrentRevision returns the revision in force, and false when there is none yet.
 func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
-	r, ok, err := s.session().current(ctx)
-	return r, ok, s.failed("reading the rules", err)
+	in := s.session(ctx)
+	r, ok := in.current()
+	return r, ok, failed("reading the rules", in.err)
 }
 
 // Revise makes the next revision if expected is still the version in force, 0
@@ -37,15 +38,14 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 		next.Table = []byte{}
 	}
 	next.At = fromMicros(micros(next.At))
-	next.Base, next.Source, next.Actor, next.Reason = clean(next.Base), clean(next.Source), clean(next.Actor), clean(next.Reason)
-	err := s.write(ctx, "revising the rules", func(tx session) error {
-		if err := tx.revise(ctx, expected, next); err != nil || action == "" {
-			return err
+	next.Actor, next.Reason = bounded(next.Actor, maxText), bounded(next.Reason, maxText)
+	err := s.write(ctx, "revising the rules", func(tx *session) {
+		if tx.revise(expected, next); action != "" {
+			tx.append(Record{
+				At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
+				Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
+			})
 		}
-		return tx.append(ctx, Record{
-			At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
-			Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
-		})
 	})
 	if err != nil {
 		return Revision{}, err
@@ -54,27 +54,23 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 }
 
 // revise makes the next revision or fails with a *ConflictError.
-func (s session) revise(ctx context.Context, expected int64, next Revision) error {
+func (s *session) revise(expected int64, next Revision) {
 	var made int64
-	present, _, err := s.current(ctx)
-	if err == nil && present.Version == expected {
+	present, _ := s.current()
+	if present.Version == expected {
 		// Of two at once, PostgreSQL has the second wait for the first's key and then do
 		// nothing. In SQLite the second waits before it reads.
-		made, err = s.exec(ctx, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
+		made = s.exec(`INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, micros(next.At))
-		if err == nil && made == 0 {
-			present, _, err = s.current(ctx)
+			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At)
+		if made == 0 {
+			present, _ = s.current()
 		}
 	}
-	switch {
-	case err != nil:
-		return err
-	case made == 0:
-		return &ConflictError{Present: present}
+	if made == 0 {
+		s.fail(&ConflictError{Present: present})
 	}
-	_, err = s.exec(ctx, "DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
-	return err
+	s.exec("DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
 }
 
 // Revisions gives the last revisions, the newest first.

@@ -13,19 +13,14 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 	}
 	// All processes lock the rows in the same order, or they could wait for each other for ever.
 	sorted := slices.SortedFunc(slices.Values(uses), func(a, b RuleUse) int { return cmp.Compare(a.Name, b.Name) })
-	return s.write(ctx, "adding uses of rules", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forShare); err != nil {
-			return err
-		}
+	return s.write(ctx, "adding uses of rules", func(tx *session) {
+		tx.campaign(tx.forShare)
 		for _, use := range sorted {
-			if _, err := tx.exec(ctx, `INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
+			tx.exec(`INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
 				ON CONFLICT (name) DO UPDATE SET hits = portico_rule_uses.hits + excluded.hits,
 				last_at = CASE WHEN excluded.last_at > portico_rule_uses.last_at THEN excluded.last_at ELSE portico_rule_uses.last_at END`,
-				name(use.Name), use.Hits, micros(use.Last)); err != nil {
-				return err
-			}
+				name(use.Name), use.Hits, use.Last)
 		}
-		return nil
 	})
 }
 

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"modernc.org/sqlite"
+
+	"portico/mapping"
 )
 
 // lockTimeout bounds how long a change waits for others in SQLite, whatever the
@@ -22,65 +25,107 @@ const lockTimeout = 10 * time.Second
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// session runs statements in a dialect.
+// session runs statements, in a transaction or without one. After an error it runs no more of them, and err is that error.
 type session struct {
 	*dialect
 	querier
+	ctx context.Context
+	err error
 }
 
-func (s session) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
-	result, err := s.ExecContext(ctx, s.statement(query), args...)
-	if err != nil {
-		return 0, err
+// fail is what ends a session, unless something has before.
+func (s *session) fail(err error) {
+	if s.err == nil {
+		s.err = err
 	}
-	return result.RowsAffected()
 }
 
-func (s session) row(ctx context.Context, query string, args ...any) *sql.Row {
-	return s.QueryRowContext(ctx, s.statement(query), args...)
+// exec runs a statement and returns how many rows it has changed.
+func (s *session) exec(query string, args ...any) (changed int64) {
+	if s.err != nil {
+		return 0
+	}
+	result, err := s.ExecContext(s.ctx, s.statement(query), parameters(args)...)
+	if err == nil {
+		changed, err = result.RowsAffected()
+	}
+	s.err = err
+	return changed
 }
 
 // each calls visit with every row of a query.
-func each[T any](ctx context.Context, s session, visit func(T) error, query string, args ...any) error {
-	rows, err := s.QueryContext(ctx, s.statement(query), args...)
-	if err != nil {
-		return err
+func each[T any](s *session, visit func(T) error, query string, args ...any) {
+	if s.err != nil {
+		return
+	}
+	rows, err := s.QueryContext(s.ctx, s.statement(query), parameters(args)...)
+	if s.err = err; err != nil {
+		return
 	}
 	defer rows.Close()
-	for rows.Next() {
-		var one T
-		if err := rows.Scan(columns(&one)...); err != nil {
-			return err
-		}
-		if err := visit(one); err != nil {
-			return err
+	for s.err == nil && rows.Next() {
+		var row T
+		if s.err = rows.Scan(columns(&row)...); s.err == nil {
+			s.err = visit(row)
 		}
 	}
-	return rows.Err()
+	s.fail(rows.Err())
 }
 
 // list returns all rows of a query.
-func list[T any](ctx context.Context, s session, query string, args ...any) (all []T, err error) {
-	err = each(ctx, s, func(one T) error {
-		all = append(all, one)
+func list[T any](s *session, query string, args ...any) (all []T) {
+	each(s, func(row T) error {
+		all = append(all, row)
 		return nil
 	}, query, args...)
-	return all, err
+	return all
+}
+
+// one returns the first row of a query. Without one the error is ErrNotFound.
+func one[T any](s *session, query string, args ...any) (first T) {
+	all := list[T](s, query, args...)
+	if len(all) == 0 {
+		s.fail(ErrNotFound)
+		return first
+	}
+	return all[0]
 }
 
 // read returns all rows of a query outside of a transaction; what names it in errors.
 func read[T any](ctx context.Context, s *Store, what, query string, args ...any) ([]T, error) {
-	all, err := list[T](ctx, s.session(), query, args...)
-	return all, s.failed(what, err)
+	in := s.session(ctx)
+	all := list[T](in, query, args...)
+	return all, failed(what, in.err)
 }
 
-// readOne returns the first row of a query outside of a transaction. Without one the error is ErrNotFound.
-func readOne[T any](ctx context.Context, s *Store, what, query string, args ...any) (one T, err error) {
-	err = s.session().row(ctx, query, args...).Scan(columns(&one)...)
-	return one, s.failed(what, err)
+// readOne is read for the first row.
+func readOne[T any](ctx context.Context, s *Store, what, query string, args ...any) (T, error) {
+	in := s.session(ctx)
+	first := one[T](in, query, args...)
+	return first, failed(what, in.err)
+}
+
+// session runs queries without a transaction.
+func (s *Store) session(ctx context.Context) *session {
+	return &session{dialect: s.dialect, querier: s.reader, ctx: ctx}
+}
+
+// parameters are arguments in the form that is kept: times and durations in microseconds, and texts that both databases take.
+func parameters(args []any) []any {
+	all := slices.Clone(args)
+	for i, arg := range all {
+		switch value := reflect.ValueOf(arg); {
+		case value.IsValid() && value.Type() == reflect.TypeFor[time.Time]():
+			all[i] = micros(arg.(time.Time))
+		case value.IsValid() && value.Type() == reflect.TypeFor[time.Duration]():
+			all[i] = arg.(time.Duration).Microseconds()
+		case value.Kind() == reflect.String:
+			all[i] = bounded(value.String(), maxText)
+		}
+	}
+	return all
 }
 
 // columns are where the columns of a row go: to what row points to or, where that is a struct, to its fields in their order.
@@ -93,8 +138,8 @@ func columns(row any) (all []any) {
 		field := value.Field(i).Addr().Interface()
 		switch f := field.(type) {
 		case *time.Time:
-			field = at(f)
-		case *map[string]int64, *[]int64, *[]Scope:
+			field = timeColumn{f}
+		case *map[string]int64, *[]int64, *[]Scope, **mapping.Error:
 			field = jsonColumn{f}
 		}
 		all = append(all, field)
@@ -102,9 +147,7 @@ func columns(row any) (all []any) {
 	return all
 }
 
-// at is a column with a time.
-func at(t *time.Time) sql.Scanner { return timeColumn{t} }
-
+// timeColumn is a column with a time.
 type timeColumn struct{ time *time.Time }
 
 // Scan implements sql.Scanner.
@@ -137,24 +180,33 @@ func (c jsonColumn) Value() (driver.Value, error) {
 }
 
 // write runs a transaction that changes something; what names it in errors.
-func (s *Store) write(ctx context.Context, what string, change func(session) error) error {
-	return s.failed(what, s.transact(ctx, s.writer, change))
+func (s *Store) write(ctx context.Context, what string, change func(*session)) error {
+	return failed(what, s.transact(ctx, s.writer, change))
+}
+
+// record is write with a record in the audit trail, if that has an action.
+func (s *Store) record(ctx context.Context, what string, r Record, change func(*session)) error {
+	r.At = s.now()
+	return s.write(ctx, what, func(tx *session) {
+		if change(tx); r.Action != "" {
+			tx.append(r)
+		}
+	})
 }
 
 // sharedChange is a change that is committed together with others.
 type sharedChange struct {
-	change func(context.Context, session) error
+	change func(*session)
 	ended  bool
 	err    error
 }
 
 // share is write for changes of which many come at a time. In SQLite, which writes one transaction after the other, those that have waited for the former one
 // share the next one, and none waits for the disk (Store.relaxed). A change may be tried twice, and goes on when ctx ends.
-func (s *Store) share(ctx context.Context, what string, change func(context.Context, session) error) error {
+func (s *Store) share(ctx context.Context, what string, change func(*session)) error {
 	if s.dialect.numbered { // PostgreSQL commits many together by itself
-		return s.write(ctx, what, func(tx session) error { return change(ctx, tx) })
+		return s.write(ctx, what, change)
 	}
-	ctx = context.WithoutCancel(ctx)
 	mine := &sharedChange{change: change}
 	s.mu.Lock()
 	s.together = append(s.together, mine)
@@ -166,35 +218,35 @@ func (s *Store) share(ctx context.Context, what string, change func(context.Cont
 		all := s.together
 		s.together = nil
 		s.mu.Unlock()
-		s.changeTogether(ctx, all)
+		s.changeTogether(context.WithoutCancel(ctx), all)
 	}
-	return s.failed(what, mine.err)
+	return failed(what, mine.err)
 }
 
 // changeTogether makes changes in one transaction or, if one fails, each in a transaction of its own.
 func (s *Store) changeTogether(ctx context.Context, all []*sharedChange) {
-	err := s.transact(ctx, s.relaxed, func(tx session) (err error) {
-		for i := 0; i < len(all) && err == nil; i++ {
-			err = all[i].change(ctx, tx)
+	err := s.transact(ctx, s.relaxed, func(tx *session) {
+		for _, each := range all {
+			each.change(tx)
 		}
-		return err
 	})
-	for _, one := range all {
-		one.ended = true
-		if one.err = err; err != nil && len(all) > 1 {
-			one.err = s.transact(ctx, s.relaxed, func(tx session) error { return one.change(ctx, tx) })
+	for _, each := range all {
+		each.ended, each.err = true, err
+		if err != nil && len(all) > 1 {
+			each.err = s.transact(ctx, s.relaxed, each.change)
 		}
 	}
 }
 
-func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(session) error) error {
+func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(*session)) error {
 	tx, err := locked(ctx, pool)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing once it is committed
-	if err := change(session{s.dialect, tx}); err != nil {
-		return err
+	in := &session{dialect: s.dialect, querier: tx, ctx: ctx}
+	if change(in); in.err != nil {
+		return in.err
 	}
 	return tx.Commit()
 }
@@ -222,16 +274,10 @@ func busy(err error) bool {
 	return ok && failed.Code()&0xff == busyCode
 }
 
-// session runs queries without a transaction.
-func (s *Store) session() session { return session{s.dialect, s.reader} }
-
 // failed wraps the error of something that was tried.
-func (s *Store) failed(what string, err error) error {
+func failed(what string, err error) error {
 	if err == nil {
 		return nil
-	}
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrNotFound
 	}
 	return fmt.Errorf("state: %s: %w", what, err)
 }
@@ -260,13 +306,10 @@ const (
 	maxName = 500 // PostgreSQL has no long keys
 )
 
-// clean makes a text that both databases take: PostgreSQL refuses NUL and what is
-// not UTF-8.
-func clean(text string) string { return bounded(text, maxText) }
-
-// name is clean for a text that is part of a key.
+// name is a text that is part of a key.
 func name(text string) string { return bounded(text, maxName) }
 
+// bounded is a text that both databases take: PostgreSQL refuses NUL and what is not UTF-8.
 func bounded(text string, most int) string {
 	text = strings.ToValidUTF8(text[:min(len(text), most)], "\ufffd")
 	return strings.ReplaceAll(text, "\x00", "\ufffd")

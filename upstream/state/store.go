@@ -48,7 +48,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 
 // Close closes the database after what is under way. It may be called again.
 func (s *Store) Close() error {
-	return s.failed("closing the database", errors.Join(s.reader.Close(), s.relaxed.Close(), s.writer.Close()))
+	return failed("closing the database", errors.Join(s.reader.Close(), s.relaxed.Close(), s.writer.Close()))
 }
 
 // due reports whether it is time again to prune a table, at most once in every.

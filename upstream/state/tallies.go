@@ -83,27 +83,22 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 		a, b := keyOf(one), keyOf(other)
 		return cmp.Or(cmp.Compare(a.minute, b.minute), cmp.Compare(a.answered, b.answered), cmp.Compare(a.other, b.other), cmp.Compare(a.operation, b.operation))
 	})
-	return s.write(ctx, "adding tallies", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forShare); err != nil {
-			return err
-		}
-		since, err := tx.evidence(ctx)
-		if err != nil {
-			return err
-		}
+	return s.write(ctx, "adding tallies", func(tx *session) {
+		tx.campaign(tx.forShare)
+		since := tx.evidence()
 		for _, t := range sorted {
-			if err := tx.addTally(ctx, keyOf(t).after(since), t); err != nil {
-				return err
-			}
+			tx.addTally(keyOf(t).after(since), t)
 		}
-		return nil
 	})
 }
 
 // addTally adds the numbers and, now that the row is locked, merges the rest.
-func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
-	var present Tally
-	err := s.row(ctx, `INSERT INTO portico_tallies
+func (s *session) addTally(key tallyKey, t Tally) {
+	type merged struct {
+		Mismatches, Dropped           map[string]int64
+		AnsweredLatency, OtherLatency []int64
+	}
+	rest := one[merged](s, `INSERT INTO portico_tallies
 		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (minute, answered, other, operation) DO UPDATE SET
@@ -115,30 +110,18 @@ func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 			accepted = portico_tallies.accepted + excluded.accepted,
 			failed = portico_tallies.failed + excluded.failed
 		RETURNING mismatches, dropped, answered_latency, other_latency`,
-		key.minute, key.answered, key.other, string(key.operation), t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed,
-	).Scan(present.jsonColumns()...)
-	if err != nil {
-		return err
-	}
-	merged := present.Add(t)
-	_, err = s.exec(ctx, `UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
+		key.minute, key.answered, key.other, key.operation, t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed)
+	s.exec(`UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
 		WHERE minute = ? AND answered = ? AND other = ? AND operation = ?`,
-		append(merged.jsonColumns(), key.minute, key.answered, key.other, string(key.operation))...)
-	return err
-}
-
-// jsonColumns are the columns with what is kept as JSON.
-func (t *Tally) jsonColumns() []any {
-	return []any{jsonColumn{&t.Mismatches}, jsonColumn{&t.Dropped}, jsonColumn{&t.AnsweredLatency}, jsonColumn{&t.OtherLatency}}
+		jsonColumn{addMismatches(rest.Mismatches, t.Mismatches)}, jsonColumn{addCounts(rest.Dropped, t.Dropped)},
+		jsonColumn{AddBuckets(rest.AnsweredLatency, t.AnsweredLatency)}, jsonColumn{AddBuckets(rest.OtherLatency, t.OtherLatency)},
+		key.minute, key.answered, key.other, key.operation)
 }
 
 func (s *Store) pruneTallies(ctx context.Context) error {
-	return s.write(ctx, "removing old tallies", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forUpdate); err != nil {
-			return err
-		}
-		_, err := tx.exec(ctx, "DELETE FROM portico_tallies WHERE minute < ?", micros(s.now().Add(-tallyAge)))
-		return err
+	return s.write(ctx, "removing old tallies", func(tx *session) {
+		tx.campaign(tx.forUpdate)
+		tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge))
 	})
 }
 
@@ -147,5 +130,5 @@ func (s *Store) pruneTallies(ctx context.Context) error {
 func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
 	return read[Tally](ctx, s, "reading the tallies", `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
 			mismatches, dropped, answered_latency, other_latency
-		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
+		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, since.Truncate(time.Minute))
 }
