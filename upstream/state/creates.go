@@ -4,10 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"time"
-
-	"portico/mapping"
 )
 
 // How long creates are remembered, how often older ones are removed, and how many
@@ -22,29 +19,19 @@ const (
 // already, claimed is false and known is what the store has of it. The caller ends its claim with
 // EndCreate; a process that dies before it does leaves a create that is Running.
 func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known Create, claimed bool, err error) {
-	if s.due("creates", createPrune) {
-		if err := s.pruneCreates(ctx); err != nil {
-			return Create{}, false, err
-		}
-	}
-	now := s.now()
+	now, prune := s.now(), s.due(&s.createsPruned, createPrune)
 	err = s.write(ctx, "claiming a create", func(tx *session) {
-		claimed = 0 < tx.exec(`INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, 1)
+		if prune { // what has expired and, of what is not running, the oldest that are too many
+			tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", now.Add(-createAge))
+			tx.exec(`DELETE FROM portico_creates WHERE running = 0 AND begun_at <
+				(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
+		}
+		claimed = tx.exec(`INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, 1)
 			ON CONFLICT (fingerprint) DO UPDATE SET content = excluded.content, begun_at = excluded.begun_at, running = 1, body = NULL, failed = NULL
-			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], now, now.Add(-createAge))
-		if claimed {
-			return
+			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], now, now.Add(-createAge)) > 0
+		if !claimed {
+			known = one[Create](tx, "SELECT content, running, begun_at, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:])
 		}
-		type row struct {
-			Content []byte
-			Running bool
-			Since   time.Time
-			Body    []byte
-			Failed  *mapping.Error
-		}
-		kept := one[row](tx, "SELECT content, running, begun_at, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:])
-		known = Create{Running: kept.Running, Since: kept.Since, Body: kept.Body, Failed: kept.Failed}
-		copy(known.Content[:], kept.Content)
 	})
 	if err != nil {
 		return Create{}, false, err
@@ -78,16 +65,6 @@ func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, ou
 	})
 }
 
-// pruneCreates removes what has expired and, of what is not running, the oldest
-// that are too many.
-func (s *Store) pruneCreates(ctx context.Context) error {
-	return s.write(ctx, "removing old creates", func(tx *session) {
-		tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", s.now().Add(-createAge))
-		tx.exec(`DELETE FROM portico_creates WHERE running = 0 AND begun_at <
-			(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
-	})
-}
-
 // Secret gives random bytes for a purpose. They are made when they are first asked
 // for and stay the same, for all processes that share the database: fingerprints that must be
 // found again after a restart are made with them. They are in clear in the database.
@@ -95,10 +72,7 @@ func (s *Store) Secret(ctx context.Context, purpose string) (secret [sha256.Size
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
 	err = s.write(ctx, "making a secret", func(tx *session) {
 		tx.exec("INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name(purpose), secret[:])
-		kept := one[[]byte](tx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose))
-		if copy(secret[:], kept) != len(kept) {
-			tx.fail(errors.New("it has another length"))
-		}
+		secret = one[[sha256.Size]byte](tx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose))
 	})
 	return secret, err
 }

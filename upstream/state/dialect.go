@@ -1,14 +1,13 @@
 package state
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 )
 
 // dialect is what the two databases spell differently. Statements are written as
 // SQLite has them.
 type dialect struct {
-	name string
 	// numbered says that parameters are $1, $2 rather than question marks.
 	numbered bool
 	// serial, integer and bytes are types of columns.
@@ -25,7 +24,6 @@ type dialect struct {
 }
 
 var sqliteDialect = dialect{
-	name:    "SQLite",
 	serial:  "INTEGER PRIMARY KEY AUTOINCREMENT",
 	integer: "INTEGER",
 	bytes:   "BLOB",
@@ -35,7 +33,6 @@ var sqliteDialect = dialect{
 
 // The lock's number means nothing but to Portico.
 var postgresDialect = dialect{
-	name:       "PostgreSQL",
 	numbered:   true,
 	serial:     "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	integer:    "BIGINT",
@@ -54,11 +51,12 @@ func (d *dialect) statement(query string) string {
 		return query
 	}
 	var text strings.Builder
-	parts := strings.Split(query, "?")
-	for i, part := range parts[:len(parts)-1] {
-		text.WriteString(part + "$" + strconv.Itoa(i+1))
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			fmt.Fprintf(&text, "$%d", i)
+		}
+		text.WriteString(part)
 	}
-	text.WriteString(parts[len(parts)-1])
 	return text.String()
 }
 

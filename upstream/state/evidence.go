@@ -27,18 +27,3 @@ func (s *session) evidence() map[mapping.Operation]time.Time {
 	}
 	return since
 }
-
-// beginEvidence lets the comparisons count anew of the operation that a finding is of.
-func (s *session) beginEvidence(signature string, at time.Time) {
-	s.exec(`INSERT INTO portico_evidence (operation, since) SELECT operation, CAST(? AS BIGINT) FROM portico_findings WHERE signature = ?
-		ON CONFLICT (operation) DO UPDATE SET since = excluded.since`, at, signature)
-}
-
-// after gives the key of what was counted in the minute in which the evidence began
-// anew. What was counted before it in that minute keeps its own row.
-func (k tallyKey) after(since map[mapping.Operation]time.Time) tallyKey {
-	if began, ok := since[k.operation]; ok && micros(began.Truncate(time.Minute)) == k.minute {
-		k.minute = micros(began)
-	}
-	return k
-}

@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"portico/mapping"
 )
 
-// maxFindings bounds how many findings are kept.
-const maxFindings = 10_000
+// maxFindings bounds how many findings are kept, maxScopes the scopes of one of them.
+const (
+	maxFindings = 10_000
+	maxScopes   = 50
+)
 
 // RecordFinding notes that a finding was seen finding.Count times more, last at
 // finding.Last, which is now when it is zero. One that was fixed, or accepted for a
@@ -18,33 +19,32 @@ const maxFindings = 10_000
 // fixed change nothing about that. Of its samples, the latest are kept, as many as keep
 // says; nil is no sample. The error is ErrFull when the finding is new and there are 10,000 others.
 func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
-	finding = s.completed(finding)
-	return s.write(ctx, "recording a finding", func(tx *session) {
-		tx.campaign(tx.forShare)
-		tx.recordFinding(finding)
-		tx.recordScopes(finding)
-		if sample != nil {
-			tx.keepSample(finding, sample, keep)
-		}
-	})
-}
-
-// completed fills in what a finding lacks.
-func (s *Store) completed(f Finding) Finding {
-	f.Signature, f.Operation = name(f.Signature), mapping.Operation(name(string(f.Operation)))
-	f.Kind = cmp.Or(f.Kind, "reply")
-	f.Count = max(f.Count, 1)
+	f := &finding
+	f.Signature, f.Kind, f.Count = name(f.Signature), cmp.Or(f.Kind, "reply"), max(f.Count, 1)
 	if f.Last.IsZero() {
 		f.Last = s.now()
 	}
 	if f.First.IsZero() || f.First.After(f.Last) {
 		f.First = f.Last
 	}
-	return f
+	return s.write(ctx, "recording a finding", func(tx *session) {
+		tx.campaign(tx.forShare)
+		tx.recordFinding(f)
+		for _, scope := range f.Scopes { // those that are new
+			tx.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
+				WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
+				ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
+		}
+		if sample != nil { // which takes the place of the oldest ones
+			tx.exec("INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", f.Signature, f.Last, sample)
+			tx.exec(`DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
+				(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, f.Signature, f.Signature, max(keep, 0))
+		}
+	})
 }
 
 // recordFinding adds to what is known of a finding.
-func (s *session) recordFinding(f Finding) {
+func (s *session) recordFinding(f *Finding) {
 	const again = `(portico_findings.status = 'fixed' AND portico_findings.changed_at <= excluded.last_at
 		OR portico_findings.status = 'accepted' AND portico_findings.until_at <> 0 AND portico_findings.until_at <= excluded.last_at)`
 	seen := one[int64](s, `INSERT INTO portico_findings
@@ -64,29 +64,10 @@ func (s *session) recordFinding(f Finding) {
 	}
 }
 
-// maxScopes bounds the scopes of one finding.
-const maxScopes = 50
-
-// recordScopes keeps the scopes of a finding that are new, up to maxScopes of them.
-func (s *session) recordScopes(f Finding) {
-	for _, scope := range f.Scopes {
-		s.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
-			WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
-			ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
-	}
-}
-
-// keepSample keeps a sample of a finding in place of the oldest ones.
-func (s *session) keepSample(f Finding, sample []byte, keep int) {
-	s.exec("INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", f.Signature, f.Last, sample)
-	s.exec(`DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
-		(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, f.Signature, f.Signature, max(keep, 0))
-}
-
-// findings returns the findings that a condition selects; what names them in errors. What was accepted for a time that is over is open
+// findings returns the findings that a condition selects. What was accepted for a time that is over is open
 // since then.
-func (s *Store) findings(ctx context.Context, what, where string, args ...any) ([]Finding, error) {
-	all, err := read[Finding](ctx, s, "reading "+what, `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
+func (s *Store) findings(ctx context.Context, where string, args ...any) ([]Finding, error) {
+	all, err := read[Finding](ctx, s, "reading the findings", `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
 		status, actor, reason, until_at, changed_at, (SELECT count(*) FROM portico_samples s WHERE s.signature = f.signature),
 		(SELECT `+s.dialect.objects+`('caller', caller, 'product', product) ORDER BY caller, product)
 			FROM portico_finding_scopes s WHERE s.signature = f.signature HAVING count(*) > 0)
@@ -101,16 +82,15 @@ func (s *Store) findings(ctx context.Context, what, where string, args ...any) (
 
 // Findings gives all findings.
 func (s *Store) Findings(ctx context.Context) ([]Finding, error) {
-	return s.findings(ctx, "the findings", "")
+	return s.findings(ctx, "")
 }
 
 // Finding gives one finding with its samples, the latest first. The error is
 // ErrNotFound when there is none.
 func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sample, error) {
-	const what = "a finding"
-	found, err := s.findings(ctx, what, " WHERE signature = ?", name(signature))
+	found, err := s.findings(ctx, " WHERE signature = ?", name(signature))
 	if err == nil && len(found) == 0 {
-		err = failed("reading "+what, ErrNotFound)
+		err = failed("reading the findings", ErrNotFound)
 	}
 	if err != nil {
 		return Finding{}, nil, err
@@ -144,8 +124,9 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 			status, actor, reason, until, now, name(signature)) == 0 {
 			tx.fail(ErrNotFound)
 		}
-		if status == StatusFixed {
-			tx.beginEvidence(name(signature), now)
+		if status == StatusFixed { // the comparisons of its operation count anew
+			tx.exec(`INSERT INTO portico_evidence (operation, since) SELECT operation, CAST(? AS BIGINT) FROM portico_findings WHERE signature = ?
+				ON CONFLICT (operation) DO UPDATE SET since = excluded.since`, now, name(signature))
 		}
 	})
 }

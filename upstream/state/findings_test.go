@@ -63,7 +63,7 @@ func TestFindingIsSummedUp(t *testing.T) {
 func TestAbsentFinding(t *testing.T) {
 	onEvery(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
-		if _, _, err := s.Finding(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "reading a finding") {
+		if _, _, err := s.Finding(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "reading the findings") {
 			t.Errorf("got %v, want %v and what was tried", err, ErrNotFound)
 		}
 		if err := s.Judge(t.Context(), "none", StatusFixed, "a", "b", time.Time{}); !errors.Is(err, ErrNotFound) {
@@ -152,7 +152,7 @@ func TestAnyTextIsKept(t *testing.T) {
 		s := open(t, dsn)
 		odd := "a\x00b\xffc'\"?$1ü"
 		long := strings.Repeat("ü\x00", 100_000)
-		must(t, s.RecordFinding(t.Context(), Finding{Signature: odd, Operation: mapping.Operation(odd), Kind: odd, Path: odd, Note: long}, []byte(odd), 1))
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: odd, Kind: odd, Path: odd, Note: long}, []byte(odd), 1))
 		must(t, s.Judge(t.Context(), odd, StatusAccepted, odd, long, time.Time{}))
 		f, samples, err := s.Finding(t.Context(), odd)
 		must(t, err)
@@ -163,7 +163,7 @@ func TestAnyTextIsKept(t *testing.T) {
 			t.Errorf("of %d bytes, %d and %d are kept", len(long), len(f.Note), len(f.Reason))
 		}
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: long}, nil, 0))
-		must(t, s.AddTallies(t.Context(), []Tally{{At: future, Answered: long, Other: long, Operation: mapping.Operation(long), Dropped: map[string]int64{odd: 1}}}))
+		must(t, s.AddTallies(t.Context(), []Tally{{At: future, Answered: long, Other: long, Dropped: map[string]int64{odd: 1}}}))
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{Name: long, Hits: 1}}))
 		_, err = s.Revise(t.Context(), 0, Revision{Base: odd, Source: odd, Actor: long, Reason: long}, "")
 		must(t, err)

@@ -65,10 +65,13 @@ type JournalEntry struct {
 	Attempt []byte `json:"-"`
 }
 
+// selectEntries reads everything about entries; a condition follows.
+const selectEntries = `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts,
+	next_at, begun_at, ended_at, request, spool, attempt FROM portico_journal j WHERE `
+
 // entries returns the entries that a condition selects.
 func (s *Store) entries(ctx context.Context, where string, args ...any) ([]JournalEntry, error) {
-	return read[JournalEntry](ctx, s, "reading the journal", `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts,
-		next_at, begun_at, ended_at, request, spool, attempt FROM portico_journal j WHERE `+where, args...)
+	return read[JournalEntry](ctx, s, "reading the journal", selectEntries+where, args...)
 }
 
 // WriteLease names the lease for writing the object of a lane.
@@ -80,7 +83,7 @@ func writeLeases(entries []JournalEntry) []string {
 		names = append(names, WriteLease(e.Lane))
 	}
 	slices.Sort(names) // two writes of the same objects do not wait for each other crosswise
-	return slices.Compact(names)
+	return names
 }
 
 // BeginJournal commits the intents of one write and takes the leases of its lanes. It returns false while another holder has one of
@@ -144,7 +147,8 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 			tx.fail(ErrNotFound)
 		}
 		if e.Status == JournalSkipped {
-			tx.addLoss(skipped(&e), s.now())
+			skipped := fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane)
+			tx.addLoss(JournalLoss{Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, What: skipped, Entries: 1}, s.now())
 		}
 	})
 }
@@ -155,17 +159,22 @@ func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]J
 	if paused, err := s.JournalPaused(ctx); paused || err != nil {
 		return nil, err
 	}
-	first, args := "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" GROUP BY lane", []any{}
+	first := "SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " GROUP BY lane"
 	if len(lanes) > 0 {
 		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
-	}
-	for _, lane := range lanes {
-		args = append(args, name(lane))
 	}
 	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ?
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq LIMIT ?`, append(args, s.now(), limit)...)
+		ORDER BY seq LIMIT ?`, append(keys(lanes), s.now(), limit)...)
+}
+
+// keys are names as parameters.
+func keys(names []string) (all []any) {
+	for _, each := range names {
+		all = append(all, name(each))
+	}
+	return all
 }
 
 // CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
@@ -214,10 +223,7 @@ func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEn
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
 	where, args := "caller = ?", []any{caller}
 	if len(made) > 0 {
-		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", nil
-	}
-	for _, lane := range made {
-		args = append(args, name(lane))
+		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", keys(made)
 	}
 	all, err := s.entries(ctx, unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 	slices.Reverse(all)
@@ -226,14 +232,7 @@ func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, m
 
 // JournalEntry returns one entry, or ErrNotFound.
 func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, error) {
-	all, err := s.entries(ctx, "seq = ?", seq)
-	if err == nil && len(all) == 0 {
-		err = failed("reading the journal", ErrNotFound)
-	}
-	if err != nil {
-		return JournalEntry{}, err
-	}
-	return all[0], nil
+	return readOne[JournalEntry](ctx, s, "reading the journal", selectEntries+"seq = ?", seq)
 }
 
 // JournalCount is how many unfinished entries a rule, a receiver and a status have.
@@ -296,11 +295,8 @@ func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, e
 		"SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
 }
 
-// PruneJournal removes entries that were finished before a time. It does so at most once a minute.
+// PruneJournal removes entries that were finished before a time.
 func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
-	if !s.due("journal", time.Minute) {
-		return nil
-	}
 	return s.write(ctx, "removing old entries of the journal", func(tx *session) {
 		tx.exec("DELETE FROM portico_journal WHERE ended_at > 0 AND ended_at <= ? AND NOT "+unfinished, before)
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -63,11 +62,7 @@ func (s *Store) Beat(ctx context.Context, process string, version int64, lasts t
 func sortable(version int64) string { return fmt.Sprintf("%020d", version) }
 
 // Behind lists the processes that are alive and have not reported a version of the rules.
-func (s *Store) Behind(ctx context.Context, version int64) (processes []string, err error) {
-	processes, err = read[string](ctx, s, "reading the heartbeats",
-		"SELECT name FROM portico_leases WHERE name LIKE '"+processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
-	for i, name := range processes {
-		processes[i] = strings.TrimPrefix(name, processLease)
-	}
-	return processes, err
+func (s *Store) Behind(ctx context.Context, version int64) ([]string, error) {
+	return read[string](ctx, s, "reading the heartbeats", "SELECT substr(name, length('"+processLease+"') + 1) FROM portico_leases WHERE name LIKE '"+
+		processLease+"%' AND holder < ? AND until_at > "+s.dialect.clock+" ORDER BY name", sortable(version))
 }

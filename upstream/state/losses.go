@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -44,14 +43,6 @@ func (s *session) addLoss(l JournalLoss, now time.Time) {
 	s.exec(`INSERT INTO portico_journal_losses (receiver, rule, kind, what, entries, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (receiver, rule, kind, what) DO UPDATE SET entries = portico_journal_losses.entries + excluded.entries, last_at = excluded.last_at`,
 		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, now, now)
-}
-
-// skipped is the loss of an entry that an operator leaves out.
-func skipped(e *JournalEntry) JournalLoss {
-	return JournalLoss{
-		Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, Entries: 1,
-		What: fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane),
-	}
 }
 
 // JournalLosses returns the losses since the last start of the journal, the latest first.

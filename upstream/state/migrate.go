@@ -19,15 +19,13 @@ var migrations embed.FS
 // migrate brings the database to the newest form. When two processes do so at once
 // one waits for the other.
 func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
-	files, err := fs.Glob(folder, "migrations/*.sql")
-	if err != nil {
-		return err
-	}
-	return s.transact(ctx, s.writer, func(tx *session) { tx.migrate(folder, files) })
+	return s.transact(ctx, s.writer, func(tx *session) { tx.migrate(folder) })
 }
 
 // migrate runs the files that have not been run.
-func (s *session) migrate(folder fs.FS, files []string) {
+func (s *session) migrate(folder fs.FS) {
+	files, err := fs.Glob(folder, "migrations/*.sql")
+	s.fail(err)
 	if s.lockSchema != "" {
 		s.exec(s.lockSchema)
 	}

@@ -29,7 +29,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"sqlite://portico.db", "neither"},
 		{"sqlite:" + filepath.Join(dir, "absent", "portico.db"), "the folder " + filepath.Join(dir, "absent") + " is not there"},
 		{"sqlite:" + filepath.Join(dir, "text", "portico.db"), "not a directory"},
-		{"sqlite:" + dir, "is a directory"},
+		{"sqlite:" + dir, "is a folder"},
 		{"sqlite:" + filepath.Join(dir, "text"), "not a database"},
 	} {
 		s, err := Open(t.Context(), tt.dsn)

@@ -7,11 +7,8 @@ import (
 )
 
 // preparing opens connections that keep their statements prepared: SQLite takes longer to parse most of them than to run them. A statement is not
-// interrupted when its context ends: that would take a goroutine for each, and none of them runs for long.
+// interrupted when its context ends. That would take a goroutine for each, and none of them runs for long.
 type preparing struct{ driver.Connector }
-
-// maxPrepared bounds the statements of a connection. Those with lists have many forms.
-const maxPrepared = 100
 
 // Connect implements driver.Connector.
 func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
@@ -19,55 +16,35 @@ func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &preparedConn{conn.(sqliteConn), map[string]sqliteStmt{}}, nil
+	return &preparedConn{conn.(reusableConn), map[string]driver.Stmt{}}, nil
 }
 
-// sqliteConn and sqliteStmt are what the driver's connections and statements can do.
-type (
-	sqliteConn interface {
-		driver.Conn
-		driver.ConnBeginTx
-		driver.ExecerContext
-		driver.QueryerContext
-		driver.SessionResetter
-		driver.Validator
-	}
-	sqliteStmt interface {
-		driver.Stmt
-		driver.StmtExecContext
-		driver.StmtQueryContext
-	}
-)
+// reusableConn is a connection that database/sql keeps after a context has ended.
+type reusableConn interface {
+	driver.Conn
+	driver.SessionResetter
+	driver.Validator
+}
 
+// preparedConn hides what else a connection can do, so that database/sql asks it to prepare each statement.
 type preparedConn struct {
-	sqliteConn
-	statements map[string]sqliteStmt
+	reusableConn
+	statements map[string]driver.Stmt
 }
 
-// prepared returns nil for what cannot be prepared, and where there are too many statements already.
-func (c *preparedConn) prepared(query string) sqliteStmt {
-	if len(c.statements) < maxPrepared && c.statements[query] == nil {
-		if made, err := c.Prepare(query); err == nil { // else running it has the same error
-			c.statements[query] = made.(sqliteStmt)
+// maxPrepared bounds the statements of a connection. Those with lists have many forms.
+const maxPrepared = 100
+
+// Prepare implements driver.Conn.
+func (c *preparedConn) Prepare(query string) (driver.Stmt, error) {
+	if c.statements[query] == nil {
+		made, err := c.reusableConn.Prepare(query)
+		if err != nil || len(c.statements) >= maxPrepared {
+			return made, err
 		}
+		c.statements[query] = made
 	}
-	return c.statements[query]
-}
-
-// ExecContext implements driver.ExecerContext.
-func (c *preparedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if statement := c.prepared(query); statement != nil {
-		return statement.ExecContext(context.WithoutCancel(ctx), args)
-	}
-	return c.sqliteConn.ExecContext(ctx, query, args)
-}
-
-// QueryContext implements driver.QueryerContext.
-func (c *preparedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if statement := c.prepared(query); statement != nil {
-		return statement.QueryContext(context.WithoutCancel(ctx), args)
-	}
-	return c.sqliteConn.QueryContext(ctx, query, args)
+	return preparedStmt{c.statements[query]}, nil
 }
 
 // Close implements driver.Conn.
@@ -76,5 +53,11 @@ func (c *preparedConn) Close() error {
 	for _, statement := range c.statements {
 		errs = append(errs, statement.Close())
 	}
-	return errors.Join(append(errs, c.sqliteConn.Close())...)
+	return errors.Join(append(errs, c.reusableConn.Close())...)
 }
+
+// preparedStmt stays open until its connection is closed.
+type preparedStmt struct{ driver.Stmt }
+
+// Close implements driver.Stmt.
+func (preparedStmt) Close() error { return nil }

@@ -10,20 +10,16 @@ const maxRevisions = 10_000
 
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
-// current gives false when nothing was ever revised.
-func (s *session) current() (Revision, bool) {
-	last := list[Revision](s, selectRevisions, 1)
-	if len(last) == 0 {
-		return Revision{}, false
-	}
-	return last[0], true
+// current returns the revision in force, without a version when nothing was ever revised.
+func (s *session) current() Revision {
+	return append(list[Revision](s, selectRevisions, 1), Revision{})[0]
 }
 
 // CurrentRevision returns the revision in force, and false when there is none yet.
 func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
 	in := s.session(ctx)
-	r, ok := in.current()
-	return r, ok, failed("reading the rules", in.err)
+	present := in.current()
+	return present, present.Version > 0, failed("reading the rules", in.err)
 }
 
 // Revise makes the next revision if expected is still the version in force, 0
@@ -38,7 +34,6 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 		next.Table = []byte{}
 	}
 	next.At = fromMicros(micros(next.At))
-	next.Actor, next.Reason = bounded(next.Actor, maxText), bounded(next.Reason, maxText)
 	err := s.write(ctx, "revising the rules", func(tx *session) {
 		if tx.revise(expected, next); action != "" {
 			tx.append(Record{
@@ -56,7 +51,7 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 // revise makes the next revision or fails with a *ConflictError.
 func (s *session) revise(expected int64, next Revision) {
 	var made int64
-	present, _ := s.current()
+	present := s.current()
 	if present.Version == expected {
 		// Of two at once, PostgreSQL has the second wait for the first's key and then do
 		// nothing. In SQLite the second waits before it reads.
@@ -64,7 +59,7 @@ func (s *session) revise(expected int64, next Revision) {
 			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
 			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At)
 		if made == 0 {
-			present, _ = s.current()
+			present = s.current()
 		}
 	}
 	if made == 0 {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -116,13 +117,15 @@ func (s *Store) session(ctx context.Context) *session {
 func parameters(args []any) []any {
 	all := slices.Clone(args)
 	for i, arg := range all {
-		switch value := reflect.ValueOf(arg); {
-		case value.IsValid() && value.Type() == reflect.TypeFor[time.Time]():
-			all[i] = micros(arg.(time.Time))
-		case value.IsValid() && value.Type() == reflect.TypeFor[time.Duration]():
-			all[i] = arg.(time.Duration).Microseconds()
-		case value.Kind() == reflect.String:
-			all[i] = bounded(value.String(), maxText)
+		switch a := arg.(type) {
+		case time.Time:
+			all[i] = micros(a)
+		case time.Duration:
+			all[i] = a.Microseconds()
+		default:
+			if value := reflect.ValueOf(arg); value.Kind() == reflect.String {
+				all[i] = bounded(value.String(), maxText)
+			}
 		}
 	}
 	return all
@@ -132,19 +135,36 @@ func parameters(args []any) []any {
 func columns(row any) (all []any) {
 	value := reflect.ValueOf(row).Elem()
 	if value.Kind() != reflect.Struct {
-		return []any{row}
+		return []any{column(row)}
 	}
 	for i := range value.NumField() {
-		field := value.Field(i).Addr().Interface()
-		switch f := field.(type) {
-		case *time.Time:
-			field = timeColumn{f}
-		case *map[string]int64, *[]int64, *[]Scope, **mapping.Error:
-			field = jsonColumn{f}
-		}
-		all = append(all, field)
+		all = append(all, column(value.Field(i).Addr().Interface()))
 	}
 	return all
+}
+
+// column is where one column goes.
+func column(to any) any {
+	switch to := to.(type) {
+	case *time.Time:
+		return timeColumn{to}
+	case *[sha256.Size]byte:
+		return digestColumn{to}
+	case *map[string]int64, *[]int64, *[]Scope, **mapping.Error:
+		return jsonColumn{to}
+	}
+	return to
+}
+
+// digestColumn is a column with bytes of a certain length.
+type digestColumn struct{ of *[sha256.Size]byte }
+
+// Scan implements sql.Scanner.
+func (c digestColumn) Scan(value any) error {
+	if bytes, _ := value.([]byte); copy(c.of[:], bytes) != len(c.of) {
+		return errors.New("it has another length")
+	}
+	return nil
 }
 
 // timeColumn is a column with a time.
@@ -164,13 +184,11 @@ type jsonColumn struct{ of any }
 
 // Scan implements sql.Scanner.
 func (c jsonColumn) Scan(value any) error {
-	switch text := value.(type) {
-	case string:
-		return json.Unmarshal([]byte(text), c.of)
-	case []byte:
-		return json.Unmarshal(text, c.of)
+	var text sql.Null[[]byte]
+	if err := text.Scan(value); err != nil || !text.Valid {
+		return err
 	}
-	return nil
+	return json.Unmarshal(text.V, c.of)
 }
 
 // Value implements driver.Valuer.
@@ -254,15 +272,10 @@ func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(*session
 // locked begins a transaction. It waits for the lock of writers in SQLite. The database's own wait
 // does not end with the context, and the database does not wait where a file is first given its journal.
 func locked(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
-	for end := time.Now().Add(lockTimeout); ; {
+	for end := time.Now().Add(lockTimeout); ; time.Sleep(10 * time.Millisecond) {
 		tx, err := pool.BeginTx(ctx, nil)
 		if !busy(err) || time.Now().After(end) {
 			return tx, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), err)
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

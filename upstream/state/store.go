@@ -19,8 +19,9 @@ type Store struct {
 	writer, relaxed, reader *sql.DB
 	now                     func() time.Time
 
-	mu     sync.Mutex
-	pruned map[string]time.Time // by table
+	mu sync.Mutex
+	// talliesPruned and createsPruned are when old ones were removed last.
+	talliesPruned, createsPruned time.Time
 	// together are the changes that wait for the next transaction that several share, turn is held by the one that makes it.
 	together []*sharedChange
 	turn     sync.Mutex
@@ -37,13 +38,13 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	s, err := connect(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("state: opening the database: %w", err)
+	if err == nil {
+		if err = s.migrate(ctx, migrations); err == nil {
+			return s, nil
+		}
+		err = errors.Join(err, s.Close())
 	}
-	if err := s.migrate(ctx, migrations); err != nil {
-		return nil, errors.Join(fmt.Errorf("state: opening the %s database: %w", s.dialect.name, err), s.Close())
-	}
-	return s, nil
+	return nil, fmt.Errorf("state: opening the database: %w", err)
 }
 
 // Close closes the database after what is under way. It may be called again.
@@ -51,14 +52,14 @@ func (s *Store) Close() error {
 	return failed("closing the database", errors.Join(s.reader.Close(), s.relaxed.Close(), s.writer.Close()))
 }
 
-// due reports whether it is time again to prune a table, at most once in every.
-func (s *Store) due(table string, every time.Duration) bool {
+// due reports whether it is time again for what was done last at a time, at most once in every.
+func (s *Store) due(last *time.Time, every time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if last, ok := s.pruned[table]; ok && now.Sub(last) < every {
-		return false
+	late := now.Sub(*last) >= every
+	if late {
+		*last = now
 	}
-	s.pruned[table] = now
-	return true
+	return late
 }

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"portico/mapping"
 )
 
 // How long tallies are kept, and how often those that are older are removed.
@@ -15,17 +13,6 @@ const (
 	tallyAge   = 30 * 24 * time.Hour
 	tallyPrune = time.Hour
 )
-
-// tallyKey is what a tally is a sum of.
-type tallyKey struct {
-	minute          int64
-	answered, other string
-	operation       mapping.Operation
-}
-
-func keyOf(t Tally) tallyKey {
-	return tallyKey{micros(t.At.Truncate(time.Minute)), name(t.Answered), name(t.Other), mapping.Operation(name(string(t.Operation)))}
-}
 
 // Add sums up two tallies of the same key and leaves both as they are.
 func (t Tally) Add(more Tally) Tally {
@@ -70,35 +57,42 @@ func AddBuckets(a, b []int64) []int64 {
 // AddTallies adds to what is kept, all of it or, with an error, nothing. The seconds
 // of At are cut off. Tallies that are older than 30 days are removed now and then.
 func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
-	if s.due("tallies", tallyPrune) {
-		if err := s.pruneTallies(ctx); err != nil {
-			return err
-		}
-	}
-	if len(tallies) == 0 {
+	prune := s.due(&s.talliesPruned, tallyPrune)
+	if len(tallies) == 0 && !prune {
 		return nil
 	}
+	all := slices.Clone(tallies)
+	for i := range all {
+		t := &all[i]
+		t.At, t.Answered, t.Other = t.At.Truncate(time.Minute), name(t.Answered), name(t.Other)
+	}
 	// All processes lock the rows in the same order, or they could wait for each other for ever.
-	sorted := slices.SortedFunc(slices.Values(tallies), func(one, other Tally) int {
-		a, b := keyOf(one), keyOf(other)
-		return cmp.Or(cmp.Compare(a.minute, b.minute), cmp.Compare(a.answered, b.answered), cmp.Compare(a.other, b.other), cmp.Compare(a.operation, b.operation))
+	slices.SortFunc(all, func(a, b Tally) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Answered, b.Answered), cmp.Compare(a.Other, b.Other), cmp.Compare(a.Operation, b.Operation))
 	})
 	return s.write(ctx, "adding tallies", func(tx *session) {
+		if prune {
+			tx.campaign(tx.forUpdate)
+			tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge))
+		}
 		tx.campaign(tx.forShare)
 		since := tx.evidence()
-		for _, t := range sorted {
-			tx.addTally(keyOf(t).after(since), t)
+		for _, t := range all {
+			// What was counted in a minute before the evidence began anew in it keeps its own row.
+			if began := since[t.Operation]; began.Truncate(time.Minute).Equal(t.At) {
+				t.At = began
+			}
+			tx.addTally(t)
 		}
 	})
 }
 
+// tallyColumns are the columns of a Tally.
+const tallyColumns = "minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed, mismatches, dropped, answered_latency, other_latency"
+
 // addTally adds the numbers and, now that the row is locked, merges the rest.
-func (s *session) addTally(key tallyKey, t Tally) {
-	type merged struct {
-		Mismatches, Dropped           map[string]int64
-		AnsweredLatency, OtherLatency []int64
-	}
-	rest := one[merged](s, `INSERT INTO portico_tallies
+func (s *session) addTally(t Tally) {
+	sum := one[Tally](s, `INSERT INTO portico_tallies
 		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (minute, answered, other, operation) DO UPDATE SET
@@ -109,26 +103,16 @@ func (s *session) addTally(key tallyKey, t Tally) {
 			confirmed = portico_tallies.confirmed + excluded.confirmed,
 			accepted = portico_tallies.accepted + excluded.accepted,
 			failed = portico_tallies.failed + excluded.failed
-		RETURNING mismatches, dropped, answered_latency, other_latency`,
-		key.minute, key.answered, key.other, key.operation, t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed)
+		RETURNING `+tallyColumns,
+		t.At, t.Answered, t.Other, t.Operation, t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed).Add(t)
 	s.exec(`UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
 		WHERE minute = ? AND answered = ? AND other = ? AND operation = ?`,
-		jsonColumn{addMismatches(rest.Mismatches, t.Mismatches)}, jsonColumn{addCounts(rest.Dropped, t.Dropped)},
-		jsonColumn{AddBuckets(rest.AnsweredLatency, t.AnsweredLatency)}, jsonColumn{AddBuckets(rest.OtherLatency, t.OtherLatency)},
-		key.minute, key.answered, key.other, key.operation)
-}
-
-func (s *Store) pruneTallies(ctx context.Context) error {
-	return s.write(ctx, "removing old tallies", func(tx *session) {
-		tx.campaign(tx.forUpdate)
-		tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge))
-	})
+		jsonColumn{sum.Mismatches}, jsonColumn{sum.Dropped}, jsonColumn{sum.AnsweredLatency}, jsonColumn{sum.OtherLatency},
+		t.At, t.Answered, t.Other, t.Operation)
 }
 
 // Tallies gives the tallies of the minute of since and later, by time, operation
 // and trackers.
 func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
-	return read[Tally](ctx, s, "reading the tallies", `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
-			mismatches, dropped, answered_latency, other_latency
-		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, since.Truncate(time.Minute))
+	return read[Tally](ctx, s, "reading the tallies", "SELECT "+tallyColumns+" FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other", since.Truncate(time.Minute))
 }

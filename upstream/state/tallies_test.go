@@ -62,7 +62,7 @@ func TestTalliesAreInOrder(t *testing.T) {
 			t.Fatalf("got %d tallies", len(got))
 		}
 		for i := range got {
-			if keyOf(got[i]) != keyOf(want[i]) || got[i].Compared != 1 {
+			if g, w := got[i], want[i]; !g.At.Equal(w.At) || g.Answered != w.Answered || g.Operation != w.Operation || g.Compared != 1 {
 				t.Errorf("got %+v at %d, want %+v", got[i], i, want[i])
 			}
 		}
