@@ -106,9 +106,6 @@ func New(options Options) *Journal {
 	if j.logger == nil {
 		j.logger = slog.New(slog.DiscardHandler)
 	}
-	if j.observe == nil {
-		j.observe = func(Status) {}
-	}
 	j.Set(options.Settings)
 	life, end := context.WithCancel(context.Background())
 	j.end = end
@@ -200,7 +197,7 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 		}
 		j.leases.unlock(w.leases)
 	}
-	w.removeContent()
+	j.removeContent(settings, w.entries...)
 	switch {
 	case ctx.Err() != nil:
 		return nil, Unavailable(ctx.Err())

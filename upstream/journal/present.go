@@ -90,9 +90,11 @@ func (at side) attachments(ctx context.Context, operation mapping.Operation, req
 	for _, one := range shown.Attachments {
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b thing) int { return int(a.ID - b.ID) })
+	slices.SortFunc(all, byID)
 	return all, nil
 }
+
+func byID(a, b thing) int { return int(a.ID - b.ID) }
 
 // read reads a reply and closes it.
 func (at side) read(document *mapping.Document, into any) error {
@@ -111,7 +113,7 @@ func (at side) flags(ctx context.Context, attachment int64) ([]thing, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	slices.SortFunc(all[0].Flags, func(a, b thing) int { return int(a.ID - b.ID) })
+	slices.SortFunc(all[0].Flags, byID)
 	return all[0].Flags, nil
 }
 

@@ -73,7 +73,7 @@ func (j *Journal) woken(life context.Context, most time.Duration) (lanes []strin
 	case lane := <-j.wake:
 		lanes = []string{lane}
 		pause(life, gather)
-		for len(j.wake) > 0 && len(lanes) < maxDue {
+		for len(j.wake) > 0 {
 			lanes = append(lanes, <-j.wake)
 		}
 	}
@@ -149,7 +149,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 		j.logger.Warn("a lane of the journal is parked", "entry", e.Seq, "lane", e.Lane, "reason", e.Reason)
 	}
 	if e.Status.Finished() {
-		s.remove(s.from.Spool)
+		j.removeContent(settings, s.from)
 		j.shown.forget(e.Seq)
 	}
 	return e.Status != s.from.Status
