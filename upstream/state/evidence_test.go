@@ -42,7 +42,7 @@ func TestMismatchesAreBounded(t *testing.T) {
 
 // TestFixedBeginsEvidenceAnew for the operation, to the moment.
 func TestFixedBeginsEvidenceAnew(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		clock := newClock(s)
 		tally := func(operation mapping.Operation) Tally {
@@ -86,7 +86,7 @@ func TestFixedBeginsEvidenceAnew(t *testing.T) {
 
 // TestFirstFormIsBroughtUpToDate: what an earlier version has counted counts on.
 func TestFirstFormIsBroughtUpToDate(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s, err := connect(dsn)
 		must(t, err)
 		t.Cleanup(func() { must(t, s.Close()) })

@@ -53,7 +53,7 @@ func dueSeqs(t *testing.T, s *Store) []int64 {
 }
 
 func TestJournalKeepsAnEntry(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		e := begin(t, s, "a", "bug 1")[0]
@@ -206,18 +206,6 @@ func TestJournalCountsAndPrunes(t *testing.T) {
 	})
 }
 
-func TestJournalPauses(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		for _, want := range []bool{true, false} {
-			must(t, s.PauseJournal(t.Context(), want, Record{Actor: "me", Action: "pause"}))
-			if paused, err := s.JournalPaused(t.Context()); paused != want || err != nil {
-				t.Errorf("got %v, %v", paused, err)
-			}
-		}
-	})
-}
-
 // TestJournalTellsWhatIsLost: a skipped entry and what was counted stay lost until the journal is started anew.
 func TestJournalTellsWhatIsLost(t *testing.T) {
 	onQuick(t, func(t *testing.T, dsn string) {
@@ -268,7 +256,7 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 
 // TestCopyIsBegunByOne process, for the entry as it is, and its ids are kept with its outcome or not at all.
 func TestCopyIsBegunByOne(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))

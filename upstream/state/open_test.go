@@ -165,7 +165,7 @@ func until(t *testing.T, version int) fstest.MapFS {
 }
 
 func TestMigrationIsDoneOrNot(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		must(t, s.Append(t.Context(), Record{Actor: "before"}))
 		folder, present := until(t, versions(t)), versions(t)

@@ -11,14 +11,7 @@ import (
 // memory is the address of a database that one Store has.
 const memory = "sqlite::memory:"
 
-// onEvery runs a test with a new, empty database of each kind.
-func onEvery(t *testing.T, test func(t *testing.T, dsn string)) {
-	t.Helper()
-	t.Run("memory", func(t *testing.T) { test(t, memory) })
-	onShared(t, test)
-}
-
-// onQuick does so where a file would only make a long test longer.
+// onQuick runs a test with a new, empty database of each kind, without a file.
 func onQuick(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, memory) })
