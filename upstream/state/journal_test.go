@@ -1,8 +1,10 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -171,6 +173,12 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 		second := begin(t, s, "c", "attachment 7")
 		end(t, s, "c", JournalPending, second)
 		check("the first of the lane", update[0].Seq, later[0].Seq)
+		if due, err := s.DueJournal(t.Context(), 9, "bug 2", "bug 9"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
+			t.Errorf("of one lane %+v is due (%v)", due, err)
+		}
+		must(t, s.PauseJournal(t.Context(), true, Record{}))
+		check("paused")
+		must(t, s.PauseJournal(t.Context(), false, Record{}))
 		update[0].Next = clock.now().Add(time.Second)
 		must(t, s.PutJournal(t.Context(), update[0], JournalPending, Record{}))
 		check("not yet", later[0].Seq)
@@ -297,4 +305,29 @@ func TestCopyIsBegunByOne(t *testing.T) {
 			t.Errorf("%d ids are kept, and %d leases", got, count(t, s, "portico_leases"))
 		}
 	})
+}
+
+// TestChangesThatShareACommit do not share a failure.
+func TestChangesThatShareACommit(t *testing.T) {
+	s := open(t, newFile(t))
+	begin(t, s, "other", "bug 2")
+	var all sync.WaitGroup
+	s.turn.Lock() // until all of them wait
+	for lane, want := range map[string]bool{"bug 1": true, "bug 2": false, "bug 3": true} {
+		all.Go(func() {
+			if taken, err := s.BeginJournal(context.Background(), "a", time.Minute, []JournalEntry{intent(lane)}); taken != want || err != nil {
+				t.Errorf("%s is taken: %t (%v), want %t", lane, taken, err, want)
+			}
+		})
+	}
+	for waiting := 0; waiting < 3; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		waiting = len(s.together)
+		s.mu.Unlock()
+	}
+	s.turn.Unlock()
+	all.Wait()
+	if got := count(t, s, "portico_journal"); got != 3 {
+		t.Errorf("%d entries, want 3", got)
+	}
 }

@@ -198,6 +198,11 @@ func TestAllIsThereAfterOpeningAgain(t *testing.T) {
 		secret, err := first.Secret(t.Context(), "test")
 		must(t, err)
 		must(t, first.Close())
+		if path, local := strings.CutPrefix(dsn, "sqlite:"); local {
+			if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a connection is still open (%v)", err)
+			}
+		}
 		second := open(t, dsn)
 		if f, samples, err := second.Finding(t.Context(), "a"); err != nil || f.Count != 1 || len(samples) != 1 {
 			t.Errorf("got %v, %v, %v", f, samples, err)
