@@ -87,14 +87,10 @@ type journalList struct {
 
 func (t *journalTool) list(ctx context.Context) error {
 	var found journalList
-	statuses := []state.JournalStatus{state.JournalBegun, state.JournalPending, state.JournalParked}
-	if t.all {
-		statuses = nil
-	}
 	status, err := journal.StatusOf(ctx, t.store)
 	if err == nil {
 		found.Status = status
-		found.Entries, err = t.store.JournalOf(ctx, maxListed, statuses...)
+		found.Entries, err = t.store.JournalOf(ctx, maxListed, t.all)
 	}
 	if err != nil {
 		return err

@@ -271,9 +271,9 @@ func TestRefusedCopyStopsItsLane(t *testing.T) {
 	mine := s.attachments(t, s.main, "1")[0].ID
 	s.write(t, j, rename(mine, "first"))
 	process.Eventually(t, "the lane is parked", func() bool {
-		parked, err := s.store.JournalOf(t.Context(), 10, state.JournalParked)
+		parked, err := s.store.JournalOf(t.Context(), 10, false)
 		must(t, err)
-		return len(parked) == 1 && strings.Contains(parked[0].Reason, "missing user, group, component or flag: next refuses it: not authorized")
+		return len(parked) == 1 && parked[0].Status == state.JournalParked && strings.Contains(parked[0].Reason, "missing user, group, component or flag: next refuses it: not authorized")
 	})
 	s.write(t, j, rename(mine, "second"))
 	s.write(t, j, attach(t, []string{"2"}, "other lane", "content"))
@@ -283,7 +283,7 @@ func TestRefusedCopyStopsItsLane(t *testing.T) {
 		must(t, err)
 		return status.Parked == 1 && status.ParkedLanes == 1 && status.Pending == 1 && status.Lag > 0
 	})
-	parked, err := s.store.JournalOf(t.Context(), 10, state.JournalParked)
+	parked, err := s.store.JournalOf(t.Context(), 10, false)
 	must(t, err)
 	var unsigned *journal.UnsignedError
 	if err := (&journal.Operator{Store: s.store}).Retry(t.Context(), parked[0].Seq); !errors.As(err, &unsigned) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"portico/mapping"
 	"portico/upstream/state"
 )
@@ -19,13 +17,7 @@ func (s *step) find(ctx context.Context, at side, present []thing) (id int64, fo
 	if update := s.call.UpdateAttachments; update != nil && !hasComment(update) {
 		return 0, s.entry.Attempt != nil && s.hasNewFlags(present), nil
 	}
-	var last attempt
-	if s.entry.Attempt != nil {
-		if err := json.Unmarshal(s.entry.Attempt, &last); err != nil {
-			return 0, false, err
-		}
-	}
-	client := objectID(strings.TrimPrefix(s.entry.Made, "flag "))
+	last, client := s.last(), objectID(strings.TrimPrefix(s.entry.Made, "flag "))
 	isNew := func(one thing) bool {
 		return one.ID == client || s.entry.Attempt != nil && !slices.Contains(last.Known, one.ID)
 	}
@@ -54,7 +46,7 @@ func (s *step) fitting(ctx context.Context, at side, present []thing, among func
 		case create == nil:
 			same = sameText(s.call.CreateFlagType.Name, one.Name) && sameText(s.call.CreateFlagType.Description, one.Description)
 		case sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary):
-			same, err = at.hasContent(ctx, one.ID, s.digest)
+			same, err = at.hasContent(ctx, one.ID, create.Data)
 		}
 		if err != nil {
 			return nil, err
@@ -72,10 +64,7 @@ func sameText(sent *string, shown string) bool {
 
 // hasNewFlags reports whether each flag that an update sets anew is there since the last attempt.
 func (s *step) hasNewFlags(present []thing) bool {
-	var last attempt
-	if json.Unmarshal(s.entry.Attempt, &last) != nil {
-		return false
-	}
+	last := s.last()
 	added := slices.DeleteFunc(slices.Clone(present), func(one thing) bool { return slices.Contains(last.Known, one.ID) })
 	for _, flag := range s.call.UpdateAttachments.Flags {
 		if flag.New == nil || !*flag.New {

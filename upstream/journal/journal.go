@@ -16,52 +16,6 @@ import (
 	"portico/upstream/state"
 )
 
-// Store keeps entries and leases. *state.Store implements it.
-type Store interface {
-	// BeginJournal commits intents and takes the leases of their lanes; false says that another holder has one.
-	BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []state.JournalEntry) (bool, error)
-	// EndJournal commits outcomes and gives the leases back.
-	EndJournal(ctx context.Context, holder string, entries []state.JournalEntry) error
-	// PutJournal changes an entry whose status was from, with an audit record if that has an action.
-	PutJournal(ctx context.Context, entry state.JournalEntry, from state.JournalStatus, record state.Record) error
-	// DueJournal returns the entries that can be copied or resolved now.
-	DueJournal(ctx context.Context, limit int) ([]state.JournalEntry, error)
-	// JournalOf returns entries by status, the oldest first.
-	JournalOf(ctx context.Context, limit int, statuses ...state.JournalStatus) ([]state.JournalEntry, error)
-	// JournalEntry returns one entry.
-	JournalEntry(ctx context.Context, seq int64) (state.JournalEntry, error)
-	// JournalMade reports whether a create of the journal has made the object of a lane.
-	JournalMade(ctx context.Context, lane, target string) (bool, error)
-	// JournalSpooled reports whether an unfinished entry has its content in a file.
-	JournalSpooled(ctx context.Context, file string) (bool, error)
-	// JournalCounts counts unfinished entries.
-	JournalCounts(ctx context.Context) ([]state.JournalCount, error)
-	// JournalStopped returns entries that are parked or have an unknown outcome.
-	JournalStopped(ctx context.Context, limit int) ([]state.JournalEntry, error)
-	// JournalApplied counts the entries that were copied after a time.
-	JournalApplied(ctx context.Context, after time.Time) (int64, error)
-	// AddJournalLosses counts writes that are never copied.
-	AddJournalLosses(ctx context.Context, losses []state.JournalLoss) error
-	// JournalLosses returns these counts since the last start.
-	JournalLosses(ctx context.Context, limit int) ([]state.JournalLoss, error)
-	// StartJournal pauses copying and forgets the losses.
-	StartJournal(ctx context.Context, record state.Record) error
-	// PruneJournal removes entries that were finished before a time.
-	PruneJournal(ctx context.Context, before time.Time) error
-	// PauseJournal pauses or resumes copying.
-	PauseJournal(ctx context.Context, paused bool, record state.Record) error
-	// JournalPaused reports whether copying is paused.
-	JournalPaused(ctx context.Context) (bool, error)
-	// BeginCopy takes the leases for copying an entry and commits its attempt; false says that another holder has one, or that the entry has changed.
-	BeginCopy(ctx context.Context, holder string, lasts time.Duration, e state.JournalEntry) (bool, error)
-	// EndCopy commits what has become of an entry and the ids that were learned, and gives the leases back.
-	EndCopy(ctx context.Context, holder string, from, e state.JournalEntry, ids []state.IDPair) error
-	// AddIDs adds pairs of ids, all or none.
-	AddIDs(ctx context.Context, pairs []state.IDPair) error
-	// KeepLeases makes leases last for a time from now on.
-	KeepLeases(ctx context.Context, names []string, holder string, lasts time.Duration) error
-}
-
 // Pairs knows under which ids the trackers have an object.
 type Pairs interface {
 	// Pair is the pair of a tracker that shows an object of a kind under the id shown, and of the id by which clients know it. The kinds
@@ -110,7 +64,7 @@ func (s *Settings) lease() time.Duration { return 3 * s.Timeout }
 
 // Options are what stays the same for the life of a Journal.
 type Options struct {
-	Store    Store
+	Store    *state.Store
 	Settings Settings
 	// Logger defaults to discarding.
 	Logger *slog.Logger
@@ -120,7 +74,7 @@ type Options struct {
 
 // Journal records writes and copies them to the other tracker. It is safe for concurrent use.
 type Journal struct {
-	store   Store
+	store   *state.Store
 	logger  *slog.Logger
 	observe func(Status)
 	last    atomic.Pointer[Status]
@@ -132,8 +86,8 @@ type Journal struct {
 	shown    shown
 	// missed counts writes that passed unrecorded, late outcomes that could not be committed in time.
 	missed, late atomic.Int64
-	// wake tells the replicator that something may be due.
-	wake chan struct{}
+	// wake names lanes in which something may be due.
+	wake chan string
 
 	end  context.CancelFunc
 	work sync.WaitGroup
@@ -145,15 +99,12 @@ const storeTimeout = 5 * time.Second
 // New opens a journal and begins to copy what is due. Close ends that.
 func New(options Options) *Journal {
 	j := &Journal{
-		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan struct{}, 1),
+		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
 		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]int64{}},
 		shown: shown{of: map[int64]shownCaller{}},
 	}
 	if j.logger == nil {
 		j.logger = slog.New(slog.DiscardHandler)
-	}
-	if j.observe == nil {
-		j.observe = func(Status) {}
 	}
 	j.Set(options.Settings)
 	life, end := context.WithCancel(context.Background())
@@ -246,7 +197,7 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 		}
 		j.leases.unlock(w.leases)
 	}
-	w.removeContent()
+	j.removeContent(settings, w.entries...)
 	switch {
 	case ctx.Err() != nil:
 		return nil, Unavailable(ctx.Err())

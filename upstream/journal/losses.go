@@ -78,7 +78,7 @@ func (j *Journal) storeLosses(ctx context.Context) {
 // lost is the done of a write that is not recorded.
 func (j *Journal) lost(intent Intent, kind string) Done {
 	return func(ctx context.Context, response upstream.Response) {
-		if response.Err == nil || !upstream.NotWritten(response.Err) {
+		if !upstream.NotWritten(response.Err) {
 			j.Lose(ctx, state.JournalLoss{Receiver: intent.Receiver, Rule: intent.Rule, Kind: kind, What: string(intent.Call.Operation)})
 		}
 	}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ const (
 
 // Operator changes entries by hand. It needs no running journal.
 type Operator struct {
-	Store Store
+	Store *state.Store
 	// Actor and Reason go into the audit trail.
 	Actor, Reason string
 }
@@ -44,11 +45,12 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("entry %d is %s; there is nothing to %s", e.Seq, e.Status, e.Action)
 }
 
-func (o *Operator) record(action string) (state.Record, error) {
+// signed makes a change with the record for the audit trail.
+func (o *Operator) signed(action string, change func(state.Record) error) error {
 	if o.Actor == "" || o.Reason == "" {
-		return state.Record{}, &UnsignedError{}
+		return &UnsignedError{}
 	}
-	return state.Record{Actor: o.Actor, Action: action, Reason: o.Reason}, nil
+	return change(state.Record{Actor: o.Actor, Action: action, Reason: o.Reason})
 }
 
 // Retry has a parked entry tried again. A create whose outcome at the target is not known is looked for there again; any other write is
@@ -84,28 +86,22 @@ func (o *Operator) Park(ctx context.Context, seq int64) error {
 
 // change changes an entry, if allowed says that its status allows it.
 func (o *Operator) change(ctx context.Context, seq int64, action, verb string, allowed func(*state.JournalEntry) bool) error {
-	record, err := o.record(action)
-	if err != nil {
-		return err
-	}
-	e, err := o.Store.JournalEntry(ctx, seq)
-	if err != nil {
-		return err
-	}
-	from := e.Status
-	if !allowed(&e) {
-		return &StatusError{Seq: seq, Status: from, Action: verb}
-	}
-	return o.Store.PutJournal(ctx, e, from, record)
+	return o.signed(action, func(record state.Record) error {
+		e, err := o.Store.JournalEntry(ctx, seq)
+		if err != nil {
+			return err
+		}
+		from := e.Status
+		if !allowed(&e) {
+			return &StatusError{Seq: seq, Status: from, Action: verb}
+		}
+		return o.Store.PutJournal(ctx, e, from, record)
+	})
 }
 
 // Start begins a new starting point: copying is paused, and what was lost before is forgotten, since the operator copies the data.
 func (o *Operator) Start(ctx context.Context) error {
-	record, err := o.record(actionStart)
-	if err != nil {
-		return err
-	}
-	return o.Store.StartJournal(ctx, record)
+	return o.signed(actionStart, func(record state.Record) error { return o.Store.StartJournal(ctx, record) })
 }
 
 // Pause stops copying in all processes; writes are still recorded. Resume has it go on.
@@ -115,11 +111,7 @@ func (o *Operator) Pause(ctx context.Context) error { return o.pause(ctx, true, 
 func (o *Operator) Resume(ctx context.Context) error { return o.pause(ctx, false, actionResume) }
 
 func (o *Operator) pause(ctx context.Context, paused bool, action string) error {
-	record, err := o.record(action)
-	if err != nil {
-		return err
-	}
-	return o.Store.PauseJournal(ctx, paused, record)
+	return o.signed(action, func(record state.Record) error { return o.Store.PauseJournal(ctx, paused, record) })
 }
 
 // Status is the state of the journal as operators see it.
@@ -151,22 +143,16 @@ type Status struct {
 const maxStopped = 100
 
 // StatusOf reads the status of a journal from its store.
-func StatusOf(ctx context.Context, store Store) (status Status, err error) {
-	defer func() { status.unread = err != nil }()
-	if status.Paused, err = store.JournalPaused(ctx); err != nil {
-		return status, err
-	}
-	if status.Rules, err = store.JournalCounts(ctx); err != nil {
-		return status, err
-	}
-	if status.Stopped, err = store.JournalStopped(ctx, maxStopped); err != nil {
-		return status, err
-	}
-	if status.Losses, err = store.JournalLosses(ctx, maxStopped); err != nil {
-		return status, err
-	}
-	applied, err := store.JournalApplied(ctx, time.Now().Add(-time.Minute))
-	if err != nil {
+func StatusOf(ctx context.Context, store *state.Store) (status Status, err error) {
+	var applied int64
+	var errs [5]error
+	status.Paused, errs[0] = store.JournalPaused(ctx)
+	status.Rules, errs[1] = store.JournalCounts(ctx)
+	status.Stopped, errs[2] = store.JournalStopped(ctx, maxStopped)
+	status.Losses, errs[3] = store.JournalLosses(ctx, maxStopped)
+	applied, errs[4] = store.JournalApplied(ctx, time.Now().Add(-time.Minute))
+	if err = errors.Join(errs[:]...); err != nil {
+		status.unread = true
 		return status, err
 	}
 	status.Rate = float64(applied) / 60
@@ -203,7 +189,9 @@ func (j *Journal) report(life context.Context) {
 		}
 		if err == nil {
 			j.last.Store(&status)
-			j.observe(status)
+			if j.observe != nil {
+				j.observe(status)
+			}
 		}
 		if !pause(life, wait) {
 			return

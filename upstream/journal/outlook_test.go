@@ -1,13 +1,11 @@
 package journal_test
 
 import (
-	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
@@ -66,54 +64,29 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 	}
 }
 
-// silent is a store that neither tells of entries nor counts losses while it is away.
-type silent struct {
-	*state.Store
-	away atomic.Bool
-}
-
-// AddJournalLosses implements journal.Store.
-func (s *silent) AddJournalLosses(ctx context.Context, losses []state.JournalLoss) error {
-	if s.away.Load() {
-		return errStore
-	}
-	return s.Store.AddJournalLosses(ctx, losses)
-}
-
-// JournalCounts implements journal.Store.
-func (s *silent) JournalCounts(ctx context.Context) ([]state.JournalCount, error) {
-	if s.away.Load() {
-		return nil, errStore
-	}
-	return s.Store.JournalCounts(ctx)
-}
-
 // TestNothingIsSafeWithoutTheStore: while the journal cannot be read, no status says that going back is safe.
 func TestNothingIsSafeWithoutTheStore(t *testing.T) {
+	server := process.PostgresServer(t)
 	s := set(t)
-	store := &silent{Store: s.store}
-	j := journal.New(journal.Options{Store: store, Settings: s.settings})
-	t.Cleanup(func() { _ = j.Close() })
+	s.dsn = server.DSN
+	s.store = s.open(t)
+	j := s.start(t)
 	scope := journal.Scope{Rule: "all", Rules: []string{"all"}, Receiver: "next", Replicates: true}
 	comes := func(want journal.OutlookState) {
 		t.Helper()
-		for end := time.Now().Add(patience); j.Last().Outlook(scope).State != want; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("it is %q, want %q", j.Last().Outlook(scope).State, want)
-			}
-		}
+		process.Eventually(t, "the outlook is "+string(want), func() bool { return j.Last().Outlook(scope).State == want })
 	}
 	comes(journal.OutlookSafe)
-	store.away.Store(true)
+	server.End()
 	if status, err := j.Status(t.Context()); err == nil || status.Outlook(scope).State != journal.OutlookUnknown {
 		t.Errorf("without the store it is %q (%v)", status.Outlook(scope), err)
 	}
 	comes(journal.OutlookUnknown)
-	store.away.Store(false)
+	must(t, server.Begin())
 	comes(journal.OutlookSafe)
-	store.away.Store(true)
+	server.End()
 	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
-	store.away.Store(false)
+	must(t, server.Begin())
 	comes(journal.OutlookUnsafe) // what was lost meanwhile is not forgotten
 }
 

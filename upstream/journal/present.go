@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,9 +90,11 @@ func (at side) attachments(ctx context.Context, operation mapping.Operation, req
 	for _, one := range shown.Attachments {
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b thing) int { return int(a.ID - b.ID) })
+	slices.SortFunc(all, byID)
 	return all, nil
 }
+
+func byID(a, b thing) int { return int(a.ID - b.ID) }
 
 // read reads a reply and closes it.
 func (at side) read(document *mapping.Document, into any) error {
@@ -112,7 +113,7 @@ func (at side) flags(ctx context.Context, attachment int64) ([]thing, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	slices.SortFunc(all[0].Flags, func(a, b thing) int { return int(a.ID - b.ID) })
+	slices.SortFunc(all[0].Flags, byID)
 	return all[0].Flags, nil
 }
 
@@ -133,8 +134,12 @@ func (at side) flagTypes(ctx context.Context, create *mapping.FlagTypeCreate) ([
 	return append(shown.Bug, shown.Attachment...), err
 }
 
-// hasContent reports whether an attachment has the content with a digest.
-func (at side) hasContent(ctx context.Context, id int64, digest []byte) (bool, error) {
+// hasContent reports whether an attachment has a content.
+func (at side) hasContent(ctx context.Context, id int64, content *jsonblob.Blob) (bool, error) {
+	want, err := content.Digest()
+	if err != nil {
+		return false, err
+	}
 	request := mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"}}
 	reply, err := at.Do(ctx, at.caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
 	if err != nil {
@@ -162,7 +167,7 @@ func (at side) hasContent(ctx context.Context, id int64, digest []byte) (bool, e
 			}
 		}
 		have, err := blob.Digest()
-		return bytes.Equal(have[:], digest), err
+		return have == want, err
 	}
 	return false, nil
 }

@@ -8,12 +8,14 @@ import (
 )
 
 const (
-	// poll is how often the store is asked for what is due.
+	// poll is how often the store is asked for all that is due: what other processes have written, and what is due again.
 	poll = 250 * time.Millisecond
-	// gather is how long the replicator waits for more once something is due, so that many writes at a time cost one question.
-	gather = 10 * time.Millisecond
+	// gather is how long the replicator waits for more lanes after one, so that many writes at a time cost one question.
+	gather = 5 * time.Millisecond
 	// maxDue is the maximum number of lanes of one question.
 	maxDue = 100
+	// maxTurn is how many entries of a lane are copied before other lanes get their turn.
+	maxTurn = 20
 	// tidyEvery is how often old entries and files are removed.
 	tidyEvery = 10 * time.Minute
 )
@@ -26,13 +28,22 @@ func (j *Journal) replicate(life context.Context) {
 			slots <- struct{}{}
 		}
 	}()
-	tidied := time.Time{}
+	var lanes []string
+	var tidied, all time.Time
 	for {
 		if time.Since(tidied) > tidyEvery {
 			j.tidy(life)
 			tidied = time.Now()
 		}
-		for _, e := range j.due(life) {
+		begun := time.Now()
+		if begun.After(all) {
+			lanes = nil
+		}
+		due := j.due(life, lanes...)
+		if lanes == nil {
+			all = time.Now().Add(max(poll, 10*time.Since(begun))) // many entries take long to look through
+		}
+		for _, e := range due {
 			names := state.CopyLeases(e)
 			if j.leases.try(names) != nil {
 				continue // this process copies the lane already
@@ -44,40 +55,72 @@ func (j *Journal) replicate(life context.Context) {
 			case slots <- struct{}{}:
 			}
 			go func() {
-				if j.advance(life, e) {
-					j.poke()
-				}
-				j.leases.unlock(names)
+				j.copyLane(life, e, names)
 				<-slots
 			}()
 		}
-		select {
-		case <-life.Done():
+		if lanes = j.woken(life, time.Until(all)); life.Err() != nil {
 			return
-		case <-j.wake:
-			pause(life, gather)
-		case <-time.After(poll):
 		}
 	}
 }
 
-// poke has the replicator look again.
-func (j *Journal) poke() {
+// woken waits for lanes in which something may be due, at most for a time.
+func (j *Journal) woken(life context.Context, most time.Duration) (lanes []string) {
 	select {
-	case j.wake <- struct{}{}:
+	case <-life.Done():
+	case <-time.After(most):
+	case lane := <-j.wake:
+		lanes = []string{lane}
+		pause(life, gather)
+		for len(j.wake) > 0 {
+			lanes = append(lanes, <-j.wake)
+		}
+	}
+	return lanes
+}
+
+// poke has the replicator look at a lane. If it is too busy to listen, it finds the lane later.
+func (j *Journal) poke(lane string) {
+	select {
+	case j.wake <- lane:
 	default:
 	}
 }
 
-// due returns the entries to copy, none while copying is paused or the store is away.
-func (j *Journal) due(life context.Context) []state.JournalEntry {
+// due returns the entries to copy, of some lanes or of all. There is none while copying is paused or the store is away.
+func (j *Journal) due(life context.Context, lanes ...string) []state.JournalEntry {
 	ctx, cancel := context.WithTimeout(life, storeTimeout)
 	defer cancel()
-	due, err := j.store.DueJournal(ctx, maxDue)
+	due, err := j.store.DueJournal(ctx, maxDue, lanes...)
 	if err != nil && life.Err() == nil {
 		j.logger.Warn("the journal could not be read", "cause", err)
 	}
 	return due
+}
+
+// copyLane does what an entry needs, for which it has the leases, and then what follows in its lane.
+func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []string) {
+	for range maxTurn {
+		further := j.advance(life, e)
+		j.leases.unlock(leases)
+		if !further {
+			return
+		}
+		if e.Made != "" {
+			j.poke(e.Made)
+		}
+		next := j.due(life, e.Lane)
+		if len(next) == 0 {
+			return
+		}
+		e, leases = next[0], state.CopyLeases(next[0])
+		if j.leases.try(leases) != nil {
+			return
+		}
+	}
+	j.leases.unlock(leases)
+	j.poke(e.Lane)
 }
 
 // advance does what the first entry of a lane needs. It reports whether the entry has come further.
@@ -106,7 +149,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 		j.logger.Warn("a lane of the journal is parked", "entry", e.Seq, "lane", e.Lane, "reason", e.Reason)
 	}
 	if e.Status.Finished() {
-		s.remove(s.from.Spool)
+		j.removeContent(settings, s.from)
 		j.shown.forget(e.Seq)
 	}
 	return e.Status != s.from.Status

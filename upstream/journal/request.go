@@ -39,9 +39,8 @@ func objectID(lane string) int64 {
 type request struct {
 	// Members are those of the body without its data.
 	Members jsontext.Value `json:"members"`
-	// Content is the base64 text of a small content, and Digest the digest of any.
+	// Content is the base64 text of a small content.
 	Content string `json:"content,omitempty"`
-	Digest  []byte `json:"digest,omitempty"`
 }
 
 // laneCall is a call about the object of one lane.
@@ -100,11 +99,6 @@ func (s *Settings) seal(e *state.JournalEntry, call upstream.Call) error {
 	}
 	kept := request{Members: body.AppendJSON(nil)}
 	if create := call.CreateAttachment; create != nil {
-		digest, err := create.Data.Digest()
-		if err != nil {
-			return err
-		}
-		kept.Digest = digest[:]
 		if create.Data.EncodedLen() > s.MaxInline {
 			e.Spool, err = s.spool().write(create.Data.Reader())
 		} else {
@@ -124,19 +118,19 @@ func (s *Settings) seal(e *state.JournalEntry, call upstream.Call) error {
 	return nil
 }
 
-// open reads the call of an entry. The caller closes the content of a create. digest is nil for others.
-func (s *Settings) open(e *state.JournalEntry) (call upstream.Call, digest []byte, err error) {
+// open reads the call of an entry. The caller closes the content of a create.
+func (s *Settings) open(e *state.JournalEntry) (call upstream.Call, err error) {
 	text, err := s.Keys.open(e.Request, e.Lane)
 	if err != nil {
-		return call, nil, fmt.Errorf("decrypt the request: %w", err)
+		return call, fmt.Errorf("decrypt the request: %w", err)
 	}
 	var kept request
 	if err := json.Unmarshal(text, &kept); err != nil {
-		return call, nil, fmt.Errorf("read the request: %w", err)
+		return call, fmt.Errorf("read the request: %w", err)
 	}
 	body, err := mapping.ParseMembers(kept.Members)
 	if err != nil {
-		return call, nil, fmt.Errorf("read the request: %w", err)
+		return call, fmt.Errorf("read the request: %w", err)
 	}
 	call.Operation = e.Operation
 	switch e.Operation {
@@ -151,7 +145,7 @@ func (s *Settings) open(e *state.JournalEntry) (call upstream.Call, digest []byt
 	default:
 		err = fmt.Errorf("%q is not a write", e.Operation)
 	}
-	return call, kept.Digest, err
+	return call, err
 }
 
 // openCreate reads an attachment create with its content.

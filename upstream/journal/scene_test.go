@@ -181,7 +181,7 @@ func (s *scene) drained(t *testing.T, statuses ...state.JournalStatus) (all []st
 	})
 	process.Eventually(t, fmt.Sprintf("all entries are %v", statuses), func() bool {
 		var err error
-		all, err = s.store.JournalOf(t.Context(), 1000)
+		all, err = s.store.JournalOf(t.Context(), 1000, true)
 		must(t, err)
 		return !slices.ContainsFunc(all, func(e state.JournalEntry) bool { return !slices.Contains(statuses, e.Status) })
 	})

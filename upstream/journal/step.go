@@ -27,7 +27,6 @@ type step struct {
 	learned      []state.IDPair
 	contradicted bool
 	call         upstream.Call
-	digest       []byte
 }
 
 // begin takes the leases of the step and commits its attempt. It returns false if another process has the lane, or has brought the entry further.
@@ -139,13 +138,6 @@ func lacks(refusal *mapping.Error) string {
 	return "refused"
 }
 
-// remove removes the content of a finished entry.
-func (s *step) remove(file string) {
-	if err := s.settings.spool().remove(file); err != nil {
-		s.journal.logger.Warn("a spooled content could not be removed", "cause", err)
-	}
-}
-
 // side returns a tracker and the caller to ask it as, or parks the entry.
 func (s *step) side(name string) (at side, ok bool) {
 	at.Tracker = s.settings.Trackers[name]
@@ -168,7 +160,7 @@ func (s *step) side(name string) (at side, ok bool) {
 // open decrypts the request, or parks the entry.
 func (s *step) open() bool {
 	var err error
-	if s.call, s.digest, err = s.settings.open(s.entry); err != nil {
+	if s.call, err = s.settings.open(s.entry); err != nil {
 		s.park("%v", err)
 	}
 	return err == nil
@@ -225,16 +217,18 @@ func (s *step) copy(ctx context.Context) {
 
 // tooEarly reports whether the last attempt may still be carried out, and has the entry tried when that is over.
 func (s *step) tooEarly() bool {
-	var last attempt
-	if json.Unmarshal(s.entry.Attempt, &last) != nil {
-		return false
-	}
-	over := last.At.Add(s.settings.Settle)
+	over := s.last().At.Add(s.settings.Settle)
 	if time.Now().After(over) {
 		return false
 	}
 	s.entry.Next = over
 	return true
+}
+
+// last is the last attempt, without anything where there was none.
+func (s *step) last() (last attempt) {
+	_ = json.Unmarshal(s.entry.Attempt, &last) // what attemptAfter has made
+	return last
 }
 
 // attemptAfter is an attempt that begins now, with what there is before it.

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -23,13 +24,12 @@ type write struct {
 
 // begin commits the intents. It waits while another process writes one of the objects.
 func (w *write) begin(ctx context.Context) error {
-	const maxWait = 200 * time.Millisecond
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, maxWait) {
+	for {
 		taken, err := w.try(ctx)
 		if err != nil || taken {
 			return err
 		}
-		if !pause(ctx, wait) {
+		if !pause(ctx, 20*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
@@ -41,11 +41,11 @@ func (w *write) try(ctx context.Context) (bool, error) {
 	return w.journal.store.BeginJournal(ctx, w.journal.holder, w.settings.lease(), w.entries)
 }
 
-// removeContent removes the files of a write that is not recorded, or not carried out.
-func (w *write) removeContent() {
-	for _, e := range w.entries {
-		if err := w.settings.spool().remove(e.Spool); err != nil {
-			w.journal.logger.Warn("a spooled content could not be removed", "cause", err)
+// removeContent removes the files of entries that are not recorded, or have nothing left to be done.
+func (j *Journal) removeContent(settings *Settings, entries ...state.JournalEntry) {
+	for _, e := range entries {
+		if err := settings.spool().remove(e.Spool); err != nil {
+			j.logger.Warn("a spooled content could not be removed", "cause", err)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (w *write) removeContent() {
 // done commits the outcome, even if the client has gone.
 func (w *write) done(ctx context.Context, response upstream.Response) {
 	defer w.journal.leases.unlock(w.leases)
-	refused := response.Err != nil && upstream.NotWritten(response.Err)
+	refused := upstream.NotWritten(response.Err)
 	switch {
 	case response.Err == nil:
 		w.carriedOut(response.Document)
@@ -71,11 +71,10 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 		}
 	}
 	if w.commit(context.WithoutCancel(ctx)) && refused {
-		w.removeContent()
+		w.journal.removeContent(w.settings, w.entries...)
 	}
-	select {
-	case w.journal.wake <- struct{}{}:
-	default:
+	for _, e := range w.entries {
+		w.journal.poke(e.Lane)
 	}
 }
 
@@ -91,8 +90,7 @@ func (w *write) commit(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	for {
-		entries := append([]state.JournalEntry{}, w.entries...)
-		err := w.journal.store.EndJournal(ctx, w.journal.holder, entries)
+		err := w.journal.store.EndJournal(ctx, w.journal.holder, slices.Clone(w.entries))
 		if err == nil {
 			return true
 		}

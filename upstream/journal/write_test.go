@@ -144,29 +144,19 @@ func TestOneWriterForEachObject(t *testing.T) {
 	}
 }
 
-// away is a store that does not respond to writes.
-type away struct {
-	*state.Store
-}
-
-var errStore = errors.New("the store is away")
-
-// BeginJournal implements journal.Store.
-func (*away) BeginJournal(context.Context, string, time.Duration, []state.JournalEntry) (bool, error) {
-	return false, errStore
-}
-
 func TestNothingIsSentWithoutAnIntent(t *testing.T) {
 	s := set(t)
 	for _, bestEffort := range []bool{false, true} {
 		s.settings.BestEffort = bestEffort
-		j := journal.New(journal.Options{Store: &away{Store: s.store}, Settings: s.settings})
+		store := s.open(t)
+		j := journal.New(journal.Options{Store: store, Settings: s.settings})
 		t.Cleanup(func() { _ = j.Close() })
+		must(t, store.Close())
 		done, err := j.Begin(t.Context(), intent(attach(t, []string{"1"}, "x", strings.Repeat("large", 1000))))
 		status, _ := j.Status(t.Context())
 		if !bestEffort { // a write that was refused keeps no other one waiting
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			if _, again := j.Begin(ctx, intent(attach(t, []string{"1"}, "y", "small"))); !errors.Is(again, errStore) {
+			if _, again := j.Begin(ctx, intent(attach(t, []string{"1"}, "y", "small"))); again == nil || ctx.Err() != nil {
 				t.Errorf("the next write of the bug: %v", again)
 			}
 			cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 )
 
 // How many connections are used at most, and how long they live.
@@ -23,7 +23,6 @@ const (
 	maxConnections = 8
 	maxIdle        = 4
 	maxLife        = 30 * time.Minute
-	maxIdleTime    = 5 * time.Minute
 	connectTimeout = 5 * time.Second
 )
 
@@ -31,50 +30,51 @@ var errScheme = errors.New(`it is neither "sqlite:FILE" nor "postgres://USER:PAS
 
 // connect makes a Store whose tables may not be there yet.
 func connect(dsn string) (*Store, error) {
-	s := &Store{now: time.Now, pruned: map[string]time.Time{}}
-	scheme, rest, _ := strings.Cut(dsn, ":")
+	s := &Store{now: time.Now}
+	path, config, err := parse(dsn)
 	switch {
-	case scheme == "sqlite":
-		return s, s.connectSQLite(rest)
-	case (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
-		return s, s.connectPostgres(dsn)
+	case err != nil:
+		return nil, err
+	case config != nil:
+		s.connectPostgres(config)
+		return s, nil
 	}
-	return nil, errScheme
+	return s, s.connectSQLite(path)
 }
 
 // Check returns what is wrong with an address as far as that can be known without touching the database.
 func Check(dsn string) error {
-	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		return checkSQLite(path)
-	}
-	if _, err := pgx.ParseConfig(dsn); err != nil {
-		return postgresProblem(dsn, err)
-	}
-	return nil
+	_, _, err := parse(dsn)
+	return err
 }
 
-// checkSQLite finds a folder that is not there, and one in the place of the file.
-func checkSQLite(path string) error {
-	if path == ":memory:" {
-		return nil
+// parse returns the file of an address of SQLite, which may not be there while its folder is, or the configuration of one of PostgreSQL.
+func parse(dsn string) (path string, config *pgx.ConnConfig, err error) {
+	scheme, rest, _ := strings.Cut(dsn, ":")
+	double, twice := strings.CutPrefix(rest, "//")
+	switch {
+	case scheme == "sqlite" && rest == ":memory:":
+		return rest, nil, nil
+	case scheme == "sqlite" && rest != "" && (!twice || strings.HasPrefix(double, "/")):
+		path = filepath.Clean(rest)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return "", nil, fmt.Errorf("%s is a folder", path)
+		}
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			return "", nil, fmt.Errorf("the folder %s is not there", filepath.Dir(path))
+		}
+		return path, nil, nil
+	case (scheme == "postgres" || scheme == "postgresql") && twice:
+		if config, err = pgx.ParseConfig(dsn); err != nil {
+			err = postgresProblem(dsn, err)
+		}
+		return "", config, err
 	}
-	path = filepath.Clean(path)
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder", path)
-	}
-	folder := filepath.Dir(path)
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("the folder %s is not there", folder)
-	}
-	return nil
+	return "", nil, errScheme
 }
 
 // connectPostgres opens no connection yet.
-func (s *Store) connectPostgres(dsn string) error {
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		return postgresProblem(dsn, err)
-	}
+func (s *Store) connectPostgres(config *pgx.ConnConfig) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
@@ -85,9 +85,7 @@ func (s *Store) connectPostgres(dsn string) error {
 	pool.SetMaxOpenConns(maxConnections)
 	pool.SetMaxIdleConns(maxIdle)
 	pool.SetConnMaxLifetime(maxLife)
-	pool.SetConnMaxIdleTime(maxIdleTime)
 	s.dialect, s.writer, s.reader = &postgresDialect, pool, pool
-	return nil
 }
 
 // postgresProblem says what is wrong with a URL as far as that can be said without
@@ -99,11 +97,8 @@ func postgresProblem(dsn string, err error) error {
 	}
 	const plain = "a part of the PostgreSQL URL is not valid"
 	problem, ok := errors.AsType[*pgconn.ParseConfigError](err)
-	if !ok || problem.Unwrap() == nil {
+	if _, number := errors.AsType[*strconv.NumError](err); number || !ok || problem.Unwrap() == nil {
 		return errors.New(plain)
-	}
-	if _, ok := errors.AsType[*strconv.NumError](err); ok {
-		return fmt.Errorf("%s: one of its options must be a number", plain)
 	}
 	text := problem.Unwrap().Error()
 	password, _ := address.User.Password()
@@ -118,55 +113,31 @@ func postgresProblem(dsn string, err error) error {
 // connectSQLite creates the file where there is none: for its owner only, and so
 // are the files that SQLite puts beside it.
 func (s *Store) connectSQLite(path string) error {
-	s.dialect = &sqliteDialect
-	var err error
-	if path == ":memory:" { // one connection, which is the database
-		s.writer, err = openSQLite(path, 1, 0)
+	s.dialect, s.writer = &sqliteDialect, openSQLite(path, 1, 100*time.Millisecond)
+	if path == ":memory:" { // its one connection is the database
 		s.reader = s.writer
+		return nil
+	}
+	s.reader = openSQLite(path, maxConnections, lockTimeout)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	if path, err = createFile(path); err != nil {
-		return err
-	}
-	if s.writer, err = openSQLite(path, 1, 100*time.Millisecond); err != nil {
-		return err
-	}
-	if s.reader, err = openSQLite(path, maxConnections, lockTimeout); err != nil {
-		return errors.Join(err, s.writer.Close())
-	}
-	s.reader.SetMaxIdleConns(maxIdle)
-	return nil
+	return file.Close()
 }
 
 // openSQLite opens a pool whose transactions take the lock of writers at once, as they
-// would fail later if another writer came between. Writes are on the disk when they
-// are committed: which tracker has a product must survive a power cut. A wait is not interrupted,
-// so that of the writer is short: see begin.
-func openSQLite(path string, maxOpen int, wait time.Duration) (*sql.DB, error) {
+// would fail later if another writer came between. Writes are on the disk when they are committed: which tracker has a product, and
+// what is still to be copied, must survive a power cut. Checkpoints are rare, since a write that makes one takes longer. A wait is not
+// interrupted, so that of a writer is short: see locked.
+func openSQLite(path string, maxOpen int, wait time.Duration) *sql.DB {
 	options := url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
+		"_pragma": {"busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(8000)", "foreign_keys(ON)"},
 	}
-	pool, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
-	if err != nil {
-		return nil, err
-	}
+	connector, _ := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options.Encode()) // fails where something is not escaped
+	pool := sql.OpenDB(preparing{connector})
 	pool.SetMaxOpenConns(maxOpen)
-	return pool, nil
-}
-
-// createFile makes an empty file where there is none.
-func createFile(path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "//"); ok && !strings.HasPrefix(rest, "/") || path == "" {
-		return "", errScheme
-	}
-	path = filepath.Clean(path)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("the folder %s is not there: %w", filepath.Dir(path), err)
-	}
-	if err != nil {
-		return "", err
-	}
-	return path, file.Close()
+	pool.SetMaxIdleConns(maxIdle)
+	return pool
 }

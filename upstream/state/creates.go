@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"time"
 )
 
@@ -20,25 +19,19 @@ const (
 // already, claimed is false and known is what the store has of it. The caller ends its claim with
 // EndCreate; a process that dies before it does leaves a create that is Running.
 func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known Create, claimed bool, err error) {
-	if s.due("creates", createPrune) {
-		if err := s.pruneCreates(ctx); err != nil {
-			return Create{}, false, err
+	now, prune := s.now(), s.due(&s.createsPruned, createPrune)
+	err = s.write(ctx, "claiming a create", func(tx *session) {
+		if prune { // what has expired and, of what is not running, the oldest that are too many
+			tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", now.Add(-createAge))
+			tx.exec(`DELETE FROM portico_creates WHERE running = 0 AND begun_at <
+				(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
 		}
-	}
-	now := s.now()
-	err = s.write(ctx, "claiming a create", func(tx session) error {
-		made, err := tx.exec(ctx, `INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, 1)
+		claimed = tx.exec(`INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, 1)
 			ON CONFLICT (fingerprint) DO UPDATE SET content = excluded.content, begun_at = excluded.begun_at, running = 1, body = NULL, failed = NULL
-			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], micros(now), micros(now.Add(-createAge)))
-		if err != nil || made > 0 {
-			claimed = made > 0
-			return err
+			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], now, now.Add(-createAge)) > 0
+		if !claimed {
+			known = one[Create](tx, "SELECT content, running, begun_at, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:])
 		}
-		var content []byte
-		err = tx.row(ctx, "SELECT content, begun_at, running, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:]).
-			Scan(&content, at(&known.Since), &known.Running, &known.Body, jsonColumn{&known.Failed})
-		copy(known.Content[:], content)
-		return err
 	})
 	if err != nil {
 		return Create{}, false, err
@@ -49,19 +42,18 @@ func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Si
 // KeepCreate notes that a create is still being carried out: it counts as begun now.
 // One that was not mentioned for a while belongs to a process that has ended.
 func (s *Store) KeepCreate(ctx context.Context, fingerprint [sha256.Size]byte) error {
-	return s.write(ctx, "keeping a create", func(tx session) error {
-		_, err := tx.exec(ctx, "UPDATE portico_creates SET begun_at = ? WHERE fingerprint = ? AND running = 1", micros(s.now()), fingerprint[:])
-		return err
+	return s.write(ctx, "keeping a create", func(tx *session) {
+		tx.exec("UPDATE portico_creates SET begun_at = ? WHERE fingerprint = ? AND running = 1", s.now(), fingerprint[:])
 	})
 }
 
 // EndCreate notes the outcome of a claim, of which Body and Failed count; nil gives
 // it up.
 func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, outcome *Create) error {
-	return s.write(ctx, "ending a create", func(tx session) (err error) {
+	return s.write(ctx, "ending a create", func(tx *session) {
 		if outcome == nil {
-			_, err = tx.exec(ctx, "DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
-			return err
+			tx.exec("DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
+			return
 		}
 		var failed any
 		if outcome.Failed != nil {
@@ -69,21 +61,7 @@ func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, ou
 			kept.Err = nil
 			failed = jsonColumn{kept}
 		}
-		_, err = tx.exec(ctx, "UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1", outcome.Body, failed, fingerprint[:])
-		return err
-	})
-}
-
-// pruneCreates removes what has expired and, of what is not running, the oldest
-// that are too many.
-func (s *Store) pruneCreates(ctx context.Context) error {
-	return s.write(ctx, "removing old creates", func(tx session) error {
-		if _, err := tx.exec(ctx, "DELETE FROM portico_creates WHERE begun_at <= ?", micros(s.now().Add(-createAge))); err != nil {
-			return err
-		}
-		_, err := tx.exec(ctx, `DELETE FROM portico_creates WHERE running = 0 AND begun_at <
-			(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
-		return err
+		tx.exec("UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1", outcome.Body, failed, fingerprint[:])
 	})
 }
 
@@ -92,17 +70,9 @@ func (s *Store) pruneCreates(ctx context.Context) error {
 // found again after a restart are made with them. They are in clear in the database.
 func (s *Store) Secret(ctx context.Context, purpose string) (secret [sha256.Size]byte, err error) {
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
-	err = s.write(ctx, "making a secret", func(tx session) error {
-		if _, err := tx.exec(ctx, "INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name(purpose), secret[:]); err != nil {
-			return err
-		}
-		var kept []byte
-		err := tx.row(ctx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose)).Scan(&kept)
-		if err == nil && len(kept) != len(secret) {
-			err = errors.New("it has another length")
-		}
-		copy(secret[:], kept)
-		return err
+	err = s.write(ctx, "making a secret", func(tx *session) {
+		tx.exec("INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name(purpose), secret[:])
+		secret = one[[sha256.Size]byte](tx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose))
 	})
 	return secret, err
 }

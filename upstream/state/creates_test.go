@@ -27,7 +27,7 @@ func TestCreateIsClaimedOnce(t *testing.T) {
 		"failed": {Create{Failed: &withCause}, Create{Failed: failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEvery(t, func(t *testing.T, dsn string) {
+			onQuick(t, func(t *testing.T, dsn string) {
 				s := open(t, dsn)
 				newClock(s)
 				if _, claimed, err := s.BeginCreate(t.Context(), someKey, someContent); !claimed || err != nil {
@@ -52,7 +52,7 @@ func TestCreateIsClaimedOnce(t *testing.T) {
 }
 
 func TestCreateIsGivenFree(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		for range 2 {
 			if _, claimed, err := s.BeginCreate(t.Context(), someKey, someContent); !claimed || err != nil {
@@ -68,7 +68,7 @@ func TestCreateIsGivenFree(t *testing.T) {
 }
 
 func TestCreateExpires(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		clock := newClock(s)
 		begin := func(key [sha256.Size]byte) bool {

@@ -1,14 +1,13 @@
 package state
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 )
 
 // dialect is what the two databases spell differently. Statements are written as
 // SQLite has them.
 type dialect struct {
-	name string
 	// numbered says that parameters are $1, $2 rather than question marks.
 	numbered bool
 	// serial, integer and bytes are types of columns.
@@ -20,19 +19,20 @@ type dialect struct {
 	lockSchema string
 	// clock is the time of the database in microseconds, which processes on several machines share.
 	clock string
+	// objects begins an aggregate of JSON objects, whose members, an order and a parenthesis follow.
+	objects string
 }
 
 var sqliteDialect = dialect{
-	name:    "SQLite",
 	serial:  "INTEGER PRIMARY KEY AUTOINCREMENT",
 	integer: "INTEGER",
 	bytes:   "BLOB",
 	clock:   "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+	objects: "json_group_array(json_object",
 }
 
 // The lock's number means nothing but to Portico.
 var postgresDialect = dialect{
-	name:       "PostgreSQL",
 	numbered:   true,
 	serial:     "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	integer:    "BIGINT",
@@ -41,6 +41,7 @@ var postgresDialect = dialect{
 	forUpdate:  " FOR UPDATE",
 	lockSchema: "SELECT pg_advisory_xact_lock(8123794605514)",
 	clock:      "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+	objects:    "json_agg(json_build_object",
 }
 
 // statement gives the parameters of a statement their form. No statement of this
@@ -50,11 +51,12 @@ func (d *dialect) statement(query string) string {
 		return query
 	}
 	var text strings.Builder
-	parts := strings.Split(query, "?")
-	for i, part := range parts[:len(parts)-1] {
-		text.WriteString(part + "$" + strconv.Itoa(i+1))
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			fmt.Fprintf(&text, "$%d", i)
+		}
+		text.WriteString(part)
 	}
-	text.WriteString(parts[len(parts)-1])
 	return text.String()
 }
 

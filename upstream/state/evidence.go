@@ -11,39 +11,19 @@ import (
 // a finding was called fixed during the campaign. Tallies of the operation from before
 // that are history.
 func (s *Store) Evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
-	since, err := s.session().evidence(ctx)
-	return since, s.failed("reading since when comparisons count", err)
+	in := s.session(ctx)
+	since := in.evidence()
+	return since, failed("reading since when comparisons count", in.err)
 }
 
-func (s session) evidence(ctx context.Context) (map[mapping.Operation]time.Time, error) {
-	since := map[mapping.Operation]time.Time{}
+func (s *session) evidence() map[mapping.Operation]time.Time {
 	type row struct {
-		operation mapping.Operation
-		since     time.Time
+		Operation mapping.Operation
+		Since     time.Time
 	}
-	all, err := list(ctx, s, func(r *row) []any { return []any{&r.operation, at(&r.since)} }, "SELECT operation, since FROM portico_evidence")
-	for _, r := range all {
-		since[r.operation] = r.since
+	since := map[mapping.Operation]time.Time{}
+	for _, r := range list[row](s, "SELECT operation, since FROM portico_evidence") {
+		since[r.Operation] = r.Since
 	}
-	return since, err
-}
-
-// beginEvidence lets the comparisons count anew of the operation that a finding is of.
-func (s session) beginEvidence(ctx context.Context, signature string, at time.Time) error {
-	var operation string
-	if err := s.row(ctx, "SELECT operation FROM portico_findings WHERE signature = ?", signature).Scan(&operation); err != nil {
-		return err
-	}
-	_, err := s.exec(ctx, `INSERT INTO portico_evidence (operation, since) VALUES (?, ?)
-		ON CONFLICT (operation) DO UPDATE SET since = excluded.since`, operation, micros(at))
-	return err
-}
-
-// after gives the key of what was counted in the minute in which the evidence began
-// anew. What was counted before it in that minute keeps its own row.
-func (k tallyKey) after(since map[mapping.Operation]time.Time) tallyKey {
-	if began, ok := since[k.operation]; ok && micros(began.Truncate(time.Minute)) == k.minute {
-		k.minute = micros(began)
-	}
-	return k
+	return since
 }

@@ -42,7 +42,7 @@ func TestMismatchesAreBounded(t *testing.T) {
 
 // TestFixedBeginsEvidenceAnew for the operation, to the moment.
 func TestFixedBeginsEvidenceAnew(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		clock := newClock(s)
 		tally := func(operation mapping.Operation) Tally {
@@ -86,23 +86,20 @@ func TestFixedBeginsEvidenceAnew(t *testing.T) {
 
 // TestFirstFormIsBroughtUpToDate: what an earlier version has counted counts on.
 func TestFirstFormIsBroughtUpToDate(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s, err := connect(dsn)
 		must(t, err)
 		t.Cleanup(func() { must(t, s.Close()) })
 		must(t, s.migrate(t.Context(), until(t, 1)))
-		tx := session{s.dialect, s.writer}
 		for i, confirmed := range []int64{0, 3} {
-			_, err = tx.exec(t.Context(), `INSERT INTO portico_tallies
+			run(t, s, `INSERT INTO portico_tallies
 				(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted)
 				VALUES (?, 'main', 'next', 'flag_type.get', 9, 4, 0, 0, ?, 2)`, micros(noon.Add(time.Duration(i)*time.Minute)), confirmed)
-			must(t, err)
 		}
 		for signature, status := range map[string]string{"a": "open", "b": "fixed"} {
-			_, err = tx.exec(t.Context(), `INSERT INTO portico_findings
+			run(t, s, `INSERT INTO portico_findings
 				(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 				VALUES (?, ?, 'value', '$', 'reply', 3, 1, 1, '', ?, ?)`, signature, "attachment."+signature, status, micros(noon))
-			must(t, err)
 		}
 		must(t, s.migrate(t.Context(), migrations))
 		tallies, err := s.Tallies(t.Context(), time.Time{})

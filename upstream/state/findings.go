@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"portico/mapping"
 )
 
-// maxFindings bounds how many findings are kept.
-const maxFindings = 10_000
+// maxFindings bounds how many findings are kept, maxScopes the scopes of one of them.
+const (
+	maxFindings = 10_000
+	maxScopes   = 50
+)
 
 // RecordFinding notes that a finding was seen finding.Count times more, last at
 // finding.Last, which is now when it is zero. One that was fixed, or accepted for a
@@ -18,43 +19,35 @@ const maxFindings = 10_000
 // fixed change nothing about that. Of its samples, the latest are kept, as many as keep
 // says; nil is no sample. The error is ErrFull when the finding is new and there are 10,000 others.
 func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
-	finding = s.completed(finding)
-	return s.write(ctx, "recording a finding", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forShare); err != nil {
-			return err
-		}
-		err := tx.recordFinding(ctx, finding)
-		if err == nil {
-			err = tx.recordScopes(ctx, finding)
-		}
-		if err != nil || sample == nil {
-			return err
-		}
-		return tx.keepSample(ctx, Sample{Signature: finding.Signature, At: finding.Last, Text: sample}, keep)
-	})
-}
-
-// completed fills in what a finding lacks.
-func (s *Store) completed(f Finding) Finding {
-	f.Signature, f.Class, f.Path, f.Note = name(f.Signature), clean(f.Class), clean(f.Path), clean(f.Note)
-	f.Operation = mapping.Operation(name(string(f.Operation)))
-	f.Kind = cmp.Or(clean(f.Kind), "reply")
-	f.Count = max(f.Count, 1)
+	f := &finding
+	f.Signature, f.Kind, f.Count = name(f.Signature), cmp.Or(f.Kind, "reply"), max(f.Count, 1)
 	if f.Last.IsZero() {
 		f.Last = s.now()
 	}
 	if f.First.IsZero() || f.First.After(f.Last) {
 		f.First = f.Last
 	}
-	return f
+	return s.write(ctx, "recording a finding", func(tx *session) {
+		tx.campaign(tx.forShare)
+		tx.recordFinding(f)
+		for _, scope := range f.Scopes { // those that are new
+			tx.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
+				WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
+				ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
+		}
+		if sample != nil { // which takes the place of the oldest ones
+			tx.exec("INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", f.Signature, f.Last, sample)
+			tx.exec(`DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
+				(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, f.Signature, f.Signature, max(keep, 0))
+		}
+	})
 }
 
 // recordFinding adds to what is known of a finding.
-func (s session) recordFinding(ctx context.Context, f Finding) error {
+func (s *session) recordFinding(f *Finding) {
 	const again = `(portico_findings.status = 'fixed' AND portico_findings.changed_at <= excluded.last_at
 		OR portico_findings.status = 'accepted' AND portico_findings.until_at <> 0 AND portico_findings.until_at <= excluded.last_at)`
-	var seen int64
-	err := s.row(ctx, `INSERT INTO portico_findings
+	seen := one[int64](s, `INSERT INTO portico_findings
 		(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)
 		ON CONFLICT (signature) DO UPDATE SET
@@ -65,109 +58,45 @@ func (s session) recordFinding(ctx context.Context, f Finding) error {
 			changed_at = CASE WHEN `+again+` THEN excluded.last_at ELSE portico_findings.changed_at END,
 			status = CASE WHEN `+again+` THEN 'open' ELSE portico_findings.status END
 		RETURNING seen`,
-		f.Signature, string(f.Operation), f.Class, f.Path, f.Kind, f.Count, micros(f.First), micros(f.Last), f.Note,
-		micros(f.Last)).Scan(&seen)
-	if err != nil || seen > f.Count {
-		return err
-	}
-	var all int64
-	if err = s.row(ctx, "SELECT count(*) FROM portico_findings").Scan(&all); err == nil && all > maxFindings {
-		err = ErrFull // the new one was one too many
-	}
-	return err
-}
-
-// maxScopes bounds the scopes of one finding.
-const maxScopes = 50
-
-// recordScopes keeps the scopes of a finding that are new, up to maxScopes of them.
-func (s session) recordScopes(ctx context.Context, f Finding) error {
-	for _, scope := range f.Scopes {
-		_, err := s.exec(ctx, `INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
-			WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
-			ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readScopes adds the scopes to findings.
-func (s *Store) readScopes(ctx context.Context, findings []Finding) error {
-	type row struct {
-		signature string
-		scope     Scope
-	}
-	all, err := list(ctx, s.session(), func(r *row) []any { return []any{&r.signature, &r.scope.Caller, &r.scope.Product} },
-		"SELECT signature, caller, product FROM portico_finding_scopes ORDER BY signature, caller, product")
-	scopes := map[string][]Scope{}
-	for _, r := range all {
-		scopes[r.signature] = append(scopes[r.signature], r.scope)
-	}
-	for i := range findings {
-		findings[i].Scopes = scopes[findings[i].Signature]
-	}
-	return err
-}
-
-// keepSample keeps a sample in place of the oldest ones.
-func (s session) keepSample(ctx context.Context, sample Sample, keep int) error {
-	_, err := s.exec(ctx, "INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", sample.Signature, micros(sample.At), sample.Text)
-	if err == nil {
-		_, err = s.exec(ctx, `DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
-			(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, sample.Signature, sample.Signature, max(keep, 0))
-	}
-	return err
-}
-
-// selectFindings reads everything about findings; conditions follow.
-const selectFindings = `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
-	status, actor, reason, until_at, changed_at,
-	(SELECT count(*) FROM portico_samples WHERE portico_samples.signature = portico_findings.signature)
-	FROM portico_findings`
-
-func findingColumns(f *Finding) []any {
-	return []any{
-		&f.Signature, &f.Operation, &f.Class, &f.Path, &f.Kind, &f.Count, at(&f.First), at(&f.Last), &f.Note,
-		&f.Status, &f.Actor, &f.Reason, at(&f.Until), at(&f.Changed), &f.Samples,
+		f.Signature, f.Operation, f.Class, f.Path, f.Kind, f.Count, f.First, f.Last, f.Note, f.Last)
+	if seen == f.Count && one[int](s, "SELECT count(*) FROM portico_findings") > maxFindings {
+		s.fail(ErrFull) // the new one was one too many
 	}
 }
 
-// findings returns the findings that a condition selects; what names them in errors. What was accepted for a time that is over is open
+// findings returns the findings that a condition selects. What was accepted for a time that is over is open
 // since then.
-func (s *Store) findings(ctx context.Context, what, where string, args ...any) ([]Finding, error) {
-	all, err := list(ctx, s.session(), findingColumns, selectFindings+where, args...)
-	if err == nil {
-		err = s.readScopes(ctx, all)
-	}
+func (s *Store) findings(ctx context.Context, where string, args ...any) ([]Finding, error) {
+	all, err := read[Finding](ctx, s, "reading the findings", `SELECT signature, operation, class, path, kind, seen, first_at, last_at, note,
+		status, actor, reason, until_at, changed_at, (SELECT count(*) FROM portico_samples s WHERE s.signature = f.signature),
+		(SELECT `+s.dialect.objects+`('caller', caller, 'product', product) ORDER BY caller, product)
+			FROM portico_finding_scopes s WHERE s.signature = f.signature HAVING count(*) > 0)
+		FROM portico_findings f`+where, args...)
 	for i := range all {
 		if f := &all[i]; f.Status == StatusAccepted && !f.Until.IsZero() && !f.Until.After(s.now()) {
 			f.Status, f.Changed = StatusOpen, f.Until
 		}
 	}
-	return all, s.failed("reading "+what, err)
+	return all, err
 }
 
 // Findings gives all findings.
 func (s *Store) Findings(ctx context.Context) ([]Finding, error) {
-	return s.findings(ctx, "the findings", "")
+	return s.findings(ctx, "")
 }
 
 // Finding gives one finding with its samples, the latest first. The error is
 // ErrNotFound when there is none.
 func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sample, error) {
-	signature = name(signature)
-	found, err := s.findings(ctx, "a finding", " WHERE signature = ?", signature)
-	switch {
-	case err != nil:
-		return Finding{}, nil, err
-	case len(found) == 0:
-		return Finding{}, nil, s.failed("reading a finding", ErrNotFound)
+	found, err := s.findings(ctx, " WHERE signature = ?", name(signature))
+	if err == nil && len(found) == 0 {
+		err = failed("reading the findings", ErrNotFound)
 	}
-	samples, err := read(ctx, s, "reading the samples of a finding", func(sample *Sample) []any {
-		return []any{&sample.ID, &sample.Signature, at(&sample.At), &sample.Text}
-	}, "SELECT id, signature, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", signature)
+	if err != nil {
+		return Finding{}, nil, err
+	}
+	samples, err := read[Sample](ctx, s, "reading the samples of a finding",
+		"SELECT id, signature, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", name(signature))
 	found[0].Samples = len(samples)
 	return found[0], samples, err
 }
@@ -188,19 +117,16 @@ func (s *Store) Judge(ctx context.Context, signature string, status FindingStatu
 	if !until.IsZero() {
 		detail = fmt.Appendf(nil, `{"until":%q}`, until.UTC().Format(time.RFC3339))
 	}
-	now := s.now()
-	return s.write(ctx, "judging a finding", func(tx session) error {
-		changed, err := tx.exec(ctx, `UPDATE portico_findings SET status = ?, actor = ?, reason = ?, until_at = ?, changed_at = ? WHERE signature = ?`,
-			string(status), clean(actor), clean(reason), micros(until), micros(now), name(signature))
-		if err == nil && changed == 0 {
-			err = ErrNotFound
+	judged := Record{Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: detail}
+	return s.record(ctx, "judging a finding", judged, func(tx *session) {
+		now := s.now()
+		if tx.exec(`UPDATE portico_findings SET status = ?, actor = ?, reason = ?, until_at = ?, changed_at = ? WHERE signature = ?`,
+			status, actor, reason, until, now, name(signature)) == 0 {
+			tx.fail(ErrNotFound)
 		}
-		if err == nil && status == StatusFixed {
-			err = tx.beginEvidence(ctx, name(signature), now)
+		if status == StatusFixed { // the comparisons of its operation count anew
+			tx.exec(`INSERT INTO portico_evidence (operation, since) SELECT operation, CAST(? AS BIGINT) FROM portico_findings WHERE signature = ?
+				ON CONFLICT (operation) DO UPDATE SET since = excluded.since`, now, name(signature))
 		}
-		if err != nil {
-			return err
-		}
-		return tx.append(ctx, Record{At: now, Actor: actor, Action: "finding." + string(status), Subject: signature, Reason: reason, Detail: detail})
 	})
 }

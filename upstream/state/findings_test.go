@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func get(t *testing.T, s *Store, signature string) Finding {
 }
 
 func TestFindingIsSummedUp(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		first := Finding{
@@ -61,9 +60,9 @@ func TestFindingIsSummedUp(t *testing.T) {
 }
 
 func TestAbsentFinding(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
-		if _, _, err := s.Finding(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "reading a finding") {
+		if _, _, err := s.Finding(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "reading the findings") {
 			t.Errorf("got %v, want %v and what was tried", err, ErrNotFound)
 		}
 		if err := s.Judge(t.Context(), "none", StatusFixed, "a", "b", time.Time{}); !errors.Is(err, ErrNotFound) {
@@ -79,34 +78,8 @@ func TestAbsentFinding(t *testing.T) {
 	})
 }
 
-// TestJudgementsEnd: what was accepted for a time is open when that is over.
-func TestJudgementsEnd(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
-		for _, signature := range []string{"fixed", "open", "accepted", "over"} {
-			must(t, s.RecordFinding(t.Context(), Finding{Signature: signature}, nil, 0))
-		}
-		must(t, s.Judge(t.Context(), "fixed", StatusFixed, "a", "b", noon))
-		must(t, s.Judge(t.Context(), "accepted", StatusAccepted, "a", "b", time.Time{}))
-		must(t, s.Judge(t.Context(), "over", StatusAccepted, "a", "b", noon.Add(time.Hour)))
-		clock.pass(time.Hour)
-		all, err := s.Findings(t.Context())
-		must(t, err)
-		var got []string
-		for _, f := range all {
-			got = append(got, fmt.Sprint(f.Signature, " ", f.Status))
-		}
-		slices.Sort(got)
-		want := "[accepted accepted fixed fixed open open over open]"
-		if fmt.Sprint(got) != want {
-			t.Errorf("got  %v\nwant %v", got, want)
-		}
-	})
-}
-
 func TestJudgementsAreRecorded(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1"}, nil, 0))
@@ -148,11 +121,11 @@ func TestFindingsHaveABound(t *testing.T) {
 }
 
 func TestAnyTextIsKept(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		odd := "a\x00b\xffc'\"?$1ü"
 		long := strings.Repeat("ü\x00", 100_000)
-		must(t, s.RecordFinding(t.Context(), Finding{Signature: odd, Operation: mapping.Operation(odd), Kind: odd, Path: odd, Note: long}, []byte(odd), 1))
+		must(t, s.RecordFinding(t.Context(), Finding{Signature: odd, Kind: odd, Path: odd, Note: long}, []byte(odd), 1))
 		must(t, s.Judge(t.Context(), odd, StatusAccepted, odd, long, time.Time{}))
 		f, samples, err := s.Finding(t.Context(), odd)
 		must(t, err)
@@ -163,7 +136,7 @@ func TestAnyTextIsKept(t *testing.T) {
 			t.Errorf("of %d bytes, %d and %d are kept", len(long), len(f.Note), len(f.Reason))
 		}
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: long}, nil, 0))
-		must(t, s.AddTallies(t.Context(), []Tally{{At: future, Answered: long, Other: long, Operation: mapping.Operation(long), Dropped: map[string]int64{odd: 1}}}))
+		must(t, s.AddTallies(t.Context(), []Tally{{At: future, Answered: long, Other: long, Dropped: map[string]int64{odd: 1}}}))
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{Name: long, Hits: 1}}))
 		_, err = s.Revise(t.Context(), 0, Revision{Base: odd, Source: odd, Actor: long, Reason: long}, "")
 		must(t, err)

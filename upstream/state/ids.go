@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // IDPair says under which id one side has an object that clients know by another one.
@@ -50,82 +49,62 @@ const maxIDRows = 1000
 // AddIDs adds pairs, all of them or, with an error, none. A pair that is kept already is no error. A pair that contradicts a kept one, or
 // another one of the list, is an *IDConflictError.
 func (s *Store) AddIDs(ctx context.Context, pairs []IDPair) error {
-	return s.write(ctx, "adding ids", func(tx session) error { return tx.addIDs(ctx, pairs) })
+	return s.write(ctx, "adding ids", func(tx *session) { tx.addIDs(pairs) })
 }
 
-func (s session) addIDs(ctx context.Context, pairs []IDPair) error {
+func (s *session) addIDs(pairs []IDPair) {
 	for some := range slices.Chunk(pairs, maxIDRows) {
 		var args []any
 		for _, p := range some {
 			args = append(args, p.Kind, p.Client, p.Side, p.Native)
 		}
-		rows := "(?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", len(some)-1)
-		made, err := s.exec(ctx, "INSERT INTO portico_ids (kind, client, side, native) VALUES "+rows+" ON CONFLICT DO NOTHING", args...)
-		if err == nil && int(made) < len(some) {
-			err = s.contradicted(ctx, some)
-		}
-		if err != nil {
-			return err
+		made := s.exec("INSERT INTO portico_ids (kind, client, side, native) VALUES "+repeated("(?, ?, ?, ?)", len(some))+" ON CONFLICT DO NOTHING", args...)
+		if int(made) < len(some) {
+			s.contradicted(some)
 		}
 	}
-	return nil
 }
 
-// contradicted returns an error for the first of the pairs that is not kept as it is.
-func (s session) contradicted(ctx context.Context, pairs []IDPair) error {
+// contradicted fails for the first of the pairs that is not kept as it is.
+func (s *session) contradicted(pairs []IDPair) {
 	var keys []IDKey
 	for _, p := range pairs {
 		keys = append(keys, p.Keys()...)
 	}
-	kept, err := s.ids(ctx, keys)
-	for i := 0; err == nil && i < len(pairs); i++ {
-		for _, key := range pairs[i].Keys() {
-			if other, ok := kept[key]; ok && other != pairs[i] {
-				return &IDConflictError{Kept: other, New: pairs[i]}
-			}
+	kept := s.ids(keys)
+	for i, key := range keys {
+		if other, ok := kept[key]; ok && other != pairs[i/2] {
+			s.fail(&IDConflictError{Kept: other, New: pairs[i/2]})
 		}
 	}
-	return err
 }
 
 // IDs returns the pairs that the keys select, by both of their own keys. There must be one key, and at most 5,000.
 func (s *Store) IDs(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
-	found, err := s.session().ids(ctx, keys)
-	return found, s.failed("reading ids", err)
+	in := s.session(ctx)
+	found := in.ids(keys)
+	return found, failed("reading ids", in.err)
 }
 
-func (s session) ids(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
-	lists := map[IDKey][]any{}
-	for _, key := range keys {
-		of := IDKey{Kind: key.Kind, Side: key.Side}
-		lists[of] = append(lists[of], key.ID)
-	}
-	var queries []string
+func (s *session) ids(keys []IDKey) map[IDKey]IDPair {
 	var args []any
-	for of, ids := range lists {
-		column := "client"
-		args = append(args, of.Kind)
-		if of.Side != "" {
-			column, args = "side = ? AND native", append(args, of.Side)
-		}
-		queries = append(queries, selectIDs+" WHERE kind = ? AND "+column+" IN (?"+strings.Repeat(", ?", len(ids)-1)+")")
-		args = append(args, ids...)
+	for _, key := range keys {
+		args = append(args, key.Kind, key.Side, key.ID)
 	}
 	found := map[IDKey]IDPair{}
-	err := each(ctx, s, idColumns, func(p IDPair) error {
+	for _, p := range list[IDPair](s, "WITH keys (of_kind, of_side, id) AS (VALUES "+repeated("(?, ?, CAST(? AS BIGINT))", len(keys))+`)
+		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND client = id WHERE of_side = '' UNION ALL
+		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND side = of_side AND native = id`, args...) {
 		for _, key := range p.Keys() {
 			found[key] = p
 		}
-		return nil
-	}, strings.Join(queries, " UNION ALL "), args...)
-	return found, err
+	}
+	return found
 }
-
-const selectIDs = "SELECT kind, client, side, native FROM portico_ids"
-
-func idColumns(p *IDPair) []any { return []any{&p.Kind, &p.Client, &p.Side, &p.Native} }
 
 // EachID calls visit for every pair, by kind and by the id that clients know, until visit returns an error.
 func (s *Store) EachID(ctx context.Context, visit func(IDPair) error) error {
-	return s.failed("reading ids", each(ctx, s.session(), idColumns, visit, selectIDs+" ORDER BY kind, client"))
+	in := s.session(ctx)
+	each(in, visit, "SELECT kind, client, side, native FROM portico_ids ORDER BY kind, client")
+	return failed("reading ids", in.err)
 }

@@ -23,7 +23,7 @@ func kept(t *testing.T, s *Store) (all []IDPair) {
 }
 
 func TestIDsAreFoundByBothKeys(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		bug := IDPair{Kind: "bug", Client: 5, Side: "new", Native: 901}
 		must(t, s.AddIDs(t.Context(), []IDPair{pair(5, "new", 900), pair(1007, "old", 12), bug}))
@@ -52,7 +52,7 @@ func TestIDsAreFoundByBothKeys(t *testing.T) {
 }
 
 func TestIDsAreAddedTogetherOrNotAtAll(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		first := pair(5, "new", 900)
 		must(t, s.AddIDs(t.Context(), []IDPair{first, first}))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -30,7 +29,8 @@ const (
 	JournalSkipped JournalStatus = "skipped"
 )
 
-const unfinished = "('begun', 'pending', 'parked')"
+// unfinished selects what is not finished. It has the words of an index, so that this is used where a narrower condition stands beside it.
+const unfinished = "status IN ('begun', 'pending', 'parked')"
 
 // Finished reports whether nothing remains to be done.
 func (s JournalStatus) Finished() bool {
@@ -65,15 +65,13 @@ type JournalEntry struct {
 	Attempt []byte `json:"-"`
 }
 
+// selectEntries reads everything about entries; a condition follows.
+const selectEntries = `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts,
+	next_at, begun_at, ended_at, request, spool, attempt FROM portico_journal j WHERE `
+
 // entries returns the entries that a condition selects.
 func (s *Store) entries(ctx context.Context, where string, args ...any) ([]JournalEntry, error) {
-	return read(ctx, s, "reading the journal", func(e *JournalEntry) []any {
-		return []any{
-			&e.Seq, &e.Lane, &e.Made, &e.Operation, &e.Target, &e.Receiver, &e.Rule, &e.Caller, &e.Status, &e.Reason,
-			&e.Attempts, at(&e.Next), at(&e.Begun), at(&e.Ended), &e.Request, &e.Spool, &e.Attempt,
-		}
-	}, `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts, next_at, begun_at, ended_at, request, spool, attempt
-		FROM portico_journal j WHERE `+where, args...)
+	return read[JournalEntry](ctx, s, "reading the journal", selectEntries+where, args...)
 }
 
 // WriteLease names the lease for writing the object of a lane.
@@ -85,29 +83,27 @@ func writeLeases(entries []JournalEntry) []string {
 		names = append(names, WriteLease(e.Lane))
 	}
 	slices.Sort(names) // two writes of the same objects do not wait for each other crosswise
-	return slices.Compact(names)
+	return names
 }
 
 // BeginJournal commits the intents of one write and takes the leases of its lanes. It returns false while another holder has one of
 // them. The entries get their numbers.
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
-	now := s.now()
-	err = s.write(ctx, "beginning a journalled write", func(tx session) error {
-		if err := tx.take(ctx, writeLeases(entries), holder, lasts); err != nil {
-			return err
-		}
+	err = s.share(ctx, "beginning a journalled write", func(tx *session) {
+		tx.take(writeLeases(entries), holder, lasts)
 		for i := range entries {
 			e := &entries[i]
-			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(now)), name(e.Lane)
-			err := tx.row(ctx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`, e.Lane, string(e.Operation), e.Target, e.Receiver, clean(e.Rule), clean(e.Caller),
-				string(e.Status), micros(now), e.Request, e.Spool).Scan(&e.Seq)
-			if err != nil {
-				return err
-			}
+			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(s.now())), name(e.Lane)
+			e.Seq = one[int64](tx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+				e.Lane, e.Operation, e.Target, e.Receiver, e.Rule, e.Caller, e.Status, e.Begun, e.Request, e.Spool)
 		}
-		return nil
 	})
+	return held(err)
+}
+
+// held reports whether all leases were taken. Another holder's lease is no error.
+func held(err error) (bool, error) {
 	if errors.Is(err, errHeld) {
 		return false, nil
 	}
@@ -120,65 +116,65 @@ const unknownHolder = ""
 // EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
 // whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
-	return s.write(ctx, "ending a journalled write", func(tx session) error {
+	return s.share(ctx, "ending a journalled write", func(tx *session) {
 		now := s.now()
 		for i := range entries {
 			e := &entries[i]
-			_, err := tx.putEntry(ctx, e, JournalBegun, now)
-			if isUpdate := e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes; err == nil && e.Status == JournalBegun && isUpdate {
-				err = tx.hold(ctx, WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
-			}
-			if err != nil {
-				return err
+			tx.putEntry(e, JournalBegun, now)
+			if e.Status == JournalBegun && (e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes) {
+				tx.hold(WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
 			}
 		}
-		return tx.release(ctx, writeLeases(entries), holder)
+		tx.release(writeLeases(entries), holder)
 	})
 }
 
 // putEntry stores what may change of an entry, if its status is still the given one.
-func (s session) putEntry(ctx context.Context, e *JournalEntry, from JournalStatus, now time.Time) (changed int64, err error) {
+func (s *session) putEntry(e *JournalEntry, from JournalStatus, now time.Time) (changed int64) {
 	if e.Status.Finished() {
 		e.Ended, e.Request, e.Spool, e.Attempt = now, nil, "", nil
 	}
-	return s.exec(ctx, `UPDATE portico_journal SET made = ?, status = ?, reason = ?, attempts = ?, next_at = ?, ended_at = ?, request = ?, spool = ?, attempt = ?
-		WHERE seq = ? AND status = ?`, name(e.Made), string(e.Status), clean(e.Reason), e.Attempts, micros(e.Next), micros(e.Ended), e.Request, e.Spool,
-		e.Attempt, e.Seq, string(from))
+	return s.exec(`UPDATE portico_journal SET made = ?, status = ?, reason = ?, attempts = ?, next_at = ?, ended_at = ?, request = ?, spool = ?, attempt = ?
+		WHERE seq = ? AND status = ?`, name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, from)
 }
 
 // PutJournal stores what has changed of an entry whose status was from. With an action it leaves an audit record. ErrNotFound says that the
 // entry has another status by now.
 func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStatus, record Record) error {
-	return s.write(ctx, "changing an entry of the journal", func(tx session) error {
-		record.At, record.Subject = s.now(), fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
-		changed, err := tx.putEntry(ctx, &e, from, record.At)
-		switch {
-		case err != nil:
-			return err
-		case changed == 0:
-			return ErrNotFound
-		case record.Action == "":
-			return nil
+	record.Subject = fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
+	return s.record(ctx, "changing an entry of the journal", record, func(tx *session) {
+		if tx.putEntry(&e, from, s.now()) == 0 {
+			tx.fail(ErrNotFound)
 		}
 		if e.Status == JournalSkipped {
-			if err := tx.addLoss(ctx, skipped(&e), record.At); err != nil {
-				return err
-			}
+			skipped := fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane)
+			tx.addLoss(JournalLoss{Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, What: skipped, Entries: 1}, s.now())
 		}
-		return tx.append(ctx, record)
 	})
 }
 
-// DueJournal returns the first unfinished entry of each lane that is due and not parked, without those whose object an unfinished create has
-// still to make, and without intents of writes under way. While copying is paused there is none.
-func (s *Store) DueJournal(ctx context.Context, limit int) ([]JournalEntry, error) {
-	now := micros(s.now())
-	return s.entries(ctx, `seq IN (SELECT MIN(seq) FROM portico_journal WHERE status IN `+unfinished+` GROUP BY lane)
-		AND NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE paused = 1)
-		AND status <> 'parked' AND next_at <= ?
-		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made = j.lane AND m.status IN `+unfinished+`)
+// DueJournal returns the first unfinished entry of each lane that is due and not parked, of some lanes or of all. It leaves out those whose object an
+// unfinished create has still to make, and intents of writes under way. While copying is paused there is none.
+func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]JournalEntry, error) {
+	if paused, err := s.JournalPaused(ctx); paused || err != nil {
+		return nil, err
+	}
+	first := "SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " GROUP BY lane"
+	if len(lanes) > 0 {
+		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
+	}
+	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq LIMIT ?`, now, limit)
+		ORDER BY seq LIMIT ?`, append(keys(lanes), s.now(), limit)...)
+}
+
+// keys are names as parameters.
+func keys(names []string) (all []any) {
+	for _, each := range names {
+		all = append(all, name(each))
+	}
+	return all
 }
 
 // CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
@@ -193,76 +189,50 @@ func CopyLeases(e JournalEntry) []string {
 // BeginCopy takes the leases for copying an entry and commits its attempt, if it has one. It returns false while another holder has a
 // lease, and where the entry is no longer as the caller has read it.
 func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duration, e JournalEntry) (begun bool, err error) {
-	err = s.write(ctx, "beginning a copy", func(tx session) error {
-		err := tx.take(ctx, CopyLeases(e), holder, lasts)
-		if err != nil {
-			return err
+	err = s.share(ctx, "beginning a copy", func(tx *session) {
+		tx.take(CopyLeases(e), holder, lasts)
+		if tx.exec("UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)",
+			e.Attempt, e.Seq, e.Status, e.Next, e.Attempt) == 0 {
+			tx.fail(errHeld)
 		}
-		same, err := tx.exec(ctx, "UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)",
-			e.Attempt, e.Seq, string(e.Status), micros(e.Next), e.Attempt)
-		if err == nil && same == 0 {
-			err = errHeld
-		}
-		return err
 	})
-	if errors.Is(err, errHeld) {
-		return false, nil
-	}
-	return err == nil, err
+	return held(err)
 }
 
 // EndCopy commits what has become of an entry after BeginCopy with from, and the ids that were learned, and gives the leases back.
 // The error is an *IDConflictError where one of the ids contradicts a kept one.
 func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
-	return s.write(ctx, "ending a copy", func(tx session) error {
-		if err := tx.addIDs(ctx, ids); err != nil {
-			return err
-		}
-		if _, err := tx.putEntry(ctx, &e, from.Status, s.now()); err != nil {
-			return err
-		}
-		return tx.release(ctx, CopyLeases(from), holder)
+	return s.share(ctx, "ending a copy", func(tx *session) {
+		tx.addIDs(ids)
+		tx.putEntry(&e, from.Status, s.now())
+		tx.release(CopyLeases(from), holder)
 	})
 }
 
-// JournalOf returns the entries of some statuses, the oldest first; without statuses, of all.
-func (s *Store) JournalOf(ctx context.Context, limit int, statuses ...JournalStatus) ([]JournalEntry, error) {
-	where, args := "1 = 1", []any{}
-	if len(statuses) > 0 {
-		where = "status IN (?" + strings.Repeat(", ?", len(statuses)-1) + ")"
-		for _, status := range statuses {
-			args = append(args, string(status))
-		}
+// JournalOf returns the entries that are not finished, or all, the oldest first.
+func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEntry, error) {
+	where := unfinished
+	if all {
+		where = "1 = 1"
 	}
-	return s.entries(ctx, where+" ORDER BY seq LIMIT ?", append(args, limit)...)
+	return s.entries(ctx, where+" ORDER BY seq LIMIT ?", limit)
 }
 
 // JournalUncopied returns the unfinished entries of a caller or, where there are any, of the creates that have made the objects of lanes: the last ones
-// up to a limit, the oldest first. Of an entry it returns the lane, what was made and the target.
+// up to a limit, the oldest first.
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
-	where, args := "caller = ?", []any{clean(caller)}
+	where, args := "caller = ?", []any{caller}
 	if len(made) > 0 {
-		where, args = "made IN (?"+strings.Repeat(", ?", len(made)-1)+")", nil
+		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", keys(made)
 	}
-	for _, lane := range made {
-		args = append(args, name(lane))
-	}
-	all, err := read(ctx, s, "reading the journal", func(e *JournalEntry) []any { return []any{&e.Lane, &e.Made, &e.Target} },
-		"SELECT lane, made, target FROM portico_journal WHERE status IN "+unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
+	all, err := s.entries(ctx, unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 	slices.Reverse(all)
 	return all, err
 }
 
 // JournalEntry returns one entry, or ErrNotFound.
 func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, error) {
-	all, err := s.entries(ctx, "seq = ?", seq)
-	switch {
-	case err != nil:
-		return JournalEntry{}, err
-	case len(all) == 0:
-		return JournalEntry{}, s.failed("reading the journal", ErrNotFound)
-	}
-	return all[0], nil
+	return readOne[JournalEntry](ctx, s, "reading the journal", selectEntries+"seq = ?", seq)
 }
 
 // JournalCount is how many unfinished entries a rule, a receiver and a status have.
@@ -286,33 +256,32 @@ func (d *dialect) underWay() string {
 
 // JournalCounts counts the unfinished entries by rule, receiver and status.
 func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
-	return read(ctx, s, "counting the journal", func(c *JournalCount) []any {
-		return []any{&c.Rule, &c.Receiver, &c.Status, &c.Blocked, &c.Entries, &c.Lanes, at(&c.Oldest)}
-	}, `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
+	return read[JournalCount](ctx, s, "counting the journal", `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
 		SELECT rule, receiver, lane, begun_at, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
-			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made = j.lane) AS blocked
-		FROM portico_journal j WHERE status IN `+unfinished+`) AS c
+			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made <> '' AND p.made = j.lane) AS blocked
+		FROM portico_journal j WHERE `+unfinished+`) AS c
 		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`)
 }
 
 // JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
 func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
-	return s.entries(ctx, "status IN ('parked', 'begun') AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
+	return s.entries(ctx, unfinished+" AND status <> 'pending' AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
 }
 
 // JournalApplied counts the entries that were copied after a time.
 func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
-	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > ?", micros(after))
+	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
 }
 
 // JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
 // returns the highest number of any.
 func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
-	err = s.session().row(ctx, `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
-		WHERE status IN ('begun', 'pending') AND receiver = ? AND seq <= ?
-		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo).Scan(&open, &last)
-	return open, last, s.failed("reading the journal", err)
+	type row struct{ Open, Last int64 }
+	counts, err := readOne[row](ctx, s, "reading the journal", `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
+		WHERE `+unfinished+` AND receiver = ? AND seq <= ?
+		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo)
+	return counts.Open, counts.Last, err
 }
 
 // JournalParked counts the lanes of a receiver that wait for an operator.
@@ -322,63 +291,49 @@ func (s *Store) JournalParked(ctx context.Context, receiver string) (int64, erro
 
 // JournalCopying numbers the entries that a tracker is getting now.
 func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
-	return read(ctx, s, "reading the journal", only[int64],
+	return read[int64](ctx, s, "reading the journal",
 		"SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
 }
 
-// PruneJournal removes entries that were finished before a time. It does so at most once a minute.
+// PruneJournal removes entries that were finished before a time.
 func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
-	if !s.due("journal", time.Minute) {
-		return nil
-	}
-	return s.write(ctx, "removing old entries of the journal", func(tx session) error {
-		_, err := tx.exec(ctx, "DELETE FROM portico_journal WHERE status IN ('applied', 'refused', 'skipped') AND ended_at <= ?", micros(before))
-		return err
+	return s.write(ctx, "removing old entries of the journal", func(tx *session) {
+		tx.exec("DELETE FROM portico_journal WHERE ended_at > 0 AND ended_at <= ? AND NOT "+unfinished, before)
 	})
 }
 
 // PauseJournal pauses copying in all processes, or resumes it. After a kill, copies that it has stopped are parked first.
 func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) error {
-	record.At, record.Subject = s.now(), "journal"
-	return s.write(ctx, "pausing the journal", func(tx session) error {
+	record.Subject = "journal"
+	return s.record(ctx, "pausing the journal", record, func(tx *session) {
 		if !paused {
-			if err := tx.parkKilled(ctx); err != nil {
-				return err
-			}
+			tx.parkKilled()
 		}
-		if _, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused); err != nil {
-			return err
-		}
-		return tx.append(ctx, record)
+		tx.exec("UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused)
 	})
 }
 
 // KillJournal pauses copying because all writes go to a tracker from now on. Another call for the same tracker changes nothing.
 func (s *Store) KillJournal(ctx context.Context, tracker string, record Record) error {
 	record.At, record.Subject = s.now(), "journal"
-	return s.write(ctx, "pausing the journal", func(tx session) error {
-		changed, err := tx.exec(ctx, "UPDATE portico_journal_pause SET paused = 1, killed_to = ? WHERE id = 1 AND NOT (paused = 1 AND killed_to = ?)", tracker, tracker)
-		if err != nil || changed == 0 {
-			return err
+	return s.write(ctx, "pausing the journal", func(tx *session) {
+		if tx.exec("UPDATE portico_journal_pause SET paused = 1, killed_to = ? WHERE id = 1 AND NOT (paused = 1 AND killed_to = ?)", tracker, tracker) > 0 {
+			tx.append(record)
 		}
-		return tx.append(ctx, record)
 	})
 }
 
 // ParkKilled parks what a kill has kept from being copied, when the kill is over.
 func (s *Store) ParkKilled(ctx context.Context) error {
-	return s.write(ctx, "parking what a kill has stopped", func(tx session) error { return tx.parkKilled(ctx) })
+	return s.write(ctx, "parking what a kill has stopped", (*session).parkKilled)
 }
 
 // parkKilled parks the copies to the tracker that a kill has sent all writes to.
-func (s session) parkKilled(ctx context.Context) error {
-	_, err := s.exec(ctx, `UPDATE portico_journal SET status = 'parked', reason = ? WHERE status IN ('begun', 'pending')
+func (s *session) parkKilled() {
+	s.exec(`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+`
 		AND receiver = (SELECT killed_to FROM portico_journal_pause WHERE id = 1)`,
 		"the kill switch has sent later writes to the tracker that was to get this copy: compare both trackers, then retry or skip it")
-	if err == nil {
-		_, err = s.exec(ctx, "UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
-	}
-	return err
+	s.exec("UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
 }
 
 // JournalPaused reports whether copying is paused.
@@ -388,13 +343,13 @@ func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 
 // JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
 func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "made = ? AND target = ?", name(lane), target)
+	n, err := s.countJournal(ctx, "*", "made <> '' AND made = ? AND target = ?", name(lane), target)
 	return n > 0, err
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.
 func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "spool = ? AND status IN "+unfinished, file)
+	n, err := s.countJournal(ctx, "*", "spool = ? AND "+unfinished, file)
 	return n > 0, err
 }
 

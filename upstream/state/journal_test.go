@@ -1,8 +1,10 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,7 +55,7 @@ func dueSeqs(t *testing.T, s *Store) []int64 {
 }
 
 func TestJournalKeepsAnEntry(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		e := begin(t, s, "a", "bug 1")[0]
@@ -171,6 +173,12 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 		second := begin(t, s, "c", "attachment 7")
 		end(t, s, "c", JournalPending, second)
 		check("the first of the lane", update[0].Seq, later[0].Seq)
+		if due, err := s.DueJournal(t.Context(), 9, "bug 2", "bug 9"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
+			t.Errorf("of one lane %+v is due (%v)", due, err)
+		}
+		must(t, s.PauseJournal(t.Context(), true, Record{}))
+		check("paused")
+		must(t, s.PauseJournal(t.Context(), false, Record{}))
 		update[0].Next = clock.now().Add(time.Second)
 		must(t, s.PutJournal(t.Context(), update[0], JournalPending, Record{}))
 		check("not yet", later[0].Seq)
@@ -195,24 +203,13 @@ func TestJournalCountsAndPrunes(t *testing.T) {
 			t.Errorf("got %+v, want %+v", counts, want)
 		}
 		must(t, s.PruneJournal(t.Context(), clock.now()))
-		all, err := s.JournalOf(t.Context(), 100)
+		all, err := s.JournalOf(t.Context(), 100, true)
 		if must(t, err); len(all) != 3 {
 			t.Errorf("%d are left, want the 3 that are not finished", len(all))
 		}
-		if refused, err := s.JournalOf(t.Context(), 100, JournalRefused, JournalApplied); len(refused) != 0 || err != nil {
-			t.Errorf("got %v, %v", refused, err)
-		}
-	})
-}
-
-func TestJournalPauses(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		for _, want := range []bool{true, false} {
-			must(t, s.PauseJournal(t.Context(), want, Record{Actor: "me", Action: "pause"}))
-			if paused, err := s.JournalPaused(t.Context()); paused != want || err != nil {
-				t.Errorf("got %v, %v", paused, err)
-			}
+		end(t, s, "a", JournalRefused, begin(t, s, "a", "bug 3"))
+		if open, err := s.JournalOf(t.Context(), 100, false); len(open) != 3 || err != nil {
+			t.Errorf("%d are not finished, want 3 (%v)", len(open), err)
 		}
 	})
 }
@@ -267,7 +264,7 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 
 // TestCopyIsBegunByOne process, for the entry as it is, and its ids are kept with its outcome or not at all.
 func TestCopyIsBegunByOne(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
@@ -308,4 +305,29 @@ func TestCopyIsBegunByOne(t *testing.T) {
 			t.Errorf("%d ids are kept, and %d leases", got, count(t, s, "portico_leases"))
 		}
 	})
+}
+
+// TestChangesThatShareACommit do not share a failure.
+func TestChangesThatShareACommit(t *testing.T) {
+	s := open(t, newFile(t))
+	begin(t, s, "other", "bug 2")
+	var all sync.WaitGroup
+	s.turn.Lock() // until all of them wait
+	for lane, want := range map[string]bool{"bug 1": true, "bug 2": false, "bug 3": true} {
+		all.Go(func() {
+			if taken, err := s.BeginJournal(context.Background(), "a", time.Minute, []JournalEntry{intent(lane)}); taken != want || err != nil {
+				t.Errorf("%s is taken: %t (%v), want %t", lane, taken, err, want)
+			}
+		})
+	}
+	for waiting := 0; waiting < 3; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		waiting = len(s.together)
+		s.mu.Unlock()
+	}
+	s.turn.Unlock()
+	all.Wait()
+	if got := count(t, s, "portico_journal"); got != 3 {
+		t.Errorf("%d entries, want 3", got)
+	}
 }

@@ -8,7 +8,7 @@ import (
 
 // TestHeartbeatsTellWhoIsBehind by the clock of the database, whatever those of the processes say.
 func TestHeartbeatsTellWhoIsBehind(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		beat := func(process string, version int64, lasts time.Duration) {

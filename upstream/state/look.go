@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
-	"strings"
 )
 
 // Found is what Look finds: the version of the database's form, 0 where there is none yet, and whether it has rules.
@@ -26,32 +24,33 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 	if found.Newest = len(files); err != nil {
 		return found, err
 	}
-	s := &Store{dialect: &sqliteDialect}
 	exists := "SELECT count(*) FROM sqlite_master WHERE name = 'portico_schema'"
-	if path, local := strings.CutPrefix(dsn, "sqlite:"); local {
-		path = filepath.Clean(path)
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || path == ":memory:" {
-			return found, Check(dsn)
-		}
-		s.reader, err = sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro")
-		s.writer = s.reader
-	} else {
-		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('portico_schema')"
-		s, err = connect(dsn)
-	}
+	path, config, err := parse(dsn)
 	if err != nil {
-		return found, fmt.Errorf("state: opening the database: %w", err)
+		return found, err
 	}
-	tables := 0
-	err = s.session().row(ctx, exists).Scan(&tables)
-	if err == nil && tables > 0 {
-		err = s.session().row(ctx, "SELECT max(version) FROM portico_schema").Scan(&found.Version)
+	s := &Store{dialect: &sqliteDialect}
+	if config != nil {
+		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('portico_schema')"
+		s.connectPostgres(config)
+	} else {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return found, nil
+		}
+		if s.reader, err = sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro"); err != nil {
+			return found, err
+		}
+		s.writer = s.reader
 	}
-	if err == nil && found.Version > found.Newest {
-		err = fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, found.Version, found.Newest)
+	in := s.session(ctx)
+	if one[int](in, exists) > 0 {
+		found.Version = one[int](in, "SELECT max(version) FROM portico_schema")
 	}
-	if err == nil && found.Version == found.Newest {
-		_, found.Rules, err = s.CurrentRevision(ctx)
+	if found.Version > found.Newest {
+		in.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, found.Version, found.Newest))
 	}
-	return found, s.failed("reading the database", errors.Join(err, s.Close()))
+	if found.Version == found.Newest {
+		found.Rules = in.current().Version > 0
+	}
+	return found, failed("reading the database", errors.Join(in.err, s.Close()))
 }

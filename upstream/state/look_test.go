@@ -29,15 +29,13 @@ func TestLookChangesNothing(t *testing.T) {
 		if found, err := Look(t.Context(), dsn); err != nil || !found.Rules {
 			t.Errorf("with rules: %+v, %v", found, err)
 		}
-		_, err = session{s.dialect, s.writer}.exec(t.Context(), "DELETE FROM portico_schema WHERE version = ?", newest)
-		must(t, err)
+		run(t, s, "DELETE FROM portico_schema WHERE version = ?", newest)
 		for range 2 {
 			if found, err := Look(t.Context(), dsn); err != nil || found.Version != newest-1 {
 				t.Errorf("an older one: %+v, %v", found, err)
 			}
 		}
-		_, err = session{s.dialect, s.writer}.exec(t.Context(), "INSERT INTO portico_schema (version) VALUES (?)", 99)
-		must(t, err)
+		run(t, s, "INSERT INTO portico_schema (version) VALUES (?)", 99)
 		if _, err := Look(t.Context(), dsn); !errors.Is(err, ErrNewer) {
 			t.Errorf("a newer one: %v", err)
 		}

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -33,47 +32,30 @@ type JournalLoss struct {
 
 // AddJournalLosses adds to the counts of losses.
 func (s *Store) AddJournalLosses(ctx context.Context, losses []JournalLoss) error {
-	return s.write(ctx, "counting writes that are not copied", func(tx session) error {
+	return s.write(ctx, "counting writes that are not copied", func(tx *session) {
 		for _, loss := range losses {
-			if err := tx.addLoss(ctx, loss, s.now()); err != nil {
-				return err
-			}
+			tx.addLoss(loss, s.now())
 		}
-		return nil
 	})
 }
 
-func (s session) addLoss(ctx context.Context, l JournalLoss, now time.Time) error {
-	_, err := s.exec(ctx, `INSERT INTO portico_journal_losses (receiver, rule, kind, what, entries, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+func (s *session) addLoss(l JournalLoss, now time.Time) {
+	s.exec(`INSERT INTO portico_journal_losses (receiver, rule, kind, what, entries, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (receiver, rule, kind, what) DO UPDATE SET entries = portico_journal_losses.entries + excluded.entries, last_at = excluded.last_at`,
-		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, micros(now), micros(now))
-	return err
-}
-
-// skipped is the loss of an entry that an operator leaves out.
-func skipped(e *JournalEntry) JournalLoss {
-	return JournalLoss{
-		Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, Entries: 1,
-		What: fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane),
-	}
+		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, now, now)
 }
 
 // JournalLosses returns the losses since the last start of the journal, the latest first.
 func (s *Store) JournalLosses(ctx context.Context, limit int) ([]JournalLoss, error) {
-	return read(ctx, s, "reading writes that are not copied", func(l *JournalLoss) []any {
-		return []any{&l.Receiver, &l.Rule, &l.Kind, &l.What, &l.Entries, at(&l.First), at(&l.Last)}
-	}, "SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
+	return read[JournalLoss](ctx, s, "reading writes that are not copied",
+		"SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
 }
 
 // StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.
 func (s *Store) StartJournal(ctx context.Context, record Record) error {
-	record.At, record.Subject = s.now(), "journal"
-	return s.write(ctx, "starting the journal", func(tx session) error {
-		for _, change := range []string{"UPDATE portico_journal_pause SET paused = 1 WHERE id = 1", "DELETE FROM portico_journal_losses"} {
-			if _, err := tx.exec(ctx, change); err != nil {
-				return err
-			}
-		}
-		return tx.append(ctx, record)
+	record.Subject = "journal"
+	return s.record(ctx, "starting the journal", record, func(tx *session) {
+		tx.exec("UPDATE portico_journal_pause SET paused = 1 WHERE id = 1")
+		tx.exec("DELETE FROM portico_journal_losses")
 	})
 }

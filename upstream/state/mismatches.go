@@ -39,14 +39,14 @@ func addMismatches(a, b map[string]int64) map[string]int64 {
 	sum, size := make(map[string]int64, len(a)+len(b)), 0
 	for _, some := range []map[string]int64{a, b} {
 		for _, key := range slices.Sorted(maps.Keys(some)) {
-			at := key
+			n := some[key]
 			if _, known := sum[key]; !known && size+len(key) > maxMismatchText {
-				at = AnyMismatch
+				key = AnyMismatch
 			}
-			if _, known := sum[at]; !known {
-				size += len(at)
+			if sum[key] == 0 {
+				size += len(key)
 			}
-			sum[at] += some[key]
+			sum[key] += n
 		}
 	}
 	return sum

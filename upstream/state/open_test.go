@@ -29,7 +29,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"sqlite://portico.db", "neither"},
 		{"sqlite:" + filepath.Join(dir, "absent", "portico.db"), "the folder " + filepath.Join(dir, "absent") + " is not there"},
 		{"sqlite:" + filepath.Join(dir, "text", "portico.db"), "not a directory"},
-		{"sqlite:" + dir, "is a directory"},
+		{"sqlite:" + dir, "is a folder"},
 		{"sqlite:" + filepath.Join(dir, "text"), "not a database"},
 	} {
 		s, err := Open(t.Context(), tt.dsn)
@@ -135,8 +135,7 @@ func TestOpenWaitsForOthers(t *testing.T) {
 func TestNewerDatabaseIsRefused(t *testing.T) {
 	onShared(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
-		_, err := session{s.dialect, s.writer}.exec(t.Context(), "INSERT INTO portico_schema (version) VALUES (?)", 99)
-		must(t, err)
+		run(t, s, "INSERT INTO portico_schema (version) VALUES (?)", 99)
 		if _, err := Open(t.Context(), dsn); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
 			t.Errorf("got %v, want %v and the version", err, ErrNewer)
 		}
@@ -166,7 +165,7 @@ func until(t *testing.T, version int) fstest.MapFS {
 }
 
 func TestMigrationIsDoneOrNot(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		must(t, s.Append(t.Context(), Record{Actor: "before"}))
 		folder, present := until(t, versions(t)), versions(t)
@@ -199,6 +198,11 @@ func TestAllIsThereAfterOpeningAgain(t *testing.T) {
 		secret, err := first.Secret(t.Context(), "test")
 		must(t, err)
 		must(t, first.Close())
+		if path, local := strings.CutPrefix(dsn, "sqlite:"); local {
+			if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a connection is still open (%v)", err)
+			}
+		}
 		second := open(t, dsn)
 		if f, samples, err := second.Finding(t.Context(), "a"); err != nil || f.Count != 1 || len(samples) != 1 {
 			t.Errorf("got %v, %v, %v", f, samples, err)
@@ -219,9 +223,8 @@ func TestMemoryOutlivesWhoeverGivesUp(t *testing.T) {
 	must(t, s.Append(t.Context(), Record{Actor: "somebody"}))
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		err := s.transact(ctx, func(tx session) error {
-			_, err := tx.exec(ctx, "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300000) SELECT count(*) FROM n")
-			return err
+		err := s.transact(ctx, s.writer, func(tx *session) {
+			tx.exec("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300000) SELECT count(*) FROM n")
 		})
 		cancel()
 		if err == nil {

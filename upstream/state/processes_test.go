@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -199,25 +198,6 @@ func TestProcessesAtOnce(t *testing.T) {
 		if got, want := count(t, s, "portico_schema"), versions(t); got != want {
 			t.Errorf("the form was made in %d steps, want %d", got, want)
 		}
-	})
-}
-
-func TestStoresAtOnce(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		var all sync.WaitGroup
-		for range jobs {
-			all.Go(func() {
-				s, err := Open(context.Background(), dsn)
-				if err == nil {
-					err = errors.Join(workOn(s), s.Close())
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		checkWork(t, open(t, dsn), jobs*perJob)
 	})
 }
 

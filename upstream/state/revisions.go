@@ -10,23 +10,16 @@ const maxRevisions = 10_000
 
 const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
-func revisionColumns(r *Revision) []any {
-	return []any{&r.Version, &r.Base, &r.Source, &r.Table, &r.Actor, &r.Reason, at(&r.At)}
-}
-
-// current gives false when nothing was ever revised.
-func (s session) current(ctx context.Context) (Revision, bool, error) {
-	last, err := list(ctx, s, revisionColumns, selectRevisions, 1)
-	if err != nil || len(last) == 0 {
-		return Revision{}, false, err
-	}
-	return last[0], true, nil
+// current returns the revision in force, without a version when nothing was ever revised.
+func (s *session) current() Revision {
+	return append(list[Revision](s, selectRevisions, 1), Revision{})[0]
 }
 
 // CurrentRevision returns the revision in force, and false when there is none yet.
 func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
-	r, ok, err := s.session().current(ctx)
-	return r, ok, s.failed("reading the rules", err)
+	in := s.session(ctx)
+	present := in.current()
+	return present, present.Version > 0, failed("reading the rules", in.err)
 }
 
 // Revise makes the next revision if expected is still the version in force, 0
@@ -41,15 +34,13 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 		next.Table = []byte{}
 	}
 	next.At = fromMicros(micros(next.At))
-	next.Base, next.Source, next.Actor, next.Reason = clean(next.Base), clean(next.Source), clean(next.Actor), clean(next.Reason)
-	err := s.write(ctx, "revising the rules", func(tx session) error {
-		if err := tx.revise(ctx, expected, next); err != nil || action == "" {
-			return err
+	err := s.write(ctx, "revising the rules", func(tx *session) {
+		if tx.revise(expected, next); action != "" {
+			tx.append(Record{
+				At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
+				Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
+			})
 		}
-		return tx.append(ctx, Record{
-			At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
-			Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
-		})
 	})
 	if err != nil {
 		return Revision{}, err
@@ -58,30 +49,26 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 }
 
 // revise makes the next revision or fails with a *ConflictError.
-func (s session) revise(ctx context.Context, expected int64, next Revision) error {
+func (s *session) revise(expected int64, next Revision) {
 	var made int64
-	present, _, err := s.current(ctx)
-	if err == nil && present.Version == expected {
+	present := s.current()
+	if present.Version == expected {
 		// Of two at once, PostgreSQL has the second wait for the first's key and then do
 		// nothing. In SQLite the second waits before it reads.
-		made, err = s.exec(ctx, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
+		made = s.exec(`INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, micros(next.At))
-		if err == nil && made == 0 {
-			present, _, err = s.current(ctx)
+			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At)
+		if made == 0 {
+			present = s.current()
 		}
 	}
-	switch {
-	case err != nil:
-		return err
-	case made == 0:
-		return &ConflictError{Present: present}
+	if made == 0 {
+		s.fail(&ConflictError{Present: present})
 	}
-	_, err = s.exec(ctx, "DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
-	return err
+	s.exec("DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
 }
 
 // Revisions gives the last revisions, the newest first.
 func (s *Store) Revisions(ctx context.Context, limit int) ([]Revision, error) {
-	return read(ctx, s, "reading the history of the rules", revisionColumns, selectRevisions, max(limit, 0))
+	return read[Revision](ctx, s, "reading the history of the rules", selectRevisions, max(limit, 0))
 }

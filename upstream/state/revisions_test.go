@@ -11,14 +11,18 @@ import (
 )
 
 func TestRevisions(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		if r, ok, err := s.CurrentRevision(t.Context()); ok || err != nil {
 			t.Errorf("got %+v, %v of an empty database", r, err)
 		}
+		_, err := s.Revise(t.Context(), 5, Revision{}, "")
+		if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Present.Version != 0 {
+			t.Errorf("got %v, want that there is no version yet", err)
+		}
 		first := Revision{Base: "b1", Source: SourceConfig, Table: []byte(`{"n":1}`), Actor: "ada", Reason: "start"}
-		first, err := s.Revise(t.Context(), 0, first, "")
+		first, err = s.Revise(t.Context(), 0, first, "")
 		must(t, err)
 		if first.Version != 1 || !first.At.Equal(noon) {
 			t.Errorf("got %+v, want version 1 at noon", first)
@@ -43,16 +47,8 @@ func TestRevisions(t *testing.T) {
 	})
 }
 
-func TestNothingToExpectIsAConflict(t *testing.T) {
-	s := open(t, memory)
-	_, err := s.Revise(t.Context(), 5, Revision{}, "")
-	if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Present.Version != 0 {
-		t.Errorf("got %v, want that there is no version yet", err)
-	}
-}
-
 func TestOneRevisionWinsPerVersion(t *testing.T) {
-	const writers, versions = 8, 12
+	const writers, versions = 8, 6
 	onShared(t, func(t *testing.T, dsn string) {
 		stores := []*Store{open(t, dsn), open(t, dsn)}
 		for version := range int64(versions) {

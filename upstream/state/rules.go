@@ -13,26 +13,19 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 	}
 	// All processes lock the rows in the same order, or they could wait for each other for ever.
 	sorted := slices.SortedFunc(slices.Values(uses), func(a, b RuleUse) int { return cmp.Compare(a.Name, b.Name) })
-	return s.write(ctx, "adding uses of rules", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forShare); err != nil {
-			return err
-		}
+	return s.write(ctx, "adding uses of rules", func(tx *session) {
+		tx.campaign(tx.forShare)
 		for _, use := range sorted {
-			if _, err := tx.exec(ctx, `INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
+			tx.exec(`INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
 				ON CONFLICT (name) DO UPDATE SET hits = portico_rule_uses.hits + excluded.hits,
 				last_at = CASE WHEN excluded.last_at > portico_rule_uses.last_at THEN excluded.last_at ELSE portico_rule_uses.last_at END`,
-				name(use.Name), use.Hits, micros(use.Last)); err != nil {
-				return err
-			}
+				name(use.Name), use.Hits, use.Last)
 		}
-		return nil
 	})
 }
 
 // RuleUses gives the uses of all rules that were ever used in this campaign, by
 // name.
 func (s *Store) RuleUses(ctx context.Context) ([]RuleUse, error) {
-	return read(ctx, s, "reading the uses of rules", func(use *RuleUse) []any {
-		return []any{&use.Name, &use.Hits, at(&use.Last)}
-	}, "SELECT name, hits, last_at FROM portico_rule_uses ORDER BY name")
+	return read[RuleUse](ctx, s, "reading the uses of rules", "SELECT name, hits, last_at FROM portico_rule_uses ORDER BY name")
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestSamplesAreBounded(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		kept := func(f Finding, sample []byte, keep int) int {
 			t.Helper()
@@ -27,6 +27,14 @@ func TestSamplesAreBounded(t *testing.T) {
 				}
 			}
 		}
+		for n, at := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Minute), noon.Add(time.Minute)} { // the latest are kept
+			kept(Finding{Signature: "latest", Last: at}, []byte(strconv.Itoa(n)), 2)
+		}
+		_, latest, err := s.Finding(t.Context(), "latest")
+		must(t, err)
+		if len(latest) != 2 || string(latest[0].Text) != "3" || string(latest[1].Text) != "1" {
+			t.Errorf("kept are %+v", latest)
+		}
 		if got := kept(Finding{Signature: "three"}, nil, 1); got != 3 {
 			t.Errorf("nothing was offered, and %d are kept", got)
 		}
@@ -35,20 +43,6 @@ func TestSamplesAreBounded(t *testing.T) {
 		}
 		if got := kept(Finding{Signature: "three"}, []byte("21"), 0); got != 0 {
 			t.Errorf("with none wanted %d are kept", got)
-		}
-	})
-}
-
-func TestTheLatestSamplesAreKept(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		for n, at := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Minute), noon.Add(time.Minute)} {
-			must(t, s.RecordFinding(t.Context(), Finding{Signature: "a", Last: at}, []byte(strconv.Itoa(n)), 2))
-		}
-		_, samples, err := s.Finding(t.Context(), "a")
-		must(t, err)
-		if len(samples) != 2 || string(samples[0].Text) != "3" || string(samples[1].Text) != "1" {
-			t.Errorf("kept are %+v", samples)
 		}
 	})
 }

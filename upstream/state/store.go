@@ -14,13 +14,16 @@ import (
 // given to it may hold a credential or content that users wrote.
 type Store struct {
 	dialect *dialect
-	// writer has one connection in SQLite, where only one may write anyway; reader
-	// is the same pool where there is one only.
+	// writer has one connection in SQLite, where only one may write anyway. It and reader are one pool in PostgreSQL.
 	writer, reader *sql.DB
 	now            func() time.Time
 
-	mu     sync.Mutex
-	pruned map[string]time.Time // by table
+	mu sync.Mutex
+	// talliesPruned and createsPruned are when old ones were removed last.
+	talliesPruned, createsPruned time.Time
+	// together are the changes that wait for the next transaction that several share, turn is held by the one that makes it.
+	together []*sharedChange
+	turn     sync.Mutex
 }
 
 // openTimeout bounds how long Open waits for other processes that change the database.
@@ -34,28 +37,28 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	s, err := connect(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("state: opening the database: %w", err)
+	if err == nil {
+		if err = s.migrate(ctx, migrations); err == nil {
+			return s, nil
+		}
+		err = errors.Join(err, s.Close())
 	}
-	if err := s.migrate(ctx, migrations); err != nil {
-		return nil, errors.Join(fmt.Errorf("state: opening the %s database: %w", s.dialect.name, err), s.Close())
-	}
-	return s, nil
+	return nil, fmt.Errorf("state: opening the database: %w", err)
 }
 
 // Close closes the database after what is under way. It may be called again.
 func (s *Store) Close() error {
-	return s.failed("closing the database", errors.Join(s.reader.Close(), s.writer.Close()))
+	return failed("closing the database", errors.Join(s.reader.Close(), s.writer.Close()))
 }
 
-// due reports whether it is time again to prune a table, at most once in every.
-func (s *Store) due(table string, every time.Duration) bool {
+// due reports whether it is time again for what was done last at a time, at most once in every.
+func (s *Store) due(last *time.Time, every time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if last, ok := s.pruned[table]; ok && now.Sub(last) < every {
-		return false
+	late := now.Sub(*last) >= every
+	if late {
+		*last = now
 	}
-	s.pruned[table] = now
-	return true
+	return late
 }

@@ -11,14 +11,7 @@ import (
 // memory is the address of a database that one Store has.
 const memory = "sqlite::memory:"
 
-// onEvery runs a test with a new, empty database of each kind.
-func onEvery(t *testing.T, test func(t *testing.T, dsn string)) {
-	t.Helper()
-	t.Run("memory", func(t *testing.T) { test(t, memory) })
-	onShared(t, test)
-}
-
-// onQuick does so where a file would only make a long test longer.
+// onQuick runs a test with a new, empty database of each kind, without a file.
 func onQuick(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, memory) })
@@ -76,21 +69,24 @@ func (c *clock) now() time.Time { return time.UnixMicro(c.at.Load()).UTC() }
 
 func (c *clock) pass(some time.Duration) {
 	c.at.Add(some.Microseconds())
-	err := c.store.write(context.Background(), "making leases older", func(tx session) error {
-		_, err := tx.exec(context.Background(), "UPDATE portico_leases SET until_at = until_at - ?", some.Microseconds())
-		return err
+	err := c.store.write(context.Background(), "making leases older", func(tx *session) {
+		tx.exec("UPDATE portico_leases SET until_at = until_at - ?", some)
 	})
 	if err != nil {
 		panic(err)
 	}
 }
 
+// run runs one statement.
+func run(t testing.TB, s *Store, query string, args ...any) {
+	t.Helper()
+	must(t, s.write(t.Context(), "running a statement", func(tx *session) { tx.exec(query, args...) }))
+}
+
 // fill makes so many rows with a statement that has the number as n.
 func fill(t testing.TB, s *Store, rows int, into string) {
 	t.Helper()
-	_, err := session{s.dialect, s.writer}.exec(t.Context(),
-		"WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "+into+" FROM numbers", rows)
-	must(t, err)
+	run(t, s, "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "+into+" FROM numbers", rows)
 }
 
 // count gives the number of rows of a table.
@@ -104,7 +100,7 @@ func count(t testing.TB, s *Store, table string) int {
 // Append adds a record to the audit trail by itself.
 func (s *Store) Append(ctx context.Context, record Record) error {
 	record.At = s.now()
-	return s.write(ctx, "appending to the audit trail", func(tx session) error { return tx.append(ctx, record) })
+	return s.write(ctx, "appending to the audit trail", func(tx *session) { tx.append(record) })
 }
 
 // TestRowsThatEndTooEarlyAreAnError: a query that is canceled while its rows are read must not look complete.
@@ -113,11 +109,12 @@ func TestRowsThatEndTooEarlyAreAnError(t *testing.T) {
 		s := open(t, dsn)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		err := each(ctx, s.session(), only[int64], func(int64) error {
+		in := s.session(ctx)
+		each(in, func(int64) error {
 			cancel()
 			return nil
 		}, "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 50000000) SELECT n FROM numbers")
-		if err == nil {
+		if in.err == nil {
 			t.Error("no error")
 		}
 	})

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"portico/mapping"
 )
 
 // How long tallies are kept, and how often those that are older are removed.
@@ -15,17 +13,6 @@ const (
 	tallyAge   = 30 * 24 * time.Hour
 	tallyPrune = time.Hour
 )
-
-// tallyKey is what a tally is a sum of.
-type tallyKey struct {
-	minute          int64
-	answered, other string
-	operation       mapping.Operation
-}
-
-func keyOf(t Tally) tallyKey {
-	return tallyKey{micros(t.At.Truncate(time.Minute)), name(t.Answered), name(t.Other), mapping.Operation(name(string(t.Operation)))}
-}
 
 // Add sums up two tallies of the same key and leaves both as they are.
 func (t Tally) Add(more Tally) Tally {
@@ -70,40 +57,42 @@ func AddBuckets(a, b []int64) []int64 {
 // AddTallies adds to what is kept, all of it or, with an error, nothing. The seconds
 // of At are cut off. Tallies that are older than 30 days are removed now and then.
 func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
-	if s.due("tallies", tallyPrune) {
-		if err := s.pruneTallies(ctx); err != nil {
-			return err
-		}
-	}
-	if len(tallies) == 0 {
+	prune := s.due(&s.talliesPruned, tallyPrune)
+	if len(tallies) == 0 && !prune {
 		return nil
+	}
+	all := slices.Clone(tallies)
+	for i := range all {
+		t := &all[i]
+		t.At, t.Answered, t.Other = t.At.Truncate(time.Minute), name(t.Answered), name(t.Other)
 	}
 	// All processes lock the rows in the same order, or they could wait for each other for ever.
-	sorted := slices.SortedFunc(slices.Values(tallies), func(one, other Tally) int {
-		a, b := keyOf(one), keyOf(other)
-		return cmp.Or(cmp.Compare(a.minute, b.minute), cmp.Compare(a.answered, b.answered), cmp.Compare(a.other, b.other), cmp.Compare(a.operation, b.operation))
+	slices.SortFunc(all, func(a, b Tally) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Answered, b.Answered), cmp.Compare(a.Other, b.Other), cmp.Compare(a.Operation, b.Operation))
 	})
-	return s.write(ctx, "adding tallies", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forShare); err != nil {
-			return err
+	return s.write(ctx, "adding tallies", func(tx *session) {
+		if prune {
+			tx.campaign(tx.forUpdate)
+			tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge))
 		}
-		since, err := tx.evidence(ctx)
-		if err != nil {
-			return err
-		}
-		for _, t := range sorted {
-			if err := tx.addTally(ctx, keyOf(t).after(since), t); err != nil {
-				return err
+		tx.campaign(tx.forShare)
+		since := tx.evidence()
+		for _, t := range all {
+			// What was counted in a minute before the evidence began anew in it keeps its own row.
+			if began := since[t.Operation]; began.Truncate(time.Minute).Equal(t.At) {
+				t.At = began
 			}
+			tx.addTally(t)
 		}
-		return nil
 	})
 }
 
+// tallyColumns are the columns of a Tally.
+const tallyColumns = "minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed, mismatches, dropped, answered_latency, other_latency"
+
 // addTally adds the numbers and, now that the row is locked, merges the rest.
-func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
-	var present Tally
-	err := s.row(ctx, `INSERT INTO portico_tallies
+func (s *session) addTally(t Tally) {
+	sum := one[Tally](s, `INSERT INTO portico_tallies
 		(minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (minute, answered, other, operation) DO UPDATE SET
@@ -114,42 +103,16 @@ func (s session) addTally(ctx context.Context, key tallyKey, t Tally) error {
 			confirmed = portico_tallies.confirmed + excluded.confirmed,
 			accepted = portico_tallies.accepted + excluded.accepted,
 			failed = portico_tallies.failed + excluded.failed
-		RETURNING mismatches, dropped, answered_latency, other_latency`,
-		key.minute, key.answered, key.other, string(key.operation), t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed,
-	).Scan(present.jsonColumns()...)
-	if err != nil {
-		return err
-	}
-	merged := present.Add(t)
-	_, err = s.exec(ctx, `UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
+		RETURNING `+tallyColumns,
+		t.At, t.Answered, t.Other, t.Operation, t.Compared, t.Same, t.Noisy, t.Transient, t.Confirmed, t.Accepted, t.Failed).Add(t)
+	s.exec(`UPDATE portico_tallies SET mismatches = ?, dropped = ?, answered_latency = ?, other_latency = ?
 		WHERE minute = ? AND answered = ? AND other = ? AND operation = ?`,
-		append(merged.jsonColumns(), key.minute, key.answered, key.other, string(key.operation))...)
-	return err
-}
-
-// jsonColumns are the columns with what is kept as JSON.
-func (t *Tally) jsonColumns() []any {
-	return []any{jsonColumn{&t.Mismatches}, jsonColumn{&t.Dropped}, jsonColumn{&t.AnsweredLatency}, jsonColumn{&t.OtherLatency}}
-}
-
-func (s *Store) pruneTallies(ctx context.Context) error {
-	return s.write(ctx, "removing old tallies", func(tx session) error {
-		if err := tx.campaign(ctx, tx.forUpdate); err != nil {
-			return err
-		}
-		_, err := tx.exec(ctx, "DELETE FROM portico_tallies WHERE minute < ?", micros(s.now().Add(-tallyAge)))
-		return err
-	})
+		jsonColumn{sum.Mismatches}, jsonColumn{sum.Dropped}, jsonColumn{sum.AnsweredLatency}, jsonColumn{sum.OtherLatency},
+		t.At, t.Answered, t.Other, t.Operation)
 }
 
 // Tallies gives the tallies of the minute of since and later, by time, operation
 // and trackers.
 func (s *Store) Tallies(ctx context.Context, since time.Time) ([]Tally, error) {
-	return read(ctx, s, "reading the tallies", func(t *Tally) []any {
-		return append([]any{
-			at(&t.At), &t.Answered, &t.Other, &t.Operation, &t.Compared, &t.Same, &t.Noisy, &t.Transient, &t.Confirmed, &t.Accepted, &t.Failed,
-		}, t.jsonColumns()...)
-	}, `SELECT minute, answered, other, operation, compared, same, noisy, transient, confirmed, accepted, failed,
-			mismatches, dropped, answered_latency, other_latency
-		FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other`, micros(since.Truncate(time.Minute)))
+	return read[Tally](ctx, s, "reading the tallies", "SELECT "+tallyColumns+" FROM portico_tallies WHERE minute >= ? ORDER BY minute, operation, answered, other", since.Truncate(time.Minute))
 }

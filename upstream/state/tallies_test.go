@@ -9,7 +9,7 @@ import (
 )
 
 func TestTalliesAreSummedUp(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		newClock(s)
 		one := Tally{
@@ -41,36 +41,8 @@ func TestTalliesAreSummedUp(t *testing.T) {
 	})
 }
 
-func TestTalliesAreInOrder(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
-		var want []Tally
-		for _, at := range []time.Time{noon, noon.Add(time.Minute)} {
-			for _, operation := range []mapping.Operation{mapping.OpAttachment, mapping.OpFlagTypes} {
-				for _, answered := range []string{"a", "b"} {
-					want = append(want, Tally{At: at, Operation: operation, Answered: answered, Other: "c", Compared: 1, Dropped: map[string]int64{}})
-				}
-			}
-		}
-		for _, i := range []int{5, 2, 7, 0, 3, 6, 1, 4} {
-			must(t, s.AddTallies(t.Context(), want[i:i+1]))
-		}
-		got, err := s.Tallies(t.Context(), time.Time{})
-		must(t, err)
-		if len(got) != len(want) {
-			t.Fatalf("got %d tallies", len(got))
-		}
-		for i := range got {
-			if keyOf(got[i]) != keyOf(want[i]) || got[i].Compared != 1 {
-				t.Errorf("got %+v at %d, want %+v", got[i], i, want[i])
-			}
-		}
-	})
-}
-
 func TestOldTalliesGo(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		clock := newClock(s)
 		at := func(at time.Time) []Tally {
@@ -102,7 +74,7 @@ func TestOldTalliesGo(t *testing.T) {
 }
 
 func TestRuleUses(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		s := open(t, dsn)
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{"times", 2, noon}, {"ids", 1, noon}, {"times", 3, noon.Add(-time.Hour)}}))
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{"ids", 4, noon.Add(time.Hour)}, {"never", 0, time.Time{}}}))
@@ -117,7 +89,7 @@ func TestRuleUses(t *testing.T) {
 }
 
 func TestCampaignBeginsAnew(t *testing.T) {
-	onEvery(t, func(t *testing.T, dsn string) {
+	onQuick(t, func(t *testing.T, dsn string) {
 		before := time.Now().Add(-time.Second)
 		s := open(t, dsn)
 		first, err := s.CurrentCampaign(t.Context())

@@ -12,7 +12,7 @@ import (
 )
 
 // journalPages serve everything below /journal.
-type journalPages struct{ store journal.Store }
+type journalPages struct{ store *state.Store }
 
 // maxEntries is the number of entries that are shown.
 const maxEntries = 200
@@ -31,7 +31,7 @@ type entryPage struct {
 }
 
 // JournalPages returns the journal at /journal: pages, JSON, and the changes that people may make.
-func JournalPages(store journal.Store) admin.Page {
+func JournalPages(store *state.Store) admin.Page {
 	p := &journalPages{store}
 	return admin.Page{Path: "/journal", Title: "Journal", Handler: routes(map[string]handler{
 		"GET /journal": func(w http.ResponseWriter, r *http.Request) error {
@@ -57,7 +57,7 @@ func (p *journalPages) read(r *http.Request) (page journalPage, err error) {
 	defer cancel()
 	page.Done = doneMessage(r)
 	if page.Status, err = journal.StatusOf(ctx, p.store); err == nil {
-		page.Entries, err = p.store.JournalOf(ctx, maxEntries, state.JournalParked, state.JournalBegun, state.JournalPending)
+		page.Entries, err = p.store.JournalOf(ctx, maxEntries, false)
 	}
 	return page, journalFault(err)
 }

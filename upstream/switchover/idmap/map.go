@@ -216,14 +216,22 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]in
 // settled finds native ids of a side. An id without a pair may be that of a copy which the side is just getting, so it waits until all copies
 // that it finds under way have their pairs.
 func (m *Map) settled(ctx context.Context, side Side, keys []state.IDKey) (map[state.IDKey]remembered, error) {
-	found, err := m.find(ctx, keys)
-	unpaired := slices.DeleteFunc(slices.Clone(keys), func(key state.IDKey) bool { return found[key].side != "" || found[key].own })
-	if err != nil || m.o.Copying == nil || len(unpaired) == 0 {
-		return found, err
+	unpaired := slices.DeleteFunc(slices.Clone(keys), func(key state.IDKey) bool {
+		known, _ := m.memory.GetIfPresent(key)
+		return known.side != "" || known.own
+	})
+	if m.o.Copying == nil || len(unpaired) == 0 {
+		return m.find(ctx, keys)
+	}
+	before, err := m.o.Copying(ctx, side)
+	if err == nil && len(before) > 0 {
+		found, err := m.find(ctx, keys)
+		if err != nil || !slices.ContainsFunc(unpaired, func(key state.IDKey) bool { return found[key].side == "" }) {
+			return found, err
+		}
 	}
 	patient, cancel := context.WithTimeout(ctx, copyWait)
 	defer cancel()
-	before, err := m.o.Copying(ctx, side)
 	for err == nil && len(before) > 0 {
 		select {
 		case <-patient.Done():
@@ -240,7 +248,7 @@ func (m *Map) settled(ctx context.Context, side Side, keys []state.IDKey) (map[s
 	for _, key := range unpaired {
 		m.memory.Invalidate(key)
 	}
-	found, err = m.find(ctx, keys)
+	found, err := m.find(ctx, keys)
 	for _, key := range unpaired {
 		entry := found[key]
 		if entry.own = entry.side == ""; err == nil {
