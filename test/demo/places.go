@@ -75,15 +75,18 @@ curl -s %[2]s/switchover/status.json
 `, p.Clients, p.Operators, p.Primary, Key("editor"))
 }
 
-// Page shows the introduction and the tour at /demo.
-func (p Places) Page() admin.Page {
-	text := "<!doctype html>\n<html lang=\"en\"><head><title>Portico demo</title><meta name=\"color-scheme\" content=\"light dark\">" +
+// Page shows the introduction and the tour at /demo, as they are when it is read.
+func (p *Places) Page() admin.Page {
+	return admin.Page{Path: "/demo", Title: "Demo", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(p.html())) // a browser that has gone needs no error
+	})}
+}
+
+func (p Places) html() string {
+	return "<!doctype html>\n<html lang=\"en\"><head><title>Portico demo</title><meta name=\"color-scheme\" content=\"light dark\">" +
 		"<meta name=\"viewport\" content=\"width=device-width\">" +
 		"<style>body{font-family:system-ui,sans-serif;margin:1.5em} pre{white-space:pre-wrap;overflow-wrap:anywhere}</style></head>\n<body><h1>Portico demo</h1>" +
 		"<p><a href=\"/\">Status</a> · <a href=\"/canary\">Comparison</a> · <a href=\"/switchover\">Switchover</a></p>\n<pre>" +
 		html.EscapeString(p.Introduction()) + "</pre>\n<h2>Things to try</h2>\n<pre>" + html.EscapeString(p.Tour()) + "</pre></body></html>\n"
-	return admin.Page{Path: "/demo", Title: "Demo", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(text)) // a browser that has gone needs no error
-	})}
 }

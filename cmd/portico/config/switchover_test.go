@@ -56,14 +56,14 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			[]string{`c.yaml:4:35: unknown key "products" in switchover.rules[0]; did you mean "product"?`}},
 		{"callers", withTwo + "callers:\n  a: {}\n  b: {key_env: KEY}\n  c: {key_env: KEY}\n  d: {key_env: NOT_SET}\n", []string{
 			"c.yaml:5:6: callers.a: has no key: set key_file or key_env",
-			"c.yaml:7:6: callers.c: has the same key as b",
+			"c.yaml:7:6: callers.c: has a key at tracker a that is a key of b",
 			"c.yaml:8:16: callers.d.key_env: NOT_SET holds nothing",
 		}},
 		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
-			"c.yaml:5:6: callers.a: has a shadow key that is a key of b",
+			"c.yaml:6:6: callers.b: has a key at tracker a that is a key of a",
 		}},
 		{"one shadow key for two", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: THIRD}\n  b: {key_env: SHADOW, shadow_key_env: THIRD}\n", []string{
-			"c.yaml:6:6: callers.b: has a shadow key that is a key of a",
+			"c.yaml:6:6: callers.b: has a key at tracker b that is a key of a",
 		}},
 		{"reads behind another rule's writes", withTwo + "switchover:\n  rules:\n    - {name: w, operation: [attachment.update], reads: new, writes: new}\n    - {name: rest}\n", []string{
 			`c.yaml:6:56: switchover.rules[0].reads: reads are behind writes: what this rule writes at the new tracker is read at the old one, by rule 2 ("rest")`,
