@@ -15,7 +15,6 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
@@ -43,7 +42,6 @@ type Listener struct {
 	server       *http.Server
 	cut          context.CancelFunc // ends the requests that still run
 	running      sync.Mutex         // held by Run
-	scarce       rate.Sometimes     // bounds the log lines about the limit of open files
 
 	closed  context.Context //nolint:containedctx // ends with Close
 	end     context.CancelFunc
@@ -64,7 +62,7 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 	}
 	l := &Listener{
 		Listener: socket, name: name, limit: max(2, int(min(uint64(cfg.Limits.Connections), maxDescriptors()/descriptorShare))), logger: logger,
-		scarce: rate.Sometimes{Interval: time.Minute}, changed: make(chan struct{}, 1), open: map[net.Conn]time.Time{},
+		changed: make(chan struct{}, 1), open: map[net.Conn]time.Time{},
 	}
 	life, cut := context.WithCancel(context.Background())
 	l.served, l.cut = l, cut
@@ -137,7 +135,6 @@ func drain(ctx context.Context, limit time.Duration, logger *slog.Logger, listen
 
 // Drain takes no more connections, and waits for running requests until ctx ends. Then it cuts them off, which is no error.
 func (l *Listener) Drain(ctx context.Context) error {
-	defer l.cut()
 	_ = l.Close()
 	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
 	l.server.SetKeepAlivesEnabled(false)
@@ -145,9 +142,6 @@ func (l *Listener) Drain(ctx context.Context) error {
 	l.running.Unlock() //nolint:staticcheck,gocritic // nothing is done with it
 	l.closeWaiting(ctx)
 	err := l.server.Shutdown(ctx)
-	if err == nil {
-		return nil
-	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		l.logger.Warn("requests that ran too long were cut off", "listener", l.name)
 		err = nil
@@ -197,14 +191,9 @@ func UntilSignal(ctx context.Context) (_ context.Context, stop context.CancelFun
 	}
 }
 
-// Accept implements net.Listener. net/http repeats it after an error, and logs errors only where it logs those of clients.
+// Accept implements net.Listener. It waits until there is capacity for the connection.
 func (l *Listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		l.scarce.Do(func() {
-			l.logger.Warn("no connections can be accepted: the limit of open files is reached", "listener", l.name, "cause", err)
-		})
-	}
 	for err == nil {
 		wait := l.makeCapacity()
 		if wait <= 0 {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// exportTimeout bounds the time to send one batch of spans with all tries, and flushTimeout the time to send the last spans of a
+	// exportTimeout bounds the time to send one batch of spans, and flushTimeout the time to send the last spans of a
 	// runtime.
 	exportTimeout = 10 * time.Second
 	flushTimeout  = 3 * time.Second
