@@ -62,6 +62,7 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
 			"c.yaml:6:6: callers.b: has a key at tracker a that is a key of a",
 		}},
+		{"one key for both trackers", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: KEY}\n", nil},
 		{"one shadow key for two", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: THIRD}\n  b: {key_env: SHADOW, shadow_key_env: THIRD}\n", []string{
 			"c.yaml:6:6: callers.b: has a key at tracker b that is a key of a",
 		}},
@@ -176,6 +177,9 @@ canary:
 	again, problems := Load(nil, environ, writeFile(t, "again.yaml", printed.String()))
 	if len(problems) > 0 {
 		t.Fatalf("what was printed is not good: %v\n%s", texts(problems), &printed)
+	}
+	if text := printed.String(); strings.Index(text, "\n  a:\n") > strings.Index(text, "\n  b:\n") {
+		t.Errorf("the trackers are not in order:\n%s", text)
 	}
 	var second bytes.Buffer
 	if err := Print(&second, again); err != nil {
