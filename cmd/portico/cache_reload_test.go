@@ -38,6 +38,7 @@ func (g *gatedTracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestReloadKeepsTheCache: answers outlive a reload, and a write that is under way
 // meanwhile ends in the former runtime and counts for the present one.
 func TestReloadKeepsTheCache(t *testing.T) {
+	t.Parallel()
 	gate := &gatedTracker{Server: tracker.New(tracker.Options{Seed: tracker.SeedDemo}), waiting: make(chan struct{}, 1), let: make(chan struct{})}
 	server := httptest.NewServer(gate)
 	t.Cleanup(func() { _ = gate.Close(); server.Close() })

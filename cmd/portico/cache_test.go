@@ -2,44 +2,36 @@ package main
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"testing"
 
 	"portico/cache"
+	"portico/test/tracker"
 )
 
-// TestCacheCommand looks into the cache of a running Portico and purges it.
+// TestCacheCommand looks into the caches of both trackers and purges them.
 func TestCacheCommand(t *testing.T) {
-	tour := startDemo(t)
-	clients := regexp.MustCompile(`Portico is at (\S+),`).FindStringSubmatch(tour)[1]
-	operators := regexp.MustCompile(`admin page at (\S+),`).FindStringSubmatch(tour)[1]
-	command := func(args ...string) (string, int) {
-		code, stdout, stderr := portico(t, nil, append([]string{"cache", "--admin", operators}, args...)...)
-		return stdout + stderr, code
+	t.Parallel()
+	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: one, component: Accounts, reads: new}, {name: rest}]}\n")
+	get(t, p.clients+webShop)
+	get(t, p.clients+webShop+"/Accounts")
+	code, text := p.command(t, "cache", "show", "--product", "WebShop")
+	for _, want := range []string{"  main ", "  new "} {
+		if code != exitOK || strings.Count(text, "fresh ") != 2 || strings.Count(text, "portico:1:") != 2 || !strings.Contains(text, want) {
+			t.Errorf("show --product exits with %d and prints no %q\n%s", code, want, text)
+		}
 	}
-	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop")
-	shell(t, "curl -s "+clients+"/rest/flag_type/WebShop/Accounts")
-	if text, code := command("show", "--product", "WebShop"); code != exitOK || strings.Count(text, "fresh ") != 2 || strings.Count(text, "portico:1:") != 2 {
-		t.Errorf("show --product exits with %d and prints\n%s", code, text)
-	}
-	text, _ := command("show", "--json", "--product", "webshop", "--component", "accounts")
+	_, text = p.command(t, "cache", "show", "--json", "--product", "webshop", "--component", "accounts")
 	var answer struct{ Items []cache.Item }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != 1 {
 		t.Fatalf("show --json prints %s (%v)", text, err)
 	}
-	if text, code := command("show", answer.Items[0].Key); code != exitOK || !strings.Contains(text, "Accounts") {
-		t.Errorf("show KEY exits with %d and prints\n%s", code, text)
-	}
-	if text, code := command("purge", "--product", "WebShop"); code != exitOK {
-		t.Errorf("purge exits with %d and prints\n%s", code, text)
-	}
-	if text, _ := command("show", "--product", "WebShop"); strings.Contains(text, "fresh ") {
+	p.commandWants(t, exitOK, "Accounts", "cache", "show", answer.Items[0].Key)
+	p.commandWants(t, exitOK, "Purged", "cache", "purge", "--product", "WebShop")
+	if _, text := p.command(t, "cache", "show", "--product", "WebShop"); strings.Contains(text, "fresh ") {
 		t.Errorf("after a purge show prints\n%s", text)
 	}
 	for _, args := range [][]string{{}, {"show"}, {"show", "K", "--product", "P"}, {"wipe"}, {"purge", "K"}, {"purge", "--product", "P", "--component", "C"}, {"purge", "--product", ""}} {
-		if text, code := command(args...); code != exitUsage {
-			t.Errorf("cache %q exits with %d: %s", args, code, text)
-		}
+		p.commandWants(t, exitUsage, "", append([]string{"cache"}, args...)...)
 	}
 }

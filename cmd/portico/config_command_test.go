@@ -48,13 +48,6 @@ func pemText(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-func TestRecordSaysWhatHasProblems(t *testing.T) {
-	code, _, stderr := portico(t, nil, "record", "--out", filepath.Join(t.TempDir(), "tape"))
-	if code != exitFailed || !strings.Contains(stderr, "trackers: ") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
-}
-
 func TestTrackerBehindTLSWithOwnCertificates(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"version":"5.2, seen ` + r.TLS.PeerCertificates[0].Subject.CommonName + `"}`))

@@ -96,7 +96,7 @@ func (d *demoRun) run(ctx context.Context) error {
 			ofCandidate = append(ofCandidate, planted.Quirk)
 		}
 	}
-	logger := app.NewLogger(d.env.stderr, d.cfg.Log)
+	logger, _ := app.NewLogger(d.env.stderr, d.cfg.Log)
 	first := tracker.New(tracker.Options{Seed: tracker.SeedDemo, Quirks: ofPrimary})
 	second := tracker.New(tracker.Options{Follows: first, Quirks: ofCandidate})
 	primary, err := app.Listen(nil, "the reference tracker", "127.0.0.1:0", first, d.cfg, logger)
@@ -130,11 +130,9 @@ func (d *demoRun) serve(ctx context.Context) error {
 	defer stop()
 	driven := make(chan error, 1)
 	service := app.New(d.env.stderr, d.cfg)
-	service.Page = func(clients, operators *app.Listener) admin.Page {
+	service.Pages = []admin.Page{d.places.Page()}
+	service.Started = func(clients, operators *app.Listener, rt *app.Runtime) {
 		d.places.Clients, d.places.Operators = clients.URL(), operators.URL()
-		return d.places.Page()
-	}
-	service.Started = func(_, _ *app.Listener, rt *app.Runtime) {
 		fmt.Fprintf(d.env.stdout, "%s\n", d.places.Introduction())
 		if d.requests == 0 {
 			fmt.Fprintf(d.env.stdout, "Try, in another terminal, or see %s/demo:\n\n%s\nStop it with Ctrl-C.\n", d.places.Operators, d.places.Tour())

@@ -14,6 +14,7 @@ import (
 // TestFormats: every command that prints data does so as JSON for --json, --format json and --output json alike, prints the same as
 // YAML, prints something else without them, and refuses flags that contradict each other.
 func TestFormats(t *testing.T) {
+	t.Parallel()
 	asked := ""
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked += r.Method + " " + r.URL.String() + "\n"

@@ -10,6 +10,7 @@ import (
 
 // TestHealth: one line, and an exit code for each state.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	hung := make(chan struct{})
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		base, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

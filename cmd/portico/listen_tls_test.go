@@ -115,6 +115,7 @@ func serveConfig(t *testing.T, file string, environ ...string) (clients, operato
 }
 
 func TestListenersOverTLS(t *testing.T) {
+	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	defer behind.Close()
 	ca, strangers := newAuthority(t), newAuthority(t)
@@ -180,6 +181,7 @@ func TestListenersOverTLS(t *testing.T) {
 
 // A renewed certificate comes in with a reload, and TLS does not go out by one.
 func TestReloadBringsRenewedCertificates(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.issue(t, 2)
 	const least = withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"
@@ -235,19 +237,14 @@ func TestServingIsChecked(t *testing.T) {
 	_, otherKey := ca.issue(t, 3)
 	const open = "is open to other machines"
 	for _, c := range []struct{ name, yaml, want string }{
-		{"open", "admin:\n  listen: 0.0.0.0:9080\n", "c.yaml:3:11: admin.listen: 0.0.0.0:9080 " + open + " without authentication: " +
-			"set admin.token_file, admin.token_env or admin.tls.client_ca_file"},
 		{"open with TLS only", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", "c.yaml:2:17: admin.listen: :9080 " + open + " without authentication"},
 		{"token in clear", "admin: {listen: ':9080', token_env: TOKEN}\n", "c.yaml:2:17: warning: admin.listen: :9080 " + open + ", and the token goes there in clear: set admin.tls"},
 		{"token over TLS", "admin: {listen: ':9080', token_env: TOKEN, tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", ""},
 		{"client certificates", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + ca.file + "}}\n", ""},
-		{"short token", "admin: {token_env: SHORT}\n", "c.yaml:2:20: admin.token_env: is shorter than 16 bytes"},
 		{"no token", "admin: {listen: ':9080', token_env: NOTHING}\n", "c.yaml:2:37: admin.token_env: NOTHING holds nothing"},
-		{"two tokens", "admin: {token_env: TOKEN, token_file: " + key + "}\n", "c.yaml:2:39: admin.token_file: a file and an environment variable exclude each other"},
 		{"certificate alone", "tls: {cert_file: " + cert + "}\n", "c.yaml:2:18: tls.cert_file: cert_file and key_file need each other"},
 		{"key alone", "admin: {tls: {key_file: " + key + "}}\n", "c.yaml:2:14: admin.tls.cert_file: cert_file and key_file need each other"},
 		{"key of another", "tls: {cert_file: " + cert + ", key_file: " + otherKey + "}\n", "c.yaml:2:18: tls.cert_file: reading the certificate: tls: private key does not match"},
-		{"authority without TLS", "admin: {tls: {client_ca_file: " + ca.file + "}}\n", "c.yaml:2:31: admin.tls.client_ca_file: needs cert_file and key_file"},
 		{"no authority", "admin: {tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + key + "}}\n", "holds no PEM certificate"},
 	} {
 		_, problems := config.Load(nil, []string{"TOKEN=sixteen bytes or more", "SHORT=x"}, writeFile(t, "c.yaml", withTracker+c.yaml))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -204,8 +203,7 @@ func load(flags *config.Flags, env environment) (config.Config, error) {
 func versionCommand(env environment) *cobra.Command {
 	o := output{env: env}
 	c := command("version", "print the version of this program", func(context.Context, []string) error {
-		info, _ := debug.ReadBuildInfo()
-		version := app.BuildVersion(info)
+		version := app.ThisVersion()
 		return o.value(map[string]string{"version": version}, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "portico %s\n", version)
 			return err

@@ -242,7 +242,8 @@ func writesWarnings(table switchover.Table, tracker string, toNew bool, dialect 
 		return nil
 	}
 	for _, i := range table.FlagTypeWriters(toNew) {
-		warnings = append(warnings, "warning: "+config.NoFlagTypeWrites(table.Rules[i].Name, tracker, dialect))
+		warnings = append(warnings, fmt.Sprintf("warning: rule %s sends flag type writes to tracker %s, which has none (dialect %s): they are refused",
+			table.Rules[i].Name, tracker, dialect.Name))
 	}
 	return warnings
 }

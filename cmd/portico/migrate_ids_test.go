@@ -14,6 +14,7 @@ func idsConfig(t *testing.T) string {
 }
 
 func TestFilesOfIDs(t *testing.T) {
+	t.Parallel()
 	const header = "kind,client,new,old\n"
 	config := idsConfig(t)
 	for _, c := range []struct {

@@ -57,6 +57,7 @@ Apply it with: portico migrate apply ` + file + ` --version 3 --actor NAME --rea
 
 // TestReverseWaitsForTheCopies: the step back is asked for once the old tracker has nearly everything, and at once where waiting would not help.
 func TestReverseWaitsForTheCopies(t *testing.T) {
+	t.Parallel()
 	for state, questions := range map[string]int64{"drain": 2, "unsafe": 1} {
 		var asked, reversed atomic.Int64
 		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -131,7 +131,7 @@ func probeTracker(ctx context.Context, cfg config.Config, name string) (string, 
 	defer cancel()
 	found, err := bugzilla.Probe(ctx, name, options)
 	notes := append([]string{"version " + found.Version}, found.Notes...)
-	if !found.Known && cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
+	if cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
 		notes = append(notes, writesWarnings(cfg.Switchover.Table(), name, name == cfg.Candidate, found.Dialect)...)
 	}
 	return strings.Join(notes, "; "), unreachable(err, "the tracker", "is it running? check trackers."+name+".url")

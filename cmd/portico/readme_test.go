@@ -30,6 +30,7 @@ func shell(t *testing.T, script string) string {
 
 // TestDemoTour runs the commands that portico demo prints, as they stand.
 func TestDemoTour(t *testing.T) {
+	t.Parallel()
 	tour := startDemo(t)
 	_, script, found := strings.Cut(tour, "/demo:\n\n")
 	if !found {

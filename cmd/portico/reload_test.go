@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -51,40 +48,4 @@ func reload(t *testing.T, p *process.Process, operators string) {
 	before := started()
 	p.Signal(t, syscall.SIGHUP)
 	process.Eventually(t, "the configuration is read again", func() bool { return started() != before })
-}
-
-// TestReload changes the configuration of a running Portico under load: no
-// request fails, and a configuration with a mistake changes nothing.
-func TestReload(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "portico.yaml")
-	_, tracker := startProcess(t, `listens on (\S+)`, "tracker", "--listen", "127.0.0.1:0", "--seed", "fixture")
-	configure := func(responses string) {
-		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: %q}}\nresponses: %s\n", tracker[0], responses)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	configure("tracker")
-	p, at := startProcess(t, `"clients":"([^"]+)"`, "serve", "--config", file)
-	shows := func(want string) func() bool {
-		return func() bool {
-			return strings.Contains(get(t, "http://"+at[0]+"/rest/bug/5/attachment?include_fields=is_patch"), want)
-		}
-	}
-	process.Eventually(t, "the tracker's form is shown", shows(`"is_patch":0`))
-	stop := keepAsking(t, "http://"+at[0])
-	configure("interface")
-	p.Signal(t, syscall.SIGHUP)
-	process.Eventually(t, "the other form is shown", shows(`"is_patch":false`))
-	configure("nonsense")
-	p.Signal(t, syscall.SIGHUP)
-	for range 20 {
-		if !shows(`"is_patch":false`)() {
-			t.Fatal("a configuration with a mistake took effect")
-		}
-	}
-	configure("tracker")
-	p.Signal(t, syscall.SIGHUP)
-	process.Eventually(t, "the tracker's form is shown again", shows(`"is_patch":0`))
-	stop()
 }

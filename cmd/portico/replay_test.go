@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 // TestReplayCommandLine: what cannot be played is said, and no verdict is given.
 func TestReplayCommandLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, broken, keys := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl"), filepath.Join(dir, "keys.json")
 	for name, text := range map[string]string{
@@ -66,6 +66,7 @@ func TestReplayCommandLine(t *testing.T) {
 
 // TestReplayGoesByEquivalences of a configuration.
 func TestReplayGoesByEquivalences(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 		fmt.Fprint(w, `{"bug":[{"id":1,"name":"1.3"}],"attachment":[]}`)
@@ -87,9 +88,14 @@ func TestReplayGoesByEquivalences(t *testing.T) {
 
 // TestReplayFormats: each format is what it says, and nothing else is on standard output.
 func TestReplayFormats(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(tracker.New(tracker.Options{}))
 	defer server.Close()
-	recordings := "../../test/wire/testdata/bugzilla-5.2.jsonl"
+	all, err := os.ReadFile("../../test/wire/testdata/bugzilla-5.2.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordings := writeFile(t, "few.jsonl", strings.Join(strings.SplitAfter(string(all), "\n")[:20], ""))
 	for format, begin := range map[string]string{"json": "{", "junit": "<?xml"} {
 		code, stdout, stderr := portico(t, nil, "replay", recordings, "--tracker", server.URL, "--only", "ft.get.*", "--format", format)
 		if code != 2 || !strings.HasPrefix(stdout, begin) || !strings.Contains(stderr, "requests were made") {
@@ -115,29 +121,6 @@ func TestRecordNeedsANewFile(t *testing.T) {
 	} {
 		if code, stdout, stderr := portico(t, nil, append([]string{"record"}, c.args...)...); code != c.code || !strings.Contains(stdout+stderr, c.says) {
 			t.Errorf("record %q: %d\n%s%s", c.args, code, stdout, stderr)
-		}
-	}
-}
-
-// TestRecordThatCannotStart leaves no file, which would be in the way of the next try.
-func TestRecordThatCannotStart(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	file := filepath.Join(t.TempDir(), "a.jsonl")
-	code, stdout, stderr := portico(t, nil, "record", "--out", file, "--tracker", "http://tracker.example/", "--listen", taken.Addr().String())
-	if _, err := os.Stat(file); err == nil || code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use") {
-		t.Errorf("%d\n%s%s, the file: %v", code, stdout, stderr, err)
-	}
-}
-
-// TestDemoFlags: what makes no sense is refused.
-func TestDemoFlags(t *testing.T) {
-	for _, args := range [][]string{{"--drive", "-1"}, {"--stay"}, {"--admin-listen", ":9080"}, {"more"}} {
-		if code, stdout, stderr := portico(t, nil, append([]string{"demo"}, args...)...); code != exitUsage {
-			t.Errorf("demo %q: %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
 }

@@ -31,6 +31,7 @@ func turningAway(t *testing.T, delay string) *process.Process {
 
 // While the program turns clients away, a SIGHUP that comes late changes nothing, least of all ends it at once.
 func TestHangupWhileTurningAway(t *testing.T) {
+	t.Parallel()
 	p := turningAway(t, "2s")
 	p.Signal(t, syscall.SIGHUP)
 	if code := p.Wait(t, time.Minute); code != exitOK || !strings.Contains(p.Err.String(), `"stopped"`) {
@@ -40,6 +41,7 @@ func TestHangupWhileTurningAway(t *testing.T) {
 
 // A second signal ends the program at once, an interrupt too where a shell has it ignored, as for what it runs in the background.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	p, told := turningAway(t, "60s"), time.Now()
 	p.Signal(t, os.Interrupt)
 	if code := p.Wait(t, time.Minute); code != exitFailed || time.Since(told) > 30*time.Second {
@@ -47,17 +49,20 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestNothingIsBuiltBeforeTheSocketsAreOpen: a second process in the place of one that runs stores no rules in its state.
+// TestNothingIsBuiltBeforeTheSocketsAreOpen: a second process in the place of one that runs stores no rules in its state, and leaves no
+// empty recording, which would be in the way of the next try.
 func TestNothingIsBuiltBeforeTheSocketsAreOpen(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	store := filepath.Join(t.TempDir(), "state.db")
+	store, recording := filepath.Join(t.TempDir(), "state.db"), filepath.Join(t.TempDir(), "a.jsonl")
 	file := writeFile(t, "c.yaml", "listen: "+taken.Addr().String()+"\nadmin: {listen: 127.0.0.1:0}\nstate: sqlite:"+store+"\n"+withTwo)
-	code, _, stderr := portico(t, nil, "serve", "--config", file)
-	if _, err := os.Stat(store); code != exitFailed || !strings.Contains(stderr, "address already in use") || !os.IsNotExist(err) {
-		t.Errorf("exit %d, the store: %v, said %s", code, err, stderr)
+	for made, args := range map[string][]string{store: {"serve"}, recording: {"record", "--out", recording}} {
+		code, stdout, stderr := portico(t, nil, append(args, "--config", file)...)
+		if _, err := os.Stat(made); code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use") || !os.IsNotExist(err) {
+			t.Errorf("%s: exit %d, %s: %v, said %s%s", args, code, made, err, stdout, stderr)
+		}
 	}
 }

@@ -41,6 +41,7 @@ func terminal(t *testing.T) (screen *os.File, shown func() string) {
 
 // TestTerminal: on a terminal a verdict has a colour, unless that is not wanted, and what takes longer than two seconds says so.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	screen, shown := terminal(t)
 	answer := make(chan struct{}, 1)
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

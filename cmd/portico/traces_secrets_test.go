@@ -73,6 +73,7 @@ func loudRequests() []loud {
 // tracker that answers, to one that fails and to one that is away, and looks at all
 // bytes that the collector gets.
 func TestNothingSecretInTraces(t *testing.T) {
+	t.Parallel()
 	answers, fails := startListening(t), startListening(t)
 	fails.SetFaults([]tracker.Fault{{Kind: tracker.FaultError500}})
 	away, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,6 +83,7 @@ func TestNothingSecretInTraces(t *testing.T) {
 	_ = away.Close()
 	for name, behind := range map[string]string{"answers": answers.url, "fails": fails.url, "away": "http://" + away.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			seen := startCollector(t, (*httptest.Server).Start)
 			clients, _ := startTraced(t, behind, "endpoint: '"+seen.url+"', headers_env: COLLECTOR", "COLLECTOR=X-Key: hunter2")
 			asked := loudRequests()
@@ -92,9 +94,11 @@ func TestNothingSecretInTraces(t *testing.T) {
 			lookForSecrets(t, seen)
 		})
 	}
-	if len(answers.seen) < len(loudRequests())/2 {
-		t.Errorf("only %d requests came through", len(answers.seen))
-	}
+	t.Cleanup(func() {
+		if len(answers.seen) < len(loudRequests())/2 {
+			t.Errorf("only %d requests came through", len(answers.seen))
+		}
+	})
 }
 
 func countRequests(c *collector) int {

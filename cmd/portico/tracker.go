@@ -22,7 +22,7 @@ func trackerCommand(env environment) *cobra.Command {
 	options, address := tracker.Options{Seed: tracker.SeedDemo}, ""
 	c := command("tracker", "run the reference tracker alone", func(ctx context.Context, _ []string) error {
 		cfg, server := config.Default(), tracker.New(options)
-		logger := app.NewLogger(env.stderr, cfg.Log)
+		logger, _ := app.NewLogger(env.stderr, cfg.Log)
 		listener, err := app.Listen(nil, "tracker", address, server, cfg, logger)
 		if err != nil {
 			return errors.Join(err, server.Close())

@@ -12,6 +12,7 @@ import (
 // is written to the one is read at the other, by everybody and after a way there and
 // back.
 func TestAWriteCountsForTheOtherCache(t *testing.T) {
+	t.Parallel()
 	_, address := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	file := writeFile(t, "c.yaml", pairConfig(address, address, t.TempDir()+"/p.db",
 		"switchover: {follow: 0s, rules: [{name: rest, reads: new, writes: old}]}\ncache: {local_ttl: 1m}\n"))

@@ -51,6 +51,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 // TestExplainTellsTheRule shows which rule decides and who answers, and what would
 // have to be looked up, without asking anybody.
 func TestExplainTellsTheRule(t *testing.T) {
+	t.Parallel()
 	file := writeFile(t, "c.yaml", withTwo+`
 state: sqlite:/does/not/exist/p.db
 callers: {robot: {key_env: KEY}}

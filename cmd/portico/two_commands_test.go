@@ -14,6 +14,7 @@ import (
 
 // TestVerdictIsTheExitCode asks for every verdict, and for one where nobody is.
 func TestVerdictIsTheExitCode(t *testing.T) {
+	t.Parallel()
 	// With half of the answers allowed to differ five comparisons are enough.
 	p := startPair(t, tracker.Options{}, "canary: {target: 50, confirm_after: 10ms}\n")
 	p.commandWants(t, 2, "INCONCLUSIVE", "canary", "verdict")
@@ -61,6 +62,7 @@ func TestVerdictIsAskedOnce(t *testing.T) {
 // TestFindingsAreJudgedOnTheCommandLine accepts a finding, so that it no longer
 // counts, and reopens it.
 func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	p := startPair(t, tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}, "canary: {confirm_after: 10ms}\n")
 	for range 3 {
 		get(t, p.clients+"/rest/bug/1/attachment")
@@ -94,21 +96,6 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	p.commandWants(t, exitUsage, `there is no command "forget"`, "canary", "forget")
 }
 
-// TestCachesOfBothTrackersAreShown fills the cache of each and purges both.
-func TestCachesOfBothTrackersAreShown(t *testing.T) {
-	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: one, component: Accounts, reads: new}, {name: rest}]}\n")
-	get(t, p.clients+webShop)
-	get(t, p.clients+webShop+"/Accounts")
-	code, output := p.command(t, "cache", "show", "--product", "WebShop")
-	if code != exitOK || strings.Count(output, "fresh ") != 2 || !strings.Contains(output, "  main ") || !strings.Contains(output, "  new ") {
-		t.Errorf("exit %d\n%s", code, output)
-	}
-	p.commandWants(t, exitOK, "Purged", "cache", "purge")
-	if _, output := p.command(t, "cache", "show", "--product", "WebShop"); strings.Contains(output, "fresh ") {
-		t.Errorf("after a purge\n%s", output)
-	}
-}
-
 // TestSamplingIsChangedLive shows and changes which calls are compared.
 func TestSamplingIsChangedLive(t *testing.T) {
 	p := startPair(t, tracker.Options{}, "")
@@ -127,6 +114,7 @@ func TestSamplingIsChangedLive(t *testing.T) {
 
 // TestMigrateCommand plans, applies, refuses what came too late, kills and revives.
 func TestMigrateCommand(t *testing.T) {
+	t.Parallel()
 	p := startPair(t, tracker.Options{}, "")
 	moved := writeFile(t, "rules.yaml", "rules:\n  - {name: shop, product: WebShop, reads: new}\n  - {name: rest}\n")
 	signed := []string{"--actor", "tester", "--reason", "a test"}
@@ -165,6 +153,7 @@ func TestMigrateCommand(t *testing.T) {
 // TestRulesOfAFileAreChecked refuses what portico check would, at its line, without
 // asking for a change.
 func TestRulesOfAFileAreChecked(t *testing.T) {
+	t.Parallel()
 	p := startPair(t, tracker.Options{}, "")
 	signed := []string{"--version", "1", "--actor", "tester", "--reason", "a test"}
 	for text, want := range map[string]string{

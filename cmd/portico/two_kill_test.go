@@ -12,6 +12,7 @@ import (
 // TestAKillThatTheStoreDoesNotKnow throws the kill switch while another process
 // holds the store's lock.
 func TestAKillThatTheStoreDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: rest, reads: new}]}\n")
 	other, err := sql.Open("sqlite", p.state)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // TestReloadMovesCallers moves reads to the other tracker and back by SIGHUP, under
 // load: no request fails, and rules with a mistake change nothing.
 func TestReloadMovesCallers(t *testing.T) {
+	t.Parallel()
 	_, oldURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	candidate, newURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo, Product: "OnlyNew"})
 	dir := t.TempDir()

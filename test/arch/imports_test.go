@@ -66,6 +66,7 @@ var thirdParty = []struct {
 	{"go.opentelemetry.io/otel/exporters/otlp/otlptrace", []string{"cmd/portico/app"}},
 	{"go.opentelemetry.io/proto/otlp", []string{"cmd/portico/app"}},
 	{"google.golang.org/protobuf", []string{"cmd/portico/app"}},
+	{"github.com/coreos/go-systemd/v22", []string{"cmd/portico/app"}},
 	// The files of the project that the program prints.
 	{"portico", []string{"cmd/portico"}},
 	// No weight: they stand in for a part of the standard library.

@@ -203,7 +203,7 @@ func (rt *Runtime) openOperators() {
 	options := admin.Options{
 		Metrics: rt.metrics, Status: rt.status, Unready: rt.trackers[cfg.Primary].problem,
 		Looked: func() { rt.looked.Store(time.Now().UnixNano()) },
-		Token:  cfg.Admin.Token.Text(), Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.pages),
+		Token:  cfg.Admin.Token.Text(), Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.Pages),
 	}
 	if len(rt.caches) > 0 {
 		options.Pages = append(options.Pages, admin.CachePage(rt.caches))

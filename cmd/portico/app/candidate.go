@@ -188,11 +188,8 @@ func (rt *Runtime) openJournal() error {
 // journalCaller returns the caller that a tracker is shown for a write of a caller with a name: as which it was made, while that is known and the
 // tracker would know it, else its key there, else that of a service.
 func (rt *Runtime) journalCaller() func(tracker, name string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool) {
-	cfg, keys := &rt.cfg.Switchover.Journal, map[string]map[string]string{}
+	cfg := &rt.cfg.Switchover.Journal
 	services := map[string]string{rt.cfg.Primary: cfg.PrimaryServiceKey.Text(), rt.cfg.Candidate: cfg.ServiceKey.Text()}
-	for _, named := range rt.callers {
-		keys[named.Name] = named.Keys
-	}
 	return func(tracker, name string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool) {
 		held := rt.trackers[tracker].keys
 		caller.Mapped = true
@@ -202,7 +199,7 @@ func (rt *Runtime) journalCaller() func(tracker, name string, shown *upstream.Ca
 		if own = caller.Credentials.Complete(); own {
 			return caller, true, true
 		}
-		key := keys[name][tracker]
+		key := rt.cfg.KeyAt(name, tracker).Text()
 		caller.Credentials = upstream.Credentials{APIKey: cmp.Or(key, held.ServiceKey, services[tracker])}
 		return caller, key != "", caller.Credentials.APIKey != ""
 	}

@@ -10,9 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -21,15 +19,8 @@ import (
 	"portico/proxy/admin"
 )
 
-const (
-	// exportTry bounds one try to send a batch of spans.
-	exportTry = 5 * time.Second
-	// minPause and maxPause bound the time between two tries. It doubles from one to the next.
-	minPause = 250 * time.Millisecond
-	maxPause = 2 * time.Second
-	// maxCollectorResponse is how much of the collector's response is read.
-	maxCollectorResponse = 64 << 10
-)
+// maxCollectorResponse is how much of the collector's response is read.
+const maxCollectorResponse = 64 << 10
 
 // collector is an otlptrace.Client: it sends batches of spans by OTLP over HTTP, and counts those that were sent and those that could
 // not be sent. The library calls UploadTraces from one goroutine. otlptracehttp would do the same, but it contains gRPC, obeys
@@ -61,7 +52,6 @@ func (rt *Runtime) newCollector() (*collector, error) {
 		url:     strings.TrimSuffix(strings.TrimRight(settings.Endpoint, "/"), "/v1/traces") + "/v1/traces",
 		headers: headers, metrics: rt.metrics, logger: rt.logger, running: running, stop: stop,
 		client: &http.Client{
-			Timeout:       exportTry,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
 				DialContext:     (&net.Dialer{Timeout: connect}).DialContext,
@@ -109,30 +99,15 @@ func (c *collector) UploadTraces(ctx context.Context, batch []*tracepb.ResourceS
 	return nil
 }
 
-// send sends a batch, and tries again until ctx ends or Stop is called if the collector is busy or does not respond.
+// send sends a batch once, until ctx ends or Stop is called. An error holds nothing of the collector's response, which may be long and hold
+// anything.
 func (c *collector) send(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.running, cancel)()
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		after, again, err := c.try(ctx, body)
-		if !again {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(max(pause, after)):
-		}
-	}
-}
-
-// try sends a batch once. again says whether another try makes sense, not earlier than after the time that the collector asks for.
-// An error holds nothing of the collector's response, which may be long and hold anything.
-func (c *collector) try(ctx context.Context, body []byte) (after time.Duration, again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return 0, false, err
+		return err
 	}
 	for name, value := range c.headers {
 		request.Header.Set(name, value)
@@ -141,19 +116,16 @@ func (c *collector) try(ctx context.Context, body []byte) (after time.Duration, 
 	response, err := c.client.Do(request)
 	if err != nil {
 		failed, _ := errors.AsType[*url.Error](err)
-		return 0, failed.Timeout(), failed.Err
+		return failed.Err
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCollectorResponse))
 	_ = response.Body.Close()
-	status, kind := response.StatusCode, response.Header.Get("Content-Type")
-	if status/100 != 2 {
-		seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16)
-		again = status == http.StatusTooManyRequests || status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
-		return time.Duration(seconds) * time.Second, again, fmt.Errorf("the collector responded with status %d", status)
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the collector responded with status %d", response.StatusCode)
 	}
 	// The only field of the response tells of spans that were not accepted. An empty one has two bytes.
-	if err == nil && kind == "application/x-protobuf" && len(text) > 2 {
+	if err == nil && response.Header.Get("Content-Type") == "application/x-protobuf" && len(text) > 2 {
 		err = errors.New("the collector did not accept all of them")
 	}
-	return 0, false, err
+	return err
 }

@@ -9,14 +9,12 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/activation"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"portico/cmd/portico/config"
 	"portico/proxy"
@@ -31,8 +29,6 @@ const (
 	minWaiting = 250 * time.Millisecond
 	// drainWaiting is how long a connection may be without a request once the listener drains; Shutdown would wait 5 s.
 	drainWaiting = 500 * time.Millisecond
-	// firstInherited is the first descriptor that a service manager passes.
-	firstInherited = 3
 )
 
 // Listener is an HTTP server with its socket. It bounds the open connections: at the limit it closes the connection that has been without
@@ -46,7 +42,6 @@ type Listener struct {
 	server       *http.Server
 	cut          context.CancelFunc // ends the requests that still run
 	running      sync.Mutex         // held by Run
-	scarce       rate.Sometimes     // bounds the log lines about the limit of open files
 
 	closed  context.Context //nolint:containedctx // ends with Close
 	end     context.CancelFunc
@@ -67,7 +62,7 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 	}
 	l := &Listener{
 		Listener: socket, name: name, limit: max(2, int(min(uint64(cfg.Limits.Connections), maxDescriptors()/descriptorShare))), logger: logger,
-		scarce: rate.Sometimes{Interval: time.Minute}, changed: make(chan struct{}, 1), open: map[net.Conn]time.Time{},
+		changed: make(chan struct{}, 1), open: map[net.Conn]time.Time{},
 	}
 	life, cut := context.WithCancel(context.Background())
 	l.served, l.cut = l, cut
@@ -86,20 +81,14 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 }
 
 // inheritedSockets returns the listening sockets that a service manager such as systemd has opened for this process, by name: client
-// and admin. Such sockets stay open while the program is replaced, so that connections wait and are not refused. The protocol is that
-// of sd_listen_fds(3).
+// and admin. Such sockets stay open while the program is replaced, so that connections wait and are not refused.
 func inheritedSockets() (map[string]net.Listener, error) {
 	sockets := map[string]net.Listener{}
-	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
-		return sockets, nil
-	}
-	n, _ := strconv.Atoi(os.Getenv("LISTEN_FDS"))
-	names := append(strings.Split(os.Getenv("LISTEN_FDNAMES"), ":"), make([]string, max(n, 0))...)
-	for i, name := range names[:max(n, 0)] {
+	for _, file := range activation.Files(true) {
+		name := file.Name()
 		if name != "client" && name != "admin" || sockets[name] != nil {
-			return nil, fmt.Errorf("inherited socket %d is named %q: pass at most one named client and one named admin (FileDescriptorName=)", i, name)
+			return nil, fmt.Errorf("an inherited socket is named %q: pass at most one named client and one named admin (FileDescriptorName=)", name)
 		}
-		file := os.NewFile(uintptr(firstInherited+i), name)
 		socket, err := net.FileListener(file) // has a descriptor of its own
 		if err = errors.Join(err, file.Close()); err != nil {
 			return nil, fmt.Errorf("take over the inherited socket %q: %w", name, err)
@@ -146,7 +135,6 @@ func drain(ctx context.Context, limit time.Duration, logger *slog.Logger, listen
 
 // Drain takes no more connections, and waits for running requests until ctx ends. Then it cuts them off, which is no error.
 func (l *Listener) Drain(ctx context.Context) error {
-	defer l.cut()
 	_ = l.Close()
 	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
 	l.server.SetKeepAlivesEnabled(false)
@@ -154,9 +142,6 @@ func (l *Listener) Drain(ctx context.Context) error {
 	l.running.Unlock() //nolint:staticcheck,gocritic // nothing is done with it
 	l.closeWaiting(ctx)
 	err := l.server.Shutdown(ctx)
-	if err == nil {
-		return nil
-	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		l.logger.Warn("requests that ran too long were cut off", "listener", l.name)
 		err = nil
@@ -188,39 +173,27 @@ func (l *Listener) closeWaiting(ctx context.Context) {
 }
 
 // UntilSignal returns a context that ends at the first SIGTERM or interrupt. The second one ends the process at once. The caller calls
-// stop; from then on signals have their usual effect.
+// stop once; from then on signals have their usual effect.
 func UntilSignal(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	signals, stopped := make(chan os.Signal, 2), make(chan struct{})
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	go func() {
-		for again := false; ; again = true {
-			select {
-			case <-signals:
-				if again {
-					os.Exit(1)
-				}
-				cancel()
-			case <-stopped:
-				return
-			}
+		<-signals // also at its end
+		cancel()
+		if _, again := <-signals; again {
+			os.Exit(1)
 		}
 	}()
-	return ctx, sync.OnceFunc(func() {
+	return ctx, func() {
 		signal.Stop(signals)
-		close(stopped)
-		cancel()
-	})
+		close(signals)
+	}
 }
 
-// Accept implements net.Listener. net/http repeats it after an error, and logs errors only where it logs those of clients.
+// Accept implements net.Listener. It waits until there is capacity for the connection.
 func (l *Listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		l.scarce.Do(func() {
-			l.logger.Warn("no connections can be accepted: the limit of open files is reached", "listener", l.name, "cause", err)
-		})
-	}
 	for err == nil {
 		wait := l.makeCapacity()
 		if wait <= 0 {

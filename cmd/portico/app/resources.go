@@ -20,11 +20,13 @@ import (
 
 // resources are the shared resources: what survives a reload of the configuration.
 type resources struct {
+	// Pages are for operators, beside those of the components.
+	Pages []admin.Page
+
 	logger  *slog.Logger
 	metrics *admin.Metrics
 	looked  atomic.Int64 // when an operator last read the state, in nanoseconds since 1970
 	dry     *Explanation // not nil if nothing may be sent
-	pages   []admin.Page // for operators, beside those of the components
 
 	// These belong to the goroutine that builds.
 	store       *state.Store // nil without a candidate, and so is switchover
@@ -82,9 +84,7 @@ func (rt *Runtime) release() {
 	}
 	for tracker, shared := range rt.shared {
 		if now == rt || now.shared[tracker] != shared {
-			if err := shared.Close(); err != nil {
-				rt.logger.Warn("connections to Redis could not be closed", "cause", err)
-			}
+			_ = shared.Close() // connections to Redis, which nothing uses any more
 		}
 	}
 }

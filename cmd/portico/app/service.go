@@ -27,14 +27,12 @@ type Service struct {
 	Reload func() (config.Config, []config.Problem, error)
 	// Over stands before the handler of clients; nil means nothing does. With it no request takes the fast path.
 	Over func(http.Handler) http.Handler
-	// Page, if not nil, returns one more page for operators. It is called once the sockets are open.
-	Page func(clients, operators *Listener) admin.Page
-	// Started, if not nil, is called once the sockets are open, with the first runtime.
+	// Started, if not nil, is called once the sockets are open, with the first runtime. Nothing is served before it returns.
 	Started func(clients, operators *Listener, rt *Runtime)
 
 	resources
 	cfg       config.Config
-	level     slog.LevelVar
+	level     *slog.LevelVar
 	listeners []*Listener // of clients and of operators, as far as they are open
 }
 
@@ -43,8 +41,7 @@ func New(stderr io.Writer, cfg config.Config) *Service {
 	s := &Service{cfg: cfg}
 	s.metrics, s.idempotency, s.current = admin.NewMetrics(), proxy.NewIdempotency(nil, nil), &Runtime{}
 	s.metrics.Build(Version)
-	s.level.Set(logLevel(cfg.Log))
-	s.logger = newLogger(stderr, cfg.Log, &s.level)
+	s.logger, s.level = NewLogger(stderr, cfg.Log)
 	return s
 }
 
@@ -53,7 +50,7 @@ const maxOperatorConnections = 64
 
 // Serve runs until ctx ends or a signal comes, and closes the service.
 func (s *Service) Serve(ctx context.Context) error {
-	QuietLibraries(s.logger)
+	QuietLibraries()
 	ctx, stop := UntilSignal(ctx)
 	defer stop()
 	if err := s.start(ctx); err != nil {
@@ -77,9 +74,6 @@ func (s *Service) start(ctx context.Context) error {
 		return err
 	}
 	clients, operators := s.listeners[0], s.listeners[1]
-	if s.Page != nil {
-		s.pages = []admin.Page{s.Page(clients, operators)}
-	}
 	rt, err := s.Build(ctx, s.cfg)
 	if failed := errors.Join(err, s.metrics.Connections(clients.load)); failed != nil {
 		return failed
@@ -194,11 +188,11 @@ func (s *Service) rebuild(ctx context.Context) error {
 		return err
 	}
 	for _, problem := range problems { // in the form of the log, since programs may read it
+		report, what := s.logger.Error, "the configuration has a problem"
 		if problem.Warning {
-			s.logger.Warn("the configuration has a doubtful value", "problem", problem.String())
-		} else {
-			s.logger.Error("the configuration has a problem", "problem", problem.String())
+			report, what = s.logger.Warn, "the configuration has a doubtful value"
 		}
+		report(what, "problem", problem.String())
 	}
 	if config.Fatal(problems) {
 		return errors.New("the configuration has problems")
@@ -213,8 +207,7 @@ func (s *Service) rebuild(ctx context.Context) error {
 	if len(needRestart) > 0 {
 		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
 	}
-	s.level.Set(logLevel(cfg.Log))
-	return nil
+	return s.level.UnmarshalText([]byte(cfg.Log.Level))
 }
 
 // enter returns the current runtime, which stays open until leave is called.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -75,7 +74,7 @@ func TestReload(t *testing.T) {
 		{token + "log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n", "", "", ""},
 		{token + "log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\n", "",
 			`"keys":["limits.header","timeouts.header","timeouts.idle","log.format"]`, "limits.header timeouts.header timeouts.idle log.format"},
-		{token + "trackers: {}\n", "the configuration has problems", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:`, ""},
+		{token + "trackers: {}\n", "the configuration has problems", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
 		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
 	} {
 		log.take()
@@ -127,48 +126,22 @@ func TestSocketsOfClientsAndOperators(t *testing.T) {
 	again.Close()
 }
 
-// refusing is a listener that only fails.
-type refusing struct {
-	net.Listener
-	err error
-}
-
-func (r *refusing) Accept() (net.Conn, error) { return nil, r.err }
-
 // bounded is a Listener for two connections.
-func bounded(t *testing.T, socket net.Listener, log io.Writer) *Listener {
+func bounded(t *testing.T, log io.Writer) *Listener {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Limits.Connections = 2
-	l, err := Listen(socket, "clients", "127.0.0.1:0", http.NotFoundHandler(), cfg, slog.New(slog.NewTextHandler(log, nil)))
+	l, err := Listen(nil, "clients", "127.0.0.1:0", http.NotFoundHandler(), cfg, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func TestOperatorsHearThatFilesHaveRunOut(t *testing.T) {
-	for err, want := range map[error]int{
-		syscall.EMFILE: 1, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ENFILE)}: 1,
-		syscall.ECONNABORTED: 0, net.ErrClosed: 0,
-	} {
-		var log strings.Builder
-		l := bounded(t, &refusing{err: err}, &log)
-		for range 5 {
-			if _, got := l.Accept(); got != err {
-				t.Errorf("%v became %v", err, got)
-			}
-		}
-		if got := strings.Count(log.String(), "level=WARN"); got != want {
-			t.Errorf("%v is told of %d times, want %d: %s", err, got, want, log.String())
-		}
-	}
-}
-
 // A connection on which no request has come does not hold the drain up.
 func TestSilentConnectionsAreClosed(t *testing.T) {
 	var log strings.Builder
-	l := bounded(t, nil, &log)
+	l := bounded(t, &log)
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run() }()
 	client, err := net.Dial("tcp", l.Address())
@@ -225,7 +198,7 @@ func TestLastResponseEndsItsConnection(t *testing.T) {
 
 // At the limit the connection that has waited for the longest time gives way, but not before it had time to send a request.
 func TestLongestWaitingGivesWay(t *testing.T) {
-	l := bounded(t, nil, io.Discard)
+	l := bounded(t, io.Discard)
 	defer l.Close()
 	var ours, clients [3]net.Conn
 	for i := range ours {
@@ -264,7 +237,7 @@ func TestLongestWaitingGivesWay(t *testing.T) {
 
 // A connection that waits for capacity when the listener is closed is closed too.
 func TestClosedListenerKeepsNoConnection(t *testing.T) {
-	l := bounded(t, nil, io.Discard)
+	l := bounded(t, io.Discard)
 	for range l.limit {
 		ours, client := net.Pipe()
 		defer client.Close()
@@ -302,7 +275,7 @@ func TestClosedListenerKeepsNoConnection(t *testing.T) {
 
 // The write deadline of one response does not hold for the next one.
 func TestIdleConnectionHasNoWriteDeadline(t *testing.T) {
-	l := bounded(t, nil, io.Discard)
+	l := bounded(t, io.Discard)
 	defer l.Close()
 	ours, client := net.Pipe()
 	defer ours.Close()

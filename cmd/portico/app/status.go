@@ -39,7 +39,7 @@ func (rt *Runtime) watched() admin.Watched {
 // status is what /status shows now. It waits for no tracker.
 func (rt *Runtime) status() admin.Status {
 	s := admin.Status{
-		Version: version(), Started: rt.started, Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
+		Version: ThisVersion(), Started: rt.started, Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,
 		Trackers: map[string]admin.TrackerStatus{},
 	}
 	if c := rt.trackers[rt.cfg.Primary].cache; c != nil {

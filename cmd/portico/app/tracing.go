@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// exportTimeout bounds the time to send one batch of spans with all tries, and flushTimeout the time to send the last spans of a
+	// exportTimeout bounds the time to send one batch of spans, and flushTimeout the time to send the last spans of a
 	// runtime.
 	exportTimeout = 10 * time.Second
 	flushTimeout  = 3 * time.Second
@@ -53,7 +53,7 @@ func (rt *Runtime) openTracing() error {
 		return err
 	}
 	about, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(
-		attribute.String("service.name", "portico"), attribute.String("service.version", version())))
+		attribute.String("service.name", "portico"), attribute.String("service.version", ThisVersion())))
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,8 @@ func (t *tracing) call(tracker string, req *http.Request, begun time.Time) (*htt
 	operation := cmp.Or(transport.CallOf(ctx).Operation, string(proxy.OpPassthrough))
 	ctx, span := t.tracer.Start(ctx, "tracker "+operation, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(begun))
 	req = req.WithContext(ctx)
-	if req.Header = req.Header.Clone(); req.Header == nil {
-		req.Header = http.Header{}
-	}
-	for _, name := range (propagation.TraceContext{}).Fields() {
-		req.Header.Del(name)
-	}
+	req.Header = req.Header.Clone()
+	req.Header.Del("tracestate") // of the client; that of the trace may be empty
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	port, err := strconv.Atoi(req.URL.Port())
 	if err != nil {

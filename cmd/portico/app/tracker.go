@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -107,9 +106,6 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 		metrics.Breaker(label, change.Breaker, change.To)
 		logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
 			"from", change.From, "to", change.To, "reason", change.Reason, "address", address, "cause", change.Cause)
-	}
-	options.Break.OnPanic = func(cause any) { // its value may hold content
-		logger.Error("a probe panicked", "tracker", label, "kind", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 	}
 	held := rt.now().stacks[label]
 	if held == nil || held.key != key {

@@ -130,14 +130,12 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, tag reflec
 			d.entry(path, word, value, v, tag)
 		default:
 			var known []string
-			found := false
 			for _, k := range members(v) {
 				if known = append(known, k.path); k.path == name {
-					found = true
 					d.value(join(path, name), value, k.value, k.tag)
 				}
 			}
-			if !found {
+			if !slices.Contains(known, name) {
 				d.at(d.place(word), "", "unknown key %q%s%s", name, strings.TrimSuffix(" in "+path, " in "), d.hint(name, known))
 			}
 		}

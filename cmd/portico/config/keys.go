@@ -15,8 +15,9 @@ type Caller struct {
 	Keys map[string]Secret `key:"keys"`
 }
 
-// keyAt names the key of a caller at a tracker.
-func (c *Config) keyAt(caller Caller, tracker string) Secret {
+// KeyAt names the key of a caller at a tracker.
+func (c *Config) KeyAt(name, tracker string) Secret {
+	caller := c.Callers[name]
 	switch key, given := caller.Keys[tracker]; {
 	case given:
 		return key
@@ -31,10 +32,10 @@ func (c *Config) keyAt(caller Caller, tracker string) Secret {
 // NamedCallers returns all callers that have names.
 func (c *Config) NamedCallers() upstream.NamedCallers {
 	known := upstream.NamedCallers{}
-	for name, caller := range c.Callers {
+	for name := range c.Callers {
 		named := upstream.NamedCaller{Name: name, Keys: map[string]string{}}
 		for tracker := range c.Trackers {
-			if key := c.keyAt(caller, tracker).text; key != "" {
+			if key := c.KeyAt(name, tracker).text; key != "" {
 				named.Keys[tracker] = key
 			}
 		}
@@ -79,27 +80,18 @@ func (c *checker) callers() {
 			}
 		}
 	}
-	owners := map[string]string{}
-	c.ownKeys(owners, c.Primary, "has the same key as %s")
-	for _, tracker := range SortedKeys(c.Trackers) {
-		if tracker != c.Primary {
-			c.ownKeys(owners, tracker, "has a shadow key that is a key of %s")
-		}
-	}
-}
-
-// ownKeys checks the keys at one tracker against those of other callers, which owners has by key.
-func (c *checker) ownKeys(owners map[string]string, tracker, taken string) {
+	owners := map[string]string{} // by key
 	for _, name := range SortedKeys(c.Callers) {
-		caller := c.Callers[name]
-		secret := c.keyAt(caller, tracker)
-		if tracker == c.Primary && !secret.Given() {
+		if !c.KeyAt(name, c.Primary).Given() {
 			c.errorf("callers."+name, "has no key: set key_file or key_env")
 		}
-		if owner, found := owners[secret.text]; found && owner != name {
-			c.errorf("callers."+name, taken, owner)
-		} else if secret.text != "" {
-			owners[secret.text] = name
+		for _, tracker := range SortedKeys(c.Trackers) {
+			key := c.KeyAt(name, tracker).text
+			if owner, taken := owners[key]; taken && owner != name {
+				c.errorf("callers."+name, "has a key at tracker %s that is a key of %s", tracker, owner)
+			} else if key != "" {
+				owners[key] = name
+			}
 		}
 	}
 }
@@ -122,8 +114,8 @@ func (c *checker) credentials() {
 // shows checks that there is what a tracker is to be shown.
 func (c *checker) shows(section, tracker, credentials string, service Secret) {
 	mapped := false
-	for _, caller := range c.Callers {
-		mapped = mapped || c.keyAt(caller, tracker).Given()
+	for name := range c.Callers {
+		mapped = mapped || c.KeyAt(name, tracker).Given()
 	}
 	switch {
 	case credentials == switchover.CredentialsService && !service.Given():

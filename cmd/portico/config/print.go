@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,27 +36,15 @@ func (c *Config) node(path string, v reflect.Value, tag reflect.StructTag) *yaml
 		}
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	add := func(key string, value reflect.Value, tag reflect.StructTag) {
-		path := join(path, key)
-		child := c.node(path, value, tag)
-		if o, known := c.origins[path]; known && child.Kind == yaml.ScalarNode {
-			child.LineComment = o.String()
-		}
-		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, child)
-	}
+	var entries []key
 	switch t := v.Type(); {
 	case isSection(t):
-		for _, m := range members(v) {
-			add(m.path, m.value, m.tag)
-		}
+		entries = members(v)
 	case t.Kind() == reflect.Map:
-		entries := map[string]reflect.Value{}
 		for name, entry := range v.Seq2() {
-			entries[fmt.Sprint(name)] = entry
+			entries = append(entries, key{path: fmt.Sprint(name), value: entry})
 		}
-		for _, name := range SortedKeys(entries) {
-			add(name, entries[name], "")
-		}
+		slices.SortFunc(entries, func(a, b key) int { return strings.Compare(a.path, b.path) })
 	case t.Kind() == reflect.Slice:
 		n.Kind = yaml.SequenceNode
 		if v.Len() == 0 || !isSection(t.Elem()) {
@@ -69,6 +58,14 @@ func (c *Config) node(path string, v reflect.Value, tag reflect.StructTag) *yaml
 		if t.Kind() != reflect.String && n.Value != "" {
 			n.Tag = ""
 		}
+	}
+	for _, entry := range entries {
+		path := join(path, entry.path)
+		child := c.node(path, entry.value, entry.tag)
+		if o, known := c.origins[path]; known && child.Kind == yaml.ScalarNode {
+			child.LineComment = o.String()
+		}
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: entry.path}, child)
 	}
 	return n
 }

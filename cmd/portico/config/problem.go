@@ -35,11 +35,14 @@ type Problem struct {
 
 // String is one line: `file:line:column: path: message`, or the variable or flag in place of the file.
 func (p Problem) String() string {
-	parts := []string{p.origin.String(), "", p.Path, p.Message}
+	line := p.origin.String()
 	if p.Warning {
-		parts[1] = "warning"
+		line += ": warning"
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+	if p.Path != "" {
+		line += ": " + p.Path
+	}
+	return strings.TrimPrefix(line+": "+p.Message, ": ") // what a program has set has no origin
 }
 
 // Fatal reports whether any of the problems is not a warning.
@@ -102,8 +105,8 @@ func (p *problems) sorted(further []Problem) []Problem {
 // DidYouMean is the end of a message about an unknown word: the candidate that is most like it, or nothing. What differs between
 // their common beginning and their common end must be at most a third of the word. Letters that only the candidate has may be
 // more.
-func DidYouMean(word string, candidates []string) string {
-	nearest, limit, least := "", max(2, len(word)/3), math.MaxInt
+func DidYouMean(word string, candidates []string) (hint string) {
+	limit, least := max(2, len(word)/3), math.MaxInt
 	for _, candidate := range candidates {
 		a, b := strings.ToLower(word), strings.ToLower(candidate)
 		for a != "" && b != "" && a[0] == b[0] {
@@ -112,13 +115,10 @@ func DidYouMean(word string, candidates []string) string {
 		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
 			a, b = a[:len(a)-1], b[:len(b)-1]
 		}
-		near := len(a) <= limit && len(b) <= limit || a == "" && len(word) > 3
-		if near && len(a)+len(b) < least {
-			nearest, least = candidate, len(a)+len(b)
+		near := max(len(a), len(b)) <= limit || a == "" && len(word) > 3
+		if unlike := len(a + b); near && unlike < least {
+			hint, least = fmt.Sprintf("; did you mean %q?", candidate), unlike
 		}
 	}
-	if nearest == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", nearest)
+	return hint
 }

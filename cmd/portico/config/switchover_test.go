@@ -56,14 +56,15 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			[]string{`c.yaml:4:35: unknown key "products" in switchover.rules[0]; did you mean "product"?`}},
 		{"callers", withTwo + "callers:\n  a: {}\n  b: {key_env: KEY}\n  c: {key_env: KEY}\n  d: {key_env: NOT_SET}\n", []string{
 			"c.yaml:5:6: callers.a: has no key: set key_file or key_env",
-			"c.yaml:7:6: callers.c: has the same key as b",
+			"c.yaml:7:6: callers.c: has a key at tracker a that is a key of b",
 			"c.yaml:8:16: callers.d.key_env: NOT_SET holds nothing",
 		}},
 		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
-			"c.yaml:5:6: callers.a: has a shadow key that is a key of b",
+			"c.yaml:6:6: callers.b: has a key at tracker a that is a key of a",
 		}},
+		{"one key for both trackers", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: KEY}\n", nil},
 		{"one shadow key for two", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: THIRD}\n  b: {key_env: SHADOW, shadow_key_env: THIRD}\n", []string{
-			"c.yaml:6:6: callers.b: has a shadow key that is a key of a",
+			"c.yaml:6:6: callers.b: has a key at tracker b that is a key of a",
 		}},
 		{"reads behind another rule's writes", withTwo + "switchover:\n  rules:\n    - {name: w, operation: [attachment.update], reads: new, writes: new}\n    - {name: rest}\n", []string{
 			`c.yaml:6:56: switchover.rules[0].reads: reads are behind writes: what this rule writes at the new tracker is read at the old one, by rule 2 ("rest")`,
@@ -176,6 +177,9 @@ canary:
 	again, problems := Load(nil, environ, writeFile(t, "again.yaml", printed.String()))
 	if len(problems) > 0 {
 		t.Fatalf("what was printed is not good: %v\n%s", texts(problems), &printed)
+	}
+	if text := printed.String(); strings.Index(text, "\n  a:\n") > strings.Index(text, "\n  b:\n") {
+		t.Errorf("the trackers are not in order:\n%s", text)
 	}
 	var second bytes.Buffer
 	if err := Print(&second, again); err != nil {

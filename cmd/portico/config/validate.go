@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"portico/cache"
-	"portico/mapping"
 	"portico/upstream/canary/compare"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -46,7 +45,6 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k.rules("switchover", c.Switchover.RuleSet, SortedKeys(c.Callers))
 	k.ids()
 	k.journal()
-	k.flagTypeWrites()
 	k.credentials()
 	k.canary()
 	k.redis()
@@ -243,11 +241,6 @@ func (p *problems) listed(section, list string, found switchover.Problem) {
 	report(join(section, cmp.Or(ruleKeys[found.Field], found.Field)), "%s", found.Message)
 }
 
-// NoFlagTypeWrites is the warning about a rule that sends flag type writes to a tracker that has none.
-func NoFlagTypeWrites(rule, tracker string, dialect mapping.Dialect) string {
-	return fmt.Sprintf("rule %s sends flag type writes to tracker %s, which has none (dialect %s): they are refused", rule, tracker, dialect.Name)
-}
-
 // ids checks the rules about ids and names.
 func (c *checker) ids() {
 	settings, writesNew := c.Switchover.Settings, func(r switchover.Rule) bool { return r.Writes.New() }
@@ -270,23 +263,6 @@ func (c *checker) journal() {
 		c.warnf("switchover.ids", "rules replicate, and both trackers give out ids: copies that get another id are parked")
 	case !settings.Key.Given() && len(settings.OlderKeyFiles) > 0:
 		c.errorf("switchover.journal.older_key_files", "do nothing without key_file or key_env")
-	}
-}
-
-// flagTypeWrites warns of rules that send flag type writes to a tracker whose configured dialect has none. Where the dialect is
-// auto, only a probe can tell.
-func (c *checker) flagTypeWrites() {
-	if c.Candidate == "" || len(c.Switchover.Rules) == 0 {
-		return
-	}
-	for _, name := range []string{c.Primary, c.Candidate} {
-		dialect, known := mapping.DialectNamed(c.Trackers[name].Dialect)
-		if !known || dialect.FlagTypeWrites {
-			continue
-		}
-		for _, i := range c.Switchover.Table().FlagTypeWriters(name == c.Candidate) {
-			c.warnf(fmt.Sprintf("switchover.rules[%d].writes", i), "%s", NoFlagTypeWrites(c.Switchover.Rules[i].Name, name, dialect))
-		}
 	}
 }
 

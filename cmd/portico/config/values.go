@@ -49,10 +49,7 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		*target, err = time.ParseDuration(text)
 		return "a duration such as 500ms, 30s or 5m", err
 	case *time.Time: // a day begins in UTC
-		if *target, err = time.Parse(time.DateOnly, text); err != nil {
-			*target, err = time.Parse(time.RFC3339, text)
-		}
-		return "a date such as 2026-12-31", err
+		return "a date such as 2026-12-31", yaml.Unmarshal([]byte(text), target)
 	case *netip.Prefix:
 		if address, bad := netip.ParseAddr(text); bad == nil {
 			text = fmt.Sprintf("%s/%d", text, address.BitLen()) // a network of one
