@@ -101,7 +101,7 @@ func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote 
 	}
 	options := proxy.Options{
 		Tracker: next, BlobDir: t.TempDir(), Responses: p.responses, Limits: p.limits,
-		Timeout: p.timeout,
+		Timeout:        p.timeout,
 		FlagTypeWrites: func(ctx context.Context) bool { return remote.Dialect(ctx).FlagTypeWrites },
 		Passthrough: proxy.Passthrough{
 			Target: proxy.Target{
