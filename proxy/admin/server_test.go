@@ -23,7 +23,10 @@ func open(t *testing.T, options admin.Options) (*admin.Server, string) {
 	if options.Status == nil {
 		options.Status = func() admin.Status { return admin.Status{} }
 	}
-	options.Looked, options.Unready = func() {}, func() string { return "" }
+	if options.Looked == nil {
+		options.Looked = func() {}
+	}
+	options.Unready = func() string { return "" }
 	handler := admin.New(options)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -76,8 +79,9 @@ func TestHealth(t *testing.T) {
 
 func TestStatusAndOverview(t *testing.T) {
 	state := admin.Status{Version: "1.0", Trackers: map[string]admin.TrackerStatus{"main": {Dialect: "<bmo>"}}}
+	looked := 0
 	server, base := open(t, admin.Options{
-		Metrics: admin.NewMetrics(), Status: func() admin.Status { return state },
+		Looked: func() { looked++ }, Metrics: admin.NewMetrics(), Status: func() admin.Status { return state },
 		Pages: []admin.Page{{Path: "/canary", Title: "Canary", Handler: http.NotFoundHandler()}, {Path: "/hidden", Handler: http.NotFoundHandler()}},
 	})
 	if _, _, body := look(t, "GET", base+"/"); !strings.Contains(body, "starting or draining") {
@@ -98,8 +102,9 @@ func TestStatusAndOverview(t *testing.T) {
 	if status != 200 || strings.Contains(body, "/hidden") || header.Get("Content-Security-Policy") == "" || header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", status, header)
 	}
-	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 {
-		t.Errorf("/nope: %d", status)
+	look(t, "GET", base+"/metrics")
+	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 || looked != 4 {
+		t.Errorf("/nope: %d; the state was looked at %d times", status, looked)
 	}
 }
 

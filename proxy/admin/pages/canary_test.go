@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 	s := open(t)
 	for path, parts := range map[string][]string{
 		"/canary": {"FAIL", "231 of 21,712 comparisons differ (1.06 %) for 3 open findings; 0.1 % would be allowed.", "1,366", "flag_type.get",
-			"8.4 ms", "rate-limit", "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", `aria-label="Compared: per minute.`,
+			"8.4 ms", "rate-limit", `<a href="/canary/findings/` + signature + `">The most frequent finding</a>`, "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", `aria-label="Compared: per minute.`,
 			`aria-label="current: p95, with p50 in front: 38 ms / 8.9 ms. The height stands for 125 ms.`, `aria-label="candidate: p95, with p50 in front: 61 ms / 11.2 ms. The height stands for 125 ms.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
@@ -30,6 +31,9 @@ func TestPagesOfTheComparison(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.kind)
 		}
 		a.contains(t, parts...)
+		if live := path == "/canary" || path == "/canary/rules"; strings.Contains(a.body, `"?refresh"`) != live {
+			t.Errorf("%s offers to load itself again: %t", path, !live)
+		}
 		if strings.Contains(a.body, "ZgotmplZ") || strings.Contains(a.body, "<no value>") {
 			t.Errorf("%s holds something that the template could not write", path)
 		}
@@ -353,6 +357,9 @@ func TestFilters(t *testing.T) {
 			continue
 		}
 		for i, f := range list {
+			if strings.Contains(query, "product=") && slices.ContainsFunc(f.Scopes, func(s state.Scope) bool { return s.Product != "WebShop" }) {
+				t.Errorf("%s: the scopes are %+v", query, f.Scopes)
+			}
 			if !strings.HasSuffix(f.Path, want[i]) || !strings.Contains(page.body, `value="`+f.Signature+`"`) {
 				t.Errorf("%s: finding %d is %s, want %s", query, i, f.Path, want[i])
 			}

@@ -102,3 +102,12 @@ func TestKillAndRevive(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// What holds needs no override.
+func TestThePageOfAPlan(t *testing.T) {
+	page := open(t).get("/switchover/plan?rule=webshop")
+	page.contains(t, "Next step", `<span class="chip pass">holds</span>`)
+	if strings.Contains(page.body, `name="despite"`) {
+		t.Errorf("what holds can be overridden: %s", page.body)
+	}
+}
