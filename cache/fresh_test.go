@@ -197,11 +197,11 @@ func TestRefusalInTheBackgroundEndsTheAnswer(t *testing.T) {
 
 func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 	ageing(t, Options{}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
-		ctx, request := Revalidate(context.Background()), mapping.FlagTypesRequest{Product: "P"}
+		ctx, request := t.Context(), mapping.FlagTypesRequest{Product: "P"}
 		mustAsk(t, c, withKey("k"))
 		mustAsk(t, c, withKey("other"))
 		f.version.Add(1)
-		a := askFor(ctx, c, withKey("k"), request)
+		a := askFresh(ctx, c, withKey("k"), request)
 		if a.cache.Hit || a.cache.Forward != "request" || !a.cache.Stored || !strings.Contains(a.text, f.now()) {
 			t.Errorf("the answer is %s, %+v, %v", a.text, a.cache, a.err)
 		}
@@ -210,17 +210,17 @@ func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 		}
 		eventually(t, "one read in a second is forced", func() bool {
 			start := time.Now()
-			askFor(ctx, c, withKey("k"), request)
-			a := askFor(ctx, c, withKey("k"), request)
+			askFresh(ctx, c, withKey("k"), request)
+			a := askFresh(ctx, c, withKey("k"), request)
 			if !a.cache.Hit && time.Since(start) < revalidateEvery {
 				t.Fatalf("at once again the answer says %+v", a.cache)
 			}
 			return a.cache.Hit
 		})
-		if a := askFor(ctx, c, withKey("other"), request); a.cache.Hit {
+		if a := askFresh(ctx, c, withKey("other"), request); a.cache.Hit {
 			t.Errorf("for another caller the answer says %+v", a.cache)
 		}
-		eventually(t, "a second later a read is forced again", func() bool { return !askFor(ctx, c, withKey("k"), request).cache.Hit })
+		eventually(t, "a second later a read is forced again", func() bool { return !askFresh(ctx, c, withKey("k"), request).cache.Hit })
 	})
 }
 
@@ -229,7 +229,7 @@ func TestRevalidationOfASickTracker(t *testing.T) {
 	c := openCache(t, f, patient(Options{}))
 	mustAsk(t, c, withKey("k"))
 	f.scripted(always(errRefused))
-	a := askFor(Revalidate(context.Background()), c, withKey("k"), mapping.FlagTypesRequest{Product: "P"})
+	a := askFresh(t.Context(), c, withKey("k"), mapping.FlagTypesRequest{Product: "P"})
 	if a.err != nil || !a.cache.Hit || a.cache.Stale {
 		t.Errorf("the answer says %+v, %v", a.cache, a.err)
 	}

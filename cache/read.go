@@ -40,17 +40,8 @@ const (
 	forwardBypass  = "bypass"
 )
 
-// revalidateKey marks the contexts that Revalidate made.
-type revalidateKey struct{}
-
-// revalidateEvery is how often one scope may force a fresh response.
+// revalidateEvery is how often one scope may force a fresh response. More often, Call.Fresh has no effect.
 const revalidateEvery = time.Second
-
-// Revalidate marks a context so that a flag type read asks the tracker even if there is an entry, as the client's
-// Cache-Control: no-cache demands. It has no effect on a caller who does so too often.
-func Revalidate(ctx context.Context) context.Context {
-	return context.WithValue(ctx, revalidateKey{}, true)
-}
 
 // read is one flag type read.
 type read struct {
@@ -66,7 +57,7 @@ type read struct {
 func (c *Cache) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
 	switch {
 	case call.FlagTypes != nil:
-		return c.flagTypes(ctx, caller, *call.FlagTypes)
+		return c.flagTypes(ctx, caller, *call.FlagTypes, call.Fresh)
 	case call.CreateFlagType != nil || call.UpdateFlagTypes != nil:
 		return c.write(ctx, caller, call)
 	}
@@ -76,11 +67,10 @@ func (c *Cache) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 // flagTypes reads flag types. Reads with a token are not cached. It ends with its session, by a logout that may go through any replica
 // or past all of them, and its holder must not read on. To empty the cache at each logout instead would let everybody with an account
 // do so at will.
-func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
+func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, forced bool) (mapping.Reply, error) {
 	if caller.Credentials.Token != "" {
 		return c.direct(ctx, caller, request, detailToken)
 	}
-	forced := ctx.Value(revalidateKey{}) != nil
 	if forced {
 		_, forced = c.revalidated.SetIfAbsent(c.credentialScope(&caller), struct{}{})
 	}

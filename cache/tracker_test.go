@@ -192,7 +192,16 @@ func ask(c *Cache, caller upstream.Caller) answer {
 }
 
 func askFor(ctx context.Context, c *Cache, caller upstream.Caller, request mapping.FlagTypesRequest) answer {
-	reply, err := c.Do(ctx, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request})
+	return askCall(ctx, c, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request})
+}
+
+// askFresh is askFor for a caller that wants a response of the tracker.
+func askFresh(ctx context.Context, c *Cache, caller upstream.Caller, request mapping.FlagTypesRequest) answer {
+	return askCall(ctx, c, caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request, Fresh: true})
+}
+
+func askCall(ctx context.Context, c *Cache, caller upstream.Caller, call upstream.Call) answer {
+	reply, err := c.Do(ctx, caller, call)
 	a := answer{err: err}
 	if reply.Cache != nil {
 		a.cache = *reply.Cache

@@ -51,7 +51,7 @@ func (f *cachingTracker) read(request mapping.FlagTypesRequest) (mapping.Reply, 
 }
 
 func (f *cachingTracker) options() proxy.Options {
-	return proxy.Options{Tracker: f, Revalidate: func(ctx context.Context) context.Context { return ctx }}
+	return proxy.Options{Tracker: f}
 }
 
 // serveFast is serve with the fast path, and with a limit for idle connections.

@@ -49,7 +49,7 @@ func (rc *requestContext) complete(call upstream.Call, ids int, err error) (*map
 	if limit := rc.server.options.Limits.IDs; ids > limit {
 		return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("One request may name at most %d ids.", limit), nil)
 	}
-	call.Operation = rc.record.Operation
+	call.Operation, call.Fresh = rc.record.Operation, wantsFresh(rc.r.Header)
 	if call.Operation.IsCreate() {
 		return rc.once(call)
 	}
@@ -77,9 +77,6 @@ func (rc *requestContext) beginCall() context.Context {
 		timer.Stop()
 		detach()
 		release()
-	}
-	if options.Revalidate != nil && rc.record.Operation == mapping.OpFlagTypes && wantsFresh(rc.r.Header) {
-		return options.Revalidate(ctx)
 	}
 	return ctx
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"portico/mapping"
-	"portico/upstream"
 )
 
 // Every operation is routed by its method and path, and carried out.
@@ -19,7 +18,7 @@ func TestEveryOperationIsServed(t *testing.T) {
 			t.Errorf("%s %s is %q", op.Method(), path, got)
 		}
 		call, _, _ := rc.decode(op, "1", nil)
-		if rc.record.Operation = op; call == (upstream.Call{}) {
+		if method, _ := call.Line(); method != op.Method() {
 			t.Errorf("%s is not decoded", op)
 		}
 	}

@@ -27,9 +27,6 @@ type Options struct {
 	Tracker upstream.Tracker
 	// Passthrough says what happens to every other request.
 	Passthrough Passthrough
-	// Revalidate marks the context of a flag type read whose client asks for a response that is not from a cache; nil ignores
-	// that.
-	Revalidate func(context.Context) context.Context
 	// FlagTypeWrites reports whether a tracker can create and update flag types. Where none can, such a request is refused
 	// before all other checks. Nil means that one can.
 	FlagTypeWrites func(context.Context) bool

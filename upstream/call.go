@@ -25,6 +25,13 @@ type Call struct {
 	Attachments       *mapping.AttachmentsRequest // of both attachment reads
 	CreateAttachment  *mapping.AttachmentCreate
 	UpdateAttachments *mapping.AttachmentUpdate
+
+	// Fresh has a flag type read ask the tracker even if there is a cached response, as the client's Cache-Control: no-cache demands.
+	Fresh bool
+	// MaxResponse limits the response to so many bytes, if it is not 0: the tracker's client may abandon a longer one.
+	MaxResponse int64
+	// Guard, if not nil, is asked before the request, and each part of its body, is sent. After an error the rest is not sent.
+	Guard func() error
 }
 
 // ReasonJournal is the reason of errors about writes that cannot be recorded for the other tracker.
@@ -56,32 +63,6 @@ type Shadow interface {
 	// Wrote is called before and after each write, compared or not. It explains
 	// differences that go away: a candidate may get the write later.
 	Wrote(call Call)
-}
-
-type maxResponseKey struct{}
-
-// WithMaxResponse limits the response of a call to n bytes: the tracker's client may abandon a longer one.
-func WithMaxResponse(ctx context.Context, n int64) context.Context {
-	return context.WithValue(ctx, maxResponseKey{}, n)
-}
-
-// MaxResponse returns the limit in bytes that WithMaxResponse has set, 0 for no limit.
-func MaxResponse(ctx context.Context) int64 {
-	n, _ := ctx.Value(maxResponseKey{}).(int64)
-	return n
-}
-
-type guardKey struct{}
-
-// WithGuard has a call ask guard before its request, and each part of its body, is sent. After an error the rest is not sent.
-func WithGuard(ctx context.Context, guard func() error) context.Context {
-	return context.WithValue(ctx, guardKey{}, guard)
-}
-
-// Guard returns what WithGuard has set, nil for none.
-func Guard(ctx context.Context) func() error {
-	guard, _ := ctx.Value(guardKey{}).(func() error)
-	return guard
 }
 
 // Copy returns a call whose request may be changed without changing that of c. What the request points to is shared.

@@ -78,6 +78,9 @@ func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.C
 			return mapping.Reply{}, err
 		}
 	}
+	if call.Guard != nil || call.MaxResponse > 0 {
+		ctx = transport.With(ctx, func(t *transport.Call) { t.Guard, t.MaxBody = call.Guard, call.MaxResponse })
+	}
 	planned, err := plan(c.Dialect(ctx), call)
 	document, err := c.document(ctx, caller, planned, err)
 	switch {

@@ -12,14 +12,9 @@ import (
 	"github.com/go-resty/resty/v2"
 
 	"portico/mapping"
-	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/transport"
 )
-
-// payloadKey carries a request's body past resty, which would read an
-// io.Reader into memory as a whole.
-type payloadKey struct{}
 
 // newREST makes the resty client. It has no cookie jar, since cookies belong to
 // one caller, follows no redirects, since credentials would go along, and leaves
@@ -28,7 +23,7 @@ func newREST(next http.RoundTripper) *resty.Client {
 	client := resty.NewWithClient(&http.Client{Transport: next})
 	client.SetDoNotParseResponse(true)
 	client.SetPreRequestHook(func(_ *resty.Client, request *http.Request) error {
-		if body, ok := request.Context().Value(payloadKey{}).(*jsonblob.Joined); ok {
+		if body := transport.CallOf(request.Context()).Payload; body != nil {
 			request.Body, request.ContentLength = body.Open(), body.Len()
 			request.GetBody = func() (io.ReadCloser, error) { return body.Open(), nil }
 		}
@@ -50,6 +45,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 	if err != nil {
 		return nil, err
 	}
+	var payload transport.Payload
 	if call.Body != nil {
 		body, err := call.payload(out.body)
 		if err != nil {
@@ -58,13 +54,12 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 		if max := c.MaxBody(ctx); max > 0 && body.Len() > max {
 			return nil, own(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
 		}
-		ctx = context.WithValue(ctx, payloadKey{}, body)
+		payload = body
 		out.header.Set("Content-Type", "application/json")
 	}
 	ctx = transport.With(ctx, func(t *transport.Call) {
 		t.Operation, t.Reads = string(call.Operation), call.IsRead()
-		t.Client, t.Pause, t.Guard = caller.Identity(), dialect.Backoff, upstream.Guard(ctx)
-		t.Shadow, t.MaxBody = c.options.ForComparison, upstream.MaxResponse(ctx)
+		t.Client, t.Pause, t.Shadow, t.Payload = caller.Identity(), dialect.Backoff, c.options.ForComparison, payload
 	})
 	request := c.rest.R().SetContext(ctx)
 	request.Header = out.header

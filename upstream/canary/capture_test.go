@@ -297,7 +297,7 @@ type noting struct {
 }
 
 func (n noting) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
-	n.most.Store(upstream.MaxResponse(ctx))
+	n.most.Store(call.MaxResponse)
 	return n.Tracker.Do(ctx, caller, call)
 }
 

@@ -33,10 +33,11 @@ func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Dur
 	ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
 	defer cancel()
 	isCandidate := tracker == c.options.Candidate
-	if j.maxReply > 0 && isCandidate {
-		ctx = upstream.WithMaxResponse(ctx, j.maxReply)
+	call := j.call
+	if isCandidate {
+		call.MaxResponse = j.maxReply
 	}
-	answer := j.call.Make(ctx, c.options.Trackers[tracker], caller)
+	answer := call.Make(ctx, c.options.Trackers[tracker], caller)
 	defer answer.Document.Close() // its failure is that of the reading
 	reply, err := c.replyOf(ctx, j.call.Operation, answer)
 	failed, own := errors.AsType[*mapping.Error](answer.Err)

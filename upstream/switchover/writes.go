@@ -35,10 +35,11 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 		return nil, err
 	}
 	info.Shadow.Wrote(call)
-	guarded := upstream.WithGuard(ctx, func() error { return s.mayWrite(info) })
+	guarded := call
+	guarded.Guard = func() error { return s.mayWrite(info) }
 	func() {
 		defer func() { done(ctx, response) }() // after a panic too, or the object could never be written again
-		response = call.Make(guarded, info.Trackers[s.names[to]], caller)
+		response = guarded.Make(ctx, info.Trackers[s.names[to]], caller)
 	}()
 	info.Shadow.Wrote(call)
 	if response.Err == nil || !upstream.NotWritten(response.Err) {

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 )
@@ -21,6 +22,15 @@ type Call struct {
 
 	// Guard is asked before the request and before each part of its body is sent. After an error the rest is not sent. Nil is not asked.
 	Guard func() error
+
+	// Payload is the body of the request, for its client: libraries between the two would read an io.Reader into memory as a whole.
+	Payload Payload
+}
+
+// Payload is a request body that can be opened again.
+type Payload interface {
+	Open() io.ReadCloser
+	Len() int64
 }
 
 // mayBeSent asks the guard.

@@ -122,7 +122,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, Timeout: callTime,
 		ClientPause:    proxy.ClientPause{Sending: cfg.Timeouts.Read, Taking: cfg.Timeouts.Write},
 		TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
-		Revalidate: cache.Revalidate, Logger: rt.logger, Observer: rt.metrics,
+		Logger: rt.logger, Observer: rt.metrics,
 		Passthrough: proxy.Passthrough{Target: *primary.target, Prefixes: cfg.Passthrough, Operations: rt.translatesRPC},
 	}
 	if rt.tracing != nil {
