@@ -56,10 +56,14 @@ func (f *formBody) members() mapping.Members {
 	return members
 }
 
-// heldText reads a text that is kept in memory.
+// heldText reads a text that is kept in memory. It may not be longer than a string of a JSON body.
 func (rc *requestContext) heldText(src io.Reader) (string, error) {
-	text, err := io.ReadAll(heldReader{src, rc})
-	if err == nil && !utf8.Valid(text) {
+	limit := int64(rc.server.options.Limits.String)
+	text, err := io.ReadAll(io.LimitReader(heldReader{src, rc}, limit))
+	switch {
+	case err == nil && int64(len(text)) == limit:
+		err = &jsonblob.LimitError{Kind: jsonblob.LimitString, Max: limit}
+	case err == nil && !utf8.Valid(text):
 		err = mapping.Refuse(mapping.CodeJSON, "The form is not valid UTF-8.")
 	}
 	return string(text), err
@@ -144,7 +148,7 @@ func (rc *requestContext) multipart(body io.Reader, boundary string) (mapping.Me
 	reader := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\nx")), boundary)
 	for {
 		part, err := reader.NextPart()
-		if err == io.EOF { //nolint:errorlint // mime/multipart wraps that of a form that was cut short
+		if err == io.EOF { // mime/multipart wraps that of a form that was cut short
 			return form.members(), nil
 		}
 		if err != nil {

@@ -14,12 +14,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 )
+
+// flushInterval bounds how long a part of a response waits for the next one.
+const flushInterval = 10 * time.Millisecond
 
 // Passthrough says what happens to requests outside the seven operations. The zero value lets nothing through.
 type Passthrough struct {
@@ -139,6 +143,8 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 		Rewrite: p.rewrite, Transport: p, ModifyResponse: p.modifyResponse, BufferPool: &p.server.buffers,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { p.fail(p.failure(r.Context(), err)) },
 		ErrorLog:     p.server.errorLog,
+		// A response of known length goes out in one write where it comes at once, and in pieces where the tracker takes its time.
+		FlushInterval: flushInterval,
 	}
 	reverse.ServeHTTP(p, outgoing)
 	p.markPassed()

@@ -143,16 +143,15 @@ func AttachmentsAddress(operation mapping.Operation, request mapping.Attachments
 
 // line joins segments that are not empty below /rest.
 func line(query url.Values, segments ...string) string {
-	target := "/rest"
+	path := []string{"/rest"}
 	for _, segment := range segments {
 		if segment != "" {
-			target += "/" + url.PathEscape(segment)
+			path = append(path, url.PathEscape(segment))
 		}
 	}
-	if text := query.Encode(); text != "" {
-		target += "?" + text
-	}
-	return target
+	target := url.URL{RawPath: strings.Join(path, "/"), RawQuery: query.Encode()}
+	target.Path, _ = url.PathUnescape(target.RawPath)
+	return target.RequestURI()
 }
 
 func idTexts(ids []int64) []string {

@@ -201,8 +201,8 @@ func TestProbe(t *testing.T) {
 		want    string
 	}{
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
-		"web page":   {answer(200, "<html>"), exitFailed, "without JSON where a tracker tells its version: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
-		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: a response without a version"},
+		"web page":   {answer(200, "<html>"), exitFailed, "without a version in JSON: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
+		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: HTTP 200 without a version"},
 		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},
 		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: an invalid version"},
 		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", http.StatusFound), exitFailed, "redirects to https://else.example/: "},
@@ -224,7 +224,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("a tracker without /rest, which serve finds: exit %d\n%s", code, stdout)
 	}
 	named := writeFile(t, "c.yaml", "trackers: {main: {url: '"+old.URL+"', dialect: bugzilla-5}}\n")
-	if code, stdout, _ := portico(t, nil, "check", "--probe", "--config", named); code != exitFailed || !strings.Contains(stdout, "FAILED: HTTP 404") {
+	if code, stdout, _ := portico(t, nil, "check", "--probe", "--config", named); code != exitFailed || !strings.Contains(stdout, "set trackers.main.dialect to auto") {
 		t.Errorf("one that serve does not find: exit %d\n%s", code, stdout)
 	}
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -22,8 +22,6 @@ var (
 	inForm     = []plan{{responses: proxy.ResponsesInterface}}
 	eitherForm = []plan{{}, inForm[0]}
 	everyWay   = append(both, inForm[0], plan{responses: proxy.ResponsesInterface, cached: true})
-
-	asProgram = []plan{{program: true}}
 )
 
 // sending makes plans of clients, each in several ways to send headers and parameters.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -95,17 +94,6 @@ func (r *recording) last(t testing.TB) *seen {
 		t.Fatal("nothing reached the tracker")
 	}
 	return list[len(list)-1]
-}
-
-// query reads the query of a request.
-func (s *seen) query(t testing.TB) url.Values {
-	t.Helper()
-	_, query, _ := strings.Cut(s.uri, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
 }
 
 // String is the request as text, with sorted headers.

@@ -22,14 +22,14 @@ const restRoot = "/rest"
 // is meant: empty ones, the dot segments, which url.PathEscape leaves alone, and
 // those that the dialect cannot carry.
 func resource(dialect mapping.Dialect, segments ...string) (string, error) {
-	path := cmp.Or(dialect.Root, restRoot)
+	path := []string{cmp.Or(dialect.Root, restRoot)}
 	for _, segment := range segments {
 		if !fitsPath(dialect, segment) {
 			return "", errUnsafeSegment
 		}
-		path += "/" + url.PathEscape(segment)
+		path = append(path, url.PathEscape(segment))
 	}
-	return path, nil
+	return strings.Join(path, "/"), nil
 }
 
 // fitsPath reports whether a name can be one segment of a path. A stock tracker

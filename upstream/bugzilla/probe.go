@@ -39,7 +39,7 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 	below := mapping.Dialect{Root: root}.Below()
 	switch {
 	case found.Known && root != restRoot: // with a configured dialect Portico uses the first path only
-		return found, fmt.Errorf("no /rest/version; the tracker has %s/version: set trackers.%s.dialect to auto", root, name)
+		return found, fmt.Errorf("no /rest/version; the tracker has %s/version: set trackers.%s.dialect to auto", base+root, name)
 	case !found.Known:
 		found.Dialect = mapping.DialectOfVersion(version)
 	}
@@ -52,7 +52,7 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 	if !found.Dialect.JSONRPC {
 		return found, nil
 	}
-	response, members, err := request(ctx, client, http.MethodPost, base+below+jsonRPC, `{"method":"Bugzilla.version","params":[{}],"id":1}`)
+	response, members, err := request(ctx, client, http.MethodPost, base+below+jsonRPC, `{"method":"Bugzilla.version","params":[{}],"id":1}`) //nolint:bodyclose // it is read and closed
 	if err == nil && members == nil {
 		found.Notes = append(found.Notes, fmt.Sprintf("/jsonrpc.cgi is refused (HTTP %d): product names with a slash or with other characters than ASCII "+
 			"cannot be read, and hide_keys cannot work", response.StatusCode))
@@ -82,7 +82,7 @@ var validVersion = regexp.MustCompile(`^[[:print:]]{1,100}$`)
 
 // versionAt requests the version below one path. missing says that there is nothing.
 func versionAt(ctx context.Context, client *http.Client, name, address string) (version string, missing bool, err error) {
-	response, members, err := request(ctx, client, http.MethodGet, address+"/version", "")
+	response, members, err := request(ctx, client, http.MethodGet, address+"/version", "") //nolint:bodyclose // it is read and closed
 	if err != nil {
 		return "", false, err
 	}
@@ -92,10 +92,10 @@ func versionAt(ctx context.Context, client *http.Client, name, address string) (
 	}
 	version, _ = mapping.Text(members.Get("version"))
 	switch {
-	case members == nil:
-		err = fmt.Errorf("HTTP %d without JSON where a tracker tells its version: this is no tracker; check trackers.%s.url", response.StatusCode, name)
+	case version == "":
+		err = fmt.Errorf("HTTP %d without a version in JSON: this is no tracker; check trackers.%s.url", response.StatusCode, name)
 	case !validVersion.MatchString(version):
-		err = errors.New("a response without a version, or with an invalid one: this may be no tracker")
+		err = errors.New("an invalid version: this may be no tracker")
 	}
 	return version, response.StatusCode == http.StatusNotFound, err
 }

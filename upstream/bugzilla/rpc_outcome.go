@@ -81,7 +81,7 @@ func jsonOutcome(response io.Reader) error {
 }
 
 // maxXML is how much of a response of XML-RPC is looked at: it repeats nothing of a call by a caller who is not let in.
-const maxXML = 1 << 20
+const maxXML = 4 << 20
 
 // xmlOutcome judges the response to an XML-RPC call.
 func xmlOutcome(body io.Reader) error {

@@ -7,8 +7,6 @@ import (
 	"testing"
 )
 
-func isKey(name string) bool { return name == "Bugzilla_api_key" }
-
 // FuzzReadCall: no body upsets the reading of a call, and of those that are JSON only one whose method is a flag type write counts
 // as one.
 func FuzzReadCall(f *testing.F) {

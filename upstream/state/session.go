@@ -137,8 +137,8 @@ func columns(row any) (all []any) {
 	if value.Kind() != reflect.Struct {
 		return []any{column(row)}
 	}
-	for i := range value.NumField() {
-		all = append(all, column(value.Field(i).Addr().Interface()))
+	for _, field := range value.Fields() {
+		all = append(all, column(field.Addr().Interface()))
 	}
 	return all
 }

@@ -203,6 +203,8 @@ func (s *Switchover) install(source Table, revision state.Revision) {
 func (s *Switchover) Close() error {
 	s.end()
 	s.work.Wait()
+	s.memory.callers.StopAllGoroutines()
+	s.memory.places.StopAllGoroutines()
 	rules := s.rules.Load()
 	if count, _ := s.left(rules, nil); count > 0 {
 		return nil

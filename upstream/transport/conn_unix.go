@@ -31,5 +31,5 @@ func (c *conn) await() {
 func isEmpty(fd uintptr) bool {
 	var one [1]byte
 	_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	return err == syscall.EAGAIN //nolint:errorlint // a system call returns the number itself
+	return err == syscall.EAGAIN
 }

@@ -63,7 +63,7 @@ func (l *Locator) FlagTypePlaces(
 	natives := make([]int64, len(ids))
 	for i, id := range ids {
 		native, err := l.Native(ctx, FlagType, id)
-		if err = exceptAbsent(err); err != nil {
+		if err := exceptAbsent(err); err != nil {
 			return nil, nil, err
 		}
 		natives[i] = cmp.Or(native, -1) // which no flag type has
