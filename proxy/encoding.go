@@ -76,8 +76,11 @@ func (rc *requestContext) weakenTag() {
 // varyNotModified prepares the header of a response with status 304 as that of the whole one: a client that shows a weak tag got it
 // with a compressed response.
 func (rc *requestContext) varyNotModified() {
+	if !acceptsGzip(rc.r.Header) {
+		return
+	}
 	rc.set("Vary", "Accept-Encoding")
-	if acceptsGzip(rc.r.Header) && strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
+	if strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
 		rc.weakenTag()
 	}
 }

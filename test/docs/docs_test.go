@@ -78,7 +78,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 func TestEveryMetricIsDocumented(t *testing.T) {
 	text := sources(t, "proxy/admin")
 	code := found(text, `\.(?:counter|gauge|histogram|onScrape)\("(\w+)"`)
-	code = append(code, found(text, `describe\("(\w+)"`)...)
+	code = append(code, found(text, `Opts\{Name: "(\w+)"`)...)
 	for i := range code {
 		code[i] = "portico_" + code[i]
 	}

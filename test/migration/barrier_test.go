@@ -173,8 +173,10 @@ func TestOneTrackerGetsTheWrites(t *testing.T) {
 			var written atomic.Int64
 			over := make(chan struct{})
 			var load sync.WaitGroup
-			for i := range c.processes {
+			for range c.processes {
 				m = append(m, process.Serve(t, nil, "serve", "--config", file))
+			}
+			for i := range m {
 				for range 2 {
 					load.Go(func() { m.write(t, i, over, &written) })
 				}
