@@ -171,14 +171,15 @@ func TestWritesAreCopiedThroughAKill(t *testing.T) {
 	}
 	close(over)
 	all.Wait()
-	var parked []state.JournalEntry // and what is behind them in their lanes
+	var parked []state.JournalEntry // and what waits for them: in their lanes, and in lanes of objects that are still to be created
 	process.Eventually(t, "everything is copied or parked", func() bool {
 		parked = c.entries(t).Entries
-		lanes := map[string]bool{}
+		stopped := map[string]bool{}
 		for _, e := range parked {
-			lanes[e.Lane] = lanes[e.Lane] || e.Status == state.JournalParked
+			stopped[e.Lane] = stopped[e.Lane] || e.Status == state.JournalParked
+			stopped[e.Made] = stopped[e.Lane]
 		}
-		return !slices.ContainsFunc(parked, func(e state.JournalEntry) bool { return !lanes[e.Lane] })
+		return !slices.ContainsFunc(parked, func(e state.JournalEntry) bool { return !stopped[e.Lane] })
 	})
 	for _, e := range parked {
 		if e.Status == state.JournalParked && e.Reason == "" {
