@@ -61,9 +61,10 @@ func (rc *requestContext) heldText(src io.Reader) (string, error) {
 	limit := int64(rc.server.options.Limits.String)
 	text, err := io.ReadAll(io.LimitReader(heldReader{src, rc}, limit))
 	switch {
-	case err == nil && int64(len(text)) == limit:
+	case err != nil:
+	case int64(len(text)) == limit:
 		err = &jsonblob.LimitError{Kind: jsonblob.LimitString, Max: limit}
-	case err == nil && !utf8.Valid(text):
+	case !utf8.Valid(text):
 		err = mapping.Refuse(mapping.CodeJSON, "The form is not valid UTF-8.")
 	}
 	return string(text), err

@@ -22,9 +22,6 @@ import (
 	"portico/upstream/bugzilla"
 )
 
-// flushInterval bounds how long a part of a response waits for the next one.
-const flushInterval = 10 * time.Millisecond
-
 // Passthrough says what happens to requests outside the seven operations. The zero value lets nothing through.
 type Passthrough struct {
 	// Target is the tracker of requests for which Choose chooses none. Without a Base nothing passes.
@@ -143,8 +140,8 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 		Rewrite: p.rewrite, Transport: p, ModifyResponse: p.modifyResponse, BufferPool: &p.server.buffers,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { p.fail(p.failure(r.Context(), err)) },
 		ErrorLog:     p.server.errorLog,
-		// A response of known length goes out in one write where it comes at once, and in pieces where the tracker takes its time.
-		FlushInterval: flushInterval,
+		// A response of known length goes out in one write where it comes at once. A part of it waits for the next one no longer than this.
+		FlushInterval: 10 * time.Millisecond,
 	}
 	reverse.ServeHTTP(p, outgoing)
 	p.markPassed()

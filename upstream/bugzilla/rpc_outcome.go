@@ -2,12 +2,12 @@ package bugzilla
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,7 +17,7 @@ import (
 
 // loginField is how a page of the tracker writes the field for the password. Every page has it for callers who are not logged in, and
 // none for those who are; in what users wrote the tracker escapes quotes.
-const loginField = `name="Bugzilla_password"`
+var loginField = regexp.MustCompile(`name="Bugzilla_password"`)
 
 // Outcome says by a response what became of a request to a script that may change flag types. It does so as an error does of an
 // operation: nil says that the request was carried out. With a status of 4xx the tracker, or a web server before it, did not let the
@@ -43,20 +43,15 @@ func Outcome(script string, status int, header http.Header, body io.Reader) erro
 // pageOutcome judges a page of any length, since a page that asks for a login repeats what it was sent. Those for people say what went
 // wrong with status 200 and in many languages, so only one that asks for a login surely says that nothing was done.
 func pageOutcome(page io.Reader) error {
-	empty, login, r := true, false, bufio.NewReaderSize(page, walkBuffer)
-	for {
-		piece, err := r.ReadSlice('>')
-		empty, login = empty && len(piece) == 0, login || bytes.Contains(piece, []byte(loginField))
-		switch {
-		case err == nil || errors.Is(err, bufio.ErrBufferFull):
-		case !errors.Is(err, io.EOF) || empty:
-			return Unclear(err)
-		case login:
-			return notLetIn(http.StatusOK)
-		default:
-			return nil
-		}
+	r := bufio.NewReader(page)
+	_, empty := r.Peek(1)
+	if loginField.MatchReader(r) {
+		return notLetIn(http.StatusOK)
 	}
+	if _, err := r.ReadByte(); empty != nil || !errors.Is(err, io.EOF) {
+		return Unclear(err)
+	}
+	return nil
 }
 
 // jsonOutcome judges the response to a JSON-RPC call, or to a list of calls. It may have any length, since it repeats the id of the call.

@@ -203,7 +203,6 @@ func (s *Switchover) install(source Table, revision state.Revision) {
 func (s *Switchover) Close() error {
 	s.end()
 	s.work.Wait()
-	s.memory.callers.StopAllGoroutines()
 	s.memory.places.StopAllGoroutines()
 	rules := s.rules.Load()
 	if count, _ := s.left(rules, nil); count > 0 {
