@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"portico/mapping"
 )
 
 // FuzzReadCall: no body upsets the reading of a call, and of those that are JSON only one whose method is a flag type write counts
@@ -49,6 +51,23 @@ func TestReadCallOfAnyLength(t *testing.T) {
 			if call, err := ReadCall(scriptXMLRPC, strings.NewReader(body)); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
 				t.Errorf("%.9q, shifted by %d: %+v, %v", long, shift, call, err)
 			}
+		}
+	}
+}
+
+// TestEveryOperationHasAMethodAndMembers: an operation without a method of the older interfaces would pass by them uncopied, and one
+// without expected members would count as carried out whatever the tracker says.
+func TestEveryOperationHasAMethodAndMembers(t *testing.T) {
+	methods := map[mapping.Operation]bool{mapping.OpAttachment: true} // by the method of OpBugAttachments
+	for _, operation := range rpcOperations {
+		methods[operation] = true
+	}
+	for _, operation := range mapping.Operations() {
+		if !methods[operation] {
+			t.Errorf("%s has no method", operation)
+		}
+		if operation != mapping.OpFlagTypes && hasExpectedMembers(operation, nil) {
+			t.Errorf("%s succeeds with an empty object", operation)
 		}
 	}
 }
