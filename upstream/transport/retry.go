@@ -1,0 +1,132 @@
+package transport
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	retryPause    = 50 * time.Millisecond // the first pause is up to this long, the second one up to twice that
+	retryShare    = 0.2                   // retries per read, on average
+	retryBurst    = 10                    // retries that may be saved up
+	maxRetryAfter = 2 * time.Second       // the longest Retry-After that is waited for; a response with a longer one is returned
+)
+
+// repeat sends a request. A read that failed in a way that may pass is sent again before its caller has seen a byte. A write is
+// sent once: repeating it could do it twice.
+//
+// Each attempt waits for a slot of its own, behind others, so that a call that pauses holds none, and each has its own verdict of the breaker.
+func (c *call) repeat(req *http.Request) (*http.Response, error) {
+	if err := c.refuse(); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	ctx := req.Context()
+	deadline, given := ctx.Deadline()
+	if !given {
+		deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)
+	}
+	if c.read {
+		c.stack.budget.take(-retryShare)
+	}
+	for {
+		var until time.Time
+		if c.tries > 0 && !given {
+			until = deadline
+		}
+		a := c.attempt(req, until)
+		if c.read && a.resp != nil && !transient(a.resp.StatusCode) {
+			a.prefetch()
+		}
+		pause, again := c.again(req, a, deadline)
+		if !again {
+			return a.deliver()
+		}
+		if a.resp != nil {
+			_ = a.Close()
+		}
+		if err := sleep(ctx, pause); err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		if hasBody(req) {
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, c.newError(RequestBody, 0, err)
+			}
+			req = req.WithContext(ctx)
+			req.Body = body
+		}
+	}
+}
+
+// again decides whether to send a request again, and after which pause.
+func (c *call) again(req *http.Request, a *attempt, deadline time.Time) (pause time.Duration, again bool) {
+	if !c.read || c.tries >= c.stack.o.Tries || req.Context().Err() != nil || hasBody(req) && req.GetBody == nil {
+		return 0, false
+	}
+	reason := ReasonOf(a.result())
+	again = reason == Connect || reason == Reset || reason == CutShort
+	if a.reused && reason == Reset {
+		c.fresh = true // the tracker had ended the connection
+	} else {
+		pause = rand.N(time.Duration(c.tries) * retryPause) // full jitter: callers that failed together do not return together
+	}
+	if reason == "" && transient(a.resp.StatusCode) {
+		asked := RetryAfter(a.resp.Header)
+		again, pause = asked <= maxRetryAfter, max(pause, asked)
+	}
+	return pause, again && time.Until(deadline) > pause && c.stack.budget.take(1)
+}
+
+// transient reports whether a status may be gone a moment later.
+func transient(status int) bool {
+	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
+}
+
+// sleep returns early, with an *Error, when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx)
+	}
+}
+
+// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date; 0 when a response does not tell.
+func RetryAfter(header http.Header) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// budget keeps retries to a share of the reads: every read earns a fraction of a retry. When a tracker fails for everybody,
+// retries add that share to its load and no more.
+type budget struct {
+	mu     sync.Mutex
+	stored float64
+}
+
+// take takes n, and reports whether there is a retry. What every read earns is negative.
+func (b *budget) take(n float64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n >= 0 && b.stored < 1 {
+		return false
+	}
+	b.stored = min(retryBurst, b.stored-n)
+	return true
+}
