@@ -162,7 +162,7 @@ func TestQueriesUseMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	conditions := read(t, "../../proxy/admin/conditions.go")
+	conditions := read(t, "../../proxy/admin/alarm.go")
 	for _, a := range alerts(t) {
 		check(a.Alert, a.Expr)
 		for _, match := range regexp.MustCompile(`code="([^"]+)"`).FindAllStringSubmatch(a.Expr, -1) {
