@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"portico/mapping"
@@ -137,6 +138,16 @@ type Status struct {
 	Losses  []state.JournalLoss  `json:"losses"`
 	// unread says that the store did not tell all of it, or not lately, so that nothing is known to be safe.
 	unread bool
+}
+
+// ParkedLanesOf counts the lanes of receivers that wait for an operator.
+func (s *Status) ParkedLanesOf(receivers []string) (lanes int64) {
+	for _, count := range s.Rules {
+		if count.Status == state.JournalParked && slices.Contains(receivers, count.Receiver) {
+			lanes += count.Lanes
+		}
+	}
+	return lanes
 }
 
 // maxStopped bounds the entries and losses of a status.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"portico/upstream/journal"
 	"portico/upstream/state"
 )
 
@@ -79,9 +80,9 @@ func (t Table) writers(names [2]string) (all []string) {
 }
 
 // move makes the revision after present, whose table is source, and puts it in force. Writes that move wait meanwhile, except for a kill. With a
-// *BarrierError the rules are as before, in another revision.
+// *BarrierError the rules are as before, in another revision. Lanes that were parked in the agreed state of the journal stay behind.
 func (s *Switchover) move(
-	ctx context.Context, present state.Revision, source Table, action string, next Table, revision state.Revision,
+	ctx context.Context, present state.Revision, source Table, action string, next Table, agreed *journal.Status, revision state.Revision,
 ) (state.Revision, error) {
 	next.Moving = nil
 	old, candidate := Pair(present)
@@ -97,6 +98,9 @@ func (s *Switchover) move(
 	before, err := s.toCopy(ctx, moved, 0)
 	if err != nil {
 		return state.Revision{}, err
+	}
+	if agreed != nil {
+		before.parked = agreed.ParkedLanesOf(moved.to)
 	}
 	source.Moving = moved.rules
 	announced := revision

@@ -76,7 +76,7 @@ func (b *bench) wantBarrier(t *testing.T, err error, says string) {
 
 // toNew moves everything.
 func (b *bench) toNew(ctx context.Context) error {
-	return b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, "ann", "to move")
+	return b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, nil, "ann", "to move")
 }
 
 // TestWritesThatMoveWaitForEachOther: nothing is written at the new tracker while a write that moves is under way at the old one, in any process.
@@ -87,7 +87,7 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 	rules, after := []Rule{p1, always(PhaseOld, PhaseOld)}, []Rule{next, always(PhaseOld, PhaseOld)}
 	for name, move := range map[string]func(ctx context.Context, b *bench) error{
 		"a change": func(ctx context.Context, b *bench) error {
-			return b.Change(ctx, b.Status(ctx).Version, Table{Rules: after}, "ann", "to move")
+			return b.Change(ctx, b.Status(ctx).Version, Table{Rules: after}, nil, "ann", "to move")
 		},
 		"a reload": func(ctx context.Context, b *bench) error {
 			settings := b.options.Settings
@@ -221,13 +221,30 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestAMoveLeavesOnlyAgreedLanesBehind: those that have stopped since it was decided hold it.
+func TestAMoveLeavesOnlyAgreedLanesBehind(t *testing.T) {
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseOld))
+	store.exec(addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0)")
+	move := func(lanes int64) error {
+		agreed := &journal.Status{Rules: []state.JournalCount{
+			{Receiver: "new", Status: state.JournalParked, Lanes: lanes}, {Receiver: "new", Status: state.JournalPending, Lanes: 5}, {Receiver: "old", Status: state.JournalParked, Lanes: 5},
+		}}
+		return b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, agreed, "ann", "to move")
+	}
+	b.wantBarrier(t, move(0), "1 lanes of the journal wait for an operator")
+	if err := move(1); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRulesReplicateOnlyWithAJournal, or each of their writes would be refused.
 func TestRulesReplicateOnlyWithAJournal(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseOld))
 	next := always(PhaseNew, PhaseOld)
 	next.Replicate = true
 	change := func() error {
-		return b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{next}}, "ann", "to copy")
+		return b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{next}}, nil, "ann", "to copy")
 	}
 	invalid, ok := errors.AsType[*InvalidError](change())
 	if !ok || invalid.Problems[0].Field != "replicate" || !strings.Contains(invalid.Error(), "switchover.journal") {
@@ -246,7 +263,7 @@ func TestRulesReplicateOnlyWithAJournal(t *testing.T) {
 		table, settings := Table{Rules: []Rule{rule, next}}, b.settings
 		settings.Table = table
 		for way, err := range map[string]error{
-			"a change": b.Change(t.Context(), b.Status(t.Context()).Version, table, "ann", "to move"), "a reload": b.Set(t.Context(), settings),
+			"a change": b.Change(t.Context(), b.Status(t.Context()).Version, table, nil, "ann", "to move"), "a reload": b.Set(t.Context(), settings),
 		} {
 			if invalid, ok := errors.AsType[*InvalidError](err); !ok || invalid.Problems[0].Field != field || !strings.Contains(err.Error(), "only product, component, bugs and attachments") {
 				t.Errorf("%s with %s: %v", way, field, err)
@@ -401,7 +418,7 @@ func TestAfterAKillNoWriteWaits(t *testing.T) {
 	moved := make(chan error, 1)
 	ctx := patient(t, patience)
 	go func() {
-		moved <- b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, "ann", "to move")
+		moved <- b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, nil, "ann", "to move")
 	}()
 	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(ctx).Moving != nil })
 	waiting := b.later(t, attachTo("1"))

@@ -25,7 +25,7 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	version := b.Status(t.Context()).Version
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
-	if err := b.Change(t.Context(), version, next, "ann", "to see"); err != nil {
+	if err := b.Change(t.Context(), version, next, nil, "ann", "to see"); err != nil {
 		t.Fatal(err)
 	}
 	status := b.Status(t.Context())
@@ -43,17 +43,17 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 
 func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
 	t.Helper()
-	err := b.Change(t.Context(), former, next, "bob", "too late")
+	err := b.Change(t.Context(), former, next, nil, "bob", "too late")
 	if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != former+1 || conflict.Present.Actor != "ann" {
 		t.Errorf("a change of a former version: %v", err)
 	}
-	if _, ok := errors.AsType[*UnsignedError](b.Change(t.Context(), former+1, next, " ", "why")); !ok {
+	if _, ok := errors.AsType[*UnsignedError](b.Change(t.Context(), former+1, next, nil, " ", "why")); !ok {
 		t.Error("a change without an actor was taken")
 	}
 	if _, ok := errors.AsType[*UnsignedError](b.Kill(t.Context(), "ann", "")); !ok {
 		t.Error("a kill without a reason was taken")
 	}
-	_, ok := errors.AsType[*InvalidError](b.Change(t.Context(), former+1, Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}, "bob", "behind"))
+	_, ok := errors.AsType[*InvalidError](b.Change(t.Context(), former+1, Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}, nil, "bob", "behind"))
 	if !ok {
 		t.Error("rules with reads behind writes were taken")
 	}
@@ -71,7 +71,7 @@ func TestOneOfManyChangesWins(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			rule := always(PhaseNew, PhaseOld)
-			err := replicas[i%2].Change(t.Context(), version, Table{Rules: []Rule{rule}}, fmt.Sprint("actor ", i), "a race")
+			err := replicas[i%2].Change(t.Context(), version, Table{Rules: []Rule{rule}}, nil, fmt.Sprint("actor ", i), "a race")
 			if _, faster := errors.AsType[*state.ConflictError](err); err == nil {
 				won.Add(1)
 			} else if !faster {
@@ -149,7 +149,7 @@ func TestAChangeThroughAReplicaWithAnotherConfiguration(t *testing.T) {
 	yesterday := replica(t, file, always(PhaseOld, PhaseOld))
 	today := replica(t, file, always(PhaseOldCompare, PhaseOld))
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
-	if err := yesterday.Change(t.Context(), today.Status(t.Context()).Version, next, "ann", "to move"); err != nil {
+	if err := yesterday.Change(t.Context(), today.Status(t.Context()).Version, next, nil, "ann", "to move"); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(yesterday.Kill(t.Context(), "ann", "it burns"), yesterday.Revive(t.Context(), "ann", "it is out")); err != nil {

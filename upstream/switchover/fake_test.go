@@ -379,7 +379,7 @@ func (s *Switchover) explain(ctx context.Context, caller upstream.Caller, call u
 // change puts other rules in force.
 func (b *bench) change(t testing.TB, rules ...Rule) {
 	t.Helper()
-	if err := b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: rules}, "somebody", "a test"); err != nil {
+	if err := b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: rules}, nil, "somebody", "a test"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -42,7 +42,7 @@ func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
 	changed := make(chan error, 1)
 	go func() {
 		next := Table{Rules: []Rule{always(PhaseNewCompare, PhaseNew)}}
-		changed <- b.Change(context.WithoutCancel(t.Context()), 1, next, "bob", "a change")
+		changed <- b.Change(context.WithoutCancel(t.Context()), 1, next, nil, "bob", "a change")
 	}()
 	process.Eventually(t, "the change's turn", func() bool { return len(b.changing) > 0 })
 	b.killedOnlyHere(t)
@@ -214,7 +214,7 @@ func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
 	if got := b.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("a read goes to the %s tracker", got)
 	}
-	err = b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, "ann", "back")
+	err = b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, nil, "ann", "back")
 	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
 		t.Errorf("it changed what another process goes by: %v", err)
 	}

@@ -71,7 +71,7 @@ func moveAbout(t *testing.T, s *Switchover, done <-chan struct{}) {
 		default:
 		}
 		table := Table{Rules: lists[i%len(lists)]}
-		if err := s.Change(t.Context(), s.Status(t.Context()).Version, table, "a test", "to move"); err != nil {
+		if err := s.Change(t.Context(), s.Status(t.Context()).Version, table, nil, "a test", "to move"); err != nil {
 			t.Error(err)
 			return
 		}

@@ -31,7 +31,7 @@ func TestOfferedSteps(t *testing.T) {
 	status := s.moving.Status(t.Context())
 	table := status.Table
 	table.Rules[2].Reads = switchover.PhaseOld
-	if err := s.moving.Change(t.Context(), status.Version, table, "ada", "a test"); err != nil {
+	if err := s.moving.Change(t.Context(), status.Version, table, nil, "ada", "a test"); err != nil {
 		t.Fatal(err)
 	}
 	if ahead, back := offered(); ahead != 2 || back != 2 {

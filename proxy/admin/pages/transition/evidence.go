@@ -91,10 +91,10 @@ type recorded struct {
 
 // check finds out the preconditions of steps. Nothing is asked where there are none.
 func (g *Gate) check(ctx context.Context, status switchover.Status, steps []switchover.Step) Plan {
-	plan := Plan{Version: status.Version, Steps: []Step{}}
 	var known *found
 	var entries recorded
 	entries.Status, entries.err = g.Journal(ctx)
+	plan := Plan{Version: status.Version, Steps: []Step{}, journal: entries.Status}
 	for _, step := range steps {
 		checked := Step{
 			Rule: step.Rule.Name, From: step.From, To: step.To, Preconditions: []Precondition{},
