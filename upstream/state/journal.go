@@ -336,6 +336,15 @@ func (s *session) parkKilled() {
 	s.exec("UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
 }
 
+// ParkBehind parks what waits behind parked copies to a tracker that gets the writes from now on.
+func (s *Store) ParkBehind(ctx context.Context, receiver string) error {
+	return s.write(ctx, "parking what waits behind parked entries", func(tx *session) {
+		tx.exec(`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+` AND receiver = ?
+			AND lane IN (SELECT lane FROM portico_journal WHERE status = 'parked')`,
+			"writes have moved without it to the tracker that was to get this copy: compare both trackers, then retry or skip it", receiver)
+	})
+}
+
 // JournalPaused reports whether copying is paused.
 func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 	return readOne[bool](ctx, s, "reading the journal", "SELECT paused FROM portico_journal_pause WHERE id = 1")

@@ -167,7 +167,10 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 		case left.parked > parked:
 			return &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", left.parked-parked)}
 		default:
-			return nil
+			for _, tracker := range moved.to { // a late copy could undo what is written there from now on
+				err = errors.Join(err, s.store.ParkBehind(ctx, tracker))
+			}
+			return err
 		}
 		select {
 		case <-ctx.Done():

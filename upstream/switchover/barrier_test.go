@@ -221,11 +221,13 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAMoveLeavesOnlyAgreedLanesBehind: those that have stopped since it was decided hold it.
+// TestAMoveLeavesOnlyAgreedLanesBehind: those that have stopped since it was decided hold it. What waits in agreed lanes is parked, entry by entry.
 func TestAMoveLeavesOnlyAgreedLanesBehind(t *testing.T) {
 	store := openDisturbed(t)
 	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseOld))
-	store.exec(addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0)")
+	for _, entry := range []string{"'bug 9', 'x', 'x', 'new', 'rest', '', 'parked'", "'bug 9', 'x', 'x', 'new', 'rest', '', 'pending'", "'bug 9', 'x', 'x', 'old', 'rest', '', 'pending'"} {
+		store.exec(addEntry + " VALUES (" + entry + ", 0)")
+	}
 	move := func(lanes int64) error {
 		agreed := &journal.Status{Rules: []state.JournalCount{
 			{Receiver: "new", Status: state.JournalParked, Lanes: lanes}, {Receiver: "new", Status: state.JournalPending, Lanes: 5}, {Receiver: "old", Status: state.JournalParked, Lanes: 5},
@@ -235,6 +237,10 @@ func TestAMoveLeavesOnlyAgreedLanesBehind(t *testing.T) {
 	b.wantBarrier(t, move(0), "1 lanes of the journal wait for an operator")
 	if err := move(1); err != nil {
 		t.Error(err)
+	}
+	entries, err := store.JournalOf(t.Context(), 9, true)
+	if err != nil || len(entries) != 3 || entries[1].Status != state.JournalParked || !strings.Contains(entries[1].Reason, "compare both trackers") || entries[2].Status != state.JournalPending {
+		t.Errorf("%v, entries %+v", err, entries)
 	}
 }
 
