@@ -87,7 +87,7 @@ func run(ctx context.Context, s settings) (met bool, err error) {
 		return false, fmt.Errorf("make a folder for the servers: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(s.dir) }()
-	// The workers of nginx may run as somebody else.
+	// The workers of nginx may run as another user.
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return false, fmt.Errorf("open the folder for the servers: %w", err)
 	}

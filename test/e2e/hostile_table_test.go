@@ -78,7 +78,7 @@ func heads() []hostile {
 	}
 }
 
-// targets are requests for what is no path of the tracker.
+// targets are requests whose path the tracker does not have.
 func targets() []hostile {
 	get := func(target string) string { return "GET " + target + " HTTP/1.1\r\n" + ending }
 	const page = "GET /page.cgi"

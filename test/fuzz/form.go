@@ -8,7 +8,7 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// urlencoded are forms of the kind that browsers send by default. The escapes that are none stay as they are written, as
+// urlencoded are forms of the kind that browsers send by default. Invalid escapes stay as they are written, as
 // in an address (recorded as proto.bad_percent_query).
 func urlencoded() []Class {
 	missing := onCreates()

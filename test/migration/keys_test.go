@@ -167,7 +167,7 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	}
 }
 
-// TestLoginsAreForwardedOrRefused shows what is no key to a tracker that takes keys only, and to one that takes it.
+// TestLoginsAreForwardedOrRefused sends a login to a tracker that takes keys only, and to one that takes logins.
 func TestLoginsAreForwardedOrRefused(t *testing.T) {
 	logins := [][]string{
 		{"X-BUGZILLA-LOGIN", "a@example.com", "X-BUGZILLA-PASSWORD", "p"},

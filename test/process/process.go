@@ -230,7 +230,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// FreeAddress gives an address of this machine that nobody listens on, for one test.
+// FreeAddress gives a free address of this machine, for one test.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	address, release, err := ReserveAddress(t.Context())
@@ -241,9 +241,9 @@ func FreeAddress(t testing.TB) string {
 	return address
 }
 
-// ReserveAddress gives an address of this machine that nobody listens on. It is
+// ReserveAddress gives a free address of this machine. It is
 // taken from outside the range that the system gives to connections, so that
-// nobody gets it while its owner is started again. Other tests do not get it before
+// no other program gets it while its owner is started again. Other tests do not get it before
 // it is released: the UDP port of the same number is held, whatever process they run in.
 func ReserveAddress(ctx context.Context) (address string, release func(), err error) {
 	var network net.ListenConfig

@@ -140,7 +140,7 @@ func Redis(t testing.TB, address string, args ...string) *Process {
 	})
 }
 
-// Listens tells whether somebody takes connections at an address.
+// Listens reports whether connections are accepted at an address.
 func Listens(address string) bool {
 	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {

@@ -108,7 +108,7 @@ func (c *call) editAttachment(e attachmentEdit, fields object, flags any) error 
 	return e.sheet.apply(own, nil)
 }
 
-// setAttachmentFields sets fields in the order of their internal names, the content type last; what is no field is code 67399.
+// setAttachmentFields sets fields in the order of their internal names, the content type last; an unknown field is code 67399.
 func (c *call) setAttachmentFields(e attachmentEdit, fields object) error {
 	names := slices.Sorted(maps.Keys(fields))
 	if i := slices.Index(names, "content_type"); i >= 0 {

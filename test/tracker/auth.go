@@ -24,7 +24,7 @@ func fixCredentials(p object) {
 	}
 }
 
-// headerCredentials takes the credentials that BMO and Harmony read from headers; an empty header is none. BMO prefers the
+// headerCredentials takes the credentials that BMO and Harmony read from headers; an empty header counts as absent. BMO prefers the
 // headers to the query, Harmony does not (tracker-behaviour.md section 14).
 func (s *Server) headerCredentials(h http.Header, p object) {
 	take := func(name, value string) {

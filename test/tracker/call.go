@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// call is one operation being executed for somebody.
+// call is one operation being executed for a user.
 type call struct {
 	server      *Server
 	tx          *tx

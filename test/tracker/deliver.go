@@ -56,7 +56,7 @@ func (s *Server) send(w http.ResponseWriter, a *reply) {
 	_, _ = w.Write(a.body)
 }
 
-// say writes on a connection; a client that is gone by then is none of a fault's business.
+// say writes on a connection; a client that is gone by then does not matter.
 func say(conn net.Conn, parts ...[]byte) {
 	for _, part := range parts {
 		if _, err := conn.Write(part); err != nil {

@@ -21,7 +21,7 @@ const (
 	FaultHangBefore  FaultKind = "hang-before"     // nothing is ever answered
 	FaultResetBefore FaultKind = "reset-before"    // the connection is reset
 	FaultInternal    FaultKind = "100500-with-201" // an error body under the status of success
-	FaultBadStatus   FaultKind = "bad-status"      // a status line that is none
+	FaultBadStatus   FaultKind = "bad-status"      // a malformed status line
 )
 
 // Faults in the answer: the operation is executed first.

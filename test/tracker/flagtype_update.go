@@ -143,7 +143,7 @@ func (c *call) administeredType(id any) (f *flagType, full bool, err error) {
 	return f, !slices.ContainsFunc(f.inclusions, foreign), nil
 }
 
-// setTypeFields sets fields in the order of their names; what is no field is code 67399. Two names are swallowed.
+// setTypeFields sets fields in the order of their names; an unknown field is code 67399. Two names are swallowed.
 func (c *call) setTypeFields(f *flagType, fields object) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		v := fields[name]

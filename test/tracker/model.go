@@ -47,9 +47,9 @@ type product struct {
 	name        string
 	description string
 	closed      bool
-	// group restricts sight of the product and of the bugs filed in it; 0 is none.
+	// group restricts sight of the product and of the bugs filed in it; 0 means no group.
 	group int
-	// editors may administer this product without being global editors; 0 is none.
+	// editors may administer this product without being global editors; 0 means no group.
 	editors int
 }
 

@@ -50,7 +50,7 @@ func addField(fields []field, name, value string) []field {
 	return append(fields, field{name: name, values: []any{value}})
 }
 
-// unescape undoes + and %XX; what is no escape stays as it is.
+// unescape undoes + and %XX; an invalid escape stays as it is.
 func unescape(s string) string {
 	s = strings.ReplaceAll(s, "+", " ")
 	if !strings.Contains(s, "%") {

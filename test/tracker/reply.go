@@ -44,7 +44,7 @@ type outcome struct {
 	result  any
 	err     error
 	success int
-	// anonymous tells that nobody was logged in when the answer was made.
+	// anonymous says that the request was anonymous.
 	anonymous bool
 	cookies   []string
 	allow     []string

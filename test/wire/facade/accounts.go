@@ -16,7 +16,7 @@ const (
 	Better Kind = "better by design"
 	// Unplayable is an exchange whose recorded answer cannot be given again.
 	Unplayable Kind = "not replayable"
-	// Different is a difference that nobody has explained.
+	// Different is a difference without an explanation.
 	Different Kind = "different"
 )
 

@@ -134,7 +134,7 @@ func addObject(found map[string]said, at place, object map[string]any) {
 	}
 }
 
-// isCredential tells the parameters that say who asks, or how the answer shall be framed.
+// isCredential reports whether a parameter is a credential, or says how the response is framed.
 func isCredential(name string) bool {
 	return slices.Contains([]string{
 		"api_key", "Bugzilla_api_key", "login", "Bugzilla_login", "password", "Bugzilla_password", "token", "Bugzilla_token", "callback",
