@@ -8,7 +8,7 @@ import (
 // Dialect is what differs between the interface and one kind of tracker
 // (tracker-behaviour.md section 9).
 type Dialect struct {
-	// Name is bugzilla-5 or bmo.
+	// Name is its name in the configuration.
 	Name string
 	// Root is the path of the tracker's REST interface; empty is /rest. Where the
 	// web server has no rewrite rule for that, it is /rest.cgi (tracker-behaviour.md
@@ -65,14 +65,17 @@ func (d Dialect) Below() string {
 	return strings.TrimSuffix(strings.TrimSuffix(d.Root, "/rest"), "/rest.cgi")
 }
 
+// Dialects lists all dialects.
+func Dialects() []Dialect { return []Dialect{Bugzilla5(), BMO()} }
+
 // DialectNamed finds a dialect by its name in the configuration.
 func DialectNamed(name string) (dialect Dialect, ok bool) {
-	for _, dialect := range []Dialect{Bugzilla5(), BMO()} {
-		if dialect.Name == name {
-			return dialect, true
+	for _, each := range Dialects() {
+		if each.Name == name {
+			return each, true
 		}
 	}
-	return Dialect{}, false
+	return dialect, false
 }
 
 // DialectOfVersion returns the dialect for the version in the response of GET /rest/version:

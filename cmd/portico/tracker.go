@@ -49,7 +49,7 @@ func trackerFlags(flags *pflag.FlagSet, options *tracker.Options) {
 		options.Seed, err = tracker.ParseSeed(text)
 		return err
 	})
-	flags.Func("dialect", "be a tracker of the dialect `NAME`: bugzilla-5, bmo or harmony (default bugzilla-5)", func(text string) error {
+	flags.Func("dialect", "be a tracker of the dialect `NAME`: "+strings.Join(tracker.Dialects(), ", ")+" (default bugzilla-5)", func(text string) error {
 		if !slices.Contains(tracker.Dialects(), text) {
 			return fmt.Errorf("unknown dialect %q: known are %s", text, strings.Join(tracker.Dialects(), ", "))
 		}

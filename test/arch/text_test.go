@@ -107,3 +107,28 @@ func TestImageIsBuiltWithTheModulesGo(t *testing.T) {
 		t.Errorf("go.mod asks for go %s, the Dockerfile is built from something else", m)
 	}
 }
+
+// TestContributingNamesTestsThatExist, as they say what fails when a place is forgotten.
+func TestContributingNamesTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &strings.Builder{}
+	err = filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && (strings.HasSuffix(path, "_test.go") || strings.Contains(path, "upstreamtest")) {
+			file, readErr := os.ReadFile(path)
+			source.Write(file)
+			return readErr
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, named := range regexp.MustCompile("`(Test[A-Z][A-Za-z]*)`").FindAllStringSubmatch(string(text), -1) {
+		if !strings.Contains(source.String(), "func "+named[1]+"(") {
+			t.Errorf("CONTRIBUTING.md names %s, which does not exist", named[1])
+		}
+	}
+}

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// URL is the tracker's base, the part before /rest.
 	URL *url.URL
-	// Dialect is auto, bugzilla-5 or bmo; empty is auto, which sends
+	// Dialect is auto or the name of one; empty is auto, which sends
 	// GET /rest/version once.
 	Dialect string
 	// Transport sends requests; Client does not close it. A *transport.Stack has slots, for which calls wait before they begin.

@@ -36,7 +36,7 @@ func firstDialect(name string) (*knownDialect, error) {
 	}
 	dialect, ok := mapping.DialectNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("%q is not a dialect: auto, bugzilla-5 or bmo", name)
+		return nil, fmt.Errorf("%q is not a dialect", name) // the configuration lists those that are
 	}
 	return &knownDialect{Dialect: dialect, certain: true}, nil
 }
