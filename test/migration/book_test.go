@@ -18,8 +18,6 @@ type thing struct {
 	tried, sure int
 	// said are the comments that were sent, with whether they were acknowledged. flags are the flags that were sent so, by their types.
 	said, flags map[string]bool
-	// left says that an operator has left out a change of it.
-	left bool
 }
 
 // asked is a write that a client sent, and how its effect is recognised: by a comment, a flag or the version of an object.
@@ -40,9 +38,6 @@ func (a asked) in(c content) bool {
 	}
 	return c.objects[a.thing.name] != "" && c.versions[a.thing.name] >= a.version
 }
-
-// overtaken reports whether a tracker may have a later change of the same object.
-func (a asked) overtaken(c content) bool { return a.thing == nil || c.versions[a.thing.name] > a.version }
 
 // moment is what was acknowledged at a time: the version of each object, by its name.
 type moment map[string]int

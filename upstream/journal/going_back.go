@@ -147,9 +147,15 @@ func (s *Status) Outlook(scope Scope) (o Outlook) {
 		o.Lost = append(o.Lost, Lost{"paused", "writes that wait until copying is resumed", o.Drain, ""})
 	}
 	o.Seconds = float64(o.Drain) / max(minRate, s.Rate)
-	switch {
-	case !scope.Replicates:
+	if o.judge(); !scope.Replicates {
 		o.State = OutlookUnknown
+	}
+	return o
+}
+
+// judge sets the state.
+func (o *Outlook) judge() {
+	switch {
 	case len(o.Lost) > 0:
 		o.State = OutlookUnsafe
 	case o.Drain > 0:
@@ -157,5 +163,21 @@ func (s *Status) Outlook(scope Scope) (o Outlook) {
 	default:
 		o.State = OutlookSafe
 	}
-	return o
+}
+
+// Parts tells what waits in the journal, and may still be copied, from what never is. What is unknown is so in both.
+func (o Outlook) Parts() (waiting, losses Outlook) {
+	waiting = Outlook{Drain: o.Drain, Seconds: o.Seconds}
+	for _, one := range o.Lost {
+		if slices.Contains([]string{"parked", "unknown", "blocked", "paused"}, one.Kind) {
+			waiting.Lost = append(waiting.Lost, one)
+		} else {
+			losses.Lost = append(losses.Lost, one)
+		}
+	}
+	waiting.judge()
+	if losses.judge(); o.State == OutlookUnknown {
+		waiting.State, losses.State = o.State, o.State
+	}
+	return waiting, losses
 }

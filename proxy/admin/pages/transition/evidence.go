@@ -54,11 +54,13 @@ const (
 	needCallers     = "callers"
 	needIDs         = "ids"
 	needJournal     = "journal"
+	needLosses      = "losses"
 )
 
 func preconditionNames() []string {
 	return []string{
 		needOnePhase, needVerdict, needFreshness, needErrors, needStability, needCredentials, needTrackers, needKeys, needCallers, needIDs, needJournal,
+		needLosses,
 	}
 }
 
@@ -114,7 +116,7 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 			checked.Preconditions = append(append(checked.Preconditions, known.probes...), g.callers(to))
 			checked.Confirm = confirmations(step, status)
 			if step.MovesCopies() {
-				checked.Preconditions = append(checked.Preconditions, entries.copied(status.Outlook(step.Rule, to, entries.Status), to))
+				checked.Preconditions = append(checked.Preconditions, entries.copied(status.Outlook(step.Rule, to, entries.Status), to)...)
 			}
 		}
 		plan.Steps = append(plan.Steps, checked)
@@ -153,14 +155,16 @@ func (g *Gate) offsets() Precondition {
 	return precondition(needIDs, problem == "", "%s", cmp.Or(problem, "ids of the old tracker are below the offset"))
 }
 
-// copied is the precondition that a tracker has all that was written at the other one.
-func (r recorded) copied(o journal.Outlook, to string) Precondition {
-	p := precondition(needJournal, o.State == journal.OutlookSafe || o.State == journal.OutlookDrain && o.Seconds <= maxDrain.Seconds(),
-		"a move of writes to %s is %s", to, o)
+// copied are the preconditions that a tracker has, or gets soon, all that was written at the other one, and that no write is never copied.
+func (r recorded) copied(o journal.Outlook, to string) []Precondition {
+	waiting, losses := o.Parts()
+	soon := waiting.State == journal.OutlookSafe || waiting.State == journal.OutlookDrain && waiting.Seconds <= maxDrain.Seconds()
+	all := []Precondition{precondition(needJournal, soon, "a move of writes to %s is %s", to, waiting)}
 	if r.err != nil || r.Status == nil {
-		p.State, p.Value = StateUnknown, "the journal cannot be read"
+		all[0].State, all[0].Value = StateUnknown, "the journal cannot be read"
+		return all
 	}
-	return p
+	return append(all, precondition(needLosses, losses.State == journal.OutlookSafe, "a move of writes to %s is %s", to, losses))
 }
 
 // callers is the precondition that callers that were seen have a key at a tracker.

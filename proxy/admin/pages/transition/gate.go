@@ -162,8 +162,8 @@ func (g *Gate) Revive(ctx context.Context, actor, reason string, despite []strin
 	entries.Status, entries.err = g.Journal(ctx)
 	for _, rule := range status.Table.Rules {
 		if rule.Replicate && rule.Writes.New() {
-			need := entries.copied(status.Outlook(rule, status.New, entries.Status), status.New)
-			plan.Steps = append(plan.Steps, Step{Rule: rule.Name, To: rule.Phases(), Preconditions: []Precondition{need}})
+			needs := entries.copied(status.Outlook(rule, status.New, entries.Status), status.New)
+			plan.Steps = append(plan.Steps, Step{Rule: rule.Name, To: rule.Phases(), Preconditions: needs})
 		}
 	}
 	overridden, err := plan.override(despite)

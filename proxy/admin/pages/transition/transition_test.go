@@ -164,6 +164,7 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 
 // TestWritesMoveWithTheirCopies: writes of a rule that replicates move in either direction, by a step or by a table, only to a tracker that has everything.
 func TestWritesMoveWithTheirCopies(t *testing.T) {
+	losses := journal.Status{Losses: []state.JournalLoss{{Receiver: "before", Rule: "rest", Kind: state.LossSkipped, What: "entry 4", Entries: 1}}}
 	parked := journal.Status{Stopped: []state.JournalEntry{
 		{Seq: 5, Receiver: "before", Rule: "rest", Status: state.JournalParked, Reason: "no such user"},
 		{Seq: 6, Receiver: "after", Rule: "rest", Status: state.JournalParked, Reason: "no such group"},
@@ -187,6 +188,8 @@ func TestWritesMoveWithTheirCopies(t *testing.T) {
 	}{
 		"parked on the way back":      {copying, nil, true, &parked, nil, "journal fails (a move of writes to before is unsafe: parked entry 5"},
 		"parked on the way ahead":     {ahead, nil, false, &parked, nil, "journal fails (a move of writes to after is unsafe: parked entry 6"},
+		"skipped on the way back":     {copying, nil, true, &losses, nil, "losses fails (a move of writes to before is unsafe: skipped entry 4"},
+		"skipped on the way ahead":    {ahead, nil, false, &losses, nil, ""},
 		"many to drain":               {copying, nil, true, waiting(90), nil, "safe after draining 90 entries (about 9 s)"},
 		"few to drain":                {copying, nil, true, waiting(40), nil, ""},
 		"a journal that is away":      {copying, nil, true, nil, errors.New("locked"), "journal unknown (the journal cannot be read)"},
@@ -208,8 +211,12 @@ func TestWritesMoveWithTheirCopies(t *testing.T) {
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Fatalf("got %v, want %q", err, tt.want)
 			}
-			if move.Despite = []string{"journal"}; err != nil {
-				if _, err := g.Move(t.Context(), move); err != nil || !strings.Contains(h.reason, "despite "+cmp.Or(move.Rule, "all")+" journal") {
+			need := "journal"
+			if tt.status == &losses {
+				need = "losses"
+			}
+			if move.Despite = []string{need}; err != nil {
+				if _, err := g.Move(t.Context(), move); err != nil || !strings.Contains(h.reason, "despite "+cmp.Or(move.Rule, "all")+" "+need) {
 					t.Errorf("the override: %v, kept as %q", err, h.reason)
 				}
 			}
@@ -368,11 +375,11 @@ func TestRevivalIsEarned(t *testing.T) {
 		"nothing was written": {rules: []switchover.Rule{moved, rule("rest", old, old)}},
 		"nothing is copied":   {rules: []switchover.Rule{rule("rest", fresh, fresh)}, lost: []state.JournalLoss{{Receiver: "after", Rule: "kill switch", Kind: "unrecorded"}}},
 		"written meanwhile": {
-			rules: []switchover.Rule{moved, rule("rest", old, old)}, want: "shop: journal fails",
+			rules: []switchover.Rule{moved, rule("rest", old, old)}, want: "shop: losses fails",
 			lost: []state.JournalLoss{{Receiver: "after", Rule: "kill switch", Kind: "unrecorded", What: "attachment.create", Entries: 2}},
 		},
 		"overridden": {
-			rules: []switchover.Rule{moved, rule("rest", old, old)}, despite: []string{"journal"},
+			rules: []switchover.Rule{moved, rule("rest", old, old)}, despite: []string{"losses"},
 			lost: []state.JournalLoss{{Receiver: "after", Rule: "kill switch", Kind: "unrecorded", What: "attachment.create", Entries: 2}},
 		},
 	} {
@@ -385,7 +392,7 @@ func TestRevivalIsEarned(t *testing.T) {
 			if tt.want == "" && (err != nil || h.status.Killed != nil) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || h.status.Killed == nil) {
 				t.Errorf("got %v, want %q; killed: %v", err, tt.want, h.status.Killed)
 			}
-			if got := strings.Contains(h.reason, "despite shop journal"); got != (tt.despite != nil) {
+			if got := strings.Contains(h.reason, "despite shop losses"); got != (tt.despite != nil) {
 				t.Errorf("the reason is %q", h.reason)
 			}
 		})
