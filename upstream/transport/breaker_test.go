@@ -577,25 +577,3 @@ func listenAgain(t testing.TB, address string) net.Listener {
 	}
 	return l
 }
-
-// TestPanickingProbe: a panic says nothing about the tracker, and the next probes are sent.
-func TestPanickingProbe(t *testing.T) {
-	m := newMoody(t, "ok")
-	var probes, told atomic.Int64
-	o := probed(t, true)
-	o.OnPanic = func(any) { told.Add(1) }
-	o.Well = func(int, []byte) bool {
-		if probes.Add(1) < 3 {
-			panic("in the probe")
-		}
-		return true
-	}
-	b := newBreaking(t, o)
-	m.mood.Store("reset")
-	m.reads(t, b, 5)
-	m.mood.Store("ok")
-	process.Eventually(t, "closed by a trial", func() bool {
-		_ = m.read(t, b)
-		return b.Reads.State() == Closed && told.Load() == 2
-	})
-}
