@@ -49,6 +49,7 @@ func say(text string) func(*net.TCPConn) {
 const status503 = "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbusy"
 
 func TestRetriesWhatMayPass(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(*net.TCPConn){
 		"reset":                  reset,
 		"closed":                 func(*net.TCPConn) {},
@@ -187,6 +188,7 @@ func TestRetryEndsWithItsCaller(t *testing.T) {
 
 // TestRetryBudget: retries are a share of the calls, however many went well before.
 func TestRetryBudget(t *testing.T) {
+	t.Parallel()
 	const good, calls, burst = 200, 100, 10
 	var asked atomic.Int64
 	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -273,13 +275,10 @@ func TestPauseHasFullJitter(t *testing.T) {
 
 // TestRetryFreesItsSlot: while a read pauses before its next try, another call has the only slot.
 func TestRetryFreesItsSlot(t *testing.T) {
+	t.Parallel()
 	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
 	stack := newStack(t, Options{Limit: LimitOptions{Slots: 1, ReserveWrites: -1, Queue: -1}})
-	done := make(chan error, 1)
-	go func() {
-		_, _, err := do(stack, get(t, tr.url))
-		done <- err
-	}()
+	done := background(stack, get(t, tr.url))
 	process.Eventually(t, "it pauses", func() bool { return tr.hits.Load() == 1 && stack.Limiter.Load().InUse == 0 })
 	must(t, stack, get(t, tr.url))
 	if err := <-done; err != nil {
