@@ -96,7 +96,7 @@ type admission struct {
 	report   func(error) // of a trial; nil for other calls
 	deadline *time.Timer // of a trial
 	header   bool        // the response header is here
-	once     sync.Once
+	booked   bool        // its result
 }
 
 var (
@@ -243,11 +243,12 @@ func (b *Breaker) headerReceived(a *admission, status int) {
 
 // finish books the result of a call, once. The reason is empty for a success.
 func (b *Breaker) finish(a *admission, reason Reason) {
-	a.once.Do(func() { b.record(a, reason) })
-}
-
-func (b *Breaker) record(a *admission, reason Reason) {
 	b.mu.Lock()
+	if a.booked {
+		b.mu.Unlock()
+		return
+	}
+	a.booked = true
 	delete(b.waiting, a)
 	if a.deadline != nil {
 		a.deadline.Stop()
