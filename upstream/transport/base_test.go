@@ -222,16 +222,22 @@ func TestEndsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestRequestBodyFailures: what the caller sends badly is not the tracker's failure.
+// TestRequestBodyFailures: what the caller sends badly is not the tracker's failure, and a response to a part of it is none.
 func TestRequestBodyFailures(t *testing.T) {
-	tr := newTracker(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		_, _ = c.Read(make([]byte, 1<<10))
+		time.Sleep(50 * time.Millisecond)
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		hang(c)
+	})
 	for name, body := range map[string]io.Reader{
 		"fails":     io.MultiReader(strings.NewReader("ab"), errReader{}),
+		"is sent":   io.MultiReader(strings.NewReader(strings.Repeat("a", 20<<10)), errReader{}),
 		"too short": strings.NewReader("ab"),
 		"not there": strings.NewReader(""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err := do(newPlain(t, BaseOptions{}), upload(t, tr.url, body, 9)); ReasonOf(err) != RequestBody {
+			if _, _, err := do(newPlain(t, BaseOptions{}), upload(t, tr.url, body, 30<<10)); ReasonOf(err) != RequestBody {
 				t.Errorf("%v", err)
 			}
 		})

@@ -323,10 +323,27 @@ func TestReplaysOnKeptConnectionsAreRetries(t *testing.T) {
 	}
 }
 
-// TestKeptConnectionsThatEnd: where every kept connection ends without notice, reads go on with new ones when there is no retry left.
+// TestKeptConnectionsThatEnd: where every kept connection ends without notice, a read tries one of them only, and goes on with new ones when
+// there is no retry left.
 func TestKeptConnectionsThatEnd(t *testing.T) {
-	tr, _ := forgetful(t, func(_, onConn int64) bool { return onConn > 1 })
+	const kept = 4
+	var first sync.WaitGroup
+	first.Add(kept)
+	tr, requests := forgetful(t, func(n, onConn int64) bool {
+		if n <= kept { // each has a connection of its own
+			first.Done()
+			first.Wait()
+		}
+		return onConn > 1
+	})
 	s := newStack(t, Options{})
+	if failed := together(t, s, tr.url, kept); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	must(t, s, get(t, tr.url))
+	if n := requests.Load(); n > kept+2 {
+		t.Errorf("a read became %d requests", n-kept)
+	}
 	for range 100 {
 		must(t, s, get(t, tr.url))
 	}
