@@ -17,8 +17,7 @@ import (
 type Target struct {
 	// Base is the address of the tracker's front page.
 	Base *url.URL
-	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself, and it
-	// tells httptrace of its connections.
+	// Transport carries the requests. It must leave bodies as they are, so it must not ask for compression by itself.
 	Transport http.RoundTripper
 	// Names are hosts, with a port where it is unusual, that the tracker calls itself besides that of Base. Redirects to
 	// them are changed to the name that the client used.

@@ -17,8 +17,7 @@ type attempt struct {
 	admission
 	call    *call
 	ctx     context.Context // of this attempt
-	cancel  context.CancelCauseFunc
-	breaker *Breaker // nil in a probe
+	breaker *Breaker        // nil in a probe
 	hasSlot atomic.Bool
 	waiting atomic.Bool // for the tracker, and not for the client
 
@@ -47,8 +46,8 @@ type attempt struct {
 
 func newAttempt(c *call, req *http.Request) *attempt {
 	a := &attempt{call: c}
-	a.ctx, a.cancel = context.WithCancelCause(req.Context())
-	a.target, a.read, a.end = [...]string{req.Method, req.URL.Path}, c.read, func(why Error) { a.cancel(&why) }
+	a.ctx, a.end = context.WithCancelCause(req.Context())
+	a.target, a.read = [...]string{req.Method, req.URL.Path}, c.read
 	a.waiting.Store(true)
 	return a
 }
@@ -61,17 +60,10 @@ func (a *attempt) ended() *Error {
 	return contextError(a.ctx)
 }
 
-// attempt makes one request when there is a slot for it and the breaker lets it through. Unless until is zero, the header of the
-// response must be here by then.
-//
-// The slot comes before the breaker, so that a trial is never spent on waiting in the queue.
-func (c *call) attempt(req *http.Request, until time.Time) *attempt {
+// attempt makes one request when there is a slot for it and the breaker lets it through. The slot comes before the breaker, so that a trial is never spent on waiting in the queue.
+func (c *call) attempt(req *http.Request) *attempt {
 	c.tries++
 	a := newAttempt(c, req)
-	if !until.IsZero() {
-		clock := time.AfterFunc(time.Until(until), func() { a.end(Error{Reason: Timeout, Err: errors.New("no response within the time of all tries")}) })
-		defer clock.Stop()
-	}
 	err := a.admit()
 	if err != nil {
 		closeBody(req)
@@ -85,10 +77,12 @@ func (c *call) attempt(req *http.Request, until time.Time) *attempt {
 }
 
 // admit takes a slot and asks the breaker.
-func (a *attempt) admit() error {
+func (a *attempt) admit() (err error) {
 	c := a.call
-	if err := a.acquire(); err != nil {
-		return err
+	if a.patience, err = c.stack.Limiter.acquire(a.ctx, c.class); errors.Is(err, context.Canceled) {
+		return contextError(a.ctx)
+	} else if err != nil {
+		return c.newError(LimitFull, time.Second, err)
 	}
 	a.hasSlot.Store(true)
 	a.began = time.Now()
@@ -100,18 +94,6 @@ func (a *attempt) admit() error {
 	return nil
 }
 
-// acquire waits for a slot. On error nothing was sent.
-func (a *attempt) acquire() (err error) {
-	a.patience, err = a.call.stack.Limiter.acquire(a.ctx, a.call.class)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return contextError(a.ctx)
-	}
-	return a.call.newError(LimitFull, time.Second, err)
-}
-
 // send sends the request and waits for the header of the response.
 func (a *attempt) send(req *http.Request) error {
 	c, err := a.connect(req)
@@ -119,7 +101,9 @@ func (a *attempt) send(req *http.Request) error {
 		closeBody(req)
 		return err
 	}
-	c.patience = a.patience
+	if c.patience = a.patience; a.call.tries > 1 {
+		c.patience = min(c.patience, time.Until(a.call.deadline)-a.call.stack.o.Base.HeaderTimeout)
+	}
 	a.conn.Store(c)
 	a.mu.Lock()
 	a.stop = context.AfterFunc(a.ctx, a.expired)
@@ -128,7 +112,7 @@ func (a *attempt) send(req *http.Request) error {
 		closeBody(req)
 		return a.call.newError(Canceled, 0, err)
 	}
-	resp, usable, err := c.exchange(a.outgoing(req), a.bodyFailed.Load) //nolint:bodyclose // the attempt becomes the body
+	resp, usable, err := c.exchange(a.outgoing(req), &a.bodyFailed) //nolint:bodyclose // the attempt becomes the body
 	a.usable = usable
 	if failure := a.failure(resp, err); failure != nil {
 		failure.Unknown = !a.read && c.sent.Load() > 0

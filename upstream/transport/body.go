@@ -155,7 +155,7 @@ func (a *attempt) finish(err error) {
 	if a.stop != nil {
 		a.stop()
 	}
-	a.cancel(nil)
+	a.end(nil)
 	if a.breaker != nil {
 		reason := ReasonOf(err)
 		if reason == Timeout && !a.waiting.Load() {

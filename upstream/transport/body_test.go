@@ -1,7 +1,6 @@
 package transport_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	. "portico/upstream/transport"
+
+	"portico/test/process"
 )
 
 // abc responds with a part of a body and the rest when it is told so.
@@ -45,21 +46,6 @@ func begin(t *testing.T, s *Stack, ctx context.Context, url string) *http.Respon
 	return resp
 }
 
-// TestCloseAfterTheContext: whether Close or the context is noticed first, the reader did not close by choice.
-func TestCloseAfterTheContext(t *testing.T) {
-	tr := abc(t, nil)
-	for range 100 {
-		var seen recorder
-		ctx, cancel := context.WithCancel(t.Context())
-		resp := begin(t, observed(t, &seen), ctx, tr.url)
-		cancel()
-		_ = resp.Body.Close()
-		if s := seen.last(t); s.Reason != Canceled {
-			t.Fatalf("%+v", s)
-		}
-	}
-}
-
 // slowObserver takes 20 ms to observe.
 type slowObserver struct{ begun, told chan struct{} }
 
@@ -84,23 +70,6 @@ func TestReaderSeesReportedEnd(t *testing.T) {
 	case <-seen.told:
 	default:
 		t.Error("Read returned first")
-	}
-}
-
-// TestContextAfterTheEnd: what was read whole is whole, also when its reader's time is over before it closes.
-func TestContextAfterTheEnd(t *testing.T) {
-	rest := make(chan struct{})
-	close(rest)
-	var seen recorder
-	ctx, cancel := context.WithCancel(t.Context())
-	resp := begin(t, observed(t, &seen), ctx, abc(t, rest).url)
-	defer resp.Body.Close()
-	if _, err := io.ReadAll(resp.Body); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if s := seen.last(t); s.Reason != "" || s.BytesIn != 4 {
-		t.Errorf("%+v", s)
 	}
 }
 
@@ -158,51 +127,96 @@ func TestSilenceIsNotTheReaders(t *testing.T) {
 	}
 }
 
-// TestAnswersLongerThanAnybodyReads: a body beyond MaxBody ends there and counts as a failure; one within it does not.
-func TestAnswersLongerThanAnybodyReads(t *testing.T) {
-	piece := bytes.Repeat([]byte(" "), 32<<10)
-	flood := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
-		_, err := w.Write([]byte("{"))
-		for err == nil && r.Context().Err() == nil {
-			_, err = w.Write(piece)
-		}
-	})
-	short := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(piece) })
-	const most = 256 << 10
-	stack := newStack(t, Options{})
+// TestResponsesBeyondMaxBody end there and count as failures of the tracker; one within it does not.
+func TestResponsesBeyondMaxBody(t *testing.T) {
+	const most, short = 256 << 10, 32 << 10
+	flood := newTracker(t, bigResponse)
+	small := newTracker(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, short)) })
+	stack, ctx := newStack(t, Options{}), With(t.Context(), func(c *Call) { c.MaxBody = most })
 	for range 10 {
-		read, err := bounded(t, stack, short.url, most)
-		if read != len(piece) || err != nil {
-			t.Fatalf("read %d bytes of a short answer: %v", read, err)
+		if body := must(t, stack, request(t, ctx, http.MethodGet, small.url, "")); len(body) != short {
+			t.Fatalf("read %d bytes of a short response", len(body))
 		}
 	}
-	var refused int
-	for i := range 20 {
-		read, err := bounded(t, stack, fmt.Sprint(flood.url, "/", i), most)
-		said, ok := errors.AsType[*Error](err)
-		switch {
-		case !ok:
-			t.Fatalf("a flood ended with %v", err)
-		case said.Reason == BreakerOpen:
-			refused++
-		case said.Reason != BadResponse || read > most+len(piece):
-			t.Fatalf("a flood ended with %v after %d bytes", err, read)
+	process.Eventually(t, "the breaker is open", func() bool {
+		_, body, err := do(stack, request(t, ctx, http.MethodGet, fmt.Sprint(flood.url, "/", flood.hits.Load()), ""))
+		if reason := ReasonOf(err); reason != BreakerOpen && (reason != BadResponse || len(body) > 2*most) {
+			t.Errorf("a flood ended with %v after %d bytes", err, len(body))
 		}
-	}
-	if refused == 0 {
-		t.Error("the breaker took floods for answers")
+		return ReasonOf(err) == BreakerOpen
+	})
+}
+
+// bigResponse sends more than any prefetch and any socket buffer would swallow at once, then goes on until the client is gone.
+func bigResponse(w http.ResponseWriter, _ *http.Request) {
+	block := make([]byte, 64<<10)
+	for {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
 	}
 }
 
-// bounded reads a response whose MaxBody is most.
-func bounded(t *testing.T, stack *Stack, url string, most int64) (int, error) {
-	t.Helper()
-	request := get(t, url)
-	response, err := stack.RoundTrip(request.WithContext(With(request.Context(), func(c *Call) { c.MaxBody = most })))
-	if err != nil {
-		return 0, err
+func TestMeasureReportsEveryEndOnce(t *testing.T) {
+	big := newTracker(t, bigResponse)
+	cut := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", nil))
+	for name, c := range map[string]struct {
+		use  func(rt http.RoundTripper) error
+		want Sample
+	}{
+		"dead port": {func(rt http.RoundTripper) error {
+			_, _, err := do(rt, post(t, deadURL(t)))
+			return err
+		}, Sample{Class: Write, Tries: 1, Reason: Connect}},
+		"cut short": {func(rt http.RoundTripper) error {
+			_, _, err := do(rt, post(t, cut.url))
+			return err
+		}, Sample{Class: Write, Tries: 1, Status: 200, Reason: CutShort, Unknown: true, BytesIn: 3, BytesOut: 2}},
+		"closed early by choice": {func(rt http.RoundTripper) error {
+			resp, err := rt.RoundTrip(get(t, big.url))
+			_, _ = io.ReadFull(resp.Body, make([]byte, 10))
+			return errors.Join(err, resp.Body.Close(), resp.Body.Close())
+		}, Sample{Class: Read, Tries: 1, Status: 200}},
+		"never closed, context ended": {func(rt http.RoundTripper) error {
+			ctx, cancel := context.WithCancel(With(t.Context(), shadow))
+			_, err := rt.RoundTrip(request(t, ctx, http.MethodGet, big.url, ""))
+			cancel()
+			return err
+		}, Sample{Class: Shadow, Tries: 1, Status: 200, Reason: Canceled}},
+		"closed after the context": {func(rt http.RoundTripper) error { // whichever is noticed first, the reader did not close by choice
+			ctx, cancel := context.WithCancel(With(t.Context(), streamed))
+			resp, err := rt.RoundTrip(request(t, ctx, http.MethodGet, abc(t, nil).url, ""))
+			cancel()
+			return errors.Join(err, resp.Body.Close())
+		}, Sample{Class: Read, Tries: 1, Status: 200, Reason: Canceled}},
+		"context ended after the whole": {func(rt http.RoundTripper) error {
+			rest := make(chan struct{})
+			close(rest)
+			ctx, cancel := context.WithCancel(With(t.Context(), streamed))
+			resp, err := rt.RoundTrip(request(t, ctx, http.MethodGet, abc(t, rest).url, ""))
+			_, _ = io.ReadAll(resp.Body)
+			cancel()
+			return err
+		}, Sample{Class: Read, Tries: 1, Status: 200, BytesIn: 4}},
+		"not what was due": {func(rt http.RoundTripper) error {
+			resp, err := rt.RoundTrip(get(t, big.url))
+			Fail(resp.Body, errors.New("not JSON"))
+			return errors.Join(err, resp.Body.Close())
+		}, Sample{Class: Read, Tries: 1, Status: 200, Reason: BadResponse}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // some ends race
+				var seen recorder
+				_ = c.use(observed(t, &seen))
+				got := seen.last(t)
+				got.Total = 0
+				if c.want.BytesIn == 0 { // however much was read ahead
+					got.BytesIn = 0
+				}
+				if n := len(seen.all()); got != c.want || n != 1 {
+					t.Fatalf("%d samples\n%+v\nwant\n%+v", n, got, c.want)
+				}
+			}
+		})
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return len(text), err
 }

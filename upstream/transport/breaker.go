@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"sync"
@@ -90,12 +91,12 @@ const (
 type admission struct {
 	target   [2]string // method and path, which identify a request for counting its failures
 	read     bool
-	end      func(Error) // ends the call
+	end      context.CancelCauseFunc // ends the call
 	epoch    uint64
 	report   func(error) // of a trial; nil for other calls
 	deadline *time.Timer // of a trial
 	header   bool        // the response header is here
-	once     sync.Once
+	booked   bool        // its result
 }
 
 var (
@@ -224,7 +225,7 @@ func (b *Breaker) expire(a *admission) {
 	}
 	b.finish(a, Timeout)
 	if a.read {
-		a.end(Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("no response within the deadline of a trial")})
+		a.end(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("no response within the deadline of a trial")})
 	}
 }
 
@@ -242,11 +243,12 @@ func (b *Breaker) headerReceived(a *admission, status int) {
 
 // finish books the result of a call, once. The reason is empty for a success.
 func (b *Breaker) finish(a *admission, reason Reason) {
-	a.once.Do(func() { b.record(a, reason) })
-}
-
-func (b *Breaker) record(a *admission, reason Reason) {
 	b.mu.Lock()
+	if a.booked {
+		b.mu.Unlock()
+		return
+	}
+	a.booked = true
 	delete(b.waiting, a)
 	if a.deadline != nil {
 		a.deadline.Stop()
@@ -278,16 +280,16 @@ func (b *Breaker) record(a *admission, reason Reason) {
 	case a.report != nil:
 		a.report(result)
 	case current && !errors.Is(result, errNeutral):
-		b.add(result)
+		b.add(Closed, result)
 	}
 }
 
 // discounts reports whether the failures of one target may count once only: there is other evidence of how the tracker is.
 func (b *Breaker) discounts() bool { return b.hasProbes() || b.cb.Counts().TotalSuccesses > 0 }
 
-// add books a result in the closed state.
-func (b *Breaker) add(result error) {
-	if b.State() != Closed {
+// add books a result if the breaker is in a state.
+func (b *Breaker) add(in State, result error) {
+	if b.State() != in {
 		return
 	}
 	if report, err := b.cb.Allow(); err == nil {
@@ -298,9 +300,8 @@ func (b *Breaker) add(result error) {
 // probed takes the result of a probe. In the closed state a failed one counts like a call. In the half-open state a good one
 // closes the breaker if probes have failed before: it replaces a trial under way.
 func (b *Breaker) probed(failure Reason) {
-	state := b.State()
 	b.mu.Lock()
-	closes := failure == "" && b.probe == probeFailed && state == HalfOpen
+	closes := failure == "" && b.probe == probeFailed
 	switch {
 	case failure != "":
 		b.probe, b.reason = probeFailed, failure
@@ -311,14 +312,12 @@ func (b *Breaker) probed(failure Reason) {
 	b.mu.Unlock()
 	switch {
 	case failure != "":
-		b.add(errFailed)
+		b.add(Closed, errFailed)
 	case closes:
 		if trial != nil {
 			b.finish(trial, Canceled)
 		}
-		if report, err := b.cb.Allow(); err == nil {
-			report(nil)
-		}
+		b.add(HalfOpen, nil)
 	}
 }
 
@@ -348,7 +347,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	b.history = b.history[max(0, len(b.history)-maxHistory):]
 	b.mu.Unlock()
 	for a := range release {
-		go a.end(Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("the tracker stopped responding while this call waited")})
+		go a.end(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("the tracker stopped responding while this call waited")})
 	}
 	if change.To == Open {
 		b.prober.breakerOpened()

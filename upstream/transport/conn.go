@@ -34,8 +34,7 @@ type conn struct {
 	stream       net.Conn        // TLS over this conn, or this conn
 	raw          syscall.RawConn // of Conn, or nil
 	in           *bufio.Reader   // of a response that has begun to come
-	expires      time.Time       // when an idle connection is closed
-	timer        *time.Timer     // until the connection is overdue
+	timer        *time.Timer     // until the connection is overdue, or has been idle for long
 	state        atomic.Int32    // changes with pool.mu held
 
 	sent, received atomic.Int64  // the bytes of the present request and its response
@@ -97,7 +96,7 @@ func (c *conn) Close() error {
 
 // exchange sends a request and returns the response, whose body is to be read from the connection, and whether the connection
 // can be used again after that. failed reports that the body of the request has failed; the tracker's response is not waited for then.
-func (c *conn) exchange(req *http.Request, failed func() bool) (resp *http.Response, usable bool, err error) {
+func (c *conn) exchange(req *http.Request, failed *atomic.Bool) (resp *http.Response, usable bool, err error) {
 	c.sent.Store(0)
 	c.received.Store(0)
 	c.silence, c.sendErr = 0, nil
@@ -130,7 +129,7 @@ func isLong(req *http.Request) bool {
 }
 
 // send sends a request, closes its body and limits the wait for the response.
-func (c *conn) send(req *http.Request, failed func() bool) error {
+func (c *conn) send(req *http.Request, failed *atomic.Bool) error {
 	var w *bufio.Writer
 	if isLong(req) {
 		w = bufio.NewWriterSize(c.stream, largeBuffer)
@@ -151,7 +150,7 @@ func (c *conn) send(req *http.Request, failed func() bool) error {
 	switch {
 	case err == nil:
 		wait = c.pool.o.HeaderTimeout + c.patience
-	case failed():
+	case failed.Load():
 		wait = 0
 	}
 	_ = c.SetReadDeadline(time.Now().Add(wait))

@@ -44,6 +44,7 @@ func busy(t *testing.T, s *Stack, url string, clients int, done func() bool) {
 
 // A tracker that serves each call in the same time, however many there are, gets as many as wait, until there are few.
 func TestLimitGrows(t *testing.T) {
+	t.Parallel()
 	tr := newTracker(t, func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) })
 	s := newStack(t, Options{Limit: growing(2, 16)})
 	busy(t, s, tr.url, 20, func() bool { return s.Limiter.Load().Slots == 16 })
@@ -52,6 +53,7 @@ func TestLimitGrows(t *testing.T) {
 
 // A slow tracker gets the calls that wait before its first response, but not more than the limit may grow to.
 func TestLimitGrowsBeforeAResponse(t *testing.T) {
+	t.Parallel()
 	g := newGate(t)
 	s := limited(t, growing(2, 40))
 	var all []<-chan error
@@ -67,6 +69,7 @@ func TestLimitGrowsBeforeAResponse(t *testing.T) {
 
 // A tracker with few workers serves no more calls when it gets more at a time. The limit goes back after a try.
 func TestLimitShrinks(t *testing.T) {
+	t.Parallel()
 	workers := make(chan struct{}, 2)
 	tr := newTracker(t, func(http.ResponseWriter, *http.Request) {
 		workers <- struct{}{}
@@ -84,6 +87,7 @@ func TestLimitShrinks(t *testing.T) {
 
 // A failure of the tracker ends the use of what was learned, and for a while nothing is tried.
 func TestLimitAfterFailure(t *testing.T) {
+	t.Parallel()
 	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/fails" {
 			w.WriteHeader(http.StatusBadGateway)
@@ -137,6 +141,7 @@ func together(t *testing.T, s *Stack, url string, reads int) (failed []error) {
 
 // A call that the limit lets through before it is known whether the tracker has a worker for it may wait for that worker as long as for a slot.
 func TestCallsWaitForWorkersInsteadOfSlots(t *testing.T) {
+	t.Parallel()
 	const each = 100 * time.Millisecond
 	tr := oneWorker(t, func(c net.Conn) {
 		if _, err := readRequest(c); err == nil {
@@ -152,6 +157,7 @@ func TestCallsWaitForWorkersInsteadOfSlots(t *testing.T) {
 
 // When no worker comes in time that says nothing about the tracker. A call within the limit counts.
 func TestCallsWithoutAWorkerAreNeutral(t *testing.T) {
+	t.Parallel()
 	tr := oneWorker(t, func(c net.Conn) { hang(c) })
 	limit := growing(3, 20)
 	limit.QueueWait = 500 * time.Millisecond

@@ -96,14 +96,14 @@ func (l *Limiter) enter(class Class) (*waiter, time.Duration) {
 		return nil, l.take(l.o.QueueWait)
 	}
 	w := &waiter{class: class, until: time.Now().Add(l.o.QueueWait), result: make(chan error, 1)}
-	at := slices.IndexFunc(l.queue, func(other *waiter) bool { return other.class < class })
-	if at < 0 {
-		at = len(l.queue)
+	at := len(l.queue)
+	for at > 0 && l.queue[at-1].class < class {
+		at--
 	}
 	l.queue = slices.Insert(l.queue, at, w)
 	if last := len(l.queue) - 1; last == l.o.Queue {
 		l.queue[last].result <- errFull
-		l.queue = slices.Delete(l.queue, last, last+1)
+		l.queue = l.queue[:last]
 		l.shed++
 	}
 	if !l.ticks {
@@ -151,7 +151,7 @@ func (l *Limiter) dispatch() {
 		w := l.queue[0]
 		w.patience = l.take(time.Until(w.until))
 		w.result <- nil
-		l.queue = slices.Delete(l.queue, 0, 1)
+		l.queue = l.queue[1:]
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,12 +57,7 @@ func (g *gate) classed(t *testing.T, ctx context.Context, class Class, name stri
 func (g *gate) start(t *testing.T, l *Stack, class Class, name string) <-chan error {
 	t.Helper()
 	before := l.Limiter.Load()
-	done := make(chan error, 1)
-	req := g.classed(t, t.Context(), class, name)
-	go func() {
-		_, _, err := do(l, req)
-		done <- err
-	}()
+	done := background(l, g.classed(t, t.Context(), class, name))
 	process.Eventually(t, name+" in", func() bool {
 		now := l.Limiter.Load()
 		return now.InUse+now.Waiting > before.InUse+before.Waiting || now.Shed != before.Shed
@@ -88,24 +83,8 @@ func limited(t *testing.T, limit LimitOptions) *Stack {
 	return newStack(t, o)
 }
 
-func TestLimitBoundsWhatRuns(t *testing.T) {
-	g := newGate(t)
-	l := limited(t, LimitOptions{Slots: 3, ReserveWrites: -1, Queue: 20, QueueWait: 5 * time.Second})
-	var all []<-chan error
-	for i := range 10 {
-		all = append(all, g.start(t, l, Write, strconv.Itoa(i)))
-	}
-	process.Eventually(t, "3 at the tracker", func() bool { return g.now.Load() == 3 })
-	if load := l.Limiter.Load(); load.InUse != 3 || load.Waiting != 7 {
-		t.Errorf("load %+v", load)
-	}
-	g.finish(t, all...)
-	if g.most != 3 || l.Limiter.Load().InUse != 0 {
-		t.Errorf("up to %d at a time; %d held at the end", g.most, l.Limiter.Load().InUse)
-	}
-}
-
 func TestLimitSheds(t *testing.T) {
+	t.Parallel()
 	g := newGate(t)
 	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: time.Second})
 	running := g.start(t, l, Read, "running")
@@ -143,6 +122,7 @@ func TestLimitSheds(t *testing.T) {
 
 // TestWritesHaveASlotOfTheirOwn: wherever there is more than one, unless none shall be reserved. A write finds it.
 func TestWritesHaveASlotOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	free := func(o LimitOptions) int {
 		g, s := newGate(t), limited(t, o)
 		var calls []<-chan error
@@ -193,8 +173,8 @@ func TestLimitOrderOfSacrifice(t *testing.T) {
 		t.Errorf("the write should have had the place of the other shadow: %v", err)
 	}
 	g.finish(t, running, read, write1, write2)
-	if want := []string{"running", "write1", "write2", "read"}; len(g.order) != 4 || g.order[1] != want[1] || g.order[2] != want[2] || g.order[3] != want[3] {
-		t.Errorf("order %v, want %v", g.order, want)
+	if want := []string{"running", "write1", "write2", "read"}; !slices.Equal(g.order, want) || g.most != 1 || l.Limiter.Load().InUse != 0 {
+		t.Errorf("order %v, want %v; up to %d at a time, %+v at the end", g.order, want, g.most, l.Limiter.Load())
 	}
 }
 
@@ -222,24 +202,6 @@ func TestLimitHoldsTheSlotUntilTheBodyEnds(t *testing.T) {
 		}
 		cancel()
 	}
-}
-
-func TestLimitForgetsCanceledCalls(t *testing.T) {
-	g := newGate(t)
-	l := limited(t, LimitOptions{Slots: 1, ReserveWrites: -1, QueueWait: 5 * time.Second})
-	running := g.start(t, l, Read, "running")
-	ctx, cancel := context.WithCancel(t.Context())
-	left := make(chan error, 1)
-	go func() {
-		_, _, err := do(l, g.classed(t, ctx, Read, "left"))
-		left <- err
-	}()
-	process.Eventually(t, "it waits", func() bool { return l.Limiter.Load().Waiting == 1 })
-	cancel()
-	if err := <-left; ReasonOf(err) != Canceled || l.Limiter.Load().Waiting != 0 || l.Limiter.Load().Shed != 0 {
-		t.Errorf("%v, load %+v", err, l.Limiter.Load())
-	}
-	g.finish(t, running)
 }
 
 // TestRefusalsCloseTheRequestBody, as every RoundTripper must.
@@ -282,25 +244,17 @@ func TestLimitUnderRace(t *testing.T) {
 	process.Eventually(t, "nothing held", func() bool { load := l.Limiter.Load(); return load.InUse == 0 && load.Waiting == 0 })
 }
 
-// onlyOne is a stack with one slot and room for one who waits.
-func onlyOne(t *testing.T, observer Observer) *Stack {
-	return newStack(t, Options{
-		Observer: observer,
+// TestRefusedIsMeasured: what Refuse refuses fails in the way in which a call fails, and is measured as one. So is waiting for a slot.
+func TestRefusedIsMeasured(t *testing.T) {
+	const wait = 50 * time.Millisecond
+	g, seen := newGate(t), &recorder{}
+	stack := newStack(t, Options{
+		Observer: seen,
 		Limit:    LimitOptions{Slots: 1, ReserveWrites: -1, Queue: 1, QueueWait: 5 * time.Second},
 	})
-}
-
-// TestRefusedIsMeasured: what Refuse refuses fails in the way in which a call fails, and is measured as one.
-func TestRefusedIsMeasured(t *testing.T) {
-	g, seen := newGate(t), &recorder{}
-	stack := onlyOne(t, seen)
 	running := g.start(t, stack, Read, "running")
 	gone, leave := context.WithCancel(t.Context())
-	waiting := make(chan error)
-	go func() {
-		_, _, err := do(stack, g.classed(t, gone, Read, "waiting"))
-		waiting <- err
-	}()
+	waiting := background(stack, g.classed(t, gone, Read, "waiting"))
 	process.Eventually(t, "one waits", func() bool { return stack.Limiter.Load().Waiting == 1 })
 	if _, _, err := do(stack, g.classed(t, t.Context(), Read, "extra")); ReasonOf(err) != LimitFull {
 		t.Errorf("no room to wait: %v", err)
@@ -308,6 +262,7 @@ func TestRefusedIsMeasured(t *testing.T) {
 	if err := stack.Refuse(Call{Operation: "op"}); ReasonOf(err) != LimitFull {
 		t.Errorf("no room to wait: %v", err)
 	}
+	time.Sleep(wait)
 	leave()
 	if err := <-waiting; ReasonOf(err) != Canceled {
 		t.Errorf("the caller has gone: %v", err)
@@ -316,24 +271,10 @@ func TestRefusedIsMeasured(t *testing.T) {
 		t.Errorf("with room to wait: %v", err)
 	}
 	g.finish(t, running)
-	if load := stack.Limiter.Load(); load.InUse != 0 || load.Shed != 2 || len(g.order) != 1 {
+	if load := stack.Limiter.Load(); load.InUse != 0 || load.Waiting != 0 || load.Shed != 2 || len(g.order) != 1 {
 		t.Errorf("%+v, the tracker saw %q", load, g.order)
 	}
-	if samples := seen.all(); len(samples) != 4 || samples[1].Operation != "op" || samples[1].Reason != LimitFull || samples[2].Reason != Canceled {
+	if samples := seen.all(); len(samples) != 4 || samples[1].Operation != "op" || samples[1].Reason != LimitFull || samples[2].Reason != Canceled || samples[2].Total < wait {
 		t.Errorf("observed: %+v", samples)
 	}
-}
-
-// TestWaitingForASlotIsMeasured as a part of the call.
-func TestWaitingForASlotIsMeasured(t *testing.T) {
-	const wait = 50 * time.Millisecond
-	g, seen := newGate(t), &recorder{}
-	stack := onlyOne(t, seen)
-	running := g.start(t, stack, Read, "running")
-	time.AfterFunc(wait, func() { close(g.open) })
-	must(t, stack, g.classed(t, t.Context(), Read, "a"))
-	if took := seen.last(t).Total; took < wait/2 {
-		t.Errorf("measured %v of a call that waited %v", took, wait)
-	}
-	<-running
 }

@@ -86,8 +86,6 @@ type BreakOptions struct {
 	ProbeURL string
 	// Well judges a response to a probe with a status below 500 by the beginning of its body [all are good].
 	Well func(status int, head []byte) bool
-	// OnPanic receives the value of a panic in Well, which ends the probe only [does nothing].
-	OnPanic func(cause any)
 	// OnChange receives every change of state, in order. It must not block, and must not call the Breaker [does nothing].
 	OnChange func(Change)
 }

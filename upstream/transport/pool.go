@@ -35,7 +35,6 @@ type pool struct {
 
 	mu       sync.Mutex
 	idle     []*conn // the one that was used last is the last one
-	sweeps   bool    // sweep is due
 	open     int     // connections
 	unserved int     // those of them without a byte from the tracker
 	overdue  int     // those of them that should have had one by now
@@ -119,12 +118,8 @@ func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	kept := len(p.idle) < p.o.MaxIdleConns && !p.isScarce()
 	if kept {
-		c.expires = time.Now().Add(idleTimeout)
 		p.idle = append(p.idle, c)
-		if !p.sweeps {
-			p.sweeps = true
-			time.AfterFunc(idleTimeout, p.sweep)
-		}
+		c.timer.Reset(idleTimeout)
 	}
 	p.mu.Unlock()
 	if !kept {
@@ -132,25 +127,16 @@ func (p *pool) put(c *conn) {
 	}
 }
 
-// sweep closes connections that have been idle for idleTimeout, and comes again when the next one will have been.
-func (p *pool) sweep() {
-	now := time.Now()
-	p.closeIdle(func(c *conn) bool { return !c.expires.After(now) })
+// closeIdle closes the idle connections.
+func (p *pool) closeIdle() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sweeps = len(p.idle) > 0; p.sweeps {
-		time.AfterFunc(p.idle[0].expires.Sub(now), p.sweep)
-	}
-}
-
-// closeIdle closes the idle connections that match.
-func (p *pool) closeIdle(match func(*conn) bool) {
-	for c := p.takeIdle(match); c != nil; c = p.takeIdle(match) {
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, c := range idle {
 		_ = c.Close()
 	}
 }
-
-func all(*conn) bool { return true }
 
 // scarce reports whether a connection may wait for a worker that another connection of this process occupies.
 func (p *pool) scarce() bool {
@@ -164,7 +150,7 @@ func (p *pool) isScarce() bool { return p.overdue > 0 && p.open > max(p.served, 
 // freeIdle closes idle connections if another one may wait for their workers.
 func (p *pool) freeIdle() {
 	if p.scarce() {
-		p.closeIdle(all)
+		p.closeIdle()
 	}
 }
 
@@ -174,11 +160,20 @@ func (p *pool) add(c *conn, took time.Duration) {
 	p.open++
 	p.unserved++
 	p.mu.Unlock()
-	c.timer = time.AfterFunc(overdueWait+3*took, func() {
-		p.move(c, overdue)
-		p.freeIdle()
-		time.AfterFunc(staleWait, func() { p.forget(c) })
-	})
+	c.timer = time.AfterFunc(overdueWait+3*took, func() { p.due(c) })
+}
+
+// due is called when a connection is overdue, or has been idle for idleTimeout unless it is in use again.
+func (p *pool) due(c *conn) {
+	if c.state.Load() >= served {
+		if c = p.takeIdle(func(idle *conn) bool { return idle == c }); c != nil {
+			_ = c.Close()
+		}
+		return
+	}
+	p.move(c, overdue)
+	p.freeIdle()
+	time.AfterFunc(staleWait, func() { p.forget(c) })
 }
 
 // forget drops what was learned about the number of workers if a connection is still overdue.

@@ -30,17 +30,13 @@ type prober struct {
 	brief    chan struct{} // wakes the goroutine that sends brief probes
 	patient  chan struct{}
 	failures atomic.Int32 // probes in a row, and no good call since
-	begun    time.Time
-	last     atomic.Int64 // when a brief probe ended: the time.Duration since begun
+	last     atomic.Int64 // when a brief probe ended, in nanoseconds of the Unix time
 }
 
 // newProber returns a prober, which does nothing when there is no ProbeURL.
 func newProber(s *Stack) *prober {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &prober{
-		stack: s, o: s.o.Break, ctx: ctx, cancel: cancel, brief: make(chan struct{}, 1), patient: make(chan struct{}, 1),
-		begun: time.Now().Add(-checkPause),
-	}
+	return &prober{stack: s, o: s.o.Break, ctx: ctx, cancel: cancel, brief: make(chan struct{}, 1), patient: make(chan struct{}, 1)}
 }
 
 func (p *prober) start() {
@@ -67,7 +63,7 @@ func (p *prober) callSucceeded() {
 
 // callFailed starts probes after a failed call.
 func (p *prober) callFailed() {
-	if time.Since(p.begun)-time.Duration(p.last.Load()) >= checkPause {
+	if time.Since(time.Unix(0, p.last.Load())) >= checkPause {
 		wake(p.brief)
 	}
 }
@@ -109,7 +105,7 @@ func (p *prober) probe() bool {
 		limit = checkTimeout
 	}
 	failure := p.send(limit)
-	p.last.Store(int64(time.Since(p.begun)))
+	p.last.Store(time.Now().UnixNano())
 	switch {
 	case failure == "":
 		p.notify("")
@@ -134,9 +130,8 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	defer func() {
-		if cause := recover(); cause != nil {
+		if recover() != nil { // in Well, which reads what the tracker sent
 			failure = Other
-			p.o.OnPanic(cause)
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.o.ProbeURL, http.NoBody)

@@ -27,23 +27,19 @@ func (c *call) repeat(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx := req.Context()
-	deadline, given := ctx.Deadline()
-	if !given {
-		deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)
+	var given bool
+	if c.deadline, given = ctx.Deadline(); !given {
+		c.deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)
 	}
 	if c.read {
 		c.stack.budget.take(-retryShare)
 	}
 	for {
-		var until time.Time
-		if c.tries > 0 && !given {
-			until = deadline
-		}
-		a := c.attempt(req, until)
+		a := c.attempt(req)
 		if c.read && a.resp != nil && !transient(a.resp.StatusCode) {
 			a.prefetch()
 		}
-		pause, again := c.again(req, a, deadline)
+		pause, again := c.again(req, a)
 		if !again {
 			return a.deliver()
 		}
@@ -66,22 +62,23 @@ func (c *call) repeat(req *http.Request) (*http.Response, error) {
 }
 
 // again decides whether to send a request again, and after which pause.
-func (c *call) again(req *http.Request, a *attempt, deadline time.Time) (pause time.Duration, again bool) {
+func (c *call) again(req *http.Request, a *attempt) (pause time.Duration, again bool) {
 	if !c.read || c.tries >= c.stack.o.Tries || req.Context().Err() != nil || hasBody(req) && req.GetBody == nil {
 		return 0, false
 	}
-	reason := ReasonOf(a.result())
-	again = reason == Connect || reason == Reset || reason == CutShort
-	if a.reused && reason == Reset {
-		c.fresh = true // the tracker had ended the connection
-	} else {
-		pause = rand.N(time.Duration(c.tries) * retryPause) // full jitter: callers that failed together do not return together
-	}
-	if reason == "" && transient(a.resp.StatusCode) {
+	pause = rand.N(time.Duration(c.tries) * retryPause) // full jitter: callers that failed together do not return together
+	switch reason := ReasonOf(a.result()); {
+	case a.reused && reason == Reset:
+		c.fresh, pause = true, 0 // the tracker had ended the connection
+	case reason == "" && transient(a.resp.StatusCode):
 		asked := RetryAfter(a.resp.Header)
-		again, pause = asked <= maxRetryAfter, max(pause, asked)
+		if pause = max(pause, asked); asked > maxRetryAfter {
+			return 0, false
+		}
+	case reason != Connect && reason != Reset && reason != CutShort:
+		return 0, false
 	}
-	return pause, again && time.Until(deadline) > pause && c.stack.budget.take(1)
+	return pause, time.Until(c.deadline) > pause && c.stack.budget.take(1)
 }
 
 // transient reports whether a status may be gone a moment later.

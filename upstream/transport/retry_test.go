@@ -49,6 +49,7 @@ func say(text string) func(*net.TCPConn) {
 const status503 = "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbusy"
 
 func TestRetriesWhatMayPass(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(*net.TCPConn){
 		"reset":                  reset,
 		"closed":                 func(*net.TCPConn) {},
@@ -187,6 +188,7 @@ func TestRetryEndsWithItsCaller(t *testing.T) {
 
 // TestRetryBudget: retries are a share of the calls, however many went well before.
 func TestRetryBudget(t *testing.T) {
+	t.Parallel()
 	const good, calls, burst = 200, 100, 10
 	var asked atomic.Int64
 	tr := newTracker(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -273,13 +275,10 @@ func TestPauseHasFullJitter(t *testing.T) {
 
 // TestRetryFreesItsSlot: while a read pauses before its next try, another call has the only slot.
 func TestRetryFreesItsSlot(t *testing.T) {
+	t.Parallel()
 	tr := flaky(t, 1, say(strings.Replace(status503, "Conn", "Retry-After: 1\r\nConn", 1)))
 	stack := newStack(t, Options{Limit: LimitOptions{Slots: 1, ReserveWrites: -1, Queue: -1}})
-	done := make(chan error, 1)
-	go func() {
-		_, _, err := do(stack, get(t, tr.url))
-		done <- err
-	}()
+	done := background(stack, get(t, tr.url))
 	process.Eventually(t, "it pauses", func() bool { return tr.hits.Load() == 1 && stack.Limiter.Load().InUse == 0 })
 	must(t, stack, get(t, tr.url))
 	if err := <-done; err != nil {
@@ -324,10 +323,27 @@ func TestReplaysOnKeptConnectionsAreRetries(t *testing.T) {
 	}
 }
 
-// TestKeptConnectionsThatEnd: where every kept connection ends without notice, reads go on with new ones when there is no retry left.
+// TestKeptConnectionsThatEnd: where every kept connection ends without notice, a read tries one of them only, and goes on with new ones when
+// there is no retry left.
 func TestKeptConnectionsThatEnd(t *testing.T) {
-	tr, _ := forgetful(t, func(_, onConn int64) bool { return onConn > 1 })
+	const kept = 4
+	var first sync.WaitGroup
+	first.Add(kept)
+	tr, requests := forgetful(t, func(n, onConn int64) bool {
+		if n <= kept { // each has a connection of its own
+			first.Done()
+			first.Wait()
+		}
+		return onConn > 1
+	})
 	s := newStack(t, Options{})
+	if failed := together(t, s, tr.url, kept); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	must(t, s, get(t, tr.url))
+	if n := requests.Load(); n > kept+2 {
+		t.Errorf("a read became %d requests", n-kept)
+	}
 	for range 100 {
 		must(t, s, get(t, tr.url))
 	}

@@ -47,7 +47,7 @@ func New(o Options) *Stack {
 // Close ends probing, waits for the probes under way and closes kept connections. Calls still work.
 func (s *Stack) Close() {
 	s.prober.close()
-	s.pool.closeIdle(all)
+	s.pool.closeIdle()
 }
 
 // Probe sends a probe soon, unless one has ended within the last second or there is no ProbeURL. Failed probes open the
@@ -63,6 +63,7 @@ type call struct {
 	begun    time.Time
 	follower Observer // of a Trace, or nil
 	tries    int
+	deadline time.Time    // of all tries
 	fresh    bool         // a kept connection has failed
 	sent     atomic.Int64 // bytes of request bodies
 }

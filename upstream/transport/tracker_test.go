@@ -153,6 +153,16 @@ func do(rt http.RoundTripper, req *http.Request) (int, string, error) {
 	return resp.StatusCode, string(body), err
 }
 
+// background makes a call in a goroutine of its own, and returns where its error will be.
+func background(rt http.RoundTripper, req *http.Request) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := do(rt, req)
+		done <- err
+	}()
+	return done
+}
+
 // must makes a call that succeeds, and returns the body of its response.
 func must(t *testing.T, rt http.RoundTripper, req *http.Request) string {
 	t.Helper()
