@@ -53,7 +53,7 @@ func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id 
 // Native is the id at the side of an object that clients know by an id.
 func (l *Locator) Native(ctx context.Context, kind Kind, client int64) (int64, error) {
 	natives, err := l.m.natives(ctx, l.side, []ref{{kind, client}})
-	return natives[ref{kind, client}], err
+	return first(natives), err
 }
 
 // FlagTypePlaces implements switchover.Locator.
@@ -88,9 +88,17 @@ func exceptAbsent(err error) error {
 	return err
 }
 
+// first is the first of the ids, 0 where there is none.
+func first(ids []int64) int64 {
+	if len(ids) == 0 {
+		return 0
+	}
+	return ids[0]
+}
+
 func (l *Locator) client(ctx context.Context, bug int64) (int64, error) {
 	clients, err := l.m.clients(ctx, l.side, []ref{{Bug, bug}})
-	return clients[ref{Bug, bug}], err
+	return first(clients), err
 }
 
 func (l *Locator) name(kind Kind, name *string) { *name = l.m.names.client(l.side, kind, *name) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -56,21 +55,22 @@ type Map struct {
 	// highest are the highest native ids of the old tracker that were seen.
 	highest map[Kind]*atomic.Int64
 	missing *missing
+	// settles says that ids may have to wait for the pairs of copies.
+	settles bool
 }
 
-// remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing, which is known until a
-// time; own says that the object is certainly no copy.
+// remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing: the object is certainly no
+// copy, and the store is asked again after a time.
 type remembered struct {
 	side  Side
 	id    int64
 	until time.Time
-	own   bool
 }
 
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{}, missing: &missing{},
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{}, missing: &missing{}, settles: true,
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
@@ -128,9 +128,12 @@ type ref struct {
 	id   int64
 }
 
-// key selects the pair of an id at a side or, with an empty side, of one that clients know.
-func key(side Side, r ref) state.IDKey {
-	return state.IDKey{Kind: string(r.kind), Side: string(side), ID: r.id}
+// key selects the pair of an id at a side or, with an empty side, of one that clients know. Ids that both trackers share have none.
+func (m *Map) key(side Side, r ref) (key state.IDKey) {
+	if m.rules[r.kind].Mode != Identity {
+		key = state.IDKey{Kind: string(r.kind), Side: string(side), ID: r.id}
+	}
+	return key
 }
 
 // born returns the native id of an object that was born at a side, and false for one that was not.
@@ -148,152 +151,139 @@ func (m *Map) born(side Side, client ref) (native int64, ok bool) {
 
 // natives returns the ids at one side of objects that clients name. For one that the side does not have under any known id the error is that
 // of unmapped.
-func (m *Map) natives(ctx context.Context, side Side, clients []ref) (map[ref]int64, error) {
-	keys := make(map[ref]state.IDKey, len(clients))
-	natives := make(map[ref]int64, len(clients))
-	for _, r := range clients {
+func (m *Map) natives(ctx context.Context, side Side, clients []ref) ([]int64, error) {
+	natives, keys := make([]int64, len(clients)), make([]state.IDKey, len(clients))
+	for i, r := range clients {
 		native, born := m.born(side, r)
-		if natives[r] = native; !born {
-			keys[r] = key("", r)
-		} else if m.rules[r.kind].Mode != Identity {
-			keys[r] = key(side, ref{r.kind, native})
+		if natives[i], keys[i] = native, m.key(side, ref{r.kind, native}); !born {
+			keys[i] = m.key("", r)
 		}
 	}
-	found, err := m.find(ctx, slices.Collect(maps.Values(keys)))
+	found, err := m.find(ctx, side, keys, false)
 	if err != nil {
 		return nil, err
 	}
-	for r, key := range keys {
+	for i, r := range clients {
 		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
-		pair, isCopy := found[key], key.Side == ""
-		if isCopy != (pair.side == side) {
+		_, born := m.born(side, r)
+		if isPaired := found[i].side == side; isPaired == born {
 			m.missing.add(side, r)
 			return nil, unmapped(side, r)
 		}
-		if isCopy {
-			natives[r] = pair.id
+		if !born {
+			natives[i] = found[i].id
 		}
 	}
 	m.missing.served(clients)
 	return natives, nil
 }
 
-// clients returns the ids by which clients know objects of one side.
-func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]int64, error) {
-	var keys []state.IDKey
-	for _, r := range natives {
-		if m.rules[r.kind].Mode != Identity {
-			keys = append(keys, key(side, r))
+// clients returns the ids by which clients know objects of one side. Those of the kinds made were made by the call that has shown them.
+func (m *Map) clients(ctx context.Context, side Side, natives []ref, made ...Kind) ([]int64, error) {
+	clients, keys := make([]int64, len(natives)), make([]state.IDKey, len(natives))
+	for i, r := range natives {
+		if keys[i] = m.key(side, r); m.settles && slices.Contains(made, r.kind) {
+			m.memory.Set(keys[i], remembered{until: time.Now().Add(absentFor)})
 		}
 	}
-	found, err := m.settled(ctx, side, keys)
+	found, err := m.find(ctx, side, keys, m.settles)
 	if err != nil {
 		return nil, err
 	}
-	clients := make(map[ref]int64, len(natives))
-	for _, r := range natives {
-		rule, client := m.rules[r.kind], r.id
-		switch pair := found[key(side, r)]; {
-		case pair.side != "":
-			client = pair.id
+	for i, r := range natives {
+		rule := m.rules[r.kind]
+		switch clients[i] = r.id; {
+		case found[i].side != "":
+			clients[i] = found[i].id
 		case rule.Mode == Identity:
 		case side == NewSide:
-			client += rule.Offset
+			clients[i] += rule.Offset
 		default:
 			m.highest[r.kind].Store(max(r.id, m.highest[r.kind].Load()))
 			if r.id >= rule.Offset {
 				return nil, beyond(side, r)
 			}
 		}
-		if client > maxID {
+		if clients[i] > maxID {
 			return nil, beyond(side, r)
 		}
-		clients[r] = client
 	}
 	return clients, nil
-}
-
-// settled finds native ids of a side. An id without a pair may be that of a copy which the side is just getting, so it waits until all copies
-// that it finds under way have their pairs.
-func (m *Map) settled(ctx context.Context, side Side, keys []state.IDKey) (map[state.IDKey]remembered, error) {
-	unpaired := slices.DeleteFunc(slices.Clone(keys), func(key state.IDKey) bool {
-		known, _ := m.memory.GetIfPresent(key)
-		return known.side != "" || known.own
-	})
-	if m.o.Copying == nil || len(unpaired) == 0 {
-		return m.find(ctx, keys)
-	}
-	before, err := m.o.Copying(ctx, side)
-	if err == nil && len(before) > 0 {
-		found, err := m.find(ctx, keys)
-		if err != nil || !slices.ContainsFunc(unpaired, func(key state.IDKey) bool { return found[key].side == "" }) {
-			return found, err
-		}
-	}
-	patient, cancel := context.WithTimeout(ctx, copyWait)
-	defer cancel()
-	for err == nil && len(before) > 0 {
-		select {
-		case <-patient.Done():
-			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", patient.Err())
-		case <-time.After(copyPoll):
-		}
-		var now []int64
-		now, err = m.o.Copying(ctx, side)
-		before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(now, copy) })
-	}
-	if err != nil {
-		return nil, unavailable(storeAway, err)
-	}
-	for _, key := range unpaired {
-		m.memory.Invalidate(key)
-	}
-	found, err := m.find(ctx, keys)
-	for _, key := range unpaired {
-		entry := found[key]
-		if entry.own = entry.side == ""; err == nil {
-			m.memory.Set(key, entry)
-		}
-	}
-	return found, err
 }
 
 // ForCopies is the Map for what makes copies, and waits for none.
 func (m *Map) ForCopies() *Map {
 	other := *m
-	other.o.Copying, other.missing = nil, &missing{} // no client was refused
+	other.settles, other.missing = false, &missing{} // no client was refused
 	return &other
 }
 
-// find looks keys up in memory and those that are not there, all at once, in the store.
-func (m *Map) find(ctx context.Context, keys []state.IDKey) (map[state.IDKey]remembered, error) {
-	found, now := make(map[state.IDKey]remembered, len(keys)), time.Now()
-	var missing []state.IDKey
-	for _, key := range keys {
-		if _, twice := found[key]; twice {
-			continue
-		}
-		known, ok := m.memory.GetIfPresent(key)
-		found[key] = known
-		// What a client names may get its pair at any moment, which it must not miss.
-		if !ok || known.side == "" && (key.Side == "" || now.After(known.until)) {
-			missing = append(missing, key)
+// find looks keys up in memory and those that are not there, all at once, in the store. An id without a pair that a side has shown may be that of a
+// copy which the side is just getting. To settle that, find waits until all copies that it finds under way have their pairs.
+func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bool) (found []remembered, err error) {
+	found, now := make([]remembered, len(keys)), time.Now()
+	var open []int
+	var copying []int64
+	unsettled := false
+	for i, key := range keys {
+		found[i], _ = m.memory.GetIfPresent(key)
+		if key.Kind != "" && found[i].side == "" && now.After(found[i].until) {
+			open = append(open, i)
+			unsettled = unsettled || found[i].until.IsZero()
 		}
 	}
-	for some := range slices.Chunk(missing, maxKeys) {
-		pairs, err := m.o.Store.IDs(ctx, some)
-		if err != nil {
-			return nil, unavailable(storeAway, err)
+	if settle && unsettled && m.o.Copying != nil {
+		copying, err = m.o.Copying(ctx, side)
+	}
+	for len(open) > 0 && err == nil {
+		open, err = m.ask(ctx, keys, found, open)
+		if len(open) == 0 || len(copying) == 0 {
+			break
 		}
-		for _, key := range some {
-			pair := pairs[key]
-			entry := remembered{side: Side(pair.Side), id: pair.Client, until: now.Add(absentFor), own: found[key].own}
-			if key.Side == "" {
-				entry.id = pair.Native
-			}
-			found[key] = entry
-			m.memory.Set(key, entry)
+		select {
+		case <-ctx.Done():
+		case <-time.After(copyPoll):
+		}
+		if ctx.Err() != nil || time.Since(now) > copyWait {
+			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", ctx.Err())
+		}
+		var still []int64
+		still, err = m.o.Copying(ctx, side)
+		copying = slices.DeleteFunc(copying, func(copy int64) bool { return !slices.Contains(still, copy) })
+	}
+	if err != nil {
+		return nil, unavailable("the store of Portico does not respond", err)
+	}
+	for _, i := range open {
+		if settle || !found[i].until.IsZero() {
+			m.memory.Set(keys[i], remembered{until: time.Now().Add(absentFor)})
 		}
 	}
 	return found, nil
+}
+
+// ask asks the store for the open ones of keys, notes what it has, and returns those of which it has nothing.
+func (m *Map) ask(ctx context.Context, keys []state.IDKey, found []remembered, open []int) (absent []int, err error) {
+	for some := range slices.Chunk(open, maxKeys) {
+		asked := make([]state.IDKey, len(some))
+		for n, i := range some {
+			asked[n] = keys[i]
+		}
+		pairs, err := m.o.Store.IDs(ctx, asked)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range some {
+			pair, ok := pairs[keys[i]]
+			if !ok {
+				absent = append(absent, i)
+				continue
+			}
+			if found[i] = (remembered{side: Side(pair.Side), id: pair.Client}); keys[i].Side == "" {
+				found[i].id = pair.Native
+			}
+			m.memory.Set(keys[i], found[i])
+		}
+	}
+	return absent, nil
 }

@@ -192,6 +192,24 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 	if got, err := update(m.ForCopies(), 907); err != nil || !strings.Contains(got, `"id":1000000907}`) {
 		t.Errorf("for what makes copies: %s (%v)", got, err)
 	}
+	for id, made := range map[int64]struct {
+		by    *idmap.Map
+		asked int64
+	}{909: {m, 0}, 910: {m.ForCopies(), 1}} { // what a client has made is no copy
+		before := asked.Load()
+		in := &inner{reply: text(fmt.Sprintf(`{"ids":[%d]}`, id))}
+		create := upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}}
+		if _, err := made.by.Tracker(idmap.NewSide, in).Do(t.Context(), caller, create); err != nil {
+			t.Fatal(err)
+		}
+		for range made.asked {
+			copies <- nil
+		}
+		got, err := update(m, id)
+		if n := asked.Load() - before; err != nil || n != made.asked || !strings.Contains(got, fmt.Sprint(offset+id)) {
+			t.Errorf("%d is shown as %s after %d questions for copies, want %d (%v)", id, got, n, made.asked, err)
+		}
+	}
 	for len(copies) < cap(copies) {
 		copies <- []int64{1}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -24,11 +23,14 @@ func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query ur
 		each(named.text, kind, strings.Split(strings.Join(list, ","), ","))
 	}
 	natives, err := m.natives(ctx, side, named.refs)
+	differs := err != nil || side == NewSide && isOperation
 	if err := exceptAbsent(err); err != nil {
 		return err
 	}
-	differs := func(r ref) bool { return natives[r] != r.id }
-	if !slices.ContainsFunc(named.refs, differs) && (side == OldSide || !isOperation) {
+	for i, native := range natives {
+		differs = differs || native != named.refs[i].id
+	}
+	if !differs {
 		return nil
 	}
 	return failure(http.StatusConflict, "This request has ids that are other ones at the tracker. Only the operations of the REST interface translate them.")

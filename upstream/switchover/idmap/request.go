@@ -17,8 +17,8 @@ type translation struct {
 	*Map
 	side Side
 	refs []ref
-	// ids are the native ids, nil while they are collected.
-	ids map[ref]int64
+	// ids are the native ids of refs, nil while those are collected. left are those that are still to be visited.
+	ids, left []int64
 }
 
 // translate replaces what visit visits. An id that the side does not have is an error of unmapped.
@@ -26,6 +26,7 @@ func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)
 	t = &translation{Map: m, side: side}
 	visit(t)
 	if t.ids, err = m.natives(ctx, side, t.refs); err == nil {
+		t.left = t.ids
 		visit(t)
 	}
 	return t, err
@@ -48,11 +49,10 @@ func optional[T any](visit func(Kind, *T), kind Kind, field **T) {
 }
 
 func (t *translation) id(kind Kind, id *int64) {
-	r := ref{kind, *id}
 	if t.ids == nil {
-		t.refs = append(t.refs, r)
+		t.refs = append(t.refs, ref{kind, *id})
 	} else {
-		*id = t.ids[r]
+		*id, t.left = t.left[0], t.left[1:]
 	}
 }
 
@@ -106,7 +106,8 @@ func (t *translation) message(err error) error {
 	for _, word := range regexp.MustCompile(`[\pL\pN_]+`).FindAllStringIndex(text, -1) {
 		quoted := text[word[0]:word[1]]
 		number, last := quoted, -2
-		for client, native := range t.ids {
+		for i, native := range t.ids {
+			client := t.refs[i]
 			kind := strings.Replace(string(client.kind), "_", "", 1) // as trackers spell it
 			named := strings.LastIndex(strings.ToLower(text[:word[0]]), kind)
 			if named >= 0 {

@@ -46,7 +46,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			},
 		},
 		{
-			"attachment create", `{"ids":[905,78],"attachments":{"78":{"id":78}}}`, `{"ids":[5,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
+			"attachment create", `{"ids":[80,78],"attachments":{"78":{"id":78}}}`, `{"ids":[1000000080,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}})
 				return reply.Document, err
