@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -59,11 +60,10 @@ type Map struct {
 	settles bool
 }
 
-// remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing: the object is certainly no
-// copy, and the store is asked again after a time.
+// remembered is the pair that the store has under a key. Without a side it has none: the object is certainly no copy, and the store is asked again
+// after a time.
 type remembered struct {
-	side  Side
-	id    int64
+	state.IDPair
 	until time.Time
 }
 
@@ -166,12 +166,12 @@ func (m *Map) natives(ctx context.Context, side Side, clients []ref) ([]int64, e
 	for i, r := range clients {
 		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
 		_, born := m.born(side, r)
-		if isPaired := found[i].side == side; isPaired == born {
+		if isPaired := found[i].Side == string(side); isPaired == born {
 			m.missing.add(side, r)
 			return nil, unmapped(side, r)
 		}
 		if !born {
-			natives[i] = found[i].id
+			natives[i] = found[i].Native
 		}
 	}
 	m.missing.served(clients)
@@ -193,8 +193,8 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref, made ...Kin
 	for i, r := range natives {
 		rule := m.rules[r.kind]
 		switch clients[i] = r.id; {
-		case found[i].side != "":
-			clients[i] = found[i].id
+		case found[i].Side != "":
+			clients[i] = found[i].Client
 		case rule.Mode == Identity:
 		case side == NewSide:
 			clients[i] += rule.Offset
@@ -218,72 +218,62 @@ func (m *Map) ForCopies() *Map {
 	return &other
 }
 
-// find looks keys up in memory and those that are not there, all at once, in the store. An id without a pair that a side has shown may be that of a
-// copy which the side is just getting. To settle that, find waits until all copies that it finds under way have their pairs.
-func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bool) (found []remembered, err error) {
+// find looks keys up in memory and those that are not there, all at once, in the store. To settle what has no pair, it waits for copies under way.
+func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bool) ([]remembered, error) {
 	found, now := make([]remembered, len(keys)), time.Now()
-	var open []int
-	var copying []int64
+	isOpen := func(i int) bool { return keys[i].Kind != "" && found[i].Side == "" && now.After(found[i].until) }
+	var open []state.IDKey
 	unsettled := false
 	for i, key := range keys {
-		found[i], _ = m.memory.GetIfPresent(key)
-		if key.Kind != "" && found[i].side == "" && now.After(found[i].until) {
-			open = append(open, i)
-			unsettled = unsettled || found[i].until.IsZero()
+		if found[i], _ = m.memory.GetIfPresent(key); isOpen(i) {
+			open, unsettled = append(open, key), unsettled || found[i].until.IsZero()
 		}
 	}
-	if settle && unsettled && m.o.Copying != nil {
-		copying, err = m.o.Copying(ctx, side)
+	if len(open) == 0 {
+		return found, nil
 	}
-	for len(open) > 0 && err == nil {
-		open, err = m.ask(ctx, keys, found, open)
-		if len(open) == 0 || len(copying) == 0 {
-			break
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(copyPoll):
-		}
-		if ctx.Err() != nil || time.Since(now) > copyWait {
-			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", ctx.Err())
-		}
-		var still []int64
-		still, err = m.o.Copying(ctx, side)
-		copying = slices.DeleteFunc(copying, func(copy int64) bool { return !slices.Contains(still, copy) })
-	}
+	pairs, err := m.ask(ctx, side, open, settle && unsettled && m.o.Copying != nil)
 	if err != nil {
-		return nil, unavailable("the store of Portico does not respond", err)
+		return nil, err
 	}
-	for _, i := range open {
-		if settle || !found[i].until.IsZero() {
-			m.memory.Set(keys[i], remembered{until: time.Now().Add(absentFor)})
+	for i, key := range keys {
+		if pair, paired := pairs[key]; isOpen(i) && (paired || settle || !found[i].until.IsZero()) {
+			found[i] = remembered{pair, now.Add(absentFor)}
+			m.memory.Set(key, found[i])
 		}
 	}
 	return found, nil
 }
 
-// ask asks the store for the open ones of keys, notes what it has, and returns those of which it has nothing.
-func (m *Map) ask(ctx context.Context, keys []state.IDKey, found []remembered, open []int) (absent []int, err error) {
-	for some := range slices.Chunk(open, maxKeys) {
-		asked := make([]state.IDKey, len(some))
-		for n, i := range some {
-			asked[n] = keys[i]
-		}
-		pairs, err := m.o.Store.IDs(ctx, asked)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range some {
-			pair, ok := pairs[keys[i]]
-			if !ok {
-				absent = append(absent, i)
-				continue
+// ask asks the store for pairs. An id without one may be that of a copy which a side is just getting, so ask may wait until all copies that it finds
+// under way have their pairs.
+func (m *Map) ask(ctx context.Context, side Side, keys []state.IDKey, wait bool) (map[state.IDKey]state.IDPair, error) {
+	const away = "the store of Portico does not respond"
+	var before []int64
+	for begun, all := time.Now(), map[state.IDKey]state.IDPair{}; ; time.Sleep(copyPoll) {
+		if wait {
+			copying, err := m.o.Copying(ctx, side)
+			if err != nil {
+				return nil, unavailable(away, err)
 			}
-			if found[i] = (remembered{side: Side(pair.Side), id: pair.Client}); keys[i].Side == "" {
-				found[i].id = pair.Native
+			if before == nil {
+				before = copying
 			}
-			m.memory.Set(keys[i], found[i])
+			before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(copying, copy) })
+		}
+		for some := range slices.Chunk(keys, maxKeys) {
+			pairs, err := m.o.Store.IDs(ctx, some)
+			if err != nil {
+				return nil, unavailable(away, err)
+			}
+			maps.Copy(all, pairs)
+		}
+		keys = slices.DeleteFunc(keys, func(key state.IDKey) bool { return all[key].Side != "" })
+		switch {
+		case len(before) == 0, len(keys) == 0:
+			return all, nil
+		case time.Since(begun) > copyWait:
+			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", nil)
 		}
 	}
-	return absent, nil
 }

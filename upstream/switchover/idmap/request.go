@@ -11,23 +11,23 @@ import (
 	"portico/mapping"
 )
 
-// translation translates one request to one side. What visits the ids and names of the request runs twice: first the ids are collected,
-// then they are replaced, and so are the names.
+// translation translates one request to one side.
 type translation struct {
 	*Map
 	side Side
+	// refs are the ids of the request, set puts the native ones in their places, and ids are those.
 	refs []ref
-	// ids are the native ids of refs, nil while those are collected. left are those that are still to be visited.
-	ids, left []int64
+	set  []func(native int64)
+	ids  []int64
 }
 
-// translate replaces what visit visits. An id that the side does not have is an error of unmapped.
+// translate replaces the ids and names that visit visits. An id that the side does not have is an error of unmapped.
 func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)) (t *translation, err error) {
 	t = &translation{Map: m, side: side}
 	visit(t)
-	if t.ids, err = m.natives(ctx, side, t.refs); err == nil {
-		t.left = t.ids
-		visit(t)
+	t.ids, err = m.natives(ctx, side, t.refs)
+	for i, native := range t.ids {
+		t.set[i](native)
 	}
 	return t, err
 }
@@ -48,29 +48,27 @@ func optional[T any](visit func(Kind, *T), kind Kind, field **T) {
 	}
 }
 
+func (t *translation) add(kind Kind, id int64, set func(native int64)) {
+	t.refs, t.set = append(t.refs, ref{kind, id}), append(t.set, set)
+}
+
 func (t *translation) id(kind Kind, id *int64) {
-	if t.ids == nil {
-		t.refs = append(t.refs, ref{kind, *id})
-	} else {
-		*id, t.left = t.left[0], t.left[1:]
-	}
+	t.add(kind, *id, func(native int64) { *id = native })
 }
 
 // text is an id as a text. What is no number, such as an alias of a bug, stays as it is.
 func (t *translation) text(kind Kind, text *string) {
 	id, err := strconv.ParseInt(strings.TrimSpace(*text), 10, 64)
-	if before := id; err == nil && mapping.IsBugNumber(*text) {
-		if t.id(kind, &id); id != before {
-			*text = strconv.FormatInt(id, 10)
-		}
+	if err == nil && mapping.IsBugNumber(*text) {
+		t.add(kind, id, func(native int64) {
+			if native != id {
+				*text = strconv.FormatInt(native, 10)
+			}
+		})
 	}
 }
 
-func (t *translation) name(kind Kind, name *string) {
-	if t.ids != nil {
-		*name = t.names.native(t.side, kind, *name)
-	}
-}
+func (t *translation) name(kind Kind, name *string) { *name = t.names.native(t.side, kind, *name) }
 
 func (t *translation) flag(kind Kind, flag *mapping.FlagChange) {
 	optional(t.id, FlagType, &flag.TypeID)
