@@ -63,12 +63,12 @@ func (l *Locator) FlagTypePlaces(
 	natives := make([]int64, len(ids))
 	for i, id := range ids {
 		native, err := l.Native(ctx, FlagType, id)
-		if err := exceptAbsent(err); err != nil {
+		if err = exceptAbsent(err); err != nil {
 			return nil, nil, err
 		}
 		natives[i] = cmp.Or(native, -1) // which no flag type has
 	}
-	names = each(func(kind Kind, name *string) { *name = l.m.names.native(l.side, kind, *name) }, FlagType, names)
+	names = each((&translation{Map: l.m, side: l.side}).name, FlagType, names)
 	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, names)
 	products = each(l.name, product, products)
 	for _, scopes := range places {

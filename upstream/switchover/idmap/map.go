@@ -70,7 +70,7 @@ type remembered struct {
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{}, missing: &missing{}, settles: true,
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), highest: map[Kind]*atomic.Int64{}, missing: &missing{}, settles: true,
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
@@ -191,7 +191,7 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref, made ...Kin
 		return nil, err
 	}
 	for i, r := range natives {
-		rule := m.rules[r.kind]
+		rule, end := m.rules[r.kind], int64(maxID+1)
 		switch clients[i] = r.id; {
 		case found[i].Side != "":
 			clients[i] = found[i].Client
@@ -200,11 +200,9 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref, made ...Kin
 			clients[i] += rule.Offset
 		default:
 			m.highest[r.kind].Store(max(r.id, m.highest[r.kind].Load()))
-			if r.id >= rule.Offset {
-				return nil, beyond(side, r)
-			}
+			end = rule.Offset
 		}
-		if clients[i] > maxID {
+		if clients[i] >= end {
 			return nil, beyond(side, r)
 		}
 	}

@@ -99,25 +99,19 @@ func (t *translation) message(err error) error {
 	if !ok {
 		return err
 	}
-	translated, text, from := *failed, failed.Message, 0
-	translated.Message = ""
-	for _, word := range regexp.MustCompile(`[\pL\pN_]+`).FindAllStringIndex(text, -1) {
-		quoted := text[word[0]:word[1]]
-		number, last := quoted, -2
+	translated, named := *failed, ""
+	translated.Message = regexp.MustCompile(`[\pL\pN_]+`).ReplaceAllStringFunc(failed.Message, func(word string) string {
+		quoted, lower := word, strings.ToLower(word)
 		for i, native := range t.ids {
-			client := t.refs[i]
-			kind := strings.Replace(string(client.kind), "_", "", 1) // as trackers spell it
-			named := strings.LastIndex(strings.ToLower(text[:word[0]]), kind)
-			if named >= 0 {
-				named += len(kind)
+			kind := strings.Replace(string(t.refs[i].kind), "_", "", 1) // as trackers spell it
+			if strings.HasPrefix(lower, kind) {
+				named = lower
 			}
-			if strconv.FormatInt(native, 10) == quoted && named > last {
-				number, last = strconv.FormatInt(client.id, 10), named
+			if strconv.FormatInt(native, 10) == word && (quoted == word || strings.TrimSuffix(named, "s") == kind) {
+				quoted = strconv.FormatInt(t.refs[i].id, 10)
 			}
 		}
-		translated.Message += text[from:word[0]] + number
-		from = word[1]
-	}
-	translated.Message += text[from:]
+		return quoted
+	})
 	return &translated
 }
