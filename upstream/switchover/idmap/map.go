@@ -53,8 +53,8 @@ type Map struct {
 	names  names
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
-	// highest are the highest native ids of the old tracker that were seen.
-	highest map[Kind]*atomic.Int64
+	// near is what NearOffset returns.
+	near    *atomic.Pointer[string]
 	missing *missing
 	// settles says that ids may have to wait for the pairs of copies.
 	settles bool
@@ -70,11 +70,11 @@ type remembered struct {
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), highest: map[Kind]*atomic.Int64{}, missing: &missing{}, settles: true,
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
-		m.rules[kind], m.highest[kind] = options.Settings.rule(kind), &atomic.Int64{}
+		m.rules[kind] = options.Settings.rule(kind)
 	}
 	m.digest = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, m.rules, options.Settings.Names)))[:8] // fmt sorts maps
 	return m
@@ -102,10 +102,8 @@ func (m *Map) Added(pairs []state.IDPair) {
 
 // NearOffset returns a problem if the old tracker has shown an id that is too near to an offset: one that is not below it is no longer shown to clients.
 func (m *Map) NearOffset() string {
-	for kind, highest := range m.highest {
-		if offset := m.rules[kind].Offset; highest.Load() >= offset*9/10 {
-			return fmt.Sprintf("the old tracker has %s %d, and the offset is %d", kind.words(), highest.Load(), offset)
-		}
+	if near := m.near.Load(); near != nil {
+		return *near
 	}
 	return ""
 }
@@ -149,8 +147,11 @@ func (m *Map) born(side Side, client ref) (native int64, ok bool) {
 	}
 }
 
-// natives returns the ids at one side of objects that clients name. For one that the side does not have under any known id the error is that
-// of unmapped.
+// absent is the native id of what a side does not have.
+const absent = -1
+
+// natives returns the ids at one side of objects that clients name. One that the side does not have under any known id is absent, and the error is
+// that of unmapped. After another error there are no ids.
 func (m *Map) natives(ctx context.Context, side Side, clients []ref) ([]int64, error) {
 	natives, keys := make([]int64, len(clients)), make([]state.IDKey, len(clients))
 	for i, r := range clients {
@@ -166,16 +167,18 @@ func (m *Map) natives(ctx context.Context, side Side, clients []ref) ([]int64, e
 	for i, r := range clients {
 		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
 		_, born := m.born(side, r)
-		if isPaired := found[i].Side == string(side); isPaired == born {
+		switch isPaired := found[i].Side == string(side); {
+		case isPaired == born:
 			m.missing.add(side, r)
-			return nil, unmapped(side, r)
-		}
-		if !born {
+			natives[i], err = absent, unmapped(side, r)
+		case isPaired:
 			natives[i] = found[i].Native
 		}
 	}
-	m.missing.served(clients)
-	return natives, nil
+	if err == nil {
+		m.missing.served(clients)
+	}
+	return natives, err
 }
 
 // clients returns the ids by which clients know objects of one side. Those of the kinds made were made by the call that has shown them.
@@ -199,8 +202,9 @@ func (m *Map) clients(ctx context.Context, side Side, natives []ref, made ...Kin
 		case side == NewSide:
 			clients[i] += rule.Offset
 		default:
-			m.highest[r.kind].Store(max(r.id, m.highest[r.kind].Load()))
-			end = rule.Offset
+			if end = rule.Offset; r.id >= end*9/10 {
+				m.near.Store(new(fmt.Sprintf("the old tracker has %s %d, and the offset is %d", r.kind.words(), r.id, end)))
+			}
 		}
 		if clients[i] >= end {
 			return nil, beyond(side, r)
