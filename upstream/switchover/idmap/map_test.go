@@ -2,6 +2,7 @@ package idmap_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -155,7 +156,15 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 	copies := make(chan []int64, 200)
 	m := idmap.New(idmap.Options{
 		Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}},
-		Copying: func(context.Context, idmap.Side) ([]int64, error) { asked.Add(1); return <-copies, nil },
+		Copying: func(context.Context, idmap.Side) ([]int64, error) {
+			asked.Add(1)
+			select {
+			case under := <-copies:
+				return under, nil
+			case <-time.After(20 * time.Second):
+				return nil, errors.New("one question too many")
+			}
+		},
 	})
 	update := func(m *idmap.Map, id int64) (string, error) {
 		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d}]}`, id))}
