@@ -78,6 +78,13 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			},
 		},
 		{
+			"names alone", `{"flagtypes":[{"name":"approval"}]}`, `{"flagtypes":[{"name":"review"}]}`,
+			func(tr *idmap.Tracker) (*mapping.Document, error) {
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
+				return reply.Document, err
+			},
+		},
+		{
 			"flag types",
 			`{"bug":[{"id":903,"name":"approval","inclusions":["New Component","A"]}],"attachment":[{"id":8,"name":"other"}]}`,
 			`{"attachment":[{"id":1000000008,"name":"other"}],"bug":[{"id":3,"inclusions":["A","Comp"],"name":"review"}]}`,
