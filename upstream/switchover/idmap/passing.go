@@ -22,10 +22,10 @@ func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query ur
 		add(Bug, query["bugid"])
 	}
 	natives, err := m.natives(ctx, side, named.refs)
-	differs := err != nil || side == NewSide && isOperation
-	if err := exceptAbsent(err); err != nil {
+	if err = exceptAbsent(err); err != nil {
 		return err
 	}
+	differs := side == NewSide && isOperation
 	for i, native := range natives {
 		differs = differs || native != named.refs[i].id
 	}

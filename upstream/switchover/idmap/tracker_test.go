@@ -393,6 +393,8 @@ func TestLookups(t *testing.T) {
 	if in.bug != "" || in.attachment != 0 {
 		t.Error("the tracker was asked for what it cannot have")
 	}
+	bug, err = l.AttachmentBug(t.Context(), caller, 5) // which is there no longer
+	check(t, err, bug, 0)
 	in.err = &mapping.Error{Code: 102, Status: 401, Message: "You are not authorized to access bug #907."}
 	_, err = l.Bug(t.Context(), caller, "7")
 	check(t, nil, refusal(t, err).Message, "You are not authorized to access bug #7.")
