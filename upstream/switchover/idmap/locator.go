@@ -72,7 +72,7 @@ func (l *Locator) FlagTypePlaces(
 	named := &translation{Map: l.m, side: l.side}
 	each(named.id, FlagType, ids)
 	natives, err := l.m.natives(ctx, l.side, named.refs)
-	if err = exceptAbsent(err); err != nil {
+	if err := exceptAbsent(err); err != nil {
 		return nil, nil, err
 	}
 	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, each(named.name, FlagType, names))

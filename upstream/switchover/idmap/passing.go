@@ -22,7 +22,7 @@ func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query ur
 		add(Bug, query["bugid"])
 	}
 	natives, err := m.natives(ctx, side, named.refs)
-	if err = exceptAbsent(err); err != nil {
+	if err := exceptAbsent(err); err != nil {
 		return err
 	}
 	differs := side == NewSide && isOperation
