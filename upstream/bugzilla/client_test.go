@@ -73,7 +73,7 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"empty", 200, ``, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"cut JSON", 200, `{"bug":[`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
-		{"redirect", 302, `{}`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"redirect", 302, `{"bug":[],"attachment":[],"flagtypes":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"page of a web server", 414, `<html>`, mapping.CodeURILong, 414, mapping.ReasonWebServer, false},
 		{"page that asks for a login", 401, `<html>`, 200401, 401, mapping.ReasonWebServer, false},

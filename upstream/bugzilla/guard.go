@@ -10,7 +10,7 @@ import (
 // object is seen to be closed. A text that was cut short but framed well by
 // HTTP would else look complete to the client.
 type guard struct {
-	body  io.ReadCloser
+	io.ReadCloser
 	scan  jsonScan
 	held  byte
 	holds bool
@@ -18,7 +18,7 @@ type guard struct {
 
 // newGuard starts in the state that head leaves.
 func newGuard(head []byte, body io.ReadCloser) *guard {
-	g := &guard{body: body}
+	g := &guard{ReadCloser: body}
 	_, _ = g.scan.Write(head)
 	return g
 }
@@ -32,13 +32,13 @@ func (g *guard) Read(p []byte) (int, error) {
 	if g.holds {
 		p[0], start = g.held, 1
 	}
-	n, err := g.body.Read(p[start:])
+	n, err := g.ReadCloser.Read(p[start:])
 	_, _ = g.scan.Write(p[start : start+n])
 	n += start
 	switch {
 	case err == io.EOF && !g.scan.closed():
 		cut := bad("the tracker's response ends in the middle of its JSON")
-		transport.Fail(g.body, cut)
+		transport.Fail(g.ReadCloser, cut)
 		return 0, cut
 	case err == io.EOF:
 		g.holds = false
@@ -49,6 +49,3 @@ func (g *guard) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// Close implements io.Closer.
-func (g *guard) Close() error { return g.body.Close() }

@@ -166,13 +166,13 @@ func placesOf(products []product, matches func(typeRef) bool) mapping.Scopes {
 				components = append(components, component.Name)
 			}
 		}
-		switch {
-		case len(components) == 0:
-		case len(components) == len(product.Components):
-			places = append(places, mapping.Scope{Product: product.Name})
-		default:
-			places = append(places, mapping.Scope{Product: product.Name, Components: components})
+		if len(components) == 0 {
+			continue
 		}
+		if len(components) == len(product.Components) {
+			components = nil // that is all of them
+		}
+		places = append(places, mapping.Scope{Product: product.Name, Components: components})
 	}
 	return places
 }

@@ -31,9 +31,13 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 		if response.StatusCode == http.StatusUnauthorized {
 			failed.Challenge = response.Header.Values("Www-Authenticate")
 		}
+		if call.Operation.IsWrite() && isLost(response, failed) {
+			failed.Reason = mapping.ReasonBadResponse
+			markUnknown(failed, call.Operation.Check())
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(markGatewayError(call, response, err), document.Close(), response.Body.Close())
+		return nil, errors.Join(err, document.Close(), response.Body.Close())
 	}
 	document.Status = response.StatusCode
 	document.ContentType = response.Header.Get("Content-Type")
@@ -42,22 +46,18 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 	return document, nil
 }
 
-// markGatewayError marks the error of a write that comes from a gateway which lost the tracker, and so cannot know what the
-// tracker did, as one of unknown outcome. The status tells such an error, or that it has no code: every error of a tracker has
-// one (tracker-behaviour.md section 1, Errors). Another Portico reports in a header whether it knows.
-func markGatewayError(call *Call, response *http.Response, err error) error {
-	var failed *mapping.Error
-	if !call.Operation.IsWrite() || !errors.As(err, &failed) {
-		return err
+// isLost reports whether an error comes from a gateway which lost the tracker, and so cannot know what the tracker did. The status tells
+// such an error, or that it has no code: every error of a tracker has one (tracker-behaviour.md section 1, Errors). Another Portico
+// reports in a header whether it knows.
+func isLost(response *http.Response, failed *mapping.Error) bool {
+	switch status, verdict := response.StatusCode, response.Header.Get("Portico-Error"); {
+	case verdict != "" && !strings.Contains(verdict, "outcome=unknown"):
+		return false
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		return true
+	default:
+		return status >= http.StatusInternalServerError && failed.Code == 0
 	}
-	status, verdict := response.StatusCode, response.Header.Get("Portico-Error")
-	lost := status == http.StatusBadGateway || status == http.StatusGatewayTimeout
-	if !lost && (status < http.StatusInternalServerError || failed.Code != 0) || verdict != "" && !strings.Contains(verdict, "outcome=unknown") {
-		return err
-	}
-	failed.Reason = mapping.ReasonBadResponse
-	markUnknown(failed, call.Operation.Check())
-	return failed
 }
 
 // read returns the document of a response, also beside an error if it is to be closed. Only reads by REST stream: the client of a
@@ -67,7 +67,7 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 	if status == http.StatusNotModified && call.IfNoneMatch != "" {
 		return &mapping.Document{NotModified: true}, response.Body.Close()
 	}
-	if status >= 300 && status < 400 {
+	if status/100 == 3 {
 		return nil, &badResponse{text: "the tracker responded with a redirect", redirect: c.Redirect()}
 	}
 	head, err := io.ReadAll(io.LimitReader(response.Body, headSize))
@@ -125,8 +125,7 @@ func (c *Client) check(call *Call, document *mapping.Document, status int) error
 }
 
 // trackerError makes the tracker's own error of the members of one, and keeps the other members.
-func trackerError(members mapping.Members, status int) error {
-	extra := members.Clone()
+func trackerError(extra mapping.Members, status int) error {
 	extra.Take("error")
 	code, haveCode := mapping.Int(extra.Take("code"))
 	message, haveMessage := mapping.Text(extra.Take("message"))
@@ -158,7 +157,7 @@ func (e *badResponse) Error() string { return e.text }
 // web server or a gateway before the tracker. A client can cause such responses at will, so they must not open the breaker
 // for the others. Everything else is a failure of the tracker.
 func unreadable(response *http.Response, page *badResponse) error {
-	if response.StatusCode >= 400 && response.StatusCode < 500 {
+	if response.StatusCode/100 == 4 {
 		refused := mapping.RefusedByServer(response.StatusCode)
 		refused.Err = page
 		return refused

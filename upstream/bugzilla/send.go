@@ -143,12 +143,11 @@ func (c *Client) callInAnyForm(ctx context.Context, caller upstream.Caller, call
 }
 
 // callOnce sends one request. The call becomes the form in which it was sent.
-func (c *Client) callOnce(ctx context.Context, caller upstream.Caller, call *Call) (*mapping.Document, error) {
+func (c *Client) callOnce(ctx context.Context, caller upstream.Caller, call *Call) (document *mapping.Document, err error) {
 	response, err := c.send(ctx, caller, call)
-	if err != nil {
-		return nil, failure(call, err)
+	if err == nil {
+		document, err = c.receive(call, response)
 	}
-	document, err := c.receive(call, response)
 	if err != nil {
 		return nil, failure(call, err)
 	}

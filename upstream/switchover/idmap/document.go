@@ -17,18 +17,23 @@ type scanner struct {
 	side  Side
 	in    *jsontext.Decoder
 	edits []edit
-	refs  []ref
+	// refs are the ids that edits without a text replace.
+	refs []ref
+	// text is room for unquoted.
+	text []byte
 }
 
-// edit replaces a part of a reply by the id that stands for ref or, where it has none, by text.
+// someIDs is how many ids most replies have at most.
+const someIDs = 8
+
+// edit replaces a part of a reply by a text or, without one, by the id that clients know.
 type edit struct {
 	start, end int
-	ref        ref
 	text       []byte
 }
 
-// translateDocument translates a reply of one side. Attachment content is not read into memory. After an error the document is closed.
-func (m *Map) translateDocument(ctx context.Context, side Side, document *mapping.Document, of *shape) error {
+// translateDocument translates a reply of one side to an operation. Attachment content is not read into memory. After an error the document is closed.
+func (m *Map) translateDocument(ctx context.Context, side Side, document *mapping.Document, operation mapping.Operation) error {
 	if document.NotModified {
 		return nil
 	}
@@ -36,13 +41,16 @@ func (m *Map) translateDocument(ctx context.Context, side Side, document *mappin
 	if err != nil {
 		return &mapping.StreamError{Err: err}
 	}
-	s := &scanner{Map: m, side: side, in: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))}
-	var ids map[ref]int64
-	if err = s.value(of); err == nil {
-		ids, err = m.clients(ctx, side, s.refs)
+	s := &scanner{
+		Map: m, side: side, in: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true)),
+		edits: make([]edit, 0, someIDs), refs: make([]ref, 0, someIDs),
+	}
+	var ids []int64
+	if err = s.value(shapes[operation]); err == nil {
+		ids, err = m.clients(ctx, side, s.refs, made[operation]...)
 	}
 	if err == nil {
-		err = document.Replace(s.replaced(text, ids))
+		err = s.replace(document, text, ids)
 	}
 	if err != nil {
 		_ = document.Close() // the first error is the one to tell
@@ -51,16 +59,23 @@ func (m *Map) translateDocument(ctx context.Context, side Side, document *mappin
 	return nil
 }
 
-// replaced makes all edits of a text.
-func (s *scanner) replaced(text []byte, ids map[ref]int64) []byte {
+// replace makes all edits of the text of a document. Most change nothing.
+func (s *scanner) replace(document *mapping.Document, text []byte, ids []int64) error {
+	changes := len(s.edits) > len(s.refs)
+	for i, r := range s.refs {
+		changes = changes || ids[i] != r.id
+	}
+	if !changes {
+		return nil
+	}
 	out, from := make([]byte, 0, len(text)+8*len(s.edits)), 0
 	for _, e := range s.edits {
 		out = append(append(out, text[from:e.start]...), e.text...)
 		if from = e.end; e.text == nil {
-			out = strconv.AppendInt(out, ids[e.ref], 10)
+			out, ids = strconv.AppendInt(out, ids[0], 10), ids[1:]
 		}
 	}
-	return append(out, text[from:]...)
+	return document.Replace(append(out, text[from:]...))
 }
 
 // value reads the next value.
@@ -78,12 +93,12 @@ func (s *scanner) value(of *shape) error {
 	if of.id != "" {
 		s.id(of.id, value)
 	}
-	if of.name != "" && value.Kind() == '"' {
-		before := unquoted(value)
+	if of.name != "" && s.side == NewSide && value.Kind() == '"' {
+		before := string(s.unquoted(value))
 		if after := s.names.client(s.side, of.name, before); after != before {
 			end := int(s.in.InputOffset())
 			quoted, _ := jsontext.AppendQuote(nil, after) // what is not UTF-8 is replaced
-			s.edits = append(s.edits, edit{start: end - len(value), end: end, text: quoted})
+			s.edits = append(s.edits, edit{end - len(value), end, quoted})
 		}
 	}
 	return nil
@@ -103,7 +118,7 @@ func (s *scanner) container(of *shape) error {
 			if of.keys != "" {
 				s.id(of.keys, name)
 			}
-			if member, ok := of.members[unquoted(name)]; ok {
+			if member, ok := of.members[string(s.unquoted(name))]; ok {
 				next = member
 			}
 		}
@@ -117,20 +132,19 @@ func (s *scanner) container(of *shape) error {
 
 // id notes an id that has just been read, as a number or as a text.
 func (s *scanner) id(kind Kind, value jsontext.Value) {
-	end, text := int(s.in.InputOffset()), string(value)
+	end, text := int(s.in.InputOffset()), []byte(value)
 	start := end - len(value)
 	if value.Kind() == '"' {
-		text, start, end = unquoted(value), start+1, end-1
+		text, start, end = s.unquoted(value), start+1, end-1
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
+	id, err := strconv.ParseInt(string(text), 10, 64)
 	if err == nil && id > 0 {
-		r := ref{kind, id}
-		s.edits, s.refs = append(s.edits, edit{start: start, end: end, ref: r}), append(s.refs, r)
+		s.edits, s.refs = append(s.edits, edit{start: start, end: end}), append(s.refs, ref{kind, id})
 	}
 }
 
-// unquoted is the text of a JSON string that is known to be valid.
-func unquoted(value jsontext.Value) string {
-	text, _ := jsontext.AppendUnquote(nil, value)
-	return string(text)
+// unquoted is the text of a JSON string that is known to be valid, until the next call.
+func (s *scanner) unquoted(value jsontext.Value) []byte {
+	s.text, _ = jsontext.AppendUnquote(s.text[:0], value)
+	return s.text
 }

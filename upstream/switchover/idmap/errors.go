@@ -33,9 +33,6 @@ func beyond(side Side, r ref) *mapping.Error {
 	return err
 }
 
-// storeAway is a reason of unavailable.
-const storeAway = "the store of Portico does not respond"
-
 // unavailable is the error where ids cannot be translated now.
 func unavailable(why string, cause error) *mapping.Error {
 	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because %s. Try again later.", why)

@@ -1,7 +1,6 @@
 package idmap
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -22,54 +21,61 @@ type Locator struct {
 func (m *Map) Locator(side Side, inner switchover.Locator) *Locator { return &Locator{m, side, inner} }
 
 // Bug implements switchover.Locator.
-func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string) (mapping.Place, error) {
-	request, err := l.m.translate(ctx, l.side, func(t *translation) { t.text(Bug, &named) })
-	if err != nil {
-		return mapping.Place{}, exceptAbsent(err)
-	}
-	place, err := l.inner.Bug(ctx, caller, named)
-	if err != nil {
-		return place, request.message(err)
-	}
+func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string) (place mapping.Place, err error) {
+	err = l.ask(ctx, func(t *translation) { t.text(Bug, &named) }, &place.Bug, func() error {
+		place, err = l.inner.Bug(ctx, caller, named)
+		return err
+	})
 	l.name(product, &place.Product)
 	l.name(component, &place.Component)
-	place.Bug, err = l.client(ctx, place.Bug)
 	return place, err
 }
 
 // AttachmentBug implements switchover.Locator.
-func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (int64, error) {
-	request, err := l.m.translate(ctx, l.side, func(t *translation) { t.id(Attachment, &id) })
+func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (bug int64, err error) {
+	err = l.ask(ctx, func(t *translation) { t.id(Attachment, &id) }, &bug, func() error {
+		bug, err = l.inner.AttachmentBug(ctx, caller, id)
+		return err
+	})
+	return bug, err
+}
+
+// ask translates a question that visit visits, and the bug that the tracker names. Nothing is asked where the object is absent.
+func (l *Locator) ask(ctx context.Context, visit func(*translation), bug *int64, ask func() error) error {
+	request, err := l.m.translate(ctx, l.side, visit)
 	if err != nil {
-		return 0, exceptAbsent(err)
+		return exceptAbsent(err)
 	}
-	bug, err := l.inner.AttachmentBug(ctx, caller, id)
-	if err != nil || bug == 0 {
-		return bug, request.message(err)
+	if err := ask(); err != nil || *bug == 0 {
+		return request.message(err)
 	}
-	return l.client(ctx, bug)
+	clients, err := l.m.clients(ctx, l.side, []ref{{Bug, *bug}})
+	if err == nil {
+		*bug = clients[0]
+	}
+	return err
 }
 
 // Native is the id at the side of an object that clients know by an id.
 func (l *Locator) Native(ctx context.Context, kind Kind, client int64) (int64, error) {
 	natives, err := l.m.natives(ctx, l.side, []ref{{kind, client}})
-	return natives[ref{kind, client}], err
+	if err != nil {
+		return 0, err
+	}
+	return natives[0], nil
 }
 
 // FlagTypePlaces implements switchover.Locator.
 func (l *Locator) FlagTypePlaces(
 	ctx context.Context, caller upstream.Caller, ids []int64, names []string,
 ) (products []string, places []mapping.Scopes, err error) {
-	natives := make([]int64, len(ids))
-	for i, id := range ids {
-		native, err := l.Native(ctx, FlagType, id)
-		if err := exceptAbsent(err); err != nil {
-			return nil, nil, err
-		}
-		natives[i] = cmp.Or(native, -1) // which no flag type has
+	named := &translation{Map: l.m, side: l.side}
+	each(named.id, FlagType, ids)
+	natives, err := l.m.natives(ctx, l.side, named.refs)
+	if err := exceptAbsent(err); err != nil {
+		return nil, nil, err
 	}
-	names = each(func(kind Kind, name *string) { *name = l.m.names.native(l.side, kind, *name) }, FlagType, names)
-	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, names)
+	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, each(named.name, FlagType, names))
 	products = each(l.name, product, products)
 	for _, scopes := range places {
 		for i := range scopes {
@@ -86,11 +92,6 @@ func exceptAbsent(err error) error {
 		return nil
 	}
 	return err
-}
-
-func (l *Locator) client(ctx context.Context, bug int64) (int64, error) {
-	clients, err := l.m.clients(ctx, l.side, []ref{{Bug, bug}})
-	return clients[ref{Bug, bug}], err
 }
 
 func (l *Locator) name(kind Kind, name *string) { *name = l.m.names.client(l.side, kind, *name) }

@@ -53,28 +53,28 @@ type Map struct {
 	names  names
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
-	// highest are the highest native ids of the old tracker that were seen.
-	highest map[Kind]*atomic.Int64
+	// near is what NearOffset returns.
+	near    *atomic.Pointer[string]
 	missing *missing
+	// settles says that ids may have to wait for the pairs of copies.
+	settles bool
 }
 
-// remembered is what the store has under a key: the side of the pair and its other id. Without a side it has nothing, which is known until a
-// time; own says that the object is certainly no copy.
+// remembered is the pair that the store has under a key. Without a side it has none: the object is certainly no copy, and the store is asked again
+// after a time.
 type remembered struct {
-	side  Side
-	id    int64
+	state.IDPair
 	until time.Time
-	own   bool
 }
 
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names), highest: map[Kind]*atomic.Int64{}, missing: &missing{},
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
-		m.rules[kind], m.highest[kind] = options.Settings.rule(kind), &atomic.Int64{}
+		m.rules[kind] = options.Settings.rule(kind)
 	}
 	m.digest = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, m.rules, options.Settings.Names)))[:8] // fmt sorts maps
 	return m
@@ -102,10 +102,8 @@ func (m *Map) Added(pairs []state.IDPair) {
 
 // NearOffset returns a problem if the old tracker has shown an id that is too near to an offset: one that is not below it is no longer shown to clients.
 func (m *Map) NearOffset() string {
-	for kind, highest := range m.highest {
-		if offset := m.rules[kind].Offset; highest.Load() >= offset*9/10 {
-			return fmt.Sprintf("the old tracker has %s %d, and the offset is %d", kind.words(), highest.Load(), offset)
-		}
+	if near := m.near.Load(); near != nil {
+		return *near
 	}
 	return ""
 }
@@ -128,9 +126,12 @@ type ref struct {
 	id   int64
 }
 
-// key selects the pair of an id at a side or, with an empty side, of one that clients know.
-func key(side Side, r ref) state.IDKey {
-	return state.IDKey{Kind: string(r.kind), Side: string(side), ID: r.id}
+// key selects the pair of an id at a side or, with an empty side, of one that clients know. Ids that both trackers share have none.
+func (m *Map) key(side Side, r ref) (key state.IDKey) {
+	if m.rules[r.kind].Mode != Identity {
+		key = state.IDKey{Kind: string(r.kind), Side: string(side), ID: r.id}
+	}
+	return key
 }
 
 // born returns the native id of an object that was born at a side, and false for one that was not.
@@ -146,154 +147,135 @@ func (m *Map) born(side Side, client ref) (native int64, ok bool) {
 	}
 }
 
-// natives returns the ids at one side of objects that clients name. For one that the side does not have under any known id the error is that
-// of unmapped.
-func (m *Map) natives(ctx context.Context, side Side, clients []ref) (map[ref]int64, error) {
-	keys := make(map[ref]state.IDKey, len(clients))
-	natives := make(map[ref]int64, len(clients))
-	for _, r := range clients {
+// absent is the native id of what a side does not have.
+const absent = -1
+
+// natives returns the ids at one side of objects that clients name. One that the side does not have under any known id is absent, and the error is
+// that of unmapped. After another error there are no ids.
+func (m *Map) natives(ctx context.Context, side Side, clients []ref) ([]int64, error) {
+	natives, keys := make([]int64, len(clients)), make([]state.IDKey, len(clients))
+	for i, r := range clients {
 		native, born := m.born(side, r)
-		if natives[r] = native; !born {
-			keys[r] = key("", r)
-		} else if m.rules[r.kind].Mode != Identity {
-			keys[r] = key(side, ref{r.kind, native})
+		if natives[i], keys[i] = native, m.key(side, ref{r.kind, native}); !born {
+			keys[i] = m.key("", r)
 		}
 	}
-	found, err := m.find(ctx, slices.Collect(maps.Values(keys)))
+	found, err := m.find(ctx, side, keys, false)
 	if err != nil {
 		return nil, err
 	}
-	for r, key := range keys {
+	for i, r := range clients {
 		// The pair of an object that was born there would be that of another object: clients know the copy by another id.
-		pair, isCopy := found[key], key.Side == ""
-		if isCopy != (pair.side == side) {
+		_, born := m.born(side, r)
+		switch isPaired := found[i].Side == string(side); {
+		case isPaired == born:
 			m.missing.add(side, r)
-			return nil, unmapped(side, r)
-		}
-		if isCopy {
-			natives[r] = pair.id
+			natives[i], err = absent, unmapped(side, r)
+		case isPaired:
+			natives[i] = found[i].Native
 		}
 	}
-	m.missing.served(clients)
-	return natives, nil
+	if err == nil {
+		m.missing.served(clients)
+	}
+	return natives, err
 }
 
-// clients returns the ids by which clients know objects of one side.
-func (m *Map) clients(ctx context.Context, side Side, natives []ref) (map[ref]int64, error) {
-	var keys []state.IDKey
-	for _, r := range natives {
-		if m.rules[r.kind].Mode != Identity {
-			keys = append(keys, key(side, r))
+// clients returns the ids by which clients know objects of one side. Those of the kinds made were made by the call that has shown them.
+func (m *Map) clients(ctx context.Context, side Side, natives []ref, made ...Kind) ([]int64, error) {
+	clients, keys := make([]int64, len(natives)), make([]state.IDKey, len(natives))
+	for i, r := range natives {
+		if keys[i] = m.key(side, r); m.settles && slices.Contains(made, r.kind) {
+			m.memory.Set(keys[i], remembered{until: time.Now().Add(absentFor)})
 		}
 	}
-	found, err := m.settled(ctx, side, keys)
+	found, err := m.find(ctx, side, keys, m.settles)
 	if err != nil {
 		return nil, err
 	}
-	clients := make(map[ref]int64, len(natives))
-	for _, r := range natives {
-		rule, client := m.rules[r.kind], r.id
-		switch pair := found[key(side, r)]; {
-		case pair.side != "":
-			client = pair.id
+	for i, r := range natives {
+		rule, end := m.rules[r.kind], int64(maxID+1)
+		switch clients[i] = r.id; {
+		case found[i].Side != "":
+			clients[i] = found[i].Client
 		case rule.Mode == Identity:
 		case side == NewSide:
-			client += rule.Offset
+			clients[i] += rule.Offset
 		default:
-			m.highest[r.kind].Store(max(r.id, m.highest[r.kind].Load()))
-			if r.id >= rule.Offset {
-				return nil, beyond(side, r)
+			if end = rule.Offset; r.id >= end*9/10 {
+				m.near.Store(new(fmt.Sprintf("the old tracker has %s %d, and the offset is %d", r.kind.words(), r.id, end)))
 			}
 		}
-		if client > maxID {
+		if clients[i] >= end {
 			return nil, beyond(side, r)
 		}
-		clients[r] = client
 	}
 	return clients, nil
-}
-
-// settled finds native ids of a side. An id without a pair may be that of a copy which the side is just getting, so it waits until all copies
-// that it finds under way have their pairs.
-func (m *Map) settled(ctx context.Context, side Side, keys []state.IDKey) (map[state.IDKey]remembered, error) {
-	unpaired := slices.DeleteFunc(slices.Clone(keys), func(key state.IDKey) bool {
-		known, _ := m.memory.GetIfPresent(key)
-		return known.side != "" || known.own
-	})
-	if m.o.Copying == nil || len(unpaired) == 0 {
-		return m.find(ctx, keys)
-	}
-	before, err := m.o.Copying(ctx, side)
-	if err == nil && len(before) > 0 {
-		found, err := m.find(ctx, keys)
-		if err != nil || !slices.ContainsFunc(unpaired, func(key state.IDKey) bool { return found[key].side == "" }) {
-			return found, err
-		}
-	}
-	patient, cancel := context.WithTimeout(ctx, copyWait)
-	defer cancel()
-	for err == nil && len(before) > 0 {
-		select {
-		case <-patient.Done():
-			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", patient.Err())
-		case <-time.After(copyPoll):
-		}
-		var now []int64
-		now, err = m.o.Copying(ctx, side)
-		before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(now, copy) })
-	}
-	if err != nil {
-		return nil, unavailable(storeAway, err)
-	}
-	for _, key := range unpaired {
-		m.memory.Invalidate(key)
-	}
-	found, err := m.find(ctx, keys)
-	for _, key := range unpaired {
-		entry := found[key]
-		if entry.own = entry.side == ""; err == nil {
-			m.memory.Set(key, entry)
-		}
-	}
-	return found, err
 }
 
 // ForCopies is the Map for what makes copies, and waits for none.
 func (m *Map) ForCopies() *Map {
 	other := *m
-	other.o.Copying, other.missing = nil, &missing{} // no client was refused
+	other.settles, other.missing = false, &missing{} // no client was refused
 	return &other
 }
 
-// find looks keys up in memory and those that are not there, all at once, in the store.
-func (m *Map) find(ctx context.Context, keys []state.IDKey) (map[state.IDKey]remembered, error) {
-	found, now := make(map[state.IDKey]remembered, len(keys)), time.Now()
-	var missing []state.IDKey
-	for _, key := range keys {
-		if _, twice := found[key]; twice {
-			continue
-		}
-		known, ok := m.memory.GetIfPresent(key)
-		found[key] = known
-		// What a client names may get its pair at any moment, which it must not miss.
-		if !ok || known.side == "" && (key.Side == "" || now.After(known.until)) {
-			missing = append(missing, key)
+// find looks keys up in memory and those that are not there, all at once, in the store. To settle what has no pair, it waits for copies under way.
+func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bool) ([]remembered, error) {
+	found, now := make([]remembered, len(keys)), time.Now()
+	isOpen := func(i int) bool { return keys[i].Kind != "" && found[i].Side == "" && now.After(found[i].until) }
+	var open []state.IDKey
+	unsettled := false
+	for i, key := range keys {
+		if found[i], _ = m.memory.GetIfPresent(key); isOpen(i) {
+			open, unsettled = append(open, key), unsettled || found[i].until.IsZero()
 		}
 	}
-	for some := range slices.Chunk(missing, maxKeys) {
-		pairs, err := m.o.Store.IDs(ctx, some)
-		if err != nil {
-			return nil, unavailable(storeAway, err)
-		}
-		for _, key := range some {
-			pair := pairs[key]
-			entry := remembered{side: Side(pair.Side), id: pair.Client, until: now.Add(absentFor), own: found[key].own}
-			if key.Side == "" {
-				entry.id = pair.Native
-			}
-			found[key] = entry
-			m.memory.Set(key, entry)
+	if len(open) == 0 {
+		return found, nil
+	}
+	pairs, err := m.ask(ctx, side, open, settle && unsettled && m.o.Copying != nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range keys {
+		if pair, paired := pairs[key]; isOpen(i) && (paired || settle || !found[i].until.IsZero()) {
+			found[i] = remembered{pair, now.Add(absentFor)}
+			m.memory.Set(key, found[i])
 		}
 	}
 	return found, nil
+}
+
+// ask asks the store for pairs. An id without one may be that of a copy which a side is just getting, so ask may wait until all copies that it finds
+// under way have their pairs.
+func (m *Map) ask(ctx context.Context, side Side, keys []state.IDKey, wait bool) (map[state.IDKey]state.IDPair, error) {
+	const away = "the store of Portico does not respond"
+	var before []int64
+	for begun, all := time.Now(), map[state.IDKey]state.IDPair{}; ; time.Sleep(copyPoll) {
+		if wait {
+			copying, err := m.o.Copying(ctx, side)
+			if err != nil {
+				return nil, unavailable(away, err)
+			}
+			if before == nil {
+				before = copying
+			}
+			before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(copying, copy) })
+		}
+		for some := range slices.Chunk(keys, maxKeys) {
+			pairs, err := m.o.Store.IDs(ctx, some)
+			if err != nil {
+				return nil, unavailable(away, err)
+			}
+			maps.Copy(all, pairs)
+		}
+		keys = slices.DeleteFunc(keys, func(key state.IDKey) bool { return all[key].Side != "" })
+		switch {
+		case len(before) == 0, len(keys) == 0:
+			return all, nil
+		case time.Since(begun) > copyWait:
+			return nil, unavailable("the tracker has an object that may be a copy, whose id is not known yet", nil)
+		}
+	}
 }

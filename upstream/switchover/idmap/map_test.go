@@ -2,6 +2,7 @@ package idmap_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -155,7 +156,15 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 	copies := make(chan []int64, 200)
 	m := idmap.New(idmap.Options{
 		Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}},
-		Copying: func(context.Context, idmap.Side) ([]int64, error) { asked.Add(1); return <-copies, nil },
+		Copying: func(context.Context, idmap.Side) ([]int64, error) {
+			asked.Add(1)
+			select {
+			case under := <-copies:
+				return under, nil
+			case <-time.After(20 * time.Second):
+				return nil, errors.New("one question too many")
+			}
+		},
 	})
 	update := func(m *idmap.Map, id int64) (string, error) {
 		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d}]}`, id))}
@@ -186,11 +195,34 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 			t.Errorf("an object of its own: %s (%v)", got, err)
 		}
 	}
-	if n := asked.Load(); n != 4 {
-		t.Errorf("it was asked %d times for copies, want 4", n)
+	copies <- []int64{9}
+	copies <- []int64{10} // which began later
+	if got, err := update(m, 911); err != nil || !strings.Contains(got, `"id":1000000911}`) {
+		t.Errorf("an object of its own beside copies: %s (%v)", got, err)
+	}
+	if n := asked.Load(); n != 6 {
+		t.Errorf("it was asked %d times for copies, want 6", n)
 	}
 	if got, err := update(m.ForCopies(), 907); err != nil || !strings.Contains(got, `"id":1000000907}`) {
 		t.Errorf("for what makes copies: %s (%v)", got, err)
+	}
+	for id, made := range map[int64]struct {
+		by    *idmap.Map
+		asked int64
+	}{909: {m, 0}, 910: {m.ForCopies(), 1}} { // what a client has made is no copy
+		before := asked.Load()
+		in := &inner{reply: text(fmt.Sprintf(`{"ids":[%d]}`, id))}
+		create := upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}}
+		if _, err := made.by.Tracker(idmap.NewSide, in).Do(t.Context(), caller, create); err != nil {
+			t.Fatal(err)
+		}
+		for range made.asked {
+			copies <- nil
+		}
+		got, err := update(m, id)
+		if n := asked.Load() - before; err != nil || n != made.asked || !strings.Contains(got, fmt.Sprint(offset+id)) {
+			t.Errorf("%d is shown as %s after %d questions for copies, want %d (%v)", id, got, n, made.asked, err)
+		}
 	}
 	for len(copies) < cap(copies) {
 		copies <- []int64{1}
@@ -214,15 +246,22 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	imported := false
 	stored(writer, store)
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
 	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)
 	}
+	in.reply = text(`{"attachments":[{"id":906}]}`)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
+		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
 		if err == nil {
-			break
+			if shown := body(t, reply.Document, nil); strings.Contains(shown, `"id":6}`) {
+				break
+			} else if err = errors.New(shown); strings.Contains(shown, fmt.Sprint(offset+906)) && !imported {
+				pair(t, writer, idmap.Attachment, 6, idmap.NewSide, 906) // as an import does
+				imported = true
+			}
 		}
 		if time.Now().After(end) {
 			t.Fatalf("the pair is never seen: %v", err)

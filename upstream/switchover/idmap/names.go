@@ -2,18 +2,24 @@ package idmap
 
 import "strings"
 
-// names are the names of the new tracker by those that clients use, and the reverse, by kind and folded.
-type names struct{ natives, clients map[Kind]map[string]string }
+// names are the names of the new tracker by those that clients use, and the reverse.
+type names map[nameKey]string
+
+// nameKey is a name, folded. native says that it is one of the new tracker.
+type nameKey struct {
+	kind   Kind
+	native bool
+	name   string
+}
 
 // flagList is the kind of a list of flags as changes have it: "review?(who@example.com), single+".
 const flagList Kind = "flags"
 
-func newNames(configured Names) names {
-	n := names{map[Kind]map[string]string{}, map[Kind]map[string]string{}}
-	for kind, table := range configured.tables() {
-		n.natives[kind], n.clients[kind] = map[string]string{}, map[string]string{}
+func newNames(tables map[Kind]map[Name]Name) names {
+	n := names{}
+	for kind, table := range tables {
 		for client, native := range table {
-			n.natives[kind][folded(client)], n.clients[kind][folded(native)] = string(native), string(client)
+			n[nameKey{kind, false, folded(client)}], n[nameKey{kind, true, folded(native)}] = string(native), string(client)
 		}
 	}
 	return n
@@ -21,15 +27,14 @@ func newNames(configured Names) names {
 
 // native returns the name at one side for one that a client uses.
 func (n names) native(side Side, kind Kind, name string) string {
-	return replaced(n.natives[kind], side, name)
+	return n.other(side, nameKey{kind, false, name})
 }
 
-// replaced looks a name up. The old tracker has no other names.
-func replaced(table map[string]string, side Side, name string) string {
-	if side == NewSide && len(table) > 0 {
-		if other, ok := table[folded(name)]; ok {
-			return other
-		}
+// other looks a name up. The old tracker has no other names.
+func (n names) other(side Side, key nameKey) string {
+	name := key.name
+	if key.name = folded(name); side == NewSide && n[key] != "" {
+		return n[key]
 	}
 	return name
 }
@@ -39,7 +44,7 @@ func (n names) client(side Side, kind Kind, name string) string {
 	if kind == flagList && side == NewSide {
 		return n.clientFlags(name)
 	}
-	return replaced(n.clients[kind], side, name)
+	return n.other(side, nameKey{kind, true, name})
 }
 
 func (n names) clientFlags(list string) string {

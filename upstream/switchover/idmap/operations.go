@@ -50,6 +50,9 @@ var shapes = map[mapping.Operation]*shape{
 	mapping.OpUpdateAttachments: {members: members{"attachments": {each: attachmentShape}}},
 }
 
+// made are the kinds of the objects that an operation makes, and of the ids in its reply that are new.
+var made = map[mapping.Operation][]Kind{mapping.OpCreateFlagType: {FlagType}, mapping.OpCreateAttachment: {Attachment, Flag}}
+
 var attachmentsShape = &shape{members: members{
 	"bugs":        {keys: Bug, each: &shape{each: attachmentShape}},
 	"attachments": {keys: Attachment, each: attachmentShape},

@@ -4,31 +4,32 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
 // CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at one side than
 // to the client, or could show ids that clients do not know. isOperation says that it is an operation in the form of an older interface.
 func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query url.Values, isOperation bool) error {
-	named, texts := &translation{Map: m, side: side}, map[Kind][]string{}
+	named := &translation{Map: m, side: side}
+	add := func(kind Kind, list []string) { each(named.text, kind, strings.Split(strings.Join(list, ","), ",")) }
 	switch segments := strings.Split(strings.Trim(path, "/"), "/"); {
 	case len(segments) > 2 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
-		texts[Bug] = segments[2:3]
+		add(Bug, segments[2:3])
 	case segments[0] == "show_bug.cgi":
-		texts[Bug] = query["id"]
+		add(Bug, query["id"])
 	case segments[0] == "attachment.cgi":
-		texts[Attachment], texts[Bug] = query["id"], query["bugid"]
-	}
-	for kind, list := range texts {
-		each(named.text, kind, strings.Split(strings.Join(list, ","), ","))
+		add(Attachment, query["id"])
+		add(Bug, query["bugid"])
 	}
 	natives, err := m.natives(ctx, side, named.refs)
 	if err := exceptAbsent(err); err != nil {
 		return err
 	}
-	differs := func(r ref) bool { return natives[r] != r.id }
-	if !slices.ContainsFunc(named.refs, differs) && (side == OldSide || !isOperation) {
+	differs := side == NewSide && isOperation
+	for i, native := range natives {
+		differs = differs || native != named.refs[i].id
+	}
+	if !differs {
 		return nil
 	}
 	return failure(http.StatusConflict, "This request has ids that are other ones at the tracker. Only the operations of the REST interface translate them.")

@@ -11,22 +11,23 @@ import (
 	"portico/mapping"
 )
 
-// translation translates one request to one side. What visits the ids and names of the request runs twice: first the ids are collected,
-// then they are replaced, and so are the names.
+// translation translates one request to one side.
 type translation struct {
 	*Map
 	side Side
+	// refs are the ids of the request, set puts the native ones in their places, and ids are those.
 	refs []ref
-	// ids are the native ids, nil while they are collected.
-	ids map[ref]int64
+	set  []func(native int64)
+	ids  []int64
 }
 
-// translate replaces what visit visits. An id that the side does not have is an error of unmapped.
+// translate replaces the ids and names that visit visits. An id that the side does not have is an error of unmapped.
 func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)) (t *translation, err error) {
 	t = &translation{Map: m, side: side}
 	visit(t)
-	if t.ids, err = m.natives(ctx, side, t.refs); err == nil {
-		visit(t)
+	t.ids, err = m.natives(ctx, side, t.refs)
+	for i, native := range t.ids {
+		t.set[i](native)
 	}
 	return t, err
 }
@@ -47,30 +48,27 @@ func optional[T any](visit func(Kind, *T), kind Kind, field **T) {
 	}
 }
 
+func (t *translation) add(kind Kind, id int64, set func(native int64)) {
+	t.refs, t.set = append(t.refs, ref{kind, id}), append(t.set, set)
+}
+
 func (t *translation) id(kind Kind, id *int64) {
-	r := ref{kind, *id}
-	if t.ids == nil {
-		t.refs = append(t.refs, r)
-	} else {
-		*id = t.ids[r]
-	}
+	t.add(kind, *id, func(native int64) { *id = native })
 }
 
 // text is an id as a text. What is no number, such as an alias of a bug, stays as it is.
 func (t *translation) text(kind Kind, text *string) {
 	id, err := strconv.ParseInt(strings.TrimSpace(*text), 10, 64)
-	if before := id; err == nil && mapping.IsBugNumber(*text) {
-		if t.id(kind, &id); id != before {
-			*text = strconv.FormatInt(id, 10)
-		}
+	if err == nil && mapping.IsBugNumber(*text) {
+		t.add(kind, id, func(native int64) {
+			if native != id {
+				*text = strconv.FormatInt(native, 10)
+			}
+		})
 	}
 }
 
-func (t *translation) name(kind Kind, name *string) {
-	if t.ids != nil {
-		*name = t.names.native(t.side, kind, *name)
-	}
-}
+func (t *translation) name(kind Kind, name *string) { *name = t.names.native(t.side, kind, *name) }
 
 func (t *translation) flag(kind Kind, flag *mapping.FlagChange) {
 	optional(t.id, FlagType, &flag.TypeID)
@@ -101,24 +99,19 @@ func (t *translation) message(err error) error {
 	if !ok {
 		return err
 	}
-	translated, text, from := *failed, failed.Message, 0
-	translated.Message = ""
-	for _, word := range regexp.MustCompile(`[\pL\pN_]+`).FindAllStringIndex(text, -1) {
-		quoted := text[word[0]:word[1]]
-		number, last := quoted, -2
-		for client, native := range t.ids {
-			kind := strings.Replace(string(client.kind), "_", "", 1) // as trackers spell it
-			named := strings.LastIndex(strings.ToLower(text[:word[0]]), kind)
-			if named >= 0 {
-				named += len(kind)
+	translated, named := *failed, ""
+	translated.Message = regexp.MustCompile(`[\pL\pN_]+`).ReplaceAllStringFunc(failed.Message, func(word string) string {
+		quoted, lower := word, strings.ToLower(word)
+		for i, native := range t.ids {
+			kind := strings.Replace(string(t.refs[i].kind), "_", "", 1) // as trackers spell it
+			if strings.HasPrefix(lower, kind) {
+				named = lower
 			}
-			if strconv.FormatInt(native, 10) == quoted && named > last {
-				number, last = strconv.FormatInt(client.id, 10), named
+			if strconv.FormatInt(native, 10) == word && (quoted == word || strings.TrimSuffix(named, "s") == kind) {
+				quoted = strconv.FormatInt(t.refs[i].id, 10)
 			}
 		}
-		translated.Message += text[from:word[0]] + number
-		from = word[1]
-	}
-	translated.Message += text[from:]
+		return quoted
+	})
 	return &translated
 }

@@ -112,11 +112,11 @@ func (s Settings) Problems(bothWrite bool) (found []Problem) {
 			add("ids", kind, "has the mode identity, but rules send writes to both trackers, which would give the same id to two objects")
 		}
 	}
-	n, tables := newNames(s.Names), s.Names.tables()
+	tables := s.Names.tables()
 	for _, kind := range slices.Sorted(maps.Keys(tables)) {
-		if count := len(tables[kind]); count > 0 && len(s.IDs) == 0 {
+		if table := tables[kind]; len(table) > 0 && len(s.IDs) == 0 {
 			add("names", kind, "does nothing without ids")
-		} else if min(len(n.natives[kind]), len(n.clients[kind])) < count {
+		} else if len(newNames(map[Kind]map[Name]Name{kind: table})) < 2*len(table) {
 			add("names", kind, "has two names that a tracker cannot tell apart")
 		}
 	}

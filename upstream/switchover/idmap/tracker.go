@@ -72,7 +72,7 @@ func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, req
 	if peek {
 		return mapping.Reply{}, errors.Join(upstream.ErrNotLocal, reply.Close())
 	}
-	if err = t.m.translateDocument(ctx, t.side, reply.Document, shapes[mapping.OpFlagTypes]); err == nil {
+	if err = t.m.translateDocument(ctx, t.side, reply.Document, mapping.OpFlagTypes); err == nil {
 		err = reply.Stabilize() // which gives it its tag, too
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *Tracker) call(ctx context.Context, caller upstream.Caller, call upstrea
 		text := strings.TrimRight(tag, `"`)
 		response.Document.ETag = text + t.tagEnd + tag[len(text):]
 	}
-	err = t.m.translateDocument(ctx, t.side, response.Document, shapes[call.Operation])
+	err = t.m.translateDocument(ctx, t.side, response.Document, call.Operation)
 	if failed, ok := errors.AsType[*mapping.Error](err); ok {
 		failed.Unknown = call.Operation.IsWrite() // to the client, who does not learn its result
 	}

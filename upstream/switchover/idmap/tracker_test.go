@@ -46,7 +46,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			},
 		},
 		{
-			"attachment create", `{"ids":[905,78],"attachments":{"78":{"id":78}}}`, `{"ids":[5,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
+			"attachment create", `{"ids":[80,78],"attachments":{"78":{"id":78}}}`, `{"ids":[1000000080,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}})
 				return reply.Document, err
@@ -72,6 +72,13 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			"flag type update",
 			`{"flagtypes":[{"id":903,"name":"approval","changes":{"name":{"removed":"x","added":"approval"},"grant_group_id":{"removed":null,"added":"902"},"request_group_id":{"removed":"9","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
 			`{"flagtypes":[{"id":3,"name":"review","changes":{"name":{"removed":"x","added":"review"},"grant_group_id":{"removed":null,"added":"2"},"request_group_id":{"removed":"1000000009","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
+			func(tr *idmap.Tracker) (*mapping.Document, error) {
+				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
+				return reply.Document, err
+			},
+		},
+		{
+			"names alone", `{"flagtypes":[{"name":"approval"}]}`, `{"flagtypes":[{"name":"review"}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
 				return reply.Document, err
@@ -386,6 +393,8 @@ func TestLookups(t *testing.T) {
 	if in.bug != "" || in.attachment != 0 {
 		t.Error("the tracker was asked for what it cannot have")
 	}
+	bug, err = l.AttachmentBug(t.Context(), caller, 5) // which is there no longer
+	check(t, err, bug, 0)
 	in.err = &mapping.Error{Code: 102, Status: 401, Message: "You are not authorized to access bug #907."}
 	_, err = l.Bug(t.Context(), caller, "7")
 	check(t, nil, refusal(t, err).Message, "You are not authorized to access bug #7.")
