@@ -9,8 +9,6 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -269,78 +267,4 @@ func (rc *requestContext) report() {
 	if rc.span != nil {
 		rc.span.End(*record)
 	}
-}
-
-// loggedMethods has the methods that the log shows. Any other text could be a credential.
-const loggedMethods = "GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE"
-
-// log writes the one line of a request. The query is left out, since credentials travel there.
-func (rc *requestContext) log(now time.Time, traceID string) {
-	record, level, method, cause := &rc.record, slog.LevelInfo, rc.r.Method, ""
-	if record.Status >= http.StatusInternalServerError {
-		level = slog.LevelWarn
-	}
-	ctx, logger := rc.r.Context(), rc.server.options.Logger
-	if !logger.Enabled(ctx, level) {
-		return
-	}
-	if !strings.Contains(loggedMethods, method) {
-		method = "OTHER"
-	}
-	if rc.cause != nil {
-		cause = rc.cause.Error()
-		// Errors of HTTP clients name the URL, and credentials travel in the query of a tracker's.
-		if address, ok := errors.AsType[*url.Error](rc.cause); ok {
-			cause = address.Op + ": " + address.Err.Error()
-		}
-	}
-	// A record is made here because Logger finds out its caller, whether the handler uses that or not.
-	line := slog.NewRecord(now, level, "request", 0)
-	line.AddAttrs(
-		slog.String("id", record.ID), slog.String("client", rc.caller.Address),
-		slog.String("method", method), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
-		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
-		slog.String("duration", record.Duration.String()), slog.Int64("bytes", record.Bytes),
-		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause), optional("trace_id", traceID),
-	)
-	if record.Conflict {
-		line.AddAttrs(slog.Bool("ids_conflict", true))
-	}
-	_ = logger.Handler().Handle(ctx, line) // Logger drops the error, too
-}
-
-// optional is an attribute, or the empty one, which handlers leave out.
-func optional(name, text string) slog.Attr {
-	if text == "" {
-		return slog.Attr{}
-	}
-	return slog.String(name, text)
-}
-
-var credentialInPath = regexp.MustCompile(`(?i)(api_key|login|password|token)(=|%3d)`)
-
-// withoutCredential ends a path behind the name of a credential, in the first of its readings that has one. A query whose question
-// mark was escaped, or written as something else, is a part of the path.
-func withoutCredential(escaped string) string {
-	if !strings.ContainsAny(escaped, "=%") {
-		return escaped
-	}
-	kept := ""
-	if anyReading(escaped, func(reading string) bool {
-		at := credentialInPath.FindStringIndex(reading)
-		if at != nil {
-			kept = reading[:at[1]]
-		}
-		return at != nil
-	}) {
-		return kept + "…"
-	}
-	return escaped
-}
-
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit] + "…"
 }
