@@ -89,15 +89,11 @@ func cut(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-const (
-	// maxLogDelay bounds how long the line of a request waits for others. A crash loses no more than the lines of this time.
-	maxLogDelay = 5 * time.Millisecond
-	// maxLogBatch is the size in bytes from which lines wait no longer.
-	maxLogBatch = 64 << 10
-)
+// maxLogDelay bounds how long the line of a request waits for others. A crash loses no more than the lines of this time.
+const maxLogDelay = 2 * time.Millisecond
 
-// LogHandler returns the handler of a log that format makes of a writer. Where the lines of requests come fast, several of them go to w in one
-// write. Every other line, and that of a request that failed, is written at once, behind what waits.
+// LogHandler returns the handler of a log that format makes of a writer. The lines of requests that come within maxLogDelay go to w in one write.
+// Every other line, and that of a request that failed, is written at once, behind what waits.
 func LogHandler(w io.Writer, format func(io.Writer) slog.Handler) slog.Handler {
 	batch := &logBatch{w: w}
 	return &logHandler{Handler: format(batch), batched: format(batchedLines{batch})}
@@ -110,41 +106,30 @@ type logHandler struct {
 
 // logBatch has the lines that wait. It writes through what it gets.
 type logBatch struct {
-	w       io.Writer
-	mu      sync.Mutex
-	lines   []byte
-	written time.Time
+	w     io.Writer
+	mu    sync.Mutex
+	lines []byte
 }
 
 // Write implements io.Writer.
 func (b *logBatch) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lines = append(b.lines, line...)
-	return len(line), b.flush()
-}
-
-func (b *logBatch) flush() error {
-	_, err := b.w.Write(b.lines)
-	b.lines, b.written = b.lines[:0], time.Now()
-	return err
+	_, err := b.w.Write(append(b.lines, line...))
+	b.lines = b.lines[:0]
+	return len(line), err
 }
 
 // batchedLines lets lines wait.
 type batchedLines struct{ *logBatch }
 
-// Write implements io.Writer. A line after a pause does not wait.
+// Write implements io.Writer.
 func (b batchedLines) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	first := len(b.lines) == 0
-	b.lines = append(b.lines, line...)
-	wait := maxLogDelay - time.Since(b.written)
-	switch {
-	case wait <= 0 || len(b.lines) >= maxLogBatch:
-		return len(line), b.flush()
-	case first:
-		time.AfterFunc(wait, func() { _, _ = b.logBatch.Write(nil) })
+	if len(b.lines) == 0 {
+		time.AfterFunc(maxLogDelay, func() { _, _ = b.logBatch.Write(nil) }) // a log has nowhere to report its error
 	}
+	b.lines = append(b.lines, line...)
 	return len(line), nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -30,11 +29,8 @@ type Server struct {
 	memory  *memory
 	files   *jsonblob.Files
 	gzips   compressors
-	buffers copyBuffers
 	// refused is when a read was refused last, in nanoseconds since 1970.
 	refused atomic.Int64
-	// errorLog gets what httputil.ReverseProxy reports.
-	errorLog *log.Logger
 }
 
 // keptFiles is the number of files for large bodies that are kept for a moment.
@@ -49,7 +45,7 @@ func New(options Options) (*Server, error) {
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
 		files: &jsonblob.Files{Max: keptFiles},
-		gzips: newCompressors(), errorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug),
+		gzips: newCompressors(),
 	}, nil
 }
 
@@ -140,17 +136,15 @@ func (rc *requestContext) peek(op mapping.Operation) (reply mapping.Reply, err e
 // trace opens the span of the request, if requests are traced.
 func (rc *requestContext) trace() {
 	if tracer := rc.server.options.Tracer; tracer != nil {
-		var ctx context.Context
-		ctx, rc.span = tracer.Start(rc.r, rc.start)
-		rc.r = rc.r.WithContext(ctx)
+		ctx, span := tracer.Start(rc.r, rc.start)
+		rc.r, rc.span = rc.r.WithContext(ctx), span
 	}
 }
 
 // finish is deferred: it turns a panic into the failure of this one request, and reports the request.
 func (rc *requestContext) finish() {
 	cause := recover()
-	failed, _ := cause.(error)
-	abort := errors.Is(failed, http.ErrAbortHandler)
+	abort := cause == http.ErrAbortHandler
 	if cause != nil && !abort {
 		// Of the value only the type is logged, unless the runtime made it: it might hold a credential.
 		what := fmt.Sprintf("%T", cause)
