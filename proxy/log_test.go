@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -54,6 +55,9 @@ func TestLinesOfRequestsShareWrites(t *testing.T) {
 			}
 			log = nil
 		}
+		get("alone")
+		time.Sleep(5 * time.Millisecond)
+		want("of one request", "id=alone ")
 		get("a")
 		get("b")
 		time.Sleep(5 * time.Millisecond)
@@ -66,4 +70,29 @@ func TestLinesOfRequestsShareWrites(t *testing.T) {
 		get("e")
 		want("of a failed request", "id=d ", "id=e ")
 	})
+}
+
+// lateLog takes lines of every level, and holds each back until the test has its response.
+type lateLog struct {
+	slog.Handler
+	t         *testing.T
+	responded chan struct{}
+}
+
+func (lateLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l lateLog) Handle(context.Context, slog.Record) error {
+	select {
+	case <-l.responded:
+	case <-time.After(time.Minute):
+		l.t.Error("the log line came before the response")
+	}
+	return nil
+}
+
+func TestResponsesLeaveBeforeTheirLogLine(t *testing.T) {
+	late := lateLog{Handler: slog.DiscardHandler, t: t, responded: make(chan struct{})}
+	base := serve(t, proxy.Options{Logger: slog.New(late)})
+	ask(t, http.MethodGet, base+"/rest/bug/1/attachment", "").wantStatus(t, http.StatusOK)
+	close(late.responded)
 }
