@@ -160,7 +160,6 @@ func TestParseRedisRefuses(t *testing.T) {
 
 // TestReadsGoOnWithASlowRedis: whatever the delay is, no read takes much longer.
 func TestReadsGoOnWithASlowRedis(t *testing.T) {
-	t.Parallel()
 	for _, delay := range []time.Duration{20 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			s, f, p := startServer(t), &fakeTracker{}, newPace(t)

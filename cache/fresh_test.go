@@ -82,7 +82,6 @@ func TestStaleWhileRevalidate(t *testing.T) {
 }
 
 func TestStaleIfError(t *testing.T) {
-	t.Parallel()
 	hung := func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypesRequest) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -191,7 +190,6 @@ func TestRefusalInTheBackgroundEndsTheAnswer(t *testing.T) {
 }
 
 func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
-	t.Parallel()
 	ageing(t, Options{}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
 		ctx, request := t.Context(), mapping.FlagTypesRequest{Product: "P"}
 		mustAsk(t, c, withKey("k"))

@@ -2,6 +2,9 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -70,5 +73,28 @@ func passes(t *testing.T, tracker *backend, address, body, query string, header 
 	ask(t, "POST", address, body, header...).wantStatus(t, 200)
 	if _, got, _ := strings.Cut(tracker.target, "?"); got != query || tracker.body != body {
 		t.Errorf("%s with %.80q: the tracker got %q and %d of %d bytes, want %q", address, body, got, len(tracker.body), len(body), query)
+	}
+}
+
+// A bearer token in the form of a key that the tracker does not know may be that of a gateway, so a read is sent again without it. Any other refusal
+// is the response.
+func TestARefusedBearerTokenIsNoKey(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	for code, calls := range map[int]int{mapping.CodeBadKey: 2, mapping.CodeNotFound: 1} {
+		asked, refusal := 0, fmt.Sprintf(`{"error":true,"code":%d}`, code)
+		tracker.response = func(w http.ResponseWriter, r *http.Request) {
+			if asked++; r.URL.Query().Has("Bugzilla_api_key") {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, refusal)
+			}
+		}
+		want := reply{status: http.StatusOK}
+		if calls == 1 {
+			want = reply{status: http.StatusBadRequest, body: refusal}
+		}
+		got := ask(t, "GET", base+"/rest/bug/1", "", "Authorization", "Bearer "+bearerKey)
+		if got.status != want.status || got.body != want.body || asked != calls {
+			t.Errorf("code %d: got %d %s after %d calls", code, got.status, got.body, asked)
+		}
 	}
 }
