@@ -144,7 +144,7 @@ func (rc *requestContext) trace() {
 // finish is deferred: it turns a panic into the failure of this one request, and reports the request.
 func (rc *requestContext) finish() {
 	cause := recover()
-	abort := cause == http.ErrAbortHandler
+	abort := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares it so, too
 	if cause != nil && !abort {
 		// Of the value only the type is logged, unless the runtime made it: it might hold a credential.
 		what := fmt.Sprintf("%T", cause)
