@@ -47,18 +47,33 @@ func parsed(t *testing.T, text string) Redis {
 	return r
 }
 
-func TestRedisURL(t *testing.T) {
-	s := startServer(t)
-	serves(t, parsed(t, "redis://"+s.addr+"/3"))
-	if n := s.client.DBSize(context.Background()).Val(); n != 0 {
-		t.Errorf("database 0 has %d keys, all should be in database 3", n)
-	}
-}
-
-func TestRedisSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	startServer(t, "--unixsocket", path)
-	serves(t, parsed(t, "unix://"+path+"?db=2"))
+// TestFormsOfRedis are those of one server: a number of a database, a socket, a password, TLS.
+func TestFormsOfRedis(t *testing.T) {
+	t.Run("database", func(t *testing.T) {
+		s := startServer(t)
+		serves(t, parsed(t, "redis://"+s.addr+"/3"))
+		if n := s.client.DBSize(context.Background()).Val(); n != 0 {
+			t.Errorf("database 0 has %d keys, all should be in database 3", n)
+		}
+	})
+	t.Run("socket", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s")
+		startServer(t, "--unixsocket", path)
+		serves(t, parsed(t, "unix://"+path+"?db=2"))
+	})
+	t.Run("password", func(t *testing.T) {
+		serves(t, parsed(t, "redis://:pass@"+startServer(t, "--requirepass", "pass").addr))
+	})
+	t.Run("TLS", func(t *testing.T) {
+		dir := t.TempDir()
+		roots, addr := certificate(t, dir), freeAddr(t)
+		_, port, _ := net.SplitHostPort(addr)
+		startServer(t, "--tls-port", port, "--tls-auth-clients", "no", "--tls-ca-cert-file", filepath.Join(dir, "cert.pem"),
+			"--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file", filepath.Join(dir, "key.pem"))
+		form := parsed(t, "rediss://"+addr)
+		form.TLS.RootCAs = roots
+		serves(t, form)
+	})
 }
 
 // TestRedisUser shows which commands and keys a user needs.
@@ -75,23 +90,6 @@ func TestRedisUser(t *testing.T) {
 	if a := mustAsk(t, c, withKey("k")); a.cache.Detail != "redis-away" {
 		t.Errorf("with a wrong password the answer says %+v", a.cache)
 	}
-}
-
-func TestRedisPassword(t *testing.T) {
-	s := startServer(t, "--requirepass", "pass")
-	serves(t, parsed(t, "redis://:pass@"+s.addr))
-}
-
-func TestRedisTLS(t *testing.T) {
-	dir := t.TempDir()
-	roots := certificate(t, dir)
-	addr := freeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
-	startServer(t, "--tls-port", port, "--tls-auth-clients", "no", "--tls-ca-cert-file", filepath.Join(dir, "cert.pem"),
-		"--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file", filepath.Join(dir, "key.pem"))
-	form := parsed(t, "rediss://"+addr)
-	form.TLS.RootCAs = roots
-	serves(t, form)
 }
 
 // certificate writes a certificate for loopback and its key.

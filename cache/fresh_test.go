@@ -28,16 +28,23 @@ func ageing(t *testing.T, options Options, test func(t *testing.T, f *fakeTracke
 
 var stalest = Options{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour}
 
-func TestExpiredAnswerIsReplaced(t *testing.T) {
-	ageing(t, Options{TTL: time.Minute}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
-		mustAsk(t, c, withKey("k"))
-		f.version.Add(1)
-		clock.forward(time.Minute)
-		if a := mustAsk(t, c, withKey("k")); a.cache.Hit || !strings.Contains(a.text, f.now()) {
-			t.Errorf("the answer is %s, %+v", a.text, a.cache)
-		}
-		wantCalls(t, f, 2)
-	})
+// TestOldAnswersAreReplaced: beyond its lifetime, and the time in which it may be given while a new one is fetched, an answer is no hit.
+func TestOldAnswersAreReplaced(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		later   time.Duration
+		forward string
+	}{{Options{TTL: time.Minute}, time.Minute, forwardMiss}, {stalest, 10 * time.Minute, forwardStale}} {
+		ageing(t, c.options, func(t *testing.T, f *fakeTracker, cache *Cache, clock *clock) {
+			mustAsk(t, cache, withKey("k"))
+			f.version.Add(1)
+			clock.forward(c.later)
+			if a := mustAsk(t, cache, withKey("k")); a.cache.Hit || a.cache.Forward != c.forward || !strings.Contains(a.text, f.now()) {
+				t.Errorf("the answer is %s, %+v", a.text, a.cache)
+			}
+			wantCalls(t, f, 2)
+		})
+	}
 }
 
 func TestLifetimesAreSpread(t *testing.T) {
@@ -71,17 +78,6 @@ func TestStaleWhileRevalidate(t *testing.T) {
 			return !a.cache.Stale && strings.Contains(a.text, f.now())
 		})
 		wantCalls(t, f, 2)
-	})
-}
-
-func TestBeyondRevalidationTheTrackerIsAsked(t *testing.T) {
-	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
-		mustAsk(t, c, withKey("k"))
-		f.version.Add(1)
-		clock.forward(10 * time.Minute)
-		if a := mustAsk(t, c, withKey("k")); a.cache.Hit || a.cache.Forward != "stale" || !strings.Contains(a.text, f.now()) {
-			t.Errorf("the answer is %s, %+v", a.text, a.cache)
-		}
 	})
 }
 
@@ -146,35 +142,33 @@ func TestFillTimeout(t *testing.T) {
 	}
 }
 
-func TestStaleIfErrorHasAnEnd(t *testing.T) {
-	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
-		mustAsk(t, c, withKey("k"))
-		f.scripted(always(errRefused))
-		clock.forward(2 * time.Hour)
-		wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
-	})
-}
-
-func TestWriteEndsStaleAnswers(t *testing.T) {
-	ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
-		mustAsk(t, c, withKey("k"))
-		mustWrite(t, c, withKey("k"))
-		f.scripted(always(errRefused))
-		clock.forward(90 * time.Second)
-		wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
-	})
-}
-
-// TestRefusalEndsTheAnswer: a key is revoked, a product goes out of sight.
-func TestRefusalEndsTheAnswer(t *testing.T) {
-	for _, refusal := range []*mapping.Error{errBadKey, errNoProduct} {
-		ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
-			mustAsk(t, c, withKey("k"))
+// TestWhatEndsAnAnswer: nothing is left to fall back on after stale_if_error, after a write, and after a refusal: a key is revoked, a product
+// goes out of sight.
+func TestWhatEndsAnAnswer(t *testing.T) {
+	refused := func(refusal *mapping.Error) func(*testing.T, *fakeTracker, *Cache) {
+		return func(t *testing.T, f *fakeTracker, c *Cache) {
 			f.scripted(always(refusal))
-			clock.forward(10 * time.Minute)
 			wantCode(t, ask(c, withKey("k")).err, refusal.Code)
-			f.scripted(always(errRefused)) // nothing is left to fall back on
-			wantCode(t, ask(c, withKey("k")).err, errRefused.Code)
+		}
+	}
+	for name, c := range map[string]struct {
+		before, later time.Duration
+		end           func(*testing.T, *fakeTracker, *Cache)
+	}{
+		"time":       {0, 2 * time.Hour, func(*testing.T, *fakeTracker, *Cache) {}},
+		"a write":    {0, 90 * time.Second, func(t *testing.T, _ *fakeTracker, c *Cache) { mustWrite(t, c, withKey("k")) }},
+		"bad key":    {10 * time.Minute, 0, refused(errBadKey)},
+		"no product": {10 * time.Minute, 0, refused(errNoProduct)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ageing(t, stalest, func(t *testing.T, f *fakeTracker, cache *Cache, clock *clock) {
+				mustAsk(t, cache, withKey("k"))
+				clock.forward(c.before)
+				c.end(t, f, cache)
+				f.scripted(always(errRefused))
+				clock.forward(c.later)
+				wantCode(t, ask(cache, withKey("k")).err, errRefused.Code)
+			})
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 // TestUndeliveredChangeIsDistrusted: Redis comes back with what it held before a
 // write that it was not told of.
 func TestUndeliveredChangeIsDistrusted(t *testing.T) {
+	t.Parallel()
 	s, f := startServer(t), &fakeTracker{}
 	c := openCache(t, f, on(s))
 	mustAsk(t, c, withKey("k"))
@@ -43,6 +44,7 @@ func TestUndeliveredChangeIsDistrusted(t *testing.T) {
 
 // TestChangeIsDeliveredWithoutReads: others must not wait for a read here.
 func TestChangeIsDeliveredWithoutReads(t *testing.T) {
+	t.Parallel()
 	s, f := startServer(t), &fakeTracker{}
 	c, other := openCache(t, f, on(s)), openCache(t, f, patient(on(s)))
 	mustAsk(t, other, withKey("k"))

@@ -69,6 +69,7 @@ func TestWhyRedisIsAway(t *testing.T) {
 // TestRedisThatRefusesWrites, as a copy of another one does and one whose disk is full, is away until it takes them, and that is
 // said once. What was written meanwhile counts.
 func TestRedisThatRefusesWrites(t *testing.T) {
+	t.Parallel()
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	log := &sharedLog{}
 	c := settled(t, openCache(t, f, log.options(on(s))))

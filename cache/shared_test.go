@@ -84,6 +84,7 @@ func TestPendingChangeIsHandedOn(t *testing.T) {
 
 // TestNewestUserObservesRedis: the newest cache that is open gets the changes of the state of Redis.
 func TestNewestUserObservesRedis(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	options := on(s)
 	shared := openedShared(t, options)

@@ -140,6 +140,7 @@ func TestFillOutlivesItsClient(t *testing.T) {
 
 // TestDeadLeaseDelaysBriefly: another process took the lease and died. While the tracker fails, no read waits for a lease.
 func TestDeadLeaseDelaysBriefly(t *testing.T) {
+	t.Parallel()
 	for failing, bounds := range map[bool][2]time.Duration{false: {200 * time.Millisecond, 15 * time.Second}, true: {0, 20 * time.Second}} {
 		s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 		options := patient(on(s))

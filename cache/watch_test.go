@@ -73,6 +73,7 @@ func TestChangeDuringALostSubscription(t *testing.T) {
 // TestClocksApart: a process with a fast clock and one with a right one follow each
 // other's changes.
 func TestClocksApart(t *testing.T) {
+	t.Parallel()
 	s, f, ahead := startServer(t), &fakeTracker{}, &clock{}
 	ahead.forward(time.Hour)
 	a, b := openAt(t, f, patient(on(s)), ahead.now), openCache(t, f, patient(on(s)))

@@ -125,15 +125,13 @@ func (rc *requestContext) splitOptions() jsonblob.SplitOptions {
 
 // bodyError makes the error for a body that could not be read.
 func (rc *requestContext) bodyError(err error) error {
-	var known *mapping.Error
 	var syntax *jsonblob.SyntaxError
 	var limit *jsonblob.LimitError
-	var store *jsonblob.BlobError
 	if tooLong, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		err = &jsonblob.LimitError{Kind: jsonblob.LimitBody, Max: tooLong.Limit}
 	}
 	switch {
-	case errors.As(err, &known), errors.As(err, &store):
+	case is[*mapping.Error](err), is[*jsonblob.BlobError](err):
 		return err
 	case errors.As(err, &limit):
 		rc.set("Connection", "close")

@@ -2,6 +2,9 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -47,35 +50,51 @@ func TestPassthroughPrecedenceOfCredentials(t *testing.T) {
 		if c.kind == "" {
 			header = header[:2]
 		}
-		ask(t, "POST", base+"/rest/bug/4/comment?"+c.query, c.body, header...).wantStatus(t, 200)
-		if _, query, _ := strings.Cut(tracker.target, "?"); query != c.want || tracker.body != c.body {
-			t.Errorf("%q with %.80q: the tracker got %q and %d of %d bytes", c.query, c.body, query, len(tracker.body), len(c.body))
-		}
+		passes(t, tracker, base+"/rest/bug/4/comment?"+c.query, c.body, c.want, header...)
 	}
-}
-
-func TestPassthroughOfEmptyCredentials(t *testing.T) {
-	tracker, base := behind(t, "", unreading)
+	// Without a header what is empty goes only where something else counts.
 	for query, want := range map[string]string{"api_key=&x=1": "x=1", "token=": "token="} {
-		ask(t, "PUT", base+"/rest/bug/4?"+query, `{"Bugzilla_api_key":"B"}`, "Content-Type", "application/json").wantStatus(t, 200)
-		if _, got, _ := strings.Cut(tracker.target, "?"); got != want {
-			t.Errorf("%s became %s, want %s", query, got, want)
-		}
+		passes(t, tracker, base+"/rest/bug/4?"+query, `{"Bugzilla_api_key":"B"}`, want, "Content-Type", json)
 	}
-}
-
-// A password without a login is a field of users.
-func TestPassthroughPrecedenceOfLogins(t *testing.T) {
-	tracker, base := behind(t, "", unreading)
+	// A password without a login is a field of users.
 	for _, c := range []struct{ body, want string }{
 		{`{"email":"e","password":"new"}`, "Bugzilla_login=l&Bugzilla_password=p"},
 		{`{"login":"b"}`, "Bugzilla_login=l&Bugzilla_password=p"},
 		{`{"login":"b","password":"q"}`, ""},
 		{`{"Bugzilla_login":"b","Bugzilla_password":"q"}`, ""},
 	} {
-		ask(t, "POST", base+"/rest/user", c.body, "Content-Type", "application/json", "X-BUGZILLA-LOGIN", "l", "X-BUGZILLA-PASSWORD", "p").wantStatus(t, 200)
-		if _, query, _ := strings.Cut(tracker.target, "?"); query != c.want {
-			t.Errorf("%s: the tracker got %q, want %q", c.body, query, c.want)
+		passes(t, tracker, base+"/rest/user", c.body, c.want, "Content-Type", json, "X-BUGZILLA-LOGIN", "l", "X-BUGZILLA-PASSWORD", "p")
+	}
+}
+
+// passes sends a request that passes, and wants the tracker to get its body with a certain query.
+func passes(t *testing.T, tracker *backend, address, body, query string, header ...string) {
+	t.Helper()
+	ask(t, "POST", address, body, header...).wantStatus(t, 200)
+	if _, got, _ := strings.Cut(tracker.target, "?"); got != query || tracker.body != body {
+		t.Errorf("%s with %.80q: the tracker got %q and %d of %d bytes, want %q", address, body, got, len(tracker.body), len(body), query)
+	}
+}
+
+// A bearer token in the form of a key that the tracker does not know may be that of a gateway, so a read is sent again without it. Any other refusal
+// is the response.
+func TestARefusedBearerTokenIsNoKey(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	for code, calls := range map[int]int{mapping.CodeBadKey: 2, mapping.CodeNotFound: 1} {
+		asked, refusal := 0, fmt.Sprintf(`{"error":true,"code":%d}`, code)
+		tracker.response = func(w http.ResponseWriter, r *http.Request) {
+			if asked++; r.URL.Query().Has("Bugzilla_api_key") {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, refusal)
+			}
+		}
+		want := reply{status: http.StatusOK}
+		if calls == 1 {
+			want = reply{status: http.StatusBadRequest, body: refusal}
+		}
+		got := ask(t, "GET", base+"/rest/bug/1", "", "Authorization", "Bearer "+bearerKey)
+		if got.status != want.status || got.body != want.body || asked != calls {
+			t.Errorf("code %d: got %d %s after %d calls", code, got.status, got.body, asked)
 		}
 	}
 }

@@ -107,6 +107,10 @@ func TestQueryBeatsBody(t *testing.T) {
 	if sent.Extra.Get("callback") != nil {
 		t.Error("a callback was sent on")
 	}
+	ask(t, "POST", other+"/rest/bug/7/attachment?data=c29tZQ%3D%3D&file_name=q&summary=s&is_patch=1&api_key=K", "").wantStatus(t, 201)
+	if sent.content != "c29tZQ==" {
+		t.Errorf("content %q", sent.content)
+	}
 	framed := ask(t, "PUT", base+"&callback=cb", `{}`)
 	if framed.status != 400 || !strings.HasPrefix(framed.body, `/**/cb({"error":true,"code":67399,`) {
 		t.Errorf("a callback on an update: %+v", framed)
@@ -154,15 +158,6 @@ func TestCallbackInTheBody(t *testing.T) {
 	}
 	if asked := tracker.asked(); len(asked) != before {
 		t.Errorf("updates with a callback reached the tracker: %v", asked[before:])
-	}
-}
-
-func TestDataInTheQuery(t *testing.T) {
-	var got created
-	base := serve(t, proxy.Options{Tracker: recordCreates(&got)})
-	ask(t, "POST", base+"/rest/bug/7/attachment?data=c29tZQ%3D%3D&file_name=q&summary=s&is_patch=1&api_key=K", "").wantStatus(t, 201)
-	if got.content != "c29tZQ==" {
-		t.Errorf("content %q", got.content)
 	}
 }
 
@@ -223,6 +218,7 @@ func TestLongRefusalOfAPendingBody(t *testing.T) {
 
 // What a refusal has waited for the body is no part of the time that the client has to take it.
 func TestRefusalOutlastsThePauseForItsBody(t *testing.T) {
+	t.Parallel()
 	options := proxy.Options{ClientPause: proxy.ClientPause{Sending: 500 * time.Millisecond, Taking: 500 * time.Millisecond}}
 	client := dial(t, serve(t, options))
 	got := client.exchange(t, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na")

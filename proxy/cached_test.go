@@ -214,6 +214,7 @@ func TestShutdownSendsFastResponses(t *testing.T) {
 
 // The fast path keeps a connection open as net/http would, and no longer.
 func TestFastPathKeepsConnectionsOpen(t *testing.T) {
+	t.Parallel()
 	const idle = 2400 * time.Millisecond
 	f := &cachingTracker{}
 	k := keep(t, serveFast(t, f.options(), idle).URL)

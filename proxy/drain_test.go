@@ -13,6 +13,7 @@ import (
 
 // A client that looks at a response only when it has sent everything gets it.
 func TestRefusalOfALargeBodyArrives(t *testing.T) {
+	t.Parallel()
 	const large = 12 << 20
 	for name, c := range map[string]struct {
 		head   string
@@ -70,6 +71,7 @@ func TestRefusalAfterContinueArrives(t *testing.T) {
 
 // A client that stops sending at a refusal sees where the response ends, in whatever form it is.
 func TestRefusalOfALargeBodyEnds(t *testing.T) {
+	t.Parallel()
 	base := serve(t, proxy.Options{})
 	for _, accept := range []string{"application/json", "text/html", "text/javascript"} {
 		client := dial(t, base)

@@ -93,26 +93,21 @@ const (
 // asError makes the error that a client sees of any error. What is not meant for clients is hidden behind a general message. sent says that a
 // tracker may have got a write.
 func asError(err error, sent bool) *mapping.Error {
-	var known *mapping.Error
-	var stream *mapping.StreamError
-	var syntax *jsonblob.SyntaxError
-	var limit *jsonblob.LimitError
-	var store *jsonblob.BlobError
-	var failed *mapping.Error
+	var known, failed *mapping.Error
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &store) && !sent:
+	case is[*jsonblob.BlobError](err) && !sent:
 		return mapping.StorageFull(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		failed = failure(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not respond in time.", err)
 	case errors.Is(err, context.Canceled):
 		return failure(codeClientGone, mapping.ReasonCanceled, "The client did not wait for the response.", err)
-	case errors.As(err, &stream), errors.As(err, &syntax), errors.As(err, &limit): // errors of a request are known ones
+	case is[*mapping.StreamError](err), is[*jsonblob.SyntaxError](err), is[*jsonblob.LimitError](err): // errors of a request are known ones
 		failed = failure(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker's response could not be read.", err)
 	case sent:
-		failed = failure(mapping.CodeTimeout, mapping.ReasonInternal, "Something went wrong inside Portico while the tracker may have had this "+
-			"request: it may have been carried out or not.", err)
+		failed = failure(mapping.CodeTimeout, mapping.ReasonInternal,
+			"Something went wrong inside Portico while the tracker may have had this request: it may have been carried out or not.", err)
 	default:
 		failed = failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", err)
 	}
@@ -122,13 +117,19 @@ func asError(err error, sent bool) *mapping.Error {
 
 // cutReason says why a response broke off: because of the tracker, of Portico, or else of the client.
 func cutReason(err error) mapping.Reason {
-	if _, stream := errors.AsType[*mapping.StreamError](err); stream {
+	if is[*mapping.StreamError](err) {
 		return mapping.ReasonBadResponse
 	}
-	if _, store := errors.AsType[*jsonblob.BlobError](err); store {
+	if is[*jsonblob.BlobError](err) {
 		return mapping.ReasonInternal
 	}
 	return mapping.ReasonCanceled
+}
+
+// is reports whether an error is, or wraps, one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 func failure(code int, reason mapping.Reason, message string, cause error) *mapping.Error {

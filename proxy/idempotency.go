@@ -211,7 +211,9 @@ func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]b
 	defer func() { rc.server.options.Idempotency.store.End(context.WithoutCancel(ctx), key, outcome) }()
 	document, err := rc.make(detached, call)
 	if err != nil {
-		outcome = afterFailure(content, err)
+		if outcome.Failed = afterFailure(err); outcome.Failed == nil {
+			outcome = nil
+		}
 		return nil, err
 	}
 	text, err := document.Load(jsonblob.SplitOptions{})
@@ -219,7 +221,7 @@ func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]b
 		return nil, UnknownCreate(err)
 	}
 	if len(text) <= maxRecordedBody && len(document.Blobs()) == 0 {
-		outcome = &IdempotencyRecord{Content: content, Body: slices.Clone(text)}
+		outcome.Failed, outcome.Body = nil, slices.Clone(text)
 	}
 	return document, nil
 }
@@ -233,9 +235,9 @@ func UnknownCreate(cause error) *mapping.Error {
 	return failed
 }
 
-// afterFailure returns what is remembered of a create that failed: the response, if the tracker may have carried it out all the
+// afterFailure returns what is remembered of a create that failed: the error, if the tracker may have carried it out all the
 // same, and nothing, if it surely has not: then the client may correct the request and use the key again.
-func afterFailure(content [sha256.Size]byte, err error) *IdempotencyRecord {
+func afterFailure(err error) *mapping.Error {
 	failed := *asError(err, true)
 	failed.Err, failed.RetryAfter = nil, 0
 	// A web server or gateway before the tracker may have replaced the tracker's response to a create that was carried out. Every
@@ -243,9 +245,9 @@ func afterFailure(content [sha256.Size]byte, err error) *IdempotencyRecord {
 	page := failed.Reason == mapping.ReasonWebServer || failed.FromTracker() && failed.Code == 0
 	switch {
 	case failed.Reason == mapping.ReasonCanceled, failed.Reason == mapping.ReasonInternal, page && failed.Status != http.StatusTooManyRequests:
-		return &IdempotencyRecord{Content: content, Failed: UnknownCreate(nil)}
+		return UnknownCreate(nil)
 	case failed.Unknown, failed.FromTracker() && failed.Status >= http.StatusInternalServerError:
-		return &IdempotencyRecord{Content: content, Failed: &failed}
+		return &failed
 	}
 	return nil
 }

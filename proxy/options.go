@@ -86,12 +86,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.ClientPause.Sending, 30*time.Second)
 	setDefault(&o.ClientPause.Taking, 30*time.Second)
 	setDefault(&o.DocumentationURL, mapping.DocumentationURL)
-	if o.Idempotency == nil {
-		o.Idempotency = NewIdempotency(nil, nil)
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	setDefault(&o.Idempotency, NewIdempotency(nil, nil))
+	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

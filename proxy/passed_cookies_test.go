@@ -24,36 +24,29 @@ var rewrittenCookies = map[string]string{
 	"a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT": "a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT",
 }
 
-// A tracker's cookies say where they belong, and must come back through Portico, which is somewhere else.
+// A tracker's cookies say where they belong, and must come back through Portico, which is somewhere else. Those of the operations do so too, for
+// the tracker that responded, which need not be the one that other paths go to.
 func TestCookiesStayWithPortico(t *testing.T) {
-	tracker, base := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com:8080"} })
-	for cookie, want := range rewrittenCookies {
-		tracker.mu.Lock()
-		tracker.response = func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Add("Set-Cookie", "first=1")
-			w.Header().Add("Set-Cookie", cookie)
-		}
-		tracker.mu.Unlock()
-		got := ask(t, "GET", base+"/index.cgi", "").header["Set-Cookie"]
-		if len(got) != 2 || got[0] != "first=1" || got[1] != want {
-			t.Errorf("%s became %q, want %s", cookie, got, want)
-		}
+	tracker, passing := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com:8080"} })
+	var cookie string
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Set-Cookie", "first=1")
+		w.Header().Add("Set-Cookie", cookie)
 	}
-}
-
-// Those of the operations do so too, for the tracker that responded, which need not be the one that other paths go to.
-func TestCookiesOfOperationsStayWithPortico(t *testing.T) {
-	for cookie, want := range rewrittenCookies {
-		operations := responding(func() *mapping.Document {
-			found := document(oneAttachment)
-			found.Tracker = &url.URL{Scheme: "https", Host: "bugs.example.com:8080", Path: "/bz/"}
-			found.Cookies = []string{"first=1", cookie}
-			return found
-		})
-		_, base := behind(t, "/old", func(o *proxy.Options) { o.Tracker = operations })
-		got := ask(t, "GET", base+"/rest/bug/5/attachment", "").header["Set-Cookie"]
-		if len(got) != 2 || got[0] != "first=1" || got[1] != want {
-			t.Errorf("%s became %q, want %s", cookie, got, want)
+	operations := responding(func() *mapping.Document {
+		found := document(oneAttachment)
+		found.Tracker = &url.URL{Scheme: "https", Host: "bugs.example.com:8080", Path: "/bz/"}
+		found.Cookies = []string{"first=1", cookie}
+		return found
+	})
+	_, operating := behind(t, "/old", func(o *proxy.Options) { o.Tracker = operations })
+	for line, want := range rewrittenCookies {
+		cookie = line
+		for _, address := range []string{passing + "/index.cgi", operating + "/rest/bug/5/attachment"} {
+			got := ask(t, "GET", address, "").header["Set-Cookie"]
+			if len(got) != 2 || got[0] != "first=1" || got[1] != want {
+				t.Errorf("%s: %s became %q, want %s", address, line, got, want)
+			}
 		}
 	}
 }

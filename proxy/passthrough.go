@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"portico/mapping"
@@ -137,9 +137,9 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 	}
 	p.sent = !reading
 	reverse := httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: p, ModifyResponse: p.modifyResponse, BufferPool: &p.server.buffers,
+		Rewrite: p.rewrite, Transport: p, ModifyResponse: p.modifyResponse,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { p.fail(p.failure(r.Context(), err)) },
-		ErrorLog:     p.server.errorLog,
+		ErrorLog:     slog.NewLogLogger(p.server.options.Logger.Handler(), slog.LevelDebug),
 		// A response of known length goes out in one write where it comes at once. A part of it waits for the next one no longer than this.
 		FlushInterval: 10 * time.Millisecond,
 	}
@@ -156,7 +156,7 @@ func (p *passing) readCaller() {
 
 // storeBody reads the client's body to its end before a tracker is asked. So a slow client holds none of the tracker's few slots, and
 // every body has a length, because real trackers lose chunked ones (tracker-behaviour.md section 1). It returns nil for a request without
-// a body.
+// a body, and what it has beside an error.
 func (p *passing) storeBody() (*jsonblob.Stored, error) {
 	if p.recorder.body == nil {
 		return nil, p.inspect(http.NoBody)
@@ -166,16 +166,13 @@ func (p *passing) storeBody() (*jsonblob.Stored, error) {
 		return nil, err
 	}
 	stored, err := p.store(body)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = p.inspect(stored)
 	}
-	if err = p.inspect(stored); err == nil {
+	if err == nil {
 		_, err = stored.Seek(0, io.SeekStart)
 	}
-	if err != nil {
-		return nil, errors.Join(err, stored.Close())
-	}
-	return stored, nil
+	return stored, err
 }
 
 // store reads a body into memory or, where it is large or memory is scarce, into a file.
@@ -346,10 +343,14 @@ func refusesKey(response *http.Response) bool {
 		return false
 	}
 	head, err := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
-	unread(response, head) // after an error the body gives the same error again, to the copy for the client
-	members, parseErr := mapping.ParseMembers(head)
+	// After an error the body gives the same error again, to the copy for the client.
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	members, _ := mapping.ParseMembers(head) // none for what is no object
 	code, ok := mapping.Int(members.Get("code"))
-	return err == nil && parseErr == nil && ok && code == mapping.CodeBadKey
+	return err == nil && ok && code == mapping.CodeBadKey
 }
 
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
@@ -369,15 +370,6 @@ func (p *passing) modifyResponse(response *http.Response) error {
 	return nil
 }
 
-// unread gives a response the part of its body back that was read.
-func unread(response *http.Response, head []byte) {
-	body := response.Body
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), body), body}
-}
-
 // failure is the error that the client sees of a request that could not be passed on, or got no response.
 func (p *passing) failure(ctx context.Context, err error) error {
 	if known, ok := errors.AsType[*mapping.Error](err); ok {
@@ -388,17 +380,3 @@ func (p *passing) failure(ctx context.Context, err error) error {
 	}
 	return bugzilla.Failure(err, p.write)
 }
-
-// copyBuffers lends the buffers that bodies are copied through.
-type copyBuffers struct{ pool sync.Pool }
-
-// Get implements httputil.BufferPool.
-func (b *copyBuffers) Get() []byte {
-	if buffer, ok := b.pool.Get().(*[]byte); ok {
-		return *buffer
-	}
-	return make([]byte, maxPiece)
-}
-
-// Put implements httputil.BufferPool.
-func (b *copyBuffers) Put(buffer []byte) { b.pool.Put(&buffer) }

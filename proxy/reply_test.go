@@ -129,7 +129,8 @@ func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 	}{
 		{mapping.CacheInfo{Hit: true, Age: 90 * time.Second, TTL: 210 * time.Second, Detail: "local"}, "Portico; hit; ttl=210; detail=local", "90"},
 		{mapping.CacheInfo{Hit: true, Stale: true, Age: 400 * time.Second, TTL: -100 * time.Second}, "Portico; hit; ttl=-100", "400"},
-		{mapping.CacheInfo{Forward: "miss", Stored: true, Collapsed: true}, "Portico; fwd=miss; stored; collapsed", ""},
+		{mapping.CacheInfo{Forward: "miss", Stored: true}, "Portico; fwd=miss; stored", ""},
+		{mapping.CacheInfo{Forward: "stale", Collapsed: true}, "Portico; fwd=stale; collapsed", ""},
 		{mapping.CacheInfo{Forward: "bypass"}, "Portico; fwd=bypass", ""},
 	} {
 		*info = c.info

@@ -163,9 +163,6 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // wantsFresh reports whether a client asks for a response that is not from a cache (RFC 9111, sections 5.2.1.4 and 5.4).
 func wantsFresh(header http.Header) bool {
-	if header["Cache-Control"] == nil && header["Pragma"] == nil {
-		return false
-	}
 	asked := strings.Join(slices.Concat(header["Cache-Control"], header["Pragma"]), ",")
 	for directive := range strings.SplitSeq(strings.ToLower(asked), ",") {
 		switch strings.TrimSpace(directive) {
@@ -233,26 +230,25 @@ func (rc *requestContext) setCacheHeaders() {
 	if info == nil {
 		return
 	}
-	parts := append(make([]string, 0, 6), "Portico")
+	text := "Portico; hit"
 	if info.Hit {
-		parts = append(parts, "hit")
 		rc.set("Age", wholeSeconds(info.Age))
 	} else {
-		parts = append(parts, "fwd="+cmp.Or(info.Forward, "miss"))
+		text = "Portico; fwd=" + cmp.Or(info.Forward, "miss")
 	}
 	if info.Stored {
-		parts = append(parts, "stored")
+		text += "; stored"
 	}
 	if info.Collapsed {
-		parts = append(parts, "collapsed")
+		text += "; collapsed"
 	}
 	if info.TTL != 0 {
-		parts = append(parts, "ttl="+wholeSeconds(info.TTL))
+		text += "; ttl=" + wholeSeconds(info.TTL)
 	}
 	if info.Detail != "" {
-		parts = append(parts, "detail="+info.Detail)
+		text += "; detail=" + info.Detail
 	}
-	rc.set("Cache-Status", strings.Join(parts, "; "))
+	rc.set("Cache-Status", text)
 }
 
 func wholeSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
@@ -260,7 +256,7 @@ func wholeSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/tim
 // matches reports whether If-None-Match names a tag: quoted, bare, weak, in a list, or as a star (RFC 9110, section 13.1.2).
 func matches(header http.Header, etag string) bool {
 	bare := strings.Trim(etag, `"`)
-	if bare == "" || header["If-None-Match"] == nil {
+	if bare == "" {
 		return false
 	}
 	for item := range strings.SplitSeq(strings.Join(header["If-None-Match"], ","), ",") {

@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -32,11 +29,8 @@ type Server struct {
 	memory  *memory
 	files   *jsonblob.Files
 	gzips   compressors
-	buffers copyBuffers
 	// refused is when a read was refused last, in nanoseconds since 1970.
 	refused atomic.Int64
-	// errorLog gets what httputil.ReverseProxy reports.
-	errorLog *log.Logger
 }
 
 // keptFiles is the number of files for large bodies that are kept for a moment.
@@ -51,7 +45,7 @@ func New(options Options) (*Server, error) {
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
 		files: &jsonblob.Files{Max: keptFiles},
-		gzips: newCompressors(), errorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug),
+		gzips: newCompressors(),
 	}, nil
 }
 
@@ -142,17 +136,15 @@ func (rc *requestContext) peek(op mapping.Operation) (reply mapping.Reply, err e
 // trace opens the span of the request, if requests are traced.
 func (rc *requestContext) trace() {
 	if tracer := rc.server.options.Tracer; tracer != nil {
-		var ctx context.Context
-		ctx, rc.span = tracer.Start(rc.r, rc.start)
-		rc.r = rc.r.WithContext(ctx)
+		ctx, span := tracer.Start(rc.r, rc.start)
+		rc.r, rc.span = rc.r.WithContext(ctx), span
 	}
 }
 
 // finish is deferred: it turns a panic into the failure of this one request, and reports the request.
 func (rc *requestContext) finish() {
 	cause := recover()
-	failed, _ := cause.(error)
-	abort := errors.Is(failed, http.ErrAbortHandler)
+	abort := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares it so, too
 	if cause != nil && !abort {
 		// Of the value only the type is logged, unless the runtime made it: it might hold a credential.
 		what := fmt.Sprintf("%T", cause)
@@ -269,78 +261,4 @@ func (rc *requestContext) report() {
 	if rc.span != nil {
 		rc.span.End(*record)
 	}
-}
-
-// loggedMethods has the methods that the log shows. Any other text could be a credential.
-const loggedMethods = "GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE"
-
-// log writes the one line of a request. The query is left out, since credentials travel there.
-func (rc *requestContext) log(now time.Time, traceID string) {
-	record, level, method, cause := &rc.record, slog.LevelInfo, rc.r.Method, ""
-	if record.Status >= http.StatusInternalServerError {
-		level = slog.LevelWarn
-	}
-	ctx, logger := rc.r.Context(), rc.server.options.Logger
-	if !logger.Enabled(ctx, level) {
-		return
-	}
-	if !strings.Contains(loggedMethods, method) {
-		method = "OTHER"
-	}
-	if rc.cause != nil {
-		cause = rc.cause.Error()
-		// Errors of HTTP clients name the URL, and credentials travel in the query of a tracker's.
-		if address, ok := errors.AsType[*url.Error](rc.cause); ok {
-			cause = address.Op + ": " + address.Err.Error()
-		}
-	}
-	// A record is made here because Logger finds out its caller, whether the handler uses that or not.
-	line := slog.NewRecord(now, level, "request", 0)
-	line.AddAttrs(
-		slog.String("id", record.ID), slog.String("client", rc.caller.Address),
-		slog.String("method", method), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
-		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
-		slog.String("duration", record.Duration.String()), slog.Int64("bytes", record.Bytes),
-		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause), optional("trace_id", traceID),
-	)
-	if record.Conflict {
-		line.AddAttrs(slog.Bool("ids_conflict", true))
-	}
-	_ = logger.Handler().Handle(ctx, line) // Logger drops the error, too
-}
-
-// optional is an attribute, or the empty one, which handlers leave out.
-func optional(name, text string) slog.Attr {
-	if text == "" {
-		return slog.Attr{}
-	}
-	return slog.String(name, text)
-}
-
-var credentialInPath = regexp.MustCompile(`(?i)(api_key|login|password|token)(=|%3d)`)
-
-// withoutCredential ends a path behind the name of a credential, in the first of its readings that has one. A query whose question
-// mark was escaped, or written as something else, is a part of the path.
-func withoutCredential(escaped string) string {
-	if !strings.ContainsAny(escaped, "=%") {
-		return escaped
-	}
-	kept := ""
-	if anyReading(escaped, func(reading string) bool {
-		at := credentialInPath.FindStringIndex(reading)
-		if at != nil {
-			kept = reading[:at[1]]
-		}
-		return at != nil
-	}) {
-		return kept + "…"
-	}
-	return escaped
-}
-
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit] + "…"
 }

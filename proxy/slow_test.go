@@ -35,6 +35,7 @@ func behindSlow(t *testing.T, window int) (*kept, <-chan proxy.Record) {
 
 // A client is judged by what it takes, not by what waits for it inside the system.
 func TestClientThatTakesNothing(t *testing.T) {
+	t.Parallel()
 	_, records := behindSlow(t, 4<<10)
 	got := <-records
 	if got.Reason != mapping.ReasonCanceled || runtime.GOOS == "linux" && got.Bytes > 1<<20 {
@@ -44,6 +45,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 
 // A client that takes a large response slowly, but steadily, gets it whole.
 func TestSlowButSteadyDownload(t *testing.T) {
+	t.Parallel()
 	client, records := behindSlow(t, 64<<10)
 	piece, taken := make([]byte, 64<<10), 0
 	for {

@@ -40,7 +40,9 @@ func TestStreams(t *testing.T) {
 func TestBrokenStreamIsCut(t *testing.T) {
 	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 100000) + `"}}}`
 	records := make(chan proxy.Record, 10) // the HTTP client may repeat a request without a response
+	var log logBuffer
 	base := serve(t, proxy.Options{
+		Logger:   log.logger(),
 		Observer: observer(func(r proxy.Record) { records <- r }),
 		Tracker:  responding(func() *mapping.Document { return stream(text, errors.New("gone")) }),
 	})
@@ -67,6 +69,9 @@ func TestBrokenStreamIsCut(t *testing.T) {
 		if record.Operation != mapping.OpAttachment || record.Reason != mapping.ReasonBadResponse {
 			t.Errorf("record %+v", record)
 		}
+	}
+	if text := log.String(); strings.Contains(text, "panicked") {
+		t.Errorf("a response that breaks off is no panic: %s", text)
 	}
 }
 

@@ -75,3 +75,31 @@ func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
 	// What was too long when it came is the tracker's to judge.
 	ask(t, "GET", base+"/rest/bug/1?z="+strings.Repeat("z", 8175), "", "X-BUGZILLA-API-KEY", "k").wantStatus(t, 200)
 }
+
+// TestAMappedKeyIsAllThatTheTargetSees of a caller's credentials. In a body they cannot be replaced.
+func TestAMappedKeyIsAllThatTheTargetSees(t *testing.T) {
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Keys = func(caller upstream.Caller) (upstream.Caller, error) {
+			caller.Credentials = upstream.Credentials{APIKey: "mapped"}
+			return caller, nil
+		}
+	})
+	ask(t, "GET", base+"/rest/bug/1?x=1&Bugzilla_api_key=own&token=2", "", "Authorization", "Basic eA==", "Cookie", "Bugzilla_logincookie=x",
+		"X-Bugzilla-Token", "3", "X-Bugzilla-Login", "l", "X-Bugzilla-Password", "p").wantStatus(t, 200)
+	shown := tracker.last.Header
+	for name, want := range map[string]string{
+		"X-Bugzilla-Api-Key": "mapped", "Authorization": "", "Cookie": "", "X-Bugzilla-Token": "", "X-Bugzilla-Login": "", "X-Bugzilla-Password": "",
+	} {
+		if got := shown.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if tracker.target != "/rest/bug/1?x=1" {
+		t.Errorf("the tracker got %s", tracker.target)
+	}
+	tracker.last = nil
+	refused := ask(t, "POST", base+"/rest/bug/1/comment", `{"api_key":"own"}`, "Content-Type", "application/json")
+	if refused.status != 401 || refused.header.Get("Portico-Error") != "no-mapped-key" || tracker.last != nil {
+		t.Errorf("got %d %v; the tracker got %v", refused.status, refused.header, tracker.last)
+	}
+}

@@ -303,10 +303,7 @@ func (m *Metrics) Phases(status switchover.Status) {
 	}
 	m.rulesVersion.WithLabelValues().Set(float64(status.Version))
 	m.killed.WithLabelValues().Set(number(status.Killed != nil))
-	var kill switchover.Kill
-	if status.Killed != nil {
-		kill = *status.Killed
-	}
+	kill := cmp.Or(status.Killed, &switchover.Kill{})
 	m.set("kill-switch", "", status.Killed != nil, kill.At, kill.Actor+": "+kill.Reason)
 }
 

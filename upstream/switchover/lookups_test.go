@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"portico/mapping"
@@ -106,4 +107,26 @@ func TestAPanicIsThatOfItsRequest(t *testing.T) {
 			_ = ofBugs("1", "2").Make(t.Context(), b.Switchover, caller("a"))
 		})
 	}
+}
+
+// TestALookupIsUsedForTenSeconds and then made again: the object may have moved to another product meanwhile.
+func TestALookupIsUsedForTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+		read := func(lookups int) {
+			t.Helper()
+			b.atlas.taken()
+			if _, err := b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}}); err != nil {
+				t.Fatal(err)
+			}
+			if asked := b.atlas.taken(); len(asked) != lookups {
+				t.Errorf("asked %q, want %d lookups", asked, lookups)
+			}
+		}
+		read(1)
+		time.Sleep(9 * time.Second)
+		read(0)
+		time.Sleep(2 * time.Second)
+		read(1)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"portico/cmd/portico/config"
+	"portico/proxy"
 )
 
 // NewLogger returns the program's logger and its level, which may be changed. Callers keep secrets out of the lines, for example with
@@ -17,10 +18,12 @@ func NewLogger(w io.Writer, cfg config.Log) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.Level)) // config has checked it
 	options := &slog.HandlerOptions{Level: level}
-	if cfg.Format == "text" {
-		return slog.New(slog.NewTextHandler(w, options)), level
-	}
-	return slog.New(slog.NewJSONHandler(w, options)), level
+	return slog.New(proxy.LogHandler(w, func(w io.Writer) slog.Handler {
+		if cfg.Format == "text" {
+			return slog.NewTextHandler(w, options)
+		}
+		return slog.NewJSONHandler(w, options)
+	})), level
 }
 
 // QuietLibraries discards what the standard library and the library of traces log by themselves: net/http logs parts of responses.
