@@ -26,10 +26,10 @@ func ageing(t *testing.T, options Options, test func(t *testing.T, f *fakeTracke
 	}
 }
 
-var stalest = Options{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour}
+var stalest = Options{Settings: Settings{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour}}
 
 func TestExpiredAnswerIsReplaced(t *testing.T) {
-	ageing(t, Options{TTL: time.Minute}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+	ageing(t, Options{Settings: Settings{TTL: time.Minute}}, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
 		mustAsk(t, c, withKey("k"))
 		f.version.Add(1)
 		clock.forward(time.Minute)
@@ -42,7 +42,7 @@ func TestExpiredAnswerIsReplaced(t *testing.T) {
 
 func TestLifetimesAreSpread(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{TTL: time.Hour}))
+	c := openCache(t, f, patient(Options{Settings: Settings{TTL: time.Hour}}))
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 100 {
 		ttl := mustAsk(t, c, withKey("k")).cache.TTL

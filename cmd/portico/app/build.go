@@ -115,8 +115,8 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	options := proxy.Options{
 		Tracker: rt.translated(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
 		Limits: proxy.Limits{
-			Limits: jsonblob.Limits{Body: int64(limits.Body), Depth: limits.Depth, BlobMemory: int64(cfg.Blobs.Memory)},
-			IDs:    limits.IDs, Memory: int64(limits.BodyMemory),
+			Limits: jsonblob.Limits{Body: limits.Body, Depth: limits.Depth, BlobMemory: cfg.Blobs.Memory},
+			IDs:    limits.IDs, Memory: limits.BodyMemory,
 		},
 		Rates:       proxy.RateLimits{Anonymous: proxy.Rate(limits.Rate.Anonymous), Keyed: proxy.Rate(limits.Rate.Keyed)},
 		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, Timeout: callTime,
@@ -194,7 +194,7 @@ func (rt *Runtime) maxCallTime() time.Duration {
 
 // replySplit is how the replies of trackers are split.
 func (rt *Runtime) replySplit() jsonblob.SplitOptions {
-	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(int64(rt.cfg.Blobs.Memory)), Dir: rt.cfg.Blobs.Dir}
+	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(rt.cfg.Blobs.Memory), Dir: rt.cfg.Blobs.Dir}
 }
 
 // openOperators builds the handler of the listener for operators.

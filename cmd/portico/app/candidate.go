@@ -102,7 +102,7 @@ func (rt *Runtime) openCanary() error {
 		}
 	}
 	rt.Canary = canary.New(canary.Options{
-		Settings: rt.cfg.Canary.Settings, MaxBody: int64(rt.cfg.Canary.MaxBody), Split: rt.replySplit(),
+		Settings: rt.cfg.Canary.Settings, Split: rt.replySplit(),
 		Trackers: trackers, Store: rt.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
 		CallerName: rt.callers.Name, Locate: rt.locator(rt.cfg.Primary, rt.trackers[rt.cfg.Primary].shadow),
 		Logger: rt.logger, Observer: rt.metrics,
@@ -166,9 +166,8 @@ func (rt *Runtime) openJournal() error {
 		return fmt.Errorf("switchover.journal.spool: %w", err)
 	}
 	settings := journal.Settings{
-		Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys(), Spool: cfg.Spool, MaxInline: int64(cfg.MaxInline),
-		BestEffort: cfg.Mode == "best-effort", Keep: cfg.Keep, Timeout: rt.maxCallTime(), Settle: 2 * rt.maxCallTime(),
-		MaxFailures: cfg.Failures, Workers: cfg.Workers, Split: rt.replySplit(), Comments: rt.comments,
+		Section: cfg.Section, Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys(),
+		Timeout: rt.maxCallTime(), Settle: 2 * rt.maxCallTime(), Split: rt.replySplit(), Comments: rt.comments,
 	}
 	for name, t := range rt.trackers {
 		settings.Trackers[name] = t.front()
