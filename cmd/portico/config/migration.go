@@ -33,11 +33,9 @@ type Journal struct {
 	ServiceKey        Secret `keys:"service_key_"`
 	PrimaryServiceKey Secret `keys:"primary_service_key_"`
 
-	keys *journal.Keys
+	// Keys are those of Key and OlderKeyFiles, which Problems reads; nil where none is configured.
+	Keys *journal.Keys
 }
-
-// Keys returns the keys of the journal, which Problems has read, and nil where none is configured.
-func (j *Journal) Keys() *journal.Keys { return j.keys }
 
 func (j *Journal) readKeys() (err error) {
 	if j.Key.text == "" {
@@ -51,7 +49,7 @@ func (j *Journal) readKeys() (err error) {
 		}
 		older = append(older, []byte(key.text))
 	}
-	j.keys, err = journal.NewKeys([]byte(j.Key.text), older...)
+	j.Keys, err = journal.NewKeys([]byte(j.Key.text), older...)
 	return err
 }
 

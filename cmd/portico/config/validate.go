@@ -286,7 +286,7 @@ func (c *checker) canary() {
 	}
 	_, found := compare.NewRules(settings.Equivalences, time.Now())
 	for _, p := range found {
-		c.listed("canary", "equivalences", switchover.Problem{Rule: p.Rule, Field: p.Field, Message: p.Message, Warning: p.Warning})
+		c.listed("canary", "equivalences", switchover.Problem(p))
 	}
 }
 
