@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -64,7 +65,7 @@ func (rt *Runtime) openTracing() error {
 	rt.onClose(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // spans that were not sent are counted
+		_ = errors.Join(provider.Shutdown(ctx), exporter.Shutdown(ctx)) // spans that were not sent are counted
 	})
 	return nil
 }
