@@ -160,6 +160,7 @@ func TestPrintedValuesHaveNoSecrets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\nstate: postgres://REDACTED@db/portico?password=REDACTED # PORTICO_STATE\n", "  redis: redis://REDACTED@cache # PORTICO_CACHE_REDIS\n", "c.yaml:1:24\n",
+		"timeout: 1m\n", "stale_if_error: 24h\n", "passthrough: all\n", "body: 128MiB\n",
 	} {
 		if !strings.Contains(printed.String(), want) || strings.Contains(printed.String(), "hunter2") {
 			t.Errorf("%q is not in\n%s", want, &printed)
