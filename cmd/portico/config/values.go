@@ -141,7 +141,7 @@ func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 			return 0
 		}
 		limit := reflect.New(v.Type()).Elem()
-		_, _ = parseType(limit, bound, tag) // a test reads all tags
+		_, _ = parseType(limit, bound, tag)          // a test reads all tags
 		return cmp.Compare(number(v), number(limit)) // what is not a number is less than all
 	}
 	if bound := tag.Get("min"); against(bound) < 0 {
