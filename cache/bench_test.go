@@ -11,7 +11,7 @@ import (
 
 func benchmark(b *testing.B, ttl time.Duration) {
 	f := &fakeTracker{}
-	c := settled(b, openCache(b, f, patient(Options{LocalTTL: ttl})))
+	c := settled(b, openCache(b, f, patient(Options{Settings: Settings{LocalTTL: ttl}})))
 	ctx, caller := context.Background(), withKey("0123456789012345678901234567890123456789")
 	request := mapping.FlagTypesRequest{Product: "Product", Component: "Component"}
 	askFor(ctx, c, caller, request)

@@ -88,7 +88,7 @@ func TestWriteIsVisibleInTheNextRead(t *testing.T) {
 
 func TestWriteOutlivesItsClient(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, Options{LocalTTL: time.Minute})
+	c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
 	mustAsk(t, c, withKey("k"))
 	ctx, hangUp := context.WithCancel(context.Background())
 	f.write = func() error { f.version.Add(1); hangUp(); return nil }
@@ -105,7 +105,7 @@ func TestWriteOutlivesItsClient(t *testing.T) {
 
 func TestClosedCachePassesOn(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, Options{LocalTTL: time.Minute})
+	c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
 	mustAsk(t, c, withKey("k"))
 	if err := c.Close(); err != nil {
 		t.Fatal(err)

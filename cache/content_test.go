@@ -15,7 +15,7 @@ func TestErrorsAreNotRemembered(t *testing.T) {
 	for _, err := range []*mapping.Error{errBadKey, errNoProduct, errNoComponent, errRefused} {
 		f := &fakeTracker{}
 		f.scripted(always(err))
-		c := openCache(t, f, Options{LocalTTL: time.Minute})
+		c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
 		for i := range 6 {
 			request := mapping.FlagTypesRequest{Product: "P", Component: []string{"", "C"}[i%2]}
 			a := askFor(context.Background(), c, withKey("k"), request)
@@ -30,7 +30,7 @@ func TestErrorsAreNotRemembered(t *testing.T) {
 
 func TestAnswersDoNotDependOnEachOther(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, Options{LocalTTL: time.Minute})
+	c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
 	var wait sync.WaitGroup
 	for range 20 {
 		wait.Go(func() {

@@ -26,7 +26,7 @@ func ageing(t *testing.T, options Options, test func(t *testing.T, f *fakeTracke
 	}
 }
 
-var stalest = Options{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour}
+var stalest = Options{Settings: Settings{TTL: time.Minute, StaleWhileRevalidate: time.Minute, StaleIfError: time.Hour}}
 
 // TestOldAnswersAreReplaced: beyond its lifetime, and the time in which it may be given while a new one is fetched, an answer is no hit.
 func TestOldAnswersAreReplaced(t *testing.T) {
@@ -34,7 +34,7 @@ func TestOldAnswersAreReplaced(t *testing.T) {
 		options Options
 		later   time.Duration
 		forward string
-	}{{Options{TTL: time.Minute}, time.Minute, forwardMiss}, {stalest, 10 * time.Minute, forwardStale}} {
+	}{{Options{Settings: Settings{TTL: time.Minute}}, time.Minute, forwardMiss}, {stalest, 10 * time.Minute, forwardStale}} {
 		ageing(t, c.options, func(t *testing.T, f *fakeTracker, cache *Cache, clock *clock) {
 			mustAsk(t, cache, withKey("k"))
 			f.version.Add(1)
@@ -49,7 +49,7 @@ func TestOldAnswersAreReplaced(t *testing.T) {
 
 func TestLifetimesAreSpread(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{TTL: time.Hour}))
+	c := openCache(t, f, patient(Options{Settings: Settings{TTL: time.Hour}}))
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 100 {
 		ttl := mustAsk(t, c, withKey("k")).cache.TTL

@@ -29,8 +29,8 @@ func TestGroupsShare(t *testing.T) {
 	f := &fakeTracker{groups: groups}
 	f.groups["b"] = "x y" // the tracker does not care for the order
 	c := settled(t, openCache(t, f, patient(Options{
-		Scope: ScopeGroup, LocalTTL: time.Minute,
-		Groups: groupsOf(map[string]string{"a": "x y", "b": "y x x", "c": "x", "d": ""}),
+		Settings: Settings{Scope: ScopeGroup, LocalTTL: time.Minute},
+		Groups:   groupsOf(map[string]string{"a": "x y", "b": "y x x", "c": "x", "d": ""}),
 	})))
 	for range 3 {
 		for _, key := range []string{"a", "b", "c", "d", ""} {
@@ -48,7 +48,7 @@ func TestUnknownGroupsDoNotShare(t *testing.T) {
 		}
 		return nil
 	})
-	c := openCache(t, f, Options{Scope: ScopeGroup, Groups: groupsOf(map[string]string{"good": "x"})})
+	c := openCache(t, f, Options{Settings: Settings{Scope: ScopeGroup}, Groups: groupsOf(map[string]string{"good": "x"})})
 	for range 3 {
 		mustAsk(t, c, withKey("good"))
 		wantCode(t, ask(c, withKey("bad")).err, 306)
@@ -67,7 +67,7 @@ func TestRevokedMemberDoesNotHarmTheGroup(t *testing.T) {
 	})
 	clock := &clock{}
 	c := openAt(t, f, patient(Options{
-		Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour, Lease: 10 * time.Millisecond,
+		Settings: Settings{Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour}, Lease: 10 * time.Millisecond,
 		Groups: groupsOf(map[string]string{"a": "x", "b": "x"}), Redis: on(startServer(t)).Redis,
 	}), clock.now)
 	mustAsk(t, c, withKey("a"))
@@ -92,7 +92,7 @@ func TestMemberIsNotRefusedForAnother(t *testing.T) {
 			return nil
 		})
 		c := settled(t, openCache(t, f, patient(Options{
-			Scope: ScopeGroup, Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
+			Settings: Settings{Scope: ScopeGroup}, Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
 		})))
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { first <- ask(c, withKey("a")).err }()
@@ -111,7 +111,7 @@ func TestMemberIsNotRefusedForAnother(t *testing.T) {
 
 func TestErrorsOfGroupsAreNotAskedForEachTime(t *testing.T) {
 	var asked atomic.Int64
-	c := openCache(t, &fakeTracker{}, Options{Scope: ScopeGroup, Groups: func(context.Context, upstream.Caller) ([]string, error) {
+	c := openCache(t, &fakeTracker{}, Options{Settings: Settings{Scope: ScopeGroup}, Groups: func(context.Context, upstream.Caller) ([]string, error) {
 		asked.Add(1)
 		return nil, errors.New("away")
 	}})
@@ -129,7 +129,7 @@ func memberOf(t *testing.T, f *fakeTracker, now func() time.Time) (c *Cache, fat
 	t.Helper()
 	fate = &atomic.Pointer[func() error]{}
 	c = openAt(t, f, patient(Options{
-		Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour, FillTimeout: 20 * time.Second,
+		Settings: Settings{Scope: ScopeGroup, TTL: time.Minute, StaleIfError: time.Hour}, FillTimeout: 20 * time.Second,
 		Groups: func(context.Context, upstream.Caller) ([]string, error) {
 			if fails := fate.Load(); fails != nil {
 				return nil, (*fails)()

@@ -194,7 +194,7 @@ func TestEmbeddedServerMakesRoom(t *testing.T) {
 }
 
 func TestTimePassesInTheEmbeddedServer(t *testing.T) {
-	c := openCache(t, &fakeTracker{}, Options{TTL: 200 * time.Millisecond})
+	c := openCache(t, &fakeTracker{}, Options{Settings: Settings{TTL: 200 * time.Millisecond}})
 	mustAsk(t, c, withKey("k"))
 	eventually(t, "the entry is gone", func() bool {
 		return !slices.ContainsFunc(c.shared.server.DB(0).Keys(), func(key string) bool { return strings.Contains(key, valuePart) })

@@ -87,8 +87,8 @@ func newWorld(t *testing.T) *world {
 	for i := range 2 {
 		p := &process{name: fmt.Sprint("process ", i), proxy: processes.StartRelay(t, w.server.addr)}
 		options := Options{
-			Tracker: "main", Redis: Redis{Addrs: []string{p.proxy.Address}}, LocalTTL: modelLocalTTL,
-			TTL: 300 * time.Millisecond, StaleWhileRevalidate: 200 * time.Millisecond, StaleIfError: time.Minute,
+			Tracker: "main", Redis: Redis{Addrs: []string{p.proxy.Address}},
+			Settings: Settings{LocalTTL: modelLocalTTL, TTL: 300 * time.Millisecond, StaleWhileRevalidate: 200 * time.Millisecond, StaleIfError: time.Minute},
 			Lease:    100 * time.Millisecond,
 			Observer: Observer{Redis: w.observe},
 		}

@@ -22,8 +22,24 @@ const (
 	ScopeOff Scope = "off"
 )
 
+// Settings are those that the configuration has: package config reads them by their tags.
+type Settings struct {
+	// Scope says which callers share entries.
+	Scope Scope `key:"scope" default:"credential" oneof:"credential|group|off"`
+	// LocalTTL is how long this process uses an entry without asking Redis; 0 means that it always asks.
+	LocalTTL time.Duration `key:"local_ttl" default:"1s" min:"0s"`
+	// TTL is how long an entry is fresh, less up to a tenth so that entries do not expire together; 0 means 1m. A credential
+	// that was revoked is noticed when the entry is replaced.
+	TTL time.Duration `key:"ttl" default:"1m" min:"1s" max:"87600h"`
+	// StaleWhileRevalidate is how long after TTL an entry is used while a new one is fetched.
+	StaleWhileRevalidate time.Duration `key:"stale_while_revalidate" default:"5m" min:"0s" max:"87600h"`
+	// StaleIfError is how long after TTL an entry is used while the tracker fails.
+	StaleIfError time.Duration `key:"stale_if_error" default:"24h" min:"0s" max:"87600h"`
+}
+
 // Options configure a Cache. The zero value is usable: one process, an embedded Redis server, no local level.
 type Options struct {
+	Settings
 	// Tracker is the name that keys carry, so that trackers can share a Redis.
 	Tracker string
 	// Address is where that tracker is and how it is spoken to. Keys carry a digest of it, so that a name which moves to
@@ -33,8 +49,6 @@ type Options struct {
 	Redis Redis
 	// Shared are the shared resources of the cache before this one, which must fit; nil opens new ones.
 	Shared *Shared
-	// Scope says which callers share entries.
-	Scope Scope
 	// Groups asks the tracker for the groups of a caller, with the caller's own credential. ScopeGroup needs it. After an
 	// error the caller shares entries with no other one for a while.
 	Groups func(ctx context.Context, caller upstream.Caller) ([]string, error)
@@ -42,15 +56,6 @@ type Options struct {
 	// whoever can read Redis can read it, and can test guesses of weak passwords against the keys.
 	Secret []byte
 
-	// TTL is how long an entry is fresh, less up to a tenth so that entries do not expire together; 0 means 1m. A credential
-	// that was revoked is noticed when the entry is replaced.
-	TTL time.Duration
-	// LocalTTL is how long this process uses an entry without asking Redis; 0 means that it always asks.
-	LocalTTL time.Duration
-	// StaleWhileRevalidate is how long after TTL an entry is used while a new one is fetched.
-	StaleWhileRevalidate time.Duration
-	// StaleIfError is how long after TTL an entry is used while the tracker fails.
-	StaleIfError time.Duration
 	// FillTimeout bounds one call of the tracker for the cache; 0 means 30s.
 	FillTimeout time.Duration
 	// Lease is how long other processes leave a call of the tracker to one of them; 0 means 1s.

@@ -79,7 +79,7 @@ func TestAnonymousCallersShare(t *testing.T) {
 // TestReadsWithATokenAreNotKept: Portico is not told when its session ends. The local level has nothing either.
 func TestReadsWithATokenAreNotKept(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{LocalTTL: time.Minute}))
+	c := openCache(t, f, patient(Options{Settings: Settings{LocalTTL: time.Minute}}))
 	session := upstream.Caller{Credentials: upstream.Credentials{Token: "8-session", APIKey: "k"}}
 	for range 2 {
 		if a := mustAsk(t, c, session); a.cache.Hit || a.cache.Stored || a.cache.Detail != detailToken {

@@ -125,7 +125,7 @@ func TestWhatAWriteMayHaveDoneCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeTracker{}
-			c := openCache(t, f, patient(Options{LocalTTL: time.Minute}))
+			c := openCache(t, f, patient(Options{Settings: Settings{LocalTTL: time.Minute}}))
 			mustAsk(t, c, withKey("k"))
 			f.write = func() error { f.version.Add(1); return err }
 			if failing(c, "k") == nil {

@@ -12,7 +12,7 @@ import (
 // TestCacheCommand looks into the caches of both trackers and purges them.
 func TestCacheCommand(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: one, component: Accounts, reads: new}, {name: rest}]}\n")
+	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: one, component: Accounts, reads: new}, {name: rest}]}\ncache: {ttl: 10m}\n")
 	get(t, p.clients+webShop)
 	get(t, p.clients+webShop+"/Accounts")
 	code, text := p.command(t, "cache", "show", "--product", "WebShop")
@@ -23,7 +23,7 @@ func TestCacheCommand(t *testing.T) {
 	}
 	_, text = p.command(t, "cache", "show", "--json", "--product", "webshop", "--component", "accounts")
 	var answer struct{ Items []cache.Item }
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != 1 {
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != 1 || answer.Items[0].TTLSeconds < 120 {
 		t.Fatalf("show --json prints %s (%v)", text, err)
 	}
 	p.commandWants(t, exitOK, "Accounts", "cache", "show", answer.Items[0].Key)

@@ -192,7 +192,7 @@ func inOneOrder(value jsontext.Value) string {
 // canaryJudgeCommand is portico canary accept, reopen or fixed.
 func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command {
 	until := ""
-	c := command(verb, short, func(ctx context.Context, args []string) error {
+	c := command(verb+" SIGNATURE...", short, func(ctx context.Context, args []string) error {
 		if len(args) != 1 {
 			return change(ctx, a, "/canary/judgements/"+verb, map[string]any{"until": until, "signatures": args}, line(done))
 		}
@@ -202,9 +202,6 @@ func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command
 		}
 		return change(ctx, a, path, map[string]any{"until": until}, line(done))
 	})
-	c.Use, c.Args = verb+" SIGNATURE...", func(_ *cobra.Command, args []string) error {
-		return takes([]string{"SIGNATURE"})(nil, args[:min(len(args), 1)])
-	}
 	if verb == "accept" {
 		c.Flags().StringVar(&until, "until", "", "accept until `WHEN`: 2030-12-31, a time as in RFC 3339, or a length of time such as 48h or 30d")
 	}

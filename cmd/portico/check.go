@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portico/cache"
 	"portico/cmd/portico/config"
 )
 
@@ -79,7 +80,7 @@ func summary(cfg config.Config) []entry {
 		list = append(list, entry{"tracker", fmt.Sprintf("%s: %s (dialect %s%s)", name, config.RedactURL(cfg.Trackers[name].URL), cfg.Trackers[name].Dialect, role)})
 	}
 	cached := "off"
-	if cfg.Cache.Scope != cached {
+	if cfg.Cache.Scope != cache.ScopeOff {
 		redis := cmp.Or(config.Printable(cfg.Cache.Redis.URL), strings.Join(cfg.Cache.Redis.Addrs, ", "))
 		cached = fmt.Sprintf("Redis %s, shared by %s, fresh for %s", redis, cfg.Cache.Scope, cfg.Cache.TTL)
 	}

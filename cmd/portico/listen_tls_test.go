@@ -230,27 +230,3 @@ func copyFile(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
-
-func TestServingIsChecked(t *testing.T) {
-	ca := newAuthority(t)
-	cert, key := ca.issue(t, 2)
-	_, otherKey := ca.issue(t, 3)
-	const open = "is open to other machines"
-	for _, c := range []struct{ name, yaml, want string }{
-		{"open with TLS only", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", "c.yaml:2:17: admin.listen: :9080 " + open + " without authentication"},
-		{"token in clear", "admin: {listen: ':9080', token_env: TOKEN}\n", "c.yaml:2:17: warning: admin.listen: :9080 " + open + ", and the token goes there in clear: set admin.tls"},
-		{"token over TLS", "admin: {listen: ':9080', token_env: TOKEN, tls: {cert_file: " + cert + ", key_file: " + key + "}}\n", ""},
-		{"client certificates", "admin: {listen: ':9080', tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + ca.file + "}}\n", ""},
-		{"no token", "admin: {listen: ':9080', token_env: NOTHING}\n", "c.yaml:2:37: admin.token_env: NOTHING holds nothing"},
-		{"certificate alone", "tls: {cert_file: " + cert + "}\n", "c.yaml:2:18: tls.cert_file: cert_file and key_file need each other"},
-		{"key alone", "admin: {tls: {key_file: " + key + "}}\n", "c.yaml:2:14: admin.tls.cert_file: cert_file and key_file need each other"},
-		{"key of another", "tls: {cert_file: " + cert + ", key_file: " + otherKey + "}\n", "c.yaml:2:18: tls.cert_file: reading the certificate: tls: private key does not match"},
-		{"no authority", "admin: {tls: {cert_file: " + cert + ", key_file: " + key + ", client_ca_file: " + key + "}}\n", "holds no PEM certificate"},
-	} {
-		_, problems := config.Load(nil, []string{"TOKEN=sixteen bytes or more", "SHORT=x"}, writeFile(t, "c.yaml", withTracker+c.yaml))
-		got := strings.Join(texts(problems), "\n")
-		if !strings.Contains(got, c.want) || strings.Count(got, "\n") > 0 || c.want == "" && got != "" {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
-	}
-}

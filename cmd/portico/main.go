@@ -171,13 +171,14 @@ func command(use, short string, run func(ctx context.Context, args []string) err
 	}}
 }
 
-// takes accepts one argument for each name and no others.
+// takes accepts one argument for each name and no others. The last ones may be missing if they are in brackets, and more
+// arguments may follow one that ends in dots.
 func takes(names []string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch given := len(args); {
-		case given < len(names):
-			return usageError("needs %s", strings.Join(names[given:], " and "))
-		case given > len(names):
+		case given < len(names) && !strings.HasPrefix(names[given], "["):
+			return usageError("needs %s", strings.TrimSuffix(strings.Join(names[given:], " and "), "..."))
+		case given > len(names) && !strings.HasSuffix(strings.Join(names, ""), "..."):
 			return usageError("unexpected argument %q", strings.Join(args[len(names):], " "))
 		}
 		return nil

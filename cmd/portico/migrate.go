@@ -127,19 +127,12 @@ func renderHistory(w io.Writer, found *history) {
 // migratePlanCommand is portico migrate plan.
 func migratePlanCommand(a *adminClient) *cobra.Command {
 	rule := ""
-	c := command("plan FILE", "print the next step of each rule, or what a file of rules would change", func(ctx context.Context, args []string) error {
+	c := command("plan [FILE]", "print the next step of each rule, or what a file of rules would change", func(ctx context.Context, args []string) error {
 		if len(args) == 0 {
 			return readiness(ctx, a, rule)
 		}
 		return planFile(ctx, a, args[0])
 	})
-	takesFile := c.Args
-	c.Use, c.Args = "plan [FILE]", func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		return takesFile(c, args)
-	}
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
 	return c
 }

@@ -46,20 +46,20 @@ func idsCommand(env environment) *cobra.Command {
 	c := group(&cobra.Command{
 		Use: "ids", Short: "show and change which ids two trackers have for the same objects",
 		Long: "Work on the store that the configuration names; Portico need not run. FILE is CSV with the header\n" +
-			"kind,client,new,old: the kind of an object, the id that clients know, and its id at the candidate or, for an object\n" +
-			"that was born there, at the primary. The last column may be missing. import checks the whole file before it adds\n" +
+			"kind,client,new,old: the kind of an object, the id that clients know, and its id at the candidate or, if it was\n" +
+			"created at the candidate, its id at the primary. The last column may be missing. import checks the whole file before it adds\n" +
 			"anything, and can be repeated. check also lists ids that are missing between others.",
 	},
-		t.command("import FILE", "add the ids in FILE to the store", takes([]string{"FILE"}), t.add),
-		t.command("export [FILE]", "write the ids of the store to standard output, or to FILE", mayTake, t.export),
-		t.command("check [FILE]", "print what is wrong or missing in the ids of the store, or of FILE", mayTake, t.check))
+		t.command("import FILE", "add the ids in FILE to the store", t.add),
+		t.command("export [FILE]", "write the ids of the store to standard output, or to FILE", t.export),
+		t.command("check [FILE]", "print what is wrong or missing in the ids of the store, or of FILE", t.check))
 	t.flags = config.RegisterFlags(c.PersistentFlags())
 	return c
 }
 
 // command makes a command that needs the store.
-func (t *idsTool) command(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, file string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
+func (t *idsTool) command(use, short string, do func(ctx context.Context, file string) error) *cobra.Command {
+	return command(use, short, func(ctx context.Context, args []string) error {
 		cfg, err := load(t.flags, t.env)
 		if err != nil {
 			return err
@@ -67,20 +67,12 @@ func (t *idsTool) command(use, short string, args cobra.PositionalArgs, do func(
 		if len(cfg.Switchover.IDs) == 0 {
 			return errors.New("the configuration has no switchover.ids")
 		}
-		if t.store, err = state.Open(c.Context(), cfg.State); err != nil {
+		if t.store, err = state.Open(ctx, cfg.State); err != nil {
 			return err
 		}
 		t.ids = idmap.New(idmap.Options{Store: t.store, Settings: cfg.Switchover.Settings})
-		return errors.Join(do(c.Context(), strings.Join(args, "")), t.store.Close())
-	}}
-}
-
-// mayTake accepts one argument or none.
-func mayTake(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return takes([]string{"FILE"})(c, args)
+		return errors.Join(do(ctx, strings.Join(args, "")), t.store.Close())
+	})
 }
 
 // add is portico migrate ids import.

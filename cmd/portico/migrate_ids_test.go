@@ -50,6 +50,10 @@ func TestFilesOfIDs(t *testing.T) {
 	if code, stdout, stderr := portico(t, nil, "migrate", "ids", "export", "--config", config); code != 0 || stdout != kept {
 		t.Errorf("export exits with %d:\n%s%s", code, stdout, stderr)
 	}
+	without := writeFile(t, "c.yaml", pairConfig("http://127.0.0.1:1/", "http://127.0.0.1:2/", filepath.Join(t.TempDir(), "ids.db"), ""))
+	if code, _, stderr := portico(t, nil, "migrate", "ids", "check", "--config", without); code != 1 || !strings.Contains(stderr, "no switchover.ids") {
+		t.Errorf("without ids it exits with %d: %s", code, stderr)
+	}
 	backup, other := filepath.Join(t.TempDir(), "backup.csv"), idsConfig(t)
 	for _, args := range [][]string{{"export", backup, "--config", config}, {"import", backup, "--config", other}, {"check", "--config", other}} {
 		if code, stdout, stderr := portico(t, nil, append([]string{"migrate", "ids"}, args...)...); code != 0 {
@@ -61,31 +65,5 @@ func TestFilesOfIDs(t *testing.T) {
 	}
 	if code, _, stderr := portico(t, nil, "migrate", "ids", "export", backup, "--config", config); code != 1 || !strings.Contains(stderr, "exists") {
 		t.Errorf("a file is overwritten: %s", stderr)
-	}
-}
-
-func TestExplainDoesNotKnowIDs(t *testing.T) {
-	_, stdout, _ := portico(t, nil, "explain", "GET", "/rest/bug/7/attachment", "--config", idsConfig(t))
-	for _, text := range []string{"ids          not known here", "GET http://127.0.0.1:1/rest/bug/7/attachment"} {
-		if !strings.Contains(stdout, text) {
-			t.Errorf("explain does not say %q:\n%s", text, stdout)
-		}
-	}
-}
-
-func TestIDsNeedRules(t *testing.T) {
-	for more, says := range map[string]string{
-		"":                                      "no switchover.ids",
-		"switchover: {ids: {nothing: {}}}\n":    "ids.nothing",
-		"switchover: {ids: {bug: {mode: x}}}\n": `"x" is not one of identity, offset, table`,
-		"switchover: {ids: {flag: {mode: identity}}, rules: [{name: a, reads: new, writes: new}]}\n": "ids.flag",
-		"switchover: {names: {product: {A B: C}}}\n":                                                 "names.product",
-		"switchover: {ids: {bug: {}}, names: {product: {A B: C, a b: D}}}\n":                         "names.product",
-		"switchover: {ids: {bug: {offset: 2147483647}}}\n":                                           "offset",
-	} {
-		file := writeFile(t, "c.yaml", pairConfig("http://127.0.0.1:1/", "http://127.0.0.1:2/", filepath.Join(t.TempDir(), "ids.db"), more))
-		if code, _, stderr := portico(t, nil, "migrate", "ids", "check", "--config", file); code != 1 || !strings.Contains(stderr, says) {
-			t.Errorf("%q: exits with %d and does not say %q:\n%s", more, code, says, stderr)
-		}
 	}
 }

@@ -185,7 +185,7 @@ func renderPlan(w io.Writer, plan transition.Plan) {
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", each.Name, state, oneLine(each.Value))
 		}
 		for _, each := range step.Confirm {
-			fmt.Fprintf(w, "  confirm\tby yourself\t%s\n", oneLine(each))
+			fmt.Fprintf(w, "  confirm\tnot checked\t%s\n", oneLine(each))
 		}
 		if len(step.Preconditions) == 0 {
 			fmt.Fprintln(w, "  needs nothing: no caller moves by it")

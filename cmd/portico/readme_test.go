@@ -46,15 +46,3 @@ func TestDemoTour(t *testing.T) {
 		}
 	}
 }
-
-// TestExamplesAreGood checks what the pages offer as a beginning: a tracker alone, and the example file.
-func TestExamplesAreGood(t *testing.T) {
-	for _, args := range [][]string{
-		{"check", "--tracker", "https://tracker.example/", "--redis", "redis://127.0.0.1:6379/0"},
-		{"check", "--config", "../../config.example.yaml"},
-	} {
-		if code, _, stderr := portico(t, nil, args...); code != exitOK {
-			t.Errorf("portico %s exits with %d: %s", strings.Join(args, " "), code, stderr)
-		}
-	}
-}

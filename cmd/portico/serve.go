@@ -25,7 +25,12 @@ func serveCommand(env environment) *cobra.Command {
 		}
 		service := app.New(env.stderr, cfg)
 		service.Reload = func() (config.Config, []config.Problem, error) { return flags.Load(env.environ) }
-		return service.Serve(ctx)
+		if err := service.Serve(ctx); err != nil { // in the form of the log, since programs may read it
+			logger, _ := app.NewLogger(env.stderr, cfg.Log)
+			logger.Error("cannot serve", "cause", err)
+			return exitError{status: exitFailed}
+		}
+		return nil
 	})
 	c.Long = "Serve legacy clients on one address and operators on another until told to stop.\n" +
 		"SIGTERM drains: /readyz fails, after timeouts.shutdown_delay no new connections are accepted, and requests\n" +

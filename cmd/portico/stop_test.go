@@ -61,6 +61,9 @@ func TestNothingIsBuiltBeforeTheSocketsAreOpen(t *testing.T) {
 	file := writeFile(t, "c.yaml", "listen: "+taken.Addr().String()+"\nadmin: {listen: 127.0.0.1:0}\nstate: sqlite:"+store+"\n"+withTwo)
 	for made, args := range map[string][]string{store: {"serve"}, recording: {"record", "--out", recording}} {
 		code, stdout, stderr := portico(t, nil, append(args, "--config", file)...)
+		if args[0] == "serve" && !strings.HasPrefix(stderr, `{"time":`) {
+			t.Errorf("programs that read the log get %s", stderr)
+		}
 		if _, err := os.Stat(made); code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use") || !os.IsNotExist(err) {
 			t.Errorf("%s: exit %d, %s: %v, said %s%s", args, code, made, err, stdout, stderr)
 		}

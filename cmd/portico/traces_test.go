@@ -134,8 +134,9 @@ func TestAnswersFromMemoryAreTraced(t *testing.T) {
 	if seen.about["service.name"] != "portico" || seen.about["service.version"] == "" {
 		t.Errorf("the resource is %v", seen.about)
 	}
-	plain, _ := scrape(t, operators, "text/plain")
-	exposed, kind := scrape(t, operators, "application/openmetrics-text; version=1.0.0")
+	_, plain := send(t, "GET", operators+"/metrics", "", "Accept", "text/plain")
+	response, exposed := send(t, "GET", operators+"/metrics", "", "Accept", "application/openmetrics-text; version=1.0.0")
+	kind := response.Header.Get("Content-Type")
 	exemplars := regexp.MustCompile(`portico_request_seconds_bucket{operation="flag_type.get",le="[^"]+"} \d+ # {trace_id="([0-9a-f]{32})"}`).FindAllStringSubmatch(exposed, -1)
 	if len(exemplars) == 0 || !strings.HasPrefix(kind, "application/openmetrics-text") || strings.Contains(plain, "trace_id") {
 		t.Errorf("no exemplars as %s:\n%s", kind, exposed)
@@ -149,26 +150,6 @@ func TestAnswersFromMemoryAreTraced(t *testing.T) {
 		counted := get(t, operators+"/metrics")
 		return strings.Contains(counted, "\nportico_trace_spans_total 5\n") && strings.Contains(counted, "\nportico_tracker_calls_total{")
 	})
-}
-
-// scrape reads the metrics in the form that an Accept header asks for.
-func scrape(t *testing.T, operators, accept string) (text, kind string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", operators+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept", accept)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	all, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(all), response.Header.Get("Content-Type")
 }
 
 // TestWhatIsNotSampled looks at traces that nobody records: the tracker is told so,
@@ -197,7 +178,7 @@ func TestWhatIsNotSampled(t *testing.T) {
 			}
 		}
 	}
-	if exposed, _ := scrape(t, operators, "application/openmetrics-text"); strings.Contains(exposed, "trace_id") {
+	if _, exposed := send(t, "GET", operators+"/metrics", "", "Accept", "application/openmetrics-text"); strings.Contains(exposed, "trace_id") {
 		t.Errorf("an exemplar of what is not sampled:\n%s", exposed)
 	}
 	send(t, "GET", clients+"/rest/bug/1/attachment", "", "traceparent", clientParent)
@@ -338,29 +319,6 @@ func TestCollectorBehindTLSGetsHeaders(t *testing.T) {
 	header := seen.headers[0]
 	if header.Get("Authorization") != "Bearer for-the-collector" || header.Get("X-Tenant") != "shop" || header.Get("X-Other") != "" {
 		t.Errorf("the collector gets %q", header)
-	}
-}
-
-func TestTracesAreCheckedAtTheirPlace(t *testing.T) {
-	secret := writeFile(t, "headers", "hunter2\n")
-	for _, tt := range []struct{ yaml, want string }{
-		{"traces: {endpoint: 'http://127.0.0.1:4318', sample: 0.25}", ""},
-		{"traces: {endpoint: 'https://c.example/otlp'}", ""},
-		{"traces: {endpoint: 'grpc://c.example'}", "c.yaml:2:20: traces.endpoint: grpc://c.example: must begin with http:// or https://"},
-		{"traces:\n  endpoint: https://me:hunter2@c.example",
-			"c.yaml:3:13: traces.endpoint: https://REDACTED@c.example: must not hold a name or password: use headers_file or headers_env"},
-		{"traces: {endpoint: 'http://c.example', ca_file: 'gone.pem'}",
-			"c.yaml:2:20: warning: traces.endpoint: is not https, so ca_file and cert_file do nothing"},
-		{"traces: {sample: 1.5}", "c.yaml:2:18: traces.sample: 1.5 is more than 1"},
-		{"traces: {headers_file: '" + secret + "'}",
-			"c.yaml:2:24: traces.headers_file: a line is not in the form of Name: value"},
-		{"traces: {endpont: x}", `c.yaml:2:10: unknown key "endpont" in traces; did you mean "endpoint"?`},
-	} {
-		_, problems := config.Load(nil, nil, writeFile(t, "c.yaml", withTracker+tt.yaml+"\n"))
-		got := texts(problems)
-		if tt.want == "" && len(got) > 0 || tt.want != "" && !slices.Contains(got, tt.want) || strings.Contains(strings.Join(got, ""), "hunter2") {
-			t.Errorf("%s gives\n%s\nwant\n%s", tt.yaml, strings.Join(got, "\n"), tt.want)
-		}
 	}
 }
 

@@ -162,7 +162,7 @@ func TestInheritedSocketsAreChecked(t *testing.T) {
 		files []*os.File
 		says  string
 	}{
-		{[]string{"portico.socket"}, []*os.File{closed}, `is named "portico.socket"`},
+		{[]string{"portico.socket"}, []*os.File{closed}, `is named \"portico.socket\"`},
 		{nil, []*os.File{closed}, "FileDescriptorName"},
 		{[]string{"client", "client"}, []*os.File{closed, closed}, "at most one"},
 		{[]string{"admin"}, []*os.File{openFile}, "reachable from other hosts"},

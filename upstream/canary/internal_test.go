@@ -92,7 +92,7 @@ func TestMistakeIsSurvived(t *testing.T) {
 
 // reading reads responses of up to 64 KiB.
 func reading(t *testing.T) func(*mapping.Document) compare.Reply {
-	c := &Canary{options: Options{MaxBody: 64 << 10, Split: jsonblob.SplitOptions{Dir: t.TempDir()}}}
+	c := &Canary{options: Options{Settings: Settings{MaxBody: 64 << 10}, Split: jsonblob.SplitOptions{Dir: t.TempDir()}}}
 	return func(document *mapping.Document) compare.Reply {
 		t.Helper()
 		reply, err := c.replyOf(t.Context(), mapping.OpAttachment, upstream.Response{Document: document})

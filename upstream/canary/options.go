@@ -17,8 +17,6 @@ import (
 // Options configure a Canary. All are required, but for those that say otherwise.
 type Options struct {
 	Settings
-	// MaxBody is the size beside attachments' content up to which responses are compared member by member; longer ones are compared by digest.
-	MaxBody int64
 
 	// Trackers are the two trackers by name.
 	Trackers map[string]Tracker
@@ -83,6 +81,8 @@ type Settings struct {
 	Latency verdict.LatencyTarget `key:"latency"`
 	// Equivalences are differences that do not matter.
 	Equivalences []compare.Equivalence `key:"equivalences"`
+	// MaxBody is the size beside attachments' content up to which responses are compared member by member; longer ones are compared by digest.
+	MaxBody int64 `key:"max_body" default:"64MiB" is:"size" min:"1KiB"`
 }
 
 // Observer gets what becomes of samples, for metrics. It is called by several goroutines and must not block.

@@ -25,8 +25,24 @@ type Pairs interface {
 	Added(pairs []state.IDPair)
 }
 
+// Section is what the configuration has: package config reads it by its tags.
+type Section struct {
+	// Mode is required, or best-effort: then writes pass while the store is away. They are counted, and never copied.
+	Mode string `key:"mode" default:"required" oneof:"required|best-effort"`
+	// Spool is the directory for content that is longer than MaxInline, in base64. All processes that share the store share it.
+	Spool     string `key:"spool" default:"portico-spool"`
+	MaxInline int64  `key:"max_inline" default:"64KiB" is:"size" min:"0"`
+	// Keep is how long finished entries are kept.
+	Keep time.Duration `key:"keep" default:"720h" min:"1m"`
+	// MaxFailures is how many attempts fail before a lane is parked.
+	MaxFailures int `key:"failures" default:"10" min:"1" max:"1000"`
+	// Workers is the maximum number of lanes that are copied at a time.
+	Workers int `key:"workers" default:"4" min:"1" max:"256"`
+}
+
 // Settings are what Set may replace.
 type Settings struct {
+	Section
 	// Trackers are both of them by their names. They take and give the ids that clients know.
 	Trackers map[string]upstream.Tracker
 	// Caller gives the caller in whose name a tracker is asked for a write of the caller with a label, who has shown itself as shown; nil
@@ -38,21 +54,10 @@ type Settings struct {
 	Pairs Pairs
 	// Keys encrypt what is kept. Required.
 	Keys *Keys
-	// Spool is the directory for content that is longer than MaxInline, in base64. All processes that share the store share it.
-	Spool     string
-	MaxInline int64
-	// BestEffort lets writes pass while the store is away. They are counted, and never copied.
-	BestEffort bool
-	// Keep is how long finished entries are kept.
-	Keep time.Duration
 	// Timeout bounds one call of a tracker. A lease lasts longer, so no process takes over while the tracker may still carry out a write.
 	Timeout time.Duration
 	// Settle is how long a tracker may still carry out a write whose outcome is unknown.
 	Settle time.Duration
-	// MaxFailures is how many attempts fail before a lane is parked.
-	MaxFailures int
-	// Workers is the maximum number of lanes that are copied at a time.
-	Workers int
 	// Split bounds what reading responses and contents may cost in memory.
 	Split jsonblob.SplitOptions
 }
@@ -201,7 +206,7 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 	switch {
 	case ctx.Err() != nil:
 		return nil, Unavailable(ctx.Err())
-	case settings.BestEffort:
+	case settings.Mode == "best-effort":
 		j.missed.Add(1)
 		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
 		return j.lost(intent, state.LossMissed), nil

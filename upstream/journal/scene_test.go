@@ -48,8 +48,9 @@ func set(t *testing.T) *scene {
 	keys, err := journal.NewKeys([]byte("the first key of the journal"))
 	must(t, err)
 	s.settings = journal.Settings{
-		Trackers: map[string]upstream.Tracker{"main": s.main, "next": s.next}, Keys: keys, Spool: filepath.Join(dir, "spool"), MaxInline: 1 << 10,
-		Keep: time.Hour, Timeout: 2 * time.Second, Settle: 100 * time.Millisecond, MaxFailures: 3, Workers: 4, Split: jsonblob.SplitOptions{Dir: dir},
+		Trackers: map[string]upstream.Tracker{"main": s.main, "next": s.next}, Keys: keys,
+		Section: journal.Section{Spool: filepath.Join(dir, "spool"), MaxInline: 1 << 10, Keep: time.Hour, MaxFailures: 3, Workers: 4},
+		Timeout: 2 * time.Second, Settle: 100 * time.Millisecond, Split: jsonblob.SplitOptions{Dir: dir},
 		Caller: func(_, label string, _ *upstream.Caller) (upstream.Caller, bool, bool) {
 			return s.caller(), label == "robot", true
 		},

@@ -147,7 +147,7 @@ func TestOneWriterForEachObject(t *testing.T) {
 func TestNothingIsSentWithoutAnIntent(t *testing.T) {
 	s := set(t)
 	for _, bestEffort := range []bool{false, true} {
-		s.settings.BestEffort = bestEffort
+		s.settings.Mode = map[bool]string{true: "best-effort"}[bestEffort]
 		store := s.open(t)
 		j := journal.New(journal.Options{Store: store, Settings: s.settings})
 		t.Cleanup(func() { _ = j.Close() })

@@ -43,9 +43,9 @@ type Runtime struct {
 	callers                  upstream.NamedCallers
 	missing                  missingKeys
 	trackers                 map[string]*tracker
-	caches                   cache.Caches // of the trackers in use, the primary one first
-	ids                      *idmap.Map   // nil if both trackers have the same ids
-	old                      string       // the tracker whose ids clients know as they are, with ids
+	caches                   cache.Caches          // of the trackers in use, the primary one first
+	ids                      *idmap.Map            // nil if both trackers have the same ids
+	sides                    map[string]idmap.Side // of the trackers in the store of ids
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared
@@ -115,8 +115,8 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	options := proxy.Options{
 		Tracker: rt.translated(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
 		Limits: proxy.Limits{
-			Limits: jsonblob.Limits{Body: int64(limits.Body), Depth: limits.Depth, BlobMemory: int64(cfg.Blobs.Memory)},
-			IDs:    limits.IDs, Memory: int64(limits.BodyMemory),
+			Limits: jsonblob.Limits{Body: limits.Body, Depth: limits.Depth, BlobMemory: cfg.Blobs.Memory},
+			IDs:    limits.IDs, Memory: limits.BodyMemory,
 		},
 		Rates:       proxy.RateLimits{Anonymous: proxy.Rate(limits.Rate.Anonymous), Keyed: proxy.Rate(limits.Rate.Keyed)},
 		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, Timeout: callTime,
@@ -194,7 +194,7 @@ func (rt *Runtime) maxCallTime() time.Duration {
 
 // replySplit is how the replies of trackers are split.
 func (rt *Runtime) replySplit() jsonblob.SplitOptions {
-	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(int64(rt.cfg.Blobs.Memory)), Dir: rt.cfg.Blobs.Dir}
+	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(rt.cfg.Blobs.Memory), Dir: rt.cfg.Blobs.Dir}
 }
 
 // openOperators builds the handler of the listener for operators.

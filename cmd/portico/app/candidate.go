@@ -52,7 +52,7 @@ func (rt *Runtime) openIDs(old, candidate string) {
 		return
 	}
 	options := idmap.Options{Store: rt.store, Settings: rt.cfg.Switchover.Settings, Split: rt.replySplit()}
-	if rt.cfg.Switchover.Journal.Keys() != nil {
+	if rt.cfg.Switchover.Journal.Keys != nil {
 		options.Copying = func(ctx context.Context, side idmap.Side) ([]int64, error) {
 			receiver := old
 			if side == idmap.NewSide {
@@ -61,10 +61,10 @@ func (rt *Runtime) openIDs(old, candidate string) {
 			return rt.store.JournalCopying(ctx, receiver)
 		}
 	}
-	rt.ids, rt.old = idmap.New(options), old
+	rt.ids, rt.sides = idmap.New(options), map[string]idmap.Side{old: idmap.OldSide, candidate: idmap.NewSide}
 	for name, t := range rt.trackers {
 		t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
-			return rt.ids.CheckPassing(ctx, rt.side(name), path, query, isOperation)
+			return rt.ids.CheckPassing(ctx, rt.sides[name], path, query, isOperation)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (rt *Runtime) openCanary() error {
 		}
 	}
 	rt.Canary = canary.New(canary.Options{
-		Settings: rt.cfg.Canary.Settings, MaxBody: int64(rt.cfg.Canary.MaxBody), Split: rt.replySplit(),
+		Settings: rt.cfg.Canary.Settings, Split: rt.replySplit(),
 		Trackers: trackers, Store: rt.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
 		CallerName: rt.callers.Name, Locate: rt.locator(rt.cfg.Primary, rt.trackers[rt.cfg.Primary].shadow),
 		Logger: rt.logger, Observer: rt.metrics,
@@ -137,7 +137,7 @@ func (rt *Runtime) translated(name string, t upstream.Tracker) upstream.Tracker 
 	if rt.ids == nil {
 		return t
 	}
-	return rt.ids.Tracker(rt.side(name), t)
+	return rt.ids.Tracker(rt.sides[name], t)
 }
 
 // locator is the client of a tracker as a Locator, with the ids and names that clients know.
@@ -145,35 +145,26 @@ func (rt *Runtime) locator(name string, client switchover.Locator) switchover.Lo
 	if rt.ids == nil {
 		return client
 	}
-	return rt.ids.Locator(rt.side(name), client)
-}
-
-// side is the side of a tracker in the store of ids.
-func (rt *Runtime) side(name string) idmap.Side {
-	if name == rt.old {
-		return idmap.OldSide
-	}
-	return idmap.NewSide
+	return rt.ids.Locator(rt.sides[name], client)
 }
 
 // openJournal makes the journal at the first call where the configuration has a key for it. Later ones give it new settings.
 func (rt *Runtime) openJournal() error {
 	cfg := &rt.cfg.Switchover.Journal
-	if cfg.Keys() == nil {
+	if cfg.Keys == nil {
 		return nil
 	}
 	if err := os.MkdirAll(cfg.Spool, 0o700); err != nil {
 		return fmt.Errorf("switchover.journal.spool: %w", err)
 	}
 	settings := journal.Settings{
-		Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys(), Spool: cfg.Spool, MaxInline: int64(cfg.MaxInline),
-		BestEffort: cfg.Mode == "best-effort", Keep: cfg.Keep, Timeout: rt.maxCallTime(), Settle: 2 * rt.maxCallTime(),
-		MaxFailures: cfg.Failures, Workers: cfg.Workers, Split: rt.replySplit(), Comments: rt.comments,
+		Section: cfg.Section, Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys,
+		Timeout: rt.maxCallTime(), Settle: 2 * rt.maxCallTime(), Split: rt.replySplit(), Comments: rt.comments,
 	}
 	for name, t := range rt.trackers {
 		settings.Trackers[name] = t.front()
 		if rt.ids != nil { // copies have the ids of objects of their own until they have a pair
-			settings.Trackers[name] = rt.ids.ForCopies().Tracker(rt.side(name), t.front())
+			settings.Trackers[name] = rt.ids.ForCopies().Tracker(rt.sides[name], t.front())
 			settings.Pairs = idPairs{rt}
 		}
 	}
@@ -218,7 +209,7 @@ func ownCredentials(have upstream.Credentials, keysOnly bool) upstream.Credentia
 func (rt *Runtime) comments(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (_ map[int64]string, err error) {
 	client := rt.trackers[tracker].client
 	if rt.ids != nil {
-		if attachment, err = rt.ids.Locator(rt.side(tracker), client).Native(ctx, idmap.Attachment, attachment); err != nil {
+		if attachment, err = rt.ids.Locator(rt.sides[tracker], client).Native(ctx, idmap.Attachment, attachment); err != nil {
 			return nil, err
 		}
 	}
@@ -230,7 +221,7 @@ type idPairs struct{ *Runtime }
 
 // Pair implements journal.Pairs.
 func (p idPairs) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
-	return p.ids.Pair(idmap.Kind(kind), client, p.side(tracker), shown)
+	return p.ids.Pair(idmap.Kind(kind), client, p.sides[tracker], shown)
 }
 
 // Added implements journal.Pairs.

@@ -14,34 +14,51 @@ import (
 	"portico/upstream/state"
 )
 
-// TestStoredReplays keeps what became of creates, and does not carry one out again
-// whose process is no more.
-func TestStoredReplays(t *testing.T) {
-	logger := slog.New(slog.DiscardHandler)
-	store, err := state.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "p.db"))
+// openRecords keeps records in a store, as at an address that processes share or in a file.
+func openRecords(t *testing.T, file, at string) *idempotencyRecords {
+	t.Helper()
+	store, err := state.Open(t.Context(), "sqlite:"+file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	records := newIdempotencyRecords(store, "postgres://", logger)
+	t.Cleanup(func() { _ = store.Close() })
+	return newIdempotencyRecords(store, at, slog.New(slog.DiscardHandler))
+}
+
+// TestCreatesAreRemembered: what became of creates is known, and one whose process has ended, or whose outcome could not be stored, is not
+// carried out again.
+func TestCreatesAreRemembered(t *testing.T) {
+	now, content := time.Now(), sha256.Sum256([]byte("content"))
+	records := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://")
 	records.now = func() time.Time { return now }
 	begin := func(name string) (proxy.IdempotencyRecord, bool) {
 		t.Helper()
-		known, claimed, err := records.Begin(t.Context(), sha256.Sum256([]byte(name)), sha256.Sum256([]byte("content")))
+		known, claimed, err := records.Begin(t.Context(), sha256.Sum256([]byte(name)), content)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return known, claimed
 	}
-	for _, name := range []string{"done", "failed", "freed", "running"} {
+	unwritable, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, end := range map[string]func(key [sha256.Size]byte){
+		"done": func(key [sha256.Size]byte) {
+			records.End(t.Context(), key, &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
+		},
+		"lost": func(key [sha256.Size]byte) {
+			records.End(unwritable, key, &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
+		},
+		"failed": func(key [sha256.Size]byte) {
+			records.End(t.Context(), key, &proxy.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true}})
+		},
+		"freed":   func(key [sha256.Size]byte) { records.End(t.Context(), key, nil) },
+		"running": func([sha256.Size]byte) {},
+	} {
 		if _, claimed := begin(name); !claimed {
 			t.Errorf("%s is claimed already", name)
 		}
+		end(sha256.Sum256([]byte(name)))
 	}
-	content := sha256.Sum256([]byte("content"))
-	records.End(t.Context(), sha256.Sum256([]byte("done")), &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
-	records.End(t.Context(), sha256.Sum256([]byte("failed")), &proxy.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true}})
-	records.End(t.Context(), sha256.Sum256([]byte("freed")), nil)
 	if known, claimed := begin("done"); claimed || string(known.Body) != `{"id":1}` || known.Content != content {
 		t.Errorf("what was done is known as %+v", known)
 	}
@@ -51,30 +68,30 @@ func TestStoredReplays(t *testing.T) {
 	if _, claimed := begin("freed"); !claimed {
 		t.Error("what was given free is claimed")
 	}
-	if known, claimed := begin("running"); claimed || !known.Running || known.Failed != nil {
-		t.Errorf("what runs is known as %+v", known)
+	for _, name := range []string{"running", "lost"} {
+		if known, claimed := begin(name); claimed || !known.Running || known.Failed != nil {
+			t.Errorf("%s is known as %+v", name, known)
+		}
 	}
 	now = now.Add(2 * abandonedAfter)
-	if known, claimed := begin("running"); claimed || known.Running || known.Failed == nil || !known.Failed.Unknown {
-		t.Errorf("what was abandoned is known as %+v", known)
+	for _, name := range []string{"running", "lost"} {
+		if known, claimed := begin(name); claimed || known.Running || known.Failed == nil || !known.Failed.Unknown {
+			t.Errorf("later %s is known as %+v", name, known)
+		}
 	}
-	store.Close()
-	_, _, err = records.Begin(context.Background(), content, content)
+	_ = records.store.Close()
+	_, _, err := records.Begin(t.Context(), content, content)
 	if said, ok := errors.AsType[*mapping.Error](err); !ok || said.Status != 503 {
 		t.Errorf("without a store a create is answered %v", err)
 	}
-	records.End(context.Background(), content, nil) // has nothing to tell and does not panic
+	records.End(t.Context(), content, nil) // has nothing to tell and does not panic
 }
 
-// TestCreatesOfAProcessThatIsNoMore are of unknown outcome at once where nobody else can have begun them.
-func TestCreatesOfAProcessThatIsNoMore(t *testing.T) {
-	logger, at, key := slog.New(slog.DiscardHandler), "sqlite:"+filepath.Join(t.TempDir(), "p.db"), sha256.Sum256([]byte("key"))
+// TestCreatesOfAProcessThatHasEnded are of unknown outcome at once where no other process can have begun them.
+func TestCreatesOfAProcessThatHasEnded(t *testing.T) {
+	file, key := filepath.Join(t.TempDir(), "p.db"), sha256.Sum256([]byte("key"))
 	for _, name := range []string{"first", "second"} {
-		store, err := state.Open(t.Context(), at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		records := newIdempotencyRecords(store, at, logger)
+		records := openRecords(t, file, "sqlite:"+file)
 		known, claimed, err := records.Begin(t.Context(), key, key)
 		again, _, _ := records.Begin(t.Context(), key, key)
 		switch {
@@ -85,58 +102,22 @@ func TestCreatesOfAProcessThatIsNoMore(t *testing.T) {
 		case name == "second" && (claimed || known.Running || known.Failed == nil || !known.Failed.Unknown):
 			t.Errorf("the second process: %+v", known)
 		}
-		store.Close()
-	}
-}
-
-// An outcome that cannot be stored is unknown later; the create is not carried out again.
-func TestOutcomesThatCannotBeStored(t *testing.T) {
-	at := "sqlite:" + filepath.Join(t.TempDir(), "p.db")
-	store, err := state.Open(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	now := time.Now()
-	records := newIdempotencyRecords(store, at, slog.New(slog.DiscardHandler))
-	records.now = func() time.Time { return now }
-	unwritable, cancel := context.WithCancel(t.Context())
-	cancel()
-	key := sha256.Sum256([]byte("key"))
-	if _, claimed, err := records.Begin(t.Context(), key, key); !claimed || err != nil {
-		t.Fatal(claimed, err)
-	}
-	records.End(unwritable, key, &proxy.IdempotencyRecord{Content: key, Body: []byte(`{"id":1}`)})
-	if _, _, err := records.Begin(unwritable, key, key); err == nil {
-		t.Error("a store that cannot be read has responded")
-	}
-	if known, claimed, err := records.Begin(t.Context(), key, key); err != nil || claimed || !known.Running {
-		t.Errorf("at first it is known as %+v (%v)", known, err)
-	}
-	now = now.Add(abandonedAfter + time.Second)
-	if known, claimed, err := records.Begin(t.Context(), key, key); err != nil || claimed || known.Running || known.Failed == nil || !known.Failed.Unknown {
-		t.Errorf("later it is known as %+v (%v)", known, err)
+		_ = records.store.Close()
 	}
 }
 
 // A create that runs for long is not abandoned as long as its process lives.
 func TestHeartbeat(t *testing.T) {
-	store, err := state.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "p.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	records := newIdempotencyRecords(store, "postgres://", slog.New(slog.DiscardHandler))
-	key := sha256.Sum256([]byte("key"))
+	records, key := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://"), sha256.Sum256([]byte("key"))
 	if _, claimed, err := records.Begin(t.Context(), key, key); !claimed || err != nil {
 		t.Fatal(claimed, err)
 	}
-	before, _, err := store.BeginCreate(t.Context(), key, key)
+	before, _, err := records.store.BeginCreate(t.Context(), key, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	records.heartbeat(key)
-	after, _, err := store.BeginCreate(t.Context(), key, key)
+	after, _, err := records.store.BeginCreate(t.Context(), key, key)
 	if err != nil || !after.Since.After(before.Since) {
 		t.Errorf("the create is known since %v, and after a heartbeat since %v (%v)", before.Since, after.Since, err)
 	}

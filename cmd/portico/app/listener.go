@@ -74,7 +74,7 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 		Handler:           handler,
 		ReadHeaderTimeout: cfg.Timeouts.Header,
 		IdleTimeout:       cfg.Timeouts.Idle,
-		MaxHeaderBytes:    int(cfg.Limits.Header),
+		MaxHeaderBytes:    cfg.Limits.Header,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	return l, nil

@@ -74,14 +74,12 @@ func (rt *Runtime) openTracing() error {
 func (t *tracing) Start(r *http.Request, arrived time.Time) (context.Context, proxy.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := t.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(arrived))
-	return ctx, requestSpan{span, methodName(r.Method)}
+	setTexts(span, "http.request.method", methodName(r.Method))
+	return ctx, requestSpan{span}
 }
 
 // requestSpan is the span of a client's request.
-type requestSpan struct {
-	span   trace.Span
-	method string
-}
+type requestSpan struct{ span trace.Span }
 
 // TraceID implements proxy.Span.
 func (s requestSpan) TraceID() (id string, sampled bool) {
@@ -97,7 +95,7 @@ func (s requestSpan) End(record proxy.Record) {
 	}
 	s.span.SetName(string(record.Operation))
 	setTexts(s.span,
-		"http.request.method", s.method, "portico.operation", string(record.Operation), "portico.request_id", record.ID,
+		"portico.operation", string(record.Operation), "portico.request_id", record.ID,
 		"http.route", route, "portico.cache", record.CacheOutcome(), "portico.reason", string(record.Reason))
 	if record.Status != 0 && record.Status != proxy.StatusClientGone { // without a response the client has gone, which is no failure
 		failed := record.Status < http.StatusBadRequest && record.Reason != ""

@@ -73,7 +73,7 @@ func (rt *Runtime) openTracker(name string) (err error) {
 		watching.Go(func() { t.client.WatchRedirect(ctx) })
 		rt.onClose(func() { cancel(); watching.Wait() })
 	}
-	if rt.cfg.Cache.Scope == string(cache.ScopeOff) {
+	if rt.cfg.Cache.Scope == cache.ScopeOff {
 		return nil
 	}
 	return rt.openCache(t)
@@ -120,7 +120,7 @@ func (rt *Runtime) newClient(
 	t *tracker, label string, over http.RoundTripper, keys func(upstream.Caller) (upstream.Caller, error),
 ) (*bugzilla.Client, error) {
 	return bugzilla.New(bugzilla.Options{
-		URL: t.base, Dialect: t.settings.Dialect, HideKeys: t.settings.HideKeys, MaxBody: int64(t.settings.MaxBody), Transport: over,
+		URL: t.base, Dialect: t.settings.Dialect, HideKeys: t.settings.HideKeys, MaxBody: t.settings.MaxBody, Transport: over,
 		Split: rt.replySplit(), Keys: keys, ForComparison: keys == nil, Logger: rt.logger.With("tracker", label),
 	})
 }
@@ -151,9 +151,7 @@ func (rt *Runtime) openCache(t *tracker) error {
 	settings, metrics := &rt.cfg.Cache, rt.metrics
 	options := cache.Options{
 		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
-		Redis: redis, Scope: cache.Scope(settings.Scope), Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups,
-		TTL: settings.TTL, LocalTTL: settings.LocalTTL,
-		StaleWhileRevalidate: settings.StaleWhileRevalidate, StaleIfError: settings.StaleIfError,
+		Settings: settings.Settings, Redis: redis, Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups,
 		FillTimeout: rt.callTime(t.name), Logger: rt.logger,
 		Observer: cache.Observer{
 			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,

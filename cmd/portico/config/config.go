@@ -3,6 +3,8 @@ package config
 import (
 	"net/netip"
 	"time"
+
+	"portico/cache"
 )
 
 // Config is everything that an operator can set. Default gives the values of keys that nothing sets, Load joins them with the
@@ -13,7 +15,7 @@ import (
 //   - `key` names a key, and `keys` puts the keys of a struct into the section around it, each behind the text of the tag: a Secret with
 //     `keys:"token_"` has token_file and token_env.
 //   - `default` is the value where nothing sets it, and `unset` the text of the zero value.
-//   - `oneof`, `is` (see formats), `min` and `max` bound the value; `min` of a Secret is its minimum length.
+//   - `oneof`, `is` (see formats; size is a number of bytes), `min` and `max` bound the value; `min` of a Secret is its minimum length.
 //   - `holds:"certificates"` marks a file that must hold PEM certificates.
 //   - `comma:"no"` keeps the commas of a text that stands for a list.
 //   - `change` says whether a reload takes a new value ("reload") or the next start does ("restart"); it holds for all keys of a
@@ -101,7 +103,7 @@ type Tracker struct {
 	// are sent with every request.
 	Host string `key:"host" is:"host"`
 	// MaxBody is the maximum size of a request body; 0 is that of the dialect.
-	MaxBody Size `key:"max_body" default:"0" min:"0"`
+	MaxBody int64 `key:"max_body" default:"0" is:"size" min:"0"`
 	// Timeout is the maximum wait for a response to begin once the request has been sent.
 	Timeout time.Duration `key:"timeout" default:"1m" min:"10ms" max:"24h"`
 	// Credentials says what the tracker is shown in place of a caller's key: that key, the caller's own key at this tracker, or one of the
@@ -126,17 +128,8 @@ type API struct {
 type Cache struct {
 	// Redis is the shared level: "embedded", a URL, or a Redis in full.
 	Redis Redis `key:"redis" default:"embedded" change:"restart"`
-	// Scope says which callers share a response: those with the same credential, or with the same groups. Off turns the
-	// cache off.
-	Scope string `key:"scope" default:"credential" oneof:"credential|group|off"`
-	// LocalTTL is how long this process may use an entry without a lookup in Redis; 0 turns that level off.
-	LocalTTL time.Duration `key:"local_ttl" default:"1s" min:"0s"`
-	// TTL is how long a response counts as fresh. The cache notices a revoked credential when it fetches the response again.
-	TTL time.Duration `key:"ttl" default:"1m" min:"1s" max:"87600h"`
-	// StaleWhileRevalidate is how long after TTL a response may still be used while a new one is fetched.
-	StaleWhileRevalidate time.Duration `key:"stale_while_revalidate" default:"5m" min:"0s" max:"87600h"`
-	// StaleIfError is how long after TTL a response may still be used while the tracker fails.
-	StaleIfError time.Duration `key:"stale_if_error" default:"24h" min:"0s" max:"87600h"`
+	// Settings are those of each tracker's cache.
+	cache.Settings `keys:""`
 	// Secret is the key under which credentials are hashed into cache keys; replicas that share a Redis share it. Without one
 	// a key is made at start and shared through Redis.
 	Secret Secret `keys:"secret_" min:"16"`
@@ -181,12 +174,12 @@ type Limits struct {
 	// may open.
 	Connections int `key:"connections" default:"16384" min:"2" change:"restart"`
 	// Header is the maximum size of a request head.
-	Header Size `key:"header" default:"64KiB" min:"4KiB" max:"16MiB" change:"restart"`
+	Header int `key:"header" default:"64KiB" is:"size" min:"4KiB" max:"16MiB" change:"restart"`
 	// Body is the maximum size of a request body. An attachment travels as base64, a third larger than itself: the default
 	// takes one of 50 MB, which is 67 MB as base64, and more.
-	Body Size `key:"body" default:"128MiB" min:"1KiB" max:"1024GiB"`
+	Body int64 `key:"body" default:"128MiB" is:"size" min:"1KiB" max:"1024GiB"`
 	// BodyMemory is the maximum memory of the bodies of all requests together. One alone may take 16 MiB.
-	BodyMemory Size `key:"body_memory" default:"64MiB" min:"16MiB"`
+	BodyMemory int64 `key:"body_memory" default:"64MiB" is:"size" min:"16MiB"`
 	// Depth is the maximum nesting of a JSON body. A real tracker refuses more than the default (tracker-behaviour.md
 	// section 1).
 	Depth int `key:"depth" default:"512" min:"4" max:"10000"`
@@ -248,7 +241,7 @@ type Timeouts struct {
 type Blobs struct {
 	// Memory is the size, as base64, up to which an attachment that a client sends stays in memory, as far as limits.body_memory
 	// allows; a larger one goes to a temporary file. Of a response that is rewritten, at most 256 KiB stay in memory.
-	Memory Size `key:"memory" default:"1MiB" min:"0" max:"1GiB"`
+	Memory int64 `key:"memory" default:"1MiB" is:"size" min:"0" max:"1GiB"`
 	// Dir is the directory of those files; empty is that of the system.
 	Dir string `key:"dir"`
 }

@@ -153,17 +153,41 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"same port by its name", withTracker + "listen: localhost:9080\n",
 			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen (localhost:9080) takes already"}},
 		{"secret that is not there", withTracker + "cache: {secret_env: NOT_SET}\n", []string{"c.yaml:2:21: cache.secret_env: NOT_SET holds nothing"}},
+		{"traces", withTracker + "traces: {endpoint: 'http://127.0.0.1:4318', sample: 0.25}\n", nil},
+		{"traces over TLS", withTracker + "traces: {endpoint: 'https://c.example/otlp'}\n", nil},
+		{"traces over gRPC", withTracker + "traces: {endpoint: 'grpc://c.example', sample: 1.5}\n", []string{
+			"c.yaml:2:20: traces.endpoint: grpc://c.example: must begin with http:// or https://",
+			"c.yaml:2:48: traces.sample: 1.5 is more than 1",
+		}},
+		{"a login of the collector", withTracker + "traces:\n  endpoint: https://me:hunter2@c.example\n",
+			[]string{"c.yaml:3:13: traces.endpoint: https://REDACTED@c.example: must not hold a name or password: use headers_file or headers_env"}},
+		{"certificates for a collector in clear", withTracker + "traces: {endpoint: 'http://c.example', ca_file: 'gone.pem'}\n", []string{
+			"c.yaml:2:20: warning: traces.endpoint: is not https, so ca_file and cert_file do nothing",
+			"c.yaml:2:49: traces.ca_file: reading certificates: open gone.pem: no such file or directory",
+		}},
+		{"headers that are none", withTracker + "traces: {headers_env: HEADERS}\n",
+			[]string{"c.yaml:2:23: traces.headers_env: a line is not in the form of Name: value"}},
 		{"blobs", withTracker + "blobs: {memory: 1GiB, dir: /does/not/exist}\n", []string{
 			"c.yaml:2:17: warning: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",
 			"c.yaml:2:28: blobs.dir: /does/not/exist is not a directory that can be read",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, problems := Load(nil, nil, writeFile(t, "c.yaml", tt.yaml))
+			_, problems := Load(nil, []string{"HEADERS=hunter2"}, writeFile(t, "c.yaml", tt.yaml))
 			if got := texts(problems); !slices.Equal(got, tt.want) && len(got)+len(tt.want) > 0 {
 				t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(tt.want, "\n  "))
 			}
 		})
+	}
+}
+
+// wantProblem loads a file that has one problem with a text, or none if that is empty. No problem shows a password.
+func wantProblem(t *testing.T, yaml, want string) {
+	t.Helper()
+	_, problems := Load(nil, nil, writeFile(t, "c.yaml", yaml))
+	got := strings.Join(texts(problems), "\n")
+	if (want == "") != (got == "") || !strings.Contains(got, want) || want != "" && !strings.HasPrefix(got, "c.yaml:") || strings.Contains(got, "hunter2") {
+		t.Errorf("%s: got %q, want %q", yaml, got, want)
 	}
 }
 
@@ -189,14 +213,7 @@ func TestTrackerURL(t *testing.T) {
 		"http://host/a/../b":            "must not have . or ..",
 		"http://me:hunter2@ho st/%zz":   "is not a URL",
 	} {
-		_, problems := Load([]Setting{{"trackers.main.url", url, "--tracker"}}, nil, "")
-		got := strings.Join(texts(problems), "\n")
-		if (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q", url, got, want)
-		}
-		if strings.Contains(got, "hunter2") {
-			t.Errorf("%s: the message shows the password: %s", url, got)
-		}
+		wantProblem(t, "trackers: {main: {url: '"+url+"'}}\n", want)
 	}
 }
 
@@ -231,19 +248,16 @@ func TestRedis(t *testing.T) {
 		"redis: {addrs: ['a:1'], tls: {enabled: 1}}":                   "is not true or false",
 		"redis: {addrs: ['a:1'], tls: {ca_file: /does/not/exist.pem}}": "reading certificates",
 	} {
-		_, problems := Load(nil, nil, writeFile(t, "c.yaml", withTracker+"cache: {"+yaml+"}\n"))
-		got := strings.Join(texts(problems), "\n")
-		if (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q", yaml, got, want)
-		}
-		if strings.Contains(got, "hunter2") {
-			t.Errorf("%s: the message shows the password: %s", yaml, got)
-		}
+		wantProblem(t, withTracker+"cache: {"+yaml+"}\n", want)
 	}
 }
 
 func TestFlagsBeatEnvironmentBeatsFileBeatsDefaults(t *testing.T) {
-	file := writeFile(t, "c.yaml", withTracker+`
+	file := writeFile(t, "c.yaml", `
+trackers:
+  a: &base {url: 'https://a/', timeout: 7s}
+  b: *base
+primary: b
 listen: 127.0.0.1:1
 admin: {listen: 127.0.0.1:2}
 cache: {ttl: 3m}
@@ -251,40 +265,22 @@ cache: {ttl: 3m}
 	environ := []string{"PORTICO_LISTEN=127.0.0.1:11", "PORTICO_ADMIN_LISTEN=127.0.0.1:12", "HOME=/"}
 	flags := []Setting{{"listen", "127.0.0.1:21", "--listen"}}
 	cfg, problems := Load(flags, environ, file)
-	if len(problems) > 0 {
+	if Fatal(problems) {
 		t.Fatal(texts(problems))
 	}
-	got := []any{cfg.Listen, cfg.Admin.Listen, cfg.Cache.TTL, cfg.Cache.LocalTTL}
-	want := []any{"127.0.0.1:21", "127.0.0.1:12", 3 * time.Minute, time.Second}
+	got := []any{cfg.Listen, cfg.Admin.Listen, cfg.Cache.TTL, cfg.Cache.LocalTTL, cfg.Trackers["b"].Timeout} // which an anchor gives
+	want := []any{"127.0.0.1:21", "127.0.0.1:12", 3 * time.Minute, time.Second, 7 * time.Second}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestAnchorsMayBeUsed(t *testing.T) {
-	cfg, problems := Load(nil, nil, writeFile(t, "c.yaml", `
-trackers:
-  a: &base {url: 'https://a/', timeout: 7s}
-  b: *base
-primary: b
-`))
-	if Fatal(problems) || cfg.Trackers["b"].Timeout != 7*time.Second {
-		t.Errorf("got %v, %v", cfg.Trackers, texts(problems))
-	}
-}
-
-func TestMissingFileIsOneProblem(t *testing.T) {
-	_, problems := Load(nil, nil, filepath.Join(t.TempDir(), "none.yaml"))
-	if len(problems) != 1 || !strings.Contains(problems[0].String(), "cannot be read") {
-		t.Errorf("got %v", texts(problems))
 	}
 }
 
 func TestAFileIsNamedWhateverItLacks(t *testing.T) {
 	empty, folder := writeFile(t, "c.yaml", ""), t.TempDir()
 	for file, want := range map[string]string{
-		empty:  empty + ":1:1: trackers: is empty",
-		folder: folder + ": cannot be read: ",
+		empty:                 empty + ":1:1: trackers: is empty",
+		folder:                folder + ": cannot be read: ",
+		folder + "/none.yaml": folder + "/none.yaml: cannot be read: ",
 	} {
 		if _, problems := Load(nil, nil, file); len(problems) != 1 || !strings.HasPrefix(problems[0].String(), want) {
 			t.Errorf("got %v, want %s", problems, want)

@@ -22,6 +22,9 @@ func TestEnvironmentReachesEveryKindOfKey(t *testing.T) {
 		"PORTICO_LIMITS_IDS=7",
 		"PORTICO_LIMITS_BODY=1GiB",
 		"PORTICO_LOG_LEVEL=",
+		"PORTICO_CALLERS_CI_BOT_KEY_ENV=ONE", // and not that of a caller whose name ends in shadow
+		"PORTICO_CALLERS_CI_BOT_SHADOW_KEY_ENV=OTHER",
+		"ONE=1", "OTHER=2",
 	}, "")
 	if Fatal(problems) {
 		t.Fatal(texts(problems))
@@ -29,8 +32,9 @@ func TestEnvironmentReachesEveryKindOfKey(t *testing.T) {
 	if b := cfg.Trackers["new-one"]; b.URL != "https://b/" || b.Timeout != 3*time.Second || b.Dialect != "auto" {
 		t.Errorf("tracker new-one is %+v", b)
 	}
-	if cfg.Primary != "new-one" {
-		t.Error("the primary is another tracker")
+	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE", text: "1"}, ShadowKey: Secret{Env: "OTHER", text: "2"}, Keys: map[string]Secret{}}}
+	if cfg.Primary != "new-one" || !reflect.DeepEqual(cfg.Callers, want) {
+		t.Errorf("the primary is %s, and the callers are %+v", cfg.Primary, cfg.Callers)
 	}
 	if want := (Prefixes{"/xmlrpc.cgi", "/jsonrpc.cgi"}); !reflect.DeepEqual(cfg.Passthrough, want) {
 		t.Errorf("passthrough is %q", cfg.Passthrough)
@@ -46,7 +50,9 @@ func TestEnvironmentReachesEveryKindOfKey(t *testing.T) {
 	}
 }
 
-func TestUnknownVariablesAreProblems(t *testing.T) {
+// TestProblemsOfVariablesNameThem: a variable that stands for no key is a problem, and what is wrong in a value is told of the variable, also
+// where the file has an entry or a list of the same name.
+func TestProblemsOfVariablesNameThem(t *testing.T) {
 	for entry, want := range map[string]string{
 		"PORTICO_LISTN=x": `PORTICO_LISTN: no key has this name; did you mean "PORTICO_LISTEN"?`,
 		"PORTICO_LIMITS_HEADERS=x": `PORTICO_LIMITS_HEADERS: no key has this name; ` +
@@ -61,8 +67,11 @@ func TestUnknownVariablesAreProblems(t *testing.T) {
 		"PORTICO_ADMIN_SERVICE_PORT=9080":  "",
 		"PORTICO_PORT=tcp://10.0.0.1:8080": "",
 		"PORTICO_PORT_8080_TCP_ADDR=x":     "",
+		"PORTICO_TRACKERS_OTHER_DIALECT=bmo": "c.yaml:1:1: primary: is missing: say which of main, other serves clients\n" +
+			"PORTICO_TRACKERS_OTHER_DIALECT: trackers.other.url: is missing",
+		"PORTICO_PASSTHROUGH=/a,b": `PORTICO_PASSTHROUGH: passthrough: "/a,b" is neither all nor none nor a list of path prefixes`,
 	} {
-		_, problems := Load([]Setting{{"trackers.main.url", "http://a/", "--tracker"}}, []string{entry}, "")
+		_, problems := Load(nil, []string{entry}, writeFile(t, "c.yaml", withTracker+"passthrough: [/a, /b]\n"))
 		if got := strings.Join(texts(problems), "\n"); got != want {
 			t.Errorf("%s: got %q, want %q", entry, got, want)
 		}
@@ -74,7 +83,7 @@ func TestSecretsComeFromFileOrEnvironment(t *testing.T) {
 	cfg, problems := Load(nil, []string{
 		"PORTICO_TRACKERS_MAIN_URL=http://a/",
 		"PORTICO_CACHE_SECRET_ENV=PORTICO_CACHE_KEY",
-		"PORTICO_CACHE_KEY=sixteen bytes or more",
+		"PORTICO_CACHE_KEY=sixteen bytes or more\r\n", // a line end is no part of it
 		"PORTICO_CACHE_REDIS_ADDRS=a:1",
 		"PORTICO_CACHE_REDIS_PASSWORD_FILE=" + file,
 	}, "")
@@ -92,20 +101,6 @@ func TestSecretsComeFromFileOrEnvironment(t *testing.T) {
 		if got, want := texts(problems), envName(key)+"_ENV: "+key+"_env: is shorter than 16 bytes"; !slices.Equal(got, []string{want}) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-	}
-}
-
-func TestRedisTextKeepsTheLogin(t *testing.T) {
-	file := writeFile(t, "c.yaml", withTracker+"cache: {redis: {addrs: ['a:1'], username: me, master_name: m}}\n")
-	cfg, problems := Load([]Setting{{"cache.redis", "redis://b", "--redis"}}, nil, file)
-	want := Redis{URL: "redis://b", Username: "me"}
-	if Fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, want) {
-		t.Errorf("got %+v, %v", cfg.Cache.Redis, texts(problems))
-	}
-	cfg, problems = Load([]Setting{{"cache.redis", "embedded", "--redis"}}, nil, file)
-	want = Redis{URL: "embedded"}
-	if Fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, want) {
-		t.Errorf("got %+v, %v", cfg.Cache.Redis, texts(problems))
 	}
 }
 
@@ -132,68 +127,25 @@ func TestNoTwoKeysShareAVariable(t *testing.T) {
 	}
 }
 
-// TestTheLongerKeyIsMeant tells a caller's shadow key from the key of a caller whose
-// name ends in shadow.
-func TestTheLongerKeyIsMeant(t *testing.T) {
-	cfg, problems := Load(nil, []string{
-		"PORTICO_TRACKERS_MAIN_URL=http://a/",
-		"PORTICO_CALLERS_CI_BOT_KEY_ENV=ONE",
-		"PORTICO_CALLERS_CI_BOT_SHADOW_KEY_ENV=OTHER",
-		"ONE=1", "OTHER=2",
-	}, "")
-	want := map[string]Caller{"ci-bot": {Key: Secret{Env: "ONE", text: "1"}, ShadowKey: Secret{Env: "OTHER", text: "2"}, Keys: map[string]Secret{}}}
-	if len(problems) > 0 || !reflect.DeepEqual(cfg.Callers, want) {
-		t.Errorf("got %+v, %v", cfg.Callers, texts(problems))
-	}
-}
-
-// TestTheWaysToRedisBeatEachOther: one way in the environment beats the other in the file.
+// TestTheWaysToRedisBeatEachOther: one way in the environment beats the other in the file, and keeps the login, except that the embedded
+// server has none.
 func TestTheWaysToRedisBeatEachOther(t *testing.T) {
-	for _, tt := range []struct{ file, environ, url, addr string }{
-		{"redis://a:1", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
-		{"embedded", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
-		{"{url: 'redis://a:1'}", "PORTICO_CACHE_REDIS_ADDRS=b:2", "", "b:2"},
-		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS_URL=redis://a:1", "redis://a:1", ""},
-		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS=redis://a:1", "redis://a:1", ""},
+	const sentinels = "{addrs: ['a:1'], username: me, master_name: m}"
+	for _, tt := range []struct {
+		file, environ string
+		want          Redis
+	}{
+		{"redis://a:1", "PORTICO_CACHE_REDIS_ADDRS=b:2", Redis{Addrs: []string{"b:2"}}},
+		{"embedded", "PORTICO_CACHE_REDIS_ADDRS=b:2", Redis{Addrs: []string{"b:2"}}},
+		{"{url: 'redis://a:1'}", "PORTICO_CACHE_REDIS_ADDRS=b:2", Redis{Addrs: []string{"b:2"}}},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS_URL=redis://a:1", Redis{URL: "redis://a:1"}},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS=redis://a:1", Redis{URL: "redis://a:1"}},
+		{sentinels, "PORTICO_CACHE_REDIS=redis://b", Redis{URL: "redis://b", Username: "me"}},
+		{sentinels, "PORTICO_CACHE_REDIS=embedded", Redis{URL: "embedded"}},
 	} {
 		cfg, problems := Load(nil, []string{tt.environ}, writeFile(t, "c.yaml", withTracker+"cache: {redis: "+tt.file+"}\n"))
-		redis := cfg.Cache.Redis
-		if len(problems) > 0 || redis.URL != tt.url || strings.Join(redis.Addrs, ",") != tt.addr {
-			t.Errorf("%s and %s: %q, %q, %v", tt.file, tt.environ, redis.URL, redis.Addrs, texts(problems))
-		}
-	}
-}
-
-// TestSecretsEndWithTheirLine: a line end behind a secret is no part of it, in a variable as in a file.
-func TestSecretsEndWithTheirLine(t *testing.T) {
-	const token = "0123456789abcdef"
-	variable := func(string) (string, bool) { return token + "\r\n", true }
-	for name, secret := range map[string]Secret{"variable": {Env: "TOKEN"}, "file": {File: writeFile(t, "token", token+"\n")}} {
-		if err := secret.Read(variable); err != nil || secret.Text() != token {
-			t.Errorf("%s: %q, %v", name, secret.Text(), err)
-		}
-	}
-}
-
-// What an entry lacks that a variable has made is told of the variable, and not of a file that knows nothing of it.
-func TestEntriesFromVariablesAreToldOfThem(t *testing.T) {
-	file := writeFile(t, "portico.yaml", "trackers: {main: {url: http://a/}}\nprimary: main\n")
-	_, problems := Load(nil, []string{"PORTICO_TRACKERS_OTHER_DIALECT=bmo", "PORTICO_TRACKERS_MAIN_TIMEOUT=1s"}, file)
-	const want = `PORTICO_TRACKERS_OTHER_DIALECT: trackers.other.url: is missing`
-	if got := texts(problems); !slices.Contains(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-// What is wrong in a list from a variable is told of the variable, whatever list stands in the file.
-func TestListsFromVariablesAreToldOfThem(t *testing.T) {
-	const tracker = "trackers: {main: {url: http://a/}}\n"
-	for _, content := range []string{tracker, tracker + "passthrough: [/a, /b]\n"} {
-		file := writeFile(t, "portico.yaml", content)
-		_, problems := Load(nil, []string{"PORTICO_PASSTHROUGH=/a,b"}, file)
-		const want = `PORTICO_PASSTHROUGH: passthrough: "/a,b" is neither all nor none nor a list`
-		if got := texts(problems); len(got) != 1 || !strings.HasPrefix(got[0], want) {
-			t.Errorf("%q gives %q", content, got)
+		if Fatal(problems) || !reflect.DeepEqual(cfg.Cache.Redis, tt.want) {
+			t.Errorf("%s and %s: %+v, %v", tt.file, tt.environ, cfg.Cache.Redis, texts(problems))
 		}
 	}
 }
@@ -208,6 +160,7 @@ func TestPrintedValuesHaveNoSecrets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\nstate: postgres://REDACTED@db/portico?password=REDACTED # PORTICO_STATE\n", "  redis: redis://REDACTED@cache # PORTICO_CACHE_REDIS\n", "c.yaml:1:24\n",
+		"timeout: 1m\n", "stale_if_error: 24h\n", "passthrough: all\n", "body: 128MiB\n",
 	} {
 		if !strings.Contains(printed.String(), want) || strings.Contains(printed.String(), "hunter2") {
 			t.Errorf("%q is not in\n%s", want, &printed)

@@ -92,9 +92,14 @@ func scalarSchema(s map[string]any, t reflect.Type, tag reflect.StructTag) {
 	}
 	_, parses := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.New(t))
 	unset, optional := tag.Lookup("unset")
+	for _, bound := range []string{tag.Get("min"), tag.Get("max")} {
+		if _, err := parseType(reflect.New(t).Elem(), bound, tag); bound != "" && err != nil {
+			panic("bad bound " + bound)
+		}
+	}
 	var kinds []string
 	switch {
-	case t == reflect.TypeFor[Size](), t == reflect.TypeFor[switchover.Range](), t == reflect.TypeFor[time.Time]():
+	case tag.Get("is") == "size", t == reflect.TypeFor[switchover.Range](), t == reflect.TypeFor[time.Time]():
 		kinds = []string{"string", "integer"}
 	case parses || t == reflect.TypeFor[time.Duration]():
 		kinds = []string{"string"}
@@ -126,8 +131,8 @@ func scalarSchema(s map[string]any, t reflect.Type, tag reflect.StructTag) {
 	} else if optional && kinds[0] != "string" {
 		kinds = append(kinds, "string")
 	}
-	if format := tag.Get("is"); format != "" && kinds[0] == "string" {
-		s["pattern"] = "^(?:" + formats[format].pattern + ")$"
+	if format, known := formats[tag.Get("is")]; known && kinds[0] == "string" {
+		s["pattern"] = "^(?:" + format.pattern + ")$"
 	}
 	if t == reflect.TypeFor[mapping.Operation]() {
 		s["enum"] = mapping.Operations()

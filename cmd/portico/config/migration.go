@@ -27,27 +27,15 @@ type Journal struct {
 	Key Secret `keys:"key_"`
 	// OlderKeyFiles hold keys that are used no more, for what was recorded with them.
 	OlderKeyFiles []string `key:"older_key_files"`
-	// Mode says what becomes of writes while the store is away.
-	Mode string `key:"mode" default:"required" oneof:"required|best-effort"`
-	// Spool is the directory for large content. All processes that share the store share it.
-	Spool string `key:"spool" default:"portico-spool"`
-	// MaxInline is the content, in base64, from which on it goes to the spool.
-	MaxInline Size `key:"max_inline" default:"64KiB" min:"0"`
-	// Keep is how long entries that are copied are listed.
-	Keep time.Duration `key:"keep" default:"720h" min:"1m"`
-	// Failures is how many attempts fail before a lane is parked.
-	Failures int `key:"failures" default:"10" min:"1" max:"1000"`
-	// Workers is the maximum number of lanes that are copied at a time.
-	Workers int `key:"workers" default:"4" min:"1" max:"256"`
+	// Section is how they are recorded and copied.
+	journal.Section `keys:""`
 	// ServiceKey is shown to the candidate for copies of callers that have no key there, PrimaryServiceKey to the primary.
 	ServiceKey        Secret `keys:"service_key_"`
 	PrimaryServiceKey Secret `keys:"primary_service_key_"`
 
-	keys *journal.Keys
+	// Keys are those of Key and OlderKeyFiles, which Problems reads; nil where none is configured.
+	Keys *journal.Keys
 }
-
-// Keys returns the keys of the journal, which Problems has read, and nil where none is configured.
-func (j *Journal) Keys() *journal.Keys { return j.keys }
 
 func (j *Journal) readKeys() (err error) {
 	if j.Key.text == "" {
@@ -61,7 +49,7 @@ func (j *Journal) readKeys() (err error) {
 		}
 		older = append(older, []byte(key.text))
 	}
-	j.keys, err = journal.NewKeys([]byte(j.Key.text), older...)
+	j.Keys, err = journal.NewKeys([]byte(j.Key.text), older...)
 	return err
 }
 
@@ -69,8 +57,6 @@ func (j *Journal) readKeys() (err error) {
 type Canary struct {
 	// Settings are those of the comparison itself.
 	canary.Settings `keys:""`
-	// MaxBody is the size up to which responses are compared member by member; longer ones are compared by digest.
-	MaxBody Size `key:"max_body" default:"64MiB" min:"1KiB"`
 	// Credentials says what the other tracker is shown: the caller's own credential, one of the service, or one for each
 	// named caller.
 	Credentials string `key:"credentials" default:"forward" oneof:"forward|service|mapped"`

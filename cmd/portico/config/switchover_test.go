@@ -99,6 +99,16 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			[]string{"c.yaml:5:19: warning: canary.follows: does nothing as long as no rule has writes in the phase old-compare"}},
 		{"isolated from nothing", withTwo + "switchover: {rules: [{name: rest, reads: new, writes: new}]}\ncanary: {isolated: true, marker: x}\n",
 			[]string{"c.yaml:5:20: warning: canary.isolated: does nothing"}},
+		{"ids of nothing", withTwo + "switchover: {ids: {nothing: {}}}\n", []string{"c.yaml:4:29: switchover.ids.nothing: is not one of"}},
+		{"no such mode", withTwo + "switchover: {ids: {bug: {mode: x}}}\n",
+			[]string{`c.yaml:4:32: switchover.ids.bug.mode: "x" is not one of identity, offset, table`}},
+		{"one id for two objects", withTwo + "switchover: {ids: {flag: {mode: identity}}, rules: [{name: a, reads: new, writes: new}]}\n",
+			[]string{"c.yaml:4:26: switchover.ids.flag: has the mode identity"}},
+		{"names without ids", withTwo + "switchover: {names: {product: {A B: C}}}\n", []string{"c.yaml:4:31: switchover.names.product: does nothing without ids"}},
+		{"names that are alike", withTwo + "switchover: {ids: {bug: {}}, names: {product: {A B: C, a b: D}}}\n", []string{"c.yaml:4:47: switchover.names.product: has two names"}},
+		{"an offset that is too large", withTwo + "switchover: {ids: {bug: {offset: 2147483647}}}\n", []string{"c.yaml:4:34: switchover.ids.bug.offset: "}},
+		{"an older key of the journal that is too short", withTwo + "switchover: {journal: {key_env: KEY, older_key_files: ['" + writeFile(t, "old", "short") + "']}}\n",
+			[]string{"c.yaml:4:23: switchover.journal: key 2 of the journal is too short"}},
 		{"shares", withTwo + "canary: {sample: 1.5, operations: {flag_type.get: -1, flag_type: 1}, noise: some, target: .nan}\n", []string{
 			"c.yaml:4:18: canary.sample: 1.5 is more than 1",
 			"c.yaml:4:51: canary.operations.flag_type.get: -1 is less than 0",
@@ -138,11 +148,7 @@ func TestEquivalencesAreChecked(t *testing.T) {
 		strings.Replace(good, "type: set", "type: set, operation: flag_type.list", 1): "canary.equivalences[0].operation: ",
 		good + "}, {" + good: "canary.equivalences[1].name: ",
 	} {
-		_, problems := Load(nil, nil, writeFile(t, "c.yaml", withTwo+"canary: {equivalences: [{"+entry+"}]}\n"))
-		got := strings.Join(texts(problems), "\n")
-		if (want == "") != (got == "") || !strings.Contains(got, want) || want != "" && !strings.HasPrefix(got, "c.yaml:4:") {
-			t.Errorf("%s: got %q, want %q", entry, got, want)
-		}
+		wantProblem(t, withTwo+"canary: {equivalences: [{"+entry+"}]}\n", want)
 	}
 }
 
@@ -158,7 +164,7 @@ switchover:
     - {name: ci, caller: robot, user_agent: ['ci/*', x], operation: flag_type.get, reads: new}
     - {name: some, product: 'One, Two', component: [a, b], bugs: [1-100, '7', 500-], attachments: 3-4, percent: 12.5}
     - {name: all, percent: 100, reads: new}
-    - name: rest
+    - {name: rest, percent: 100.0}
 canary:
   operations: {flag_type.get: 0.1}
   equivalences: [{name: n, type: idmap, path: '**', owner: me, reason: r, expires: 2999-01-01, table: {17: 42}, offset: 3}]
@@ -188,22 +194,9 @@ canary:
 	if !reflect.DeepEqual(withoutComments(t, printed.Bytes()), withoutComments(t, second.Bytes())) || !reflect.DeepEqual(cfg.Canary, again.Canary) || !reflect.DeepEqual(cfg.Callers, again.Callers) {
 		t.Errorf("read again it is another one, printed as\n%s", &printed)
 	}
-	if rest := cfg.Switchover.Table().Rules[3]; rest.Conditional() {
-		t.Errorf("the last rule has conditions: %+v", rest)
-	}
-}
-
-// TestEverybodyIsAShare: a share that has grown to all callers hides no rule behind it,
-// and the last rule may say that it is for all.
-func TestEverybodyIsAShare(t *testing.T) {
-	file := writeFile(t, "c.yaml", withTwo+"switchover:\n  rules:\n    - {name: grown, percent: 100, reads: new, writes: old}\n"+
-		"    - {name: rest, percent: 100.0, reads: old, writes: old}\n")
-	cfg, problems := Load(nil, nil, file)
-	if len(problems) > 0 {
-		t.Fatal(texts(problems))
-	}
-	table := cfg.Switchover.Table()
-	if share := table.Rules[0].Percent; share == nil || *share != 100 || table.Rules[1].Percent != nil {
-		t.Errorf("the rules are %+v", table.Rules)
+	// A share that has grown to all callers is one, except in the last rule, which is for all.
+	rules := cfg.Switchover.Table().Rules
+	if share := rules[2].Percent; share == nil || *share != 100 || rules[3].Percent != nil || rules[3].Conditional() {
+		t.Errorf("the last rules are %+v", rules[2:])
 	}
 }

@@ -70,7 +70,7 @@ func selectedNames(t *testing.T) map[string]bool {
 		})
 		return nil
 	}
-	for _, folder := range []string{"..", "../../../upstream/canary"} { // the settings of the comparison are read there
+	for _, folder := range []string{"..", "../../../cache", "../../../upstream/canary", "../../../upstream/journal"} { // they read their own settings
 		if err := filepath.WalkDir(folder, collect); err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	walk("", reflect.ValueOf(c).Elem(), "", k.files)
 	k.listeners()
 	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
-		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", c.Blobs.Memory, c.Limits.Body)
+		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", sizeText(c.Blobs.Memory), sizeText(c.Limits.Body))
 	}
 	if info, err := os.Stat(cmp.Or(c.Blobs.Dir, ".")); err != nil || !info.IsDir() {
 		k.errorf("blobs.dir", "%s is not a directory that can be read", c.Blobs.Dir)
@@ -286,7 +286,7 @@ func (c *checker) canary() {
 	}
 	_, found := compare.NewRules(settings.Equivalences, time.Now())
 	for _, p := range found {
-		c.listed("canary", "equivalences", switchover.Problem{Rule: p.Rule, Field: p.Field, Message: p.Message, Warning: p.Warning})
+		c.listed("canary", "equivalences", switchover.Problem(p))
 	}
 }
 

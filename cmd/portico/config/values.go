@@ -44,6 +44,11 @@ func parse(v reflect.Value, text string, tag reflect.StructTag) error {
 // parseType is parse without the bounds of the value itself. what describes the values of the type; it is empty where the error
 // says so.
 func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string, err error) {
+	if tag.Get("is") == "size" {
+		size, err := parseSize(text)
+		v.SetInt(size)
+		return "a size such as 64MiB, 10MB or 512", err
+	}
 	switch target := v.Addr().Interface().(type) {
 	case *time.Duration:
 		*target, err = time.ParseDuration(text)
@@ -123,8 +128,8 @@ func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Pointer {
 		return nil
 	}
-	if format := tag.Get("is"); format != "" && !is(text, format) {
-		return fmt.Errorf("%q is not %s", Printable(text), formats[format].what)
+	if format, known := formats[tag.Get("is")]; known && !is(text, tag.Get("is")) {
+		return fmt.Errorf("%q is not %s", Printable(text), format.what)
 	}
 	if oneof := tag.Get("oneof"); oneof != "" {
 		if choices := strings.Split(oneof, "|"); !slices.Contains(choices, text) {
@@ -136,7 +141,7 @@ func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 			return 0
 		}
 		limit := reflect.New(v.Type()).Elem()
-		mustParse(limit, bound, "")
+		_, _ = parseType(limit, bound, tag)          // a test reads all tags
 		return cmp.Compare(number(v), number(limit)) // what is not a number is less than all
 	}
 	if bound := tag.Get("min"); against(bound) < 0 {
@@ -162,6 +167,9 @@ func mustParse(v reflect.Value, text string, tag reflect.StructTag) {
 func textOf(v reflect.Value, tag reflect.StructTag) string {
 	if unset, optional := tag.Lookup("unset"); optional && v.IsZero() {
 		return unset
+	}
+	if tag.Get("is") == "size" {
+		return sizeText(v.Int())
 	}
 	switch value := reflect.Indirect(v).Interface().(type) {
 	case time.Duration:
@@ -211,33 +219,30 @@ func (l *Limits) MaxCalls() int {
 	return max(l.Concurrency, l.MaxConcurrency)
 }
 
-// Size is a number of bytes, written like 64MiB, 10MB or 512.
-type Size int64
-
-// sizeUnits are the suffixes of a Size. They are case-sensitive, since "mb" may as well mean bits.
-var sizeUnits = map[string]Size{
+// sizeUnits are the suffixes of a size. They are case-sensitive, since "mb" may as well mean bits.
+var sizeUnits = map[string]int64{
 	"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "GB": 1e9, "MB": 1e6, "KB": 1e3, "kB": 1e3, "B": 1, "": 1,
 }
 
-// UnmarshalText reads a size.
-func (s *Size) UnmarshalText(text []byte) error {
-	digits := strings.TrimRight(string(text), "GMKkiB")
-	unit, known := sizeUnits[string(text[len(digits):])]
+// parseSize reads a number of bytes.
+func parseSize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "GMKkiB")
+	unit, known := sizeUnits[text[len(digits):]]
 	n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-	if *s = Size(n) * unit; err != nil || !known || *s/unit != Size(n) {
-		return fmt.Errorf("%q is not a size such as 64MiB, 10MB or 512", text)
+	if err != nil || !known || n*unit/unit != n {
+		return 0, strconv.ErrSyntax
 	}
-	return nil
+	return n * unit, nil
 }
 
-// String writes a size with the largest binary unit that divides it.
-func (s Size) String() string {
+// sizeText writes a size with the largest binary unit that divides it.
+func sizeText(size int64) string {
 	for _, unit := range []string{"GiB", "MiB", "KiB"} {
-		if s != 0 && s%sizeUnits[unit] == 0 {
-			return fmt.Sprint(int64(s/sizeUnits[unit]), unit)
+		if size != 0 && size%sizeUnits[unit] == 0 {
+			return fmt.Sprint(size/sizeUnits[unit], unit)
 		}
 	}
-	return strconv.FormatInt(int64(s), 10)
+	return fmt.Sprint(size)
 }
 
 // Prefixes is a list of path prefixes: all is the prefix "/", none is empty.

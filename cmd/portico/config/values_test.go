@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-func TestSize(t *testing.T) {
-	for text, want := range map[string]string{
-		"0": "0", "512": "512", "512B": "512", "1KiB": "1KiB", "64 MiB": "64MiB", "2048KiB": "2MiB",
-		"1GiB": "1GiB", "10MB": "10000000", "1kB": "1000", "1KB": "1000", "1GB": "1000000000",
-		"": "", "MiB": "", "1.5MiB": "", "1mib": "", "1 2": "", "0x10": "", "9000000000GiB": "", "-9000000000GiB": "",
+// TestTextsOfValues: sizes and durations are read in several forms, and written in the shortest.
+func TestTextsOfValues(t *testing.T) {
+	const size = `is:"size"`
+	for _, tt := range []struct {
+		into  any
+		tag   reflect.StructTag
+		texts map[string]string // as they are written, empty if they are refused
+	}{
+		{new(int64), size, map[string]string{
+			"0": "0", "512": "512", "512B": "512", "1KiB": "1KiB", "64 MiB": "64MiB", "2048KiB": "2MiB",
+			"1GiB": "1GiB", "10MB": "10000000", "1kB": "1000", "1KB": "1000", "1GB": "1000000000",
+			"": "", "MiB": "", "1.5MiB": "", "1mib": "", "1 2": "", "0x10": "", "9000000000GiB": "", "-9000000000GiB": "",
+		}},
+		{new(time.Duration), "", map[string]string{
+			"0": "0s", "1s": "1s", "90s": "1m30s", "60s": "1m", "60m": "1h", "10m": "10m", "100m": "1h40m", "3601s": "1h0m1s", "10s": "10s", "1": "",
+		}},
 	} {
-		var s Size
-		err := s.UnmarshalText([]byte(text))
-		if (err != nil) != (want == "") || err == nil && s.String() != want {
-			t.Errorf("%q: got %s, %v, want %q", text, s, err, want)
-		}
-	}
-}
-
-func TestDurationText(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", time.Second: "1s", 90 * time.Second: "1m30s", time.Minute: "1m", time.Hour: "1h",
-		10 * time.Minute: "10m", 100 * time.Minute: "1h40m", time.Hour + time.Second: "1h0m1s", 10 * time.Second: "10s",
-	} {
-		if got := textOf(reflect.ValueOf(d), ""); got != want {
-			t.Errorf("%d: got %q, want %q", d, got, want)
-		}
-		if again, err := time.ParseDuration(want); err != nil || again != d {
-			t.Errorf("%q reads as %v, %v", want, again, err)
+		for text, want := range tt.texts {
+			v := reflect.ValueOf(tt.into).Elem()
+			err := parse(v, text, tt.tag)
+			if (err != nil) != (want == "") || err == nil && textOf(v, tt.tag) != want {
+				t.Errorf("%q: got %s, %v, want %q", text, textOf(v, tt.tag), err, want)
+			}
 		}
 	}
 }
