@@ -223,8 +223,8 @@ func (f *flaky) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 			}
 			call.UpdateAttachments = &request
 		}
-		fallthrough
-	case mapping.OpCreateAttachment:
+	}
+	if call.Operation.IsWrite() {
 		err = f.around(call, func() error {
 			reply, err = f.Tracker.Do(ctx, caller, call)
 			return err

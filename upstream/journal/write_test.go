@@ -59,8 +59,7 @@ func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 			s := set(t)
 			s.settings.Settle = time.Millisecond
 			j := s.start(t)
-			fields := mapping.FlagTypeFields{Name: new("perhaps"), Description: new("d"), Inclusions: &mapping.Scopes{{Product: "TestProduct"}}}
-			call := upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}}
+			call := createType("perhaps")
 			done, err := j.Begin(t.Context(), intent(call))
 			must(t, err)
 			if want == state.JournalApplied {
@@ -214,7 +213,7 @@ func TestOutcomeForAClientThatHasGone(t *testing.T) {
 func TestKeysAreRotated(t *testing.T) {
 	s := set(t)
 	first := s.start(t)
-	must(t, s.operator().Pause(t.Context()))
+	must(t, s.operator().Start(t.Context()))
 	s.write(t, first, attach(t, []string{"1"}, "rotated", strings.Repeat("large", 1000)))
 	must(t, first.Close())
 	must(t, s.operator().Resume(t.Context()))
@@ -254,7 +253,7 @@ func TestDamagedContentIsParked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := set(t)
 			j := s.start(t)
-			must(t, s.operator().Pause(t.Context()))
+			must(t, s.operator().Start(t.Context()))
 			s.write(t, j, attach(t, []string{"1"}, "damaged", strings.Repeat("large", 100_000)))
 			files, err := filepath.Glob(filepath.Join(s.settings.Spool, "*"))
 			must(t, err)
