@@ -389,20 +389,27 @@ func TestServiceNamesTheCaller(t *testing.T) {
 	}
 }
 
-// TestCopyOfTheDataIsRecognised: the operator has loaded data into the receiver that has the write already.
+// TestCopyOfTheDataIsRecognised: the operator has loaded data into the receiver that has the write already. Another content is another attachment.
 func TestCopyOfTheDataIsRecognised(t *testing.T) {
-	s := set(t)
-	j := s.start(t)
-	must(t, s.operator().Start(t.Context()))
-	call := attach(t, []string{"1"}, "in the dump", "content")
-	s.write(t, j, call)
-	if response := call.Make(t.Context(), s.next, s.caller()); response.Err != nil {
-		t.Fatal(response.Err)
-	}
-	must(t, s.operator().Resume(t.Context()))
-	s.drained(t, state.JournalApplied)
-	if got := s.named(t, s.next, "1", "in the dump"); got != 1 {
-		t.Errorf("there are %d copies", got)
+	for content, want := range map[string]struct {
+		status state.JournalStatus
+		copies int
+	}{"content": {state.JournalApplied, 1}, "another": {state.JournalParked, 2}} {
+		t.Run(content, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			s.write(t, j, attach(t, []string{"1"}, "in the dump", "content"))
+			must(t, attach(t, []string{"1"}, "in the dump", content).Make(t.Context(), s.next, s.caller()).Err)
+			must(t, s.operator().Resume(t.Context()))
+			all := s.drained(t, want.status)
+			if got := s.named(t, s.next, "1", "in the dump"); got != want.copies {
+				t.Errorf("there are %d copies", got)
+			}
+			if want.status == state.JournalParked && !strings.Contains(all[0].Reason, "it is copied, but attachment") {
+				t.Errorf("the reason is %q", all[0].Reason)
+			}
+		})
 	}
 }
 

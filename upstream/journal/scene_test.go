@@ -129,10 +129,11 @@ func rename(id int64, summary string) upstream.Call {
 
 // shown is an attachment as tests compare it.
 type shown struct {
-	ID      int64  `json:"id"`
-	Summary string `json:"summary"`
-	Data    string `json:"data"`
-	Flags   []struct {
+	ID       int64  `json:"id"`
+	FileName string `json:"file_name"`
+	Summary  string `json:"summary"`
+	Data     string `json:"data"`
+	Flags    []struct {
 		ID     int64  `json:"id"`
 		Name   string `json:"name"`
 		Status string `json:"status"`

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -68,6 +69,38 @@ func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 			done(t.Context(), upstream.Response{Err: errUnknown})
 			if all := s.drained(t, want); (all[0].Made != "") != (want == state.JournalApplied) {
 				t.Errorf("it is read back as %+v", all[0])
+			}
+		})
+	}
+}
+
+// TestUnknownCreateIsNotGuessed: an attachment that was there before is not what the create has made, and one of two may not be.
+func TestUnknownCreateIsNotGuessed(t *testing.T) {
+	for name, made := range map[string]int{"an old one": 0, "two new ones": 2} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			old := s.attachments(t, s.main, "1")[0]
+			content, err := base64.StdEncoding.DecodeString(old.Data)
+			must(t, err)
+			call := attach(t, []string{"1"}, old.Summary, string(content))
+			call.CreateAttachment.FileName = &old.FileName
+			done, err := j.Begin(t.Context(), intent(call))
+			must(t, err)
+			for range made {
+				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
+			}
+			before := len(s.attachments(t, s.next, "1"))
+			done(t.Context(), upstream.Response{Err: errUnknown})
+			if made == 0 {
+				s.drained(t, state.JournalRefused)
+			} else {
+				all := s.drained(t, state.JournalParked)
+				must(t, s.operator().Retry(t.Context(), all[0].Seq)) // it is looked for again
+				s.drained(t, state.JournalParked)
+			}
+			if after := len(s.attachments(t, s.next, "1")); after != before {
+				t.Errorf("%d copies are made", after-before)
 			}
 		})
 	}
