@@ -74,6 +74,47 @@ func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 	}
 }
 
+// TestOutcomeOfEachObject: what the response does not name was not written, and what is named twice is one object.
+func TestOutcomeOfEachObject(t *testing.T) {
+	types := &mapping.FlagTypeUpdate{Names: []string{"none"}, FlagTypeFields: mapping.FlagTypeFields{Description: new("d")}}
+	for name, tt := range map[string]struct {
+		call     upstream.Call
+		response string
+		pathWon  bool
+		want     []state.JournalStatus
+	}{
+		"one attachment twice": {
+			upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1, 1}, Summary: new("s")}},
+			`{}`, false, []state.JournalStatus{state.JournalPending},
+		},
+		"no flag type":        {upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: types}, `{"flagtypes":[]}`, false, []state.JournalStatus{state.JournalRefused}},
+		"the bug of the path": {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, true, []state.JournalStatus{state.JournalPending, state.JournalRefused}},
+		"one bug of two":      {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, false, []state.JournalStatus{state.JournalParked, state.JournalParked}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			done, err := j.Begin(ctx, intent(tt.call))
+			must(t, err)
+			document := mapping.NewDocument([]byte(tt.response))
+			document.PathWon = tt.pathWon
+			done(t.Context(), upstream.Response{Document: document})
+			all, err := s.store.JournalOf(t.Context(), 10, true)
+			must(t, err)
+			var got []state.JournalStatus
+			for _, e := range all {
+				got = append(got, e.Status)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("the entries are %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestUnknownCreateIsNotGuessed: an attachment that was there before is not what the create has made, and one of two may not be.
 func TestUnknownCreateIsNotGuessed(t *testing.T) {
 	for name, made := range map[string]int{"an old one": 0, "two new ones": 2} {
