@@ -1,7 +1,14 @@
 package arch
 
 import (
+	"go/ast"
+	"go/token"
 	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +58,174 @@ func TestEveryOperationIsKnownEverywhere(t *testing.T) {
 		}
 		if operation.IsWrite() == (operation.Method() == http.MethodGet) || operation.IsWrite() != (operation.Check() != "") {
 			t.Errorf("%s is a write: %v, and its outcome is found out so: %q", operation, operation.IsWrite(), operation.Check())
+		}
+	}
+}
+
+// place is a function that does something else for some operations than for the others.
+type place struct {
+	// file is a file, or a folder where name is empty: all of its files.
+	file, name string
+	// writes says that only writes get there.
+	writes bool
+	// rest are the operations that it does not name, since what it does with all others is right for them.
+	rest []mapping.Operation
+}
+
+// places are those of CONTRIBUTING.md, "Add an operation", whose packages have no test of their own that finds a forgotten operation. A new operation is
+// named in each of them, or added to the rest here by one who has looked.
+func places() []place {
+	const (
+		types, createType, updateTypes = mapping.OpFlagTypes, mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes
+		list, get, attach, update      = mapping.OpBugAttachments, mapping.OpAttachment, mapping.OpCreateAttachment, mapping.OpUpdateAttachments
+	)
+	but := func(named ...mapping.Operation) []mapping.Operation {
+		return slices.DeleteFunc([]mapping.Operation{types, createType, updateTypes, list, get, attach, update}, func(one mapping.Operation) bool { return slices.Contains(named, one) })
+	}
+	return []place{
+		{"upstream/bugzilla/plan.go", "plan", false, nil},
+		{"upstream/bugzilla/client.go", "Do", false, but(types, attach)},
+		{"upstream/bugzilla/client.go", "complete", false, but(types, createType, attach)},
+		{"upstream/bugzilla/rpc_operation.go", "read", true, but(attach)},
+		{"upstream/bugzilla/rpc_operation.go", "choose", false, but(types, list, get, updateTypes)},
+		{"upstream/bugzilla/rpc_reply.go", "Reply", false, but(createType)},
+		{"proxy/rpc.go", "carryOutRPC", false, but(createType)},
+		{"upstream/switchover/operations.go", "Do", false, but(types, list, get)},
+		{"upstream/switchover/operations.go", "decideWrite", true, nil},
+		{"upstream/switchover/operations.go", "FlagTypeWriters", true, but(createType, updateTypes)},
+		{"upstream/switchover/writes.go", "record", true, but(attach)},
+		{"upstream/switchover/writes.go", "newAttachments", true, but(attach)},
+		{"upstream/switchover/idmap/operations.go", "call", false, but(createType, updateTypes, list, get, attach, update)},
+		{"upstream/switchover/idmap/tracker.go", "refuseBugFlags", true, but(attach, update)},
+		{"upstream/journal/operations.go", "objectsOf", true, nil},
+		{"upstream/journal/operations.go", "decode", true, nil},
+		{"upstream/canary/capture.go", "replyHead", false, but(list, get)},
+		{"upstream/canary/writes/isolated.go", "TakePayload", true, but(attach)},
+		{"upstream/canary/writes/touched.go", "keysOfWrite", true, nil},
+		{"upstream/canary/writes/touched.go", "keysOfDifference", false, but(types, list, get)},
+		{"upstream/canary/writes/touched.go", "Product", false, but(types, list, get, attach)},
+		{"mapping/responses.go", "InterfaceForm", false, but(updateTypes, list, get, update)},
+		{"cache/read.go", "Do", false, but(types, createType, updateTypes)},
+		{"proxy/response.go", "succeed", false, but(types)},
+		{"proxy/route.go", "lacks", true, but(createType, updateTypes)},
+		{"proxy/body.go", "splitOptions", true, but(attach)},
+		{"proxy/form.go", "add", true, but(attach)},
+		{"upstream/upstreamtest", "", false, nil},
+		{"test/fuzz/field.go", "Targets", true, nil},
+		{"test/fuzz/field.go", "fields", true, nil},
+	}
+}
+
+// TestEveryOperationHasItsPlaces: what is right for the operations that there are may be wrong for a new one, so it is said of each of them.
+func TestEveryOperationHasItsPlaces(t *testing.T) {
+	top := root(t)
+	names := constants(t, top)
+	for _, p := range places() {
+		used := identifiers(t, top, p)
+		for _, operation := range mapping.Operations() {
+			if p.writes && !operation.IsWrite() {
+				continue
+			}
+			field := fieldOf(t, operation)
+			named := used[names[operation]] || used["call."+field] || used["read."+field] || used["write."+field]
+			switch other := slices.Contains(p.rest, operation); {
+			case named && other:
+				t.Errorf("%s: %s names %s, which places has among the rest", p.file, p.name, operation)
+			case !named && !other:
+				t.Errorf("%s: %s does not name %s; add it there, or to the rest in places if what is done with all others is right", p.file, p.name, operation)
+			}
+		}
+	}
+}
+
+// constants are the names of the constants in mapping, by the operations.
+func constants(t *testing.T, top string) map[mapping.Operation]string {
+	t.Helper()
+	names := map[mapping.Operation]string{}
+	ast.Inspect(parseSource(t, top, "mapping/operation.go", nil).file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			if value, ok := spec.Values[0].(*ast.BasicLit); ok && value.Kind == token.STRING {
+				text, _ := strconv.Unquote(value.Value)
+				names[mapping.Operation(text)] = spec.Names[0].Name
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// fieldOf is the field of a call that has the request of an operation.
+func fieldOf(t *testing.T, operation mapping.Operation) string {
+	t.Helper()
+	call := reflect.ValueOf(requestOf(t, operation))
+	for i := range call.NumField() {
+		if field := call.Field(i); field.Kind() == reflect.Pointer && !field.IsNil() {
+			return call.Type().Field(i).Name
+		}
+	}
+	t.Fatalf("%s has no request", operation)
+	return ""
+}
+
+// identifiers are those that occur in a place, and the members of calls.
+func identifiers(t *testing.T, top string, p place) map[string]bool {
+	t.Helper()
+	files := []string{p.file}
+	if p.name == "" {
+		files, _ = filepath.Glob(filepath.Join(top, p.file, "*.go"))
+	}
+	used := map[string]bool{}
+	for _, name := range files {
+		for _, decl := range parseSource(t, top, strings.TrimPrefix(name, top+"/"), nil).file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && (p.name == "" || f.Name.Name == p.name) {
+				collect(used, f.Body)
+			}
+		}
+	}
+	if len(used) == 0 {
+		t.Errorf("%s has no function %s", p.file, p.name)
+	}
+	return used
+}
+
+func collect(used map[string]bool, body ast.Node) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Ident:
+			used[x.Name] = true
+		case *ast.SelectorExpr:
+			if of, ok := x.X.(*ast.Ident); ok && slices.Contains([]string{"call", "read", "write"}, of.Name) {
+				used[of.Name+"."+x.Sel.Name] = true
+			}
+		}
+		return true
+	})
+}
+
+// TestEveryOperationIsDescribed for clients.
+func TestEveryOperationIsDescribed(t *testing.T) {
+	top := root(t)
+	pages := map[string]func(mapping.Operation) []string{
+		"README.md": func(o mapping.Operation) []string {
+			return []string{"| " + o.Method() + " | `", "`/rest" + o.Path() + "`"}
+		},
+		"docs/migration.md":        func(o mapping.Operation) []string { return []string{"`" + string(o) + "`"} },
+		"proxy/admin/openapi.yaml": func(o mapping.Operation) []string { return []string{"operationId: " + string(o) + "\n"} },
+		"docs/reference/interface.md": func(o mapping.Operation) []string {
+			return []string{"`" + o.Method() + " /rest" + strings.NewReplacer("{", "(", "}", ")").Replace(o.Path()) + "`"}
+		},
+	}
+	for page, wanted := range pages {
+		text, err := os.ReadFile(filepath.Join(top, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, operation := range mapping.Operations() {
+			for _, want := range wanted(operation) {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("%s does not describe %s: it has no %s", page, operation, want)
+				}
+			}
 		}
 	}
 }

@@ -74,28 +74,6 @@ func (c Class) Request(to Target, contentType string) string {
 		to.Method, path, c.Raw(to, contentType))
 }
 
-// Target is one operation that writes, with a request that it would carry out.
-type Target struct {
-	Operation    mapping.Operation
-	Method, Path string
-	// Members are those of a good JSON body, without the braces; Form is the same as a form.
-	Members, Form string
-}
-
-// Targets are the four operations that write.
-func Targets() []Target {
-	return []Target{
-		{mapping.OpCreateFlagType, "POST", "/rest/flag_type", `"name":"n","description":"d"`, "name=n&description=d"},
-		{mapping.OpUpdateFlagTypes, "PUT", "/rest/flag_type/7", `"sortkey":5`, "sortkey=5"},
-		{
-			mapping.OpCreateAttachment, "POST", "/rest/bug/5/attachment",
-			`"data":"YQ==","file_name":"f","summary":"s","content_type":"text/plain"`,
-			"data=YQ%3D%3D&file_name=f&summary=s&content_type=text/plain",
-		},
-		{mapping.OpUpdateAttachments, "PUT", "/rest/bug/attachment/5", `"summary":"s"`, "summary=s"},
-	}
-}
-
 // Classes are all classes, group by group.
 func Classes() []Class {
 	return slices.Concat(

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -26,7 +25,7 @@ type step struct {
 	// learned are ids that are stored with the entry, unless they have contradicted others.
 	learned      []state.IDPair
 	contradicted bool
-	call         upstream.Call
+	of           operation
 }
 
 // begin takes the leases of the step and commits its attempt. It returns false if another process has the lane, or has brought the entry further.
@@ -146,8 +145,12 @@ func (s *step) side(name string) (at side, ok bool) {
 		return at, false
 	}
 	at.split = s.settings.Split
-	at.comments = func(ctx context.Context, attachment int64) (map[int64]string, error) {
-		return s.settings.Comments(ctx, name, at.caller, attachment)
+	at.comments = func(ctx context.Context, attachment int64) (all []thing, err error) {
+		texts, err := s.settings.Comments(ctx, name, at.caller, attachment)
+		for id, text := range texts {
+			all = append(all, thing{ID: id, Description: text})
+		}
+		return all, err
 	}
 	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.journal.shown.get(s.entry.Seq))
 	if !ok {
@@ -160,15 +163,15 @@ func (s *step) side(name string) (at side, ok bool) {
 // open decrypts the request, or parks the entry.
 func (s *step) open() bool {
 	var err error
-	if s.call, err = s.settings.open(s.entry); err != nil {
-		s.park("%v", err)
+	if s.of, err = s.settings.open(s.entry); err != nil {
+		s.park("the recorded request is unreadable: %v", err)
 	}
 	return err == nil
 }
 
 func (s *step) closeContent() {
-	if create := s.call.CreateAttachment; create != nil {
-		_ = create.Data.Close() // nothing is lost
+	if content := s.of.content; content != nil {
+		_ = content.Close() // nothing is lost
 	}
 }
 
@@ -187,24 +190,25 @@ func (s *step) copy(ctx context.Context) {
 		return
 	}
 	open := s.entry.Attempt != nil
-	if s.isRepeatable() {
-		if update := s.call.UpdateAttachments; update != nil && len(update.Flags) > 0 && !open {
+	if s.of.repeatable {
+		if flags := s.of.flags; flags != nil && len(*flags) > 0 && !open {
 			s.entry.Attempt = attemptAfter(nil) // reads that show ids of flags wait for its end
 		}
 		s.make(ctx, at)
 		return
 	}
-	present, err := at.present(ctx, s.call)
+	present, err := s.of.present(ctx, at)
 	if err != nil && (open || !errors.Is(err, errNoPlace)) {
 		s.failed(err)
 		return
 	}
-	switch id, found, err := s.find(ctx, at, present); {
+	switch fit, err := s.find(ctx, at, present); {
 	case err != nil:
 		s.failed(err)
-	case found:
-		s.made(ctx, at, id)
-	case s.entry.Status == state.JournalParked:
+	case len(fit) > 1:
+		s.park("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
+	case len(fit) == 1:
+		s.made(ctx, at, fit[0].ID)
 	case open && s.tooEarly():
 	case open:
 		s.park("the outcome of an attempt at %s is unknown, and nothing new there is the copy; look there, then retry or skip it", s.entry.Receiver)
@@ -241,23 +245,6 @@ func attemptAfter(present []thing) []byte {
 	return text
 }
 
-// isRepeatable reports whether making the call twice does the same as making it once.
-func (s *step) isRepeatable() bool {
-	if update := s.call.UpdateAttachments; update != nil {
-		return !hasComment(update) && !hasNew(update.Flags)
-	}
-	return s.call.UpdateFlagTypes != nil
-}
-
-func hasNew(flags []mapping.FlagChange) bool {
-	for _, flag := range flags {
-		if flag.New != nil && *flag.New {
-			return true
-		}
-	}
-	return false
-}
-
 // make commits the attempt and makes the call.
 func (s *step) make(ctx context.Context, at side) {
 	if !s.begun && !s.begin(ctx) {
@@ -266,7 +253,7 @@ func (s *step) make(ctx context.Context, at side) {
 	s.name(at)
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
 	defer cancel()
-	response := s.call.Make(ctx, at.Tracker, at.caller)
+	response := s.of.call.Make(ctx, at.Tracker, at.caller)
 	if response.Err != nil {
 		if upstream.NotWritten(response.Err) {
 			s.entry.Attempt = nil
@@ -279,9 +266,9 @@ func (s *step) make(ctx context.Context, at side) {
 		s.again(true, err)
 		return
 	}
-	id := r.ID
-	if len(r.IDs) == 1 {
-		id = r.IDs[0]
+	var id int64
+	if ids := r.ids(); len(ids) == 1 {
+		id = ids[0]
 	}
 	s.made(ctx, at, id)
 }
@@ -292,32 +279,17 @@ func (s *step) name(at side) {
 	if label == "" {
 		label = "a caller without a name"
 	}
-	comment := commentOf(s.call)
-	if comment != nil && *comment != nil && strings.TrimSpace(**comment) != "" && !at.own {
+	comment := s.of.comment
+	if comment != nil && !isBlank(*comment) && !at.own {
 		*comment = new(**comment + "\n\n(Copied from " + s.entry.Target + " for " + label + ".)")
 	}
-}
-
-// commentOf is the comment of a write, nil where it can have none.
-func commentOf(call upstream.Call) **string {
-	switch {
-	case call.CreateAttachment != nil:
-		return &call.CreateAttachment.Comment
-	case call.UpdateAttachments != nil:
-		return &call.UpdateAttachments.Comment
-	}
-	return nil
 }
 
 // made notes that the receiver has carried out the write, under the id that it has given to a new object, and learns ids.
 func (s *step) made(ctx context.Context, at side, id int64) {
 	e := s.entry
 	if e.Made != "" {
-		kind := "attachment"
-		if e.Operation == mapping.OpCreateFlagType {
-			kind = "flag_type"
-		}
-		s.learn(kind, objectID(strings.TrimPrefix(e.Made, "flag ")), id)
+		s.learn(s.of.kind, objectID(e.Made), id)
 	}
 	if err := s.learnSetFlags(ctx, at); err != nil {
 		s.again(true, fmt.Errorf("learn the ids of flags: %w", err))

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/test/process"
@@ -51,10 +52,7 @@ func TestWritesAreCopiedInOrder(t *testing.T) {
 	for _, name := range []string{"second", "third", "last"} {
 		s.write(t, j, rename(id, name))
 	}
-	name := "copied"
-	scopes := mapping.Scopes{{Product: "TestProduct"}}
-	fields := mapping.FlagTypeFields{Name: &name, Description: new("d"), Inclusions: &scopes}
-	made := idOf(t, s.write(t, j, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}}))
+	made := idOf(t, s.write(t, j, createType("copied")))
 	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{
 		IDs: []int64{made}, FlagTypeFields: mapping.FlagTypeFields{Description: new("changed")},
 	}})
@@ -92,7 +90,7 @@ func TestContentIsUnreadableAtRest(t *testing.T) {
 // unreadableAtRest searches the files of the store, its own journal included, and the spool for what a client wrote.
 func unreadableAtRest(t *testing.T, s *scene, server string) {
 	j := s.start(t)
-	must(t, s.operator().Pause(t.Context()))
+	must(t, s.operator().Start(t.Context()))
 	const mark = "a mark that nobody may read"
 	large := strings.Repeat(mark+"\n", 10_000)
 	call := attach(t, []string{"1"}, mark, mark)
@@ -145,30 +143,90 @@ func unreadableAtRest(t *testing.T, s *scene, server string) {
 	}
 }
 
-// TestUnknownAttemptIsNotRepeated: the receiver has carried the copy out, and the response was lost.
-func TestUnknownAttemptIsNotRepeated(t *testing.T) {
-	for name, carriedOut := range map[string]bool{"carried out": true, "not carried out": false} {
-		t.Run(name, func(t *testing.T) {
+// TestEveryWriteIsCopiedOnce: the receiver has carried the copy out, and the response was lost. A write that the journal does not know is never
+// sent, and a create that it does not find again would be made twice.
+func TestEveryWriteIsCopiedOnce(t *testing.T) {
+	calls := map[mapping.Operation]upstream.Call{
+		mapping.OpCreateFlagType:    createType("new"),
+		mapping.OpUpdateFlagTypes:   {UpdateFlagTypes: &mapping.FlagTypeUpdate{Names: []string{"review"}, FlagTypeFields: mapping.FlagTypeFields{Description: new("changed")}}},
+		mapping.OpCreateAttachment:  attach(t, []string{"1"}, "once", "content"),
+		mapping.OpUpdateAttachments: rename(1, "renamed"),
+	}
+	for _, operation := range mapping.Operations() {
+		if !operation.IsWrite() {
+			continue
+		}
+		t.Run(string(operation), func(t *testing.T) {
+			call, ok := calls[operation]
+			if !ok {
+				t.Fatalf("add a call of %s", operation)
+			}
+			call.Operation = operation
 			s := set(t)
-			if carriedOut {
-				s.next.fail(nil, firstTimes(1, errUnknown))
-			} else {
-				s.next.fail(firstTimes(1, errUnknown), nil)
-			}
-			j := s.start(t)
-			s.write(t, j, attach(t, []string{"1"}, "once", "content"))
-			if !carriedOut {
-				all := s.drained(t, state.JournalParked)
-				if !strings.Contains(all[0].Reason, "nothing new there is the copy") || s.named(t, s.next, "1", "once") != 0 {
-					t.Errorf("it was made again: %q", all[0].Reason)
+			var copies atomic.Int64
+			lost := firstTimes(1, errUnknown)
+			s.next.fail(nil, func(copied upstream.Call) error {
+				copies.Add(1)
+				if update := copied.UpdateFlagTypes; update != nil && (len(update.IDs) == 0 || len(update.Names) > 0) {
+					t.Errorf("the copy is of %v and %q, want ids", update.IDs, update.Names)
 				}
-				must(t, s.operator().Retry(t.Context(), all[0].Seq))
-			}
-			s.drained(t, state.JournalApplied)
-			if got := s.named(t, s.next, "1", "once"); got != 1 {
-				t.Errorf("there are %d copies", got)
+				return lost(copied)
+			})
+			s.write(t, s.start(t), call)
+			all := s.drained(t, state.JournalApplied)
+			if len(all) != 1 || (all[0].Made != "") != operation.IsCreate() || operation.IsCreate() && copies.Load() != 1 {
+				t.Errorf("got %d copies and %+v", copies.Load(), all)
 			}
 		})
+	}
+}
+
+// createType is a call that creates a flag type.
+func createType(name string) upstream.Call {
+	fields := mapping.FlagTypeFields{Name: &name, Description: new("d"), Inclusions: &mapping.Scopes{{Product: "TestProduct"}}}
+	return upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}}
+}
+
+// TestUnknownAttemptIsNotRepeated: the receiver has not carried the copy out, so only an operator can tell what has become of it.
+func TestUnknownAttemptIsNotRepeated(t *testing.T) {
+	s := set(t)
+	s.next.fail(firstTimes(1, errUnknown), nil)
+	j := s.start(t)
+	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+	all := s.drained(t, state.JournalParked)
+	if !strings.Contains(all[0].Reason, "nothing new there is the copy") || s.named(t, s.next, "1", "once") != 0 {
+		t.Errorf("it was made again: %q", all[0].Reason)
+	}
+	must(t, s.operator().Retry(t.Context(), all[0].Seq))
+	s.drained(t, state.JournalApplied)
+	if got := s.named(t, s.next, "1", "once"); got != 1 {
+		t.Errorf("there are %d copies", got)
+	}
+}
+
+// TestLateAttemptIsWaitedFor: the receiver may carry a copy out after its response was lost.
+func TestLateAttemptIsWaitedFor(t *testing.T) {
+	s := set(t)
+	s.settings.Settle = time.Hour
+	s.next.fail(firstTimes(1, errUnknown), nil)
+	call := attach(t, []string{"1"}, "late", "content")
+	s.write(t, s.start(t), call)
+	var all []state.JournalEntry
+	process.Eventually(t, "the copy was looked for", func() bool {
+		var err error
+		all, err = s.store.JournalOf(t.Context(), 10, false)
+		must(t, err)
+		return all[0].Status == state.JournalParked || time.Until(all[0].Next) > s.settings.Settle/2
+	})
+	if all[0].Status == state.JournalParked {
+		t.Fatalf("it is not waited for: %s", all[0].Reason)
+	}
+	must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err)
+	all[0].Next = time.Time{} // the hour is over
+	must(t, s.store.PutJournal(t.Context(), all[0], all[0].Status, state.Record{}))
+	s.drained(t, state.JournalApplied)
+	if got := s.named(t, s.next, "1", "late"); got != 1 {
+		t.Errorf("there are %d copies", got)
 	}
 }
 
@@ -331,20 +389,27 @@ func TestServiceNamesTheCaller(t *testing.T) {
 	}
 }
 
-// TestCopyOfTheDataIsRecognised: the operator has loaded data into the receiver that has the write already.
+// TestCopyOfTheDataIsRecognised: the operator has loaded data into the receiver that has the write already. Another content is another attachment.
 func TestCopyOfTheDataIsRecognised(t *testing.T) {
-	s := set(t)
-	j := s.start(t)
-	must(t, s.operator().Pause(t.Context()))
-	call := attach(t, []string{"1"}, "in the dump", "content")
-	s.write(t, j, call)
-	if response := call.Make(t.Context(), s.next, s.caller()); response.Err != nil {
-		t.Fatal(response.Err)
-	}
-	must(t, s.operator().Resume(t.Context()))
-	s.drained(t, state.JournalApplied)
-	if got := s.named(t, s.next, "1", "in the dump"); got != 1 {
-		t.Errorf("there are %d copies", got)
+	for content, want := range map[string]struct {
+		status state.JournalStatus
+		copies int
+	}{"content": {state.JournalApplied, 1}, "another": {state.JournalParked, 2}} {
+		t.Run(content, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			s.write(t, j, attach(t, []string{"1"}, "in the dump", "content"))
+			must(t, attach(t, []string{"1"}, "in the dump", content).Make(t.Context(), s.next, s.caller()).Err)
+			must(t, s.operator().Resume(t.Context()))
+			all := s.drained(t, want.status)
+			if got := s.named(t, s.next, "1", "in the dump"); got != want.copies {
+				t.Errorf("there are %d copies", got)
+			}
+			if want.status == state.JournalParked && !strings.Contains(all[0].Reason, "it is copied, but attachment") {
+				t.Errorf("the reason is %q", all[0].Reason)
+			}
+		})
 	}
 }
 
@@ -445,7 +510,7 @@ func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
 	}
 	s.settings.Pairs, s.next.ids = pairs, pairs
 	j := s.start(t)
-	must(t, s.operator().Pause(t.Context()))
+	must(t, s.operator().Start(t.Context()))
 	id := idOf(t, s.write(t, j, attach(t, []string{"1"}, "flagged", "content")))
 	update := func(flag mapping.FlagChange) upstream.Call {
 		return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Flags: []mapping.FlagChange{flag}}}
@@ -481,7 +546,7 @@ func TestKillStopsCopies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := set(t)
 			j := s.start(t)
-			must(t, s.operator().Pause(t.Context()))
+			must(t, s.operator().Start(t.Context()))
 			s.write(t, j, rename(1, "before the kill"))
 			for range 2 { // the second time it is known already
 				must(t, s.store.KillJournal(t.Context(), "next", state.Record{Actor: "tester", Action: "kill", Reason: "a test"}))

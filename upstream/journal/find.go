@@ -1,10 +1,10 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -12,73 +12,12 @@ import (
 )
 
 // find looks for what the write would make. Without an earlier attempt only the object with the client's id counts, which a copy of the
-// data has brought; after an attempt, whatever was not there before it. Several that fit park the entry.
-func (s *step) find(ctx context.Context, at side, present []thing) (id int64, found bool, err error) {
-	if update := s.call.UpdateAttachments; update != nil && !hasComment(update) {
-		return 0, s.entry.Attempt != nil && s.hasNewFlags(present), nil
-	}
-	last, client := s.last(), objectID(strings.TrimPrefix(s.entry.Made, "flag "))
-	isNew := func(one thing) bool {
-		return one.ID == client || s.entry.Attempt != nil && !slices.Contains(last.Known, one.ID)
-	}
-	fit, err := s.fitting(ctx, at, present, isNew)
-	switch {
-	case err != nil || len(fit) == 0:
-		return 0, false, err
-	case len(fit) > 1:
-		s.park("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
-		return 0, false, nil
-	}
-	return fit[0].ID, true, nil
-}
-
-// fitting lists the objects that the write would have made: an attachment with its name, summary and content, a flag type with
-// its name and description, or a comment that has its text.
-func (s *step) fitting(ctx context.Context, at side, present []thing, among func(thing) bool) (fit []thing, err error) {
-	for _, one := range present {
-		if !among(one) {
-			continue
-		}
-		same := false
-		switch create, update := s.call.CreateAttachment, s.call.UpdateAttachments; {
-		case update != nil: // trackers put before it what it is about, and a copy may have the name of its caller after it
-			same = strings.Contains(one.Description, strings.TrimSpace(*update.Comment))
-		case create == nil:
-			same = sameText(s.call.CreateFlagType.Name, one.Name) && sameText(s.call.CreateFlagType.Description, one.Description)
-		case sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary):
-			same, err = at.hasContent(ctx, one.ID, create.Data)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if same {
-			fit = append(fit, one)
-		}
-	}
-	return fit, nil
-}
-
-func sameText(sent *string, shown string) bool {
-	return sent != nil && strings.TrimSpace(*sent) == strings.TrimSpace(shown)
-}
-
-// hasNewFlags reports whether each flag that an update sets anew is there since the last attempt.
-func (s *step) hasNewFlags(present []thing) bool {
-	last := s.last()
-	added := slices.DeleteFunc(slices.Clone(present), func(one thing) bool { return slices.Contains(last.Known, one.ID) })
-	for _, flag := range s.call.UpdateAttachments.Flags {
-		if flag.New == nil || !*flag.New {
-			continue
-		}
-		i := slices.IndexFunc(added, func(one thing) bool {
-			return (flag.Name == nil || *flag.Name == one.Name) && flag.Status == one.Status && (flag.Requestee == nil || *flag.Requestee == one.Requestee)
-		})
-		if i < 0 {
-			return false
-		}
-		added = slices.Delete(added, i, i+1)
-	}
-	return true
+// data has brought; after an attempt, whatever was not there before it.
+func (s *step) find(ctx context.Context, at side, present []thing) ([]thing, error) {
+	last, client := s.last(), objectID(s.entry.Made)
+	return s.of.matches(ctx, at, slices.DeleteFunc(slices.Clone(present), func(one thing) bool {
+		return one.ID != client && (s.entry.Attempt == nil || slices.Contains(last.Known, one.ID))
+	}))
 }
 
 // resolve finds out whether the target has carried out a write whose outcome is unknown.
@@ -89,27 +28,25 @@ func (s *step) resolve(ctx context.Context) {
 		return
 	}
 	defer s.closeContent()
-	if s.call.UpdateAttachments != nil || s.call.UpdateFlagTypes != nil {
+	var fit []thing
+	err := errNoPlace // an update makes nothing that could be found
+	if s.entry.Operation.IsCreate() {
+		fit, err = s.of.present(ctx, at)
+	}
+	if err == nil {
+		fit, err = s.of.matches(ctx, at, slices.DeleteFunc(fit, func(one thing) bool { return one.before(s.entry.Begun) }))
+	}
+	switch {
+	case errors.Is(err, errNoPlace):
 		s.park(decide, s.entry.Target)
 		return
-	}
-	present, err := at.present(ctx, s.call)
-	if errors.Is(err, errNoPlace) {
-		s.park(decide, s.entry.Target)
-		return
-	}
-	if err != nil {
-		s.failed(err)
-		return
-	}
-	fit, err := s.fitting(ctx, at, present, func(one thing) bool { return !one.before(s.entry.Begun) })
-	if err != nil {
+	case err != nil:
 		s.failed(err)
 		return
 	}
 	var unclaimed []thing
 	for _, one := range fit {
-		claimed, err := s.journal.store.JournalMade(ctx, s.madeLane(one.ID), s.entry.Target)
+		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID), s.entry.Target)
 		if err != nil {
 			s.again(false, err)
 			return
@@ -122,18 +59,10 @@ func (s *step) resolve(ctx context.Context) {
 	case 0:
 		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
 	case 1:
-		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", s.madeLane(unclaimed[0].ID)
+		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", laneOf(s.of.kind, unclaimed[0].ID)
 	default:
 		s.park(decide, s.entry.Target)
 	}
-}
-
-// madeLane names the object that the create has made.
-func (s *step) madeLane(id int64) string {
-	if s.call.CreateFlagType != nil {
-		return flagTypeLane(id)
-	}
-	return attachmentLane(id)
 }
 
 // before reports whether an object was made before a time. Clocks may differ by a minute.
@@ -144,29 +73,14 @@ func (t thing) before(at time.Time) bool {
 
 // learnSetFlags learns the ids of flags that a write has set, from what both trackers show of the attachment.
 func (s *step) learnSetFlags(ctx context.Context, at side) error {
-	var sent []mapping.FlagChange
-	id := objectID(s.entry.Lane)
-	switch {
-	case s.call.CreateAttachment != nil:
-		sent, id = s.call.CreateAttachment.Flags, objectID(s.entry.Made)
-	case s.call.UpdateAttachments != nil:
-		sent = s.call.UpdateAttachments.Flags
-	}
-	if len(sent) == 0 || s.settings.Pairs == nil {
+	sent, id := s.of.flags, objectID(cmp.Or(s.entry.Made, s.entry.Lane))
+	if sent == nil || len(*sent) == 0 || s.settings.Pairs == nil {
 		return nil
-	}
-	target, ok := s.side(s.entry.Target)
-	if !ok {
-		return nil // the entry is parked
 	}
 	if err := s.addLearned(ctx); err != nil || s.contradicted {
 		return err
 	}
-	clients, err := target.flags(ctx, id)
-	if err != nil {
-		return err
-	}
-	copies, err := at.flags(ctx, id)
+	clients, copies, err := s.flags(ctx, at, id)
 	if err != nil {
 		return err
 	}
@@ -179,33 +93,25 @@ func (s *step) learnSetFlags(ctx context.Context, at side) error {
 // learnFlags learns the ids of flags that an update names and that the receiver does not show. A flag that was cleared at the target before its copy
 // was made is the only one at the receiver that the target does not show. Where there is none, nothing is left to clear.
 func (s *step) learnFlags(ctx context.Context, at side) error {
-	update := s.call.UpdateAttachments
+	sent, id := s.of.flags, objectID(s.entry.Lane)
 	names := func(change mapping.FlagChange) bool { return change.ID != nil }
-	if update == nil || s.settings.Pairs == nil || !slices.ContainsFunc(update.Flags, names) {
+	if sent == nil || s.entry.Operation.IsCreate() || s.settings.Pairs == nil || !slices.ContainsFunc(*sent, names) {
 		return nil
 	}
-	target, ok := s.side(s.entry.Target)
-	if !ok {
-		return nil // the entry is parked
-	}
-	clients, err := target.flags(ctx, update.IDs[0])
-	if err != nil {
-		return err
-	}
-	copies, err := at.flags(ctx, update.IDs[0])
-	if err != nil {
+	clients, copies, err := s.flags(ctx, at, id)
+	if err != nil || s.entry.Status == state.JournalParked {
 		return err
 	}
 	matched := matchFlags(clients, copies)
 	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool {
-		used := hasID(clients, one.ID) || slices.ContainsFunc(update.Flags, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
+		used := hasID(clients, one.ID) || slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
 		for _, shown := range matched {
 			used = used || shown == one.ID
 		}
 		return used
 	})
 	var flags []mapping.FlagChange
-	for _, change := range update.Flags {
+	for _, change := range *sent {
 		if !names(change) || hasID(copies, *change.ID) {
 			flags = append(flags, change)
 			continue
@@ -225,8 +131,20 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 			return nil
 		}
 	}
-	update.Flags = flags
+	*sent = flags
 	return s.addLearned(ctx)
+}
+
+// flags lists the flags of an attachment at the target and at the receiver. Without a target it parks the entry.
+func (s *step) flags(ctx context.Context, at side, attachment int64) (clients, copies []thing, err error) {
+	target, ok := s.side(s.entry.Target)
+	if !ok {
+		return nil, nil, nil
+	}
+	if clients, err = target.flags(ctx, attachment); err == nil {
+		copies, err = at.flags(ctx, attachment)
+	}
+	return clients, copies, err
 }
 
 // addLearned adds the ids that were learned before the entry is stored: what is asked next needs them.

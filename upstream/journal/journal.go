@@ -182,13 +182,22 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 	}
 	settings := j.settings.Load()
 	w := &write{journal: j, settings: settings, intent: intent}
-	for _, one := range split(intent) {
-		w.leases = append(w.leases, state.WriteLease(one.lane))
+	objects, err := objectsOf(intent)
+	if err != nil {
+		return nil, Unavailable(err)
+	}
+	w.of = objects[0]
+	for _, one := range objects {
+		lease := state.WriteLease(one.lane)
+		if slices.Contains(w.leases, lease) {
+			continue
+		}
+		w.leases = append(w.leases, lease)
 		e := state.JournalEntry{
 			Lane: one.lane, Operation: intent.Call.Operation, Target: intent.Target, Receiver: intent.Receiver,
 			Rule: intent.Rule, Caller: intent.Caller,
 		}
-		if err = settings.seal(&e, one.call); err != nil {
+		if err = settings.seal(&e, one); err != nil {
 			break
 		}
 		w.entries = append(w.entries, e)

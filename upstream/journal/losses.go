@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"portico/upstream"
@@ -36,7 +37,7 @@ func (l *losses) take() (all []state.JournalLoss) {
 // Lose counts a write that is never copied to the receiver. The first one of its kind is committed before Lose returns, if the store responds:
 // from then on it is known that going back is not safe. The figures of loss are ignored.
 func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) {
-	loss = state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: loss.What}
+	loss = withoutFigures(loss)
 	last := j.last.Load()
 	if last != nil && len(last.Losses) >= maxStopped && !last.counts(loss) {
 		loss.What = "other"
@@ -49,12 +50,12 @@ func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) {
 
 // counts reports whether a kind of loss is known already.
 func (s *Status) counts(loss state.JournalLoss) bool {
-	for _, known := range s.Losses {
-		if known.Receiver == loss.Receiver && known.Rule == loss.Rule && known.Kind == loss.Kind && known.What == loss.What {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Losses, func(known state.JournalLoss) bool { return withoutFigures(known) == loss })
+}
+
+// withoutFigures is a kind of loss.
+func withoutFigures(loss state.JournalLoss) state.JournalLoss {
+	return state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: loss.What}
 }
 
 // storeLosses stores what was counted. Without the store the counts wait.
@@ -68,9 +69,7 @@ func (j *Journal) storeLosses(ctx context.Context) {
 	if err := j.store.AddJournalLosses(ctx, all); err != nil {
 		j.logger.Warn("writes that are not copied could not be counted yet", "cause", err)
 		for _, loss := range all {
-			entries := loss.Entries
-			loss.Entries = 0
-			j.losses.add(loss, entries)
+			j.losses.add(withoutFigures(loss), loss.Entries)
 		}
 	}
 }

@@ -7,18 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"portico/mapping"
 	"portico/upstream/state"
-)
-
-// Actions of operators, as the audit trail has them.
-const (
-	actionRetry  = "retry an entry of the journal"
-	actionSkip   = "skip an entry of the journal"
-	actionPark   = "park a lane of the journal"
-	actionPause  = "pause the journal"
-	actionStart  = "start the journal"
-	actionResume = "resume the journal"
 )
 
 // Operator changes entries by hand. It needs no running journal.
@@ -57,62 +46,51 @@ func (o *Operator) signed(action string, change func(state.Record) error) error 
 // Retry has a parked entry tried again. A create whose outcome at the target is not known is looked for there again; any other write is
 // copied.
 func (o *Operator) Retry(ctx context.Context, seq int64) error {
-	return o.change(ctx, seq, actionRetry, "retry", func(e *state.JournalEntry) bool {
-		from := e.Status
+	return o.change(ctx, seq, "retry", state.JournalParked, func(e *state.JournalEntry) {
 		e.Status, e.Reason, e.Attempts, e.Next = state.JournalPending, "", 0, time.Time{}
-		if (e.Operation == mapping.OpCreateAttachment || e.Operation == mapping.OpCreateFlagType) && e.Made == "" {
+		if e.Operation.IsCreate() && e.Made == "" {
 			e.Status = state.JournalBegun
 		}
-		return from == state.JournalParked
 	})
 }
 
 // Skip leaves out a parked entry for ever, so that the lane goes on. Its content is removed.
 func (o *Operator) Skip(ctx context.Context, seq int64) error {
-	return o.change(ctx, seq, actionSkip, "skip", func(e *state.JournalEntry) bool {
-		from := e.Status
+	return o.change(ctx, seq, "skip", state.JournalParked, func(e *state.JournalEntry) {
 		e.Status, e.Reason = state.JournalSkipped, o.Reason
-		return from == state.JournalParked
 	})
 }
 
 // Park stops a lane at an entry that is not copied yet.
 func (o *Operator) Park(ctx context.Context, seq int64) error {
-	return o.change(ctx, seq, actionPark, "park", func(e *state.JournalEntry) bool {
-		from := e.Status
+	return o.change(ctx, seq, "park", state.JournalPending, func(e *state.JournalEntry) {
 		e.Status, e.Reason = state.JournalParked, "parked by "+o.Actor+": "+o.Reason
-		return from == state.JournalPending
 	})
 }
 
-// change changes an entry, if allowed says that its status allows it.
-func (o *Operator) change(ctx context.Context, seq int64, action, verb string, allowed func(*state.JournalEntry) bool) error {
-	return o.signed(action, func(record state.Record) error {
+// change changes an entry that has a status.
+func (o *Operator) change(ctx context.Context, seq int64, verb string, from state.JournalStatus, change func(*state.JournalEntry)) error {
+	return o.signed(verb+" an entry of the journal", func(record state.Record) error {
 		e, err := o.Store.JournalEntry(ctx, seq)
 		if err != nil {
 			return err
 		}
-		from := e.Status
-		if !allowed(&e) {
-			return &StatusError{Seq: seq, Status: from, Action: verb}
+		if e.Status != from {
+			return &StatusError{Seq: seq, Status: e.Status, Action: verb}
 		}
+		change(&e)
 		return o.Store.PutJournal(ctx, e, from, record)
 	})
 }
 
-// Start begins a new starting point: copying is paused, and what was lost before is forgotten, since the operator copies the data.
+// Start begins a new starting point: copying is paused in all processes while writes are recorded, and what was lost before is forgotten, since the operator copies the data.
 func (o *Operator) Start(ctx context.Context) error {
-	return o.signed(actionStart, func(record state.Record) error { return o.Store.StartJournal(ctx, record) })
+	return o.signed("start the journal", func(record state.Record) error { return o.Store.StartJournal(ctx, record) })
 }
 
-// Pause stops copying in all processes; writes are still recorded. Resume has it go on.
-func (o *Operator) Pause(ctx context.Context) error { return o.pause(ctx, true, actionPause) }
-
-// Resume has copying go on after Pause.
-func (o *Operator) Resume(ctx context.Context) error { return o.pause(ctx, false, actionResume) }
-
-func (o *Operator) pause(ctx context.Context, paused bool, action string) error {
-	return o.signed(action, func(record state.Record) error { return o.Store.PauseJournal(ctx, paused, record) })
+// Resume has copying go on, after Start or a kill.
+func (o *Operator) Resume(ctx context.Context) error {
+	return o.signed("resume the journal", func(record state.Record) error { return o.Store.ResumeJournal(ctx, record) })
 }
 
 // Status is the state of the journal as operators see it.

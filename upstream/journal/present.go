@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,7 +18,7 @@ import (
 type side struct {
 	upstream.Tracker
 	// comments reads those on an attachment.
-	comments func(ctx context.Context, attachment int64) (map[int64]string, error)
+	comments func(ctx context.Context, attachment int64) ([]thing, error)
 	caller   upstream.Caller
 	own      bool
 	split    jsonblob.SplitOptions
@@ -43,46 +42,16 @@ type thing struct {
 // errNoPlace says that a flag type create names no product in which the flag type could be found.
 var errNoPlace = errors.New("the flag type is in no product by name, so it cannot be read back")
 
-// present lists what a call that is not idempotent would add to: the attachments of the bug, the flag types of a product, or the
-// comments on the attachment or its flags.
-func (at side) present(ctx context.Context, call upstream.Call) ([]thing, error) {
-	switch {
-	case call.CreateAttachment != nil:
-		return at.attachments(ctx, mapping.OpBugAttachments, mapping.AttachmentsRequest{
-			Bugs: call.CreateAttachment.Bugs, Include: []string{"id", "file_name", "summary", "creation_time"},
-		})
-	case call.CreateFlagType != nil:
-		return at.flagTypes(ctx, call.CreateFlagType)
-	case hasComment(call.UpdateAttachments):
-		texts, err := at.comments(ctx, call.UpdateAttachments.IDs[0])
-		var all []thing
-		for id, text := range texts {
-			all = append(all, thing{ID: id, Description: text})
-		}
-		return all, err
-	default:
-		return at.flags(ctx, call.UpdateAttachments.IDs[0])
-	}
-}
-
-// hasComment reports whether an update says something. Trackers ignore a blank comment.
-func hasComment(update *mapping.AttachmentUpdate) bool {
-	return update.Comment != nil && strings.TrimSpace(*update.Comment) != ""
-}
-
 func (at side) attachments(ctx context.Context, operation mapping.Operation, request mapping.AttachmentsRequest) ([]thing, error) {
-	call := upstream.Call{Operation: operation, Attachments: &request}
-	response := call.Make(ctx, at.Tracker, at.caller)
-	if response.Err != nil {
-		return nil, response.Err
-	}
 	var shown struct {
 		Bugs        map[string][]thing `json:"bugs"`
 		Attachments map[string]thing   `json:"attachments"`
 	}
-	if err := at.read(response.Document, &shown); err != nil {
+	reply, err := at.read(ctx, upstream.Call{Operation: operation, Attachments: &request}, &shown)
+	if err != nil {
 		return nil, err
 	}
+	defer reply.Close()
 	var all []thing
 	for _, list := range shown.Bugs {
 		all = append(all, list...)
@@ -96,13 +65,20 @@ func (at side) attachments(ctx context.Context, operation mapping.Operation, req
 
 func byID(a, b thing) int { return int(a.ID - b.ID) }
 
-// read reads a reply and closes it.
-func (at side) read(document *mapping.Document, into any) error {
-	text, err := document.Load(at.split)
+// read makes a call and reads its reply. The caller closes it.
+func (at side) read(ctx context.Context, call upstream.Call, into any) (mapping.Reply, error) {
+	reply, err := at.Do(ctx, at.caller, call)
+	if err != nil {
+		return reply, err
+	}
+	text, err := reply.Load(at.split)
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}
-	return errors.Join(err, document.Close())
+	if err != nil {
+		err = errors.Join(err, reply.Close())
+	}
+	return reply, err
 }
 
 // flags lists the flags of an attachment, by their ids.
@@ -118,20 +94,21 @@ func (at side) flags(ctx context.Context, attachment int64) ([]thing, error) {
 }
 
 // flagTypes lists the flag types of the first product in which a new one will be.
-func (at side) flagTypes(ctx context.Context, create *mapping.FlagTypeCreate) ([]thing, error) {
-	if create.Inclusions == nil || len(*create.Inclusions) == 0 {
+func (at side) flagTypes(ctx context.Context, inclusions *mapping.Scopes) ([]thing, error) {
+	if inclusions == nil || len(*inclusions) == 0 {
 		return nil, errNoPlace
-	}
-	reply, err := at.Do(ctx, at.caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: (*create.Inclusions)[0].Product}})
-	if err != nil {
-		return nil, err
 	}
 	var shown struct {
 		Bug        []thing `json:"bug"`
 		Attachment []thing `json:"attachment"`
 	}
-	err = at.read(reply.Document, &shown)
-	return append(shown.Bug, shown.Attachment...), err
+	request := mapping.FlagTypesRequest{Product: (*inclusions)[0].Product}
+	reply, err := at.read(ctx, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &request}, &shown)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Close()
+	return append(shown.Bug, shown.Attachment...), nil
 }
 
 // hasContent reports whether an attachment has a content.
@@ -140,24 +117,17 @@ func (at side) hasContent(ctx context.Context, id int64, content *jsonblob.Blob)
 	if err != nil {
 		return false, err
 	}
-	request := mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"}}
-	reply, err := at.Do(ctx, at.caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
-	if err != nil {
-		return false, err
-	}
-	defer reply.Close()
-	text, err := reply.Load(at.split)
-	if err != nil {
-		return false, err
-	}
 	var shown struct {
 		Attachments map[string]struct {
 			Data jsontext.Value `json:"data"`
 		} `json:"attachments"`
 	}
-	if err := json.Unmarshal(text, &shown); err != nil {
+	request := mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"}}
+	reply, err := at.read(ctx, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request}, &shown)
+	if err != nil {
 		return false, err
 	}
+	defer reply.Close()
 	for _, one := range shown.Attachments {
 		blob, ok := jsonblob.BlobAt(one.Data, reply.Blobs())
 		if !ok {

@@ -130,10 +130,11 @@ func rename(id int64, summary string) upstream.Call {
 
 // shown is an attachment as tests compare it.
 type shown struct {
-	ID      int64  `json:"id"`
-	Summary string `json:"summary"`
-	Data    string `json:"data"`
-	Flags   []struct {
+	ID       int64  `json:"id"`
+	FileName string `json:"file_name"`
+	Summary  string `json:"summary"`
+	Data     string `json:"data"`
+	Flags    []struct {
 		ID     int64  `json:"id"`
 		Name   string `json:"name"`
 		Status string `json:"status"`
@@ -224,8 +225,8 @@ func (f *flaky) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 			}
 			call.UpdateAttachments = &request
 		}
-		fallthrough
-	case mapping.OpCreateAttachment:
+	}
+	if call.Operation.IsWrite() {
 		err = f.around(call, func() error {
 			reply, err = f.Tracker.Do(ctx, caller, call)
 			return err

@@ -18,6 +18,7 @@ type write struct {
 	journal  *Journal
 	settings *Settings
 	intent   Intent
+	of       operation
 	leases   []string
 	entries  []state.JournalEntry
 }
@@ -56,7 +57,10 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	refused := upstream.NotWritten(response.Err)
 	switch {
 	case response.Err == nil:
-		w.carriedOut(response.Document)
+		w.each(state.JournalPending, "")
+		if err := w.carriedOut(response.Document); err != nil {
+			w.each(state.JournalParked, err.Error())
+		}
 	case refused:
 		w.each(state.JournalRefused, "")
 	default:
@@ -111,50 +115,61 @@ type reply struct {
 	} `json:"flagtypes"`
 }
 
+// ids are those that the response names.
+func (r *reply) ids() []int64 {
+	for _, one := range r.FlagTypes {
+		r.IDs = append(r.IDs, one.ID)
+	}
+	if r.ID != 0 {
+		r.IDs = append(r.IDs, r.ID)
+	}
+	return r.IDs
+}
+
 func readReply(document *mapping.Document, settings *Settings) (r reply, err error) {
 	text, err := document.Load(settings.Split)
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
+	if err != nil {
+		err = fmt.Errorf("the ids in the response are unreadable: %w", err)
+	}
 	return r, err
 }
 
 // carriedOut notes what the tracker has done, by the ids in its response.
-func (w *write) carriedOut(document *mapping.Document) {
-	w.each(state.JournalPending, "")
-	if w.intent.Call.UpdateAttachments != nil {
-		return
+func (w *write) carriedOut(document *mapping.Document) error {
+	create := w.intent.Call.Operation.IsCreate()
+	if !create && w.of.byIDs == nil {
+		return nil
 	}
 	r, err := readReply(document, w.settings)
 	if err != nil {
-		w.each(state.JournalParked, "the ids in the response are unreadable: "+err.Error())
+		return err
+	}
+	switch ids := r.ids(); {
+	case create:
+		w.created(ids, document.PathWon)
+	case len(ids) == 0:
+		w.each(state.JournalRefused, "the tracker has changed nothing")
+	default:
+		err = w.settings.seal(&w.entries[0], w.of.byIDs(ids))
+	}
+	return err
+}
+
+// created notes the new objects, one for each entry. Where the bug of the path has won, only the first of several bugs has got the attachment.
+func (w *write) created(ids []int64, pathWon bool) {
+	switch {
+	case len(ids) == len(w.entries):
+	case pathWon && len(ids) == 1:
+		w.each(state.JournalRefused, "only the bug of the path got the attachment")
+		w.entries[0].Status, w.entries[0].Reason = state.JournalPending, ""
+	default:
+		w.each(state.JournalParked, fmt.Sprintf("the response names %d new objects, and %d were asked for", len(ids), len(w.entries)))
 		return
 	}
-	switch call := w.intent.Call; {
-	case call.CreateFlagType != nil && r.ID != 0:
-		w.entries[0].Made = flagTypeLane(r.ID)
-	case call.UpdateFlagTypes != nil:
-		// Names may mean other flag types by the time at which this is copied.
-		update := *call.UpdateFlagTypes
-		update.IDs, update.Names = nil, nil
-		for _, one := range r.FlagTypes {
-			update.IDs = append(update.IDs, one.ID)
-		}
-		if len(update.IDs) == 0 {
-			w.each(state.JournalRefused, "the tracker has changed nothing")
-			return
-		}
-		if err := w.settings.seal(&w.entries[0], upstream.Call{Operation: call.Operation, UpdateFlagTypes: &update}); err != nil {
-			w.each(state.JournalParked, err.Error())
-		}
-	case call.CreateAttachment != nil && len(r.IDs) == len(w.entries):
-		for i, id := range r.IDs {
-			w.entries[i].Made = attachmentLane(id)
-		}
-	case call.CreateAttachment != nil && document.PathWon && len(r.IDs) == 1:
-		w.each(state.JournalRefused, "only the bug of the path got the attachment")
-		w.entries[0].Status, w.entries[0].Reason, w.entries[0].Made = state.JournalPending, "", attachmentLane(r.IDs[0])
-	default:
-		w.each(state.JournalParked, fmt.Sprintf("the response names %d new objects, and %d were asked for", len(r.IDs), len(w.entries)))
+	for i, id := range ids {
+		w.entries[i].Made = laneOf(w.of.kind, id)
 	}
 }

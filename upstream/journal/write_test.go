@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -59,8 +60,7 @@ func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 			s := set(t)
 			s.settings.Settle = time.Millisecond
 			j := s.start(t)
-			fields := mapping.FlagTypeFields{Name: new("perhaps"), Description: new("d"), Inclusions: &mapping.Scopes{{Product: "TestProduct"}}}
-			call := upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: fields}}
+			call := createType("perhaps")
 			done, err := j.Begin(t.Context(), intent(call))
 			must(t, err)
 			if want == state.JournalApplied {
@@ -69,6 +69,79 @@ func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 			done(t.Context(), upstream.Response{Err: errUnknown})
 			if all := s.drained(t, want); (all[0].Made != "") != (want == state.JournalApplied) {
 				t.Errorf("it is read back as %+v", all[0])
+			}
+		})
+	}
+}
+
+// TestOutcomeOfEachObject: what the response does not name was not written, and what is named twice is one object.
+func TestOutcomeOfEachObject(t *testing.T) {
+	types := &mapping.FlagTypeUpdate{Names: []string{"none"}, FlagTypeFields: mapping.FlagTypeFields{Description: new("d")}}
+	for name, tt := range map[string]struct {
+		call     upstream.Call
+		response string
+		pathWon  bool
+		want     []state.JournalStatus
+	}{
+		"one attachment twice": {
+			upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1, 1}, Summary: new("s")}},
+			`{}`, false, []state.JournalStatus{state.JournalPending},
+		},
+		"no flag type":        {upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: types}, `{"flagtypes":[]}`, false, []state.JournalStatus{state.JournalRefused}},
+		"the bug of the path": {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, true, []state.JournalStatus{state.JournalPending, state.JournalRefused}},
+		"one bug of two":      {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, false, []state.JournalStatus{state.JournalParked, state.JournalParked}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			done, err := j.Begin(ctx, intent(tt.call))
+			must(t, err)
+			document := mapping.NewDocument([]byte(tt.response))
+			document.PathWon = tt.pathWon
+			done(t.Context(), upstream.Response{Document: document})
+			all, err := s.store.JournalOf(t.Context(), 10, true)
+			must(t, err)
+			var got []state.JournalStatus
+			for _, e := range all {
+				got = append(got, e.Status)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("the entries are %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUnknownCreateIsNotGuessed: an attachment that was there before is not what the create has made, and one of two may not be.
+func TestUnknownCreateIsNotGuessed(t *testing.T) {
+	for name, made := range map[string]int{"an old one": 0, "two new ones": 2} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			old := s.attachments(t, s.main, "1")[0]
+			content, err := base64.StdEncoding.DecodeString(old.Data)
+			must(t, err)
+			call := attach(t, []string{"1"}, old.Summary, string(content))
+			call.CreateAttachment.FileName = &old.FileName
+			done, err := j.Begin(t.Context(), intent(call))
+			must(t, err)
+			for range made {
+				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
+			}
+			before := len(s.attachments(t, s.next, "1"))
+			done(t.Context(), upstream.Response{Err: errUnknown})
+			if made == 0 {
+				s.drained(t, state.JournalRefused)
+			} else {
+				all := s.drained(t, state.JournalParked)
+				must(t, s.operator().Retry(t.Context(), all[0].Seq)) // it is looked for again
+				s.drained(t, state.JournalParked)
+			}
+			if after := len(s.attachments(t, s.next, "1")); after != before {
+				t.Errorf("%d copies are made", after-before)
 			}
 		})
 	}
@@ -214,7 +287,7 @@ func TestOutcomeForAClientThatHasGone(t *testing.T) {
 func TestKeysAreRotated(t *testing.T) {
 	s := set(t)
 	first := s.start(t)
-	must(t, s.operator().Pause(t.Context()))
+	must(t, s.operator().Start(t.Context()))
 	s.write(t, first, attach(t, []string{"1"}, "rotated", strings.Repeat("large", 1000)))
 	must(t, first.Close())
 	must(t, s.operator().Resume(t.Context()))
@@ -254,7 +327,7 @@ func TestDamagedContentIsParked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := set(t)
 			j := s.start(t)
-			must(t, s.operator().Pause(t.Context()))
+			must(t, s.operator().Start(t.Context()))
 			s.write(t, j, attach(t, []string{"1"}, "damaged", strings.Repeat("large", 100_000)))
 			files, err := filepath.Glob(filepath.Join(s.settings.Spool, "*"))
 			must(t, err)

@@ -121,7 +121,7 @@ func (s *Store) EndJournal(ctx context.Context, holder string, entries []Journal
 		for i := range entries {
 			e := &entries[i]
 			tx.putEntry(e, JournalBegun, now)
-			if e.Status == JournalBegun && (e.Operation == mapping.OpUpdateAttachments || e.Operation == mapping.OpUpdateFlagTypes) {
+			if e.Status == JournalBegun && !e.Operation.IsCreate() {
 				tx.hold(WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
 			}
 		}
@@ -302,14 +302,12 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 	})
 }
 
-// PauseJournal pauses copying in all processes, or resumes it. After a kill, copies that it has stopped are parked first.
-func (s *Store) PauseJournal(ctx context.Context, paused bool, record Record) error {
+// ResumeJournal has copying go on in all processes. After a kill, copies that it has stopped are parked first.
+func (s *Store) ResumeJournal(ctx context.Context, record Record) error {
 	record.Subject = "journal"
-	return s.record(ctx, "pausing the journal", record, func(tx *session) {
-		if !paused {
-			tx.parkKilled()
-		}
-		tx.exec("UPDATE portico_journal_pause SET paused = CASE WHEN ? THEN 1 ELSE 0 END WHERE id = 1", paused)
+	return s.record(ctx, "resuming the journal", record, func(tx *session) {
+		tx.parkKilled()
+		tx.exec("UPDATE portico_journal_pause SET paused = 0 WHERE id = 1")
 	})
 }
 

@@ -176,9 +176,9 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 		if due, err := s.DueJournal(t.Context(), 9, "bug 2", "bug 9"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
 			t.Errorf("of one lane %+v is due (%v)", due, err)
 		}
-		must(t, s.PauseJournal(t.Context(), true, Record{}))
+		must(t, s.StartJournal(t.Context(), Record{}))
 		check("paused")
-		must(t, s.PauseJournal(t.Context(), false, Record{}))
+		must(t, s.ResumeJournal(t.Context(), Record{}))
 		update[0].Next = clock.now().Add(time.Second)
 		must(t, s.PutJournal(t.Context(), update[0], JournalPending, Record{}))
 		check("not yet", later[0].Seq)

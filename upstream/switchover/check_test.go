@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -24,6 +25,24 @@ func restBeside(rule Rule) Rule {
 		return always(PhaseNew, PhaseOld)
 	}
 	return always(PhaseOld, PhaseOld)
+}
+
+// TestEveryOperationIsCompared: rules for an operation without a relation are not checked, and a write without a place is sent nowhere.
+func TestEveryOperationIsCompared(t *testing.T) {
+	all := relations(&sample{})
+	for _, operation := range mapping.Operations() {
+		compared := slices.ContainsFunc(all, func(r relation) bool {
+			return r.write == operation || r.other == operation && !operation.IsWrite()
+		})
+		if !compared {
+			t.Errorf("relations do not say which other operations are about what %s is about", operation)
+		}
+	}
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	_, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: "new.operation"})
+	if refusal, ok := errors.AsType[*mapping.Error](err); !ok || refusal.Reason != mapping.ReasonSwitchover || len(b.old.taken())+len(b.new.taken()) > 0 {
+		t.Errorf("an operation without a place: %v", err)
+	}
 }
 
 func TestProblems(t *testing.T) {

@@ -93,43 +93,6 @@ func (c *checker) samples(i, k int) []sample {
 // nth gives a member of a list, which begins anew at its end.
 func nth[T any](list []T, n int) T { return list[n%len(list)] }
 
-// relation is a write, and another call that may be about the same object: a read that shows what was written, or
-// another write.
-type relation struct {
-	write, other   mapping.Operation
-	written, shown object
-	// part, when not empty, says that a read shows more than what was written, and may go elsewhere
-	// for that reason.
-	part string
-}
-
-// relations lists those of a sample.
-func relations(s *sample) []relation {
-	types := object{kind: typesObject, product: s.place.Product, component: s.place.Component}
-	product := object{kind: typesObject, product: s.place.Product}
-	bug := object{kind: bugObject, id: s.place.Bug}
-	attachment := object{kind: attachmentObject, id: s.attachment}
-	// A new attachment gets an id beyond all ranges that end.
-	added := object{kind: attachmentObject, id: 1 << 62}
-	const wholeProduct, wholeBug = "the flag types of a whole product", "the list of a bug's attachments"
-	const makeType, changeType = mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes
-	const attach, change = mapping.OpCreateAttachment, mapping.OpUpdateAttachments
-	return []relation{
-		{makeType, mapping.OpFlagTypes, types, types, ""},
-		{changeType, mapping.OpFlagTypes, types, types, ""},
-		{attach, mapping.OpBugAttachments, bug, bug, ""},
-		{attach, mapping.OpAttachment, bug, added, ""},
-		{change, mapping.OpAttachment, attachment, attachment, ""},
-		{makeType, mapping.OpFlagTypes, types, product, wholeProduct},
-		{changeType, mapping.OpFlagTypes, types, product, wholeProduct},
-		{change, mapping.OpBugAttachments, attachment, bug, wholeBug},
-		{makeType, changeType, types, types, ""},
-		{changeType, makeType, types, types, ""},
-		{attach, change, bug, added, ""},
-		{change, attach, added, bug, ""},
-	}
-}
-
 // twoTrackers are two rules of which one writes at the new tracker what the other one reads or writes at the old one.
 type twoTrackers struct {
 	writer, other int
@@ -194,19 +157,4 @@ func (s *sample) decide(rules []Rule, operation mapping.Operation, o object) int
 		}
 	}
 	return len(rules) - 1
-}
-
-// FlagTypeWriters lists the positions of the rules that send flag type writes to the new tracker, or to the old one. Rules after
-// one that matches all flag type writes do not count.
-func (t Table) FlagTypeWriters(toNew bool) (positions []int) {
-	writes := []mapping.Operation{mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes}
-	for i, rule := range t.Rules {
-		if len(common(rule.Operations, writes, equal, "")) > 0 && len(rule.Bugs)+len(rule.Attachments) == 0 && rule.Writes.New() == toNew {
-			positions = append(positions, i)
-		}
-		if covers(rule, Rule{Operations: writes}) {
-			break
-		}
-	}
-	return positions
 }

@@ -13,20 +13,6 @@ import (
 	"portico/upstream"
 )
 
-// Do implements upstream.Tracker. The replies of both trackers to an attachment read are merged. The Cache of a reply is that of the
-// tracker that responded.
-func (s *Switchover) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
-	if call.FlagTypes != nil {
-		return s.flagTypes(ctx, caller, *call.FlagTypes, false)
-	}
-	do := s.write
-	if call.Attachments != nil {
-		do = s.attachments
-	}
-	document, err := do(ctx, caller, call)
-	return mapping.Reply{Document: document}, err
-}
-
 // Peek implements upstream.Peeker. Only a read that it serves or refuses is counted and compared.
 func (s *Switchover) Peek(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
@@ -178,6 +164,5 @@ func allCompared(routes []route) bool {
 
 // show gives a response to the shadow and returns the document for the client.
 func (s *Switchover) show(ctx context.Context, info *callInfo, call upstream.Call, by side, response upstream.Response) *mapping.Document {
-	sides := upstream.Sides{Serving: s.names[by], Compared: s.names[by.other()]}
-	return info.Shadow.Answered(ctx, *info.caller, call, sides, response)
+	return info.Shadow.Answered(ctx, *info.caller, call, upstream.Sides{Serving: s.names[by], Compared: s.names[by.other()]}, response)
 }

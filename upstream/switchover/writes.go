@@ -61,10 +61,10 @@ func (s *Switchover) record(ctx context.Context, info *callInfo, routes []route,
 	if info.killed != nil { // which rule would decide is not known, so the write is lost to all of them unless all replicate
 		recorded, name = !slices.ContainsFunc(info.source.Rules, func(rule Rule) bool { return !rule.Replicate }), "kill switch"
 	}
-	switch {
-	case info.Journal == nil && recorded:
-		return nil, journal.Unavailable(errNoJournal)
-	case info.Journal == nil:
+	if info.Journal == nil {
+		if recorded {
+			return nil, journal.Unavailable(errNoJournal)
+		}
 		return func(context.Context, upstream.Response) {}, nil
 	}
 	info.recorded = recorded
@@ -80,12 +80,12 @@ func (s *Switchover) record(ctx context.Context, info *callInfo, routes []route,
 // bugsOf lists the bugs of a new attachment by their ids, so that each is one object under all of its names. What no tracker tells
 // stays an alias.
 func (s *Switchover) bugsOf(ctx context.Context, info *callInfo, routes []route) (bugs []string) {
-	for i := range routes {
-		id := routes[i].bugID()
+	for _, one := range routes {
+		id := one.bugID()
 		if id == 0 {
-			id = s.lookupBug(ctx, info, routes[i].side, routes[i].object) // the write itself says what is wrong
+			id = s.lookupBug(ctx, info, one.side, one.object) // the write itself says what is wrong
 		}
-		name := routes[i].object.alias
+		name := one.object.alias
 		if id != 0 {
 			name = strconv.FormatInt(id, 10)
 		}
@@ -112,30 +112,6 @@ func (r *ruleSet) newAttachments(call upstream.Call, response upstream.Response)
 		r.Logger.Warn("ids of new attachments are unreadable; reads of them do not follow the write", "cause", err)
 	}
 	return objectsOf(reply.IDs, attachmentNumbered)
-}
-
-// decideWrite decides for all objects of a write, which only one tracker may carry out.
-func (s *Switchover) decideWrite(ctx context.Context, info *callInfo, call *upstream.Call) (routes []route, err error) {
-	switch {
-	case call.CreateFlagType != nil:
-		// Without inclusions it is for every product (interface.md section 1.3). Exclusions do not occur in practice (tracker-behaviour.md section 2), and
-		// do not count.
-		places := info.everywhere
-		if scopes := call.CreateFlagType.Inclusions; scopes != nil {
-			places = info.places(*scopes)
-		}
-		routes, err = s.decideAll(ctx, info, places)
-	case call.UpdateFlagTypes != nil:
-		routes, err = s.decideTypesUpdate(ctx, info, call.UpdateFlagTypes)
-	case call.CreateAttachment != nil:
-		routes, err = s.decideAttach(ctx, info, call)
-	default:
-		routes, err = s.decideAll(ctx, info, objectsOf(call.UpdateAttachments.IDs, attachmentNumbered))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return routes, s.undivided(routes)
 }
 
 // undivided refuses a write that would need both trackers. What no tracker has goes where the first of the
