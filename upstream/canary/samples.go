@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -146,14 +147,13 @@ func (c *Canary) note(j *job, d compare.Difference) string {
 	if kind := d.Kind(); kind != "" {
 		notes[0] = strings.TrimSuffix(notes[0], ".") + " (" + kind + ")."
 	}
-	if d.Class == compare.ClassDigest && (j.first.Long || j.second.Long) {
-		notes = append(notes, fmt.Sprintf("The responses differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody))
-	}
-	if d.Class == compare.ClassPlan && d.Path == compare.PathRefused {
-		notes = append(notes, "The write can be expressed for one of the trackers only.")
+	if j.first.Long || j.second.Long {
+		notes = append(notes, fmt.Sprintf("Responses longer than %d bytes are compared by their digests only.", c.options.MaxBody))
 	}
 	if d.Unstable {
 		notes = append(notes, "It was gone when both were asked again, although nothing was written.")
 	}
-	return strings.TrimSpace(strings.Join(append(notes, c.repeated.Note()), " "))
+	atPath, _ := d.Class.At(d.Path)
+	notes = append(notes, atPath, c.repeated.Note())
+	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), " ")
 }

@@ -162,7 +162,7 @@ func (c *Canary) confirm(j *job) verdict.DropReason {
 	}
 	j.failed = broken && !before.IsBroken()
 	now := slices.DeleteFunc(c.differences(j, j.first, j.second), func(d compare.Difference) bool { return d.Rule != "" })
-	left := compare.Remaining(compare.Reported{Reference: before, Differences: j.unexplained}, compare.Reported{Reference: j.first, Differences: now})
+	left := compare.Remaining(before, j.first, j.unexplained, now)
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.isNoise(j, d) })
 	steady := len(left)
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.seen.Explains(j.call, d, j.began) })

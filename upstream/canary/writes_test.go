@@ -3,6 +3,7 @@ package canary_test
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 func createFlagType(t *testing.T, body string) upstream.Call {
@@ -75,6 +78,13 @@ func TestPlansAreComparedAndNotSent(t *testing.T) {
 		if got := w.findings(); strings.Join(got, ",") != step.found || w.sum("").Noisy != step.noisy {
 			t.Errorf("%s: found %q and %+v", step.other, got, w.sum(""))
 		}
+	}
+	list, _ := w.store.Findings(t.Context())
+	isRefused := func(f state.Finding) bool {
+		return f.Path == compare.PathRefused && strings.Contains(f.Note, "for one of the trackers only")
+	}
+	if !slices.ContainsFunc(list, isRefused) {
+		t.Errorf("no note says that there is no form: %+v", list)
 	}
 	if n := len(w.fresh.Requests()); n != 0 || len(w.fresh.Journal()) != 0 || len(w.old.Journal()) != 4 {
 		t.Errorf("the candidate was asked %v, the old tracker carried out %d writes", w.fresh.Requests(), len(w.old.Journal()))

@@ -149,8 +149,6 @@ func TestRedactKeepsWhatIsNeeded(t *testing.T) {
 		{"status", `404`},
 		{"failure", `"tracker-timeout"`},
 		{"header.content-type", `"application/json; charset=UTF-8"`},
-		{"$.method", `"PUT"`},
-		{"$.path", `"/rest/bug/attachment/12"`},
 	} {
 		if got := r.Redact(jsontext.Value(test.value), test.path); string(got) != test.value {
 			t.Errorf("%s: %s became %s", test.path, test.value, got)

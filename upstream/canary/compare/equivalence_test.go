@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,8 +222,21 @@ func TestPlansDifferByPlan(t *testing.T) {
 	}
 }
 
-// TestEachClassHasARow: a class without one would have no description, and no rule could excuse it.
+// TestEachClassHasARow: a class without one would have no description, and no rule could excuse it. The documentation lists all classes.
 func TestEachClassHasARow(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/explanation/comparison.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "\nThe classes are ")
+	list, _, _ = strings.Cut(list, ".")
+	var documented []string
+	for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(list, -1) {
+		documented = append(documented, name[1])
+	}
+	if slices.Sort(documented); fmt.Sprint(documented) != fmt.Sprint(Classes()) {
+		t.Errorf("docs/explanation/comparison.md lists the classes\n%v, and there are\n%v", documented, Classes())
+	}
 	file, err := parser.ParseFile(token.NewFileSet(), "difference.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
