@@ -131,7 +131,6 @@ func TestAnswersThatAreNotCompared(t *testing.T) {
 		{"canceled", t.Context(), sides, failed(mapping.ReasonCanceled), verdict.DropUnread},
 		{"gone", gone, sides, upstream.Response{Err: context.Canceled}, verdict.DropUnread},
 		{"own mistake", t.Context(), sides, upstream.Response{Err: errors.New("x")}, verdict.DropOwnError},
-		{"nothing", t.Context(), sides, upstream.Response{}, verdict.DropOwnError},
 		{"no JSON", t.Context(), sides, upstream.Response{Document: mapping.NewDocument([]byte(`{"a":1,"a":2}`))}, verdict.DropUnreadable},
 	} {
 		t.Run(c.name, func(t *testing.T) {

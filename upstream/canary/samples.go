@@ -79,7 +79,7 @@ func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) [
 	}
 	scope := c.scope(j)
 	at := j.began.UTC() // what is judged meanwhile, or in another process, was asked before
-	list := make([]*found, 0, len(bySignature))
+	var list []*found
 	for signature, same := range bySignature {
 		f := &found{Finding: state.Finding{
 			Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
@@ -123,9 +123,8 @@ func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte
 		}
 	}
 	for _, d := range same[:min(len(same), maxShown)] {
-		text.Differences = append(text.Differences, compare.Difference{
-			Class: d.Class, Path: d.Path, Pointer: d.Pointer, Want: c.excerpt(d.Want, d.Path), Have: c.excerpt(d.Have, d.Path),
-		})
+		d.Want, d.Have = c.excerpt(d.Want, d.Path), c.excerpt(d.Have, d.Path)
+		text.Differences = append(text.Differences, d)
 	}
 	made, err := json.Marshal(text)
 	if err != nil {
