@@ -57,7 +57,7 @@ func largeWorld(t *testing.T, spoilt bool, tune func(*canary.Options)) (w *world
 	if spoilt {
 		content[3<<20]++
 	}
-	if other := upload(t, dial(t, w.fresh.url, transportOptions()), w.caller, content); other != id {
+	if other := upload(t, dial(t, w.fresh.url, transport.Options{}), w.caller, content); other != id {
 		t.Fatalf("the ids are %s and %s", id, other)
 	}
 	return w, id

@@ -188,7 +188,7 @@ func TestComparisonsAreCountedOnce(t *testing.T) {
 			}
 			report := Judge(judgeInput([]state.Tally{tally}, findings...))
 			v := report.Overall
-			if v.Confirmed != c.differ || v.Unlisted != c.unlisted || v.Accepted != c.accepted || openFindings(report) != c.findings {
+			if bound := upperBound(c.differ, 100); v.UpperBound != bound || v.Confirmed != c.differ || v.Unlisted != c.unlisted || v.Accepted != c.accepted || openFindings(report) != c.findings {
 				t.Errorf("got %+v, want %+v", v, c)
 			}
 			if c.unlisted > 0 && !strings.Contains(strings.Join(v.Reasons, "; "), "6 comparisons had differences that are not listed") {
@@ -198,15 +198,6 @@ func TestComparisonsAreCountedOnce(t *testing.T) {
 				t.Errorf("the verdict is %s", report.Verdict)
 			}
 		})
-	}
-}
-
-func TestBoundIsOfComparisons(t *testing.T) {
-	tally := tallied(100)
-	tally.Mismatch([]string{"a", "b"}, 10)
-	v := Judge(judgeInput([]state.Tally{tally}, marked("a", state.StatusOpen), marked("b", state.StatusOpen))).Overall
-	if v.Confirmed != 10 || v.UpperBound < 0.163 || v.UpperBound > 0.165 {
-		t.Errorf("%d differ, at most %v, want 10 and 0.164", v.Confirmed, v.UpperBound)
 	}
 }
 
