@@ -25,10 +25,6 @@ func teed(t *testing.T, document *mapping.Document, w io.Writer, do func(*mappin
 	return whole
 }
 
-func stream(head, rest string) *mapping.Document {
-	return mapping.NewStream([]byte(head), io.NopCloser(strings.NewReader(rest)), -1)
-}
-
 // full is a writer that takes so many bytes and then fails.
 type full struct {
 	bytes.Buffer
@@ -54,7 +50,10 @@ func TestTee(t *testing.T) {
 	load := func(d *mapping.Document) { _, _ = d.Load(jsonblob.SplitOptions{}) }
 	leave := func(*mapping.Document) {}
 	memory := func() *mapping.Document { return mapping.NewDocument([]byte(text)) }
-	arriving := func() *mapping.Document { return stream(text[:10], text[10:]) }
+	arriving := func() *mapping.Document {
+		return mapping.NewStream([]byte(text[:10]), io.NopCloser(io.MultiReader(strings.NewReader(text[10:20]), strings.NewReader(text[20:]))), -1)
+	}
+	hangUp := func(d *mapping.Document) { _, _ = d.WriteTo(&full{room: 10}) }
 	for name, c := range map[string]struct {
 		document *mapping.Document
 		do       func(*mapping.Document)
@@ -66,6 +65,7 @@ func TestTee(t *testing.T) {
 		"written":           {arriving(), write, 100, text},
 		"loaded":            {arriving(), load, 100, text},
 		"never read":        {arriving(), leave, 100, text[:10]},
+		"client gone":       {arriving(), hangUp, 100, text[:20]},
 		"full at once":      {arriving(), write, 0, ""},
 		"full in the midst": {arriving(), write, 10, text[:10]},
 	} {

@@ -218,3 +218,65 @@ func TestEveryReadHasAShape(t *testing.T) {
 		}
 	}
 }
+
+// TestRemaining: what is still there has its present values, what is gone is unstable, and what a refusal hides remains.
+func TestRemaining(t *testing.T) {
+	good, refused := Reply{Status: 200}, Reply{Status: 404, Code: 51}
+	at := func(class Class, path, have string) Difference {
+		return Difference{Class: class, Path: path, Pointer: path, Have: jsontext.Value(have)}
+	}
+	value, status := at(ClassValue, "$.a", "1"), at(ClassStatus, PathStatus, "500")
+	for name, test := range map[string]struct {
+		now           Reply
+		first, second []Difference
+		want          string
+	}{
+		"still there":                {good, []Difference{value}, []Difference{at(ClassValue, "$.a", "2")}, "2"},
+		"another class":              {good, []Difference{value}, []Difference{at(ClassType, "$.a", "2")}, "1 unstable"},
+		"another place":              {good, []Difference{value}, []Difference{at(ClassValue, "$.b", "2")}, "1 unstable"},
+		"gone":                       {good, []Difference{value, status}, nil, "1 unstable,500 unstable"},
+		"hidden":                     {good, []Difference{value}, []Difference{at(ClassStatus, PathStatus, "404")}, "1"},
+		"an outcome is never hidden": {good, []Difference{status}, []Difference{at(ClassFailure, PathFailure, "0")}, "500 unstable"},
+		"both refuse":                {refused, []Difference{value}, []Difference{at(ClassStatus, PathStatus, "403")}, "1 unstable"},
+	} {
+		var got []string
+		for _, d := range Remaining(good, test.now, test.first, test.second) {
+			text := string(d.Have)
+			if d.Unstable {
+				text += " unstable"
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, ",") != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestChanged: a change of the reference explains a difference at the same place or in an object that says that it was changed, and
+// never a failure or another structure.
+func TestChanged(t *testing.T) {
+	at := func(class Class, path, object string) Difference {
+		return Difference{Class: class, Path: path, Pointer: path, Object: object, Have: jsontext.Value("503")}
+	}
+	for name, test := range map[string]struct {
+		change, difference Difference
+		want               bool
+	}{
+		"the same place":          {at(ClassValue, "$.o.a", "$.o"), at(ClassValue, "$.o.a", "$.o"), true},
+		"another place":           {at(ClassValue, "$.o.b", "$.o"), at(ClassValue, "$.o.a", "$.o"), false},
+		"a change time":           {at(ClassTime, "$.o.last_change_time", "$.o"), at(ClassValue, "$.o.a", "$.o"), true},
+		"that of another object":  {at(ClassTime, "$.p.last_change_time", "$.p"), at(ClassValue, "$.o.a", "$.o"), false},
+		"the object itself":       {at(ClassMissing, "$.o", "$.o"), at(ClassValue, "$.o.a", "$.o"), true},
+		"the whole":               {at(ClassDigest, "$", ""), at(ClassValue, "$.o.a", "$.o"), true},
+		"the status":              {at(ClassStatus, PathStatus, ""), at(ClassValue, "$.o.a", "$.o"), true},
+		"not a failure":           {at(ClassStatus, PathStatus, ""), at(ClassStatus, PathStatus, ""), false},
+		"a value and a structure": {at(ClassValue, "$.o.a", "$.o"), at(ClassMissing, "$.o.a", "$.o"), false},
+		"two structures":          {at(ClassType, "$.o.a", "$.o"), at(ClassMissing, "$.o.a", "$.o"), true},
+		"what a rule excuses":     {Difference{Class: ClassValue, Pointer: "$.o.a", Rule: "r"}, at(ClassValue, "$.o.a", "$.o"), false},
+	} {
+		if got := Changed([]Difference{test.change})(test.difference); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
