@@ -314,4 +314,22 @@ func TestUnstableIsWhereNothingLasts(t *testing.T) {
 	if v.Confirmed != 5 || v.Unstable != 3 {
 		t.Errorf("%d differ, %d of them unstable, want 5 and 3", v.Confirmed, v.Unstable)
 	}
+	tally.Mismatches = nil
+	tally.Mismatch(nil, 4)
+	if v := Judge(judgeInput([]state.Tally{tally}, gone)).Overall; v.Confirmed != 4 || v.Unstable != 0 {
+		t.Errorf("%d differ, %d of them unstable, want 4 of which nothing else is known", v.Confirmed, v.Unstable)
+	}
+}
+
+// TestUnfinishedNeverPasses, and still fails.
+func TestUnfinishedNeverPasses(t *testing.T) {
+	for want, report := range map[Verdict]Report{
+		Inconclusive: Judge(judgeInput([]state.Tally{tallied(2995)})), Fail: Judge(judgeInput([]state.Tally{differing(10, 1)}, openFinding(1))),
+	} {
+		report.Unfinished("the recording was cut")
+		reasons := report.Overall.Reasons
+		if report.Verdict != want || report.Overall.Verdict != want || reasons[len(reasons)-1] != "the recording was cut" {
+			t.Errorf("%s for %q, want %s", report.Verdict, reasons, want)
+		}
+	}
 }
