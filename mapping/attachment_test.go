@@ -50,6 +50,7 @@ func TestDecodeAttachmentCreate(t *testing.T) {
 		{"flags in their order", `{"data":"YQ==","flags":[{"name":"r","status":"!"},{"status":"?"}],` + goodUpload + `}`, CodeFlagStatus},
 		{"flags are looked up first", `{"data":"YQ==","flags":[{"name":"r","status":"!"},{"id":"x","status":"?"}],` + goodUpload + `}`, CodeNotFound},
 		{"flags are looked up late", `{"data":"YQ==","flags":[{"id":"x","status":"?"}],"file_name":"f","summary":"s"}`, CodeContentType},
+		{"members of a flag in their order", `{"data":"YQ==","flags":[{"new":[],"id":"x","status":"?"}],` + goodUpload + `}`, CodeNotFound},
 		{"flag fine", `{"data":"YQ==","flags":[{"name":"r","status":"X","new":true}],` + goodUpload + `}`, 0},
 		{"comment long", `{"data":"YQ==","comment":"` + strings.Repeat("é", 65536) + `",` + goodUpload + `}`, CodeCommentLong},
 		{"comment long without its end", `{"data":"YQ==","comment":"` + strings.Repeat("é", 65535) + ` \n\u00a0",` + goodUpload + `}`, 0},
@@ -60,6 +61,11 @@ func TestDecodeAttachmentCreate(t *testing.T) {
 			request, err := DecodeAttachmentCreate("7", members(t, c.body), nil)
 			if code := decodeError(t, err); code != c.code {
 				t.Errorf("code %d, want %d", code, c.code)
+			}
+			if err == nil && request.IsPatch != nil && *request.IsPatch {
+				if request.SetDefaults(); request.ContentType == nil || *request.ContentType != "text/plain" {
+					t.Errorf("a patch has the type %v", request.ContentType)
+				}
 			}
 			if err := request.Data.Close(); err != nil {
 				t.Error(err)
@@ -147,6 +153,7 @@ func TestDecodeAttachmentUpdate(t *testing.T) {
 		{"comment -0", "12", `{"comment":-0}`, `{"ids":[12],"comment":"0"}`, 0},
 		{"unknown before content_type", "12", `{"content_type":"bogus","obsoletes":[]}`, "", CodeUnknownField},
 		{"unknown before summary", "12", `{"summary":"","data":"YQ=="}`, "", CodeUnknownField},
+		{"the first unknown by name", "12", `{"summary":"","obsoletes":[],"data":"YQ=="}`, "", CodeUnknownField},
 		{"unknown after summary", "12", `{"summary":"","obsoletes":[]}`, "", CodeSummary},
 		{"unknown after ids", "12", `{"ids":["x"],"data":"YQ=="}`, "", CodeNotNumeric},
 		{"unknown with an odd name", "12", `{"content_type":"bogus","a b":1}`, "", CodeContentType},

@@ -25,53 +25,53 @@ func teed(t *testing.T, document *mapping.Document, w io.Writer, do func(*mappin
 	return whole
 }
 
-func stream(head, rest string) *mapping.Document {
-	return mapping.NewStream([]byte(head), io.NopCloser(strings.NewReader(rest)), -1)
+// full is a writer that takes so many bytes and then fails.
+type full struct {
+	bytes.Buffer
+	room int
 }
 
-func TestTeeSeesWhatTheTrackerSent(t *testing.T) {
+func (f *full) Write(p []byte) (int, error) {
+	if f.Len()+len(p) > f.room {
+		return 0, errors.New("full")
+	}
+	return f.Buffer.Write(p)
+}
+
+// TestTee: it sees what the tracker sent, knows when that is not all, and never fails the reader.
+func TestTee(t *testing.T) {
 	const text = `{"bugs":{"1":[{"id":1,"data":"aGVsbG8="}]}}`
-	write := func(d *mapping.Document) { _, _ = d.WriteTo(io.Discard) }
+	write := func(d *mapping.Document) {
+		var client strings.Builder
+		if _, err := d.WriteTo(&client); err != nil || client.String() != text {
+			t.Errorf("the client got %q (%v)", client.String(), err)
+		}
+	}
 	load := func(d *mapping.Document) { _, _ = d.Load(jsonblob.SplitOptions{}) }
+	leave := func(*mapping.Document) {}
+	memory := func() *mapping.Document { return mapping.NewDocument([]byte(text)) }
+	arriving := func() *mapping.Document {
+		return mapping.NewStream([]byte(text[:10]), io.NopCloser(io.MultiReader(strings.NewReader(text[10:20]), strings.NewReader(text[20:]))), -1)
+	}
+	hangUp := func(d *mapping.Document) { _, _ = d.WriteTo(&full{room: 10}) }
 	for name, c := range map[string]struct {
 		document *mapping.Document
 		do       func(*mapping.Document)
+		room     int
+		seen     string
 	}{
-		"in memory":     {mapping.NewDocument([]byte(text)), write},
-		"never written": {mapping.NewDocument([]byte(text)), func(*mapping.Document) {}},
-		"written":       {stream(text[:10], text[10:]), write},
-		"loaded":        {stream(text[:10], text[10:]), load},
+		"in memory":         {memory(), write, 100, text},
+		"never written":     {memory(), leave, 100, text},
+		"written":           {arriving(), write, 100, text},
+		"loaded":            {arriving(), load, 100, text},
+		"never read":        {arriving(), leave, 100, text[:10]},
+		"client gone":       {arriving(), hangUp, 100, text[:20]},
+		"full at once":      {arriving(), write, 0, ""},
+		"full in the midst": {arriving(), write, 10, text[:10]},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var seen bytes.Buffer
-			if !teed(t, c.document, &seen, c.do) {
-				t.Error("the tee was told that part is missing")
-			}
-			if seen.String() != text {
-				t.Errorf("the tee saw %q", seen.String())
-			}
-		})
-	}
-}
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
-
-func TestTeeNeverFailsTheReader(t *testing.T) {
-	var client bytes.Buffer
-	whole := teed(t, stream("{", "}"), full{}, func(d *mapping.Document) {
-		if _, err := d.WriteTo(&client); err != nil {
-			t.Errorf("the client's copy failed: %v", err)
+		seen := &full{room: c.room}
+		if whole := teed(t, c.document, seen, c.do); whole != (c.seen == text) || seen.String() != c.seen {
+			t.Errorf("%s: the tee saw %q, all of it: %t", name, seen.String(), whole)
 		}
-	})
-	if whole || client.String() != "{}" {
-		t.Errorf("whole %v, client got %q", whole, client.String())
-	}
-}
-
-func TestTeeKnowsThatPartIsMissing(t *testing.T) {
-	if teed(t, stream("{", "}"), io.Discard, func(*mapping.Document) {}) {
-		t.Error("a document that nobody read counts as seen whole")
 	}
 }

@@ -212,6 +212,19 @@ func TestParseBool(t *testing.T) {
 	}
 }
 
+func TestStatusOf(t *testing.T) {
+	for status, codes := range map[int][]int{
+		404: {51, 101, CodeNoResource}, 401: {102, 106, 109, 110, 113, 115, 120, 300, 304, 410, 504, 505},
+		400: {0, 50, 52, 100, 299, 305, CodeUnknownField, 200400}, 500: {CodeTrackerFailure, CodeInternal}, 429: {CodeRateLimited}, 503: {CodeUnavailable},
+	} {
+		for _, code := range codes {
+			if got := StatusOf(code); got != status {
+				t.Errorf("code %d has the status %d, want %d", code, got, status)
+			}
+		}
+	}
+}
+
 func TestDialectOfVersion(t *testing.T) {
 	for version, want := range map[string]string{
 		"5.2+": "bugzilla-5", "5.2": "bugzilla-5", "5.0.4.1+": "bugzilla-5", "5.0.6": "bugzilla-5", "": "bugzilla-5",

@@ -41,7 +41,7 @@ func written(t *testing.T, d *Document) string {
 
 func TestMergedInTheOrderAsAsked(t *testing.T) {
 	first := NewDocument([]byte(`{"attachments":{"8":{"id":8}},"bugs":{"5":[{"id":1}],"12":[]}}`))
-	second, rest := streamed(`{"bugs":{"7":[{"id":2,"data":"QUFB"}],"3":[]},"attachments":{"6":{"id":6,"data":null}}}`)
+	second, rest := streamed(`{"bugs":{"7":[{"id":2,"data":"QUFB"}],"3":[],"5":[{"id":9}]},"attachments":{"6":{"id":6,"data":null}}}`)
 	request := AttachmentsRequest{Bugs: []string{"7", "alias", " 005", "3", "7"}, Attachments: []string{"6", "8"}}
 	reply, err := MergeAttachments(request, []*Document{first, second}, jsonblob.SplitOptions{})
 	if err != nil {

@@ -60,26 +60,6 @@ func withSummary(body []byte, text string) []byte {
 	return append(append(bytes.Clone(body[:from]), text...), body[to:]...)
 }
 
-// TestPairsOfStatusAreFindingsOfTheirOwn: accepting one leaves the others open.
-func TestPairsOfStatusAreFindingsOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	statuses := map[string]int{"/attachment/1": http.StatusNotFound, "/attachment/3": http.StatusUnauthorized}
-	p := newPair(t, pairOptions{canary: quick, changeNew: func(r *http.Request, _ int64, status int, body []byte) (int, []byte) {
-		for suffix, other := range statuses {
-			if strings.HasSuffix(r.URL.Path, suffix) {
-				return other, []byte(`{"error":true,"code":101,"message":"There is no such thing."}`)
-			}
-		}
-		return status, body
-	}})
-	p.read(t, "/rest/bug/attachment/1")
-	p.read(t, "/rest/bug/attachment/3")
-	found := p.report(t, 2).open("status")
-	if len(found) != 2 || !strings.Contains(found[0].Note+found[1].Note, "200 → 401") || !strings.Contains(found[0].Note+found[1].Note, "200 → 404") {
-		t.Fatalf("found %+v", found)
-	}
-}
-
 // TestEquivalencesOfExtraMembersAndPairs are hit and excuse what they name.
 func TestEquivalencesOfExtraMembersAndPairs(t *testing.T) {
 	t.Parallel()

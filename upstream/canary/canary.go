@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	cryptorand "crypto/rand"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +39,7 @@ type Canary struct {
 	queued, waiting atomic.Int64
 	slots           chan struct{}
 
-	life    sync.Mutex // guards closed, and that nothing starts after it is set
-	closed  bool
+	life    sync.Mutex // held to start something, which ends with ctx
 	running sync.WaitGroup
 
 	noise    *noise
@@ -55,8 +53,6 @@ type Canary struct {
 	stop context.CancelFunc
 }
 
-var _ upstream.Shadow = (*Canary)(nil)
-
 // New makes a Canary. The caller closes it.
 func New(options Options) *Canary {
 	c := &Canary{
@@ -68,7 +64,7 @@ func New(options Options) *Canary {
 	}
 	c.options.Latency.Least = cmp.Or(options.Latency.Least, minPairs)
 	c.rules, _ = compare.NewRules(options.Equivalences, time.Now()) // the configuration has reported problems
-	c.recorder = newRecorder(c)
+	c.recorder = newRecorder(&c.options, c.forget)
 	c.SetSampling(options.Sampling)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.running.Go(c.keepRecords)
@@ -101,10 +97,10 @@ const closeTimeout = 700 * time.Millisecond
 // second. Answered may still be called, and does nothing then.
 func (c *Canary) Close() error {
 	c.life.Lock()
-	c.closed = true
-	c.life.Unlock()
 	c.stop()
+	c.life.Unlock()
 	c.running.Wait()
+	c.noise.close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return c.recorder.flush(ctx)
@@ -116,16 +112,16 @@ func (c *Canary) Wrote(call upstream.Call) { c.seen.Note(call) }
 // Answered implements upstream.Shadow. For a call that is not sampled it costs some
 // nanoseconds; for others the response is copied while the client reads it. It makes no call.
 func (c *Canary) Answered(
-	ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response,
+	_ context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response,
 ) *mapping.Document {
 	if c.sampled(call.Operation, &caller) {
-		c.take(ctx, caller, call, sides, answer)
+		c.take(caller, call, sides, answer)
 	}
 	return answer.Document
 }
 
 // take begins a comparison, or drops it with a reason.
-func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response) {
+func (c *Canary) take(caller upstream.Caller, call upstream.Call, sides upstream.Sides, answer upstream.Response) {
 	j := &job{
 		caller: caller, operation: call.Operation, call: call.Copy(), began: time.Now(), run: c.compare, byCandidate: sides.Serving == c.options.Candidate,
 	}
@@ -134,12 +130,12 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 	if j.call.Attachments != nil {
 		j.call.Attachments.IfNoneMatch = "" // a condition would get a response without content
 	}
-	reason := c.dismissal(ctx, j, sides, answer)
+	reason := c.dismissal(j, sides, answer)
 	switch {
 	case reason != "":
 		// A write that failed may have been carried out.
 		j.isMissing = c.replaysAll(call.Operation) && (reason == verdict.DropAnsweredFailed || reason == verdict.DropUnread)
-		c.abandon(j, reason)
+		c.end(j, reason)
 	case call.Operation.IsWrite():
 		c.takeWrite(j, answer)
 	default:
@@ -151,26 +147,20 @@ func (c *Canary) take(ctx context.Context, caller upstream.Caller, call upstream
 }
 
 // dismissal says why a response is not even kept for a comparison, empty when it is.
-func (c *Canary) dismissal(ctx context.Context, j *job, sides upstream.Sides, answer upstream.Response) verdict.DropReason {
-	failed, own := errors.AsType[*mapping.Error](answer.Err)
-	if !own {
-		failed = &mapping.Error{}
-	}
-	reason := failed.Reason
+func (c *Canary) dismissal(j *job, sides upstream.Sides, answer upstream.Response) verdict.DropReason {
+	reason := failureOf(answer.Err).Reason
 	_, isTrackers := trackerFailures[reason]
 	isWrite := j.operation.IsWrite()
 	switch {
-	case isWrite && writes.IsInexpressible(answer.Err):
+	case isWrite && reason == mapping.ReasonInexpressive:
 		return ""
-	case answer.Err == nil && answer.Document == nil:
-		return verdict.DropOwnError
 	case answer.Err == nil && answer.Document.NotModified:
 		return verdict.DropNotModified
-	case !own && answer.Err != nil && ctx.Err() != nil, reason == mapping.ReasonCanceled:
+	case reason == mapping.ReasonCanceled:
 		return verdict.DropUnread
 	case isTrackers:
 		return j.either(verdict.DropCandidateFailed, verdict.DropAnsweredFailed)
-	case answer.Err != nil && (!own || reason != ""):
+	case reason != "":
 		return verdict.DropOwnError
 	case !isWrite && c.options.Trackers[sides.Compared].Refuses():
 		return j.either(verdict.DropOtherFailed, verdict.DropBreaker)

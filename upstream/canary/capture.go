@@ -22,7 +22,7 @@ func (c *Canary) capture(j *job, answer upstream.Response) {
 		j.client = replyHead(j.operation, document)
 		t := &tap{canary: c, job: j, pieces: make(chan []byte, maxPieces)}
 		if !c.begin(t.run) {
-			c.abandon(j, verdict.DropClosed)
+			c.end(j, verdict.DropClosed)
 			return
 		}
 		document.Tee(t, t.done)
@@ -33,7 +33,7 @@ func (c *Canary) capture(j *job, answer upstream.Response) {
 		j.size = document.Len()
 	}
 	if j.client, err = c.replyOf(c.ctx, j.operation, answer); err != nil || !c.hold(j, len(j.client.Body)) {
-		c.abandon(j, verdict.DropMemory)
+		c.end(j, verdict.DropMemory)
 		return
 	}
 	c.enqueue(j)
@@ -52,7 +52,7 @@ type tap struct {
 	job    *job
 	pieces chan []byte
 	failed verdict.DropReason // is set before pieces is closed
-	piece  []byte             // what run has not read yet of one
+	piece  bytes.Reader       // what run has not read yet of one
 }
 
 // Write implements io.Writer for Document.Tee. An error ends the copying only.
@@ -95,15 +95,15 @@ func (t *tap) run() {
 	_, _ = io.Copy(io.Discard, t) // the client reads on
 	switch {
 	case c.ctx.Err() != nil: // the client may not have read all of it
-		c.abandon(j, verdict.DropClosed)
+		c.end(j, verdict.DropClosed)
 	case t.failed != "":
-		c.abandon(j, t.failed)
+		c.end(j, t.failed)
 	case errors.Is(err, errNoMore):
-		c.abandon(j, verdict.DropMemory)
+		c.end(j, verdict.DropMemory)
 	case err != nil:
-		c.abandon(j, verdict.DropSpoolFailed)
+		c.end(j, verdict.DropSpoolFailed)
 	case client.Failure != "":
-		c.abandon(j, verdict.DropUnreadable)
+		c.end(j, verdict.DropUnreadable)
 	default:
 		j.client = client
 		c.enqueue(j)
@@ -112,7 +112,7 @@ func (t *tap) run() {
 
 // Read implements io.Reader for run. It fails after Close.
 func (t *tap) Read(p []byte) (int, error) {
-	for len(t.piece) == 0 {
+	for t.piece.Len() == 0 {
 		select {
 		case <-t.canary.ctx.Done():
 			return 0, t.canary.ctx.Err()
@@ -120,14 +120,12 @@ func (t *tap) Read(p []byte) (int, error) {
 			if !more {
 				return 0, io.EOF
 			}
-			t.piece = piece
+			t.piece.Reset(piece)
 			t.job.size += int64(len(piece))
 			t.canary.hold(t.job, -len(piece))
 		}
 	}
-	n := copy(p, t.piece)
-	t.piece = t.piece[n:]
-	return n, nil
+	return t.piece.Read(p)
 }
 
 // maxRead is up to how many times Options.MaxBody a response is read. Content of attachments does not count.
@@ -150,7 +148,9 @@ func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func
 		reply.Body, err = compare.Body(text, payloads)
 		reply.Long = int64(len(text)) > c.options.MaxBody
 	}
-	if _, bad := errors.AsType[*jsonblob.SyntaxError](err); bad {
+	_, isInvalid := errors.AsType[*jsonblob.SyntaxError](err)
+	_, isCut := errors.AsType[*mapping.StreamError](err)
+	if isInvalid || isCut {
 		return compare.Reply{Failure: string(mapping.ReasonBadResponse)}, nil
 	}
 	if _, tooMuch := errors.AsType[*jsonblob.LimitError](err); tooMuch {
@@ -159,30 +159,38 @@ func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func
 	return reply, err
 }
 
+// failureOf gives an error of a Tracker in the form of those that clients see, and the zero value for nil.
+func failureOf(err error) mapping.Error {
+	failed, ok := errors.AsType[*mapping.Error](err)
+	switch {
+	case ok:
+		return *failed
+	case errors.Is(err, context.Canceled):
+		return mapping.Error{Reason: mapping.ReasonCanceled}
+	case err != nil:
+		return mapping.Error{Reason: mapping.ReasonInternal}
+	}
+	return mapping.Error{}
+}
+
 // replyOf reads a response to its end. The caller closes it. Errors of the tracker are
 // replies; so are invalid responses, with Reply.Failure. An error is returned
 // when nothing is known of the tracker: ctx ended, or there is no memory. Portico's own errors become a Failure.
 func (c *Canary) replyOf(ctx context.Context, operation mapping.Operation, answer upstream.Response) (compare.Reply, error) {
-	failed, own := errors.AsType[*mapping.Error](answer.Err)
+	failed := failureOf(answer.Err)
 	switch {
-	case own && failed.FromTracker():
-		return compare.ErrorReply(failed), nil
-	case own && failed.Reason != mapping.ReasonCanceled:
+	case failed.Reason == mapping.ReasonCanceled || failed.Reason == mapping.ReasonInternal:
+		return compare.Reply{}, answer.Err
+	case failed.Reason != "":
 		return compare.Reply{Failure: string(failed.Reason)}, nil
 	case answer.Err != nil:
-		return compare.Reply{}, answer.Err
+		return compare.ErrorReply(&failed), nil
 	}
 	reply, err := c.read(replyHead(operation, answer.Document), answer.Document, nil)
-	_, isStream := errors.AsType[*mapping.StreamError](err)
-	switch {
-	case err == nil:
-		return reply, nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && (err != nil || reply.Failure != "") {
 		return compare.Reply{Failure: string(mapping.ReasonTimeout)}, nil
-	case isStream && ctx.Err() == nil:
-		return compare.Reply{Failure: string(mapping.ReasonBadResponse)}, nil
 	}
-	return compare.Reply{}, err
+	return reply, err
 }
 
 // replyHead gives the status, or that of a success where it is not known, and the headers that are compared. Of the type
@@ -194,9 +202,7 @@ func replyHead(operation mapping.Operation, document *mapping.Document) compare.
 	if document.Status == 0 {
 		kind = "application/json"
 	}
-	if kind = strings.ToLower(strings.TrimSpace(kind)); kind != "" {
-		reply.Header["content-type"] = kind
-	}
+	reply.Header["content-type"] = strings.ToLower(strings.TrimSpace(kind))
 	if (operation == mapping.OpAttachment || operation == mapping.OpBugAttachments) && document.ETag != "" {
 		reply.Header["etag"] = "sent"
 	}

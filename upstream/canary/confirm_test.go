@@ -18,21 +18,30 @@ import (
 	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/transport"
 )
+
+// changed sends all answers otherwise than the tracker has said them.
+func changed(change func(r *http.Request, said *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			said := httptest.NewRecorder()
+			next.ServeHTTP(said, r)
+			change(r, said)
+			maps.Copy(w.Header(), said.Header())
+			w.Header().Del("Content-Length")
+			w.WriteHeader(said.Code)
+			_, _ = w.Write(said.Body.Bytes())
+		})
+	}
+}
 
 // rewriting changes the bodies of answers.
 func rewriting(change func(n int64, r *http.Request, body []byte) []byte) func(http.Handler) http.Handler {
 	var asked atomic.Int64
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			recorded := httptest.NewRecorder()
-			next.ServeHTTP(recorded, r)
-			maps.Copy(w.Header(), recorded.Header())
-			w.Header().Del("Content-Length")
-			w.WriteHeader(recorded.Code)
-			_, _ = w.Write(change(asked.Add(1), r, recorded.Body.Bytes()))
-		})
-	}
+	return changed(func(r *http.Request, said *httptest.ResponseRecorder) {
+		said.Body = bytes.NewBuffer(change(asked.Add(1), r, said.Body.Bytes()))
+	})
 }
 
 // TestStaleCachedAnswerIsNotHeldAgainstTheCandidate: the client got what the tracker
@@ -75,12 +84,21 @@ func TestCandidateThatAnswersIsStillTheCandidate(t *testing.T) {
 	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
 	w.make(attachment("1"))
 	before := w.findings()
-	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transport.Options{}))
 	if after := w.findings(); len(before) != 1 || len(after) != 1 || before[0] != after[0] {
 		t.Errorf("found %q, and %q when the candidate answers", before, after)
 	}
 	if got := w.sum(""); got.Confirmed != 2 {
 		t.Errorf("got %+v, want 2 confirmed", got)
+	}
+	tallies, err := w.store.Tallies(t.Context(), time.Time{})
+	if err != nil || len(tallies) == 0 {
+		t.Fatalf("the tallies are %+v (%v)", tallies, err)
+	}
+	for _, tally := range tallies {
+		if tally.Answered != oldName || tally.Other != newName {
+			t.Errorf("a tally is of %s and %s, want the reference and the candidate", tally.Answered, tally.Other)
+		}
 	}
 }
 
@@ -183,20 +201,6 @@ func TestErrorsAreComparedWhole(t *testing.T) {
 	}
 }
 
-// changed sends all answers otherwise than the tracker has said them.
-func changed(change func(said *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			said := httptest.NewRecorder()
-			next.ServeHTTP(said, r)
-			change(said)
-			maps.Copy(w.Header(), said.Header())
-			w.WriteHeader(said.Code)
-			_, _ = w.Write(said.Body.Bytes())
-		})
-	}
-}
-
 // TestStatusAndTypeAreCompared as the trackers send them, also where Portico's clients get the same for both. What a client gets from a
 // cache has no status of its own, so that it is taken for the usual one until both are asked again.
 func TestStatusAndTypeAreCompared(t *testing.T) {
@@ -220,8 +224,8 @@ func TestStatusAndTypeAreCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{
-				aroundOld: changed(func(said *httptest.ResponseRecorder) { said.Code = test.old }),
-				around: changed(func(said *httptest.ResponseRecorder) {
+				aroundOld: changed(func(_ *http.Request, said *httptest.ResponseRecorder) { said.Code = test.old }),
+				around: changed(func(_ *http.Request, said *httptest.ResponseRecorder) {
 					said.Code = test.fresh
 					if test.kind != "" {
 						said.Header().Set("Content-Type", test.kind)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"portico/mapping"
@@ -148,51 +149,80 @@ func at(class compare.Class, path string) compare.Difference {
 func between(differences ...compare.Difference) map[variation]bool { return variations(differences) }
 
 func TestNoiseIsBelievedAfterASecondTime(t *testing.T) {
-	n, now := newNoise(), time.Now()
-	varied := between(at(compare.ClassValue, "$.a"), at(compare.ClassMissing, "$.b"), compare.Difference{Class: compare.ClassValue, Pointer: "$.c", Rule: "r"})
-	known := func(class compare.Class, pointer string, when time.Time) bool {
-		return n.known(1, at(class, pointer), when)
-	}
-	n.learn(1, varied, now)
-	if known(compare.ClassValue, "$.a", now) {
-		t.Error("one time was enough")
-	}
-	n.learn(1, varied, now)
-	for _, c := range []struct {
-		class   compare.Class
-		pointer string
-		after   time.Duration
-		want    bool
-	}{
-		{compare.ClassValue, "$.a", 0, true},
-		{compare.ClassTime, "$.a", 0, true}, // of the same family
-		{compare.ClassOrder, "$.a", 0, false},
-		{compare.ClassType, "$.a", 0, false},
-		{compare.ClassMissing, "$.a", 0, false},
-		{compare.ClassMissing, "$.b", 0, true},
-		{compare.ClassExtra, "$.b", 0, true},
-		{compare.ClassValue, "$.b", 0, false},
-		{compare.ClassValue, "$.c", 0, false}, // a rule explained it
-		{compare.ClassValue, "$.a", noiseLife, false},
-	} {
-		if got := known(c.class, c.pointer, now.Add(c.after)); got != c.want {
-			t.Errorf("%s at %s after %v: %v", c.class, c.pointer, c.after, got)
+	synctest.Test(t, func(t *testing.T) {
+		n := newNoise()
+		defer n.close()
+		varied := between(at(compare.ClassValue, "$.a"), at(compare.ClassMissing, "$.b"), compare.Difference{Class: compare.ClassValue, Pointer: "$.c", Rule: "r"})
+		call := upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}
+		other := upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Q"}}
+		n.learn(call, varied)
+		if n.known(call, at(compare.ClassValue, "$.a")) {
+			t.Error("one time was enough")
 		}
-	}
-	if n.known(2, at(compare.ClassValue, "$.a"), now) {
-		t.Error("noise in the answers to one call counts for another")
-	}
-	n.learn(1, varied, now.Add(2*noiseLife))
-	if known(compare.ClassValue, "$.a", now.Add(2*noiseLife)) {
-		t.Error("what was forgotten counts")
-	}
+		time.Sleep(noiseLife - time.Second)
+		n.learn(call, varied)
+		time.Sleep(noiseLife - time.Second) // after the last time, not after the first
+		for _, c := range []struct {
+			class   compare.Class
+			pointer string
+			want    bool
+		}{
+			{compare.ClassValue, "$.a", true},
+			{compare.ClassTime, "$.a", true}, // of the same family
+			{compare.ClassOrder, "$.a", false},
+			{compare.ClassType, "$.a", false},
+			{compare.ClassMissing, "$.a", false},
+			{compare.ClassMissing, "$.b", true},
+			{compare.ClassExtra, "$.b", true},
+			{compare.ClassValue, "$.b", false},
+			{compare.ClassValue, "$.c", false}, // a rule explained it
+		} {
+			if got := n.known(call, at(c.class, c.pointer)); got != c.want {
+				t.Errorf("%s at %s: %v", c.class, c.pointer, got)
+			}
+		}
+		if n.known(other, at(compare.ClassValue, "$.a")) {
+			t.Error("noise in the answers to one call counts for another")
+		}
+		for range 2 { // what is forgotten, and one time more
+			time.Sleep(noiseLife)
+			if n.known(call, at(compare.ClassValue, "$.a")) {
+				t.Error("what was forgotten counts")
+			}
+			n.learn(call, varied)
+		}
+	})
+}
+
+// TestNotNoiseIsRemembered: the reference is not asked again about a class and path that was found not to be noise, for a while.
+func TestNotNoiseIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNoise()
+		defer n.close()
+		differences := []compare.Difference{at(compare.ClassValue, "$.a")}
+		for _, step := range []struct {
+			asked  int
+			enough bool
+			after  time.Duration
+		}{{1, false, 0}, {maxAsked - 1, false, 0}, {maxAsked, false, 0}, {1, true, noiseLife - time.Second}, {1, false, time.Second}} {
+			time.Sleep(step.after)
+			if got := n.enough("", differences, step.asked); got != step.enough {
+				t.Errorf("asked %d times, %v later: %v", step.asked, step.after, got)
+			}
+		}
+		if !n.enough("", []compare.Difference{at(compare.ClassFailure, "failure")}, 1) {
+			t.Error("what is never noise is asked about")
+		}
+	})
 }
 
 func TestNoiseIsBounded(t *testing.T) {
-	n, now := newNoise(), time.Now()
+	n := newNoise()
+	defer n.close()
+	call := upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}
 	for i := range 2 * maxNoise {
-		n.learn(1, between(at(compare.ClassValue, fmt.Sprintf("$.a%d", i))), now)
-		n.enough("", []compare.Difference{at(compare.ClassValue, fmt.Sprint(i))}, maxAsked, now)
+		n.learn(call, between(at(compare.ClassValue, fmt.Sprintf("$.a%d", i))))
+		n.enough("", []compare.Difference{at(compare.ClassValue, fmt.Sprint(i))}, maxAsked)
 	}
 	n.places.CleanUp()
 	n.notNoise.CleanUp()

@@ -22,9 +22,9 @@ func (c *Canary) Judge(ctx context.Context, signature string, status state.Findi
 		return err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	clear(r.speeds)
-	r.mu.Unlock()
-	return r.readJudgements(ctx)
+	return nil
 }
 
 // Reset discards all earlier results.
@@ -35,16 +35,13 @@ func (c *Canary) Reset(ctx context.Context, actor, reason string) error {
 	if err := c.options.Store.StartCampaign(ctx, actor, reason); err != nil {
 		return err
 	}
-	r.campaign = time.Time{}
-	c.forget(time.Now())
-	return nil
+	return r.follow(ctx)
 }
 
-// forget drops everything of the campaign before.
-func (c *Canary) forget(since time.Time) {
+// forget drops what is known of the trackers from before a reset.
+func (c *Canary) forget() {
 	c.noise.forget()
 	c.repeated.Forget()
-	c.recorder.forgetBefore(since)
 }
 
 // Report says what was found until now. Errors are those of the store.

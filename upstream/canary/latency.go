@@ -41,12 +41,13 @@ func (r *recorder) seemsSlow(about mapping.Operation) bool {
 	if s == nil || s.reported || verdict.Total(s.pairedCalls.candidate) > maxPairs {
 		return false
 	}
-	_, seems := r.canary.options.Latency.Slower(s.all.reference, s.all.candidate)
+	_, seems := r.options.Latency.Slower(s.all.reference, s.all.candidate)
 	return seems
 }
 
 // timed counts latencies and gives the difference once, when the candidate proves to be too slow. The lock is held.
-func (r *recorder) timed(j *job, now time.Time) (compare.Difference, bool) {
+func (r *recorder) timed(j *job) []compare.Difference {
+	now := time.Now()
 	s := r.speeds[j.operation]
 	if s == nil || now.Sub(s.began) >= speedsLife {
 		s = &speeds{began: now}
@@ -54,10 +55,10 @@ func (r *recorder) timed(j *job, now time.Time) (compare.Difference, bool) {
 	}
 	s.all.add(j.observed)
 	s.pairedCalls.add(j.pairedCalls)
-	if s.reported {
-		return compare.Difference{}, false
+	d, slower := r.options.Latency.Slower(s.pairedCalls.reference, s.pairedCalls.candidate)
+	if s.reported || !slower {
+		return nil
 	}
-	d, slower := r.canary.options.Latency.Slower(s.pairedCalls.reference, s.pairedCalls.candidate)
-	s.reported = slower
-	return d, slower
+	s.reported = true
+	return []compare.Difference{d}
 }

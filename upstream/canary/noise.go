@@ -28,9 +28,9 @@ const (
 // that the same field of another object varies excuses nothing.
 type noise struct {
 	seed   maphash.Seed
-	places *otter.Cache[place, sighting]
-	// notNoise is when a class and path was last found not to be noise.
-	notNoise *otter.Cache[string, time.Time]
+	places *otter.Cache[place, int] // how often each was seen to vary
+	// notNoise are the classes and paths that were found not to be noise.
+	notNoise *otter.Cache[string, struct{}]
 }
 
 // place is a place in the reply to one call, and how it varies.
@@ -42,15 +42,10 @@ type place struct {
 // variation is a place in a reply, and one way in which it varies (compare.Class.NoiseFamily).
 type variation struct{ pointer, family string }
 
-type sighting struct {
-	times int
-	last  time.Time
-}
-
 // variations gives the ways in which a tracker varies that gives two replies with
 // these differences. Those that a rule excuses are no variation.
 func variations(varied []compare.Difference) map[variation]bool {
-	all := make(map[variation]bool, len(varied))
+	all := map[variation]bool{}
 	for _, d := range varied {
 		for _, value := range []jsontext.Value{d.Want, d.Have} {
 			if family := d.Class.NoiseFamily(value); family != "" && d.Rule == "" {
@@ -69,47 +64,42 @@ func variesAs(d compare.Difference) variation {
 func newNoise() *noise {
 	return &noise{
 		seed:     maphash.MakeSeed(),
-		places:   otter.Must(&otter.Options[place, sighting]{MaximumSize: maxNoise}),
-		notNoise: otter.Must(&otter.Options[string, time.Time]{MaximumSize: maxBelieved}),
+		places:   otter.Must(&otter.Options[place, int]{MaximumSize: maxNoise, ExpiryCalculator: otter.ExpiryWriting[place, int](noiseLife)}),
+		notNoise: otter.Must(&otter.Options[string, struct{}]{MaximumSize: maxBelieved, ExpiryCalculator: otter.ExpiryWriting[string, struct{}](noiseLife)}),
 	}
 }
 
-// callOf stands for what the reference is asked. A place such as the status of a
+// idOf stands for what the reference is asked. A place such as the status of a
 // reply is another one for each of them.
-func (n *noise) callOf(call upstream.Call) uint64 {
+func (n *noise) idOf(call upstream.Call) uint64 {
 	method, target := call.Line()
 	return maphash.Comparable(n.seed, [2]string{method, target})
 }
 
 // known reports whether a difference is where the reference was seen to vary.
-func (n *noise) known(call uint64, d compare.Difference, now time.Time) bool {
-	seen, _ := n.places.GetIfPresent(place{call, variesAs(d)})
-	return seen.times >= noiseProof && now.Sub(seen.last) < noiseLife
+func (n *noise) known(call upstream.Call, d compare.Difference) bool {
+	times, _ := n.places.GetIfPresent(place{n.idOf(call), variesAs(d)})
+	return times >= noiseProof
 }
 
 // learn takes what differs between two replies of one tracker, given one right
 // after the other.
-func (n *noise) learn(call uint64, varied map[variation]bool, now time.Time) {
+func (n *noise) learn(call upstream.Call, varied map[variation]bool) {
 	for way := range varied {
-		n.places.Compute(place{call, way}, func(seen sighting, _ bool) (sighting, otter.ComputeOp) {
-			if now.Sub(seen.last) >= noiseLife {
-				seen.times = 0
-			}
-			return sighting{seen.times + 1, now}, otter.WriteOp
-		})
+		n.places.Compute(place{n.idOf(call), way}, func(times int, _ bool) (int, otter.ComputeOp) { return times + 1, otter.WriteOp })
 	}
 }
 
 // enough reports whether the reference was asked often enough about differences that it has not shown itself: none may be noise at
 // a path that is new. After the last time they are remembered as no noise.
-func (n *noise) enough(operation mapping.Operation, differences []compare.Difference, asked int, now time.Time) bool {
+func (n *noise) enough(operation mapping.Operation, differences []compare.Difference, asked int) bool {
 	isNew := slices.ContainsFunc(differences, func(d compare.Difference) bool {
-		at, _ := n.notNoise.GetIfPresent(classKey(operation, d))
-		return variesAs(d).family != "" && now.Sub(at) >= noiseLife
+		_, known := n.notNoise.GetIfPresent(classKey(operation, d))
+		return !known && variesAs(d).family != ""
 	})
 	if isNew && asked == maxAsked {
 		for _, d := range differences {
-			n.notNoise.Set(classKey(operation, d), now)
+			n.notNoise.Set(classKey(operation, d), struct{}{})
 		}
 	}
 	return !isNew
@@ -119,6 +109,12 @@ func (n *noise) enough(operation mapping.Operation, differences []compare.Differ
 // one thing, not every object needs more samples.
 func classKey(operation mapping.Operation, d compare.Difference) string {
 	return string(operation) + " " + string(d.Class) + " " + d.Path
+}
+
+// close ends what the caches do by themselves.
+func (n *noise) close() {
+	n.places.StopAllGoroutines()
+	n.notNoise.StopAllGoroutines()
 }
 
 // forget discards all known noise.

@@ -71,10 +71,11 @@ func (j *job) either(candidates, references verdict.DropReason) verdict.DropReas
 func (c *Canary) begin(run func()) bool {
 	c.life.Lock()
 	defer c.life.Unlock()
-	if !c.closed {
+	isOpen := c.ctx.Err() == nil
+	if isOpen {
 		c.running.Go(run)
 	}
-	return !c.closed
+	return isOpen
 }
 
 // firstDelay is how long a comparison waits at first: one that begins at once
@@ -91,7 +92,7 @@ func (c *Canary) enqueue(j *job) {
 		reason = verdict.DropClosed
 	}
 	c.queued.Add(-1)
-	c.abandon(j, reason)
+	c.end(j, reason)
 }
 
 // process makes a comparison: writes that are repeated one after the other, and others as soon as a slot is free.
@@ -112,11 +113,7 @@ func (c *Canary) process(j *job) {
 	if reason == "" {
 		reason = j.run(j)
 	}
-	if reason != "" {
-		c.abandon(j, reason)
-		return
-	}
-	c.end(j)
+	c.end(j, reason)
 }
 
 // sleep waits and then takes a slot.
@@ -157,18 +154,15 @@ func (c *Canary) recoverPanic(j *job) {
 	if reason := recover(); reason != nil {
 		// Its text may have content in it, so only its type and place are logged.
 		c.options.Logger.Error("a comparison panicked", "operation", j.operation, "type", fmt.Sprintf("%T", reason), "stack", string(debug.Stack()))
-		c.abandon(j, verdict.DropInternal)
+		c.end(j, verdict.DropInternal)
 	}
 }
 
-// abandon ends a job without a result.
-func (c *Canary) abandon(j *job, reason verdict.DropReason) {
-	c.recorder.drop(j.operation, reason)
-	c.end(j)
-}
-
-// end frees what a job holds.
-func (c *Canary) end(j *job) {
+// end frees what a job holds. With a reason, the job is dropped.
+func (c *Canary) end(j *job, reason verdict.DropReason) {
+	if reason != "" {
+		c.recorder.drop(j.operation, reason)
+	}
 	c.releaseClient(j)
 	if j.isMissing && c.repeated.Missed() {
 		c.options.Logger.Warn("a write was not repeated on the isolated candidate, which may hold something else from now on")

@@ -34,9 +34,8 @@ const (
 )
 
 const (
-	// flushEvery is how often a batch is written, and judgedEvery after how many of them judgements are read again.
-	flushEvery  = time.Second
-	judgedEvery = 5
+	// flushEvery is how often a batch is written.
+	flushEvery = time.Second
 	// flushTimeout bounds the writing of one batch.
 	flushTimeout = 10 * time.Second
 	// maxFindings bounds one batch.
@@ -46,20 +45,20 @@ const (
 // recorder counts, and writes a batch to the store from time to time. mu is held for moments only, never while the store
 // is read or written.
 type recorder struct {
-	canary *Canary
+	options *Options
+	forget  func() // drops what others know of the campaign before
 
-	flushing sync.Mutex // guards what is known of the store and what is written to it
-	campaign time.Time  // when it began by the store, zero when that is not known
-	writing  batch      // what could not be written yet
+	flushing sync.Mutex           // guards writing and accepted
+	writing  batch                // what could not be written yet
+	accepted map[string]time.Time // until when; the zero time has no end
 
 	mu    sync.Mutex
 	made  []*job // comparisons since the last flush
 	batch batch
-	// since is when the campaign began as far as is known here, and evidence when the comparisons of an operation
+	// campaign is when the campaign began, zero when that is not known yet, and evidence when the comparisons of an operation
 	// started again from zero. What began before does not count.
-	since    time.Time
+	campaign time.Time
 	evidence map[mapping.Operation]time.Time
-	accepted map[string]time.Time // until when; the zero time has no end
 	speeds   map[mapping.Operation]*speeds
 }
 
@@ -74,8 +73,8 @@ func newBatch() batch {
 	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*found{}, uses: map[string]state.RuleUse{}}
 }
 
-func newRecorder(c *Canary) *recorder {
-	return &recorder{canary: c, batch: newBatch(), writing: newBatch(), accepted: map[string]time.Time{}, speeds: map[mapping.Operation]*speeds{}}
+func newRecorder(options *Options, forget func()) *recorder {
+	return &recorder{options: options, forget: forget, batch: newBatch(), speeds: map[mapping.Operation]*speeds{}}
 }
 
 // count adds to the tally of an operation, which belongs to the minute in which it began.
@@ -117,12 +116,12 @@ func (r *recorder) drop(operation mapping.Operation, reason verdict.DropReason) 
 	tally := r.tally(operation)
 	tally.Dropped = map[string]int64{string(reason): 1}
 	r.batch.count(tally)
-	r.canary.options.Observer.Dropped(operation, reason)
+	r.options.Observer.Dropped(operation, reason)
 }
 
 // tally is an empty one of an operation.
 func (r *recorder) tally(operation mapping.Operation) state.Tally {
-	return state.Tally{Answered: r.canary.options.Reference, Other: r.canary.options.Candidate, Operation: operation}
+	return state.Tally{Answered: r.options.Reference, Other: r.options.Candidate, Operation: operation}
 }
 
 // used counts a difference that a rule has excused.
@@ -132,21 +131,21 @@ func (r *recorder) used(rule string) {
 	r.batch.uses[rule] = state.RuleUse{Name: rule, Hits: r.batch.uses[rule].Hits + 1, Last: time.Now().UTC()}
 }
 
-// compared takes a comparison that was made. It is counted by the next flush, which knows what other processes have said. The
-// difference is returned when the candidate turns out to be too slow.
-func (r *recorder) compared(j *job) (slower compare.Difference, isSlow bool) {
+// compared takes a comparison that was made. It is counted by the next flush, which knows what other processes have said. It
+// gives the difference when the candidate turns out to be too slow.
+func (r *recorder) compared(j *job) []compare.Difference {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.made = append(r.made, j)
 	if j.observed.known() && r.counts(j) {
-		return r.timed(j, time.Now())
+		return r.timed(j)
 	}
-	return slower, false
+	return nil
 }
 
 // counts reports whether a job began when the numbers counted already. The lock is held.
 func (r *recorder) counts(j *job) bool {
-	return !j.began.Before(r.since) && !j.began.Before(r.evidence[j.operation])
+	return !j.began.Before(r.campaign) && !j.began.Before(r.evidence[j.operation])
 }
 
 // found counts a finding that no comparison has.
@@ -189,13 +188,13 @@ func (r *recorder) count(j *job) {
 		tally.AnsweredLatency, tally.OtherLatency = verdict.CountLatency(nil, j.observed.reference), verdict.CountLatency(nil, j.observed.candidate)
 	}
 	r.batch.count(tally)
-	r.canary.options.Observer.Compared(j.operation, outcome)
+	r.options.Observer.Compared(j.operation, outcome)
 }
 
 // follow finds out whether another process has reset the comparison, or marked a finding as fixed. What began here before that
 // is of the time before.
 func (r *recorder) follow(ctx context.Context) error {
-	store := r.canary.options.Store
+	store := r.options.Store
 	campaign, err := store.CurrentCampaign(ctx)
 	if err != nil {
 		return err
@@ -204,24 +203,15 @@ func (r *recorder) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !r.campaign.IsZero() && !r.campaign.Equal(campaign.Started) {
-		r.canary.forget(campaign.Started)
+		r.forget()
+		r.batch, r.writing = newBatch(), newBatch()
+		clear(r.speeds)
 	}
-	r.campaign = campaign.Started
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.evidence = evidence
+	r.campaign, r.evidence = campaign.Started, evidence
 	return nil
-}
-
-// forgetBefore drops what was counted and not yet written, and what is still under way, but
-// for comparisons that began since then. The caller holds flushing.
-func (r *recorder) forgetBefore(since time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.since, r.batch, r.writing = since, newBatch(), newBatch()
-	clear(r.accepted)
-	clear(r.speeds)
 }
 
 // flush counts and writes what was compared, and keeps what could not be written.
@@ -230,12 +220,18 @@ func (r *recorder) flush(ctx context.Context) error {
 	defer r.flushing.Unlock()
 	err := r.follow(ctx)
 	r.mu.Lock()
-	for _, j := range r.made {
+	made := r.made
+	r.made = nil
+	r.mu.Unlock()
+	if err == nil && slices.ContainsFunc(made, func(j *job) bool { return len(j.found) > 0 }) {
+		err = r.readJudgements(ctx)
+	}
+	r.mu.Lock()
+	for _, j := range made {
 		if r.counts(j) {
 			r.count(j)
 		}
 	}
-	r.made = nil
 	r.mu.Unlock()
 	for range 2 { // what could not be written before, and what has come since
 		if err == nil {
@@ -254,9 +250,9 @@ func (r *recorder) flush(ctx context.Context) error {
 // write takes out of writing what it has written. Findings go first: a mismatch whose finding is not there is one of too
 // many.
 func (r *recorder) write(ctx context.Context) error {
-	store, b := r.canary.options.Store, r.writing
+	store, b := r.options.Store, r.writing
 	for signature, f := range b.findings {
-		err := store.RecordFinding(ctx, f.Finding, f.sample, r.canary.options.KeepSamples)
+		err := store.RecordFinding(ctx, f.Finding, f.sample, r.options.KeepSamples)
 		if err != nil && !errors.Is(err, state.ErrFull) {
 			return err
 		}
@@ -273,16 +269,11 @@ func (r *recorder) write(ctx context.Context) error {
 	return nil
 }
 
-// keepRecords writes what was compared, once in a second, and reads now and then what
-// other processes have judged.
+// keepRecords writes what was compared, once in a second.
 func (c *Canary) keepRecords() {
-	r, ticks, failed := c.recorder, 0, false
+	failed := false
 	c.every(flushEvery, flushTimeout, func(ctx context.Context) {
-		err := r.flush(ctx)
-		if err == nil && ticks%judgedEvery == 0 {
-			err = r.readJudgements(ctx)
-		}
-		ticks++
+		err := c.recorder.flush(ctx)
 		fails := err != nil && !errors.Is(err, context.Canceled)
 		if fails && !failed {
 			c.options.Logger.Warn("writing the results of comparisons failed; they are kept and tried again", "error", err)
@@ -295,7 +286,7 @@ func (c *Canary) keepRecords() {
 
 // readJudgements learns what operators, and other processes, have accepted.
 func (r *recorder) readJudgements(ctx context.Context) error {
-	list, err := r.canary.options.Store.Findings(ctx)
+	list, err := r.options.Store.Findings(ctx)
 	if err != nil {
 		return err
 	}
@@ -305,8 +296,6 @@ func (r *recorder) readJudgements(ctx context.Context) error {
 			accepted[f.Signature] = f.Until
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.accepted = accepted
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -78,7 +79,7 @@ func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) [
 	}
 	scope := c.scope(j)
 	at := j.began.UTC() // what is judged meanwhile, or in another process, was asked before
-	list := make([]*found, 0, len(bySignature))
+	var list []*found
 	for signature, same := range bySignature {
 		f := &found{Finding: state.Finding{
 			Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
@@ -122,9 +123,8 @@ func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte
 		}
 	}
 	for _, d := range same[:min(len(same), maxShown)] {
-		text.Differences = append(text.Differences, compare.Difference{
-			Class: d.Class, Path: d.Path, Pointer: d.Pointer, Want: c.excerpt(d.Want, d.Path), Have: c.excerpt(d.Have, d.Path),
-		})
+		d.Want, d.Have = c.excerpt(d.Want, d.Path), c.excerpt(d.Have, d.Path)
+		text.Differences = append(text.Differences, d)
 	}
 	made, err := json.Marshal(text)
 	if err != nil {
@@ -146,14 +146,13 @@ func (c *Canary) note(j *job, d compare.Difference) string {
 	if kind := d.Kind(); kind != "" {
 		notes[0] = strings.TrimSuffix(notes[0], ".") + " (" + kind + ")."
 	}
-	if d.Class == compare.ClassDigest && (j.first.Long || j.second.Long) {
-		notes = append(notes, fmt.Sprintf("The responses differ; longer than %d bytes, they were compared by their digests only.", c.options.MaxBody))
-	}
-	if d.Class == compare.ClassPlan && d.Path == compare.PathRefused {
-		notes = append(notes, "The write can be expressed for one of the trackers only.")
+	if j.first.Long || j.second.Long {
+		notes = append(notes, fmt.Sprintf("Responses longer than %d bytes are compared by their digests only.", c.options.MaxBody))
 	}
 	if d.Unstable {
 		notes = append(notes, "It was gone when both were asked again, although nothing was written.")
 	}
-	return strings.TrimSpace(strings.Join(append(notes, c.repeated.Note()), " "))
+	atPath, _ := d.Class.At(d.Path)
+	notes = append(notes, atPath, c.repeated.Note())
+	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), " ")
 }

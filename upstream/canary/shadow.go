@@ -3,7 +3,6 @@ package canary
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -40,18 +39,18 @@ func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Dur
 	answer := call.Make(ctx, c.options.Trackers[tracker], caller)
 	defer answer.Document.Close() // its failure is that of the reading
 	reply, err := c.replyOf(ctx, j.call.Operation, answer)
-	failed, own := errors.AsType[*mapping.Error](answer.Err)
+	failed := failureOf(answer.Err)
 	switch {
-	case (err != nil || answer.Err != nil) && c.ctx.Err() != nil:
+	case c.ctx.Err() != nil:
 		reason = verdict.DropClosed
-	case answer.Err != nil && !own:
+	case failed.Reason == mapping.ReasonInternal:
 		reason = verdict.DropInternal
 	case err != nil:
 		reason = verdict.DropSpoolFailed
 	case !isCandidate && reply.Failure != "":
 		reason = j.either(verdict.DropOtherFailed, verdict.DropAnsweredFailed)
 	// A candidate that took the connection and then lost it has responded badly, and that is compared.
-	case own && trackerFailures[failed.Reason] != "" && !failed.ConnectionLost:
+	case trackerFailures[failed.Reason] != "" && !failed.ConnectionLost:
 		reason = j.either(verdict.DropCandidateFailed, trackerFailures[failed.Reason])
 	}
 	return reply, answer.Took, reason
@@ -140,7 +139,7 @@ func (c *Canary) unexplained(j *job, all []compare.Difference) []compare.Differe
 // isNoise reports whether a difference is where the reference was seen to vary, or a time that an isolated candidate has later.
 // The job notes it.
 func (c *Canary) isNoise(j *job, d compare.Difference) bool {
-	is := c.noise.known(c.noise.callOf(j.call), d, time.Now()) || c.options.Isolated && c.repeated.Excuses(d)
+	is := c.noise.known(j.call, d) || c.options.Isolated && c.repeated.Excuses(d)
 	j.noisy = j.noisy || is
 	return is
 }
@@ -162,7 +161,7 @@ func (c *Canary) confirm(j *job) verdict.DropReason {
 	}
 	j.failed = broken && !before.IsBroken()
 	now := slices.DeleteFunc(c.differences(j, j.first, j.second), func(d compare.Difference) bool { return d.Rule != "" })
-	left := compare.Remaining(compare.Reported{Reference: before, Differences: j.unexplained}, compare.Reported{Reference: j.first, Differences: now})
+	left := compare.Remaining(before, j.first, j.unexplained, now)
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.isNoise(j, d) })
 	steady := len(left)
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool { return c.seen.Explains(j.call, d, j.began) })
@@ -180,7 +179,7 @@ func (c *Canary) judge(j *job, left, changed []compare.Difference, kind string) 
 			return varied, reason
 		},
 		Enough: func(confirmed []compare.Difference, asked int) bool {
-			return c.noise.enough(j.operation, confirmed, asked, time.Now())
+			return c.noise.enough(j.operation, confirmed, asked)
 		},
 	}.Judge()
 	if reason != "" {
@@ -195,7 +194,7 @@ func (c *Canary) judge(j *job, left, changed []compare.Difference, kind string) 
 func (c *Canary) askAgain(j *job, before compare.Reply) (again compare.Reply, varied []compare.Difference, reason verdict.DropReason) {
 	if again, _, reason = c.ask(j, c.options.Reference); reason == "" {
 		varied = c.differences(j, before, again)
-		c.noise.learn(c.noise.callOf(j.call), variations(varied), time.Now())
+		c.noise.learn(j.call, variations(varied))
 	}
 	return again, varied, reason
 }
@@ -208,8 +207,8 @@ func (c *Canary) conclude(j *job, confirmed []compare.Difference, kind string) v
 		return verdict.DropDigestNoise
 	}
 	j.found = append(j.found, c.findings(j, confirmed, kind)...)
-	if slower, isSlow := c.recorder.compared(j); isSlow {
-		c.recorder.found(c.findings(j, []compare.Difference{slower}, kindLatency)[0])
+	for _, f := range c.findings(j, c.recorder.compared(j), kindLatency) {
+		c.recorder.found(f)
 	}
 	j.first.Body, j.second.Body, j.unexplained = nil, nil, nil // it waits for being counted
 	return ""

@@ -78,8 +78,6 @@ func dial(t testing.TB, at *url.URL, options transport.Options) upstream.Tracker
 	return client
 }
 
-func transportOptions() transport.Options { return transport.Options{} }
-
 // worldOptions say what is special about a world.
 type worldOptions struct {
 	old, fresh tracker.Options

@@ -21,7 +21,7 @@ const firstPause = 100 * time.Millisecond
 // whatever of this belongs to it.
 func (c *Canary) takeWrite(j *job, answer upstream.Response) {
 	switch {
-	case c.options.Isolated && !j.byCandidate && !writes.IsInexpressible(answer.Err):
+	case c.options.Isolated && !j.byCandidate && failureOf(answer.Err).Reason != mapping.ReasonInexpressive:
 		c.takeReplay(j, answer)
 	case c.options.Follows && !j.byCandidate && answer.Err == nil:
 		j.run = c.readBack
@@ -105,12 +105,8 @@ const proofEvery = time.Minute
 
 // watchIsolation proves that the candidate is isolated, and proves it again from time to time until Close.
 func (c *Canary) watchIsolation() {
-	trackers := map[string]upstream.Tracker{}
-	for name, tracker := range c.options.Trackers {
-		trackers[name] = tracker.Tracker
-	}
 	c.every(proofEvery, c.options.Timeout, func(ctx context.Context) {
-		proved := writes.IsMarked(ctx, trackers, c.options.Candidate, c.options.Marker, func(tracker string) upstream.Caller {
+		proved := writes.IsMarked(ctx, c.options.Trackers, c.options.Candidate, c.options.Marker, func(tracker string) upstream.Caller {
 			caller, _ := c.callerFor(upstream.Caller{}, tracker)
 			return caller
 		})
@@ -126,19 +122,15 @@ func (c *Canary) watchIsolation() {
 func (c *Canary) takeReplay(j *job, answer upstream.Response) {
 	c.repeated.Answered(j.began, answer.Took)
 	j.run, j.isMissing = c.replay, true
-	reason := verdict.DropReason("")
 	switch {
 	case !c.isolated.Load():
-		reason = verdict.DropNotIsolated
+		c.end(j, verdict.DropNotIsolated)
 	case !writes.TakePayload(&j.call):
-		reason = verdict.DropPayload
+		c.end(j, verdict.DropPayload)
+	default:
+		j.turn, j.done = c.repeated.Turn()
+		c.capture(j, answer)
 	}
-	if reason != "" {
-		c.abandon(j, reason)
-		return
-	}
-	j.turn, j.done = c.repeated.Turn()
-	c.capture(j, answer)
 }
 
 // replay makes the write on the candidate, once, whatever comes of it.

@@ -3,6 +3,7 @@ package canary_test
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
+	"portico/upstream/transport"
 )
 
 func createFlagType(t *testing.T, body string) upstream.Call {
@@ -76,6 +80,13 @@ func TestPlansAreComparedAndNotSent(t *testing.T) {
 			t.Errorf("%s: found %q and %+v", step.other, got, w.sum(""))
 		}
 	}
+	list, _ := w.store.Findings(t.Context())
+	isRefused := func(f state.Finding) bool {
+		return f.Path == compare.PathRefused && strings.Contains(f.Note, "for one of the trackers only")
+	}
+	if !slices.ContainsFunc(list, isRefused) {
+		t.Errorf("no note says that there is no form: %+v", list)
+	}
 	if n := len(w.fresh.Requests()); n != 0 || len(w.fresh.Journal()) != 0 || len(w.old.Journal()) != 4 {
 		t.Errorf("the candidate was asked %v, the old tracker carried out %d writes", w.fresh.Requests(), len(w.old.Journal()))
 	}
@@ -84,7 +95,7 @@ func TestPlansAreComparedAndNotSent(t *testing.T) {
 // following repeats the writes of the old tracker on the candidate after a while.
 func (w *world) following(call upstream.Call, after time.Duration) {
 	w.t.Helper()
-	follower := dial(w.t, w.fresh.url, transportOptions())
+	follower := dial(w.t, w.fresh.url, transport.Options{})
 	time.AfterFunc(after, func() {
 		if answer := call.Make(context.Background(), follower, w.caller); answer.Err != nil {
 			w.t.Errorf("following: %v", answer.Err)
@@ -94,11 +105,16 @@ func (w *world) following(call upstream.Call, after time.Duration) {
 
 // followWorld has two trackers with one clock that stands still: here each is written
 // by itself, and a follower would take over the times too.
-func followWorld(t *testing.T, window time.Duration, fresh tracker.Options) *world {
+func followWorld(t *testing.T, window time.Duration, fresh tracker.Options, tunes ...func(*canary.Options)) *world {
 	t.Helper()
 	now := time.Now()
 	fresh.Now = func() time.Time { return now }
-	return newWorld(t, worldOptions{old: tracker.Options{Now: fresh.Now}, fresh: fresh, tune: func(o *canary.Options) { o.Follows, o.ReadBack = true, window }})
+	return newWorld(t, worldOptions{old: tracker.Options{Now: fresh.Now}, fresh: fresh, tune: func(o *canary.Options) {
+		o.Follows, o.ReadBack = true, window
+		for _, tune := range tunes {
+			tune(o)
+		}
+	}})
 }
 
 func TestReadBackWaitsForTheCandidate(t *testing.T) {
@@ -138,7 +154,11 @@ func TestReadBackFindsWhatDoesNotFollow(t *testing.T) {
 
 func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 	t.Parallel()
-	w := followWorld(t, 200*time.Millisecond, tracker.Options{})
+	other := `{"name":"n"}`
+	w := followWorld(t, 200*time.Millisecond, tracker.Options{}, func(o *canary.Options) {
+		plan(o, oldName, func() ([]byte, error) { return []byte(`{"path":"/flag_type","body":{"name":"n"}}`), nil })
+		plan(o, newName, func() ([]byte, error) { return []byte(`{"path":"/flag_type","body":` + other + `}`), nil })
+	})
 	w.caller = w.editor()
 	w.make(createFlagType(t, `{"name":"n","description":"d","inclusions":["TestProduct"]}`))
 	got := w.findings()
@@ -149,6 +169,11 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 	w.make(createFlagType(t, `{"name":"n","description":"d"}`)) // for all products, so that only the plans can be compared
 	if got := w.sum(""); got.Compared != 2 || got.Same != 1 || len(got.Dropped) != 0 || !maps.Equal(w.fresh.Requests(), before) {
 		t.Errorf("got %+v, want nothing to read of a flag type for all products", got)
+	}
+	other = `{"name":"another"}`
+	w.make(createFlagType(t, `{"name":"m","description":"d"}`))
+	if got := w.sum(""); got.Compared != 3 || got.Confirmed != 2 || !slices.Contains(w.findings(), "flag_type.create plan $.body.name") {
+		t.Errorf("got %+v and %q, want the plans to count", got, w.findings())
 	}
 }
 
@@ -182,7 +207,7 @@ func TestIsolatedReplay(t *testing.T) {
 	}
 	// Never the other way round: the old tracker is in use.
 	writes, own := len(w.old.Journal()), len(w.fresh.Journal())
-	w.makeAs(updateSummary(1, "y"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transportOptions()))
+	w.makeAs(updateSummary(1, "y"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transport.Options{}))
 	if w.settle(); len(w.old.Journal()) != writes {
 		t.Error("a write to the candidate was made on the old tracker too")
 	}

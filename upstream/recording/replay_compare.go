@@ -216,7 +216,7 @@ var leftOut = regexp.MustCompile(`\\\{\\\{(caller|login|address|digest)-[0-9a-fx
 
 // isLeftOut reports whether a recording has something else in place of what the candidate replies.
 func (r *replay) isLeftOut(d compare.Difference) bool {
-	if d.Have == nil || d.Class == compare.ClassMessage && r.withoutMessages {
+	if d.Class == compare.ClassMessage && r.withoutMessages {
 		return d.Have != nil
 	}
 	want := regexp.QuoteMeta(textOf(d.Want))
@@ -235,7 +235,7 @@ func (r *replay) isLeftOut(d compare.Difference) bool {
 func isOfTheRecording(d compare.Difference, recorded Response) bool {
 	at, err := time.Parse(time.RFC3339, textOf(d.Want))
 	made, bad := time.Parse(time.RFC1123, recorded.Headers["date"])
-	return d.Class == compare.ClassTime && cmp.Or(err, bad) == nil && at.Sub(made).Abs() < 24*time.Hour
+	return d.Class.HasTimes() && cmp.Or(err, bad) == nil && at.Sub(made).Abs() < 24*time.Hour
 }
 
 // record counts each kind of difference once for an exchange, and gives their signatures.

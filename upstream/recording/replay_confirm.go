@@ -40,10 +40,7 @@ func (r *replay) confirm(ctx context.Context, e Exchange, want, have side, found
 	if reason != "" {
 		return nil, false, reason
 	}
-	left := compare.Remaining(
-		compare.Reported{Reference: want.Reply, Differences: found},
-		compare.Reported{Reference: wantNow.Reply, Differences: r.differences(e, wantNow, haveNow)},
-	)
+	left := compare.Remaining(want.Reply, wantNow.Reply, found, r.differences(e, wantNow, haveNow))
 	left = slices.DeleteFunc(left, func(d compare.Difference) bool {
 		return d.Unstable && writes.ChangedSince(d, began.Add(-maxReplicationDelay))
 	})

@@ -84,12 +84,8 @@ var drops = map[verdict.DropReason]string{
 // fragment writes one side of a difference.
 func fragment(class compare.Class, value jsontext.Value) string {
 	decoded, found := decodeValue(value)
-	switch {
-	case !found:
+	if !found {
 		return "absent"
-	case class == compare.ClassLatency:
-		return write(decoded, "") + " ms"
-	default:
-		return write(decoded, "")
 	}
+	return write(decoded, "") + class.Unit()
 }

@@ -56,7 +56,6 @@ type comparison struct {
 	rules     Rules
 	plan      bool
 	found     []Difference
-	full      bool // differences were left out
 }
 
 const maxFound = 10_000
@@ -89,7 +88,7 @@ func (c *comparison) bodies(reference, candidate Reply, shape *Shape) {
 		switch {
 		case c.nodes == maxNodes:
 			c.found = c.found[:before]
-		case c.full:
+		case len(c.found) > maxFound:
 			c.found = c.found[:maxFound-1]
 		default:
 			return
@@ -111,8 +110,7 @@ func (c *comparison) bodies(reference, candidate Reply, shape *Shape) {
 func (c *comparison) add(class Class, at place, want, have jsontext.Value) {
 	switch {
 	case class != ClassOrder && bytes.Equal(want, have): // ids that occur twice can be in another order
-	case len(c.found) == maxFound:
-		c.full = true
+	case len(c.found) > maxFound: // one too many tells enough
 	default:
 		d := at.Difference
 		d.Class, d.Want, d.Have = class, want, have

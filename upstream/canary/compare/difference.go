@@ -56,6 +56,15 @@ type classInfo struct {
 	outcome bool
 	// structural says that another value of the reference does not explain it.
 	structural bool
+	// times says that its values are times. What happens again happens at another time.
+	times bool
+	// unit follows its values on pages.
+	unit string
+	// texts is the form that its values must have to be kept in samples, where its path is its name. Empty keeps no text.
+	texts string
+	// failure says why an open finding is a FAIL at any mismatch rate, and note what its note adds to means: at the path
+	// special, or at all paths where that is empty.
+	special, failure, note string
 }
 
 var textRules = []EquivalenceType{Regex, URLHost}
@@ -70,13 +79,16 @@ var classes = map[Class]classInfo{
 	ClassNull:    {means: "This is null on one side only.", kind: typePair, family: "null"},
 	ClassType:    {means: "This has another JSON type.", kind: typePair, rules: []EquivalenceType{IntAsBool}, family: "type ", byValue: typeName, structural: true},
 	ClassValue:   {means: "This has another value.", kind: valueKind, rules: []EquivalenceType{IDMap, Regex, URLHost}, family: "value"},
-	ClassTime:    {means: "This is another time.", kind: timeKind, rules: []EquivalenceType{TimeWithin}, family: "value"},
+	ClassTime:    {means: "This is another time.", kind: timeKind, rules: []EquivalenceType{TimeWithin}, family: "value", times: true},
 	ClassOrder:   {means: "These are the same elements in another order.", rules: []EquivalenceType{Set}, family: "order"},
 	ClassSet:     {means: "These are other elements, whatever their order.", kind: objectKind, family: "set"},
 	ClassDigest:  {means: "The content is another one; only digests were compared.", kind: objectKind, family: "digest"},
-	ClassFailure: {means: "Only one of the trackers answered.", kind: valuePair, outcome: true},
-	ClassPlan:    {means: "Each tracker would be sent another request for the same write.", structural: true},
-	ClassLatency: {means: "The other tracker is slower than it may be."},
+	ClassFailure: {means: "Only one of the trackers answered.", kind: valuePair, outcome: true, texts: `[a-z]+(-[a-z]+){0,4}`},
+	ClassPlan: {
+		means: "Each tracker would be sent another request for the same write.", structural: true,
+		special: PathRefused, failure: "the candidate has no form for a call that clients make", note: "The write can be expressed for one of the trackers only.",
+	},
+	ClassLatency: {means: "The other tracker is slower than it may be.", unit: " ms", failure: "the candidate is slower than allowed"},
 }
 
 // Classes lists all classes, sorted by name.
@@ -84,6 +96,22 @@ func Classes() []Class { return slices.Sorted(maps.Keys(classes)) }
 
 // Means describes the class in a sentence, for pages.
 func (c Class) Means() string { return classes[c].means }
+
+// Unit follows a value on pages, after a space; it is empty for values without a unit.
+func (c Class) Unit() string { return classes[c].unit }
+
+// HasTimes reports whether the values are times.
+func (c Class) HasTimes() bool { return classes[c].times }
+
+// At gives, for a path, what the note of a finding adds to Means, and why an open finding is a FAIL at any mismatch rate. Both
+// may be empty.
+func (c Class) At(path string) (note, failure string) {
+	info := classes[c]
+	if info.special != "" && info.special != path {
+		return "", ""
+	}
+	return info.note, info.failure
+}
 
 // NoiseFamily names what the reference must be seen to vary in, so that a difference of this class is noise where one side has
 // the value. It is empty for a class that is never noise.
@@ -157,11 +185,10 @@ func (d Difference) IsFailure() bool {
 		d.Class == ClassCode && have == mapping.CodeTrackerFailure
 }
 
-// TimeApart gives the distance of the two times of a difference of ClassTime. ofChange says that they are when something was
-// made or changed.
+// TimeApart gives the distance of two times. ofChange says that they are when something was made or changed.
 func (d Difference) TimeApart() (apart time.Duration, ofChange bool) {
 	apart, _ = timesApart(d.Want, d.Have)
-	return apart, d.Class == ClassTime && d.isChangeTime()
+	return apart, d.Class.HasTimes() && d.isChangeTime()
 }
 
 // changeTimes are the members that say when something was made or changed (interface.md section 1).
@@ -177,25 +204,18 @@ func (d Difference) isChangeTime() bool {
 	return slices.Contains(changeTimes, last(namesOf(d.Path), 1))
 }
 
-// Reported is a reference's reply together with what differs from it in the candidate's.
-type Reported struct {
-	Reference   Reply
-	Differences []Difference
-}
-
-// Remaining gives what asking both trackers a second time shows of the differences of the first time. Those that are still there have
-// their present values; those that are gone are Unstable. Where the candidate refuses the second time and the reference
-// replies as before, the differences cannot be seen, and remain.
-func Remaining(first, second Reported) []Difference {
-	before, now := first.Reference, second.Reference
-	hidden := slices.ContainsFunc(second.Differences, Difference.isOutcome) &&
+// Remaining gives what asking both trackers a second time shows of the differences of the first time. before and now are the
+// replies of the reference. Differences that are still there have their present values; those that are gone are Unstable. Where the
+// candidate refuses the second time and the reference replies as before, the differences cannot be seen, and remain.
+func Remaining(before, now Reply, first, second []Difference) []Difference {
+	hidden := slices.ContainsFunc(second, Difference.isOutcome) &&
 		before.Status == now.Status && before.Code == now.Code && before.Failure == now.Failure
-	left := make([]Difference, 0, len(first.Differences))
-	for _, d := range first.Differences {
-		at := slices.IndexFunc(second.Differences, d.SamePlace)
+	left := make([]Difference, 0, len(first))
+	for _, d := range first {
+		at := slices.IndexFunc(second, d.SamePlace)
 		switch {
 		case at >= 0:
-			d = second.Differences[at]
+			d = second[at]
 		case !hidden || d.isOutcome():
 			d.Unstable = true
 		}

@@ -124,8 +124,7 @@ const (
 var keptFields = makeKeptFields()
 
 func makeKeptFields() map[string]*regexp.Regexp {
-	forms := map[string]*regexp.Regexp{}
-	for form, list := range map[string]string{
+	lists := map[string]string{
 		timeText: "creation_time last_change_time creation_date modification_date",
 		number: "id ids bug_id type_id flag_id size sortkey bugs attachments changes/sortkey changes/is_active changes/is_requestable " +
 			"changes/is_requesteeble changes/is_specifically_requestable changes/is_multiplicable changes/is_patch changes/is_private " +
@@ -134,10 +133,14 @@ func makeKeptFields() map[string]*regexp.Regexp {
 		typeText:                   "bug/name attachment/name flagtypes/name flags/name changes/name",
 		`[X?+-]`:                   "status values",
 		`bug|attachment`:           "type target_type",
-		`[a-z]+(-[a-z]+){0,4}`:     "/failure",
-		`[A-Z]{3,7}`:               "/method",
 		flag + `(, ` + flag + `)*`: "changes/" + changedFlags,
-	} {
+	}
+	for class, info := range classes {
+		lists[info.texts] += " /" + string(class)
+	}
+	delete(lists, "")
+	forms := map[string]*regexp.Regexp{}
+	for form, list := range lists {
 		compiled := regexp.MustCompile(`^(` + form + `)$`)
 		for field := range strings.FieldsSeq(list) {
 			forms[field] = compiled
@@ -161,9 +164,6 @@ func (r *Redactor) kept(text string, names []string) (string, bool) {
 	if isChange {
 		member, parent = parent, "changes"
 	}
-	if len(names) == 1 && member == "path" {
-		return r.target(text), true
-	}
 	form := keptFields[parent+"/"+member]
 	if form == nil && !isChange {
 		form = keptFields[member]
@@ -177,17 +177,4 @@ func (r *Redactor) kept(text string, names []string) (string, bool) {
 		return requestee.ReplaceAllStringFunc(text, func(who string) string { return "(" + r.digest(who) + ")" }), true
 	}
 	return text, true
-}
-
-// target takes the names of products and the like out of a path.
-func (r *Redactor) target(path string) string {
-	path, _, _ = strings.Cut(path, "?")
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		isKnown := slices.Contains([]string{"", "rest", "bug", "attachment", "flag_type", "flag_types"}, segment)
-		if !isKnown && !isDigits(segment) {
-			segments[i] = "~" + r.digest(segment)
-		}
-	}
-	return strings.Join(segments, "/")
 }

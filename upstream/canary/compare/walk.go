@@ -149,34 +149,23 @@ func (c *comparison) pairs(shape *Shape, kind jsontext.Kind, wants, haves []*nod
 // pairUp pairs those that have no pair yet and have equal keys, the first with the first. by is the segment of their path where it
 // is not that of the id. An empty key is ignored.
 func pairUp(by string, wants, haves []*node, wantKey, haveKey func(*node) string) {
-	passed := map[string][]*node{} // of haves, by key
-	next := func(key string) *node {
-		if list := passed[key]; len(list) > 0 {
-			passed[key] = list[1:]
-			return list[0]
+	waiting := map[string][]*node{} // of haves, by key
+	for _, h := range haves {
+		if h.pair != nil {
+			continue
 		}
-		for len(haves) > 0 {
-			h := haves[0]
-			haves = haves[1:]
-			if h.pair != nil {
-				continue
-			}
-			other := haveKey(h)
-			if other == key {
-				return h
-			}
-			passed[other] = append(passed[other], h)
+		if key := haveKey(h); key != "" {
+			waiting[key] = append(waiting[key], h)
 		}
-		return nil
 	}
 	for _, w := range wants {
 		if w.pair != nil {
 			continue
 		}
-		if key := wantKey(w); key != "" {
-			if h := next(key); h != nil {
-				w.pair, h.pair, w.by = h, w, by
-			}
+		if key := wantKey(w); len(waiting[key]) > 0 {
+			h := waiting[key][0]
+			waiting[key] = waiting[key][1:]
+			w.pair, h.pair, w.by = h, w, by
 		}
 	}
 }

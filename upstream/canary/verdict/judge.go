@@ -93,9 +93,9 @@ func overall(all OperationVerdict, operations []OperationVerdict) OperationVerdi
 type evidence struct {
 	OperationVerdict
 	reference, candidate []int64 // latencies
-	// open is the number of open findings, and recent of those seen since the comparisons count. No mismatch rate excuses
-	// those that are slow or inexpressible.
-	open, recent, slow, inexpressible int64
+	// open is the number of open findings, and recent of those seen since the comparisons count.
+	open, recent int64
+	failures     []string // why no mismatch rate excuses some of them
 }
 
 // gather counts what is known of one operation, or of all where it is empty. known holds the findings by signature.
@@ -109,11 +109,8 @@ func gather(input JudgeInput, operation mapping.Operation, known map[string]stat
 		if !finding.Last.Before(input.Since[finding.Operation]) {
 			e.recent++
 		}
-		switch class := compare.Class(finding.Class); {
-		case class == compare.ClassLatency:
-			e.slow++
-		case class == compare.ClassPlan && finding.Path == compare.PathRefused:
-			e.inexpressible++
+		if _, failure := compare.Class(finding.Class).At(finding.Path); failure != "" {
+			e.failures = append(e.failures, failure)
 		}
 	}
 	for _, tally := range input.Tallies {
@@ -207,14 +204,15 @@ func (e *evidence) judge(v *OperationVerdict, target float64) {
 	case !v.Since.IsZero():
 		nothing = "nothing was compared since a finding was called fixed"
 	}
-	v.Verdict = Pass
+	v.Verdict, v.Reasons = Pass, slices.Compact(slices.Sorted(slices.Values(e.failures)))
+	if len(e.failures) > 0 {
+		v.Verdict = Fail
+	}
 	for _, rule := range []struct {
 		applies bool
 		verdict Verdict // empty where the reason only adds to others
 		reason  string
 	}{
-		{e.slow > 0, Fail, "the candidate is slower than allowed"},
-		{e.inexpressible > 0, Fail, "the candidate has no form for a call that clients make"},
 		{v.Rate > target || v.Compared == 0 && e.recent > 0, Fail, percent(v.Rate) + " of comparisons differ (limit " + percent(target) + ")"},
 		{v.Compared == 0, Inconclusive, nothing},
 		{v.Compared > 0 && v.Rate <= target && v.UpperBound > target, Inconclusive,

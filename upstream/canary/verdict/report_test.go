@@ -211,13 +211,7 @@ func histogramOf(durations ...time.Duration) (histogram []int64) {
 }
 
 // repeated is n times the same duration.
-func repeated(d time.Duration, n int) []time.Duration {
-	list := make([]time.Duration, n)
-	for i := range list {
-		list[i] = d
-	}
-	return list
-}
+func repeated(d time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
 func TestQuantilesAreNearTheTrueOnes(t *testing.T) {
 	var list []time.Duration
@@ -246,6 +240,13 @@ func tailed(fast, slow int) []int64 {
 func TestSlowerNeedsRatioAndSlackAndEnough(t *testing.T) {
 	target := LatencyTarget{Ratio: 2, Slack: 50 * time.Millisecond, Least: 20}
 	base := histogramOf(repeated(100*time.Millisecond, 20)...)
+	one, three := histogramOf(repeated(time.Millisecond, 100)...), histogramOf(repeated(3*time.Millisecond, 100)...)
+	if d, _ := (LatencyTarget{Ratio: 2}).Slower(one, three); d.Path != "latency.p50" {
+		t.Errorf("without slack: %q, want the median", d.Path)
+	}
+	if d, slower := (LatencyTarget{}).Slower(one, three); slower {
+		t.Errorf("by default: %q, want none within 50 ms", d.Path)
+	}
 	for name, test := range map[string]struct {
 		answered, other []int64
 		want            string
@@ -263,16 +264,5 @@ func TestSlowerNeedsRatioAndSlackAndEnough(t *testing.T) {
 		if d, _ := target.Slower(test.answered, test.other); d.Path != test.want {
 			t.Errorf("%s: %q (%s to %s), want %q", name, d.Path, d.Want, d.Have, test.want)
 		}
-	}
-}
-
-// TestNoSlackIsNoSlack: only the zero target has defaults.
-func TestNoSlackIsNoSlack(t *testing.T) {
-	one, three := histogramOf(repeated(time.Millisecond, 100)...), histogramOf(repeated(3*time.Millisecond, 100)...)
-	if d, _ := (LatencyTarget{Ratio: 2}).Slower(one, three); d.Path != "latency.p50" {
-		t.Errorf("without slack: %q, want the median", d.Path)
-	}
-	if d, slower := (LatencyTarget{}).Slower(one, three); slower {
-		t.Errorf("by default: %q, want none within 50 ms", d.Path)
 	}
 }

@@ -44,7 +44,7 @@ func TakePayload(write *upstream.Call) bool {
 
 // IsMarked reports whether the candidate has a product and no other tracker has it. Only a tracker's own word that there is no
 // such product counts as no; any other failure proves nothing.
-func IsMarked(ctx context.Context, trackers map[string]upstream.Tracker, candidate, product string, caller func(tracker string) upstream.Caller) bool {
+func IsMarked[T upstream.Tracker](ctx context.Context, trackers map[string]T, candidate, product string, caller func(tracker string) upstream.Caller) bool {
 	const noProduct = 106
 	for name, tracker := range trackers {
 		reply, err := tracker.Do(ctx, caller(name), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: product}})

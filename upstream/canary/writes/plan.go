@@ -15,12 +15,6 @@ import (
 	"portico/upstream/canary/compare"
 )
 
-// IsInexpressible reports the refusal of a write that a tracker has no form for. The response says nothing then, but the plans do.
-func IsInexpressible(err error) bool {
-	failed, ok := errors.AsType[*mapping.Error](err)
-	return ok && failed.Reason == mapping.ReasonInexpressive
-}
-
 // Render gives the request that a tracker would be sent for a call as a JSON object, or a *mapping.Error where the tracker has no form for
 // it.
 type Render = func(ctx context.Context, call upstream.Call) ([]byte, error)
