@@ -101,7 +101,7 @@ func TestABurstAtATrackerWithFewWorkers(t *testing.T) {
 }
 
 // A call waits for its turn for as long as the tracker may take for a response.
-func TestABurstIsQueuedAndNotRefused(t *testing.T) {
+func TestDuty_20_AQueueRatherThanARefusal(t *testing.T) {
 	t.Parallel()
 	_, _, p := fewWorkers(t, 4, "Off", 100*time.Millisecond)
 	if refused, longest := workerBurst(t, p.base, 160); refused > 0 {
