@@ -225,7 +225,7 @@ func duties() []promise {
 			- OPTIONS /rest/no/such/thing -> 404 32614`, "ALLOWED", `.={} | @Access-Control-Allow-Origin=* | @Access-Control-Allow-Headers~x-bugzilla-api-key | `+
 			`@Access-Control-Allow-Headers~x-bugzilla-token | @Access-Control-Allow-Headers~authorization | @Access-Control-Allow-Headers~content-type | `+
 			`@Access-Control-Allow-Headers~accept | @Access-Control-Allow-Headers~origin | @Access-Control-Allow-Headers~x-requested-with`)},
-		{"Duties", "Duty_17_ARedirectOfTheTrackerIsNoneOfTheClients", responds(302, "Location", "https://sso.example/login", ""),
+		{"Duties", "Duty_17_ARedirectOfTheTrackerIsNotPassedOn", responds(302, "Location", "https://sso.example/login", ""),
 			replaceAll(operations("admin", "/rest", lost), "\n", " | @Location=\n")},
 	}
 }
