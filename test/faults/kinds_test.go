@@ -18,8 +18,6 @@ type kind struct {
 	disturb func(*scene)
 	// redis puts a relay before Redis.
 	redis bool
-	// keeping runs the tracker that keeps its journal in a file.
-	keeping bool
 	// lost says that clients may lose their connections to Portico.
 	lost bool
 	// late says that writes of unknown outcome may take effect later.
@@ -157,11 +155,14 @@ func processKinds() []kind {
 			s.portico.Stop(s.t)
 			s.must(s.portico.Begin())
 		}},
-		{name: "tracker killed", keeping: true, amnesia: true, disturb: func(s *scene) {
+		{name: "tracker killed", percent: 1, meet: (*crossing).pass, amnesia: true, disturb: func(s *scene) {
 			time.Sleep(700 * time.Millisecond)
+			s.wire.shut()
+			s.wire.cut()
+			s.forgotten = s.journal() // which ends with the process; nothing reaches it any more
 			s.tracker.Kill(s.t)
-			time.Sleep(100 * time.Millisecond)
 			s.must(s.tracker.Begin())
+			s.must(s.wire.open())
 		}},
 		{name: "tracker stopped", late: true, disturb: func(s *scene) {
 			time.Sleep(500 * time.Millisecond)
