@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// The ways in which a candidate is sick. With candidateNone there is none.
+// The ways in which a candidate is sick. With candidateNone nothing is shadowed.
 const (
 	candidateNone  = "none"
 	candidateWell  = "well"

@@ -87,21 +87,19 @@ func rateRow(connections int) string { return fmt.Sprintf("c%d responses per sec
 // loadTurn loads one server for a turn and adds CPU for each response, the rate and the median latency to the table. Turns are short, so that
 // a machine that changes meanwhile changes for all.
 func (b *bench) loadTurn(ctx context.Context, t *table, of *server, connections int, path string) (count int, err error) {
-	before, err := of.cpu()
-	if err != nil {
-		return 0, err
-	}
-	seen, err := b.load(ctx, connections, b.length/turns, of.url(path))
+	var seen loaded
+	err = of.perResponse(t, cpuRow(connections), func() (int, error) {
+		seen, err = b.load(ctx, connections, b.length/turns, of.url(path))
+		return seen.count, err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", of.name, err)
 	}
-	after, err := of.cpu()
-	t.add(cpuRow(connections), of.name, float64(after-before)/float64(seen.count)/float64(time.Microsecond))
 	t.add(rateRow(connections), of.name, seen.rate)
 	if connections == 1 {
 		t.add(p50Row, of.name, float64(seen.p50)/float64(time.Microsecond))
 	}
-	return seen.count, err
+	return seen.count, nil
 }
 
 // warm reads until the response is from the cache.

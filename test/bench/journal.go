@@ -64,48 +64,35 @@ func (b *bench) journalLife(ctx context.Context, t *table, life int) error {
 			}
 			pair[i], trackers = one, append(trackers, one)
 		}
-		more, err := b.journalConfig(name, life)
+		place := filepath.Join(b.dir, fmt.Sprintf("journal-%s-%d", name, life))
+		more, err := journalConfig(name, place)
 		if err != nil {
 			return err
 		}
 		one, err := b.facade(ctx, facade{
-			name: name, tracker: pair[0].url("/"), redis: "embedded", level: "warn", more: more,
-			trackers: "  next:\n    url: " + pair[1].url("/") + "\n    dialect: bugzilla-5\n",
+			name: name, tracker: pair[0].url("/"), redis: "embedded", level: "warn", candidate: pair[1].url("/"), state: place + ".db", more: more,
 		})
 		if err != nil {
 			return err
 		}
 		servers = append(servers, one)
 	}
-	for turn := range turns + 1 {
-		into := t
-		if turn == 0 { // warms up
-			into = new(table)
-		}
-		for i := range servers {
-			if err := b.journalTurn(ctx, into, servers[(i+turn+life)%len(servers)]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return inTurns(t, life, servers, func(t *table, of *server) error { return b.journalTurn(ctx, t, of) })
 }
 
-// journalConfig returns the sections of one set-up.
-func (b *bench) journalConfig(name string, life int) ([]string, error) {
-	place := filepath.Join(b.dir, fmt.Sprintf("journal-%s-%d", name, life))
-	more := []string{"primary: main", "candidate: next", fmt.Sprintf("state: %q", "sqlite:"+place+".db"), "canary: {sample: 0}"}
+// journalConfig returns the sections of one set-up, whose files begin with place.
+func journalConfig(name, place string) ([]string, error) {
 	if name == offName {
-		return append(more, "switchover:", "  rules: [{name: all, reads: old, writes: old}]"), nil
+		return []string{"canary: {sample: 0}", "switchover: {rules: [{name: all, reads: old, writes: old}]}"}, nil
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails
 	if err := os.WriteFile(place+".key", []byte(base64.StdEncoding.EncodeToString(secret)), 0o600); err != nil {
 		return nil, fmt.Errorf("write a key: %w", err)
 	}
-	return append(more, "switchover:", "  ids: {attachment: {mode: offset}}",
+	return []string{"canary: {sample: 0}", "switchover:", "  ids: {attachment: {mode: offset}}",
 		fmt.Sprintf("  journal: {key_file: %q, spool: %q}", place+".key", place+".spool"),
-		"  rules: [{name: all, reads: old, writes: old, replicate: true}]"), nil
+		"  rules: [{name: all, reads: old, writes: old, replicate: true}]"}, nil
 }
 
 // journalTurn loads one server with each read and with writes, for the same time.
@@ -127,7 +114,10 @@ func (b *bench) journalTurn(ctx context.Context, t *table, of *server) error {
 					_, err := writeFor(ctx, of, length, 1, time.Second/besideWrites)
 					return nil, err
 				})
-				return sum(all), err
+				if err != nil {
+					return 0, err
+				}
+				return all[0], nil
 			})
 		}
 		if err == nil {
@@ -164,13 +154,6 @@ func (b *bench) journalTurn(ctx context.Context, t *table, of *server) error {
 		}
 		return count, err
 	})
-}
-
-func sum(all []int) (total int) {
-	for _, one := range all {
-		total += one
-	}
-	return total
 }
 
 // writeFor has clients make small writes for a time, one after the other with a pause between.

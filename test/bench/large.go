@@ -25,16 +25,11 @@ var directions = []string{"down", "up"}
 
 // large measures attachments of 10 MB in both directions: one client for the time, and four for CPU and memory.
 func large(ctx context.Context, b *bench) error {
-	tracker, stop, err := b.cannedTracker(ctx, "/none", 0)
+	tracker, servers, stop, err := b.before(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	servers, end, err := b.peers(ctx, tracker.url("/"), false)
-	if err != nil {
-		return err
-	}
-	defer end()
 	b.report.title("large: attachments of 10 MB (13 MB of base64), no access log")
 	body := upload()
 	for _, each := range append([]*server{tracker}, servers...) {

@@ -13,16 +13,11 @@ const addedRow = "c1 added p50 microseconds"
 
 // ordinary measures uncached small reads. One client reads straight from the tracker, too.
 func ordinary(ctx context.Context, b *bench) error {
-	tracker, stop, err := b.cannedTracker(ctx, "/none", 0)
+	tracker, servers, stop, err := b.before(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	servers, end, err := b.peers(ctx, tracker.url("/"), false)
-	if err != nil {
-		return err
-	}
-	defer end()
 	b.report.title("ordinary: uncached small reads, no access log")
 	var t table
 	for _, connections := range []int{1, 16, 128} {

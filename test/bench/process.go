@@ -20,7 +20,6 @@ type process struct {
 	command *exec.Cmd
 	log     *os.File
 	exited  chan struct{}
-	group   bool          // it leads a process group
 	ready   time.Duration // from its start until it listened
 }
 
@@ -70,9 +69,6 @@ func (p *process) stop() {
 	case <-time.After(5 * time.Second):
 		_ = p.command.Process.Kill()
 		<-p.exited
-	}
-	if p.group {
-		_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // what is left of it
 	}
 	_ = p.log.Close()
 }

@@ -38,6 +38,36 @@ func (b *bench) listening(ctx context.Context, name string, launch func(address 
 	return nil, failed
 }
 
+// inTurns loads servers in turns with what a turn does, and none of them is always the first. The first turn of each warms it up.
+func inTurns(t *table, life int, servers []*server, turn func(t *table, of *server) error) error {
+	for n := range turns + 1 {
+		into := t
+		if n == 0 {
+			into = new(table)
+		}
+		for i := range servers {
+			if err := turn(into, servers[(i+n+life)%len(servers)]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// before starts a cannedTracker and the peers before it, without access logs. stop ends all.
+func (b *bench) before(ctx context.Context) (tracker *server, servers []*server, stop func(), err error) {
+	tracker, end, err := b.cannedTracker(ctx, "/none", 0)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	servers, endPeers, err := b.peers(ctx, tracker.url("/"), false)
+	if err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return tracker, servers, func() { endPeers(); end() }, nil
+}
+
 // tracker starts the reference tracker with the data behind the recordings.
 func (b *bench) tracker(ctx context.Context, arguments ...string) (*server, error) {
 	return b.listening(ctx, "tracker", func(address string) (*process, error) {
@@ -58,11 +88,10 @@ type facade struct {
 	name, tracker, redis string
 	// level is that of the log: info has a line for each request, warn has none.
 	level string
-	// cache is more of the cache's configuration, lines of YAML.
-	cache []string
-	// trackers are more of them, and more is any other section, lines of YAML.
-	trackers string
-	more     []string
+	// candidate is the address of a second tracker, which takes a file for the state.
+	candidate, state string
+	// more is any other section, lines of YAML.
+	more []string
 }
 
 // facade starts it.
@@ -72,9 +101,11 @@ func (b *bench) facade(ctx context.Context, f facade) (*server, error) {
 		if admin, err = freeAddress(ctx); err != nil {
 			return nil, err
 		}
-		cache := strings.Join(append([]string{"redis: " + f.redis}, f.cache...), "\n  ")
-		text := fmt.Sprintf("listen: %s\nadmin:\n  listen: %s\ntrackers:\n  main:\n    url: %s\n    dialect: bugzilla-5\n%scache:\n  %s\nlog:\n  level: %s\n%s\n",
-			address, admin, f.tracker, f.trackers, cache, f.level, strings.Join(f.more, "\n"))
+		trackers, more := fmt.Sprintf("trackers:\n  main: {url: %q, dialect: bugzilla-5}", f.tracker), strings.Join(f.more, "\n")
+		if f.candidate != "" {
+			trackers += fmt.Sprintf("\n  next: {url: %q, dialect: bugzilla-5}\nprimary: main\ncandidate: next\nstate: %q", f.candidate, "sqlite:"+f.state)
+		}
+		text := fmt.Sprintf("listen: %s\nadmin: {listen: %q}\n%s\ncache: {redis: %q}\nlog: {level: %s}\n%s\n", address, admin, trackers, f.redis, f.level, more)
 		file := filepath.Join(b.dir, "portico-"+address[len("127.0.0.1:"):]+".yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("write a configuration: %w", err)

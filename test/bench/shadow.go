@@ -21,7 +21,7 @@ const (
 )
 
 // shadow compares what clients wait while every read is shadowed to a candidate, sick in several ways, with what they wait while
-// none is.
+// no read is.
 func shadow(ctx context.Context, b *bench) error {
 	failures := []string{candidateNone, candidateWell, candidateHung, candidateFlood, candidateReset, candidateDead}
 	if b.failure != "" {
@@ -82,26 +82,15 @@ func (b *bench) shadowLife(ctx context.Context, t *table, tracker *server, candi
 		state := filepath.Join(b.dir, fmt.Sprintf("shadow-%s-%s-%d.db", failure, strings.ReplaceAll(name, " ", "-"), life))
 		one, err := b.facade(ctx, facade{
 			name: name, tracker: tracker.url("/"), redis: "embedded", level: "warn",
-			trackers: "  next:\n    url: http://" + candidate + "/\n    dialect: bugzilla-5\n",
-			more: []string{
-				"primary: main", "candidate: next", fmt.Sprintf("state: %q", "sqlite:"+state), fmt.Sprintf("canary: {sample: %d}", sample),
-			},
+			candidate: "http://" + candidate + "/", state: state, more: []string{fmt.Sprintf("canary: {sample: %d}", sample)},
 		})
 		if err != nil {
 			return err
 		}
 		servers = append(servers, one)
 	}
-	for turn := range turns + 1 {
-		into := t
-		if turn == 0 { // warms up
-			into = new(table)
-		}
-		for i := range servers {
-			if err := b.shadowTurn(ctx, into, servers[(i+turn+life)%len(servers)]); err != nil { // none is always the first
-				return err
-			}
-		}
+	if err := inTurns(t, life, servers, func(t *table, of *server) error { return b.shadowTurn(ctx, t, of) }); err != nil {
+		return err
 	}
 	for _, each := range servers {
 		most, err := each.memory("VmHWM")
@@ -115,26 +104,21 @@ func (b *bench) shadowLife(ctx context.Context, t *table, tracker *server, candi
 
 // shadowTurn loads one server at a pace that the machine can take.
 func (b *bench) shadowTurn(ctx context.Context, t *table, of *server) error {
-	before, err := of.cpu()
-	if err != nil {
-		return err
-	}
-	count := 0
-	for _, what := range shadowPaths {
-		responses, err := together(shadowClients, func(int) ([]seen, error) { return pacedClient(ctx, of.url(what.path), b.length/turns/2) })
-		if err == nil {
-			err = allGood(responses)
+	return of.perResponse(t, "CPU microseconds", func() (count int, err error) {
+		for _, what := range shadowPaths {
+			responses, err := together(shadowClients, func(int) ([]seen, error) { return pacedClient(ctx, of.url(what.path), b.length/turns/2) })
+			if err == nil {
+				err = allGood(responses)
+			}
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", of.name, err)
+			}
+			count += len(responses)
+			t.add(what.name+" p50 ms", of.name, percentile(milliseconds(responses), .5))
+			t.add(what.name+" p99 ms", of.name, percentile(milliseconds(responses), .99))
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", of.name, err)
-		}
-		count += len(responses)
-		t.add(what.name+" p50 ms", of.name, percentile(milliseconds(responses), .5))
-		t.add(what.name+" p99 ms", of.name, percentile(milliseconds(responses), .99))
-	}
-	after, err := of.cpu()
-	t.add("CPU microseconds", of.name, float64((after-before).Microseconds())/float64(count))
-	return err
+		return count, nil
+	})
 }
 
 // pacedClient pauses for shadowPause on average, never twice for the same time: a beat would meet other beats.

@@ -40,7 +40,7 @@ func ingredients() []ingredient {
 	return []ingredient{
 		{name: "hot reads", clients: 4, pause: 10 * time.Millisecond, as: key, request: read(hotPath)},
 		{name: "cold reads", clients: 2, pause: 50 * time.Millisecond, as: key, request: func(n int64) (string, string, string) {
-			return http.MethodGet, fmt.Sprintf("%s/nobody-%d", hotPath, n), ""
+			return http.MethodGet, fmt.Sprintf("%s/absent-%d", hotPath, n), ""
 		}},
 		{name: "attachments", clients: 2, pause: 100 * time.Millisecond, as: key, request: read(listPath)},
 		{name: "uploads", clients: 1, pause: 500 * time.Millisecond, as: devKey, request: func(n int64) (string, string, string) {

@@ -78,11 +78,11 @@ const refusedRow = "p50 ms of the 502 or 503"
 
 // refusedTurn measures one server, which refuses all reads.
 func refusedTurn(ctx context.Context, t *table, of *server, address func(n int) string) error {
-	before, err := of.cpu()
-	if err != nil {
-		return err
-	}
-	responses, err := crowd{clients: refusedClients, times: refusedReads, key: key, address: address, prelude: address}.read(ctx)
+	var responses []seen
+	err := of.perResponse(t, "CPU microseconds", func() (_ int, err error) {
+		responses, err = crowd{clients: refusedClients, times: refusedReads, key: key, address: address, prelude: address}.read(ctx)
+		return len(responses), err
+	})
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,9 @@ func refusedTurn(ctx context.Context, t *table, of *server, address func(n int) 
 			return fmt.Errorf("a response was %d", one.status)
 		}
 	}
-	after, err := of.cpu()
 	t.add(refusedRow, of.name, percentile(milliseconds(responses), .5))
 	t.add("p99 ms", of.name, percentile(milliseconds(responses), .99))
-	t.add("CPU microseconds", of.name, float64((after-before).Microseconds())/float64(len(responses)))
-	return err
+	return nil
 }
 
 // startUp measures how soon a server accepts connections, its memory when it is idle, and the size of its program.

@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -14,7 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"portico/proxy/admin"
 	"portico/test/process"
 )
 
@@ -86,6 +89,28 @@ func (o *outages) read(path string) { o.send(http.MethodGet, o.Clients+path, "")
 // condition is the line of a reason of the alarm.
 func condition(code, subject string, holds int) string {
 	return fmt.Sprintf("portico_condition{code=%q,subject=%q} %d", code, subject, holds)
+}
+
+// alarms waits until the worst reason of the alarm, which no client has to bring about, is this one, and wants the page to say the same.
+func (o *outages) alarms(level admin.Level, code, subject, cause string) {
+	o.t.Helper()
+	var status struct{ Alarm admin.Alarm }
+	process.Eventually(o.t, "the alarm says "+code, func() bool {
+		status.Alarm = admin.Alarm{}
+		if err := json.Unmarshal([]byte(get(o.t, o.Operators+"/status")), &status); err != nil {
+			o.t.Fatal(err)
+		}
+		reasons := status.Alarm.Reasons
+		return len(reasons) > 0 && reasons[0].Code == code && strings.Contains(reasons[0].Cause, cause)
+	})
+	reason := status.Alarm.Reasons[0]
+	if status.Alarm.Level != level || reason.Level != level || reason.Subject != subject || reason.Since.After(time.Now()) || !status.Alarm.Since.Equal(reason.Since) {
+		o.t.Errorf("%+v", status.Alarm)
+	}
+	page := html.UnescapeString(get(o.t, o.Operators+"/"))
+	if !strings.Contains(page, `<div class="alarm `+string(level)+`"`) || !strings.Contains(page, reason.Problem) || !strings.Contains(page, reason.Meaning) {
+		o.t.Errorf("the page does not say %+v", reason)
+	}
 }
 
 // fires wants these alerts to fire, and no others, when the metrics stay as they are. Of several scrapes every one counts in turn.
@@ -167,6 +192,7 @@ func TestAlertsOfRealOutages(t *testing.T) {
 	o.main.Kill(t)
 	half := `portico_breaker_state{breaker="read",state="half-open",tracker="main"} 1` // the state of most of the time
 	o.fires(false, []string{o.until(condition("breaker-read", "main", 1), half)}, "PorticoTrackerDown")
+	o.alarms(admin.Red, "breaker-read", "main", strings.TrimPrefix(o.mainURL, "http://")+": connection refused")
 	for range 20 {
 		o.read("/rest/bug/1/attachment")
 	}
@@ -177,6 +203,7 @@ func TestAlertsOfRealOutages(t *testing.T) {
 
 	o.next.Kill(t)
 	o.fires(false, []string{o.until(condition("candidate", "next", 1), condition("breaker-read", "next", 0))}, "PorticoCandidateAway")
+	o.alarms(admin.Amber, "candidate", "next", "")
 	o.next.Start(t)
 	o.until(condition("candidate", "next", 0))
 
@@ -194,6 +221,7 @@ func TestAlertsOfRealOutages(t *testing.T) {
 	o.redis.Kill(t)
 	away := o.until("portico_redis_up 0")
 	o.fires(false, []string{away}, "PorticoRedisAway")
+	o.alarms(admin.Amber, "redis", "", "")
 	o.send(http.MethodPut, o.Clients+"/rest/flag_type/1", `{"description":"changed"}`)
 	o.fires(false, []string{o.until(`portico_cache_changes_total{delivered="no"} `)}, "PorticoRedisAway", "PorticoCacheChangesUndelivered")
 	o.redis.Start(t)
@@ -207,9 +235,11 @@ func TestAlertsOfRealOutages(t *testing.T) {
 	o.configure("cache: 5")
 	o.Signal(t, syscall.SIGHUP)
 	o.fires(false, []string{o.until("portico_reload_success 0")}, "PorticoReloadFailed")
+	o.alarms(admin.Amber, "reload", "", "")
 
 	o.killState()
 	o.fires(false, []string{o.until(condition("state", "", 1))}, "PorticoReloadFailed", "PorticoStateAway")
+	o.alarms(admin.Red, "state", "", "")
 	o.check()
 }
 

@@ -41,6 +41,7 @@ func (c *client) request(ctx context.Context, a ask) (*http.Request, error) {
 	for name, values := range a.header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
+	request.Host = request.Header.Get("Host")
 	if a.body != "" && request.Header.Get("Content-Type") == "" {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -69,17 +69,12 @@ func cacheOver(t testing.TB, next upstream.Tracker) *cache.Cache {
 	return over
 }
 
+// TestContract tries the shortest chain of trackers and the longest one.
 func TestContract(t *testing.T) {
 	all := keys(t)
 	for name, start := range map[string]func(t *testing.T) upstream.Tracker{
 		"client to reference": func(t *testing.T) upstream.Tracker {
 			return clientOf(t, listenOn(t, reference(t, tracker.Options{})), nil, "auto")
-		},
-		"cache over client": func(t *testing.T) upstream.Tracker {
-			return cacheOver(t, clientOf(t, listenOn(t, reference(t, tracker.Options{})), nil, "auto"))
-		},
-		"client to Portico to client to reference": func(t *testing.T) upstream.Tracker {
-			return clientOf(t, parsed(t, open(t, plan{}).base), nil, "bugzilla-5")
 		},
 		"client to Portico to cache to client to reference": func(t *testing.T) upstream.Tracker {
 			return clientOf(t, parsed(t, open(t, plan{cached: true}).base), nil, "bugzilla-5")

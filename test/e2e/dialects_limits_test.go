@@ -49,6 +49,20 @@ func TestABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
 	}
 }
 
+// TestTheReferenceTrackerTakesNoLargeBody: those of BMO and of Harmony refuse one in their own ways, and store nothing.
+func TestTheReferenceTrackerTakesNoLargeBody(t *testing.T) {
+	t.Parallel()
+	for dialect, want := range map[string]string{tracker.DialectBMO: `413 "code":58`, tracker.DialectHarmony: `400 "code":32000`} {
+		server := reference(t, tracker.Options{Dialect: dialect, Params: tracker.Params{MaxAttachmentSize: 1 << 20}})
+		direct := &client{base: listenOn(t, server).String()}
+		got := direct.post(t, "", "/rest/bug/7/attachment?api_key="+keys(t)["dev"], attachmentOf(16<<20))
+		status, code, _ := strings.Cut(want, " ")
+		if strconv.Itoa(got.status) != status || !strings.Contains(string(got.body), code) || len(server.Journal()) != 0 {
+			t.Errorf("%s: %d %s", dialect, got.status, got.body)
+		}
+	}
+}
+
 // from asks as a client behind a trusted proxy.
 func (f *facade) from(t *testing.T, address, user, path string) *reply {
 	t.Helper()
@@ -166,26 +180,17 @@ func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.
 	})
 }
 
-// TestTheTrackersOwnAddressAndLimits starts the program with the flags that BMO's configuration stands behind.
-func TestTheTrackersOwnAddressAndLimits(t *testing.T) {
+// TestFlagsOfTheTracker starts the program with the flags that BMO's configuration stands behind.
+func TestFlagsOfTheTracker(t *testing.T) {
 	t.Parallel()
-	address := process.FreeAddress(t)
-	_, base := startTracker(t, address, "--dialect", "bmo", "--urlbase", "http://bugs.example/", "--rate-limit", "2", "--quirk", "reverse-proxy")
-	tracker := &client{base: base, keys: keys(t)}
-	if moved := tracker.get(t, "", "/rest/version"); moved.status != http.StatusFound || moved.header.Get("Location") != "http://bugs.example/" {
+	_, base := startTracker(t, process.FreeAddress(t), "--dialect", "bmo", "--urlbase", "http://bugs.example/", "--rate-limit", "1", "--quirk", "reverse-proxy")
+	direct := &client{base: base}
+	if moved := direct.get(t, "", "/rest/version"); moved.status != http.StatusFound || moved.header.Get("Location") != "http://bugs.example/" {
 		t.Errorf("for another host: %d %v", moved.status, moved.header)
 	}
-	_, base = startTracker(t, process.FreeAddress(t), "--dialect", "bmo", "--rate-limit", "2", "--quirk", "reverse-proxy")
-	tracker = &client{base: base, keys: keys(t)}
-	from := func(client string) *reply {
-		return tracker.do(t, ask{method: http.MethodGet, path: "/rest/bug/attachment/1", header: http.Header{"X-Forwarded-For": {client}}})
-	}
-	for range 2 {
-		from("10.0.0.1").ok(t, http.StatusOK)
-	}
-	from("10.0.0.1").fails(t, http.StatusBadRequest, 32000)
-	if blocked := from("10.0.0.1"); blocked.status != http.StatusTooManyRequests {
-		t.Errorf("a blocked address got %d", blocked.status)
-	}
-	from("10.0.0.2").ok(t, http.StatusOK)
+	read := ask{path: "/rest/bug/attachment/1", header: http.Header{"Host": {"bugs.example"}, "X-Forwarded-For": {"10.0.0.1"}}}
+	direct.do(t, read).ok(t, http.StatusOK)
+	direct.do(t, read).fails(t, http.StatusBadRequest, 32000)
+	read.header.Set("X-Forwarded-For", "10.0.0.2")
+	direct.do(t, read).ok(t, http.StatusOK)
 }

@@ -60,6 +60,23 @@ func duties() []promise {
 			header Content-Type:
 			header User-Agent: ` + versionAsker + `
 			- GET /rest/version`)},
+		{"Duties", "Duty_03_XMLRPCPasses", once, `
+			header User-Agent: Python-xmlrpc/3.11
+			header Accept-Encoding: gzip
+			- HEAD /xmlrpc.cgi -> ?200
+			- POST /xmlrpc.cgi call Bug.add_attachment {"Bugzilla_api_key":"$key.dev","ids":[7],"data":{"base64":"c29tZSBi aW5hcnk="},"file_name":"b","summary":"by XML-RPC","content_type":"text/plain"} -> ?200 | .~<int>
+			passes
+			- POST /xmlrpc.cgi call Bug.attachments {"attachment_ids":[4]} -> ?200 | .~<int>1000000</int> | .~<base64>
+			passes`},
+		{"Duties", "Duty_18_NoWriteIsLostOrSentTwice", []plan{{tracker: optionsWith(tracker.QuirkKeepaliveDrop)}}, strings.Repeat(`
+			- GET /rest/bug/1/attachment?include_fields=id
+			dev POST /rest/bug/7/attachment upload "content_type":"text/plain"
+			dev PUT /rest/bug/attachment/1 {"ids":[1],"summary":"changed"}
+			dev POST /rest/bug/7/comment {"comment":"by another path"}`, 25) + `
+			asked attachment.create 25
+			asked attachment.update 25
+			asked comment.create 25
+			executed 75`},
 		{"Duties", "Duty_05_HeaderCredentialsAreTurned", sending(once, // npm bugzilla sends the key in both headers
 			[2]string{"X-Bugzilla-Api-Key: $key.admin\nAuthorization: Bearer $key.admin"}, [2]string{"X-Bugzilla-Token: $token"}), `
 			- GET /rest/bug/4/attachment
@@ -208,7 +225,7 @@ func duties() []promise {
 			- OPTIONS /rest/no/such/thing -> 404 32614`, "ALLOWED", `.={} | @Access-Control-Allow-Origin=* | @Access-Control-Allow-Headers~x-bugzilla-api-key | `+
 			`@Access-Control-Allow-Headers~x-bugzilla-token | @Access-Control-Allow-Headers~authorization | @Access-Control-Allow-Headers~content-type | `+
 			`@Access-Control-Allow-Headers~accept | @Access-Control-Allow-Headers~origin | @Access-Control-Allow-Headers~x-requested-with`)},
-		{"Duties", "Duty_17_ARedirectOfTheTrackerIsNoneOfTheClients", responds(302, "Location", "https://sso.example/login", ""),
+		{"Duties", "Duty_17_ARedirectOfTheTrackerIsNotPassedOn", responds(302, "Location", "https://sso.example/login", ""),
 			replaceAll(operations("admin", "/rest", lost), "\n", " | @Location=\n")},
 	}
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -15,28 +14,6 @@ import (
 )
 
 // Duties of docs/reference/clients.md, section 4, that take more than steps. The others are in duties().
-
-func TestDuty_03_XMLRPCPasses(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{})
-	head := http.Header{"Content-Type": {"text/xml"}, "User-Agent": {"Python-xmlrpc/3.11"}, "Accept-Encoding": {"gzip"}}
-	if probe := h.do(t, ask{method: "HEAD", path: "/xmlrpc.cgi"}); probe.status != 200 {
-		t.Errorf("HEAD /xmlrpc.cgi: status %d", probe.status)
-	}
-	for _, c := range []struct {
-		call, holds string
-		bytes       int
-	}{
-		{xmlCall("Bug.add_attachment", xmlText("Bugzilla_api_key", h.keys["dev"])+"\n"+xmlIDs("ids", 7)+xmlMember("data", "<base64>c29tZSBi\naW5hcnk=</base64>")+
-			xmlText("file_name", "b")+xmlText("summary", "by XML-RPC")+xmlText("content_type", "text/plain")), "<int>", 0},
-		{xmlCall("Bug.attachments", xmlIDs("attachment_ids", 4)), "<base64>", 1_300_000},
-	} {
-		got := h.do(t, ask{method: "POST", path: "/xmlrpc.cgi", body: c.call, header: head})
-		if err := got.passed(h.tape.last(t)); err != nil || got.status != 200 || len(got.body) < c.bytes || !strings.Contains(string(got.body), c.holds) {
-			t.Errorf("%v: status %d: %.300s", err, got.status, got.body)
-		}
-	}
-}
 
 func TestDuty_19_CookiesPassPerClient(t *testing.T) {
 	t.Parallel()
@@ -106,27 +83,6 @@ func TestDuty_17_NeverARedirect(t *testing.T) {
 	}
 	h.get(t, "", "//rest//bug/5/attachment").ok(t, 200)
 	h.get(t, "", "/rest/bug/5/attachment/").refused(t, 404, 32614)
-}
-
-func TestDuty_18_NoWriteIsLostOrSentTwice(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{tracker: optionsWith("keepalive-drop")})
-	const rounds = 25
-	for i := range rounds {
-		h.get(t, "", "/rest/bug/1/attachment?include_fields=id").ok(t, 200)
-		h.post(t, "dev", "/rest/bug/7/attachment", upload(`"content_type":"text/plain"`)).ok(t, 201)
-		h.put(t, "dev", "/rest/bug/attachment/1", fmt.Sprintf(`{"ids":[1],"summary":"round %d"}`, i)).ok(t, 200)
-		h.post(t, "dev", "/rest/bug/7/comment", `{"comment":"by another path"}`).ok(t, 201)
-	}
-	done := map[string]int{}
-	for _, operation := range h.writes() {
-		done[operation]++
-	}
-	for _, operation := range []string{"attachment.create", "attachment.update", "comment.create"} {
-		if done[operation] != rounds {
-			t.Errorf("%s was executed %d times, want %d (all: %v)", operation, done[operation], rounds, done)
-		}
-	}
 }
 
 // A client that the tracker limits is not let through a second time, so each operation has an environment of its own.
@@ -247,32 +203,6 @@ func TestDuty_04_PorticosOwnErrorsAreJSONToo(t *testing.T) {
 	h.get(t, "", "/rest/bug/1/attachment?x="+strings.Repeat("y", 9000)).refused(t, 414, 200414)
 	h.get(t, "", "/rest/bug/1?x="+strings.Repeat("y", 9000)).refused(t, 414, 200414)
 	h.get(t, "", "/rest/bug/%00/attachment").refused(t, 400, 32000)
-}
-
-func TestDuty_20_AQueueRatherThanARefusal(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{
-		transport: transport.Options{Limit: transport.LimitOptions{Slots: 2, ReserveWrites: -1, Queue: 50, QueueWait: 10 * time.Second}},
-		tracker:   tracker.Options{Faults: []tracker.Fault{{Op: "attachment.*", Kind: tracker.FaultSlow, Delay: 5 * time.Millisecond}}},
-	})
-	failed := make(chan error, 30)
-	for range cap(failed) {
-		go func() {
-			response, err := straight().Get(h.base + "/rest/bug/attachment/1")
-			if err == nil {
-				response.Body.Close()
-				if response.StatusCode != 200 {
-					err = http.ErrNotSupported
-				}
-			}
-			failed <- err
-		}()
-	}
-	for range cap(failed) {
-		if err := <-failed; err != nil {
-			t.Errorf("one of %d at once was refused: %v", cap(failed), err)
-		}
-	}
 }
 
 func TestDuty_20_ARefusalSaysWhenToComeBack(t *testing.T) {

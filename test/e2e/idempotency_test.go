@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,49 +90,14 @@ func begin(c *client, a ask) <-chan int {
 	return status
 }
 
-// lyingGateway stands before a tracker. It passes every request on and, while a status is set, responds to writes with an error of
-// its own after the tracker has carried them out.
-type lyingGateway struct {
-	status   atomic.Int64
-	asJSON   atomic.Bool
-	executed atomic.Int64
-}
-
-func (g *lyingGateway) start(t *testing.T, tracker string) (base string) {
-	t.Helper()
-	behind := parsed(t, tracker)
-	proxy := httputil.NewSingleHostReverseProxy(behind)
-	proxy.ModifyResponse = func(response *http.Response) error {
-		status := int(g.status.Load())
-		if response.Request.Method == http.MethodGet || status == 0 {
-			return nil
-		}
-		if response.StatusCode/100 == 2 {
-			g.executed.Add(1)
-		}
-		text, kind := fmt.Sprintf("<html><body>%d</body></html>", status), "text/html"
-		if g.asJSON.Load() {
-			text, kind = `{"error":true,"code":100500,"message":"Sending mail failed."}`, "application/json"
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		response.Body = io.NopCloser(strings.NewReader(text))
-		response.StatusCode, response.ContentLength = status, int64(len(text))
-		response.Header = http.Header{"Content-Type": {kind}, "Content-Length": {fmt.Sprint(len(text))}}
-		return nil
-	}
-	server := httptest.NewServer(proxy)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 // An error that comes after the tracker has carried a create out does not lead to a second one where the client repeats it
 // with its Idempotency-Key. And what docs/reference/errors.md says of errors holds: only those that Portico makes itself, other than
 // web-server, and without outcome=unknown, prove that nothing was done.
 func TestErrorsAfterExecution(t *testing.T) {
 	t.Parallel()
 	_, tracker := startTracker(t, process.FreeAddress(t))
-	gateway := &lyingGateway{}
-	p := startFacade(t, gateway.start(t, tracker), "TRACKERS_MAIN_DIALECT=bugzilla-5")
+	gateway := startSickTracker(t, tracker)
+	p := startFacade(t, gateway.base, "TRACKERS_MAIN_DIALECT=bugzilla-5")
 	creates := map[string]string{
 		"/rest/flag_type":        `{"name":"NAME","description":"made by a test","target_type":"bug"}`,
 		"/rest/bug/1/attachment": upload(`"content_type":"text/plain","comment":"NAME"`),
@@ -154,9 +118,12 @@ func TestErrorsAfterExecution(t *testing.T) {
 					header: http.Header{"Idempotency-Key": {key}},
 				})
 			}
+			text, kind := fmt.Sprintf("<html><body>%d</body></html>", c.status), "text/html"
+			if c.asJSON {
+				text, kind = `{"error":true,"code":100500,"message":"Sending mail failed."}`, "application/json"
+			}
 			gateway.executed.Store(0)
-			gateway.status.Store(int64(c.status))
-			gateway.asJSON.Store(c.asJSON)
+			gateway.spoil(sends(c.status, kind, text))
 			first := send()
 			verdict := first.header.Get("Portico-Error")
 			if first.status < 400 || gateway.executed.Load() != 1 {
@@ -166,7 +133,7 @@ func TestErrorsAfterExecution(t *testing.T) {
 				t.Errorf("%s: %d %q although it was carried out", name, first.status, verdict)
 			}
 			second := send()
-			gateway.status.Store(0)
+			gateway.spoil(nil)
 			third := send()
 			if gateway.executed.Load() != 1 || second.status < 400 || third.status < 400 {
 				t.Errorf("%s: carried out %d times; statuses %d, %d, %d", name, gateway.executed.Load(), first.status, second.status, third.status)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -105,17 +104,8 @@ func TestConnectionInUseKeepsItsPlace(t *testing.T) {
 // not refused.
 func TestConnectionsBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
-	asked, release := make(chan struct{}, 10), make(chan struct{})
-	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/held" {
-			asked <- struct{}{}
-			<-release
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "{}")
-	}))
-	defer tracker.Close()
-	p := startFacade(t, tracker.URL, "LIMITS_CONNECTIONS=2", "TRACKERS_MAIN_DIALECT=bugzilla-5")
+	tracker := holdingTracker(t)
+	p := startFacade(t, tracker.base, "LIMITS_CONNECTIONS=2", "TRACKERS_MAIN_DIALECT=bugzilla-5")
 	get := func(path string) chan struct{} {
 		done := make(chan struct{})
 		go func() {
@@ -134,15 +124,15 @@ func TestConnectionsBeyondTheLimitWait(t *testing.T) {
 	response.Body.Close()
 	openHalf(t, p.base, 1)
 	first, second := get("/held"), get("/held")
-	<-asked
-	<-asked
+	<-tracker.arrived
+	<-tracker.arrived
 	third := get("/free")
 	select {
 	case <-third:
 		t.Error("a third connection was served beside two that are in use")
 	case <-time.After(300 * time.Millisecond):
 	}
-	close(release)
+	close(tracker.letGo)
 	for _, done := range []chan struct{}{first, second, third} {
 		<-done
 	}

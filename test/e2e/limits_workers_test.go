@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"testing"
@@ -17,35 +15,8 @@ import (
 func fewWorkers(t *testing.T, workers int, keepAlive string, delay time.Duration) (straight, behind string, through *facade) {
 	t.Helper()
 	_, tracker := startTracker(t, process.FreeAddress(t), "--fault", "kind=slow,delay="+delay.String())
-	straight, behind = startApache(t, tracker, workers, keepAlive), startApache(t, tracker, workers, keepAlive)
+	straight, behind = process.Apache(t, tracker, workers, keepAlive), process.Apache(t, tracker, workers, keepAlive)
 	return straight, behind, startFacade(t, behind, "LOG_LEVEL=warn")
-}
-
-func startApache(t *testing.T, tracker string, workers int, keepAlive string) (base string) {
-	t.Helper()
-	program, err := exec.LookPath("apache2")
-	if err != nil {
-		program = "/usr/sbin/apache2"
-	}
-	dir, err := os.MkdirTemp("", "portico-apache-") //nolint:usetesting // the workers are of another user, who may not enter the folder of a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil { // the workers are of another user
-		t.Fatal(err)
-	}
-	address := process.FreeAddress(t)
-	file, err := process.WriteApacheConfig(dir, address, tracker, workers, keepAlive == "On")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// At its end Apache sends SIGTERM to its process group, so it gets one of its own.
-	process.Launch(t, process.Spec{
-		Program: "setsid", Args: []string{program, "-d", dir, "-f", file, "-D", "FOREGROUND"},
-		Ready: func(*process.Process) bool { return process.Listens(address) },
-	})
-	return "http://" + address
 }
 
 // workerRead is the nth of many reads, which no cache answers: an operation or a path that passes through.
@@ -101,7 +72,7 @@ func TestABurstAtATrackerWithFewWorkers(t *testing.T) {
 }
 
 // A call waits for its turn for as long as the tracker may take for a response.
-func TestABurstIsQueuedAndNotRefused(t *testing.T) {
+func TestDuty_20_AQueueRatherThanARefusal(t *testing.T) {
 	t.Parallel()
 	_, _, p := fewWorkers(t, 4, "Off", 100*time.Millisecond)
 	if refused, longest := workerBurst(t, p.base, 160); refused > 0 {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"strconv"
 	"strings"
@@ -48,6 +49,9 @@ type sickTracker struct {
 	// fails picks the failure of a request, "" for none.
 	fails  atomic.Pointer[func(r *http.Request) string]
 	failed atomic.Int64
+	// spoils responds to a write in place of the tracker that has carried it out; executed counts those that it has.
+	spoils   atomic.Pointer[http.HandlerFunc]
+	executed atomic.Int64
 }
 
 func startSickTracker(t *testing.T, base string) *sickTracker {
@@ -56,6 +60,20 @@ func startSickTracker(t *testing.T, base string) *sickTracker {
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	s := &sickTracker{}
+	proxy.ModifyResponse = func(response *http.Response) error {
+		spoils := s.spoils.Load()
+		if spoils == nil || response.Request.Method == http.MethodGet {
+			return nil
+		}
+		if response.StatusCode/100 == 2 {
+			s.executed.Add(1)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		other := httptest.NewRecorder()
+		(*spoils)(other, response.Request)
+		*response = *other.Result()
+		return nil
+	}
 	s.heal()
 	s.base = listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
@@ -71,6 +89,14 @@ func startSickTracker(t *testing.T, base string) *sickTracker {
 }
 
 func (s *sickTracker) fail(pick func(r *http.Request) string) { s.fails.Store(&pick) }
+
+// spoil sets what becomes of the responses to writes, nothing with nil.
+func (s *sickTracker) spoil(with http.HandlerFunc) {
+	s.spoils.Store(nil)
+	if with != nil {
+		s.spoils.Store(&with)
+	}
+}
 
 func (s *sickTracker) heal() { s.fail(func(*http.Request) string { return "" }) }
 

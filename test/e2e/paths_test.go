@@ -1,9 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -158,27 +158,14 @@ func TestATrackerBelowAPathIsFound(t *testing.T) {
 	if page := f.get(t, "", "/bugzilla/show_bug.cgi?id=1"); page.status != 200 {
 		t.Errorf("a page: status %d", page.status)
 	}
-	said, err := probed(t, base.String())
-	if err != nil || !strings.Contains(said, "version 5.2+") || !strings.Contains(said, base.String()+"/bugzilla/") {
-		t.Errorf("check --probe says %v: %s", err, said)
+	code, out := portico(t, "check", "--probe", "--tracker", base.String())
+	if code != 0 || !strings.Contains(out, "version 5.2+") || !strings.Contains(out, base.String()+"/bugzilla/") {
+		t.Errorf("check --probe: exit %d: %s", code, out)
 	}
-	if said, err = probed(t, base.String(), "--dialect", "bugzilla-5"); err == nil || !strings.Contains(said, base.String()+"/bugzilla/") {
-		t.Errorf("check --probe of a fixed dialect says %v: %s", err, said)
+	config := writeConfig(t, fmt.Sprintf("trackers: {main: {url: %q, dialect: bugzilla-5}}\n", base.String()))
+	if code, out = portico(t, "check", "--probe", "--config", config); code == 0 || !strings.Contains(out, base.String()+"/bugzilla/") {
+		t.Errorf("check --probe of a fixed dialect: exit %d: %s", code, out)
 	}
-}
-
-// probed runs portico check --probe.
-func probed(t *testing.T, base string, args ...string) (said string, err error) {
-	t.Helper()
-	all := []string{"check", "--probe", "--tracker", base}
-	env := []string{"PORTICO_CACHE_SCOPE=off"}
-	if len(args) == 2 && args[0] == "--dialect" {
-		env = append(env, "PORTICO_TRACKERS_MAIN_DIALECT="+args[1])
-	}
-	command := exec.CommandContext(t.Context(), process.Portico(t), all...)
-	command.Env, command.Dir = env, t.TempDir()
-	text, err := command.CombinedOutput()
-	return string(text), err
 }
 
 // Cookies and redirects have the path that the client uses.
@@ -241,8 +228,8 @@ func TestNamesReachWhatTheyName(t *testing.T) {
 		{"Names", "without JSON-RPC, of 5.0", []plan{{before: withoutRPC, tracker: tracker.Options{Version: "5.0.4.1+", Quirks: []tracker.Quirk{tracker.QuirkUTF8Path}}}},
 			"- GET " + utf8},
 	})
-	said, err := probed(t, listenOn(t, withoutRPC(reference(t, umlaut))).String())
-	if err != nil || !strings.Contains(said, "/jsonrpc.cgi is refused (HTTP 403)") {
-		t.Errorf("check --probe says %v: %s", err, said)
+	code, out := portico(t, "check", "--probe", "--tracker", listenOn(t, withoutRPC(reference(t, umlaut))).String())
+	if code != 0 || !strings.Contains(out, "/jsonrpc.cgi is refused (HTTP 403)") {
+		t.Errorf("check --probe: exit %d: %s", code, out)
 	}
 }

@@ -12,6 +12,7 @@ func TestReferenceTracker(t *testing.T) {
 	quirk := func(all ...tracker.Quirk) tracker.Options { return tracker.Options{Quirks: all} }
 	bmo, harmony := tracker.Options{Dialect: tracker.DialectBMO}, tracker.Options{Dialect: tracker.DialectHarmony}
 	const ascii, unicode = "/rest/flag_type/TestProduct/comp%2Fslash", "/rest/flag_type/%C3%9Cn%C3%AFcode%20%E6%97%A5%E6%9C%AC"
+	limited := tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 2, Quirks: []tracker.Quirk{tracker.QuirkReverseProxy}}
 	const patch = `{"data":"LS0tCg==","file_name":"f.patch","summary":"s","is_patch":true}`
 	for _, each := range []struct {
 		name    string
@@ -131,11 +132,50 @@ func TestReferenceTracker(t *testing.T) {
 			- GET /rest/version -> ?500
 			- POST /_tracker/faults op=version,kind=html200 -> ?200 | faults=1
 			- GET /rest/version -> ?200 | . lacks version
-			- POST /_tracker/faults kind=nope -> ?400
+			- POST /_tracker/faults <<kind=nope|op=x|kind=slow,nth=x|kind=slow,percent=101|kind=slow,delay=-1s|kind=slow,what=1>> -> ?400
 			- POST /_tracker/faults -> ?200
 			- GET /rest/version -> | version="5.2+"
 			- GET /_tracker/requests -> | requests.version=3
 			- GET /_tracker/nope -> ?404`},
+		{"one request of an operation fails, whatever its protocol", tracker.Options{Faults: []tracker.Fault{{Op: "flag_type.*", Kind: tracker.FaultError500, Nth: 2}}}, `
+			- GET /rest/flag_type/4242
+			- GET /rest/version
+			- POST /jsonrpc.cgi {"method":"FlagType.get","params":[{"product":"4242"}],"id":1} -> ?500
+			- GET /rest/flag_type/4242`},
+		{"the journal has each executed write, without credentials, and ends with a reset", tracker.Options{}, `
+			header X-Request-Id: r-1
+			- POST /rest/flag_type?api_key=$key.editor {"name":"j","description":"d"} -> | id=19
+			- POST /rest/flag_type?api_key=$key.editor {"name":"bad name","description":"d"} -> 400 1101
+			- POST /rest/flag_type?api_key=$key.editor {"name":"j2","description":"d","inclusions":{}} -> ? | code=100500
+			- PUT /rest/bug/attachment/12?api_key=$key.dev {"ids":[12,5],"summary":"x"}
+			- GET /rest/login?login=dev@example.com&password=password1
+			- GET /_tracker/journal -> | . lacks Key0 | . lacks password | journal.0.id=1 | journal.0.op="flag_type.create" | journal.0.ids=[19] | ` +
+			`journal.0.user="editor@example.com" | journal.0.request_id="r-1" | journal.1.op="attachment.update" | journal.1.ids=[12,5] | !journal.2
+			- POST /_tracker/reset -> ?200
+			executed 0
+			- POST /rest/flag_type?api_key=$key.editor {"name":"j","description":"d"} -> | id=19`},
+		{"an attachment that is named twice keeps the time of the change", tracker.Options{}, `
+			- PUT /rest/bug/attachment/12?api_key=$key.dev {"ids":[12,12],"summary":"x"}
+			- GET /rest/bug/attachment/12 -> | attachments.12.last_change_time is now`},
+		{"another host is redirected to the tracker's own address", tracker.Options{Dialect: tracker.DialectBMO, URLBase: "http://bugs.example/"}, `
+			- GET <</rest/version|/nothing>> -> ?302 | @Location=http://bugs.example/
+			header Host: bugs.example
+			- GET /rest/version`},
+		{"an address with https is reached with X-Forwarded-Proto only", tracker.Options{Dialect: tracker.DialectHarmony, URLBase: "https://bugs.example/"}, `
+			header Host: bugs.example
+			- GET /rest/version -> ?500
+			header X-Forwarded-Proto: https
+			- GET /rest/version`},
+		{"an address is limited by its anonymous reads and its bad keys, and then blocked", limited, `
+			header X-Forwarded-For: 10.0.0.9, 10.0.0.1
+			- GET /rest/bug/attachment/<<1|1>>
+			- GET /rest/bug/attachment/1 -> 400 32000
+			- GET <</rest/version|/rest/bug/1?api_key=$key.dev|/>> -> ?429 | . lacks error" | @Retry-After=
+			header X-Forwarded-For: 10.0.0.2
+			- GET /rest/bug/attachment/1?api_key=$key.<<dev|dev|dev|dev>>
+			- GET /rest/bug/1?api_key=wrong<<1|2|3|4|5>> -> 400 306
+			- GET /rest/bug/1?api_key=wrong -> 400 32000
+			- GET /rest/version -> ?429`},
 		{"slash refused", tracker.Options{}, `
 			- GET ` + ascii + ` -> ?404 | . lacks error"
 			- GET /rest/flag_type/TestProduct?component=comp/slash -> | bug.0.name="excprod"`},

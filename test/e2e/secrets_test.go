@@ -74,16 +74,16 @@ func monitor(t testing.TB, address string) *process.Output {
 	if line, err := bufio.NewReaderSize(connection, 16).ReadString('\n'); err != nil || line != "+OK\r\n" {
 		t.Fatalf("MONITOR: %q %v", line, err)
 	}
-	heard, done := &process.Output{}, make(chan struct{})
+	commands, done := &process.Output{}, make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.Copy(heard, connection)
+		_, _ = io.Copy(commands, connection)
 	}()
 	t.Cleanup(func() {
 		connection.Close()
 		<-done
 	})
-	return heard
+	return commands
 }
 
 // stored gives all keys and values of a Redis server as one text.
@@ -186,7 +186,7 @@ func TestNoCredentialAppearsAnywhere(t *testing.T) {
 	t.Parallel()
 	address := process.FreeAddress(t)
 	process.Redis(t, address)
-	heard := monitor(t, address)
+	commands := monitor(t, address)
 	tracker, base := startTracker(t, process.FreeAddress(t))
 	f := startFacade(t, base, "CACHE_REDIS=redis://"+address, "CACHE_TTL=1s")
 	s := secrets{}
@@ -220,9 +220,9 @@ func TestNoCredentialAppearsAnywhere(t *testing.T) {
 		s.look(t, page, string(f.operators.do(t, ask{method: http.MethodGet, path: page}).body))
 	}
 	s.look(t, "Redis", stored(t, address))
-	s.look(t, "a command to Redis", heard.String())
-	if !strings.Contains(heard.String(), "TestProduct") {
-		t.Error("the monitor has not heard of any product: it is not where the cache is")
+	s.look(t, "a command to Redis", commands.String())
+	if !strings.Contains(commands.String(), "TestProduct") {
+		t.Error("the monitor shows no product: it is not where the cache is")
 	}
 	f.Stop(t)
 	s.look(t, "the log", f.Err.String())

@@ -18,8 +18,6 @@ type kind struct {
 	disturb func(*scene)
 	// redis puts a relay before Redis.
 	redis bool
-	// keeping runs the tracker that keeps its journal in a file.
-	keeping bool
 	// lost says that clients may lose their connections to Portico.
 	lost bool
 	// late says that writes of unknown outcome may take effect later.
@@ -76,12 +74,12 @@ func wireKinds() []kind {
 		{name: "wire blackhole", meet: blackhole, percent: 4, slow: true},
 		{name: "wire keeps the answer", meet: blackholeAnswer, percent: 4, slow: true},
 		{name: "wire stalls in the answer", meet: cutAnswer((*crossing).hold), percent: 4, slow: true},
-		{name: "wire reset in the request", meet: resetUp, percent: 20, late: true},
+		{name: "wire reset in the request", meet: toTracker(resetUp), percent: 20, late: true},
 		{name: "wire reset, request unread", meet: resetUnread, percent: 20},
 		{name: "wire reset in the answer", meet: cutAnswer(func(x *crossing) { reset(x.conn) }), percent: 20},
 		{name: "wire FIN in the answer", meet: cutAnswer((*crossing).finish), percent: 20},
-		{name: "wire FIN to the tracker", meet: finUp, percent: 30},
-		{name: "wire half the request, FIN", meet: halfRequest, percent: 20},
+		{name: "wire FIN to the tracker", meet: toTracker(finUp), percent: 30},
+		{name: "wire half the request, FIN", meet: toTracker(halfRequest), percent: 20},
 		{name: "wire byte by byte", meet: inPieces(1, 400, 100*time.Microsecond), percent: 30, slow: true, late: true},
 		{name: "wire narrow", meet: inPieces(512, 60, 10*time.Millisecond), percent: 20, slow: true, late: true},
 		{name: "wire late", meet: late, percent: 10, slow: true, late: true},
@@ -157,11 +155,14 @@ func processKinds() []kind {
 			s.portico.Stop(s.t)
 			s.must(s.portico.Begin())
 		}},
-		{name: "tracker killed", keeping: true, amnesia: true, disturb: func(s *scene) {
+		{name: "tracker killed", percent: 1, meet: (*crossing).pass, amnesia: true, disturb: func(s *scene) {
 			time.Sleep(700 * time.Millisecond)
+			s.wire.shut()
+			s.wire.cut()
+			s.forgotten = s.journal() // which ends with the process; nothing reaches it any more
 			s.tracker.Kill(s.t)
-			time.Sleep(100 * time.Millisecond)
 			s.must(s.tracker.Begin())
+			s.must(s.wire.open())
 		}},
 		{name: "tracker stopped", late: true, disturb: func(s *scene) {
 			time.Sleep(500 * time.Millisecond)

@@ -8,13 +8,7 @@ import (
 	"portico/test/process"
 )
 
-// TestMain is also the entry of the tracker that keeps its journal in a file: this very binary, started again.
-func TestMain(m *testing.M) {
-	if file := os.Getenv(journalVariable); file != "" {
-		os.Exit(keepingTracker(file, os.Getenv(listenVariable)))
-	}
-	os.Exit(process.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 // startTracker runs `portico tracker`.
 func startTracker(t testing.TB) (p *process.Process, address string) {

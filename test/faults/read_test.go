@@ -126,7 +126,7 @@ func (w *worker) readLarge() {
 	}
 }
 
-// passRead reads something that only passes through, and stays short: whoever sends it byte by byte makes progress.
+// passRead reads something that only passes through, and stays short, so that it ends when it is sent byte by byte.
 func (w *worker) passRead() {
 	w.ask(ask{method: "GET", path: "/rest/bug/5/comment", user: "dev"})
 }

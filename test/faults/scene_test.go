@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -39,8 +36,9 @@ type scene struct {
 	relay                   *process.Relay
 	// direct is where the tracker itself listens, front where Portico does.
 	direct, front, redisAt string
-	journalFile            string
-	keys                   map[string]string
+	// forgotten is the journal of a tracker that was killed.
+	forgotten []entry
+	keys      map[string]string
 }
 
 func openScene(t testing.TB, k kind, seed uint64) *scene {
@@ -50,12 +48,7 @@ func openScene(t testing.TB, k kind, seed uint64) *scene {
 	if s.keys, err = keys(); err != nil {
 		t.Fatal(err)
 	}
-	if k.keeping {
-		s.journalFile = filepath.Join(t.TempDir(), "journal")
-		s.tracker, s.direct = startKeepingTracker(t, s.journalFile)
-	} else {
-		s.tracker, s.direct = startTracker(t)
-	}
+	s.tracker, s.direct = startTracker(t)
 	behind := s.direct
 	if k.accept != nil || k.meet != nil {
 		s.wire = startWire(t, s.direct, k, seed)
@@ -134,24 +127,10 @@ func (s *scene) journal() []entry {
 }
 
 func (s *scene) readJournal() []entry {
-	if s.journalFile == "" {
-		var all struct{ Journal []entry }
-		s.fetch(http.MethodGet, "/_tracker/journal", "", &all)
-		return all.Journal
-	}
-	file, err := os.Open(s.journalFile)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer file.Close()
-	all := []entry{}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err == nil { // the last line of a killed process may be half
-			all = append(all, e)
-		}
-	}
-	return all
+	s.t.Helper()
+	var all struct{ Journal []entry }
+	s.fetch(http.MethodGet, "/_tracker/journal", "", &all)
+	return slices.Concat(s.forgotten, all.Journal)
 }
 
 // emptyRedis takes everything from Redis.

@@ -27,21 +27,27 @@ func blackhole(x *crossing) bool {
 
 // blackholeAnswer carries the request out and keeps the answer.
 func blackholeAnswer(x *crossing) bool {
-	if request := x.request(); request != nil {
-		x.answer(request)
+	if x.answer(x.request()) != nil {
 		x.hold()
 	}
 	return false
 }
 
-// resetUp resets both sides after a part of the request.
-func resetUp(x *crossing) bool {
-	request := x.request()
-	conn := x.dial()
-	if request == nil || conn == nil {
-		return false
+// toTracker reads a request and opens a connection to the tracker for it, which ends with do.
+func toTracker(do func(x *crossing, request []byte, conn net.Conn) bool) func(*crossing) bool {
+	return func(x *crossing) bool {
+		request := x.request()
+		conn := x.dial()
+		if request == nil || conn == nil {
+			return false
+		}
+		defer x.wire.drop(conn)
+		return do(x, request, conn)
 	}
-	defer x.wire.drop(conn)
+}
+
+// resetUp resets both sides after a part of the request.
+func resetUp(x *crossing, request []byte, conn net.Conn) bool {
 	_, _ = conn.Write(request[:x.wire.below(len(request))])
 	reset(conn)
 	reset(x.conn)
@@ -58,24 +64,16 @@ func resetUnread(x *crossing) bool {
 // cutAnswer carries the request out and gives a part of the answer to end.
 func cutAnswer(end func(*crossing)) func(*crossing) bool {
 	return func(x *crossing) bool {
-		if request := x.request(); request != nil {
-			if answer := x.answer(request); answer != nil {
-				x.say(answer[:x.wire.below(len(answer))])
-				end(x)
-			}
+		if answer := x.answer(x.request()); answer != nil {
+			x.say(answer[:x.wire.below(len(answer))])
+			end(x)
 		}
 		return false
 	}
 }
 
 // finUp ends the sending side toward the tracker before the answer, as a client does that has nothing more to say.
-func finUp(x *crossing) bool {
-	request := x.request()
-	conn := x.dial()
-	if request == nil || conn == nil {
-		return false
-	}
-	defer x.wire.drop(conn)
+func finUp(x *crossing, request []byte, conn net.Conn) bool {
 	if _, err := conn.Write(request); err != nil {
 		return false
 	}
@@ -85,38 +83,20 @@ func finUp(x *crossing) bool {
 }
 
 // halfRequest gives the tracker a part of the request and a FIN, and passes its answer on.
-func halfRequest(x *crossing) bool {
-	request := x.request()
-	conn := x.dial()
-	if request == nil || conn == nil {
-		return false
-	}
-	defer x.wire.drop(conn)
-	if _, err := conn.Write(request[:x.wire.below(len(request))]); err != nil {
-		return false
-	}
-	_ = conn.(*net.TCPConn).CloseWrite()
-	if answer := readAnswer(conn); answer != nil {
-		x.say(answer)
-	}
+func halfRequest(x *crossing, request []byte, conn net.Conn) bool {
+	finUp(x, request[:x.wire.below(len(request))], conn)
 	return false
 }
 
 // inPieces sends both ways in pieces with pauses: single bytes, or a narrow band.
 func inPieces(size, most int, pause time.Duration) func(*crossing) bool {
-	return func(x *crossing) bool {
-		request := x.request()
-		conn := x.dial()
-		if request == nil || conn == nil {
-			return false
-		}
-		defer x.wire.drop(conn)
+	return toTracker(func(x *crossing, request []byte, conn net.Conn) bool {
 		if !pieces(conn, request, size, most, pause) {
 			return false
 		}
 		answer := readAnswer(conn)
 		return answer != nil && pieces(x.conn, answer, size, most, pause)
-	}
+	})
 }
 
 // pieces writes up to most pieces, then the rest at once.
@@ -166,11 +146,7 @@ func spoken(executed bool, say string) func(*crossing) bool {
 // twoAnswers gives the answer twice in one piece. A second one that comes after the next request has been sent could not
 // be told from that request's own by a client.
 func twoAnswers(x *crossing) bool {
-	request := x.request()
-	if request == nil {
-		return false
-	}
-	answer := x.answer(request)
+	answer := x.answer(x.request())
 	return answer != nil && x.say(bytes.Repeat(answer, 2))
 }
 
@@ -190,7 +166,7 @@ func keptDrop(executed bool) func(*crossing) bool {
 		if x.met == 0 {
 			return x.pass()
 		}
-		if request := x.request(); request != nil && executed {
+		if request := x.request(); executed {
 			x.answer(request)
 		}
 		reset(x.conn)
@@ -211,11 +187,9 @@ func idle408(x *crossing) bool {
 // reshaped carries the request out and gives its answer in another form, then ends the connection.
 func reshaped(form func(head string, body []byte) []byte) func(*crossing) bool {
 	return func(x *crossing) bool {
-		if request := x.request(); request != nil {
-			if answer := x.answer(request); answer != nil {
-				x.say(form(split(answer)))
-				x.finish()
-			}
+		if answer := x.answer(x.request()); answer != nil {
+			x.say(form(split(answer)))
+			x.finish()
 		}
 		return false
 	}

@@ -30,8 +30,8 @@ func build() (string, error) {
 	return Build(dir)
 }
 
-// Build builds the program into a folder, with the flags that the Makefile builds it with, so that whoever has built it
-// before need not compile anything twice.
+// Build builds the program into a folder, with the flags that the Makefile builds it with, so that nothing is compiled twice
+// on a machine that has built it before.
 func Build(dir string) (program string, err error) {
 	program = filepath.Join(dir, "portico")
 	cmd := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", program, "portico/cmd/portico")

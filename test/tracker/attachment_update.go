@@ -140,10 +140,6 @@ func (c *call) setAttachmentField(e attachmentEdit, name string, v any) (err err
 			e.sheet.cancelRequests()
 		}
 		a.obsolete = truth(v)
-	case "all":
-		if nested, ok := v.(object); ok {
-			err = c.setAttachmentFields(e, nested)
-		}
 	case "bug_flags", "is_markdown", "comment_tags":
 		if !c.server.mojolicious() { // tracker-behaviour.md section 9: inputs that BMO has more
 			err = errUnknownMember("an attachment", name)

@@ -97,12 +97,12 @@ func demoProducts(d *data) {
 func demoFlagTypes() []flagType {
 	everywhere := []place{{}}
 	types := []flagType{
-		plainType(targetAttachment, "review", "Somebody has read the patch", 10, everywhere),
+		plainType(targetAttachment, "review", "A reviewer has read the patch", 10, everywhere),
 		plainType(targetAttachment, "superreview", "A reviewer has read a patch that touches much", 20, everywhere),
 		plainType(targetAttachment, "ui-review", "The looks are fine", 30, []place{{product: 1}, {product: 2}}),
 		plainType(targetAttachment, "approval-release", "May go into the release", 40, everywhere),
 		plainType(targetAttachment, "checked-in", "The patch is in", 50, everywhere),
-		plainType(targetBug, "needinfo", "Somebody is asked for more", 10, everywhere),
+		plainType(targetBug, "needinfo", "A user is asked for more", 10, everywhere),
 		plainType(targetBug, "blocking-release", "The release waits for this", 20, everywhere),
 		plainType(targetBug, "in-testsuite", "A test exists", 30, everywhere),
 		plainType(targetBug, "ranking-impact", "Changes what customers find", 40, []place{{1, 2}}),

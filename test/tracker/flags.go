@@ -229,7 +229,7 @@ func (s *sheet) set(f *flag, t *flagType, item object) error {
 	return nil
 }
 
-// requestee finds who is asked; leaving it out asks nobody (tracker-behaviour.md section 8).
+// requestee finds who is asked; leaving it out asks no user (tracker-behaviour.md section 8).
 func (s *sheet) requestee(was flag, t *flagType, status string, v any) (int, error) {
 	if status != "?" || !truth(v) {
 		return 0, nil
@@ -247,7 +247,7 @@ func (s *sheet) requestee(was flag, t *flagType, status string, v any) (int, err
 		return 0, errNoObject("user", "login", login)
 	case u.id == was.requestee:
 	case !t.requesteeble:
-		return 0, fail(codeNoRequestee, "flags of the type '%s' cannot be asked of somebody", t.name)
+		return 0, fail(codeNoRequestee, "flags of the type '%s' cannot be asked of a user", t.name)
 	case u.disabledText != "":
 		return 0, fail(codeUser, "the account '%s' is disabled and cannot be asked", u.login)
 	case !s.c.tx.seesBug(u, s.bug):

@@ -50,7 +50,7 @@ func (s *Server) locate(r *http.Request) (program script, path string, page *rep
 	return program, path, page
 }
 
-// programOf splits a path into the program and what is left for it; the program is empty when there is none.
+// programOf splits a path into the program and what is left for it; the program is empty for an unknown path.
 func programOf(path string) (program script, rest string) {
 	name, info, _ := strings.Cut(path[1:], "/")
 	if info != "" || strings.HasSuffix(path, "/") {

@@ -39,7 +39,7 @@ func (t *tx) flagTypesFor(target string, product, component int) []*flagType {
 	return types
 }
 
-// member tells whether a user is in a group; the administrators' group inherits all. Nobody (nil) is in none.
+// member tells whether a user is in a group; the administrators' group inherits all. An anonymous caller (nil) is in no group.
 func (t *tx) member(u *user, group int) bool {
 	return u != nil && (slices.Contains(u.groups, group) || slices.Contains(u.groups, adminGroup))
 }
@@ -73,7 +73,7 @@ func (t *tx) mayGrant(u *user, f *flagType) bool {
 	return f.grantGroup == 0 || t.member(u, f.grantGroup)
 }
 
-// mayRequest: a request group alone restricts nobody, because then all may grant (tracker-behaviour.md section 2, values).
+// mayRequest: a request group alone does not restrict, because then all may grant (tracker-behaviour.md section 2, values).
 func (t *tx) mayRequest(u *user, f *flagType) bool {
 	return t.mayGrant(u, f) || f.requestGroup == 0 || t.member(u, f.requestGroup)
 }

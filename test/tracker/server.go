@@ -33,7 +33,7 @@ func Dialects() []string { return []string{DialectBugzilla5, DialectBMO, Dialect
 
 // Params are settings of the installation. The zero value is how the recorded server was set.
 type Params struct {
-	// NoInsiderGroup switches the insiders' group off: then nobody sees private attachments by id.
+	// NoInsiderGroup switches the insiders' group off: then no user sees private attachments by id.
 	NoInsiderGroup bool
 	// MaxAttachmentSize is in KB; 0 means 1000.
 	MaxAttachmentSize int

@@ -22,7 +22,7 @@ func (t *table[T]) add(id int, row *T) {
 	t.last = max(t.last, id)
 }
 
-// view is a table as one transaction sees it; a nil row is a deleted one.
+// view is a table as one transaction sees it.
 type view[T any] struct {
 	base *table[T]
 	over map[int]*T
@@ -57,35 +57,21 @@ func (v *view[T]) next() int {
 	return v.base.last
 }
 
-// ids lists the rows in the order of their identifiers.
-func (v *view[T]) ids() []int {
-	ids := slices.Collect(maps.Keys(v.base.rows))
-	for id := range v.over {
-		if _, ok := v.base.rows[id]; !ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return slices.DeleteFunc(ids, func(id int) bool { return v.get(id) == nil })
-}
-
 // all lists the rows in the order of their identifiers.
 func (v *view[T]) all() []*T {
-	ids := v.ids()
-	rows := make([]*T, len(ids))
-	for i, id := range ids {
-		rows[i] = v.get(id)
+	rows := map[int]*T{}
+	maps.Copy(rows, v.base.rows)
+	maps.Copy(rows, v.over)
+	list := make([]*T, 0, len(rows))
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		list = append(list, rows[id])
 	}
-	return rows
+	return list
 }
 
 func (v *view[T]) commit() {
 	for id, row := range v.over {
-		if row == nil {
-			delete(v.base.rows, id)
-		} else {
-			v.base.add(id, row)
-		}
+		v.base.add(id, row)
 	}
 }
 

@@ -20,7 +20,7 @@ type xmlNode struct {
 	Children []xmlNode `xml:",any"`
 }
 
-// child gives the first element with a path of names below a node, and an empty one where there is none.
+// child gives the first element with a path of names below a node, or an empty one.
 func (n xmlNode) child(path ...string) xmlNode {
 	for _, name := range path {
 		i := slices.IndexFunc(n.Children, func(c xmlNode) bool { return c.XMLName.Local == name })
