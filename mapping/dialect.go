@@ -75,7 +75,7 @@ func DialectNamed(name string) (dialect Dialect, ok bool) {
 			return each, true
 		}
 	}
-	return dialect, false
+	return
 }
 
 // DialectOfVersion returns the dialect for the version in the response of GET /rest/version:
