@@ -295,6 +295,54 @@ func TestAWriteOfARuleThatReplicatesIsRecorded(t *testing.T) {
 	}
 }
 
+// asked is a tracker that tells whether the context of a call ends while it is made.
+type asked struct {
+	*fake
+	wait  time.Duration
+	ended chan error
+}
+
+// Do implements upstream.Tracker.
+func (a *asked) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	reply, err := a.fake.Do(ctx, caller, call)
+	select {
+	case <-ctx.Done():
+	case <-time.After(a.wait):
+	}
+	a.ended <- ctx.Err()
+	return reply, err
+}
+
+// TestARecordedWriteOutlivesItsClient, or the object would take no other write until the outcome is known. Close ends it.
+func TestARecordedWriteOutlivesItsClient(t *testing.T) {
+	for name, c := range map[string]struct{ recorded, close, ends bool }{
+		"recorded": {true, false, false}, "recorded, at the end": {true, true, true}, "not recorded": {false, false, true},
+	} {
+		rule := always(PhaseOld, PhaseOld)
+		rule.Replicate = c.recorded
+		b := openBench(t, rule)
+		slow := &asked{b.old, 20 * time.Millisecond, make(chan error, 1)}
+		if c.ends {
+			slow.wait = time.Minute // a context that ends does so long before
+		}
+		b.set(t, func(s *Settings) {
+			s.Trackers, s.Journal = map[string]upstream.Tracker{"old": slow, "new": b.new}, slowJournal{}
+		})
+		b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
+		ctx, hangUp := context.WithTimeout(t.Context(), time.Hour)
+		go attachTo("1").Make(ctx, b.Switchover, caller("a"))
+		<-b.old.begun
+		hangUp()
+		if c.close {
+			b.end()
+		}
+		close(b.old.hold)
+		if err := <-slow.ended; (err != nil) != c.ends {
+			t.Errorf("%s: the call has ended with %v", name, err)
+		}
+	}
+}
+
 // TestCertainFailuresDelayNoMove, nor do those whose outcome the journal finds out.
 func TestCertainFailuresDelayNoMove(t *testing.T) {
 	for name, c := range map[string]struct {
