@@ -22,15 +22,16 @@ func (s *step) find(ctx context.Context, at side, present []thing) ([]thing, err
 
 // resolve finds out whether the target has carried out a write whose outcome is unknown.
 func (s *step) resolve(ctx context.Context) {
-	const decide = "it is not known whether %s has carried it out; look there, then retry (copy it) or skip it"
+	const decide = "it is not known whether %s has carried it out; look there, then retry (%s) or skip it"
 	at, ok := s.side(s.entry.Target)
 	if !ok || !s.open() {
 		return
 	}
 	defer s.closeContent()
 	var fit []thing
-	err := errNoPlace // an update makes nothing that could be found
+	retry, err := "copy it", errNoPlace // an update makes nothing that could be found
 	if s.entry.Operation.IsCreate() {
+		retry = "look again"
 		fit, err = s.of.present(ctx, at)
 	}
 	if err == nil {
@@ -38,7 +39,7 @@ func (s *step) resolve(ctx context.Context) {
 	}
 	switch {
 	case errors.Is(err, errNoPlace):
-		s.park(decide, s.entry.Target)
+		s.park(decide, s.entry.Target, retry)
 		return
 	case err != nil:
 		s.failed(err)
@@ -61,7 +62,7 @@ func (s *step) resolve(ctx context.Context) {
 	case 1:
 		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", laneOf(s.of.kind, unclaimed[0].ID)
 	default:
-		s.park(decide, s.entry.Target)
+		s.park(decide, s.entry.Target, retry)
 	}
 }
 
