@@ -28,11 +28,11 @@ func teed(t *testing.T, document *mapping.Document, w io.Writer, do func(*mappin
 // full is a writer that takes so many bytes and then fails.
 type full struct {
 	bytes.Buffer
-	room int
+	space int
 }
 
 func (f *full) Write(p []byte) (int, error) {
-	if f.Len()+len(p) > f.room {
+	if f.Len()+len(p) > f.space {
 		return 0, errors.New("full")
 	}
 	return f.Buffer.Write(p)
@@ -53,11 +53,11 @@ func TestTee(t *testing.T) {
 	arriving := func() *mapping.Document {
 		return mapping.NewStream([]byte(text[:10]), io.NopCloser(io.MultiReader(strings.NewReader(text[10:20]), strings.NewReader(text[20:]))), -1)
 	}
-	hangUp := func(d *mapping.Document) { _, _ = d.WriteTo(&full{room: 10}) }
+	hangUp := func(d *mapping.Document) { _, _ = d.WriteTo(&full{space: 10}) }
 	for name, c := range map[string]struct {
 		document *mapping.Document
 		do       func(*mapping.Document)
-		room     int
+		space    int
 		seen     string
 	}{
 		"in memory":         {memory(), write, 100, text},
@@ -69,7 +69,7 @@ func TestTee(t *testing.T) {
 		"full at once":      {arriving(), write, 0, ""},
 		"full in the midst": {arriving(), write, 10, text[:10]},
 	} {
-		seen := &full{room: c.room}
+		seen := &full{space: c.space}
 		if whole := teed(t, c.document, seen, c.do); whole != (c.seen == text) || seen.String() != c.seen {
 			t.Errorf("%s: the tee saw %q, all of it: %t", name, seen.String(), whole)
 		}

@@ -348,7 +348,7 @@ func refusesKey(response *http.Response) bool {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
-	members, _ := mapping.ParseMembers(head) // none for what is no object
+	members, _ := mapping.ParseMembers(head) // empty if it is not an object
 	code, ok := mapping.Int(members.Get("code"))
 	return err == nil && ok && code == mapping.CodeBadKey
 }

@@ -257,3 +257,24 @@ func (c *copied) send(t *testing.T, method, address string, body any) int {
 	}
 	return answer.IDs[0]
 }
+
+// TestHangingUpEndsNoRecordedWrite: Portico waits for the tracker, so no object is held up by an outcome that is not known.
+func TestHangingUpEndsNoRecordedWrite(t *testing.T) {
+	t.Parallel()
+	c := setCopied(t, "forward")
+	address := fmt.Sprintf("%s/rest/bug/%d/attachment?api_key=%s", c.Clients, c.bug, tracker.Keys(tracker.SeedDemo)["admin@demo.example"])
+	body, err := json.Marshal(upload())
+	must(t, err)
+	for n := range 40 {
+		client := &http.Client{Timeout: time.Duration(n+1) * 500 * time.Microsecond}
+		if response, err := client.Post(address, "application/json", strings.NewReader(string(body))); err == nil {
+			_ = response.Body.Close()
+		}
+		client.CloseIdleConnections()
+	}
+	for _, e := range c.entries(t).Entries {
+		if strings.Contains(e.Reason, "canceled") {
+			t.Errorf("entry %d: %s", e.Seq, e.Reason)
+		}
+	}
+}

@@ -222,7 +222,7 @@ func TestEndsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestRequestBodyFailures: what the caller sends badly is not the tracker's failure, and a response to a part of it is none.
+// TestRequestBodyFailures: what the caller sends badly is not the tracker's failure, and a response to a part of it does not count.
 func TestRequestBodyFailures(t *testing.T) {
 	tr := rawTracker(t, func(c *net.TCPConn) {
 		_, _ = c.Read(make([]byte, 1<<10))

@@ -165,7 +165,7 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			"c.yaml:2:20: warning: traces.endpoint: is not https, so ca_file and cert_file do nothing",
 			"c.yaml:2:49: traces.ca_file: reading certificates: open gone.pem: no such file or directory",
 		}},
-		{"headers that are none", withTracker + "traces: {headers_env: HEADERS}\n",
+		{"malformed headers", withTracker + "traces: {headers_env: HEADERS}\n",
 			[]string{"c.yaml:2:23: traces.headers_env: a line is not in the form of Name: value"}},
 		{"blobs", withTracker + "blobs: {memory: 1GiB, dir: /does/not/exist}\n", []string{
 			"c.yaml:2:17: warning: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",

@@ -178,7 +178,7 @@ func TestRedactLetsNoContentThrough(t *testing.T) {
 		"flagtypes.name":{"removed":"","added":"review?(who@example.com)"},"is_private":{"removed":"top-secret","added":"1"}}}]}`), "$")
 	got := string(changes) + string(r.Redact(jsontext.Value("no json plan.txt"), "$"))
 	if holdsSecret(got) || !strings.Contains(got, `"added":"review?(`) || !strings.Contains(got, `"added":"1"`) {
-		t.Errorf("changes and what is no JSON became %s", got)
+		t.Errorf("changes and invalid JSON became %s", got)
 	}
 	members := []string{
 		"summary", "file_name", "creator", "setter", "requestee", "data", "description", "comment", "message", "id",

@@ -19,7 +19,7 @@ type scanner struct {
 	edits []edit
 	// refs are the ids that edits without a text replace.
 	refs []ref
-	// text is room for unquoted.
+	// text is a buffer for unquoted.
 	text []byte
 }
 

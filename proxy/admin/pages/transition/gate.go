@@ -66,7 +66,7 @@ type Plan struct {
 	State State  `json:"state"`
 	Steps []Step `json:"steps"`
 
-	// journal is the state by which the steps were checked, nil where there is none.
+	// journal is the state by which the steps were checked, nil without a journal.
 	journal *journal.Status
 }
 
