@@ -1,7 +1,6 @@
 package switchover
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 const (
 	// maxMemory bounds, in bytes, what is remembered of writes and what of lookups.
 	maxMemory     = 16 << 20
-	maxOwnWrites  = 1024 // of one caller
+	maxOwnWrites  = 1024 // of one caller; up to twice as many before the oldest go
 	placeLifetime = 10 * time.Second
 )
 
@@ -26,7 +25,7 @@ type memory struct {
 	places    *otter.Cache[placeKey, mapping.Place]
 }
 
-// ownWrites are the writes of one caller, each object once, the oldest first.
+// ownWrites are the writes of one caller, the oldest first. Only the last one of an object counts.
 type ownWrites struct {
 	writes []written
 	// recalled is when its writes were read from the journal.
@@ -84,11 +83,22 @@ func (m *memory) note(caller identity, writes []written, recalled bool, now time
 	m.lastWrite.Store(now.UnixNano())
 }
 
-// latest joins two lists of writes. Of each object the later write is kept.
+// latest joins two lists of writes. Of each object the later write counts, and of a caller with many objects the last ones. Readers of the list before
+// see nothing of what is added behind it.
 func latest(before, after []written) []written {
-	again := func(w written) bool {
-		return slices.ContainsFunc(after, func(other written) bool { return other.object == w.object })
+	all := append(before, after...)
+	if len(all) <= 2*maxOwnWrites {
+		return all
 	}
-	all := append(slices.DeleteFunc(slices.Clone(before), again), after...)
-	return all[max(0, len(all)-maxOwnWrites):]
+	last := make(map[object]int, maxOwnWrites)
+	for i, w := range all {
+		last[w.object] = i
+	}
+	kept := make([]written, 0, 2*maxOwnWrites)
+	for i, w := range all {
+		if last[w.object] == i {
+			kept = append(kept, w)
+		}
+	}
+	return kept[max(0, len(kept)-maxOwnWrites):]
 }
