@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,8 @@ type Map struct {
 	names  names
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
+	// scanners are kept with the memory that reading a reply takes.
+	scanners *sync.Pool
 	// near is what NearOffset returns.
 	near    *atomic.Pointer[string]
 	missing *missing
@@ -71,6 +74,7 @@ type remembered struct {
 func New(options Options) *Map {
 	m := &Map{
 		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
+		scanners: &sync.Pool{New: func() any { return newScanner() }},
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
@@ -227,7 +231,10 @@ func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bo
 	var open []state.IDKey
 	unsettled := false
 	for i, key := range keys {
-		if found[i], _ = m.memory.GetIfPresent(key); isOpen(i) {
+		if key.Kind != "" {
+			found[i], _ = m.memory.GetIfPresent(key)
+		}
+		if isOpen(i) {
 			open, unsettled = append(open, key), unsettled || found[i].until.IsZero()
 		}
 	}
