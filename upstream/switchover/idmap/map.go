@@ -75,7 +75,7 @@ func New(options Options) *Map {
 	m := &Map{
 		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
 		scanners: &sync.Pool{New: func() any { return newScanner() }},
-		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
+		memory:   otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
 		m.rules[kind] = options.Settings.rule(kind)
