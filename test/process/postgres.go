@@ -69,7 +69,7 @@ func StartDatabase(address, password string) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	dsn := url.URL{Scheme: "postgres", User: url.User("portico"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
+	dsn := url.URL{Scheme: "postgres", User: url.User("portico"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable&connect_timeout=30"}
 	d := &Database{binary: filepath.Join(binaries, "postgres"), data: filepath.Join(dir, "data")}
 	auth := []string{"--auth=trust"}
 	if password != "" {
