@@ -39,7 +39,7 @@ type frame struct {
 //go:embed html
 var pageFiles embed.FS
 
-var templates = view.MustParse(pageFiles, nil)
+var templates = view.New(pageFiles, nil)
 
 // Show responds with a page in the common frame. A page that cannot be rendered becomes a plain 500, never half a page.
 func Show(w http.ResponseWriter, r *http.Request, sheet Sheet) {

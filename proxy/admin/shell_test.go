@@ -16,7 +16,7 @@ import (
 
 // greeting is a page that shows its path.
 func greeting(body string, live bool) http.Handler {
-	middle := view.MustParse(fstest.MapFS{"html/page.html": {Data: []byte(body)}}, nil)
+	middle := view.New(fstest.MapFS{"html/page.html": {Data: []byte(body)}}, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		admin.Show(w, r, admin.Sheet{Status: http.StatusTeapot, Title: "A <b>", Templates: middle, Body: "page.html", Data: r.URL.Path, Live: live})
 	})

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -17,11 +18,14 @@ import (
 // is not changed keeps its spelling, to the byte.
 type edit func(name, value string) string
 
+// isForeign reports whether a character is in no name of a parameter: what has one may be a text in a form that was not recognised.
+func isForeign(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.-[] ", r)
+}
+
 var (
-	pathPiece  = regexp.MustCompile(`[^/;]+`)
-	queryPiece = regexp.MustCompile(`[^&;]+`)
-	// plainName matches the names of parameters; anything else may be a text in a form that was not recognised.
-	plainName     = regexp.MustCompile(`^[\pL\pN_.\-\[\] ]*$`)
+	pathPiece     = regexp.MustCompile(`[^/;]+`)
+	queryPiece    = regexp.MustCompile(`[^&;]+`)
 	escapedBraces = regexp.MustCompile(`%7B%7B([a-z]+-[0-9a-fx-]+)%7D%7D`)
 	escape        = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 	callbackFrame = regexp.MustCompile(`(?s)^(/\*\*/[A-Za-z0-9_.\[\]]+\()(.*)(\);?\s*)$`)
@@ -53,7 +57,7 @@ func (f edit) pairs(text string) string { return queryPiece.ReplaceAllStringFunc
 func (f edit) pair(piece string) string {
 	escapedName, value, found := strings.Cut(piece, "=")
 	name := unescaped(escapedName)
-	if !found || !plainName.MatchString(name) {
+	if !found || strings.ContainsFunc(name, isForeign) {
 		return f.spelt("", piece)
 	}
 	return escapedName + "=" + f.spelt(name, value)

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The kinds of placeholders that a replay can fill in.
@@ -85,8 +86,10 @@ var (
 	elided      = regexp.MustCompile(`\{\{elided [0-9a-f]{64} \d+\}\}`)
 	// schemeAndHost matches what may stand before the path of a target.
 	schemeAndHost = regexp.MustCompile(`^[^/]*://[^/]*/?`)
-	// address matches mail addresses as they stand in texts, in JSON and in queries.
-	address = regexp.MustCompile(`(?:[\pL\pN._+\-]|%2[Bb])+(?:@|%40)[\pL\pN](?:[\pL\pN.\-]*[\pL\pN])?`)
+	// address matches mail addresses as they stand in texts, in JSON and in queries. It is made when it is needed, since that takes time.
+	address = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:[\pL\pN._+\-]|%2[Bb])+(?:@|%40)[\pL\pN](?:[\pL\pN.\-]*[\pL\pN])?`)
+	})
 )
 
 // redaction is the work on one exchange.
@@ -160,7 +163,7 @@ func (w *redaction) clean(text string) string {
 			return w.digested(text, notKnown)
 		}
 	}
-	return address.ReplaceAllStringFunc(text, w.address)
+	return address().ReplaceAllStringFunc(text, w.address)
 }
 
 // shows reports whether a credential is in a text once its escapes are taken off.
@@ -183,7 +186,7 @@ func (w *redaction) credential(value string) string {
 
 // login gives the placeholder of a login name.
 func (w *redaction) login(value string) string {
-	if value = strings.TrimSpace(value); address.FindString(value) == value {
+	if value = strings.TrimSpace(value); address().FindString(value) == value {
 		return w.address(value)
 	}
 	return w.placeholder(kindLogin, value)

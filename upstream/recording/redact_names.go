@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // isKnownName reports whether what stands under a name is kept: the members, elements and parameters of interface.md, of the recorded
@@ -34,7 +35,6 @@ var (
 	credentialName = regexp.MustCompile(`passw|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|credential|authorization|session|^(?:pass|key|auth|sudo|otp|jwt)$`)
 	loginName      = regexp.MustCompile(`^x?(?:bugzilla|new)?login(?:name)?$`)
 	isDigits       = regexp.MustCompile(`^\d+$`)
-	punctuation    = regexp.MustCompile(`[^\pL\pN]`)
 )
 
 // isCredential reports whether what stands under a name is a credential. It is less exact about names than trackers are: they
@@ -45,7 +45,14 @@ func isCredential(name string) bool { return credentialName.MatchString(letters(
 func isLogin(name string) bool { return loginName.MatchString(letters(name)) }
 
 // letters gives the letters and digits of a name, in lower case.
-func letters(name string) string { return punctuation.ReplaceAllString(strings.ToLower(name), "") }
+func letters(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
+}
 
 // below names what stands in a member of a value that has a name itself. What is in a credential is one. Members that are called by
 // ids, products and components tell nothing of what is in them.

@@ -222,7 +222,7 @@ func (r *replay) isLeftOut(d compare.Difference) bool {
 	want := regexp.QuoteMeta(textOf(d.Want))
 	pattern := leftOut.ReplaceAllStringFunc(want, func(found string) string {
 		if strings.Contains(found, kindAddress) {
-			return address.String()
+			return address().String()
 		}
 		return ".+"
 	})

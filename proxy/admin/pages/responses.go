@@ -16,7 +16,7 @@ import (
 //go:embed html
 var files embed.FS
 
-var templates = view.MustParse(files, words)
+var templates = view.New(files, words)
 
 // fault is an error response.
 type fault struct {

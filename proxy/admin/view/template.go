@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"reflect"
+	"sync"
 	"text/template/parse"
 	"time"
 )
@@ -17,7 +18,7 @@ type Words map[string]any
 
 // Set is a set of templates that may call each other. It never changes, and is safe for concurrent use.
 type Set struct {
-	trees map[string]*parse.Tree
+	trees func() map[string]*parse.Tree
 	words Words
 }
 
@@ -26,24 +27,30 @@ type Set struct {
 //go:embed html
 var Pieces embed.FS
 
-// MustParse parses the .html files in the folder html of a file system that is part of the program. It panics if one cannot be
-// parsed. The tests of this package check that every value stands where escaping makes it harmless.
-func MustParse(files fs.FS, own Words) *Set {
-	s := &Set{trees: map[string]*parse.Tree{}, words: words()}
+// New returns the templates in the .html files in the folder html of a file system that is part of the program. They are parsed when the first one is
+// executed, since most processes show no page. The tests of this package check that every value stands where escaping makes it harmless.
+func New(files fs.FS, own Words) *Set {
+	s := &Set{words: words()}
 	maps.Copy(s.words, own)
+	s.trees = sync.OnceValue(func() map[string]*parse.Tree { return mustParse(files, s.words) })
+	return s
+}
+
+func mustParse(files fs.FS, words Words) map[string]*parse.Tree {
+	trees := map[string]*parse.Tree{}
 	for _, folder := range []fs.FS{Pieces, files} {
 		paths, _ := fs.Glob(folder, "html/*.html") // the pattern is a good one
 		for _, path := range paths {
 			text, err := fs.ReadFile(folder, path)
 			if err == nil {
-				_, err = parse.New(path[len("html/"):]).Parse(string(text), "", "", s.trees, s.words)
+				_, err = parse.New(path[len("html/"):]).Parse(string(text), "", "", trees, words)
 			}
 			if err != nil {
 				panic(err)
 			}
 		}
 	}
-	return s
+	return trees
 }
 
 // Execute appends what the template with a name makes of data. After an error a part of it is there.
@@ -59,7 +66,7 @@ func (s *Set) Execute(out *bytes.Buffer, name string, data any) (err error) {
 
 // call executes a template with variables of its own.
 func (s *Set) call(out *bytes.Buffer, name string, dot any) {
-	execution{s, out, map[string]any{"$": dot}}.run(s.trees[name].Root, dot)
+	execution{s, out, map[string]any{"$": dot}}.run(s.trees()[name].Root, dot)
 }
 
 // execution writes one template. It panics if that cannot be done. A variable keeps its value after the branch that declares it.
