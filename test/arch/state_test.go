@@ -16,7 +16,7 @@ var settled = map[string]bool{
 	"fmt.Errorf":            true,
 	"regexp.MustCompile":    true,
 	"strings.NewReplacer":   true,
-	"view.MustParse":        true,
+	"view.New":              true,
 	"netip.MustParsePrefix": true,
 	"netip.MustParseAddr":   true,
 	"reflect.TypeFor":       true,

@@ -81,7 +81,7 @@ var files embed.FS
 
 // Page shows the introduction and the tour at /demo, as they are when it is read.
 func (p *Places) Page() admin.Page {
-	templates := view.MustParse(files, nil)
+	templates := view.New(files, nil)
 	return admin.Page{Path: "/demo", Title: "Demo", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		admin.Show(w, r, admin.Sheet{Title: "Demo", Templates: templates, Body: "demo.html", Data: struct{ Introduction, Tour string }{p.Introduction(), p.Tour()}})
 	})}
