@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,9 +78,12 @@ func ParseRedis(text string) (Redis, error) {
 	}
 	query.Del("cluster")
 	u.RawQuery = query.Encode()
+	if !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme) {
+		return Redis{}, fmt.Errorf("unsupported scheme %q; use redis://, rediss:// or unix://", u.Scheme)
+	}
 	parsed, err := redis.ParseURL(u.String())
 	if err != nil || parsed.DB < 0 {
-		return Redis{}, errors.New("the Redis address has an unsupported scheme or an invalid path or database number")
+		return Redis{}, errors.New("the Redis address has an invalid path or database number")
 	}
 	r.Addrs, r.DB, r.TLS = []string{parsed.Addr}, parsed.DB, parsed.TLSConfig
 	r.Username, r.Password = parsed.Username, parsed.Password

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -188,6 +189,9 @@ func newRefusal(status int, text []byte) refusal {
 	if err := json.Unmarshal(text, &refused); err != nil || refused.Error == "" {
 		refused.Error = strings.TrimSpace(string(text))
 	}
+	if strings.HasPrefix(refused.Error, "<") {
+		refused.Error = "a page; does --admin name the admin listener?"
+	}
 	for _, p := range refused.Problems {
 		refused.Error += fmt.Sprintf("\n  %s: %s", p.Field, p.Message)
 	}
@@ -206,6 +210,8 @@ func unreachable(err error, whom, remedy string) error {
 	}
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		cause = number
+	} else if name, ok := errors.AsType[*net.DNSError](err); ok {
+		cause = errors.New(name.Err)
 	} else if failed.Timeout() {
 		cause = errors.New("no response in time")
 	}

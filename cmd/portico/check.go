@@ -30,9 +30,8 @@ func checkCommand(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for _, problem := range cfg.StateProblems() {
-			fmt.Fprintln(env.stderr, problem)
-			return exitError{status: exitFailed}
+		if err := env.tell(cfg.StateProblems()); err != nil {
+			return err
 		}
 		title, list := "The configuration is good.\n", summary(cfg)
 		if shown {

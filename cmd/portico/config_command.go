@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -12,24 +13,22 @@ import (
 // configCommand is portico config.
 func configCommand(env environment) *cobra.Command {
 	text := func(name, short, text string) *cobra.Command {
-		return &cobra.Command{Use: name, Args: takes(nil), Short: short, RunE: func(*cobra.Command, []string) error {
+		return command(name, short, func(context.Context, []string) error {
 			_, err := io.WriteString(env.stdout, text)
 			return err
-		}}
+		})
 	}
-	show := &cobra.Command{
-		Use: "print --config FILE | --tracker URL", Args: takes(nil), Short: "print the effective configuration",
-		Long: "Print the configuration with all defaults, and the origin of each value that is not a default.\n" +
-			"Names and passwords in URLs are left out. portico check --print does the same after more checks.",
-	}
-	flags := config.RegisterFlags(show.Flags())
-	show.RunE = func(*cobra.Command, []string) error {
+	var flags *config.Flags
+	show := command("print --config FILE | --tracker URL", "print the effective configuration", func(context.Context, []string) error {
 		cfg, err := load(flags, env)
 		if err != nil {
 			return err
 		}
 		return config.Print(env.stdout, cfg)
-	}
+	})
+	show.Long = "Print the configuration with all defaults, and the origin of each value that is not a default.\n" +
+		"Names and passwords in URLs are left out. portico check --print does the same after more checks."
+	flags = config.RegisterFlags(show.Flags())
 	return group(&cobra.Command{
 		Use: "config", Short: "print the example configuration, its JSON Schema or the effective configuration",
 		Long: "Print what is needed to write a configuration. Editors with a YAML language server use the schema\n" +

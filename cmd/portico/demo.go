@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	}
 	err = d.serve(ctx)
 	stop()
-	if failed := errors.Join(trackers.Wait(), first.Close(), second.Close()); failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(errors.Join(trackers.Wait(), first.Close(), second.Close()), err)
 }
 
 // serve runs Portico, and drives it if that is asked for.

@@ -134,7 +134,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 	a.token = cfg.Admin.Token.Text()
 	var found admin.Status
 	if err := a.getJSON(ctx, "/status", &found); err != nil {
-		s.unknown = "no Portico answers at " + s.address
+		s.unknown = err.Error()
 		return
 	}
 	for name, t := range found.Trackers {

@@ -17,6 +17,8 @@ func TestHealth(t *testing.T) {
 		switch {
 		case path != "readyz" || base == "missing":
 			http.NotFound(w, r)
+		case base == "page":
+			http.Error(w, "<!DOCTYPE html>\n<html><body>Not Found</body></html>", http.StatusNotFound)
 		case base == "draining":
 			http.Error(w, "starting or draining", http.StatusServiceUnavailable)
 		case base == "hung":
@@ -37,6 +39,8 @@ func TestHealth(t *testing.T) {
 		{listener.URL + "/missing", exitNotAsked, "", "says 404"},
 		{listener.URL + "/hung", exitNotAsked, "", "no response in time; is it running? use --admin\n"},
 		{gone.URL, exitNotAsked, "", "cannot reach Portico's admin listener at " + strings.TrimPrefix(gone.URL, "http://") + ": connection refused; is it running? use --admin\n"},
+		{listener.URL + "/page", exitNotAsked, "", "says 404: a page; does --admin name the admin listener?\n"},
+		{"http://no..name:1", exitNotAsked, "", "cannot reach Portico's admin listener at no..name:1: no such host; is it running? use --admin\n"},
 		{"nowhere", exitNotAsked, "", "--admin: "},
 	} {
 		began := time.Now()
@@ -57,9 +61,9 @@ func TestUnreachable(t *testing.T) {
 		"cache show K --admin http://me:hunter2@" + at:                                "portico cache show: cannot reach Portico's admin listener at " + at + ": connection refused; is it running? use --admin\n",
 		"canary verdict --admin http://me:hunter2@" + at + "/?token=hunter2":          "use --admin\n",
 		"migrate status --admin https://" + at + "/?token=hunter2":                    "use --admin\n",
-		"replay " + recording + " --tracker http://" + at + "/?api_key=hunter2":       "cannot reach the tracker: dial tcp " + at + ": connect: connection refused; is it running? check --tracker and --against\n",
+		"replay " + recording + " --tracker http://" + at + "/?api_key=hunter2":       "cannot reach the tracker at " + at + ": connection refused; is it running? check --tracker and --against\n",
 		"check --probe --tracker http://" + at:                                        "FAILED: cannot reach the tracker at " + at + ": connection refused; is it running? check trackers.main.url\n",
-		"explain GET /rest/version --tracker http://t --admin http://u:hunter2@" + at: "no Portico answers at http://REDACTED@" + at,
+		"explain GET /rest/version --tracker http://t --admin http://u:hunter2@" + at: "cannot reach Portico's admin listener at " + at + ": connection refused; is it running? use --admin\n",
 	} {
 		_, stdout, stderr := portico(t, nil, strings.Fields(command)...)
 		if !strings.Contains(stdout+stderr, want) || strings.Contains(stdout+stderr, "hunter2") {

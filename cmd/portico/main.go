@@ -100,6 +100,9 @@ func commandLine(env environment) *cobra.Command {
 		}
 		return topic.Help()
 	}
+	root.InitDefaultCompletionCmd("completion")
+	completion, _, _ := root.Find([]string{"completion"})
+	group(completion)
 	return root
 }
 
@@ -191,13 +194,18 @@ func load(flags *config.Flags, env environment) (config.Config, error) {
 	if err != nil {
 		return cfg, usageError("%w", err)
 	}
+	return cfg, env.tell(problems)
+}
+
+// tell prints problems. Its error, which has no cause, says that one of them is fatal.
+func (e environment) tell(problems []config.Problem) error {
 	for _, p := range problems {
-		fmt.Fprintln(env.stderr, p)
+		fmt.Fprintln(e.stderr, p)
 	}
 	if config.Fatal(problems) {
-		err = exitError{status: exitFailed}
+		return exitError{status: exitFailed}
 	}
-	return cfg, err
+	return nil
 }
 
 // versionCommand is portico version.

@@ -138,6 +138,9 @@ func TestShellCompletion(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", shell, code, stdout)
 		}
 	}
+	if code, stdout, stderr := portico(t, nil, "completion", "bsh"); code != exitUsage || stdout != "" || !strings.Contains(stderr, `there is no command "bsh"; did you mean "bash"?`) {
+		t.Errorf("bsh: exit %d\n%s%s", code, stdout, stderr)
+	}
 	for _, c := range []struct{ word, want string }{{"ver", "verdict"}, {"--for", "--format"}} {
 		if code, stdout, _ := portico(t, nil, "__complete", "canary", c.word); code != exitOK || !strings.Contains(stdout, c.want) {
 			t.Errorf("canary %s: exit %d\n%s", c.word, code, stdout)
@@ -225,7 +228,7 @@ func TestProbeOfRedis(t *testing.T) {
 		want    string
 	}{
 		"embedded":       {nil, exitOK, "main: version 5.2\n"},
-		"right password": {[]string{at, "PORTICO_CACHE_REDIS_PASSWORD_ENV=SECRET", "SECRET=the password"}, exitOK, "redis: answers\n"},
+		"right password": {[]string{at, "PORTICO_CACHE_REDIS_PASSWORD_ENV=SECRET", "SECRET=the password"}, exitOK, "redis: responds\n"},
 		"no password":    {[]string{at}, exitFailed, "redis: FAILED: cannot use Redis: "},
 		"nobody there":   {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1"}, exitFailed, "redis: FAILED: cannot use Redis: connection refused; is it running? check cache.redis\n"},
 		"not needed":     {[]string{"PORTICO_CACHE_REDIS=redis://127.0.0.1:1", "PORTICO_CACHE_SCOPE=off"}, exitOK, "main: version 5.2\n"},

@@ -103,10 +103,7 @@ func oneLine(text string) string {
 
 // sourceName says where rules come from.
 func sourceName(source string) string {
-	if source == "config" {
-		return "configuration"
-	}
-	return "admin listener"
+	return cmp.Or(map[string]string{"config": "configuration"}[source], "admin listener")
 }
 
 // history is the audit trail of the rules, as the listener has it.
@@ -220,13 +217,7 @@ func loadRules(env environment, file string, callers []string) (switchover.Table
 		return switchover.Table{}, fmt.Errorf("read the rules: %w", err)
 	}
 	table, problems := config.LoadRules(file, content, callers)
-	for _, p := range problems {
-		fmt.Fprintln(env.stderr, p)
-	}
-	if config.Fatal(problems) {
-		err = exitError{status: exitFailed}
-	}
-	return table, err
+	return table, env.tell(problems)
 }
 
 // writesWarnings returns a line for each rule that sends flag type writes to the new tracker, or to the old one, where it has none.

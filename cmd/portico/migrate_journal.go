@@ -29,15 +29,12 @@ const maxListed = 1000
 // journalCommand is portico migrate journal. The signature of changes is that of the other commands of portico migrate.
 func journalCommand(a *adminClient) *cobra.Command {
 	t := &journalTool{adminClient: a}
-	list := t.command("list", "print the entries that are not copied", func(ctx context.Context, _ int64) error { return t.list(ctx) })
+	list := t.command("list", "print the entries that are not copied", t.list)
 	list.Flags().BoolVar(&t.all, "all", false, "print finished entries too")
 	change := func(use, short string, do func(*journal.Operator, context.Context, int64) error, done string) *cobra.Command {
 		return t.command(use, short, func(ctx context.Context, seq int64) error {
 			err := do(&journal.Operator{Store: t.store, Actor: t.actor, Reason: t.reason}, ctx, seq)
-			if err == nil {
-				fmt.Fprintln(t.env.stdout, done)
-			}
-			return err
+			return printed(t.adminClient, []byte("{}\n"), err, line(done))
 		})
 	}
 	pause := func(do func(*journal.Operator, context.Context) error) func(*journal.Operator, context.Context, int64) error {
@@ -72,6 +69,10 @@ func (t *journalTool) command(use, short string, do func(ctx context.Context, se
 		if err != nil {
 			return err
 		}
+		// A store that is made here would hide that another directory has the one that is meant.
+		if found, err := state.Look(ctx, cfg.State); err == nil && found.Version == 0 && use != "start" {
+			return fmt.Errorf("there is no store at %s yet", config.Printable(cfg.State))
+		}
 		if t.store, err = state.Open(ctx, cfg.State); err != nil {
 			return err
 		}
@@ -85,7 +86,7 @@ type journalList struct {
 	Entries []state.JournalEntry `json:"entries"`
 }
 
-func (t *journalTool) list(ctx context.Context) error {
+func (t *journalTool) list(ctx context.Context, _ int64) error {
 	var found journalList
 	status, err := journal.StatusOf(ctx, t.store)
 	if err == nil {

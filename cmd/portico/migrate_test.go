@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,6 +78,27 @@ func TestReverseWaitsForTheCopies(t *testing.T) {
 		listener.Close()
 		if code != exitOK || reversed.Load() != questions || strings.Contains(stderr, "safe after draining 90 entries (about 9 s)") != (state == "drain") {
 			t.Errorf("%s: exit %d after %d questions: %s", state, code, reversed.Load(), stderr)
+		}
+	}
+}
+
+// TestJournalNeedsAStore: only start makes one, since an empty one in the wrong directory would say that nothing waits.
+func TestJournalNeedsAStore(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "portico.db")
+	file := writeFile(t, "c.yaml", withTracker+"state: sqlite:"+at+"\n")
+	signed := []string{"--config", file, "--actor", "me", "--reason", "r"}
+	for _, words := range []string{"list", "show 1", "retry 1", "resume"} {
+		code, stdout, stderr := portico(t, nil, append(strings.Fields("migrate journal "+words), signed...)...)
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, "there is no store at sqlite:"+at+" yet\n") {
+			t.Errorf("%s: exit %d\n%s%s", words, code, stdout, stderr)
+		}
+	}
+	if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the store: %v", err)
+	}
+	for _, words := range []string{"start", "list"} {
+		if code, stdout, stderr := portico(t, nil, append(strings.Fields("migrate journal "+words), signed...)...); code != exitOK {
+			t.Errorf("%s: exit %d\n%s%s", words, code, stdout, stderr)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 		}
 		return "", fmt.Errorf("cannot use Redis: %w; is it running? check cache.redis", err)
 	}
-	return "answers", nil
+	return "responds", nil
 }
 
 // probeState reads the store and changes nothing: a file that is created here would belong to the wrong account.

@@ -159,7 +159,7 @@ func (r *replay) run(ctx context.Context, name string) (verdict.Verdict, error) 
 		err = r.report(result)
 	}
 	if failed != nil {
-		return "", fmt.Errorf("the recording was not played to its end: %w", failed)
+		return "", fmt.Errorf("the recording was not played to its end: %w", unreachable(failed, "the tracker", "is it running? check --tracker and --against"))
 	}
 	return result.Report.Verdict, err
 }
@@ -170,9 +170,9 @@ func (r *replay) report(result recording.Result) error {
 	if r.format == "" || r.format == "text" {
 		notes = r.env.stdout
 	}
-	fmt.Fprintf(notes, "%d requests were made.\n", result.Sent)
+	fmt.Fprintf(notes, "Requests made: %d.\n", result.Sent)
 	for _, reason := range slices.Sorted(maps.Keys(result.Skipped)) {
-		fmt.Fprintf(notes, "%d were not: %s.\n", result.Skipped[reason], reason)
+		fmt.Fprintf(notes, "Not made: %d (%s).\n", result.Skipped[reason], reason)
 	}
 	if result.Moved > 0 {
 		fmt.Fprintf(notes, "%d had a credential in a header, which a tracker does not read; it was sent in the query.\n", result.Moved)

@@ -51,11 +51,11 @@ func TestReplayCommandLine(t *testing.T) {
 		{[]string{file, "--tracker", server.URL, "--keys", none, "--key", "caller-1=KEY"}, exitNoVerdict, "no JSON object"},
 		{[]string{file, "--tracker", server.URL, "--only", "["}, exitUsage, "syntax error in pattern"},
 		{[]string{file, "--tracker", server.URL, "--config", keys}, exitNoVerdict, "the configuration is not good"},
-		{[]string{broken, "--tracker", server.URL}, exitNoVerdict, "line 1"},
-		{[]string{file, "--tracker", server.URL}, 2, "its answer is not recorded"},
+		{[]string{broken, "--tracker", server.URL}, exitNoVerdict, "line 1 of the recording is no exchange"},
+		{[]string{file, "--tracker", server.URL}, 2, "its response is not recorded"},
 		{[]string{file, "--tracker", server.URL, "--against", "HTTP" + strings.TrimPrefix(server.URL, "http") + "/"}, exitUsage, "one tracker"},
 		{[]string{half, "--tracker", server.URL, "--against", other.URL, "--format", "junit"}, exitNoVerdict, "not played to its end"},
-		{[]string{file, "--tracker", server.URL, "--against", other.URL}, 2, "nothing is known for caller-1"},
+		{[]string{file, "--tracker", server.URL, "--against", other.URL}, 2, "there is no value for caller-1; use --key or --keys"},
 	} {
 		code, stdout, stderr := portico(t, []string{"KEY=key"}, append([]string{"replay"}, c.args...)...)
 		if said := stdout + stderr; code != c.code || !strings.Contains(said, c.says) || strings.Contains(said, "secret-in") || strings.Contains(said, "me:pass") {
@@ -98,7 +98,7 @@ func TestReplayFormats(t *testing.T) {
 	recordings := writeFile(t, "few.jsonl", strings.Join(strings.SplitAfter(string(all), "\n")[:20], ""))
 	for format, begin := range map[string]string{"json": "{", "junit": "<?xml"} {
 		code, stdout, stderr := portico(t, nil, "replay", recordings, "--tracker", server.URL, "--only", "ft.get.*", "--format", format)
-		if code != 2 || !strings.HasPrefix(stdout, begin) || !strings.Contains(stderr, "requests were made") {
+		if code != 2 || !strings.HasPrefix(stdout, begin) || !strings.Contains(stderr, "Requests made: ") {
 			t.Errorf("%s: %d\n%s\n%s", format, code, stdout, stderr)
 		}
 	}

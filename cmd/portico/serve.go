@@ -94,7 +94,7 @@ func record(ctx context.Context, env environment, cfg config.Config, reload *con
 	}
 	fmt.Fprintf(env.stdout, "%d exchanges are in %s; %d of them cannot be made again, and say why.\n", counts.Written, file.Name(), counts.Unsendable)
 	for _, reason := range slices.Sorted(maps.Keys(counts.Dropped)) {
-		fmt.Fprintf(env.stdout, "%d were dropped: %s.\n", counts.Dropped[reason], map[string]string{
+		fmt.Fprintf(env.stdout, "Dropped: %d (%s).\n", counts.Dropped[reason], map[string]string{
 			"aborted": "their responses broke off",
 			"queue":   "too many were waiting to be written",
 			"memory":  "those that were waiting took too much memory",

@@ -64,7 +64,7 @@ func TestNothingIsBuiltBeforeTheSocketsAreOpen(t *testing.T) {
 		if args[0] == "serve" && !strings.HasPrefix(stderr, `{"time":`) {
 			t.Errorf("programs that read the log get %s", stderr)
 		}
-		if _, err := os.Stat(made); code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use") || !os.IsNotExist(err) {
+		if _, err := os.Stat(made); code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use; choose another address") || !os.IsNotExist(err) {
 			t.Errorf("%s: exit %d, %s: %v, said %s%s", args, code, made, err, stdout, stderr)
 		}
 	}

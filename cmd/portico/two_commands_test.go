@@ -185,7 +185,7 @@ func TestRulesOfAFileAreChecked(t *testing.T) {
 func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
 	_, operators := serveConfig(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+withTracker))
 	p := pair{operators: "http://" + operators}
-	const want = "says 404: There is nothing to see or to change here: this Portico has no second tracker"
+	const want = "says 404: This Portico has no second tracker; the key candidate of the configuration names one."
 	p.commandWants(t, exitNoVerdict, want, "canary", "verdict")
 	p.commandWants(t, exitFailed, want, "canary", "report")
 	p.commandWants(t, exitFailed, want, "migrate", "status")

@@ -63,12 +63,12 @@ func TestRecordAndReplay(t *testing.T) {
 		"same, by chance":  {[]string{"--tracker", base, "--target", "100", "--key", "caller-1=KEY", file}, 0, "PASS"},
 		"other":            {[]string{file, "--tracker", odd, "--key", "caller-1=KEY"}, 1, "flag_type.get"},
 		"other, two sides": {[]string{file, "--tracker", odd, "--against", base, "--key", "caller-1=KEY"}, 1, "against " + base},
-		"without keys":     {[]string{file, "--tracker", odd}, 2, "3 were not: nothing is known for caller-1"},
+		"without keys":     {[]string{file, "--tracker", odd}, 2, "Not made: 3 (there is no value for caller-1; use --key or --keys)."},
 		"no tracker":       {[]string{file, "--tracker", "http://127.0.0.1:1"}, 3, "cannot reach the tracker"},
 		"no file":          {[]string{file + "x", "--tracker", base}, 3, "open the recording"},
 		"no flag":          {[]string{file}, 2, "needs --tracker"},
 		"no key":           {[]string{file, "--tracker", base, "--key", "caller-1=NOKEY"}, 3, "NOKEY"},
-		"writes":           {[]string{file, "--tracker", odd, "--writes", "--only", "attachment.update", "--key", "caller-1=KEY"}, 2, "1 requests were made"},
+		"writes":           {[]string{file, "--tracker", odd, "--writes", "--only", "attachment.update", "--key", "caller-1=KEY"}, 2, "Requests made: 1."},
 	} {
 		printed, code := replay(t, env, c.args...)
 		if code != c.code || !strings.Contains(printed, c.says) {

@@ -134,7 +134,7 @@ func TestFillRefuses(t *testing.T) {
 	s.Request.Path += "?token=two"
 	e := recording.NewRedactor(1 << 10).Redact(s)
 	_, err := e.Fill(map[string]string{"caller-2": "x"})
-	if err == nil || err.Error() != "nothing is known for caller-1" {
+	if err == nil || err.Error() != "there is no value for caller-1; use --key or --keys" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := e.Fill(map[string]string{"caller-1": "x", "caller-2": "x\r\nEvil: 1"}); err == nil {

@@ -66,7 +66,7 @@ func (r *Reader) Next() (Exchange, error) {
 			e, err = raw.exchange()
 		}
 		if err != nil {
-			return Exchange{}, fmt.Errorf("reading the recording %s in line %d: %w", raw.Name, r.line, err)
+			return Exchange{}, fmt.Errorf("line %d of the recording is no exchange: %w", r.line, err)
 		}
 		return e, nil
 	}

@@ -13,7 +13,7 @@ import (
 func (e Exchange) Fill(values map[string]string) (Request, error) {
 	missing := slices.DeleteFunc(slices.Clone(e.Callers), func(name string) bool { return values[name] != "" })
 	if len(missing) > 0 {
-		return Request{}, errors.New("nothing is known for " + strings.Join(missing, ", "))
+		return Request{}, errors.New("there is no value for " + strings.Join(missing, ", ") + "; use --key or --keys")
 	}
 	filled := e.Request
 	fill := edit(func(_, text string) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"time"
@@ -63,8 +64,8 @@ const (
 	skipOther    = "not one of the seven operations"
 	skipWrite    = "changes something, and --writes is not given"
 	skipNotOnly  = "not asked for by --only"
-	skipNoAnswer = "its answer is not recorded"
-	skipDepends  = "its answer depends on a request that was not made"
+	skipNoAnswer = "its response is not recorded"
+	skipDepends  = "its response depends on a request that was not made"
 	skipReset    = "the data of a tracker that is no reference tracker cannot be put back"
 )
 
@@ -123,7 +124,7 @@ func (r *replay) reach(ctx context.Context) error {
 	for _, base := range r.trackers {
 		version, err := r.send(ctx, base, Request{Method: http.MethodGet, Path: "/rest/version"})
 		if err != nil {
-			return fmt.Errorf("cannot reach the tracker: %w; is it running? check --tracker and --against", err)
+			return &url.Error{Op: "Get", URL: base, Err: err}
 		}
 		members, _ := mapping.ParseMembers(version.Body) // a version that is not known reads none
 		r.readsHeaders[base] = mapping.DialectOfVersion(textOf(members.Get("version"))).HeaderCredentials

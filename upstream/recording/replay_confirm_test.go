@@ -203,7 +203,7 @@ func TestReplayConfirmsNothingAlone(t *testing.T) {
 	}
 }
 
-const dependent = "its answer depends on a request that was not made"
+const dependent = "its response depends on a request that was not made"
 
 // TestReplayReadOnly: without writes, the recordings of a real tracker differ nowhere from one that has its first data.
 func TestReplayReadOnly(t *testing.T) {

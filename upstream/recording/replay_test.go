@@ -126,7 +126,7 @@ func TestReplayOwnRecordings(t *testing.T) {
 		t.Errorf("got %+v\n%s", result, describe(result.Report))
 	}
 	result = replay(t, list, recording.ReplayOptions{Tracker: base})
-	if result.Skipped["nothing is known for caller-1"] != 4 {
+	if result.Skipped["there is no value for caller-1; use --key or --keys"] != 4 {
 		t.Errorf("without keys: skipped %v", result.Skipped)
 	}
 	for quirk, want := range map[tracker.Quirk]string{

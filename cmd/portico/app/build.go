@@ -209,7 +209,7 @@ func (rt *Runtime) openOperators() {
 		options.Pages = append(options.Pages, admin.CachePage(rt.caches))
 	}
 	if rt.Canary == nil {
-		const alone = "no second tracker, which the configuration names as the candidate"
+		const alone = "no second tracker; the key candidate of the configuration names one"
 		options.Pages = append(options.Pages, pages.Absent("/canary", alone), pages.Absent("/switchover", alone))
 	} else {
 		known := pages.CanaryOptions{Facade: rt.facadeURL(), Trackers: map[string]string{}, HeaderCredentials: rt.readsHeaders}
@@ -225,7 +225,7 @@ func (rt *Runtime) openOperators() {
 	if rt.journal != nil {
 		options.Pages = append(options.Pages, pages.JournalPages(rt.store))
 	} else {
-		options.Pages = append(options.Pages, pages.Absent("/journal", "no journal, whose key the configuration names as switchover.journal"))
+		options.Pages = append(options.Pages, pages.Absent("/journal", "no journal; rules with replicate need one, and the key switchover.journal.key_file"))
 	}
 	rt.admin = admin.New(options)
 	rt.admin.SetReady(true)

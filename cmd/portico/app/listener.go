@@ -57,7 +57,7 @@ type Listener struct {
 func Listen(socket net.Listener, name, address string, handler http.Handler, cfg config.Config, logger *slog.Logger) (_ *Listener, err error) {
 	if socket == nil {
 		if socket, err = new(net.ListenConfig).Listen(context.Background(), "tcp", address); err != nil {
-			return nil, fmt.Errorf("listen for %s: %w", name, err)
+			return nil, fmt.Errorf("listen for %s: %w; choose another address", name, err)
 		}
 	}
 	l := &Listener{

@@ -230,7 +230,7 @@ func TestRedis(t *testing.T) {
 		"redis: redis://cache:99999":                                   `has "99999" for a port`,
 		"redis: {master_name: m}":                                      "names no server",
 		"redis: {url: 'redis://c', master_name: m}":                    "needs addrs",
-		"redis: http://cache":                                          "unsupported scheme",
+		"redis: http://cache":                                          `unsupported scheme "http"; use redis://, rediss:// or unix://`,
 		"redis: redis://cache/first":                                   "invalid path or database number",
 		"redis: 'redis://cache?pool=1'":                                "only db and cluster",
 		"redis: 'redis:///1'":                                          "not a URL of the form redis://host",

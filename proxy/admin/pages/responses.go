@@ -147,6 +147,6 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 // Absent replaces pages of what this Portico lacks, and says what that is. It is not listed.
 func Absent(path, lacks string) admin.Page {
 	return admin.Page{Path: path, Handler: handler(func(http.ResponseWriter, *http.Request) error {
-		return &fault{Status: http.StatusNotFound, Message: "There is nothing to see or to change here: this Portico has " + lacks + "."}
+		return &fault{Status: http.StatusNotFound, Message: "This Portico has " + lacks + "."}
 	})}
 }

@@ -120,7 +120,7 @@ func (r Report) nextSteps() (steps []string) {
 		steps = append(steps, "look at the "+counted(unjudged, "open finding")+": fix the candidate, or accept what does not matter, with a reason and an end")
 	}
 	if needed := r.Overall.Needed; needed > 0 && r.Verdict == Inconclusive {
-		steps = append(steps, "wait for "+counted(needed, "more comparison")+", or compare a larger share of the calls")
+		steps = append(steps, "get "+counted(needed, "more comparison")+": wait, compare a larger share of the calls, or replay more of them")
 	}
 	if r.Verdict == Pass {
 		steps = append(steps, "reads may move to the candidate")

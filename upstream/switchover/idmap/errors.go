@@ -1,8 +1,12 @@
 package idmap
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"portico/mapping"
@@ -38,4 +42,28 @@ func unavailable(why string, cause error) *mapping.Error {
 	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because %s. Try again later.", why)
 	err.RetryAfter, err.Err = time.Second, cause
 	return err
+}
+
+// message translates an error that quotes an id which the tracker was sent. Where several kinds have that id, the last kind that the message
+// names before it counts.
+func (t *translation) message(err error) error {
+	failed, ok := errors.AsType[*mapping.Error](err)
+	if !ok {
+		return err
+	}
+	translated, named := *failed, ""
+	translated.Message = regexp.MustCompile(`[\pL\pN_]+`).ReplaceAllStringFunc(failed.Message, func(word string) string {
+		quoted, lower := word, strings.ToLower(word)
+		for i, native := range t.ids {
+			kind := strings.Replace(string(t.refs[i].kind), "_", "", 1) // as trackers spell it
+			if strings.HasPrefix(lower, kind) {
+				named = lower
+			}
+			if strconv.FormatInt(native, 10) == word && (quoted == word || strings.TrimSuffix(named, "s") == kind) {
+				quoted = strconv.FormatInt(t.refs[i].id, 10)
+			}
+		}
+		return quoted
+	})
+	return &translated
 }

@@ -2,8 +2,6 @@ package idmap
 
 import (
 	"context"
-	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,28 +88,4 @@ func (t *translation) scopes(kind Kind, scopes *mapping.Scopes) {
 		t.name(kind, &scope.Product)
 		scope.Components = each(t.name, component, scope.Components)
 	}, kind, *scopes)
-}
-
-// message translates an error that quotes an id which the tracker was sent. Where several kinds have that id, the last kind that the message
-// names before it counts.
-func (t *translation) message(err error) error {
-	failed, ok := errors.AsType[*mapping.Error](err)
-	if !ok {
-		return err
-	}
-	translated, named := *failed, ""
-	translated.Message = regexp.MustCompile(`[\pL\pN_]+`).ReplaceAllStringFunc(failed.Message, func(word string) string {
-		quoted, lower := word, strings.ToLower(word)
-		for i, native := range t.ids {
-			kind := strings.Replace(string(t.refs[i].kind), "_", "", 1) // as trackers spell it
-			if strings.HasPrefix(lower, kind) {
-				named = lower
-			}
-			if strconv.FormatInt(native, 10) == word && (quoted == word || strings.TrimSuffix(named, "s") == kind) {
-				quoted = strconv.FormatInt(t.refs[i].id, 10)
-			}
-		}
-		return quoted
-	})
-	return &translated
 }
