@@ -83,11 +83,19 @@ func (a *adminClient) getJSON(ctx context.Context, path string, into any) error 
 
 // change sends a change with the actor and the reason that sign it, and prints the response as printed does.
 func change[T any](ctx context.Context, a *adminClient, path string, members map[string]any, render func(w io.Writer, value *T)) error {
-	if strings.TrimSpace(a.actor) == "" || strings.TrimSpace(a.reason) == "" {
-		return usageError("needs --actor and --reason, which are kept in the audit trail")
+	if err := a.signed(); err != nil {
+		return err
 	}
 	text, err := a.post(ctx, path, members)
 	return printed(a, text, err, render)
+}
+
+// signed returns an error for a change that nobody signs.
+func (a *adminClient) signed() error {
+	if strings.TrimSpace(a.actor) == "" || strings.TrimSpace(a.reason) == "" {
+		return usageError("needs --actor and --reason, which are kept in the audit trail")
+	}
+	return nil
 }
 
 // post sends values with the actor and the reason.

@@ -48,7 +48,7 @@ func migrateCommand(env environment) *cobra.Command {
 		}),
 		migrateReviveCommand(a))
 	a.signatureFlags(c.PersistentFlags())
-	c.AddCommand(idsCommand(a.env), journalCommand(a))
+	c.AddCommand(idsCommand(a), journalCommand(a))
 	return c
 }
 

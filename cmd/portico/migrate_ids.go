@@ -22,7 +22,7 @@ import (
 
 // idsTool is portico migrate ids.
 type idsTool struct {
-	env   environment
+	*adminClient
 	flags *config.Flags
 	store *state.Store
 	ids   *idmap.Map
@@ -41,8 +41,8 @@ var idColumns = []string{"kind", "client", "new", "old"}
 const idBatch = 10_000
 
 // idsCommand is portico migrate ids.
-func idsCommand(env environment) *cobra.Command {
-	t := &idsTool{env: env}
+func idsCommand(a *adminClient) *cobra.Command {
+	t := &idsTool{adminClient: a}
 	c := group(&cobra.Command{
 		Use: "ids", Short: "show and change which ids two trackers have for the same objects",
 		Long: "Work on the store that the configuration names; Portico need not run. FILE is CSV with the header\n" +
@@ -95,8 +95,16 @@ func (t *idsTool) add(ctx context.Context, file string) error {
 		added.Add(int64(len(some)))
 	}
 	shown.stop()
-	fmt.Fprintf(t.env.stdout, "%d ids are kept.\n", len(rows))
-	return nil
+	return t.value(idReport{IDs: len(rows)}, func(w io.Writer) error {
+		fmt.Fprintf(w, "%d ids are kept.\n", len(rows))
+		return nil
+	})
+}
+
+// idReport is what import and check print. Gaps are ids that are missing between others.
+type idReport struct {
+	IDs  int      `json:"ids"`
+	Gaps []string `json:"gaps,omitempty"`
 }
 
 // export is portico migrate ids export.
@@ -132,14 +140,17 @@ func (t *idsTool) check(ctx context.Context, file string) error {
 		return err
 	}
 	slices.SortFunc(rows, func(a, b idRow) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Client, b.Client)) })
+	report := idReport{IDs: len(rows)}
 	for i, row := range rows {
 		if i == 0 || rows[i-1].Kind != row.Kind || rows[i-1].Side != row.Side || rows[i-1].Client == row.Client-1 {
 			continue
 		}
-		fmt.Fprintf(t.env.stdout, "%s%s: no ids from %d to %d\n", row.place(file), row.Kind, rows[i-1].Client+1, row.Client-1)
+		report.Gaps = append(report.Gaps, fmt.Sprintf("%s%s: no ids from %d to %d", row.place(file), row.Kind, rows[i-1].Client+1, row.Client-1))
 	}
-	fmt.Fprintf(t.env.stdout, "%d ids are good.\n", len(rows))
-	return nil
+	return t.value(report, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s%d ids are good.\n", strings.Join(append(report.Gaps, ""), "\n"), len(rows))
+		return nil
+	})
 }
 
 // place begins a message about a row.

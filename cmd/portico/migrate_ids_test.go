@@ -50,6 +50,14 @@ func TestFilesOfIDs(t *testing.T) {
 	if code, stdout, stderr := portico(t, nil, "migrate", "ids", "export", "--config", config); code != 0 || stdout != kept {
 		t.Errorf("export exits with %d:\n%s%s", code, stdout, stderr)
 	}
+	const report = "{\n  \"ids\": 3,\n  \"gaps\": [\n    \"bug: no ids from 8 to 8\"\n  ]\n}\n"
+	gappy := idsConfig(t)
+	for _, args := range [][]string{{"import", writeFile(t, "ids.csv", header+"bug,7,70,\nbug,9,90,\nattachment,5,50,\n")}, {"check"}} {
+		code, stdout, stderr := portico(t, nil, append([]string{"migrate", "ids", "--output", "json", "--config", gappy}, args...)...)
+		if args[0] == "check" && stdout != report || !strings.Contains(stdout, `"ids": 3`) || code != 0 {
+			t.Errorf("%v as JSON exits with %d:\n%s%s", args, code, stdout, stderr)
+		}
+	}
 	without := writeFile(t, "c.yaml", pairConfig("http://127.0.0.1:1/", "http://127.0.0.1:2/", filepath.Join(t.TempDir(), "ids.db"), ""))
 	if code, _, stderr := portico(t, nil, "migrate", "ids", "check", "--config", without); code != 1 || !strings.Contains(stderr, "no switchover.ids") {
 		t.Errorf("without ids it exits with %d: %s", code, stderr)

@@ -33,7 +33,10 @@ func journalCommand(a *adminClient) *cobra.Command {
 	list.Flags().BoolVar(&t.all, "all", false, "print finished entries too")
 	change := func(use, short string, do func(*journal.Operator, context.Context, int64) error, done string) *cobra.Command {
 		return t.command(use, short, func(ctx context.Context, seq int64) error {
-			err := do(&journal.Operator{Store: t.store, Actor: t.actor, Reason: t.reason}, ctx, seq)
+			err := t.signed()
+			if err == nil {
+				err = do(&journal.Operator{Store: t.store, Actor: t.actor, Reason: t.reason}, ctx, seq)
+			}
 			return printed(t.adminClient, []byte("{}\n"), err, line(done))
 		})
 	}

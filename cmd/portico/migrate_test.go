@@ -101,4 +101,7 @@ func TestJournalNeedsAStore(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", words, code, stdout, stderr)
 		}
 	}
+	if code, _, stderr := portico(t, nil, "migrate", "journal", "resume", "--config", file, "--actor", "me"); code != exitUsage || !strings.Contains(stderr, "needs --actor and --reason") {
+		t.Errorf("without a reason: exit %d\n%s", code, stderr)
+	}
 }
