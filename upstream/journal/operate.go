@@ -178,9 +178,7 @@ func (j *Journal) report(life context.Context) {
 		}
 		if err == nil {
 			j.last.Store(&status)
-			if j.observe != nil {
-				j.observe(status)
-			}
+			j.observe(status)
 		}
 		if !pause(life, wait) {
 			return

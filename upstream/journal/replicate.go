@@ -150,7 +150,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	}
 	if e.Status.Finished() {
 		j.removeContent(settings, s.from)
-		j.shown.forget(e.Seq)
+		j.shown.Invalidate(e.Seq)
 	}
 	return e.Status != s.from.Status
 }

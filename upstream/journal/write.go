@@ -71,7 +71,7 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	}
 	for _, e := range w.entries {
 		if e.Status == state.JournalPending {
-			w.journal.shown.put(e.Seq, w.intent.Shown)
+			w.journal.shown.Set(e.Seq, new(w.intent.Shown))
 		}
 	}
 	if w.commit(context.WithoutCancel(ctx)) && refused {

@@ -66,7 +66,7 @@ func over(t testing.TB, follows bool, rules ...Rule) (s *Switchover, old, candid
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(s.Close)
 	return s, old, candidate
 }
 

@@ -101,7 +101,6 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
 	var conflict *state.ConflictError
 	var invalid *switchover.InvalidError
 	var undelivered *switchover.UndeliveredError
-	var unsigned *switchover.UnsignedError
 	var unready *transition.UnreadyError
 	var request *transition.RequestError
 	var barrier *switchover.BarrierError
@@ -117,7 +116,7 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
 		f.Rules = invalid.Problems
 	case errors.As(err, &undelivered):
 		f.Status, f.Message = http.StatusServiceUnavailable, "The kill switch is thrown: "+err.Error()+". Other processes learn of it as soon as possible."
-	case !errors.As(err, &unsigned):
+	default:
 		f.Status, f.Message = http.StatusServiceUnavailable, "The change cannot be stored now: "+err.Error()+"."
 	}
 	return f
