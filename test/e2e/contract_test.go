@@ -13,7 +13,7 @@ import (
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
-	"portico/upstream/upstreamtest"
+	"portico/test/upstreamtest"
 )
 
 func keys(t testing.TB) map[string]string {

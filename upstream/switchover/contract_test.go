@@ -19,7 +19,7 @@ import (
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
-	"portico/upstream/upstreamtest"
+	"portico/test/upstreamtest"
 )
 
 // serve starts a reference tracker and a client of it.
