@@ -139,7 +139,7 @@ func (j *Journal) Close() {
 
 // keepLeases keeps the leases of this process while it lives.
 func (j *Journal) keepLeases(life context.Context) {
-	for pause(life, j.settings.Load().lease()/4) {
+	for upstream.Pause(life, j.settings.Load().lease()/4) {
 		names := j.leases.names()
 		if len(names) == 0 {
 			continue
@@ -149,16 +149,6 @@ func (j *Journal) keepLeases(life context.Context) {
 			j.logger.Warn("leases of the journal could not be kept", "cause", err)
 		}
 		cancel()
-	}
-}
-
-// pause waits, and returns false when ctx ends before.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/state"
 )
 
@@ -180,7 +181,7 @@ func (j *Journal) report(life context.Context) {
 			j.last.Store(&status)
 			j.observe(status)
 		}
-		if !pause(life, wait) {
+		if !upstream.Pause(life, wait) {
 			return
 		}
 	}

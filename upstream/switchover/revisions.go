@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
 )
@@ -136,10 +137,8 @@ func (s *Switchover) watch() {
 		if moving {
 			wait = barrierPoll
 		}
-		select {
-		case <-s.life.Done():
+		if !upstream.Pause(s.life, wait) {
 			return
-		case <-time.After(wait):
 		}
 		ctx, cancel := context.WithTimeout(s.life, 5*time.Second)
 		if moving || s.alive.Load().Before(s.now().Add(s.timing.lease/2)) {

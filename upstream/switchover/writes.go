@@ -59,13 +59,7 @@ func (s *Switchover) outliving(ctx context.Context, info *callInfo) (context.Con
 	if !info.recorded {
 		return ctx, func() {}
 	}
-	detached := context.WithoutCancel(ctx)
-	life, end := context.WithCancel(detached)
-	if deadline, ok := ctx.Deadline(); ok {
-		life, end = context.WithDeadline(detached, deadline)
-	}
-	stop := context.AfterFunc(s.life, end)
-	return life, func() { stop(); end() }
+	return upstream.Outlive(ctx, s.life)
 }
 
 // errNoJournal says that a rule replicates and nothing can be recorded.
