@@ -81,12 +81,7 @@ func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status in
 // signed throws the kill switch or takes it back.
 func (p *switchoverPages) signed(verb string, act func(context.Context, judgement) error) handler {
 	return change{
-		apply: func(ctx context.Context, j judgement) error {
-			if err := act(ctx, j); err != nil {
-				return p.changeFault(ctx, err)
-			}
-			return nil
-		},
+		apply: func(ctx context.Context, j judgement) error { return p.changeFault(ctx, act(ctx, j)) },
 		form: p.show, done: "/switchover?done=" + verb,
 		result: func(ctx context.Context) (any, error) { return p.switchover.Status(ctx), nil },
 	}.serve
