@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"portico/upstream"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 // listens nowhere: the client reaches it over pipes in memory.
 func runEmbedded(ctx context.Context, server *miniredis.Miniredis) {
 	last := time.Now()
-	for n := 1; pause(ctx, embeddedTick); n++ {
+	for n := 1; upstream.Pause(ctx, embeddedTick); n++ {
 		now := time.Now()
 		server.FastForward(now.Sub(last))
 		last = now
@@ -42,15 +44,5 @@ func shrink(server *miniredis.Miniredis, bytes int) {
 		if bytes -= len(key) + len(text); bytes < 0 {
 			db.Del(key)
 		}
-	}
-}
-
-// pause waits, and reports false if the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -171,7 +171,7 @@ func (c *Cache) awaitLease(ctx context.Context, r *read, found *lookup) *entry {
 				return nil
 			}
 		}
-		if !pause(ctx, leasePoll) {
+		if !upstream.Pause(ctx, leasePoll) {
 			return nil
 		}
 	}

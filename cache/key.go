@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"portico/upstream"
 )
 
 // key names one entry. Product and component are as they were sent: which spellings are the same name is the tracker's
@@ -50,9 +52,9 @@ func (k keys) channel(db int) string { return k.prefix + "changes:" + strconv.It
 
 // value is the name of an entry. The lengths of its parts keep two keys from having one name.
 func (k keys) value(of key) string {
-	parts := appendPart(nil, of.scope.String())
-	parts = appendPart(parts, of.product)
-	return k.prefix + valuePart + digest(string(appendPart(parts, of.component)))
+	parts := upstream.AppendPart(nil, of.scope.String())
+	parts = upstream.AppendPart(parts, of.product)
+	return k.prefix + valuePart + digest(string(upstream.AppendPart(parts, of.component)))
 }
 
 // lease is the name of the lease on an entry. It depends on the stamp: a read under the present one never waits for a

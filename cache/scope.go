@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"strings"
@@ -243,7 +242,7 @@ func newHasher(secret []byte, agreed bool) *hasher {
 func (h *hasher) credential(have upstream.Credentials) scope {
 	return h.sum(kindCredential, func(in []byte) []byte {
 		if have.Login != "" && have.Password != "" {
-			in = appendPart(appendPart(append(in, 'l'), have.Login), have.Password)
+			in = upstream.AppendPart(upstream.AppendPart(append(in, 'l'), have.Login), have.Password)
 		}
 		in = appendNonEmpty(in, 't', have.Token)
 		key := strings.TrimSpace(have.APIKey)
@@ -263,7 +262,7 @@ func (h *hasher) credential(have upstream.Credentials) scope {
 func appendCookies(in []byte, cookies string) []byte {
 	for part := range strings.SplitSeq(cookies, ";") {
 		if strings.Contains(part, "Bugzilla_login") {
-			in = appendPart(append(in, 'c'), strings.TrimSpace(part))
+			in = upstream.AppendPart(append(in, 'c'), strings.TrimSpace(part))
 		}
 	}
 	return in
@@ -273,7 +272,7 @@ func appendCookies(in []byte, cookies string) []byte {
 func (h *hasher) groups(names []string) scope {
 	return h.sum(kindGroups, func(in []byte) []byte {
 		for _, name := range names {
-			in = appendPart(in, name)
+			in = upstream.AppendPart(in, name)
 		}
 		return in
 	})
@@ -296,10 +295,5 @@ func appendNonEmpty(in []byte, kind byte, text string) []byte {
 	if text == "" {
 		return in
 	}
-	return appendPart(append(in, kind), text)
-}
-
-// appendPart adds a text with its length before it, so that no two lists of parts are equal.
-func appendPart(in []byte, text string) []byte {
-	return append(binary.AppendUvarint(in, uint64(len(text))), text...)
+	return upstream.AppendPart(append(in, kind), text)
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"portico/upstream"
 )
 
 // Shared are the resources of a tracker's cache that survive a reload of the configuration: the connections to Redis, or the
@@ -135,7 +137,7 @@ const (
 
 // watch finds out, beside the requests, that Redis is reachable again or has lost something, and delivers changes.
 func (s *Shared) watch() {
-	for next := retryInterval; pause(s.life, next); {
+	for next := retryInterval; upstream.Pause(s.life, next); {
 		next = watchInterval
 		if s.check(s.life) != nil {
 			next = retryInterval
@@ -215,7 +217,7 @@ func (s *Shared) listen() {
 			s.user.Load().Logger.Warn("redis refuses the subscription; changes by other processes are noticed after local_ttl",
 				"channel", s.generation.channel, "cause", err)
 		}
-		pause(s.life, retryInterval)
+		upstream.Pause(s.life, retryInterval)
 	}
 }
 

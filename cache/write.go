@@ -46,13 +46,8 @@ const (
 //
 // An anonymous caller cannot write. Its write counts only if the tracker accepts it all the same.
 func (c *Cache) write(ctx context.Context, caller upstream.Caller, call upstream.Call) (reply mapping.Reply, err error) {
-	end, limited := ctx.Deadline()
-	ctx = context.WithoutCancel(ctx)
-	if limited {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end)
-		defer cancel()
-	}
+	ctx, end := upstream.Outlive(ctx, context.Background())
+	defer end()
 	if caller.Anonymous() {
 		if reply, err = c.next.Do(ctx, caller, call); err == nil {
 			c.wrote(ctx, 0, outcomeOver)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/http"
@@ -192,14 +193,8 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 
 // outliving returns a context that a client that hangs up does not end.
 func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, _ := ctx.Deadline()
-	detached, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	server, ok := ctx.Value(serverKey{}).(context.Context)
-	if !ok {
-		return detached, cancel
-	}
-	stop := context.AfterFunc(server, cancel)
-	return detached, func() { stop(); cancel() }
+	server, _ := ctx.Value(serverKey{}).(context.Context)
+	return upstream.Outlive(ctx, cmp.Or(server, context.Background()))
 }
 
 // first makes the call of a create and remembers what became of it, also if the client hangs up meanwhile.

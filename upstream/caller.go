@@ -50,8 +50,7 @@ type Caller struct {
 // login. A login without a password counts for nothing, as for the tracker.
 func (c Caller) Anonymous() bool {
 	have := c.Credentials
-	loggedIn := have.Login != "" && have.Password != ""
-	return !loggedIn && have.APIKey == "" && have.Token == "" && have.Authorization == "" && !have.LoginCookies()
+	return !have.Complete() && have.Authorization == "" && !have.LoginCookies()
 }
 
 // CredentialKind names what the caller is known by, in the order in which a tracker looks at it: anonymous, login, token, key,

@@ -16,13 +16,13 @@ func (c Caller) Identity() [16]byte {
 	}
 	parts := []string{c.Address, have.APIKey, have.Login, have.Password, have.Token, authorization}
 	for cookie := range strings.SplitSeq(have.Cookies, ";") {
-		if strings.Contains(cookie, "Bugzilla_login=") || strings.Contains(cookie, "Bugzilla_logincookie=") {
+		if (Credentials{Cookies: cookie}).LoginCookies() {
 			parts = append(parts, strings.TrimSpace(cookie))
 		}
 	}
 	var text []byte
 	for _, part := range parts {
-		text = appendPart(text, part)
+		text = AppendPart(text, part)
 	}
 	sum := sha256.Sum256(text)
 	return [16]byte(sum[:16])
@@ -37,22 +37,22 @@ func (c Caller) Identity() [16]byte {
 // Position allocates nothing.
 func (c Caller) Position(salt string) float64 {
 	var buffer [256]byte
-	in, have := appendPart(buffer[:0], salt), &c.Credentials
+	in, have := AppendPart(buffer[:0], salt), &c.Credentials
 	switch user, _, _ := strings.Cut(have.Token, "-"); {
 	case have.Login != "" && have.Password != "":
-		in = appendPart(append(in, 'l'), have.Login)
+		in = AppendPart(append(in, 'l'), have.Login)
 	case user != "" && user != have.Token:
-		in = appendPart(append(in, 'u'), user)
+		in = AppendPart(append(in, 'u'), user)
 	case have.Token != "":
-		in = appendPart(append(in, 't'), have.Token)
+		in = AppendPart(append(in, 't'), have.Token)
 	case have.LoginCookies():
-		in = appendPart(append(in, 'u'), have.cookieUser())
+		in = AppendPart(append(in, 'u'), have.cookieUser())
 	case have.APIKey != "":
-		in = appendPart(append(in, 'k'), strings.TrimSpace(have.APIKey))
+		in = AppendPart(append(in, 'k'), strings.TrimSpace(have.APIKey))
 	case have.Authorization != "":
-		in = appendPart(append(in, 'h'), have.Authorization)
+		in = AppendPart(append(in, 'h'), have.Authorization)
 	default:
-		in = appendPart(append(in, 'a'), c.Address)
+		in = AppendPart(append(in, 'a'), c.Address)
 	}
 	sum := sha256.Sum256(in)
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
@@ -68,8 +68,8 @@ func (c *Credentials) cookieUser() string {
 	return c.Cookies
 }
 
-// appendPart adds a text with its length before it, so that no two lists of parts
+// AppendPart adds a text with its length before it, so that no two lists of parts
 // look the same.
-func appendPart(in []byte, text string) []byte {
+func AppendPart(in []byte, text string) []byte {
 	return append(binary.AppendUvarint(in, uint64(len(text))), text...)
 }

@@ -89,7 +89,7 @@ func (d *demoRun) setTrackers(primary, candidate string) {
 }
 
 // run serves the two trackers, each on a free port, and Portico before them. The candidate gets the writes of the primary.
-func (d *demoRun) run(ctx context.Context) error {
+func (d *demoRun) run(ctx context.Context) (err error) {
 	var ofPrimary, ofCandidate []tracker.Quirk
 	if d.places.Same {
 		d.cfg.Canary.Latency.Slack = 5 * time.Second // only what a busy machine does could make the times differ
@@ -102,13 +102,14 @@ func (d *demoRun) run(ctx context.Context) error {
 	logger, _ := app.NewLogger(d.env.stderr, d.cfg.Log)
 	first := tracker.New(tracker.Options{Seed: tracker.SeedDemo, Quirks: ofPrimary})
 	second := tracker.New(tracker.Options{Follows: first, Quirks: ofCandidate})
+	defer func() { err = errors.Join(err, first.Close(), second.Close()) }()
 	primary, err := app.Listen(nil, "the reference tracker", "127.0.0.1:0", first, d.cfg, logger)
 	if err != nil {
-		return errors.Join(err, first.Close(), second.Close())
+		return err
 	}
 	candidate, err := app.Listen(nil, "the second reference tracker", "127.0.0.1:0", second, d.cfg, logger)
 	if err != nil {
-		return errors.Join(err, primary.Drain(ctx), first.Close(), second.Close())
+		return errors.Join(err, primary.Drain(ctx))
 	}
 	d.places.Primary, d.places.Candidate = primary.URL(), candidate.URL()
 	d.setTrackers(d.places.Primary, d.places.Candidate)
@@ -119,7 +120,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	}
 	err = d.serve(ctx)
 	stop()
-	return cmp.Or(errors.Join(trackers.Wait(), first.Close(), second.Close()), err)
+	return cmp.Or(trackers.Wait(), err)
 }
 
 // serve runs Portico, and drives it if that is asked for.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"portico/proxy/admin/pages/transition"
+	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/switchover"
 )
@@ -111,10 +112,8 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 			defer shown.stop() //nolint:gocritic // once
 			fmt.Fprintf(shown, "Going back is %s.\n", rule.GoingBack)
 		}
-		select {
-		case <-ctx.Done():
+		if !upstream.Pause(ctx, drainPause) {
 			return ctx.Err()
-		case <-time.After(drainPause):
 		}
 		status = switchover.Status{}
 		if err := a.getJSON(ctx, statusPath, &status); err != nil {

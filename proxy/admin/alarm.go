@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portico/proxy/admin/view"
+	"portico/upstream"
 	"portico/upstream/transport"
 )
 
@@ -114,15 +115,8 @@ const soon = 14 * 24 * time.Hour
 
 // Watch looks once a second, and keeps the totals of each minute, until ctx ends.
 func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
+	for again := true; again; again = upstream.Pause(ctx, time.Second) {
 		m.check(look(), time.Now())
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

@@ -43,5 +43,5 @@ func Load(path string) ([]Exchange, error) {
 
 // Send makes a request over a connection of its own, exactly as recorded.
 func Send(ctx context.Context, baseURL string, r Request) (Response, error) {
-	return recording.Send(ctx, baseURL, r)
+	return recording.Send(ctx, baseURL, r, 256<<20)
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/transport"
 )
 
@@ -28,12 +29,8 @@ func (c *Client) Redirect() string {
 
 // WatchRedirect requests the version until the tracker responds or ctx ends, so that Redirect is known without a client's request.
 func (c *Client) WatchRedirect(ctx context.Context) {
-	for c.askDialect(ctx) != nil {
-		select {
-		case <-time.After(watchInterval):
-		case <-ctx.Done():
-			return
-		}
+	for c.askDialect(ctx) != nil && upstream.Pause(ctx, watchInterval) {
+		continue
 	}
 }
 

@@ -76,17 +76,10 @@ func New(options Options) *Canary {
 
 // every does something again and again until Close, each time within a limit.
 func (c *Canary) every(pause, limit time.Duration, do func(context.Context)) {
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for {
+	for again := true; again; again = upstream.Pause(c.ctx, pause) {
 		ctx, cancel := context.WithTimeout(c.ctx, limit)
 		do(ctx)
 		cancel()
-		select {
-		case <-c.ctx.Done():
-			return
-		case <-ticker.C:
-		}
 	}
 }
 

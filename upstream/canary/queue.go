@@ -118,10 +118,8 @@ func (c *Canary) process(j *job) {
 
 // sleep waits and then takes a slot.
 func (c *Canary) sleep(pause time.Duration) verdict.DropReason {
-	select {
-	case <-c.ctx.Done():
+	if !upstream.Pause(c.ctx, pause) {
 		return verdict.DropClosed
-	case <-time.After(pause):
 	}
 	select {
 	case <-c.ctx.Done():

@@ -106,8 +106,8 @@ func (s *step) failed(cause error) {
 		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
-	case ok && isLogin(refusal) && s.journal.shown.get(s.entry.Seq) != nil:
-		s.journal.shown.forget(s.entry.Seq) // the next attempt shows a key that is configured
+	case ok && isLogin(refusal) && s.shown() != nil:
+		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
 	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429, ok && refusal.Code == mapping.CodeTooLarge:
@@ -152,12 +152,18 @@ func (s *step) side(name string) (at side, ok bool) {
 		}
 		return all, err
 	}
-	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.journal.shown.get(s.entry.Seq))
+	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.shown())
 	if !ok {
 		s.park("the configuration has no key for %s: neither of caller %q nor of a service", name, s.entry.Caller)
 	}
 	at.caller.Role = "journal"
 	return at, ok
+}
+
+// shown is the caller of the write as it has shown itself, nil if that is not known any more.
+func (s *step) shown() *upstream.Caller {
+	caller, _ := s.journal.shown.GetIfPresent(s.entry.Seq)
+	return caller
 }
 
 // open decrypts the request, or parks the entry.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/maypok86/otter/v2"
+
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/upstream"
@@ -71,9 +73,8 @@ func (s *Settings) lease() time.Duration { return 3 * s.Timeout }
 type Options struct {
 	Store    *state.Store
 	Settings Settings
-	// Logger defaults to discarding.
-	Logger *slog.Logger
-	// Observe gets the status every few seconds. Nil is not called.
+	Logger   *slog.Logger
+	// Observe gets the status every few seconds.
 	Observe func(Status)
 }
 
@@ -88,7 +89,8 @@ type Journal struct {
 	settings atomic.Pointer[Settings]
 	leases   locks
 	losses   losses
-	shown    shown
+	// shown are the callers of writes that are not copied yet, by the numbers of entries. They are never stored.
+	shown *otter.Cache[int64, *upstream.Caller]
 	// missed counts writes that passed unrecorded, late outcomes that could not be committed in time.
 	missed, late atomic.Int64
 	// wake names lanes in which something may be due.
@@ -98,18 +100,22 @@ type Journal struct {
 	work sync.WaitGroup
 }
 
-// storeTimeout bounds how long a write waits for the store.
-const storeTimeout = 5 * time.Second
+const (
+	// storeTimeout bounds how long a write waits for the store.
+	storeTimeout = 5 * time.Second
+	// shownTime is how long a caller is remembered for the copy of its write, maxShown bounds those that are.
+	shownTime = time.Minute
+	maxShown  = 10_000
+)
 
 // New opens a journal and begins to copy what is due. Close ends that.
 func New(options Options) *Journal {
 	j := &Journal{
 		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
 		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]int64{}},
-		shown: shown{of: map[int64]shownCaller{}},
-	}
-	if j.logger == nil {
-		j.logger = slog.New(slog.DiscardHandler)
+		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
+			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),
+		}),
 	}
 	j.Set(options.Settings)
 	life, end := context.WithCancel(context.Background())
@@ -124,16 +130,16 @@ func New(options Options) *Journal {
 func (j *Journal) Set(settings Settings) { j.settings.Store(&settings) }
 
 // Close ends copying. What is not finished is copied by another process, or after the next start.
-func (j *Journal) Close() error {
+func (j *Journal) Close() {
 	j.end()
 	j.work.Wait()
+	j.shown.StopAllGoroutines()
 	j.storeLosses(context.Background())
-	return nil
 }
 
 // keepLeases keeps the leases of this process while it lives.
 func (j *Journal) keepLeases(life context.Context) {
-	for pause(life, j.settings.Load().lease()/4) {
+	for upstream.Pause(life, j.settings.Load().lease()/4) {
 		names := j.leases.names()
 		if len(names) == 0 {
 			continue
@@ -143,16 +149,6 @@ func (j *Journal) keepLeases(life context.Context) {
 			j.logger.Warn("leases of the journal could not be kept", "cause", err)
 		}
 		cancel()
-	}
-}
-
-// pause waits, and returns false when ctx ends before.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

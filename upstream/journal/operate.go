@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/state"
 )
 
@@ -178,11 +179,9 @@ func (j *Journal) report(life context.Context) {
 		}
 		if err == nil {
 			j.last.Store(&status)
-			if j.observe != nil {
-				j.observe(status)
-			}
+			j.observe(status)
 		}
-		if !pause(life, wait) {
+		if !upstream.Pause(life, wait) {
 			return
 		}
 	}

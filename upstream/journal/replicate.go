@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/state"
 )
 
@@ -72,7 +73,7 @@ func (j *Journal) woken(life context.Context, most time.Duration) (lanes []strin
 	case <-time.After(most):
 	case lane := <-j.wake:
 		lanes = []string{lane}
-		pause(life, gather)
+		upstream.Pause(life, gather)
 		for len(j.wake) > 0 {
 			lanes = append(lanes, <-j.wake)
 		}
@@ -150,7 +151,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	}
 	if e.Status.Finished() {
 		j.removeContent(settings, s.from)
-		j.shown.forget(e.Seq)
+		j.shown.Invalidate(e.Seq)
 	}
 	return e.Status != s.from.Status
 }

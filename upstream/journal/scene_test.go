@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -78,9 +79,14 @@ func (s *scene) open(t *testing.T) *state.Store {
 // start starts a journal until the test is over.
 func (s *scene) start(t *testing.T) *journal.Journal {
 	t.Helper()
-	j := journal.New(journal.Options{Store: s.store, Settings: s.settings})
-	t.Cleanup(func() { _ = j.Close() })
+	j := s.journal(s.store)
+	t.Cleanup(j.Close)
 	return j
+}
+
+// journal starts a journal, which the caller closes.
+func (s *scene) journal(store *state.Store) *journal.Journal {
+	return journal.New(journal.Options{Store: store, Settings: s.settings, Logger: slog.New(slog.DiscardHandler), Observe: func(journal.Status) {}})
 }
 
 // operator changes the journal by hand.

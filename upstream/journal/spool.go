@@ -124,7 +124,7 @@ func (s *spooled) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if err := s.next(); err != nil {
-			return 0, fmt.Errorf("read a spooled content: %w", err)
+			return 0, fmt.Errorf("read a spooled content: %v", err) //nolint:errorlint // an end that comes too early is no io.EOF
 		}
 	}
 	n := copy(p, s.chunk)
@@ -135,7 +135,7 @@ func (s *spooled) Read(p []byte) (int, error) {
 func (s *spooled) next() error {
 	var length [4]byte
 	if _, err := io.ReadFull(s.in, length[:]); err != nil {
-		return noEOF(err)
+		return err
 	}
 	n := binary.BigEndian.Uint32(length[:])
 	if n > chunkLen+idLen+64 {
@@ -143,19 +143,11 @@ func (s *spooled) next() error {
 	}
 	sealed := make([]byte, n)
 	if _, err := io.ReadFull(s.in, sealed); err != nil {
-		return noEOF(err)
+		return err
 	}
 	_, err := s.in.Peek(1)
 	s.last = errors.Is(err, io.EOF)
 	s.chunk, err = s.keys.open(sealed, chunkName(s.name, s.i, s.last))
 	s.i++
-	return err
-}
-
-// noEOF makes an error of an end that comes too early.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
 	return err
 }

@@ -30,7 +30,7 @@ func (w *write) begin(ctx context.Context) error {
 		if err != nil || taken {
 			return err
 		}
-		if !pause(ctx, 20*time.Millisecond) {
+		if !upstream.Pause(ctx, 20*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
@@ -71,7 +71,7 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	}
 	for _, e := range w.entries {
 		if e.Status == state.JournalPending {
-			w.journal.shown.put(e.Seq, w.intent.Shown)
+			w.journal.shown.Set(e.Seq, new(w.intent.Shown))
 		}
 	}
 	if w.commit(context.WithoutCancel(ctx)) && refused {
@@ -98,7 +98,7 @@ func (w *write) commit(ctx context.Context) bool {
 		if err == nil {
 			return true
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !upstream.Pause(ctx, 50*time.Millisecond) {
 			w.journal.late.Add(1)
 			w.journal.logger.Error("the outcome of a write could not be committed; it will be read back", "operation", string(w.intent.Call.Operation), "cause", err)
 			return false

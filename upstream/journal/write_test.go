@@ -32,11 +32,11 @@ func TestIntentSurvivesACrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := set(t)
 			s.settings.Timeout = 200 * time.Millisecond // a lease lasts three times as long
-			dead := journal.New(journal.Options{Store: s.open(t), Settings: s.settings})
+			dead := s.journal(s.open(t))
 			call := attach(t, []string{"1"}, "crash", "content")
 			_, err := dead.Begin(t.Context(), intent(call))
 			must(t, err)
-			must(t, dead.Close())
+			dead.Close()
 			if tt.carriedOut {
 				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
 			}
@@ -192,8 +192,8 @@ func TestOneWriterForEachObject(t *testing.T) {
 	id := s.attachments(t, s.main, "1")[0].ID
 	var all sync.WaitGroup
 	for _, store := range []*state.Store{s.store, s.open(t)} {
-		j := journal.New(journal.Options{Store: store, Settings: s.settings})
-		t.Cleanup(func() { _ = j.Close() })
+		j := s.journal(store)
+		t.Cleanup(j.Close)
 		for range 4 {
 			all.Go(func() {
 				for range 3 {
@@ -222,8 +222,8 @@ func TestNothingIsSentWithoutAnIntent(t *testing.T) {
 	for _, bestEffort := range []bool{false, true} {
 		s.settings.Mode = map[bool]string{true: "best-effort"}[bestEffort]
 		store := s.open(t)
-		j := journal.New(journal.Options{Store: store, Settings: s.settings})
-		t.Cleanup(func() { _ = j.Close() })
+		j := s.journal(store)
+		t.Cleanup(j.Close)
 		must(t, store.Close())
 		done, err := j.Begin(t.Context(), intent(attach(t, []string{"1"}, "x", strings.Repeat("large", 1000))))
 		status, _ := j.Status(t.Context())
@@ -289,7 +289,7 @@ func TestKeysAreRotated(t *testing.T) {
 	first := s.start(t)
 	must(t, s.operator().Start(t.Context()))
 	s.write(t, first, attach(t, []string{"1"}, "rotated", strings.Repeat("large", 1000)))
-	must(t, first.Close())
+	first.Close()
 	must(t, s.operator().Resume(t.Context()))
 	var err error
 	s.settings.Keys, err = journal.NewKeys([]byte("the second key of the journal"))

@@ -1,10 +1,8 @@
 package recording
 
 import (
-	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -25,22 +23,15 @@ type capture struct {
 	ended, refused bool
 }
 
-// unknownAddress hides the address of a connection. By the real one Portico finds the connection and responds to reads without
-// net/http, which the recorder would not see.
-type unknownAddress struct{ net.Addr }
-
 // request gives the request that the handler gets.
 func (c *capture) request(r *http.Request) *http.Request {
-	ctx := r.Context()
-	if at, ok := ctx.Value(http.LocalAddrContextKey).(net.Addr); ok {
-		ctx = context.WithValue(ctx, http.LocalAddrContextKey, unknownAddress{at})
+	if r.ContentLength == 0 {
+		return r
 	}
-	r = r.WithContext(ctx)
-	if r.ContentLength != 0 {
-		c.seen.Unsendable = notRead
-		r.Body = &capturedBody{r.Body, c}
-	}
-	return r
+	c.seen.Unsendable = notRead
+	read := *r
+	read.Body = &capturedBody{r.Body, c}
+	return &read
 }
 
 // capturedBody is a request's body that is copied while it is read.

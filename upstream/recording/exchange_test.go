@@ -150,7 +150,7 @@ func TestFillRefuses(t *testing.T) {
 func TestSendHTTPS(t *testing.T) {
 	front := httptest.NewTLSServer(http.NotFoundHandler())
 	defer front.Close()
-	_, err := recording.Send(t.Context(), front.URL, recording.Request{Method: http.MethodGet, Path: "/"})
+	_, err := recording.Send(t.Context(), front.URL, recording.Request{Method: http.MethodGet, Path: "/"}, 1<<20)
 	if _, unproven := errors.AsType[*tls.CertificateVerificationError](err); !unproven {
 		t.Errorf("got %v", err)
 	}

@@ -56,7 +56,7 @@ func send(t *testing.T, base, method, path, text string, header http.Header) rec
 	if text != "" {
 		r.Body = []byte(text)
 	}
-	answer, err := recording.Send(t.Context(), base, r)
+	answer, err := recording.Send(t.Context(), base, r, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestRecorder(t *testing.T) {
 	}
 	behind := httptest.NewServer(tracker.New(tracker.Options{}))
 	defer behind.Close()
-	again, err := recording.Send(t.Context(), behind.URL, list[0].Request)
+	again, err := recording.Send(t.Context(), behind.URL, list[0].Request, 1<<20)
 	if err != nil || again.Status != first.Status || len(again.Body) != len(first.Body) {
 		t.Errorf("made again: %v %+v", err, again)
 	}

@@ -135,7 +135,7 @@ func (r *replay) reach(ctx context.Context) error {
 func (r *replay) send(ctx context.Context, base string, request Request) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	return send(ctx, base, request, r.MaxBody)
+	return Send(ctx, base, request, r.MaxBody)
 }
 
 // one replays one exchange; the error is that of ctx.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
@@ -31,10 +32,8 @@ func (r *replay) believed(e Exchange, found []compare.Difference) bool {
 // reason is why the replies cannot be compared.
 func (r *replay) confirm(ctx context.Context, e Exchange, want, have side, found []compare.Difference) (confirmed []compare.Difference, noisy bool, reason string) {
 	began := time.Now()
-	select {
-	case <-ctx.Done():
+	if !upstream.Pause(ctx, r.ConfirmAfter) {
 		return nil, false, string(verdict.DropClosed)
-	case <-time.After(r.ConfirmAfter):
 	}
 	wantNow, haveNow, reason := r.look(ctx, e)
 	if reason != "" {

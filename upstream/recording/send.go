@@ -23,13 +23,8 @@ var errTooLong = errors.New("the response is too long")
 
 // Send makes a request over a connection of its own, with method, path, header names and body exactly as recorded: net/http
 // would correct lower-case methods, stray percent signs and the like. A path of the base URL goes before the recorded one.
-// A response of more than 256 MiB is an error.
-func Send(ctx context.Context, baseURL string, r Request) (Response, error) {
-	return send(ctx, baseURL, r, maxBody)
-}
-
-// send is Send with a maximum size of a response in bytes.
-func send(ctx context.Context, baseURL string, r Request, maxSize int64) (Response, error) {
+// A response of more than maxSize bytes is an error.
+func Send(ctx context.Context, baseURL string, r Request, maxSize int64) (Response, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
 		return Response{}, err

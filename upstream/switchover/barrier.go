@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
 )
@@ -172,10 +173,8 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 			}
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !upstream.Pause(ctx, barrierPoll) {
 			return &BarrierError{why}
-		case <-time.After(barrierPoll):
 		}
 	}
 }

@@ -34,7 +34,7 @@ func openStill(t testing.TB, rules ...Rule) *Switchover {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(s.Close)
 	return s
 }
 

@@ -16,10 +16,10 @@ import (
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/test/tracker"
+	"portico/test/upstreamtest"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
-	"portico/upstream/upstreamtest"
 )
 
 // serve starts a reference tracker and a client of it.
@@ -66,7 +66,7 @@ func over(t testing.TB, follows bool, rules ...Rule) (s *Switchover, old, candid
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(s.Close)
 	return s, old, candidate
 }
 

@@ -47,12 +47,6 @@ func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
 	if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != former+1 || conflict.Present.Actor != "ann" {
 		t.Errorf("a change of a former version: %v", err)
 	}
-	if _, ok := errors.AsType[*UnsignedError](b.Change(t.Context(), former+1, next, nil, " ", "why")); !ok {
-		t.Error("a change without an actor was taken")
-	}
-	if _, ok := errors.AsType[*UnsignedError](b.Kill(t.Context(), "ann", "")); !ok {
-		t.Error("a kill without a reason was taken")
-	}
 	_, ok := errors.AsType[*InvalidError](b.Change(t.Context(), former+1, Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}, nil, "bob", "behind"))
 	if !ok {
 		t.Error("rules with reads behind writes were taken")

@@ -26,12 +26,6 @@ func (e *UndeliveredError) Error() string {
 	return "everything goes to the old tracker, but only in this process: the store could not be told yet: " + e.Err.Error()
 }
 
-// UnsignedError says that a change came without an actor or a reason.
-type UnsignedError struct{}
-
-// Error implements error.
-func (*UnsignedError) Error() string { return "a change needs an actor and a reason" }
-
 // errForeign says that the stored rules are about other trackers.
 var errForeign = errors.New("another process goes by rules between other trackers; each write must have one place, so its configuration and this one have to agree")
 

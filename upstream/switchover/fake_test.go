@@ -322,7 +322,7 @@ func openBenchOver(t testing.TB, store *state.Store, poll time.Duration, rules .
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = opened.Close() })
+	t.Cleanup(opened.Close)
 	b.Switchover = opened
 	return b
 }

@@ -13,9 +13,6 @@ import (
 // the store cannot be told: an *UndeliveredError says that other processes do not
 // know yet. The store is told as soon as it can be.
 func (s *Switchover) Kill(ctx context.Context, actor, reason string) error {
-	if unsigned(actor, reason) {
-		return &UnsignedError{}
-	}
 	s.undelivered.Store(new("it is being told"))
 	s.pending.Store(&Kill{Actor: actor, Reason: reason, At: s.now().UTC(), Old: s.names[oldSide]})
 	s.reinstall()
@@ -99,9 +96,6 @@ func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []strin
 // Revive ends a kill; the rules are in force again. Without a kill it does nothing. One that
 // only this process knows of ends even when the store does not respond.
 func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
-	if unsigned(actor, reason) {
-		return &UnsignedError{}
-	}
 	return s.change(ctx, func(ctx context.Context) error {
 		unread, pending, present := s.refresh(ctx), s.pending.Load(), s.rules.Load()
 		next := present.source

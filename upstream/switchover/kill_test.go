@@ -157,7 +157,7 @@ func TestTheStartDoesNotWaitForTheStoreForEver(t *testing.T) {
 	options.Settings.Table = Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
 	opened, err := open(context.WithoutCancel(t.Context()), options, timing{now: time.Now, poll: time.Hour, store: 50 * time.Millisecond, kill: time.Second, lease: time.Hour})
 	if err == nil {
-		_ = opened.Close()
+		opened.Close()
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want that the store took too long", err)
@@ -197,7 +197,7 @@ func TestAKillIsNotTurnedRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = opened.Close()
+	opened.Close()
 }
 
 // TestRulesOfOtherTrackersAreNotTakenOver: of two processes on one store the one goes from old to new, the other one from new to old.

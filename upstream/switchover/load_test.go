@@ -31,7 +31,7 @@ func TestMovingUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(s.Close)
 	var working, moving sync.WaitGroup
 	done := make(chan struct{})
 	moving.Go(func() { moveAbout(t, s, done) })

@@ -200,7 +200,7 @@ func openModel(t *testing.T, rt *rapid.T) *model {
 
 func (m *model) close() {
 	if m.s != nil {
-		_ = m.s.Close()
+		m.s.Close()
 	}
 }
 

@@ -149,9 +149,7 @@ func merged(request mapping.AttachmentsRequest, responses []upstream.Response, s
 		return reply, err
 	}
 	for _, response := range responses {
-		if response.Err == nil {
-			_ = response.Document.Close()
-		}
+		_ = response.Document.Close() // of a part that failed there is none
 	}
 	return nil, failed
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
 )
@@ -136,10 +137,8 @@ func (s *Switchover) watch() {
 		if moving {
 			wait = barrierPoll
 		}
-		select {
-		case <-s.life.Done():
+		if !upstream.Pause(s.life, wait) {
 			return
-		case <-time.After(wait):
 		}
 		ctx, cancel := context.WithTimeout(s.life, 5*time.Second)
 		if moving || s.alive.Load().Before(s.now().Add(s.timing.lease/2)) {
@@ -194,7 +193,7 @@ func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, n
 
 // Change puts other rules in force, here at once and in other processes when they ask
 // next. version is the one that the change was made on, and agreed the state of the journal by which it was decided: lanes that stop later are
-// not left behind. Nil stands for the state now. The kill switch stays as it is. Errors are *state.ConflictError, *InvalidError, *UnsignedError, *BarrierError, or those of the
+// not left behind. Nil stands for the state now. The kill switch stays as it is. Errors are *state.ConflictError, *InvalidError, *BarrierError, or those of the
 // store; with any of them nothing changes.
 func (s *Switchover) Change(ctx context.Context, version int64, next Table, agreed *journal.Status, actor, reason string) error {
 	rules := s.rules.Load()
@@ -206,9 +205,6 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, agre
 	}
 	if len(wrong) > 0 {
 		return &InvalidError{Problems: wrong}
-	}
-	if unsigned(actor, reason) {
-		return &UnsignedError{}
 	}
 	var late error
 	err := s.change(ctx, func(ctx context.Context) error {
@@ -225,10 +221,6 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, agre
 		return s.put(ctx, actionChange, present, next, agreed, actor, reason)
 	})
 	return cmp.Or(err, late)
-}
-
-func unsigned(actor, reason string) bool {
-	return strings.TrimSpace(actor) == "" || strings.TrimSpace(reason) == ""
 }
 
 // History gives the last revisions, the newest first.

@@ -200,18 +200,17 @@ func (s *Switchover) install(source Table, revision state.Revision) {
 }
 
 // Close ends what the switchover started. Calls that are under way go on; without any, other processes need not wait for the end of the heartbeat.
-func (s *Switchover) Close() error {
+func (s *Switchover) Close() {
 	s.end()
 	s.work.Wait()
 	s.memory.places.StopAllGoroutines()
 	rules := s.rules.Load()
 	if count, _ := s.left(rules, nil); count > 0 {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timing.kill)
 	defer cancel()
 	_ = s.store.Beat(ctx, s.process, rules.revision.Version, 0) // without it, others wait
-	return nil
 }
 
 func (s *Switchover) now() time.Time { return s.timing.now() }

@@ -39,8 +39,13 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	guarded.Guard = func() error { return s.mayWrite(info) }
 	func() {
 		defer func() { done(ctx, response) }() // after a panic too, or the object could never be written again
-		asking, end := s.outliving(ctx, info)
-		defer end()
+		asking := ctx
+		if info.recorded {
+			// With an unknown outcome, as after a client that hangs up, the object would take no other write for a while.
+			var end func()
+			asking, end = upstream.Outlive(ctx, s.life)
+			defer end()
+		}
 		response = guarded.Make(asking, info.Trackers[s.names[to]], caller)
 	}()
 	info.Shadow.Wrote(call)
@@ -51,21 +56,6 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 		response.Document = s.show(ctx, info, call, to, response)
 	}
 	return response.Document, response.Err
-}
-
-// outliving returns a context for the call of a write. A client that hangs up does not end that of a recorded one: with an unknown outcome, the
-// object would take no other write for a while.
-func (s *Switchover) outliving(ctx context.Context, info *callInfo) (context.Context, context.CancelFunc) {
-	if !info.recorded {
-		return ctx, func() {}
-	}
-	detached := context.WithoutCancel(ctx)
-	life, end := context.WithCancel(detached)
-	if deadline, ok := ctx.Deadline(); ok {
-		life, end = context.WithDeadline(detached, deadline)
-	}
-	stop := context.AfterFunc(s.life, end)
-	return life, func() { stop(); end() }
 }
 
 // errNoJournal says that a rule replicates and nothing can be recorded.

@@ -43,9 +43,8 @@ type Runtime struct {
 	callers                  upstream.NamedCallers
 	missing                  missingKeys
 	trackers                 map[string]*tracker
-	caches                   cache.Caches          // of the trackers in use, the primary one first
-	ids                      *idmap.Map            // nil if both trackers have the same ids
-	sides                    map[string]idmap.Side // of the trackers in the store of ids
+	caches                   cache.Caches // of the trackers in use, the primary one first
+	ids                      *idmap.Map   // nil if both trackers have the same ids
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared

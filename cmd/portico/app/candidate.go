@@ -15,7 +15,6 @@ import (
 	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/journal"
-	"portico/upstream/state"
 	"portico/upstream/switchover"
 	"portico/upstream/switchover/idmap"
 	"portico/upstream/transport"
@@ -51,20 +50,14 @@ func (rt *Runtime) openIDs(old, candidate string) {
 	if len(rt.cfg.Switchover.IDs) == 0 {
 		return
 	}
-	options := idmap.Options{Store: rt.store, Settings: rt.cfg.Switchover.Settings, Split: rt.replySplit()}
+	options := idmap.Options{Old: old, New: candidate, Store: rt.store, Settings: rt.cfg.Switchover.Settings, Split: rt.replySplit()}
 	if rt.cfg.Switchover.Journal.Keys != nil {
-		options.Copying = func(ctx context.Context, side idmap.Side) ([]int64, error) {
-			receiver := old
-			if side == idmap.NewSide {
-				receiver = candidate
-			}
-			return rt.store.JournalCopying(ctx, receiver)
-		}
+		options.Copying = rt.store.JournalCopying
 	}
-	rt.ids, rt.sides = idmap.New(options), map[string]idmap.Side{old: idmap.OldSide, candidate: idmap.NewSide}
+	rt.ids = idmap.New(options)
 	for name, t := range rt.trackers {
 		t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
-			return rt.ids.CheckPassing(ctx, rt.sides[name], path, query, isOperation)
+			return rt.ids.CheckPassing(ctx, rt.ids.SideOf(name), path, query, isOperation)
 		}
 	}
 }
@@ -137,7 +130,7 @@ func (rt *Runtime) translated(name string, t upstream.Tracker) upstream.Tracker 
 	if rt.ids == nil {
 		return t
 	}
-	return rt.ids.Tracker(rt.sides[name], t)
+	return rt.ids.Tracker(rt.ids.SideOf(name), t)
 }
 
 // locator is the client of a tracker as a Locator, with the ids and names that clients know.
@@ -145,7 +138,7 @@ func (rt *Runtime) locator(name string, client switchover.Locator) switchover.Lo
 	if rt.ids == nil {
 		return client
 	}
-	return rt.ids.Locator(rt.sides[name], client)
+	return rt.ids.Locator(rt.ids.SideOf(name), client)
 }
 
 // openJournal makes the journal at the first call where the configuration has a key for it. Later ones give it new settings.
@@ -164,8 +157,8 @@ func (rt *Runtime) openJournal() error {
 	for name, t := range rt.trackers {
 		settings.Trackers[name] = t.front()
 		if rt.ids != nil { // copies have the ids of objects of their own until they have a pair
-			settings.Trackers[name] = rt.ids.ForCopies().Tracker(rt.sides[name], t.front())
-			settings.Pairs = idPairs{rt}
+			settings.Trackers[name] = rt.ids.ForCopies().Tracker(rt.ids.SideOf(name), t.front())
+			settings.Pairs = rt.ids
 		}
 	}
 	if rt.journal == nil {
@@ -209,23 +202,12 @@ func ownCredentials(have upstream.Credentials, keysOnly bool) upstream.Credentia
 func (rt *Runtime) comments(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (_ map[int64]string, err error) {
 	client := rt.trackers[tracker].client
 	if rt.ids != nil {
-		if attachment, err = rt.ids.Locator(rt.sides[tracker], client).Native(ctx, idmap.Attachment, attachment); err != nil {
+		if attachment, err = rt.ids.Locator(rt.ids.SideOf(tracker), client).Native(ctx, idmap.Attachment, attachment); err != nil {
 			return nil, err
 		}
 	}
 	return client.Comments(ctx, caller, attachment)
 }
-
-// idPairs are the pairs of ids that copies have.
-type idPairs struct{ *Runtime }
-
-// Pair implements journal.Pairs.
-func (p idPairs) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
-	return p.ids.Pair(idmap.Kind(kind), client, p.sides[tracker], shown)
-}
-
-// Added implements journal.Pairs.
-func (p idPairs) Added(pairs []state.IDPair) { p.ids.Added(pairs) }
 
 // openSwitchover makes the switchover at the first call. Later ones give it new settings.
 func (rt *Runtime) openSwitchover(ctx context.Context) (err error) {

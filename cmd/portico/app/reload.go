@@ -90,19 +90,19 @@ func (rt *Runtime) release() {
 }
 
 // Close closes all runtimes and the shared resources.
-func (s *Service) Close() (failed error) {
+func (s *Service) Close() error {
 	s.now().close()
 	s.leaving.Wait()
 	if s.switchover != nil {
-		failed = s.switchover.Close()
+		s.switchover.Close()
 	}
 	if s.journal != nil {
-		failed = errors.Join(failed, s.journal.Close())
+		s.journal.Close()
 	}
 	if s.store != nil {
-		failed = errors.Join(failed, s.store.Close())
+		return s.store.Close()
 	}
-	return failed
+	return nil
 }
 
 // openStore opens the store at the first call. Another address needs a restart.

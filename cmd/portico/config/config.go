@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"reflect"
 	"time"
 
 	"portico/cache"
@@ -166,6 +167,14 @@ func (r *Redis) UnmarshalText(text []byte) error {
 	}
 	r.URL, r.Addrs, r.MasterName = string(text), nil, ""
 	return nil
+}
+
+// word returns the URL where nothing else is set, or else "".
+func (r Redis) word() string {
+	if reflect.DeepEqual(r, Redis{URL: r.URL}) {
+		return r.URL
+	}
+	return ""
 }
 
 // Limits bounds what can be requested.

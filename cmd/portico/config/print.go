@@ -25,15 +25,8 @@ func Print(w io.Writer, cfg Config) error {
 
 // node renders one value: sections in the order of the struct, entries by name, and lists of plain values in one line.
 func (c *Config) node(path string, v reflect.Value, tag reflect.StructTag) *yaml.Node {
-	switch value := v.Interface().(type) {
-	case Redis:
-		if value.URL != "" && reflect.DeepEqual(value, Redis{URL: value.URL}) {
-			v = reflect.ValueOf(value.URL)
-		}
-	case Prefixes:
-		if word := value.word(); word != "" {
-			v = reflect.ValueOf(word)
-		}
+	if short, ok := v.Interface().(interface{ word() string }); ok && short.word() != "" {
+		v = reflect.ValueOf(short.word())
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	var entries []key

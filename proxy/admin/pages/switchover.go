@@ -81,12 +81,7 @@ func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status in
 // signed throws the kill switch or takes it back.
 func (p *switchoverPages) signed(verb string, act func(context.Context, judgement) error) handler {
 	return change{
-		apply: func(ctx context.Context, j judgement) error {
-			if err := act(ctx, j); err != nil {
-				return p.changeFault(ctx, err)
-			}
-			return nil
-		},
+		apply: func(ctx context.Context, j judgement) error { return p.changeFault(ctx, act(ctx, j)) },
 		form: p.show, done: "/switchover?done=" + verb,
 		result: func(ctx context.Context) (any, error) { return p.switchover.Status(ctx), nil },
 	}.serve
@@ -101,7 +96,6 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
 	var conflict *state.ConflictError
 	var invalid *switchover.InvalidError
 	var undelivered *switchover.UndeliveredError
-	var unsigned *switchover.UnsignedError
 	var unready *transition.UnreadyError
 	var request *transition.RequestError
 	var barrier *switchover.BarrierError
@@ -117,7 +111,7 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
 		f.Rules = invalid.Problems
 	case errors.As(err, &undelivered):
 		f.Status, f.Message = http.StatusServiceUnavailable, "The kill switch is thrown: "+err.Error()+". Other processes learn of it as soon as possible."
-	case !errors.As(err, &unsigned):
+	default:
 		f.Status, f.Message = http.StatusServiceUnavailable, "The change cannot be stored now: "+err.Error()+"."
 	}
 	return f

@@ -104,10 +104,6 @@ func (h *Environment) Close() error {
 // Result is what became of one exchange.
 type Result struct {
 	wire.Exchange
-	// Status is that of Portico's answer.
-	Status int
-	// Asked is what the tracker was asked; nil when it was not.
-	Asked *Asked
 	// Diff is what differs from the recorded answer and is not accounted for everywhere.
 	Diff []string
 	// Account is the row that says why, if there is one.
@@ -146,7 +142,6 @@ func (h *Environment) Run(ctx context.Context, exchanges []wire.Exchange, accoun
 		} else {
 			result.Diff = significant(wire.Diff(*exchange.Response, got), everywhere)
 		}
-		result.Status, result.Asked = got.Status, h.scripted.Asked()
 		results = append(results, result)
 	}
 	return results

@@ -26,24 +26,6 @@ the end. ` + "`go run ./test/wire/passport`" + ` writes this page, and a test co
 
 `
 
-// legend explains the columns of the tables of fields.
-const legend = `## Fields
-
-Each exchange counts once in the row of each of its fields:
-
-- **passed on**: the tracker got the field as the client sent it, at the same place.
-- **defaulted**: the client did not send it, Portico did.
-- **translated**: the tracker got it in another form or at another place: booleans as 1 and 0, lists as the tracker's text, ids in the body.
-- **left out**: the tracker did not get it, because it has no meaning there: null on creates, parameters of reads that it does not know.
-- **served by Portico**: with success, and the tracker was not asked.
-- **refused by Portico**: the tracker was not asked.
-- **refused by the tracker**: it was asked, and its refusal was passed on. Where Portico sent a value in another shape, such as a text for an
-  array, the recorded refusal was of the client's shape, and the field counts as translated.
-
-A refusal counts for the field that the exchange was recorded to try out; where there is none, or where the caller is the reason, it counts for
-the request as a whole, in the row ` + "`(request)`" + `. Members and parameters that the interface does not name are summed up as ` + "`(others)`" + `.
-`
-
 // WritePassport writes docs/evidence/COMPATIBILITY.md, Bugzilla 5.2 first.
 func WritePassport(out io.Writer, all []Replayed) error {
 	var page strings.Builder
@@ -62,7 +44,7 @@ func WritePassport(out io.Writer, all []Replayed) error {
 	return err
 }
 
-// writeMain writes the part of the first tracker, with the fields and what was skipped.
+// writeMain writes the part of the first tracker, with what was skipped.
 func writeMain(page *strings.Builder, tables []Table, exchanges []wire.Exchange, results []Result) {
 	fmt.Fprintf(page, intro, len(exchanges), len(results))
 	writeTotals(page, tables)
@@ -72,10 +54,6 @@ func writeMain(page *strings.Builder, tables []Table, exchanges []wire.Exchange,
 These are not counted: the tracker's unquoted ETag and its cookie for anonymous callers, which Portico passes on with successes other
 than reads of flag types, and not with errors; the length, which Portico tells; and ` + "`flag_id`" + `, the second name of a new flag type's id.
 `)
-	page.WriteString("\n" + legend)
-	for i := range tables {
-		writeFields(page, &tables[i])
-	}
 	writeSkipped(page, tables)
 }
 
@@ -133,20 +111,6 @@ func writeAccounts(page *strings.Builder, accounts []Account, results []Result) 
 			}
 		}
 		fmt.Fprintf(page, "| %s | %s | %d |\n", account.Reason, account.Kind, count)
-	}
-}
-
-func writeFields(page *strings.Builder, table *Table) {
-	fmt.Fprintf(page, "\n### %s\n\n%d exchanges, of which %d without a known response are not in the table.\n\n",
-		title(table.Operation), table.Exchanges()+len(table.Skipped), len(table.Skipped))
-	page.WriteString("| field | exchanges | passed on | defaulted | translated | left out | served by Portico | refused by Portico | refused by the tracker |\n")
-	page.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, row := range table.Rows {
-		fmt.Fprintf(page, "| `%s` | %d |", row.Field, row.Total())
-		for _, count := range row.Counts {
-			fmt.Fprintf(page, " %d |", count)
-		}
-		page.WriteString("\n")
 	}
 }
 

@@ -3,7 +3,6 @@ package facade
 import (
 	"bytes"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,8 +12,7 @@ import (
 
 const testdata = "../testdata"
 
-// TestReplay holds every response of Portico against the recorded one, some fates of fields against what their requests say, and
-// docs/evidence/COMPATIBILITY.md against all of them.
+// TestReplay holds every response of Portico against the recorded one, and docs/evidence/COMPATIBILITY.md against all of them.
 func TestReplay(t *testing.T) {
 	var all []Replayed
 	for _, tracker := range Trackers() {
@@ -25,7 +23,6 @@ func TestReplay(t *testing.T) {
 		all = append(all, replayed)
 		t.Run(tracker.Title, func(t *testing.T) { testResults(t, replayed) })
 	}
-	testFates(t, all[0].Results)
 	var want bytes.Buffer
 	if err := WritePassport(&want, all); err != nil {
 		t.Fatal(err)
@@ -56,41 +53,6 @@ func testResults(t *testing.T, replayed Replayed) {
 	}
 	t.Logf("%d exchanges: %d %s, %d %s, %d %s, %d %s", len(replayed.Results), kinds[Same], Same, kinds[Better], Better,
 		kinds[Unplayable], Unplayable, kinds[Different], Different)
-}
-
-// testFates holds the account of some exchanges against what their requests say.
-func testFates(t *testing.T, results []Result) {
-	for _, c := range []struct {
-		name  string
-		field string
-		want  Fate
-	}{
-		{"ft.create.minimal", "name", Passed},
-		{"ft.create.minimal", "target_type", Defaulted},
-		{"ft.create.is_active.false", "is_active", Translated},
-		{"ft.create.cc_list.array", "cc_list", Translated},
-		{"ft.create.inclusions.bare_object", "inclusions", Translated},
-		{"ft.create.sortkey.0", "sortkey", RefusedHere},
-		{"ft.create.sortkey.null", "sortkey", LeftOut},
-		{"ft.create.inclusions.unknown", "inclusions", RefusedThere},
-		{"ft.get.slash.encoded", "component", Translated},
-		{"ft.create.unknown_field", others, Passed},
-		{"att.get.3.anon", "attachment_id", Passed},
-		{"att.update.ids.other", "ids", RefusedHere},
-		{"att.update.flags.string", "flags", RefusedHere},
-		{"ft.get.options", request, Answered},
-		{"ft.create.json.trailing", request, RefusedHere},
-	} {
-		i := slices.IndexFunc(results, func(r Result) bool { return r.Name == c.name })
-		if i < 0 {
-			t.Errorf("%s has no known answer", c.name)
-			continue
-		}
-		operation := recording.OperationOf(results[i].Request.Method, results[i].Request.Path)
-		if got, there := fatesIn(operation, &results[i])[c.field]; !there || got != c.want {
-			t.Errorf("%s: the fate of %s is %d (%v), want %d", c.name, c.field, got, there, c.want)
-		}
-	}
 }
 
 func TestOperationOf(t *testing.T) {

@@ -70,7 +70,7 @@ func newMap(t testing.TB, names idmap.Names) *idmap.Map {
 		t.Fatal(problems)
 	}
 	store := openStore(t)
-	m := idmap.New(idmap.Options{Store: store, Settings: settings, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
+	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
 	stored(m, store)
 	return m
 }
@@ -83,7 +83,7 @@ var stores sync.Map
 
 // add makes a pair and adds it, as the journal does.
 func add(m *idmap.Map, store *state.Store, kind idmap.Kind, client int64, side idmap.Side, shown int64) error {
-	pair, err := m.Pair(kind, client, side, shown)
+	pair, err := m.Pair(string(kind), client, string(side), shown)
 	if err == nil {
 		err = store.AddIDs(context.Background(), []state.IDPair{pair})
 		m.Added([]state.IDPair{pair})

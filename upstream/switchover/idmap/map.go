@@ -39,12 +39,14 @@ const (
 
 // Options are what a Map needs. Store and Settings are required.
 type Options struct {
+	// Old and New name the two trackers, of which only one may be in use.
+	Old, New string
 	Store    *state.Store
 	Settings Settings
 	// Split bounds what a reply may cost in memory while it is translated.
 	Split jsonblob.SplitOptions
-	// Copying numbers the copies that a side is getting now, whose ids are not known yet. Nil where nothing is copied.
-	Copying func(ctx context.Context, side Side) ([]int64, error)
+	// Copying numbers the copies that a tracker is getting now, whose ids are not known yet. Nil where nothing is copied.
+	Copying func(ctx context.Context, tracker string) ([]int64, error)
 }
 
 // Map translates between the ids and names that clients know and those of two trackers. It is safe for concurrent use.
@@ -84,18 +86,26 @@ func New(options Options) *Map {
 	return m
 }
 
-// Pair is the pair of a side that shows the object that clients know by one id under the id shown, as if the copy were an object of its own. The error
-// is that of CheckPair.
-func (m *Map) Pair(kind Kind, client int64, side Side, shown int64) (state.IDPair, error) {
-	native, born := m.born(side, ref{kind, shown})
+// SideOf returns the side of a tracker.
+func (m *Map) SideOf(tracker string) Side {
+	if tracker == m.o.New {
+		return NewSide
+	}
+	return OldSide
+}
+
+// Pair implements journal.Pairs. A tracker shows a copy as if that were an object of its own. The error is that of CheckPair.
+func (m *Map) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
+	side := m.SideOf(tracker)
+	native, born := m.born(side, ref{Kind(kind), shown})
 	if !born {
 		native = 0 // which no object has
 	}
-	pair := state.IDPair{Kind: string(kind), Client: client, Side: string(side), Native: native}
+	pair := state.IDPair{Kind: kind, Client: client, Side: string(side), Native: native}
 	return pair, m.CheckPair(pair)
 }
 
-// Added forgets what was known before the store got pairs.
+// Added implements journal.Pairs. It forgets what was known before the store got pairs.
 func (m *Map) Added(pairs []state.IDPair) {
 	for _, pair := range pairs {
 		for _, key := range pair.Keys() {
@@ -261,7 +271,7 @@ func (m *Map) ask(ctx context.Context, side Side, keys []state.IDKey, wait bool)
 	var before []int64
 	for begun, all := time.Now(), map[state.IDKey]state.IDPair{}; ; time.Sleep(copyPoll) {
 		if wait {
-			copying, err := m.o.Copying(ctx, side)
+			copying, err := m.o.Copying(ctx, map[Side]string{OldSide: m.o.Old, NewSide: m.o.New}[side])
 			if err != nil {
 				return nil, unavailable(away, err)
 			}

@@ -62,7 +62,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 
 func TestTheStoreAway(t *testing.T) {
 	store := openStore(t)
-	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
+	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
 	stored(m, store)
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
@@ -82,7 +82,7 @@ func TestTheStoreAway(t *testing.T) {
 
 func TestPairsThatTheRulesExclude(t *testing.T) {
 	store := openStore(t)
-	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {Offset: 100}}}})
+	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {Offset: 100}}}})
 	for name, p := range map[string]state.IDPair{
 		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6},
 		"no kind":       {Kind: "x", Client: 5, Side: "new", Native: 6},
@@ -137,7 +137,7 @@ func updating(id int64) upstream.Call {
 
 // TestAnOffsetThatIdsComeNear is noticed before ids of the old tracker can no longer be shown.
 func TestAnOffsetThatIdsComeNear(t *testing.T) {
-	m := idmap.New(idmap.Options{Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 100}}}})
+	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 100}}}})
 	for id, want := range map[int64]string{89: "", 90: "the old tracker has attachment 90, and the offset is 100"} {
 		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d,"bug_id":500}]}`, id))}
 		if _, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, updating(5)); err != nil {
@@ -155,8 +155,9 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 	var asked atomic.Int64
 	copies := make(chan []int64, 200)
 	m := idmap.New(idmap.Options{
+		Old: "old", New: "new",
 		Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}},
-		Copying: func(context.Context, idmap.Side) ([]int64, error) {
+		Copying: func(context.Context, string) ([]int64, error) {
 			asked.Add(1)
 			select {
 			case under := <-copies:
@@ -237,7 +238,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	store := openStore(t)
 	settings := idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}}
-	reader, writer := idmap.New(idmap.Options{Store: store, Settings: settings}), idmap.New(idmap.Options{Store: store, Settings: settings})
+	reader, writer := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings}), idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings})
 	in := &inner{reply: text(`{"attachments":[]}`)}
 	tr := reader.Tracker(idmap.NewSide, in)
 	update := mapping.AttachmentUpdate{IDs: []int64{5}}

@@ -32,7 +32,7 @@ func TestIDsThereAndBack(t *testing.T) {
 			r.Fatal(err)
 		}
 		defer store.Close()
-		m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 50}}}})
+		m := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 50}}}})
 		ids := rapid.Int64Range(1, 100)
 		for range rapid.IntRange(0, 40).Draw(r, "pairs") {
 			client, shown, side := ids.Draw(r, "client"), ids.Draw(r, "shown"), idmap.OldSide
@@ -165,6 +165,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add(seed, 7)
 	}
 	m := idmap.New(idmap.Options{
+		Old: "old", New: "new",
 		Store:    openStore(f),
 		Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Bug: {Mode: idmap.Offset}}},
 		Split:    jsonblob.SplitOptions{Dir: f.TempDir(), Limits: jsonblob.Limits{BlobMemory: 1 << 10}},
@@ -218,6 +219,7 @@ func hasEqualIDs(value any) bool {
 func TestContentStaysOutOfTheHeap(t *testing.T) {
 	const pieces, piece = 1 << 10, 32 << 10
 	m := idmap.New(idmap.Options{
+		Old: "old", New: "new",
 		Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}},
 		Split: jsonblob.SplitOptions{Dir: t.TempDir(), Limits: jsonblob.AnswerLimits(256 << 10)},
 	})
@@ -306,7 +308,7 @@ func BenchmarkMillionPairs(b *testing.B) {
 		}
 	}
 	b.Logf("%.0f pairs a second were added", count/time.Since(began).Seconds())
-	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
+	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
 	for name, among := range map[string]int{"warm": warm, "any of them": count} {
 		b.Run(name, func(b *testing.B) {
 			in := &inner{reply: text(`{"attachments":[]}`)}

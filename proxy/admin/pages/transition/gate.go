@@ -19,8 +19,7 @@ import (
 type Switchover interface {
 	// Status returns the active rules, with their hits.
 	Status(ctx context.Context) switchover.Status
-	// Change replaces the table that has the given version, as decided by a state of the journal. Errors: *state.ConflictError, *switchover.InvalidError,
-	// *switchover.UnsignedError.
+	// Change replaces the table that has the given version, as decided by a state of the journal. Errors: *state.ConflictError, *switchover.InvalidError.
 	Change(ctx context.Context, version int64, table switchover.Table, agreed *journal.Status, actor, reason string) error
 	// Revive ends a kill.
 	Revive(ctx context.Context, actor, reason string) error
@@ -178,7 +177,7 @@ func (g *Gate) Revive(ctx context.Context, actor, reason string, despite []strin
 
 // signedOff adds what an operator has overridden to the reason.
 func signedOff(reason string, overridden []string) string {
-	if len(overridden) == 0 || strings.TrimSpace(reason) == "" {
+	if len(overridden) == 0 {
 		return reason
 	}
 	return reason + " (despite " + strings.Join(overridden, ", ") + ")"
