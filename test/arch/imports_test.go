@@ -84,8 +84,8 @@ var standard = []struct {
 	importers []string
 }{
 	{"database/sql", []string{"upstream/state"}},
-	{"testing", []string{"test/..."}},
-	{"net/http/httptest", []string{"test/..."}},
+	{"testing", []string{"upstream/upstreamtest", "test/..."}},
+	{"net/http/httptest", []string{"upstream/upstreamtest", "test/..."}},
 }
 
 // forbiddenInTests are modules that only the tests of their importers use.

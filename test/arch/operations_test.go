@@ -110,7 +110,7 @@ func places() []place {
 		{"proxy/route.go", "lacks", true, but(createType, updateTypes)},
 		{"proxy/body.go", "splitOptions", true, but(attach)},
 		{"proxy/form.go", "add", true, but(attach)},
-		{"test/upstreamtest", "", false, nil},
+		{"upstream/upstreamtest", "", false, nil},
 		{"test/fuzz/field.go", "Targets", true, nil},
 		{"test/fuzz/field.go", "fields", true, nil},
 	}

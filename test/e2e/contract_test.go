@@ -10,10 +10,10 @@ import (
 
 	"portico/cache"
 	"portico/test/tracker"
-	"portico/test/upstreamtest"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
+	"portico/upstream/upstreamtest"
 )
 
 func keys(t testing.TB) map[string]string {

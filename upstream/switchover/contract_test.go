@@ -16,10 +16,10 @@ import (
 	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/test/tracker"
-	"portico/test/upstreamtest"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
+	"portico/upstream/upstreamtest"
 )
 
 // serve starts a reference tracker and a client of it.
