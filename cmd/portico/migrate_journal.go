@@ -72,7 +72,7 @@ func (t *journalTool) command(use, short string, do func(ctx context.Context, se
 		if err != nil {
 			return err
 		}
-		if t.store, err = state.Open(ctx, cfg.State); err != nil {
+		if t.store, err = openStore(ctx, cfg.State, use == "start"); err != nil {
 			return err
 		}
 		return errors.Join(do(ctx, seq), t.store.Close())
