@@ -311,3 +311,14 @@ func bugOf(t *testing.T, base string, id int) any {
 	one, _ := found[fmt.Sprint(id)].(map[string]any)
 	return one["bug_id"]
 }
+
+// TestNothingIsWrittenToARemovedStore: what is recorded in a file without a name would be lost at the next start.
+func TestNothingIsWrittenToARemovedStore(t *testing.T) {
+	c := setCopied(t, "forward")
+	address := fmt.Sprintf("%s/rest/bug/%d/attachment", c.Clients, c.bug)
+	status, _ := ask(t, "POST", address, upload())
+	wants(t, "a write", status, http.StatusCreated)
+	must(t, os.Remove(filepath.Join(filepath.Dir(c.file), "state.db")))
+	status, header, _ := askWith(t, "POST", address, upload(), http.Header{})
+	wants(t, "a write after the store was removed", fmt.Sprint(status, header.Get("Portico-Error")), "503journal-unavailable")
+}
