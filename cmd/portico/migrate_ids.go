@@ -67,12 +67,20 @@ func (t *idsTool) command(use, short string, do func(ctx context.Context, file s
 		if len(cfg.Switchover.IDs) == 0 {
 			return errors.New("the configuration has no switchover.ids")
 		}
-		if t.store, err = state.Open(ctx, cfg.State); err != nil {
+		if t.store, err = openStore(ctx, cfg.State, len(args) > 0 && use != "export [FILE]"); err != nil {
 			return err
 		}
 		t.ids = idmap.New(idmap.Options{Store: t.store, Settings: cfg.Switchover.Settings})
 		return errors.Join(do(ctx, strings.Join(args, "")), t.store.Close())
 	})
+}
+
+// openStore opens the store of the configuration. A command that tells of what is there makes no new one, and does not say that nothing waits.
+func openStore(ctx context.Context, dsn string, make bool) (*state.Store, error) {
+	if found, err := state.Look(ctx, dsn); err != nil || found.Version == 0 && !make {
+		return nil, cmp.Or(err, fmt.Errorf("there is no store at %s yet", config.Printable(dsn)))
+	}
+	return state.Open(ctx, dsn)
 }
 
 // add is portico migrate ids import.

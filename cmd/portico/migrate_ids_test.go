@@ -17,11 +17,17 @@ func TestFilesOfIDs(t *testing.T) {
 	t.Parallel()
 	const header = "kind,client,new,old\n"
 	config := idsConfig(t)
+	for _, args := range [][]string{{"ids", "export"}, {"ids", "export", filepath.Join(t.TempDir(), "backup.csv")}, {"ids", "check"}, {"journal", "list"}, {"journal", "resume", "--actor", "a", "--reason", "r"}} {
+		if code, _, stderr := portico(t, nil, append(append([]string{"migrate"}, args...), "--config", config)...); code != 1 || !strings.Contains(stderr, "there is no store at") {
+			t.Errorf("%v of a store that is not there exits with %d: %s", args, code, stderr)
+		}
+	}
 	for _, c := range []struct {
 		name, command, file string
 		code                int
 		says                []string
 	}{
+		{"before the first import", "check", header + "bug,7,70,\n", 0, []string{"1 ids are good."}},
 		{"good", "import", header + "bug,7,70,\nattachment,5,50,\nattachment,1000000009,,12\n", 0, []string{"3 ids are kept."}},
 		{"again, with one more", "import", "kind,client,new\nbug,7,70\nbug,8,80\n", 0, []string{"2 ids are kept."}},
 		{"gaps", "check", header + "bug,12,1,\nbug,7,2,\nattachment,5,50,\nbug,8,3,\n", 0, []string{"FILE:2: bug: no ids from 9 to 11", "4 ids are good."}},

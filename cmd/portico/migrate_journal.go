@@ -72,11 +72,7 @@ func (t *journalTool) command(use, short string, do func(ctx context.Context, se
 		if err != nil {
 			return err
 		}
-		// A store that is made here would hide that another directory has the one that is meant.
-		if found, err := state.Look(ctx, cfg.State); err == nil && found.Version == 0 && use != "start" {
-			return fmt.Errorf("there is no store at %s yet", config.Printable(cfg.State))
-		}
-		if t.store, err = state.Open(ctx, cfg.State); err != nil {
+		if t.store, err = openStore(ctx, cfg.State, use == "start"); err != nil {
 			return err
 		}
 		return errors.Join(do(ctx, seq), t.store.Close())

@@ -21,6 +21,7 @@ import (
 	"portico/test/tracker"
 	"portico/upstream/journal"
 	"portico/upstream/state"
+	"portico/upstream/switchover"
 )
 
 // configurationCopied has all writes copied from the old tracker to the new one, which gives out other ids.
@@ -277,4 +278,47 @@ func TestHangingUpEndsNoRecordedWrite(t *testing.T) {
 			t.Errorf("entry %d: %s", e.Seq, e.Reason)
 		}
 	}
+}
+
+// TestEachBugUnderAllOfItsNamesGetsItsCopy: an attachment has the same bug at both trackers, whatever the order of a request and the names of its bugs.
+func TestEachBugUnderAllOfItsNamesGetsItsCopy(t *testing.T) {
+	c := setCopied(t, "forward")
+	bugs := map[int]any{}
+	for _, ids := range [][]any{{2, "lost-basket"}, {"lost-basket"}, {"lost-basket", 2, 1}, {1, 1}, {"slash-search", 2}} {
+		body := upload()
+		body["ids"] = ids
+		status, answer := ask(t, "POST", c.Clients+"/rest/bug/1/attachment", body)
+		made, _ := answer["ids"].([]any)
+		if status != http.StatusCreated || len(made) == 0 {
+			t.Fatalf("%v: %d %v", ids, status, answer)
+		}
+		for _, id := range made {
+			bugs[number(id)] = bugOf(t, c.bases[0], number(id))
+		}
+	}
+	process.Eventually(t, "everything is copied", func() bool { return c.entries(t).Status.Pending == 0 })
+	(&scene{Facade: c.Facade}).change(t, "a move", switchover.Rule{Name: "one", Products: []string{"WebShop"}, Reads: switchover.PhaseNew, Writes: switchover.PhaseNew, Replicate: true})
+	for id, bug := range bugs {
+		wants(t, fmt.Sprintf("the bug of attachment %d", id), bugOf(t, c.Clients, id), bug)
+	}
+}
+
+// bugOf is the bug that an attachment is in.
+func bugOf(t *testing.T, base string, id int) any {
+	t.Helper()
+	_, answer := ask(t, "GET", fmt.Sprintf("%s/rest/bug/attachment/%d?include_fields=bug_id", base, id), nil)
+	found, _ := answer["attachments"].(map[string]any)
+	one, _ := found[fmt.Sprint(id)].(map[string]any)
+	return one["bug_id"]
+}
+
+// TestNothingIsWrittenToARemovedStore: what is recorded in a file without a name would be lost at the next start.
+func TestNothingIsWrittenToARemovedStore(t *testing.T) {
+	c := setCopied(t, "forward")
+	address := fmt.Sprintf("%s/rest/bug/%d/attachment", c.Clients, c.bug)
+	status, _ := ask(t, "POST", address, upload())
+	wants(t, "a write", status, http.StatusCreated)
+	must(t, os.Remove(filepath.Join(filepath.Dir(c.file), "state.db")))
+	status, header, _ := askWith(t, "POST", address, upload(), http.Header{})
+	wants(t, "a write after the store was removed", fmt.Sprint(status, header.Get("Portico-Error")), "503journal-unavailable")
 }

@@ -184,11 +184,11 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 	}
 	w.of = objects[0]
 	for _, one := range objects {
-		lease := state.WriteLease(one.lane)
-		if slices.Contains(w.leases, lease) {
-			continue
+		if lease := state.WriteLease(one.lane); !slices.Contains(w.leases, lease) {
+			w.leases = append(w.leases, lease)
+		} else if !intent.Call.Operation.IsCreate() {
+			continue // changing an object twice in one request changes it once; only a create makes two
 		}
-		w.leases = append(w.leases, lease)
 		e := state.JournalEntry{
 			Lane: one.lane, Operation: intent.Call.Operation, Target: intent.Target, Receiver: intent.Receiver,
 			Rule: intent.Rule, Caller: intent.Caller,

@@ -123,7 +123,20 @@ func (s *Store) connectSQLite(path string) error {
 	if err != nil {
 		return err
 	}
-	return file.Close()
+	s.path = path
+	s.file, err = file.Stat()
+	return errors.Join(err, file.Close())
+}
+
+// lost says that the file was removed or replaced. What is written to it then is gone when this process ends.
+func (s *Store) lost() error {
+	if s.file == nil {
+		return nil
+	}
+	if found, err := os.Stat(s.path); err != nil || !os.SameFile(found, s.file) {
+		return errors.New("the file of the database was removed or replaced; restore it and start Portico again")
+	}
+	return nil
 }
 
 // openSQLite opens a pool whose transactions take the lock of writers at once, as they

@@ -266,6 +266,9 @@ func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(*session
 	if change(in); in.err != nil {
 		return in.err
 	}
+	if err := s.lost(); err != nil {
+		return err
+	}
 	return tx.Commit()
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -17,6 +18,9 @@ type Store struct {
 	// writer has one connection in SQLite, where only one may write anyway. It and reader are one pool in PostgreSQL.
 	writer, reader *sql.DB
 	now            func() time.Time
+	// path and file are those of SQLite.
+	path string
+	file os.FileInfo
 
 	mu sync.Mutex
 	// talliesPruned and createsPruned are when old ones were removed last.

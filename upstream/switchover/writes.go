@@ -79,14 +79,14 @@ func (s *Switchover) record(ctx context.Context, info *callInfo, routes []route,
 		Call: *call, Target: s.names[to], Receiver: s.names[to.other()], Rule: name, Unrecorded: !recorded, Shown: *info.caller, Caller: info.label(),
 	}
 	if call.CreateAttachment != nil && recorded {
-		intent.Bugs = s.bugsOf(ctx, info, routes)
+		intent.Bugs = s.bugsOf(ctx, info, routes, call.CreateAttachment.PathBug != "")
 	}
 	return info.Journal.Begin(ctx, intent)
 }
 
-// bugsOf lists the bugs of a new attachment by their ids, so that each is one object under all of its names. What no tracker tells
-// stays an alias.
-func (s *Switchover) bugsOf(ctx context.Context, info *callInfo, routes []route) (bugs []string) {
+// bugsOf lists the bugs of a new attachment by their ids, so that each is one object under all of its names. A bug that is named twice gets
+// two attachments, so it is listed twice. What no tracker tells stays an alias.
+func (s *Switchover) bugsOf(ctx context.Context, info *callInfo, routes []route, pathApart bool) (bugs []string) {
 	for _, one := range routes {
 		id := one.bugID()
 		if id == 0 {
@@ -96,9 +96,10 @@ func (s *Switchover) bugsOf(ctx context.Context, info *callInfo, routes []route)
 		if id != 0 {
 			name = strconv.FormatInt(id, 10)
 		}
-		if !slices.Contains(bugs, name) {
-			bugs = append(bugs, name)
-		}
+		bugs = append(bugs, name)
+	}
+	if pathApart && slices.Contains(bugs[1:], bugs[0]) {
+		return bugs[1:] // the bug of the path is one of the others, under another name
 	}
 	return bugs
 }
