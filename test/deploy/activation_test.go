@@ -20,21 +20,22 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // socket is a listening socket of 127.0.0.1 in the hands of a service manager.
 func socket(t *testing.T) (file *os.File, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, err = listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address = listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, listener.Close())
 	t.Cleanup(func() { _ = file.Close() })
 	return file, address
 }
@@ -47,9 +48,7 @@ func activate(t *testing.T, config string, names []string, files ...*os.File) (*
 	command.ExtraFiles, command.Dir = files, t.TempDir()
 	log := &process.Output{}
 	command.Stderr = log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	return command, log
 }
 
@@ -64,9 +63,7 @@ func end(t *testing.T, command *exec.Cmd) int {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "portico.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -122,9 +119,7 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 		facade := process.Serve(t, nil, "serve", "--tracker", base)
 		get(t, facade.Operators+"/readyz")
 		conn, err := net.Dial("tcp", strings.TrimPrefix(facade.Clients, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		get(t, facade.Clients+"/rest/version") // the earlier connection is accepted now
 		facade.Signal(t, syscall.SIGTERM)
 		process.Eventually(t, "the stop has begun", func() bool { return strings.Contains(facade.Err.String(), `"draining"`) })
@@ -146,14 +141,10 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 func TestInheritedSocketsAreChecked(t *testing.T) {
 	t.Parallel()
 	open, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer open.Close()
 	openFile, err := open.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer openFile.Close()
 	closed, _ := socket(t)
 	config := write(t, "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: http://127.0.0.1:1/}}\n")

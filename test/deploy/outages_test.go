@@ -256,9 +256,7 @@ func TestAlertsOfWrongSettings(t *testing.T) {
 		t.Errorf("the log says nothing of the wrong address: %s", log)
 	}
 	response, err := http.Get(o.Operators + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if problem := "no tracker responds at " + base + "/bugzila/: GET /rest/version has status 404 and no JSON; check trackers.main.url"; err != nil ||

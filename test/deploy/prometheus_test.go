@@ -46,9 +46,7 @@ type alert struct {
 func alerts(t *testing.T) []alert {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []alert } }
-	if err := yaml.Unmarshal([]byte(read(t, rulesFile)), &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, rulesFile)), &file))
 	var all []alert
 	for _, group := range file.Groups {
 		all = append(all, group.Rules...)
@@ -59,9 +57,7 @@ func alerts(t *testing.T) []alert {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -102,9 +98,7 @@ func TestRunbooks(t *testing.T) {
 		}
 	}
 	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	index := read(t, filepath.Join(runbooks, "README.md"))
 	for _, page := range pages {
 		name := filepath.Base(page)
@@ -121,9 +115,7 @@ var commandWord = regexp.MustCompile("`portico ([a-z]+(?: [a-z]+)?)")
 func TestRunbooksNameCommandsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	named := map[string]bool{}
 	for _, page := range pages {
 		for _, match := range commandWord.FindAllStringSubmatch(read(t, page), -1) {
@@ -191,9 +183,7 @@ func dashboard(t *testing.T) map[string]string {
 			List []struct{ Name, Type, Query string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, "../../deploy/grafana/portico.json")), &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/portico.json")), &file))
 	all := map[string]string{}
 	for _, panel := range file.Panels {
 		for _, target := range panel.Targets {
@@ -216,9 +206,7 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 		rules = append(rules, map[string]string{"record": "panel:" + strconv.Itoa(len(rules)), "expr": expr})
 	}
 	text, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if output, err := promtool(t, "", "check", "rules", write(t, string(text))); err != nil || len(rules) < 20 {
 		t.Errorf("%d expressions: %v\n%s", len(rules), err, output)
 	}

@@ -58,31 +58,21 @@ func TestRelease(t *testing.T) {
 func unpack(t *testing.T, archive, program string) (names []string) {
 	t.Helper()
 	file, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for entries := tar.NewReader(plain); ; {
 		entry, err := entries.Next()
 		if err == io.EOF {
 			return names
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		names = append(names, entry.Name)
 		if name := filepath.Base(entry.Name); entry.Typeflag == tar.TypeReg && (name == "portico" || name == "portico.exe") {
 			text, err := io.ReadAll(entries)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(program, text, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, os.WriteFile(program, text, 0o700))
 		}
 	}
 }
@@ -99,9 +89,7 @@ func checkSBOM(t *testing.T, folder string, info *buildinfo.BuildInfo) {
 		Packages      []struct{ SPDXID, Name, VersionInfo string }
 		Relationships []struct{ RelatedSPDXElement string }
 	}
-	if err := json.Unmarshal([]byte(read(t, files[0])), &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, files[0])), &list))
 	var have, want []string
 	for _, p := range list.Packages {
 		have = append(have, p.Name+" "+p.VersionInfo)
@@ -122,9 +110,7 @@ func TestComposeConfiguration(t *testing.T) {
 			Environment map[string]string
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "../../deploy/compose.yaml")), &compose); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, "../../deploy/compose.yaml")), &compose))
 	for name, service := range compose.Services {
 		if _, tag, _ := strings.Cut(service.Image, ":"); strings.Count(tag, ".") < 1 || strings.Contains(tag, "latest") {
 			t.Errorf("the image of %s is %q, which is no full version", name, service.Image)

@@ -37,9 +37,7 @@ func sqliteStore(t *testing.T) store {
 					t.Fatal(err)
 				}
 			}
-			if err := os.WriteFile(file, []byte(read(t, copied)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(read(t, copied)), 0o600))
 		},
 	}
 }
@@ -78,9 +76,7 @@ func client(t *testing.T, name string) string {
 func execute(t *testing.T, driver, dsn, statement string) {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), statement); err != nil {
 		t.Fatal(err)
