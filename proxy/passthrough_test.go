@@ -158,7 +158,7 @@ func TestRedirectsStayWithPortico(t *testing.T) {
 }
 
 // What a client claims about where it comes from counts only from a trusted proxy, and headers that CGI would take for another one never do.
-func TestClaimsOfClientsAreRemoved(t *testing.T) {
+func TestForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	claims := []string{
 		"X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Ssl", "X-Forwarded-User",
 		"X-Real-IP", "X-Client-IP", "True-Client-IP",
