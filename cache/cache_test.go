@@ -159,36 +159,38 @@ func (l *sharedLog) wantLogged(t *testing.T) {
 
 func panics() { panic("the key is hunter2") }
 
-// panicking gives options for a test that wants to see panics in the log.
-func panicking() (Options, *sharedLog) {
-	log := &sharedLog{}
-	return log.options(Options{}), log
-}
-
-// TestPanicInAFillCostsOneRead: those who wait for it get an error, and the next one is answered.
-func TestPanicInAFillCostsOneRead(t *testing.T) {
-	f := &fakeTracker{}
-	o, log := panicking()
-	c := openCache(t, f, o)
-	f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { panics(); return nil })
-	var all sync.WaitGroup
-	for range 5 {
-		all.Go(func() {
-			if a := ask(c, withKey("k")); a.err == nil || strings.Contains(a.err.Error(), "hunter2") {
-				t.Errorf("the error is %v", a.err)
-			}
-		})
+// TestPanicCostsOneRead: those who wait for a fill that panics get an error, and the next one is answered. A caller whose groups are not
+// known for a panic does not share.
+func TestPanicCostsOneRead(t *testing.T) {
+	for of, c := range map[string]Options{
+		"a fill": {},
+		"groups": {Settings: Settings{Scope: ScopeGroup}, Groups: func(context.Context, upstream.Caller) ([]string, error) { panics(); return nil, nil }},
+	} {
+		f, log := &fakeTracker{}, &sharedLog{}
+		cache := openCache(t, f, log.options(c))
+		if c.Groups == nil {
+			f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { panics(); return nil })
+		}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if a := ask(cache, withKey("k")); (a.err == nil) != (c.Groups != nil) || a.err != nil && strings.Contains(a.err.Error(), "hunter2") {
+					t.Errorf("%s: the error is %v", of, a.err)
+				}
+			})
+		}
+		all.Wait()
+		log.wantLogged(t)
+		f.scripted(nil)
+		mustAsk(t, cache, withKey("k"))
 	}
-	all.Wait()
-	log.wantLogged(t)
-	f.scripted(nil)
-	mustAsk(t, c, withKey("k"))
 }
 
 // TestPanicInARefreshCostsNothing: no read waits for it.
 func TestPanicInARefreshCostsNothing(t *testing.T) {
 	f, clock := &fakeTracker{}, &clock{}
-	o, log := panicking()
+	log := &sharedLog{}
+	o := log.options(Options{})
 	o.LocalTTL, o.StaleWhileRevalidate = time.Hour, time.Hour
 	c := openAt(t, f, o, clock.now)
 	mustAsk(t, c, withKey("k"))
@@ -201,16 +203,6 @@ func TestPanicInARefreshCostsNothing(t *testing.T) {
 		}
 		return f.calls.Load() > 1
 	})
-	log.wantLogged(t)
-	mustAsk(t, c, withKey("k"))
-}
-
-// TestPanicAboutGroups: a caller whose groups are not known does not share.
-func TestPanicAboutGroups(t *testing.T) {
-	o, log := panicking()
-	o.Scope, o.Groups = ScopeGroup, func(context.Context, upstream.Caller) ([]string, error) { panics(); return nil, nil }
-	c := openCache(t, &fakeTracker{}, o)
-	mustAsk(t, c, withKey("k"))
 	log.wantLogged(t)
 	mustAsk(t, c, withKey("k"))
 }

@@ -26,6 +26,9 @@ func TestPageIsEscaped(t *testing.T) {
 		!strings.Contains(response.body, "\n   &quot;bugs&quot;") {
 		t.Errorf("page %s", response.body)
 	}
+	if got := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", "text/html;q=0").body; got != oneAttachment {
+		t.Errorf("a refused page: %s", got)
+	}
 	failed := ask(t, "DELETE", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
 	if failed.status != 404 || !strings.Contains(failed.body, "&quot;error&quot;: true") {
 		t.Errorf("page %d %s", failed.status, failed.body)
