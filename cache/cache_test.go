@@ -159,9 +159,9 @@ func (l *sharedLog) wantLogged(t *testing.T) {
 
 func panics() { panic("the key is hunter2") }
 
-// TestPanicCostsOneRead: those who wait for a fill that panics get an error, and the next one is answered. A caller whose groups are not
+// TestPanicInAFillCostsOneRead: those who wait for a fill that panics get an error, and the next one is answered. A caller whose groups are not
 // known for a panic does not share.
-func TestPanicCostsOneRead(t *testing.T) {
+func TestPanicInAFillCostsOneRead(t *testing.T) {
 	for of, c := range map[string]Options{
 		"a fill": {},
 		"groups": {Settings: Settings{Scope: ScopeGroup}, Groups: func(context.Context, upstream.Caller) ([]string, error) { panics(); return nil, nil }},
