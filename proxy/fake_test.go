@@ -43,8 +43,8 @@ func (f *fakeTracker) Do(ctx context.Context, caller upstream.Caller, call upstr
 	f.mu.Lock()
 	f.calls, f.last, f.caller = append(f.calls, call.Operation), call, caller
 	f.mu.Unlock()
-	if call.CreateAttachment != nil {
-		text, err := io.ReadAll(call.CreateAttachment.Data.Reader())
+	if create := call.CreateAttachment; create != nil && create.Data != nil {
+		text, err := io.ReadAll(create.Data.Reader())
 		if f.content = string(text); err != nil {
 			return mapping.Reply{}, err
 		}

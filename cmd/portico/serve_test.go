@@ -4,15 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,56 +25,12 @@ import (
 	"portico/test/tracker"
 )
 
-// authority is a CA made for one test.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	// file holds its certificate.
-	file string
-}
-
-func newAuthority(t *testing.T) *authority {
+// trusting is a client that trusts an authority and shows a certificate, if there is one.
+func trusting(t *testing.T, ca *process.Authority, certFile, keyFile string) *http.Client {
 	t.Helper()
-	a := &authority{cert: &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}}
-	a.file, _ = a.sign(t, a.cert)
-	return a
-}
-
-// sign makes a key and a certificate for it, and gives their files. The first certificate is the authority's own.
-func (a *authority) sign(t *testing.T, template *x509.Certificate) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	settings, err := config.TLSFiles{CAFile: ca.File, KeyPair: config.KeyPair{CertFile: certFile, KeyFile: keyFile}}.Client()
 	must(t, err)
-	if a.key == nil {
-		a.key = key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	return writeFile(t, "cert.pem", pemText("CERTIFICATE", der)), writeFile(t, "key.pem", pemText("PRIVATE KEY", private))
-}
-
-// issue makes a certificate for 127.0.0.1, or for a client, and gives its files.
-func (a *authority) issue(t *testing.T, serial int64) (certFile, keyFile string) {
-	t.Helper()
-	return a.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "portico"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-}
-
-// client trusts the authority and shows a certificate, if there is one.
-func (a *authority) client(t *testing.T, certFile, keyFile string) *http.Client {
-	t.Helper()
-	settings, err := config.TLSFiles{CAFile: a.file, KeyPair: config.KeyPair{CertFile: certFile, KeyFile: keyFile}}.Client()
-	must(t, err)
-	transport := &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, DisableKeepAlives: true}
-	return &http.Client{Transport: transport}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
 }
 
 // serveConfig runs portico serve with a configuration until the test ends.
@@ -119,16 +69,16 @@ func serveConfig(t *testing.T, file string, environ ...string) (clients, operato
 func TestListenersOverTLS(t *testing.T) {
 	t.Parallel()
 	behind := stub(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
-	ca, strangers := newAuthority(t), newAuthority(t)
-	cert, key := ca.issue(t, 2)
-	mine, myKey := ca.issue(t, 3)
-	foreign, foreignKey := strangers.issue(t, 4)
+	ca, strangers := process.NewAuthority(t), process.NewAuthority(t)
+	cert, key := ca.Issue(t, 2)
+	mine, myKey := ca.Issue(t, 3)
+	foreign, foreignKey := strangers.Issue(t, 4)
 	const token = "sixteen bytes or more"
 	file := writeFile(t, "c.yaml", "listen: 127.0.0.1:0\ntls: {cert_file: "+cert+", key_file: "+key+"}\n"+
-		"admin: {listen: 127.0.0.1:0, token_env: TOKEN, tls: {cert_file: "+cert+", key_file: "+key+", client_ca_file: "+ca.file+"}}\n"+
+		"admin: {listen: 127.0.0.1:0, token_env: TOKEN, tls: {cert_file: "+cert+", key_file: "+key+", client_ca_file: "+ca.File+"}}\n"+
 		"trackers: {main: {url: '"+behind+"', dialect: bugzilla-5}}\n")
 	clients, operators := serveConfig(t, file, "TOKEN="+token)
-	nobody, known, stranger := ca.client(t, "", ""), ca.client(t, mine, myKey), ca.client(t, foreign, foreignKey)
+	nobody, known, stranger := trusting(t, ca, "", ""), trusting(t, ca, mine, myKey), trusting(t, ca, foreign, foreignKey)
 	for _, c := range []struct {
 		name    string
 		client  *http.Client
@@ -137,7 +87,7 @@ func TestListenersOverTLS(t *testing.T) {
 		want    string
 	}{
 		{"client", nobody, "https://" + clients + "/rest/version", nil, "HTTP/1.1 200 OK"},
-		{"client that does not know the authority", strangers.client(t, "", ""), "https://" + clients + "/", nil, "unknown authority"},
+		{"client that does not know the authority", trusting(t, strangers, "", ""), "https://" + clients + "/", nil, "unknown authority"},
 		{"client without TLS", nobody, "http://" + clients + "/rest/version", nil, "HTTP/1.1 400 Bad Request"},
 		{"health without anything", nobody, "https://" + operators + "/livez", nil, "HTTP/1.1 200 OK"},
 		{"readiness without anything", nobody, "https://" + operators + "/readyz", nil, "HTTP/1.1 200 OK"},
@@ -164,7 +114,7 @@ func TestListenersOverTLS(t *testing.T) {
 		"token":       {"--token-file", tokenFile},
 		"certificate": {"--cert-file", mine, "--key-file", myKey},
 	} {
-		args = append([]string{"cache", "purge", "--admin", "https://" + operators, "--ca-file", ca.file}, args...)
+		args = append([]string{"cache", "purge", "--admin", "https://" + operators, "--ca-file", ca.File}, args...)
 		if code, stdout, stderr := portico(t, nil, args...); code != exitOK || stdout != "Purged.\n" {
 			t.Errorf("purge with a %s: exit %d %s%s", name, code, stdout, stderr)
 		}
@@ -173,7 +123,7 @@ func TestListenersOverTLS(t *testing.T) {
 		"; use --token-file FILE, or --cert-file and --key-file\n":  nil,
 		"; the token in --token-file is not that of the listener\n": {"--token-file", writeFile(t, "other", "another one, as long\n")},
 	} {
-		args = append([]string{"cache", "purge", "--admin", "https://" + operators, "--ca-file", ca.file}, args...)
+		args = append([]string{"cache", "purge", "--admin", "https://" + operators, "--ca-file", ca.File}, args...)
 		if code, _, stderr := portico(t, nil, args...); code != exitFailed || !strings.Contains(stderr, "401") || !strings.HasSuffix(stderr, want) {
 			t.Errorf("purge without the token: exit %d %s", code, stderr)
 		}
@@ -183,12 +133,12 @@ func TestListenersOverTLS(t *testing.T) {
 // A renewed certificate comes in with a reload, and TLS does not go out by one.
 func TestReloadBringsRenewedCertificates(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
-	cert, key := ca.issue(t, 2)
+	ca := process.NewAuthority(t)
+	cert, key := ca.Issue(t, 2)
 	const least = withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"
 	file := writeFile(t, "c.yaml", least+"tls: {cert_file: "+cert+", key_file: "+key+"}\n")
-	process, at := startServe(t, file)
-	settings, err := config.TLSFiles{CAFile: ca.file}.Client()
+	program, at := startServe(t, file)
+	settings, err := config.TLSFiles{CAFile: ca.File}.Client()
 	must(t, err)
 	serial := func() int64 {
 		t.Helper()
@@ -200,15 +150,15 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	if got := serial(); got != 2 {
 		t.Errorf("before: serial %d", got)
 	}
-	renewed, renewedKey := ca.issue(t, 7)
+	renewed, renewedKey := ca.Issue(t, 7)
 	copyFile(t, renewed, cert)
 	copyFile(t, renewedKey, key)
-	reload(t, process, "http://"+at[1])
+	reload(t, program, "http://"+at[1])
 	if got := serial(); got != 7 {
 		t.Errorf("after: serial %d", got)
 	}
 	copyFile(t, writeFile(t, "plain.yaml", least), file)
-	reload(t, process, "http://"+at[1])
+	reload(t, program, "http://"+at[1])
 	if got := serial(); got != 7 {
 		t.Errorf("after a reload without TLS, which needs a restart: serial %d", got)
 	}
@@ -304,7 +254,7 @@ func TestReloadKeepsTheCache(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	configure("auto")
-	process, at := startServe(t, file)
+	program, at := startServe(t, file)
 	clients, operators := "http://"+at[0], "http://"+at[1]
 	read := func() (status, text string) {
 		t.Helper()
@@ -312,7 +262,7 @@ func TestReloadKeepsTheCache(t *testing.T) {
 		return response.Header.Get("Cache-Status"), text
 	}
 	read()
-	reload(t, process, operators)
+	reload(t, program, operators)
 	if status, _ := read(); !strings.Contains(status, "hit") || gate.reads.Load() != 1 {
 		t.Errorf("after a reload the answer says %q, and the tracker was asked %d times", status, gate.reads.Load())
 	}
@@ -323,7 +273,7 @@ func TestReloadKeepsTheCache(t *testing.T) {
 	}()
 	<-gate.waiting
 	configure("bugzilla-5") // which begins another cache
-	reload(t, process, operators)
+	reload(t, program, operators)
 	if _, text := read(); strings.Contains(text, "said anew") {
 		t.Fatal("the write was carried out before its time")
 	}
