@@ -63,11 +63,8 @@ func (p *pace) writeAndAsk(f *fakeTracker, c *Cache) {
 	}
 }
 
-// impatient gives commands of Redis the time that they have by default.
-func impatient(o Options) Options {
-	o.Redis.Timeout = 50 * time.Millisecond
-	return o
-}
+// redisTimeout is the time that commands of Redis have by default.
+const redisTimeout = 50 * time.Millisecond
 
 var product = mapping.FlagTypesRequest{Product: "P"}
 
@@ -86,8 +83,8 @@ func TestReadsGoOnWithoutRedis(t *testing.T) {
 // TestLocalLevelEndsWithoutRedis: while nothing tells of other processes' writes, the tracker is asked.
 func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 	s, f, clock := startServer(t), &fakeTracker{}, &clock{}
-	options := impatient(on(s))
-	options.LocalTTL = 10 * time.Minute
+	options := on(s)
+	options.LocalTTL, options.Redis.Timeout = 10*time.Minute, redisTimeout
 	c := settled(t, openAt(t, f, options, clock.now))
 	mustAsk(t, c, withKey("k"))
 	s.kill()
@@ -105,50 +102,49 @@ func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 	wantNow(t, f, c, "k", "after a write")
 }
 
-func TestReadsGoOnWhenRedisStandsStill(t *testing.T) {
-	p := newPace(t)
-	s, f := startServer(t), &fakeTracker{}
-	c := openCache(t, f, impatient(on(s)))
-	mustAsk(t, c, withKey("k"))
-	s.pause()
-	defer s.resume()
-	for range 20 {
-		p.ask(c, product)
+// TestReadsGoOnWithASickRedis: whatever its delay is, also for ever, no read takes much longer, and each write shows in the next one. A full
+// Redis is none that is away, and takes changes. Once Redis is well, it is used again.
+func TestReadsGoOnWithASickRedis(t *testing.T) {
+	late := func(delay time.Duration) func(*server, *processes.Relay) {
+		return func(_ *server, way *processes.Relay) { way.Delay.Store(int64(delay)) }
 	}
-	p.writeAndAsk(f, c)
-	s.resume()
-	eventually(t, "Redis is used again", func() bool {
-		a := mustAsk(t, c, withKey("k"))
-		if !strings.Contains(a.text, f.now()) {
-			t.Fatalf("after a write the read gives %s", a.text)
-		}
-		return a.cache.Hit
-	})
-}
-
-func TestRedisWithoutMemory(t *testing.T) {
-	p := newPace(t)
-	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	c := openCache(t, f, on(s))
-	mustAsk(t, c, withKey("k"))
-	must(t, s.client.ConfigSet(ctx, "maxmemory", "1").Err())
-	for range 10 {
-		p.ask(c, product)
-		p.ask(c, mapping.FlagTypesRequest{Product: "Other"})
-		mustWrite(t, c)
-		if c.Status().Undelivered {
-			t.Fatal("a full Redis keeps a change from being delivered")
-		}
-		if a := p.ask(c, product); !strings.Contains(a.text, f.now()) {
-			t.Fatalf("after a write the read gives %s", a.text)
+	memory := func(most string) func(*server, *processes.Relay) {
+		return func(s *server, _ *processes.Relay) {
+			must(t, s.client.ConfigSet(context.Background(), "maxmemory", most).Err())
 		}
 	}
-	if !c.Status().Redis {
-		t.Error("a full Redis counts as away")
+	for name, c := range map[string]struct {
+		timeout    time.Duration
+		sick, well func(*server, *processes.Relay)
+	}{
+		"stands still": {
+			redisTimeout, func(s *server, _ *processes.Relay) { s.pause(); s.t.Cleanup(s.resume) }, func(s *server, _ *processes.Relay) { s.resume() },
+		},
+		"20 ms late": {redisTimeout, late(20 * time.Millisecond), late(0)}, "40 ms late": {redisTimeout, late(40 * time.Millisecond), late(0)},
+		"200 ms late": {redisTimeout, late(200 * time.Millisecond), late(0)}, "full": {0, memory("1"), memory("0")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, f, p := startServer(t), &fakeTracker{}, newPace(t)
+			way := processes.StartRelay(t, s.addr)
+			options := on(s)
+			options.Redis.Addrs, options.Redis.Timeout = []string{way.Address}, c.timeout
+			cache := settled(t, openCache(t, f, options))
+			p.ask(cache, product)
+			c.sick(s, way)
+			for i := range 10 {
+				p.ask(cache, mapping.FlagTypesRequest{Product: "P", Component: string(rune('a' + i))})
+				p.writeAndAsk(f, cache)
+				if status := cache.Status(); name == "full" && (status.Undelivered || !status.Redis) {
+					t.Fatalf("a full Redis: %+v", status)
+				}
+			}
+			c.well(s, way)
+			eventually(t, "Redis is used again", func() bool {
+				wantNow(t, f, cache, "k", "after a write")
+				return mustAsk(t, cache, withKey("k")).cache.Hit
+			})
+		})
 	}
-	s.client.ConfigSet(ctx, "maxmemory", "0")
-	mustAsk(t, c, withKey("k"))
-	wantHit(t, c, "k", "with memory again")
 }
 
 func TestGarbageInRedis(t *testing.T) {
@@ -314,25 +310,6 @@ func TestParseRedisRefuses(t *testing.T) {
 		} else if strings.Contains(err.Error(), "hush") {
 			t.Errorf("%q: the error shows the password: %s", text, err)
 		}
-	}
-}
-
-// TestReadsGoOnWithASlowRedis: whatever the delay is, no read takes much longer.
-func TestReadsGoOnWithASlowRedis(t *testing.T) {
-	for _, delay := range []time.Duration{20 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond} {
-		t.Run(delay.String(), func(t *testing.T) {
-			s, f, p := startServer(t), &fakeTracker{}, newPace(t)
-			proxy := processes.StartRelay(t, s.addr)
-			options := impatient(on(s))
-			options.Redis.Addrs = []string{proxy.Address}
-			c := settled(t, openCache(t, f, options))
-			p.ask(c, product)
-			proxy.Delay.Store(int64(delay))
-			for i := range 10 {
-				p.ask(c, mapping.FlagTypesRequest{Product: "P", Component: string(rune('a' + i))})
-				p.writeAndAsk(f, c)
-			}
-		})
 	}
 }
 
