@@ -202,7 +202,7 @@ func TestClientHangsUp(t *testing.T) {
 		}
 		watcher, records := finishing()
 		_, base := behind(t, "", func(o *proxy.Options) {
-			o.Observer = watcher
+			o.Observer, o.Timeout = watcher, time.Hour
 			o.Tracker = &fakeTracker{do: func(ctx context.Context, _ upstream.Call) (mapping.Reply, error) { return mapping.Reply{}, wait(ctx) }}
 			o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) { return nil, wait(r.Context()) })
 		})
@@ -210,8 +210,13 @@ func TestClientHangsUp(t *testing.T) {
 		client.send(t, c.text)
 		<-begun
 		client.Close()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%q: the call ended with %v", c.text, err)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%q: the call ended with %v", c.text, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%q: the call goes on", c.text)
 		}
 		if got := <-records; got.Status != proxy.StatusClientGone || got.Reason != mapping.ReasonCanceled || got.Operation != c.operation {
 			t.Errorf("%q: record %+v", c.text, got)
