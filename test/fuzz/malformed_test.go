@@ -78,7 +78,7 @@ func exchange(t *testing.T, address, request string, cut bool) (status int, body
 	conn, err := net.Dial("tcp", address)
 	must(t, err)
 	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(5 * time.Second)))
+	must(t, conn.SetDeadline(time.Now().Add(5*time.Second)))
 	// A server may answer before it has read everything, and stop listening; its answer counts.
 	written := make(chan struct{})
 	go func() {
