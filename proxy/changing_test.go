@@ -19,49 +19,51 @@ import (
 	"portico/upstream/transport"
 )
 
-// outcomes records the outcomes that FlagTypesChanging gets.
-type outcomes struct {
-	mu   sync.Mutex
-	last string
+// notes are what became known, in order.
+type notes struct {
+	mu  sync.Mutex
+	all []string
 }
 
-func (o *outcomes) note(what string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = what
+func (n *notes) add(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, what)
 }
 
 // take gives what was noted since it was last taken.
-func (o *outcomes) take() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	defer func() { o.last = "" }()
-	return o.last
+func (n *notes) take() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer func() { n.all = nil }()
+	return strings.Join(n.all, "; ")
 }
 
-func (o *outcomes) changing(_ context.Context, call func() error) (err error) {
-	o.note("panic")
-	err = call()
+// changing notes what FlagTypesChanging is told.
+func (n *notes) changing(_ context.Context, call func() error) error {
+	became := "panic"
+	defer func() { n.add(became) }()
+	err := call()
 	var known *mapping.Error
 	switch {
 	case err == nil:
-		o.note("done")
+		became = "done"
 	case !errors.As(err, &known):
-		o.note("odd")
+		became = "odd"
 	case known.Unknown:
-		o.note("unknown")
+		became = "unknown"
 	case known.FromTracker():
-		o.note("refused by the tracker")
+		became = "refused by the tracker"
 	default:
-		o.note(string(known.Reason))
+		became = string(known.Reason)
 	}
 	return err
 }
 
 // watched is a front whose tracker responses as the test says.
-func watched(t *testing.T, change func(*proxy.Options)) (*backend, *outcomes, string) {
+func watched(t *testing.T, change func(*proxy.Options)) (*backend, *notes, string) {
 	t.Helper()
-	told := &outcomes{}
+	told := &notes{}
 	tracker, base := behind(t, "/bugs", func(o *proxy.Options) {
 		o.Passthrough.FlagTypesChanging = told.changing
 		if change != nil {
@@ -231,20 +233,21 @@ func TestPassthroughFailures(t *testing.T) {
 
 // Calls that change flag types are announced before the tracker gets them, and have ended before the client gets the response.
 func TestFlagTypeChangesAreAnnounced(t *testing.T) {
-	var order []string
-	var mu sync.Mutex
-	note := func(what string) { mu.Lock(); defer mu.Unlock(); order = append(order, what) }
+	var order notes
 	tracker, base := behind(t, "", func(o *proxy.Options) {
 		o.Passthrough.FlagTypesChanging = func(ctx context.Context, call func() error) error {
 			if ctx.Err() != nil {
-				note("bad context")
+				order.add("bad context")
 			}
-			note("announced")
-			defer note("ended")
+			order.add("announced")
+			defer order.add("ended")
 			return call()
 		}
 	})
-	tracker.response = func(w http.ResponseWriter, _ *http.Request) { note("carried out"); _, _ = io.WriteString(w, "done") }
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		order.add("carried out")
+		_, _ = io.WriteString(w, "done")
+	}
 	call := func(method string) string {
 		return "<?xml version='1.0' encoding='iso-8859-1'?>\n<methodCall><methodName>" + method + "</methodName><params/></methodCall>"
 	}
@@ -285,7 +288,6 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		{"/editflagtypes.cgi", "", false}, {"/editflagtypes.cgi?action=delete&id=1", "", true}, {"/editflagtypes.cgi/?id=1;%61ction=delete", "", true},
 		{"/show_bug.cgi?action=delete", "", false}, {"/jsonrpc.cgi?method=FlagType.get", "", false},
 	} {
-		order = nil
 		method := http.MethodPost
 		if c.body == "" { // a link
 			method = http.MethodGet
@@ -294,12 +296,12 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		if response.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {
 			t.Errorf("%s: %d of %d bytes arrived, length %d", c.path, len(tracker.body), len(c.body), tracker.last.ContentLength)
 		}
-		want := []string{"carried out"}
+		want := "carried out"
 		if c.announced {
-			want = []string{"announced", "carried out", "ended"}
+			want = "announced; carried out; ended"
 		}
-		if !slices.Equal(order, want) {
-			t.Errorf("%s %.80s: %v, want %v", c.path, c.body, order, want)
+		if got := order.take(); got != want {
+			t.Errorf("%s %.80s: %s, want %s", c.path, c.body, got, want)
 		}
 	}
 }
@@ -312,16 +314,13 @@ func TestServerNeedsATracker(t *testing.T) {
 
 // TestPassedWritesAreTold: what may have changed something is told by its pattern, with nothing that a client wrote.
 func TestPassedWritesAreTold(t *testing.T) {
-	var told []string
-	var mu sync.Mutex
+	var told notes
 	tracker, base := behind(t, "", func(o *proxy.Options) {
 		o.Passthrough.Wrote = func(_ context.Context, target *proxy.Target, what string) {
-			mu.Lock()
-			defer mu.Unlock()
 			if target == nil {
 				what = "nowhere"
 			}
-			told = append(told, what)
+			told.add(what)
 		}
 	})
 	var status atomic.Int64
@@ -343,14 +342,11 @@ func TestPassedWritesAreTold(t *testing.T) {
 		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "my password"), 200, "xmlrpc.cgi"},
 		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.update"},{"method":"Bug.search"}]`, 200, "jsonrpc.cgi Bug.update"},
 	} {
-		told = nil
 		status.Store(c.status)
 		ask(t, c.method, base+c.path, c.body)
-		mu.Lock()
-		if got := strings.Join(told, "; "); got != c.want {
+		if got := told.take(); got != c.want {
 			t.Errorf("%s %s %s with %d: told %q, want %q", c.method, c.path, c.body, c.status, got, c.want)
 		}
-		mu.Unlock()
 	}
 }
 
