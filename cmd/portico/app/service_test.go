@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"portico/cmd/portico/config"
 	"portico/mapping"
 	"portico/proxy"
+	"portico/test/process"
 	"portico/upstream/state"
 	"portico/upstream/transport"
 )
@@ -33,27 +33,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// logged is a log that probes of trackers may write to at any time.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// take returns what was written since it was called last.
-func (l *logged) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
 }
 
 // TestReload: keys about the log and the end take effect at a reload, those that need a restart are logged and in the status, problems have
@@ -72,7 +51,7 @@ func TestReload(t *testing.T) {
 	if config.Fatal(problems) {
 		t.Fatal(problems)
 	}
-	var log logged
+	var log process.Output
 	s := New(&log, cfg)
 	s.Reload = load
 	must(t, s.start(t.Context()))
@@ -89,11 +68,10 @@ func TestReload(t *testing.T) {
 		{token + "trackers: {}\n", "the configuration has problems", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
 		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
 	} {
-		log.take()
-		before := s.now()
+		before, said := s.now(), len(log.String())
 		write(least + tt.yaml)
 		err := s.rebuild(t.Context())
-		told := log.take()
+		told := log.String()[said:]
 		if rt := s.now(); (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || (rt == before) != (tt.fails != "") ||
 			strings.Join(rt.status().NeedRestart, " ") != tt.needRestart && err == nil || !strings.Contains(told, tt.log) ||
 			strings.Contains(told, "need a restart") != (tt.needRestart != "") {
