@@ -37,10 +37,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// socket is a listening socket of 127.0.0.1 in the hands of a service manager.
-func socket(t *testing.T) (file *os.File, address string) {
+// socket is a listening socket of a host in the hands of a service manager.
+func socket(t *testing.T, host string) (file *os.File, address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", host+":0")
 	must(t, err)
 	file, err = listener.(*net.TCPListener).File()
 	must(t, err)
@@ -81,8 +81,8 @@ func write(t *testing.T, text string) string {
 func TestRestartRefusesNoConnection(t *testing.T) {
 	t.Parallel()
 	_, base := process.Tracker(t, process.FreeAddress(t))
-	client, address := socket(t)
-	admin, adminAddress := socket(t)
+	client, address := socket(t, "127.0.0.1")
+	admin, adminAddress := socket(t, "127.0.0.1")
 	// The addresses of the file are taken: to open them would be an error.
 	config := write(t, "listen: "+address+"\nadmin: {listen: "+adminAddress+"}\ntrackers: {main: {url: "+base+"/}}\n")
 	first, log := activate(t, config, []string{"client", "admin"}, client, admin)
@@ -150,13 +150,8 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 // authentication, ends the program.
 func TestInheritedSocketsAreChecked(t *testing.T) {
 	t.Parallel()
-	open, err := net.Listen("tcp", ":0")
-	must(t, err)
-	defer open.Close()
-	openFile, err := open.(*net.TCPListener).File()
-	must(t, err)
-	defer openFile.Close()
-	closed, _ := socket(t)
+	openFile, _ := socket(t, "")
+	closed, _ := socket(t, "127.0.0.1")
 	config := write(t, "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: http://127.0.0.1:1/}}\n")
 	for _, tt := range []struct {
 		names []string
@@ -232,7 +227,7 @@ func postgresStore(t *testing.T) store {
 	dump := filepath.Join(t.TempDir(), "portico.sql")
 	run := func(t *testing.T, name string, args ...string) {
 		t.Helper()
-		if output, err := exec.CommandContext(t.Context(), client(t, name), args...).CombinedOutput(); err != nil {
+		if output, err := exec.CommandContext(t.Context(), process.PostgresProgram(t, name), args...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, output)
 		}
 	}
@@ -243,19 +238,6 @@ func postgresStore(t *testing.T) store {
 			run(t, "psql", "--set", "ON_ERROR_STOP=1", "--single-transaction", "--file", dump, url)
 		},
 	}
-}
-
-// client finds a program of PostgreSQL, which Debian may keep out of the PATH.
-func client(t *testing.T, name string) string {
-	t.Helper()
-	if path, err := exec.LookPath(name); err == nil {
-		return path
-	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-	if len(found) == 0 {
-		t.Fatalf("these tests need %s, in the PATH or below /usr/lib/postgresql", name)
-	}
-	return slices.Max(found)
 }
 
 func execute(t *testing.T, driver, dsn, statement string) {
