@@ -285,32 +285,6 @@ func longLived(o Options) Options {
 	return o
 }
 
-// TestWriteThatIsCarriedOutLater: its answer was lost, and the tracker shows the old
-// text for a while. That is not kept for longer than a moment, in no process.
-func TestWriteThatIsCarriedOutLater(t *testing.T) {
-	s, f, clock := startServer(t), &fakeTracker{}, &clock{}
-	options := longLived(on(s))
-	c, other := settled(t, openAt(t, f, options, clock.now)), settled(t, openAt(t, f, options, clock.now))
-	f.write = func() error { return errLost }
-	if update(t.Context(), c, "k") == nil {
-		t.Fatal("the write did not fail")
-	}
-	for _, each := range []*Cache{c, other} {
-		mustAsk(t, each, withKey("k"))
-		wantHit(t, each, "k", "nothing is kept for a moment")
-	}
-	f.version.Add(1)
-	clock.forward(uncertainTTL + time.Millisecond)
-	for _, each := range []*Cache{c, other} {
-		wantNow(t, f, each, "k", "after the write was carried out")
-	}
-	f.scripted(always(errRefused))
-	clock.forward(time.Minute / 2)
-	if a := mustAsk(t, other, withKey("k")); !a.cache.Stale || a.cache.Detail != detailIfError {
-		t.Errorf("while the tracker is away the answer says %+v", a.cache)
-	}
-}
-
 // TestUnknownOutcomeEnds: when the write cannot be carried out any more, answers live as
 // long as ever.
 func TestUnknownOutcomeEnds(t *testing.T) {
@@ -446,25 +420,44 @@ func TestWriteCountsForCopies(t *testing.T) {
 	}
 }
 
-// TestCopiesComeLater: what the other tracker says while it may not have a write yet is
-// kept for a moment only, and for as long as ever afterwards.
-func TestCopiesComeLater(t *testing.T) {
-	f, clock := &fakeTracker{}, &clock{}
-	written, copied, elsewhere := twoTrackers(t, f, clock.now)
-	f.write = func() error { return nil } // it shows later
-	mustWrite(t, written)
-	for _, c := range []*Cache{copied, elsewhere} {
-		mustAsk(t, c, withKey("k"))
-	}
-	f.version.Add(1)
-	clock.forward(uncertainTTL + time.Millisecond)
-	for _, c := range []*Cache{copied, elsewhere} {
-		wantNow(t, f, c, "k", "when the copy is there")
-	}
-	clock.forward(time.Minute)
-	must(t, copied.remote.client.Del(context.Background(), copied.keys.unknown).Err())
-	if a := mustAsk(t, copied, withKey("k")); a.cache.TTL < time.Minute {
-		t.Errorf("after a minute the answer says %+v", a.cache)
+// TestWritesThatShowLater: the tracker shows the old text for a while after a write whose answer was lost, and after one at the tracker that it is a
+// copy of. That is kept for a moment only, in every process, and for as long as ever afterwards.
+func TestWritesThatShowLater(t *testing.T) {
+	for name, write := range map[string]func(f *fakeTracker, written, copied *Cache){
+		"lost": func(f *fakeTracker, _, copied *Cache) {
+			f.write = func() error { return errLost }
+			if update(t.Context(), copied, "k") == nil {
+				t.Fatal("the write did not fail")
+			}
+		},
+		"at the other tracker": func(f *fakeTracker, written, _ *Cache) {
+			f.write = func() error { return nil }
+			mustWrite(t, written)
+		},
+	} {
+		f, clock := &fakeTracker{}, &clock{}
+		written, copied, elsewhere := twoTrackers(t, f, clock.now)
+		write(f, written, copied)
+		for _, c := range []*Cache{copied, elsewhere} {
+			mustAsk(t, c, withKey("k"))
+			wantHit(t, c, "k", name+": it is kept for a moment")
+		}
+		f.version.Add(1)
+		clock.forward(uncertainTTL + time.Millisecond)
+		for _, c := range []*Cache{copied, elsewhere} {
+			wantNow(t, f, c, "k", name+": after the write was carried out")
+		}
+		f.scripted(always(errRefused))
+		clock.forward(time.Minute / 2)
+		if a := mustAsk(t, elsewhere, withKey("k")); !a.cache.Stale || a.cache.Detail != detailIfError {
+			t.Errorf("%s: while the tracker is away the answer says %+v", name, a.cache)
+		}
+		f.scripted(nil)
+		clock.forward(10 * time.Minute)
+		must(t, copied.remote.client.Del(context.Background(), copied.keys.unknown).Err())
+		if a := mustAsk(t, copied, withKey("k")); a.cache.TTL < time.Minute {
+			t.Errorf("%s: in the end the answer says %+v", name, a.cache)
+		}
 	}
 }
 
