@@ -186,7 +186,7 @@ func TestClientHangsUp(t *testing.T) {
 		}
 		watcher, records := finishing()
 		_, base := behind(t, "", func(o *proxy.Options) {
-			o.Observer, o.Timeout = watcher, time.Hour
+			o.Observer, o.Timeout = watcher, 90*time.Second
 			o.Tracker = &fakeTracker{do: func(ctx context.Context, _ upstream.Call) (mapping.Reply, error) { return mapping.Reply{}, wait(ctx) }}
 			o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) { return nil, wait(r.Context()) })
 		})
