@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -256,6 +257,9 @@ func TestReverseWaitsForTheCopies(t *testing.T) {
 			left := 90
 			if r.Method == http.MethodPost {
 				reversed.Store(asked.Load())
+				if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"version":3`) {
+					t.Errorf("%s: the step is asked for by %s", state, body)
+				}
 			} else if asked.Add(1) > 1 {
 				left = 10
 			}
