@@ -117,7 +117,7 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{"c.yaml:2:17: admin.listen: is 127.0.0.1:8080, which listen (127.0.0.1:8080) takes already"}},
 		{"same port on all interfaces", withTracker + "listen: '[::]:9080'\n",
 			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen ([::]:9080) takes already"}},
-		{"both on a free port", withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n", nil},
+		{"both on a free port", withTracker + "listen: ':0'\nadmin: {listen: 127.0.0.1:0}\n", nil},
 		{"admin open", withTracker + "admin: {listen: ':9080'}\n",
 			[]string{"c.yaml:2:17: admin.listen: :9080 is open to other machines without authentication: " +
 				"set admin.token_file, admin.token_env or admin.tls.client_ca_file"}},
