@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func levels(t *testing.T, test func(t *testing.T, options Options)) {
 func TestSecondReadIsAHit(t *testing.T) {
 	levels(t, func(t *testing.T, options Options) {
 		f := &fakeTracker{}
-		c := openCache(t, f, patient(options))
+		c := openCache(t, f, options)
 		first := mustAsk(t, c, withKey("k"))
 		if first.cache.Hit || first.cache.Forward != "miss" || !first.cache.Stored || first.cache.Detail != "cold" {
 			t.Errorf("the first answer says %+v", first.cache)
@@ -49,7 +50,6 @@ func TestSecondReadIsAHit(t *testing.T) {
 func TestLocalLevelAnswersWithoutRedis(t *testing.T) {
 	levels(t, func(t *testing.T, options Options) {
 		f, calls := &fakeTracker{}, 0
-		options = patient(options)
 		options.LocalTTL = time.Minute
 		options.Observer.Redis = func(operation string, _ time.Duration, _ error) {
 			if operation == "read" {
@@ -78,10 +78,8 @@ func TestWriteIsVisibleInTheNextRead(t *testing.T) {
 		for range 20 {
 			mustAsk(t, c, withKey("k"))
 			mustAsk(t, c, withKey("k"))
-			mustWrite(t, c, withKey("k"))
-			if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-				t.Fatalf("after a write the read gives %s, want %s", a.text, f.now())
-			}
+			mustWrite(t, c)
+			wantNow(t, f, c, "k", "after a write")
 		}
 	})
 }
@@ -92,29 +90,119 @@ func TestWriteOutlivesItsClient(t *testing.T) {
 	mustAsk(t, c, withKey("k"))
 	ctx, hangUp := context.WithCancel(context.Background())
 	f.write = func() error { f.version.Add(1); hangUp(); return nil }
-	if _, err := c.Do(ctx, withKey("k"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, update(ctx, c, "k"))
 	if c.Status().Undelivered {
 		t.Error("Redis was not told")
 	}
-	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-		t.Errorf("after the write the read gives %s", a.text)
-	}
+	wantNow(t, f, c, "k", "after the write")
 }
 
 func TestClosedCachePassesOn(t *testing.T) {
 	f := &fakeTracker{}
 	c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
 	mustAsk(t, c, withKey("k"))
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Close())
 	if err := c.Close(); err != nil {
 		t.Fatal("closing again: ", err)
 	}
-	mustWrite(t, c, withKey("k"))
-	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-		t.Errorf("the read gives %s", a.text)
+	mustWrite(t, c)
+	wantNow(t, f, c, "k", "in the end")
+}
+
+func TestErrorsAreNotRemembered(t *testing.T) {
+	for _, err := range []*mapping.Error{errBadKey, errNoProduct, errNoComponent, errRefused} {
+		f := &fakeTracker{}
+		f.scripted(always(err))
+		c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
+		for i := range 6 {
+			request := mapping.FlagTypesRequest{Product: "P", Component: []string{"", "C"}[i%2]}
+			a := askFor(context.Background(), c, withKey("k"), request)
+			wantCode(t, a.err, err.Code)
+			if a.cache.Hit || a.cache.Stored {
+				t.Errorf("the error says %+v", a.cache)
+			}
+		}
+		wantCalls(t, f, 6)
 	}
+}
+
+func TestAnswersDoNotDependOnEachOther(t *testing.T) {
+	f := &fakeTracker{}
+	c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			reply, err := c.Do(context.Background(), withKey("k"), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			reply.Replace([]byte("mine"))
+			reply.ETag, reply.Cache.Detail = "mine", "mine"
+			reply.Close()
+		})
+	}
+	wait.Wait()
+	if a := mustAsk(t, c, withKey("k")); strings.Contains(a.text+a.etag+a.cache.Detail, "mine") {
+		t.Errorf("the answer is %s, %+v", a.text, a.cache)
+	}
+}
+
+// wantLogged: where it happened is told, and what is not.
+func (l *sharedLog) wantLogged(t *testing.T) {
+	t.Helper()
+	eventually(t, "the panic is logged", func() bool { return strings.Contains(l.String(), "cache_test.go") })
+	if strings.Contains(l.String(), "hunter2") {
+		t.Errorf("the log says %s", l)
+	}
+}
+
+func panics() { panic("the key is hunter2") }
+
+// TestPanicInAFillCostsOneRead: those who wait for a fill that panics get an error, and the next one is answered. A caller whose groups are not
+// known for a panic does not share.
+func TestPanicInAFillCostsOneRead(t *testing.T) {
+	for of, c := range map[string]Options{
+		"a fill": {},
+		"groups": {Settings: Settings{Scope: ScopeGroup}, Groups: func(context.Context, upstream.Caller) ([]string, error) { panics(); return nil, nil }},
+	} {
+		f, log := &fakeTracker{}, &sharedLog{}
+		cache := openCache(t, f, log.options(c))
+		if c.Groups == nil {
+			f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { panics(); return nil })
+		}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if a := ask(cache, withKey("k")); (a.err == nil) != (c.Groups != nil) || a.err != nil && strings.Contains(a.err.Error(), "hunter2") {
+					t.Errorf("%s: the error is %v", of, a.err)
+				}
+			})
+		}
+		all.Wait()
+		log.wantLogged(t)
+		f.scripted(nil)
+		mustAsk(t, cache, withKey("k"))
+	}
+}
+
+// TestPanicInARefreshCostsNothing: no read waits for it.
+func TestPanicInARefreshCostsNothing(t *testing.T) {
+	f, clock := &fakeTracker{}, &clock{}
+	log := &sharedLog{}
+	o := log.options(Options{})
+	o.LocalTTL, o.StaleWhileRevalidate = time.Hour, time.Hour
+	c := openAt(t, f, o, clock.now)
+	mustAsk(t, c, withKey("k"))
+	f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error { panics(); return nil })
+	clock.forward(2 * time.Minute)
+	eventually(t, "a refresh panics", func() bool {
+		clock.forward(refreshPace)
+		if a := mustAsk(t, c, withKey("k")); !a.cache.Stale {
+			t.Errorf("the answer says %+v", a.cache)
+		}
+		return f.calls.Load() > 1
+	})
+	log.wantLogged(t)
+	mustAsk(t, c, withKey("k"))
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,7 @@ func ageing(t *testing.T, options Options, test func(t *testing.T, f *fakeTracke
 			options.LocalTTL = ttl
 			// The clock of the server does not follow the test's.
 			options.Lease, options.Redis = 10*time.Millisecond, on(startServer(t)).Redis
-			c := settled(t, openAt(t, f, patient(options), clock.now))
+			c := settled(t, openAt(t, f, options, clock.now))
 			test(t, f, c, clock)
 		})
 	}
@@ -49,7 +50,7 @@ func TestOldAnswersAreReplaced(t *testing.T) {
 
 func TestLifetimesAreSpread(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{Settings: Settings{TTL: time.Hour}}))
+	c := openCache(t, f, Options{Settings: Settings{TTL: time.Hour}})
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 100 {
 		ttl := mustAsk(t, c, withKey("k")).cache.TTL
@@ -156,7 +157,7 @@ func TestWhatEndsAnAnswer(t *testing.T) {
 		end           func(*testing.T, *fakeTracker, *Cache)
 	}{
 		"time":       {0, 2 * time.Hour, func(*testing.T, *fakeTracker, *Cache) {}},
-		"a write":    {0, 90 * time.Second, func(t *testing.T, _ *fakeTracker, c *Cache) { mustWrite(t, c, withKey("k")) }},
+		"a write":    {0, 90 * time.Second, func(t *testing.T, _ *fakeTracker, c *Cache) { mustWrite(t, c) }},
 		"bad key":    {10 * time.Minute, 0, refused(errBadKey)},
 		"no product": {10 * time.Minute, 0, refused(errNoProduct)},
 	} {
@@ -220,7 +221,7 @@ func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 
 func TestRevalidationOfASickTracker(t *testing.T) {
 	f := &fakeTracker{}
-	c := openCache(t, f, patient(Options{}))
+	c := openCache(t, f, Options{})
 	mustAsk(t, c, withKey("k"))
 	f.scripted(always(errRefused))
 	a := askFresh(t.Context(), c, withKey("k"), mapping.FlagTypesRequest{Product: "P"})
@@ -233,7 +234,7 @@ func TestRevalidationOfASickTracker(t *testing.T) {
 func TestPeek(t *testing.T) {
 	f := &fakeTracker{}
 	s := startServer(t)
-	options := patient(on(s))
+	options := on(s)
 	options.LocalTTL = time.Minute
 	c := settled(t, openCache(t, f, options))
 	request := mapping.FlagTypesRequest{Product: "P"}
@@ -284,7 +285,7 @@ func TestRefusedColdReads(t *testing.T) {
 	f.open.Store(true)
 	f.scripted(always(errRefused))
 	s := startServer(t)
-	options := patient(on(s))
+	options := on(s)
 	options.LocalTTL = time.Minute
 	c := settled(t, openCache(t, f, options))
 	request := mapping.FlagTypesRequest{Product: "P"}
@@ -309,5 +310,96 @@ func TestRefusedColdReads(t *testing.T) {
 	}
 	if a := askFor(t.Context(), c, withKey("k"), request); a.err != nil || !a.cache.Hit {
 		t.Errorf("after that: %+v, %v", a.cache, a.err)
+	}
+}
+
+// staleInBoth gives two processes with an answer in their local levels that is stale now.
+func staleInBoth(t *testing.T, f *fakeTracker) (a, b *Cache) {
+	t.Helper()
+	clock := &clock{}
+	options := stalest
+	options.LocalTTL, options.Lease, options.Redis = 24*time.Hour, time.Hour, on(startServer(t)).Redis
+	a, b = settled(t, openAt(t, f, options, clock.now)), settled(t, openAt(t, f, options, clock.now))
+	mustAsk(t, a, withKey("k"))
+	mustAsk(t, b, withKey("k"))
+	wantCalls(t, f, 1)
+	eventually(t, "no lease is held", func() bool { return len(leases(t, a)) == 0 })
+	clock.forward(90 * time.Second)
+	return a, b
+}
+
+// askStale asks for the answer that is stale, and waits until it was replaced or could not be.
+func askStale(t *testing.T, c *Cache) {
+	t.Helper()
+	caller := withKey("k")
+	k := key{scope: c.credentialScope(&caller), product: "P"}
+	h, _ := c.local.GetIfPresent(k)
+	if got := mustAsk(t, c, caller); !got.cache.Stale {
+		t.Errorf("the answer says %+v", got.cache)
+	}
+	name := "refresh" + c.keys.value(k) + strconv.FormatUint(h.seen.sequence, 10)
+	<-c.fills.DoChan(name, func() (any, error) { return nil, nil })
+}
+
+func leases(t *testing.T, c *Cache) []string {
+	t.Helper()
+	names, err := c.remote.client.Keys(context.Background(), c.keys.prefix+"l:*").Result()
+	must(t, err)
+	return names
+}
+
+// TestRenewedElsewhere: what another process has renewed is not asked for once more.
+func TestRenewedElsewhere(t *testing.T) {
+	f := &fakeTracker{}
+	a, b := staleInBoth(t, f)
+	f.version.Add(1)
+	for _, c := range []*Cache{a, b} {
+		askStale(t, c)
+		if got := mustAsk(t, c, withKey("k")); got.cache.Stale || !strings.Contains(got.text, f.now()) {
+			t.Errorf("the answer is %s, %+v", got.text, got.cache)
+		}
+		eventually(t, "no lease is held", func() bool { return len(leases(t, c)) == 0 })
+	}
+	wantCalls(t, f, 2)
+}
+
+// TestSickTrackerIsAskedByOneProcess: the lease of one that could not renew an answer stays.
+func TestSickTrackerIsAskedByOneProcess(t *testing.T) {
+	f := &fakeTracker{}
+	a, b := staleInBoth(t, f)
+	f.scripted(always(errRefused))
+	askStale(t, a)
+	wantCalls(t, f, 2)
+	if got := leases(t, a); len(got) != 1 {
+		t.Errorf("there are the leases %q", got)
+	}
+	askStale(t, b)
+	wantCalls(t, f, 2)
+	time.Sleep(20 * time.Millisecond) // for a lease that is given back beside the reads
+	if got := leases(t, a); len(got) != 1 {
+		t.Errorf("in the end there are the leases %q", got)
+	}
+}
+
+// TestGroupsOfAFailingTracker: a read does not wait for one that is known to fail.
+func TestGroupsOfAFailingTracker(t *testing.T) {
+	f, clock, end := &fakeTracker{}, &clock{}, make(chan struct{})
+	c, fate := memberOf(t, f, clock.now)
+	hung := func() error { <-end; return errRefused }
+	fate.Store(&hung)
+	defer close(end)
+	clock.forward(5 * time.Minute)
+	c.setFailing(true)
+	caller := withKey("k")
+	own, least := c.credentialScope(&caller), groupsPatience
+	for range 3 {
+		begun := time.Now()
+		if c.sharing(t.Context(), &caller, own) == own {
+			t.Error("the groups that were known are lost")
+		}
+		least = min(least, time.Since(begun))
+	}
+	if least >= groupsPatience {
+		t.Errorf("a failing tracker was waited for at least %s", least)
 	}
 }

@@ -29,7 +29,6 @@ func mustStore(t *testing.T, c *Cache, caller upstream.Caller, request mapping.F
 func TestLookup(t *testing.T) {
 	levels(t, func(t *testing.T, options Options) {
 		f, ctx, clock := &fakeTracker{}, context.Background(), &clock{}
-		options = patient(options)
 		options.TTL, options.StaleWhileRevalidate, options.StaleIfError = time.Minute, time.Minute, time.Hour
 		c := openAt(t, f, options, clock.now)
 		for _, key := range []string{"", "secret-key"} {
@@ -83,7 +82,7 @@ func TestLookup(t *testing.T) {
 // answers only.
 func TestLookupOfAnotherTracker(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
-	options := patient(on(s))
+	options := on(s)
 	c := openCache(t, f, options)
 	options.Tracker = "other"
 	other := openCache(t, f, options)
@@ -129,7 +128,7 @@ func TestUnknownNamesLeaveNothing(t *testing.T) {
 
 func TestEverythingInRedisEnds(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	c := openCache(t, f, patient(on(s)))
+	c := openCache(t, f, on(s))
 	mustAsk(t, c, withKey("k"))
 	f.scripted(always(errNoComponent))
 	askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: "None"})
@@ -148,7 +147,7 @@ func TestEverythingInRedisEnds(t *testing.T) {
 // end first, and leave nothing behind.
 func TestOneProductHasABound(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	options := patient(on(s))
+	options := on(s)
 	options.StaleIfError = time.Hour
 	c := openCache(t, f, options)
 	soon, pipe := float64(time.Now().Add(10*time.Minute).UnixMilli()), s.client.Pipeline()
@@ -166,9 +165,7 @@ func TestOneProductHasABound(t *testing.T) {
 	if listed := s.client.ZCard(ctx, c.keys.index("P")).Val(); listed != maxIndexed || first != 0 || third != 1 {
 		t.Errorf("%d are listed, %d of the first two are there and %d of the third", listed, first, third)
 	}
-	if a := mustAsk(t, c, withKey("k")); !a.cache.Hit {
-		t.Errorf("what was stored last says %+v", a.cache)
-	}
+	wantHit(t, c, "k", "what was stored last")
 }
 
 func TestEmbeddedServerMakesRoom(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -256,18 +257,192 @@ func TestModel(t *testing.T) {
 			break
 		}
 	}
-	if err := w.failed(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.failed())
 	w.calm()
 	before := w.hits.Load()
 	eventually(t, "a hit, now that Redis works", func() bool { w.read(w.processes[0]); return w.hits.Load() > before })
 	w.outage()
-	if err := w.failed(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.failed())
 	t.Logf("%d reads, %d of them hits, %d writes", w.reads.Load(), w.hits.Load(), w.tracker.version.Load())
 	if !enough() {
 		t.Skip("this machine is too busy: Redis has 50 ms for a command, and there was too little to check")
+	}
+}
+
+// modelTracker is the truth. Private may be seen with the key member only.
+type modelTracker struct {
+	fakeTracker
+	rand func(n int) int
+	// away refuses every connection.
+	away atomic.Bool
+}
+
+var errLost = &mapping.Error{Code: 200504, Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}
+
+// lost is errLost with the version that the write brought about, which only the
+// model may know.
+func lost(version int64) error {
+	e := *errLost
+	e.Message = strconv.FormatInt(version, 10)
+	return &e
+}
+
+// Do implements upstream.Tracker.
+func (m *modelTracker) Do(_ context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	if call.FlagTypes != nil {
+		return m.read(caller, *call.FlagTypes)
+	}
+	return m.write()
+}
+
+func (m *modelTracker) read(caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
+	m.dawdle()
+	switch {
+	case m.away.Load():
+		return mapping.Reply{}, errRefused
+	case request.Product == "Private" && caller.Credentials.APIKey != "member":
+		return mapping.Reply{}, errNoProduct
+	case request.Component == "none":
+		return mapping.Reply{}, errNoComponent
+	}
+	text, _ := json.Marshal(seen{m.version.Load(), caller.Credentials.APIKey, request.Product})
+	m.dawdle()
+	return mapping.Reply{Document: mapping.NewDocument(text)}, nil
+}
+
+func (m *modelTracker) dawdle() {
+	time.Sleep(time.Duration(m.rand(m.rand(4)+1)) * 5 * time.Millisecond)
+}
+
+// write fails one time in four, before or after it took effect. Its
+// reply tells the version, and so does an error after the effect.
+func (m *modelTracker) write() (mapping.Reply, error) {
+	m.dawdle()
+	fate := m.rand(8)
+	if fate == 0 || m.away.Load() {
+		return mapping.Reply{}, errRefused
+	}
+	version := m.version.Add(1)
+	m.dawdle()
+	if fate == 1 {
+		return mapping.Reply{}, lost(version)
+	}
+	return mapping.Reply{Document: mapping.NewDocument(fmt.Append(nil, version))}, nil
+}
+
+// seen is an answer of the model's tracker.
+type seen struct {
+	Version int64
+	Caller  string
+	Product string
+}
+
+// trouble does something bad to Redis or to the way there, and makes it good again.
+func (w *world) trouble() {
+	length := time.Duration(10+w.rand(200)) * time.Millisecond
+	p := w.processes[w.rand(2)]
+	switch w.rand(8) {
+	case 0:
+		w.server.kill()
+		time.Sleep(length)
+		w.server.start()
+	case 1:
+		w.server.pause()
+		time.Sleep(length)
+		w.server.resume()
+	case 2:
+		w.server.client.FlushAll(context.Background())
+	case 3:
+		w.server.client.ClientKillByFilter(context.Background(), "TYPE", "pubsub")
+	case 4:
+		p.proxy.Down(true)
+		time.Sleep(length)
+		p.proxy.Down(false)
+	case 5:
+		p.proxy.Delay.Store(int64(length / 4))
+		time.Sleep(length)
+		p.proxy.Delay.Store(0)
+	case 6:
+		w.rollBack(length)
+	case 7: // peace
+		time.Sleep(3 * length)
+	}
+	time.Sleep(time.Duration(w.rand(300)) * time.Millisecond)
+}
+
+// rollBack puts an old generation back, as a replica that lagged would. What the
+// other process may give is not promised then until each has looked again.
+func (w *world) rollBack(length time.Duration) {
+	ctx, key := context.Background(), w.processes[0].cache.keys.generation
+	old, err := w.server.client.Get(ctx, key).Result()
+	if err != nil || w.rand(3) > 0 {
+		return
+	}
+	time.Sleep(length)
+	w.rolledBack.Store(time.Now().UnixNano())
+	w.server.client.Set(ctx, key, old, 0)
+	w.rolledBack.Store(time.Now().UnixNano())
+}
+
+// calm ends all trouble and waits until Redis knows everything.
+func (w *world) calm() {
+	w.t.Helper()
+	for _, p := range w.processes {
+		p.proxy.Delay.Store(0)
+		p.proxy.Down(false)
+		eventually(w.t, p.name+" delivers its changes", func() bool { return !p.cache.generation.undelivered() })
+	}
+}
+
+// outage has the tracker go away while clients of both processes keep on writing.
+// What is in the cache then has to be given by both for as long as that lasts.
+func (w *world) outage() {
+	w.t.Helper()
+	if w.failed() != nil {
+		return
+	}
+	for _, p := range w.processes {
+		eventually(w.t, p.name+" has an answer", func() bool {
+			return w.outageRead(p).cache.Hit || w.failed() != nil
+		})
+	}
+	unmarked := w.unmarked.Load()
+	w.tracker.away.Store(true)
+	var writers sync.WaitGroup
+	for i := range 8 {
+		writers.Go(func() {
+			for range 5 {
+				_ = update(context.Background(), w.processes[(i+w.rand(2))%2].cache, "member")
+			}
+		})
+	}
+	writers.Wait()
+	if w.unmarked.Load() != unmarked {
+		w.t.Log("the machine is too busy to tell whether failed writes keep the cache")
+		return
+	}
+	for _, p := range w.processes {
+		var a answer
+		eventually(w.t, p.name+" has its Redis", func() bool { // which a busy machine may take away for a moment
+			a = w.outageRead(p)
+			return a.cache.Detail != detailAway
+		})
+		if a.err != nil {
+			w.fail("%s: after writes that did nothing a read fails: %v, %+v", p.name, a.err, a.cache)
+			return
+		}
+		w.check(p, withKey("member"), outageRequest, a, w.tracker.version.Load(), 0)
+	}
+}
+
+var outageRequest = mapping.FlagTypesRequest{Product: "Private"}
+
+func (w *world) outageRead(p *process) answer {
+	return askFor(context.Background(), p.cache, withKey("member"), outageRequest)
+}
+
+func (w *world) observe(operation string, _ time.Duration, err error) {
+	if operation == "pending" && err != nil {
+		w.unmarked.Add(1)
 	}
 }

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -63,24 +67,22 @@ func timely(t *testing.T, open func(f *fakeTracker) []*Cache) {
 	t.Errorf("the slowest of a hundred waited %s", slowest)
 }
 
-func TestCrowdOnOneProcess(t *testing.T) {
-	for name, ttl := range map[string]time.Duration{"local": time.Second, "redis": 0} {
+func TestCrowd(t *testing.T) {
+	for name, c := range map[string]struct {
+		localTTL  time.Duration
+		processes int
+	}{"local": {time.Second, 1}, "redis": {0, 1}, "two processes": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
-			timely(t, func(f *fakeTracker) []*Cache {
-				options := patient(on(startServer(t)))
-				options.LocalTTL, options.Lease = ttl, time.Minute
-				return []*Cache{settled(t, openCache(t, f, options))}
+			timely(t, func(f *fakeTracker) (caches []*Cache) {
+				options := on(startServer(t))
+				options.LocalTTL, options.Lease = c.localTTL, time.Minute
+				for range c.processes {
+					caches = append(caches, settled(t, openCache(t, f, options)))
+				}
+				return caches
 			})
 		})
 	}
-}
-
-func TestCrowdOnTwoProcesses(t *testing.T) {
-	timely(t, func(f *fakeTracker) []*Cache {
-		options := patient(on(startServer(t)))
-		options.Lease = time.Minute
-		return []*Cache{settled(t, openCache(t, f, options)), settled(t, openCache(t, f, options))}
-	})
 }
 
 func TestCrowdSaysThatItIsOne(t *testing.T) {
@@ -90,7 +92,7 @@ func TestCrowdSaysThatItIsOne(t *testing.T) {
 		<-hold
 		return nil
 	})
-	c := settled(t, openCache(t, f, patient(Options{})))
+	c := settled(t, openCache(t, f, Options{}))
 	round := 0
 	eventually(t, "a second read joins the first", func() bool { // which it may be too late for
 		round++
@@ -121,7 +123,7 @@ func TestFillOutlivesItsClient(t *testing.T) {
 			return ctx.Err()
 		}
 	})
-	c := settled(t, openCache(t, f, patient(Options{})))
+	c := settled(t, openCache(t, f, Options{}))
 	ctx, hangUp := context.WithCancel(context.Background())
 	first, second := make(chan error), make(chan error)
 	go func() { first <- askFor(ctx, c, withKey("k"), mapping.FlagTypesRequest{Product: "P"}).err }()
@@ -143,7 +145,7 @@ func TestDeadLeaseDelaysBriefly(t *testing.T) {
 	t.Parallel()
 	for failing, bounds := range map[bool][2]time.Duration{false: {200 * time.Millisecond, 15 * time.Second}, true: {0, 20 * time.Second}} {
 		s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-		options := patient(on(s))
+		options := on(s)
 		options.Lease = 4 * time.Second
 		if failing {
 			options.Lease = time.Minute
@@ -172,7 +174,7 @@ func TestDeadLeaseDelaysBriefly(t *testing.T) {
 // once.
 func TestFailureDoesNotHoldTheLease(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
-	options := patient(on(s))
+	options := on(s)
 	options.Lease = time.Minute
 	a, b := openCache(t, f, options), openCache(t, f, options)
 	f.scripted(always(errRefused))
@@ -196,5 +198,88 @@ func TestHungFillEndsWithTheCache(t *testing.T) {
 	c.Close()
 	if err := <-result; err != nil {
 		t.Error("a read while the cache closes fails: ", err)
+	}
+}
+
+// leasing gives two processes, of which the second does something with its requests for a lease, which are counted from 1.
+func leasing(t *testing.T, f *fakeTracker, s *server, do func(n int64, ask func() error) error) (a, b *Cache) {
+	t.Helper()
+	options, count := on(s), atomic.Int64{}
+	options.Lease = time.Minute
+	a, b = settled(t, openCache(t, f, options)), settled(t, openCache(t, f, options))
+	b.remote.client.AddHook(onCommand(func(command redis.Cmder, run func() error) error {
+		key, _ := command.Args()[1].(string)
+		if !strings.Contains(key, "}:l:") || command.Name() == "get" {
+			return run()
+		}
+		return do(count.Add(1), run)
+	}))
+	return a, b
+}
+
+func keysLike(s *server, pattern string) int {
+	return len(s.client.Keys(context.Background(), pattern).Val())
+}
+
+// TestLateLeaseFindsTheAnswer: a process finds nothing, is held up, and asks for the
+// lease when another one's has come and gone.
+func TestLateLeaseFindsTheAnswer(t *testing.T) {
+	s, f, asked, give := startServer(t), &fakeTracker{}, make(chan struct{}), make(chan struct{})
+	a, b := leasing(t, f, s, func(n int64, ask func() error) error {
+		if n == 1 {
+			close(asked)
+			<-give
+		}
+		return ask()
+	})
+	late := make(chan answer, 1)
+	go func() { late <- ask(b, withKey("k")) }()
+	<-asked
+	mustAsk(t, a, withKey("k"))
+	eventually(t, "the lease is over", func() bool { return keysLike(s, "*}:l:*") == 0 })
+	close(give)
+	if got := <-late; got.err != nil || !got.cache.Collapsed {
+		t.Errorf("the late one says %v, %+v", got.err, got.cache)
+	}
+	wantCalls(t, f, 1)
+}
+
+// TestLeaseThatTimesOut: a process waits for another one's answer, and Redis is late
+// just when that comes.
+func TestLeaseThatTimesOut(t *testing.T) {
+	s, f, entered, finish := startServer(t), &fakeTracker{}, make(chan struct{}), make(chan struct{})
+	f.scripted(func(context.Context, upstream.Caller, mapping.FlagTypesRequest) error {
+		close(entered) // a second call panics
+		<-finish
+		return nil
+	})
+	a, b := leasing(t, f, s, func(n int64, ask func() error) error {
+		if n != 3 {
+			return ask()
+		}
+		close(finish)
+		eventually(t, "the answer is there", func() bool { return keysLike(s, "*}:v:*") == 1 })
+		return context.DeadlineExceeded
+	})
+	first := make(chan answer, 1)
+	go func() { first <- ask(a, withKey("k")) }()
+	<-entered
+	if got := mustAsk(t, b, withKey("k")); !got.cache.Collapsed {
+		t.Errorf("the other one says %+v", got.cache)
+	}
+	<-first
+	wantCalls(t, f, 1)
+}
+
+// TestNoLeaseToBeHad: where Redis never says who has the lease, the tracker is asked.
+func TestNoLeaseToBeHad(t *testing.T) {
+	for name, err := range map[string]error{"late": context.DeadlineExceeded, "pool exhausted": redis.ErrPoolExhausted} {
+		s, f := startServer(t), &fakeTracker{}
+		_, b := leasing(t, f, s, func(int64, func() error) error { return err })
+		begun := time.Now()
+		mustAsk(t, b, withKey("k"))
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("%s: the read took %v", name, took)
+		}
 	}
 }

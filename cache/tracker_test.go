@@ -7,12 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"portico/mapping"
+	processes "portico/test/process"
 	"portico/upstream"
 )
 
@@ -152,11 +157,7 @@ func openAt(t testing.TB, next upstream.Tracker, options Options, now func() tim
 	t.Helper()
 	options.Redis.Timeout = cmp.Or(options.Redis.Timeout, 2*time.Second)
 	c := open(next, allObserved(options), now)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, c.Close()) })
 	return c
 }
 
@@ -170,13 +171,6 @@ func settled(t testing.TB, c *Cache) *Cache {
 // on gives options for a cache on a real server.
 func on(s *server) Options {
 	return Options{Tracker: "main", Redis: Redis{Addrs: []string{s.addr}}}
-}
-
-// patient lets commands take longer than usual, for tests that count calls on a
-// busy machine.
-func patient(o Options) Options {
-	o.Redis.Timeout = 2 * time.Second
-	return o
 }
 
 type answer struct {
@@ -221,16 +215,49 @@ func askCall(ctx context.Context, c *Cache, caller upstream.Caller, call upstrea
 func mustAsk(t testing.TB, c *Cache, caller upstream.Caller) answer {
 	t.Helper()
 	a := ask(c, caller)
-	if a.err != nil {
-		t.Fatal("reading flag types: ", a.err)
+	must(t, a.err)
+	return a
+}
+
+// update makes a write of flag types.
+func update(ctx context.Context, c *Cache, key string) error {
+	_, err := c.Do(ctx, withKey(key), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}})
+	return err
+}
+
+func mustWrite(t testing.TB, c *Cache) {
+	t.Helper()
+	must(t, update(context.Background(), c, "k"))
+}
+
+// wantNow reads, and wants the text of the present version.
+func wantNow(t testing.TB, f *fakeTracker, c *Cache, key, when string) {
+	t.Helper()
+	if a := mustAsk(t, c, withKey(key)); !strings.Contains(a.text, f.now()) {
+		t.Fatalf("%s: the read gives %s, want %s: %+v, %+v", when, a.text, f.now(), a.cache, c.Status())
+	}
+}
+
+// eventuallyNow reads until it gets the text of the present version.
+func eventuallyNow(t testing.TB, f *fakeTracker, c *Cache) {
+	t.Helper()
+	eventually(t, "the present version is shown", func() bool { return strings.Contains(mustAsk(t, c, withKey("k")).text, f.now()) })
+}
+
+// wantHit reads, and wants the answer to come from the cache.
+func wantHit(t testing.TB, c *Cache, key, when string) answer {
+	t.Helper()
+	a := mustAsk(t, c, withKey(key))
+	if !a.cache.Hit {
+		t.Errorf("%s: the answer says %+v", when, a.cache)
 	}
 	return a
 }
 
-func mustWrite(t testing.TB, c *Cache, caller upstream.Caller) {
+func must(t testing.TB, err error) {
 	t.Helper()
-	if _, err := c.Do(context.Background(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{}}); err != nil {
-		t.Fatal("writing a flag type: ", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -246,5 +273,61 @@ func wantCalls(t testing.TB, f *fakeTracker, calls int64) {
 	t.Helper()
 	if got := f.calls.Load(); got != calls {
 		t.Fatalf("the tracker was asked %d times, want %d", got, calls)
+	}
+}
+
+// server is a real redis-server, a process of its own.
+type server struct {
+	*processes.Process
+	t      testing.TB
+	addr   string
+	args   []string
+	client *redis.Client
+}
+
+// startServer starts a redis-server on a free port.
+func startServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, addr: freeAddr(t), args: args}
+	s.Process = processes.Redis(t, s.addr, args...)
+	s.client = redis.NewClient(&redis.Options{Addr: s.addr, DialerRetries: 1, MaxRetries: -1, DisableIdentity: true})
+	t.Cleanup(func() { _ = s.client.Close() })
+	return s
+}
+
+// freeAddr gives a free address that no other test gets.
+func freeAddr(t testing.TB) string { return processes.FreeAddress(t) }
+
+func (s *server) start() { s.Start(s.t) }
+
+// kill ends the process at once.
+func (s *server) kill() { s.Kill(s.t) }
+
+// pause makes the process stand still with its connections open.
+func (s *server) pause()  { s.Signal(s.t, syscall.SIGSTOP) }
+func (s *server) resume() { s.Signal(s.t, syscall.SIGCONT) }
+
+// eventually waits for something that other goroutines or processes bring about.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	processes.Eventually(t, what, ok)
+}
+
+// onCommand does something with the commands of a client of Redis.
+type onCommand func(command redis.Cmder, run func() error) error
+
+func (onCommand) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (onCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (do onCommand) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		err := do(command, func() error { return next(ctx, command) })
+		if err != nil {
+			command.SetErr(err)
+		}
+		return err
 	}
 }

@@ -1,20 +1,26 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	processes "portico/test/process"
 )
 
 // pair gives two processes on one Redis whose local levels live long.
 func pair(t *testing.T, f *fakeTracker, s *server) (a, b *Cache) {
 	t.Helper()
-	options := patient(on(s))
+	options := on(s)
 	options.LocalTTL = time.Hour
 	options.TTL = time.Hour
 	return settled(t, openCache(t, f, options)), settled(t, openCache(t, f, options))
@@ -24,7 +30,7 @@ func TestChangeReachesTheOtherLocalLevel(t *testing.T) {
 	s, f := startServer(t), &fakeTracker{}
 	a, b := pair(t, f, s)
 	for _, change := range []func() error{
-		func() error { mustWrite(t, a, withKey("k")); return nil },
+		func() error { mustWrite(t, a); return nil },
 		func() error { f.version.Add(1); return a.Purge(context.Background(), "P") },
 	} {
 		mustAsk(t, b, withKey("k"))
@@ -32,16 +38,14 @@ func TestChangeReachesTheOtherLocalLevel(t *testing.T) {
 			t.Fatalf("the answer says %+v", got.cache)
 		}
 		must(t, change())
-		eventually(t, "the other process knows", func() bool {
-			return strings.Contains(mustAsk(t, b, withKey("k")).text, f.now())
-		})
+		eventuallyNow(t, f, b)
 	}
 }
 
 // TestLostMessageIsBoundedByTheLocalTTL: the change is made and not published.
 func TestLostMessageIsBoundedByTheLocalTTL(t *testing.T) {
 	s, f, ctx, clock := startServer(t), &fakeTracker{}, context.Background(), &clock{}
-	options := patient(on(s))
+	options := on(s)
 	options.LocalTTL = time.Second
 	c := settled(t, openAt(t, f, options, clock.now))
 	mustAsk(t, c, withKey("k"))
@@ -51,9 +55,7 @@ func TestLostMessageIsBoundedByTheLocalTTL(t *testing.T) {
 		t.Fatalf("the answer says %+v", a.cache)
 	}
 	clock.forward(time.Second)
-	if a := mustAsk(t, c, withKey("k")); !strings.Contains(a.text, f.now()) {
-		t.Errorf("after local_ttl the read gives %s, %+v", a.text, a.cache)
-	}
+	wantNow(t, f, c, "k", "after local_ttl")
 }
 
 // TestChangeDuringALostSubscription: what was missed is noticed when the process
@@ -64,10 +66,8 @@ func TestChangeDuringALostSubscription(t *testing.T) {
 	must(t, s.client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
 	eventually(t, "the subscription is lost", func() bool { return !b.Status().Subscribed })
 	mustAsk(t, b, withKey("k"))
-	mustWrite(t, a, withKey("k")) // the other process is not told
-	eventually(t, "the other process knows", func() bool {
-		return strings.Contains(mustAsk(t, b, withKey("k")).text, f.now())
-	})
+	mustWrite(t, a) // the other process is not told
+	eventuallyNow(t, f, b)
 }
 
 // TestClocksApart: a process with a fast clock and one with a right one follow each
@@ -76,14 +76,12 @@ func TestClocksApart(t *testing.T) {
 	t.Parallel()
 	s, f, ahead := startServer(t), &fakeTracker{}, &clock{}
 	ahead.forward(time.Hour)
-	a, b := openAt(t, f, patient(on(s)), ahead.now), openCache(t, f, patient(on(s)))
+	a, b := openAt(t, f, on(s), ahead.now), openCache(t, f, on(s))
 	callers := []*Cache{a, b, a, a, b, b, a, b}
 	for _, c := range callers {
-		mustWrite(t, c, withKey("k"))
+		mustWrite(t, c)
 		for _, reader := range []*Cache{a, b, a, b} {
-			if got := mustAsk(t, reader, withKey("k")); !strings.Contains(got.text, f.now()) {
-				t.Fatalf("the read gives %s, %+v", got.text, got.cache)
-			}
+			wantNow(t, f, reader, "k", "after a write")
 		}
 	}
 }
@@ -93,7 +91,7 @@ func TestClocksApart(t *testing.T) {
 func TestEntryFromTheFuture(t *testing.T) {
 	s, f, ahead := startServer(t), &fakeTracker{}, &clock{}
 	ahead.forward(time.Hour)
-	options := patient(on(s))
+	options := on(s)
 	options.LocalTTL = 2 * time.Hour
 	a, b := openAt(t, f, options, ahead.now), openCache(t, f, options)
 	mustAsk(t, a, withKey("k"))
@@ -102,20 +100,16 @@ func TestEntryFromTheFuture(t *testing.T) {
 		t.Errorf("the read gives %s, %+v", got.text, got.cache)
 	}
 	ahead.forward(-time.Hour)
-	if got := mustAsk(t, a, withKey("k")); !strings.Contains(got.text, f.now()) {
-		t.Errorf("after the clock stepped back the read gives %s, %+v", got.text, got.cache)
-	}
+	wantNow(t, f, a, "k", "after the clock stepped back")
 	ahead.forward(maxClockSkew / 2)
-	if got := mustAsk(t, b, withKey("k")); !got.cache.Hit {
-		t.Errorf("clocks that are nearly the same keep entries from being shared: %+v", got.cache)
-	}
+	wantHit(t, b, "k", "clocks that are nearly the same keep entries from being shared")
 }
 
 // TestSlowClockComesAfterAFastOne: who changes something without having seen the
 // token of a faster clock makes a second one that comes after it.
 func TestSlowClockComesAfterAFastOne(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	c := openCache(t, f, patient(on(s)))
+	c := openCache(t, f, on(s))
 	before := tokenAt(time.Now().Add(time.Hour))
 	must(t, s.client.Set(ctx, c.keys.generation, before.text, 0).Err())
 	must(t, c.Purge(ctx, ""))
@@ -198,11 +192,122 @@ func TestObserverIsTold(t *testing.T) {
 			}
 		}
 	}
-	twice := func() { mustAsk(t, c, withKey("k")); mustAsk(t, c, withKey("k")); mustWrite(t, c, withKey("k")) }
+	twice := func() { mustAsk(t, c, withKey("k")); mustAsk(t, c, withKey("k")); mustWrite(t, c) }
 	toldOf(twice, "read miss", "read local", "fill", "redis read", "redis lease", "redis pending", "redis store", "redis change",
 		"redis publish", "redis check", "delivered")
 	s.kill()
 	toldOf(twice, "away", "undelivered")
 	s.start()
 	toldOf(func() { time.Sleep(5 * time.Millisecond) }, "back")
+}
+
+// openedShared is a Shared that is closed with the test.
+func openedShared(t *testing.T, options Options) *Shared {
+	t.Helper()
+	options.Redis.Timeout = cmp.Or(options.Redis.Timeout, 2*time.Second)
+	shared := OpenShared(allObserved(options))
+	t.Cleanup(func() { must(t, shared.Close()) })
+	return shared
+}
+
+// TestCacheFollowsAnother: it goes on with the answers of the one before, and a
+// write that ends in the former one counts for it.
+func TestCacheFollowsAnother(t *testing.T) {
+	levels(t, func(t *testing.T, options Options) {
+		options.LocalTTL = time.Minute
+		f, shared := &fakeTracker{}, openedShared(t, options)
+		options.Shared = shared
+		former := settled(t, openCache(t, f, options))
+		mustAsk(t, former, withKey("k"))
+		present := openCache(t, f, options)
+		if a := mustAsk(t, present, withKey("k")); a.cache.Detail != detailRedis {
+			t.Errorf("the one that follows says %+v", a.cache)
+		}
+		begun, end, written := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		f.write = func() error { close(begun); <-end; f.version.Add(1); return nil }
+		go func() {
+			defer close(written)
+			_ = update(context.Background(), former, "k")
+		}()
+		<-begun
+		mustAsk(t, present, withKey("k"))
+		close(end)
+		<-written
+		must(t, former.Close())
+		wantNow(t, f, present, "k", "after a write in the former one")
+	})
+}
+
+// TestPendingChangeIsHandedOn: a change that could not be delivered outlives the
+// cache that made it, also where the way to Redis is another one afterwards.
+func TestPendingChangeIsHandedOn(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	way := processes.StartRelay(t, s.addr)
+	options := on(s)
+	options.Redis.Addrs = []string{way.Address}
+	former := openedShared(t, options)
+	options.Shared = former
+	c, other := openCache(t, f, options), openCache(t, f, on(s))
+	mustAsk(t, other, withKey("k"))
+	way.Down(true)
+	mustWrite(t, c)
+	if !former.generation.undelivered() {
+		t.Fatal("the change counts as delivered")
+	}
+	present := openedShared(t, on(s))
+	former.ForwardChanges(present)
+	must(t, c.Close())
+	eventuallyNow(t, f, other)
+	f.version.Add(1)
+	_ = former.change(context.Background(), 0, true) // which cannot say so itself
+	wantNow(t, f, other, "k", "after a change in the former one")
+}
+
+// TestNewestUserObservesRedis: the newest cache that is open gets the changes of the state of Redis.
+func TestNewestUserObservesRedis(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	options := on(s)
+	shared := openedShared(t, options)
+	var away [2]atomic.Bool
+	var users [2]*Cache
+	for i := range away {
+		own := options
+		own.Shared, own.Observer.RedisState = shared, func(available bool) { away[i].Store(!available) }
+		users[i] = settled(t, openCache(t, &fakeTracker{}, own))
+	}
+	s.kill()
+	eventually(t, "the newest cache observes that Redis is unreachable", away[1].Load)
+	must(t, users[1].Close())
+	s.start()
+	eventually(t, "Redis is reachable again", shared.remote.breaker.allows)
+	s.kill()
+	eventually(t, "the cache before it observes that Redis is unreachable", away[0].Load)
+}
+
+// TestFits: only what leads to the same answers in the same way is gone on with.
+func TestFits(t *testing.T) {
+	addr, secured := freeAddr(t), &tls.Config{RootCAs: x509.NewCertPool()}
+	usual := func() Options {
+		return Options{Tracker: "main", Address: "a", Redis: Redis{Addrs: []string{addr}, TLS: secured, Timeout: time.Second}}
+	}
+	shared := openedShared(t, usual())
+	if !shared.Fits(usual()) {
+		t.Error("the same does not fit")
+	}
+	for name, change := range map[string]func(*Options){
+		"tracker":  func(o *Options) { o.Tracker = "other" },
+		"address":  func(o *Options) { o.Address = "b" },
+		"server":   func(o *Options) { o.Redis.Addrs = []string{"h:2"} },
+		"embedded": func(o *Options) { o.Redis = Redis{} },
+		"database": func(o *Options) { o.Redis.DB = 1 },
+		"password": func(o *Options) { o.Redis.Password = "p" },
+		"TLS":      func(o *Options) { o.Redis.TLS = secured.Clone() },
+		"no TLS":   func(o *Options) { o.Redis.TLS = nil },
+	} {
+		options := usual()
+		if change(&options); shared.Fits(options) {
+			t.Errorf("another %s fits", name)
+		}
+	}
 }

@@ -2,18 +2,18 @@ package proxy_test
 
 import (
 	"bytes"
-	"context"
+	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/proxy"
-	"portico/upstream"
 )
 
 const attachmentBody = `{"data":"c29tZQ==","file_name":"f","summary":"s","content_type":"text/plain"}`
@@ -25,11 +25,12 @@ func TestCompressedBodiesAreRefused(t *testing.T) {
 }
 
 func TestURLEncodedForm(t *testing.T) {
-	var got created
-	base := serve(t, proxy.Options{Tracker: recordCreates(&got)}) + "/rest/bug/7/attachment" + key
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/bug/7/attachment" + key
 	form := []string{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}
 	ask(t, "POST", base, "data=c29tZQ%3D%3D&file_name=f.txt&summary=a+form%C3%A9&is_patch=1;ids=7&ids=8&x=1&x=2&lone&=", form...).wantStatus(t, 201)
-	if got.content != "c29tZQ==" || *got.Summary != "a formé" || !*got.IsPatch || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
+	got := tracker.last.CreateAttachment
+	if tracker.content != "c29tZQ==" || *got.Summary != "a formé" || !*got.IsPatch || !reflect.DeepEqual(got.Bugs, []string{"7", "8"}) {
 		t.Errorf("got %+v", got)
 	}
 	if string(got.Extra.Get("x")) != `["1","2"]` || string(got.Extra.Get("lone")) != `""` {
@@ -37,8 +38,8 @@ func TestURLEncodedForm(t *testing.T) {
 	}
 	// A plus in base64 must not become a blank.
 	ask(t, "POST", base, "data=++++&file_name=f&summary=s&is_patch=1", form...).wantStatus(t, 201)
-	if got.content != "++++" {
-		t.Errorf("content %q", got.content)
+	if tracker.content != "++++" {
+		t.Errorf("content %q", tracker.content)
 	}
 	ask(t, "POST", base, "data=%25%25&file_name=f&summary=s&is_patch=1", form...).wantError(t, 400, "606")
 	ask(t, "POST", base, "data=c29tZQ&file_name=%ff&summary=s&is_patch=1", form...).wantError(t, 400, "32000")
@@ -46,22 +47,17 @@ func TestURLEncodedForm(t *testing.T) {
 }
 
 func TestFlagTypeForm(t *testing.T) {
-	var got mapping.FlagTypeCreate
-	tracker := &fakeTracker{createFlagType: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeCreate) (mapping.Reply, error) {
-		got = request
-		return mapping.Reply{Document: document(`{"id":1}`)}, nil
-	}}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	ask(t, "POST", base+"/rest/flag_type"+key, "name=n&description=d&sortkey=3&inclusions=P&cc_list=a@b.example&cc_list=c@d.example",
+	tracker := &fakeTracker{}
+	ask(t, "POST", serve(t, proxy.Options{Tracker: tracker})+"/rest/flag_type"+key, "name=n&description=d&sortkey=3&inclusions=P&cc_list=a@b.example&cc_list=c@d.example",
 		"Content-Type", "application/x-www-form-urlencoded").wantStatus(t, 201)
-	if *got.Sortkey != 3 || len(*got.Inclusions) != 1 || *got.CCList != "a@b.example, c@d.example" {
+	if got := tracker.last.CreateFlagType; *got.Sortkey != 3 || len(*got.Inclusions) != 1 || *got.CCList != "a@b.example, c@d.example" {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestMultipartForm(t *testing.T) {
-	var got created
-	base := serve(t, proxy.Options{Tracker: recordCreates(&got)}) + "/rest/bug/7/attachment" + key
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/bug/7/attachment" + key
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	file, _ := form.CreateFormFile("data", "ignored.bin")
@@ -71,7 +67,7 @@ func TestMultipartForm(t *testing.T) {
 	}
 	_ = form.Close()
 	ask(t, "POST", base, body.String(), "Content-Type", form.FormDataContentType()).wantStatus(t, 201)
-	if got.content != "c29tZQ==" || *got.FileName != "f.txt" {
+	if got := tracker.last.CreateAttachment; tracker.content != "c29tZQ==" || *got.FileName != "f.txt" {
 		t.Errorf("got %+v", got)
 	}
 	lastBoundary := strings.LastIndex(body.String(), "--"+form.Boundary())
@@ -86,13 +82,10 @@ func TestMultipartForm(t *testing.T) {
 }
 
 func TestQueryBeatsBody(t *testing.T) {
-	var got mapping.AttachmentUpdate
-	tracker := &fakeTracker{updateAttachments: func(_ context.Context, _ upstream.Caller, request mapping.AttachmentUpdate) (mapping.Reply, error) {
-		got = request
-		return mapping.Reply{Document: document(`{"attachments":[]}`)}, nil
-	}}
+	tracker := &fakeTracker{}
 	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/bug/attachment/5" + key
 	ask(t, "PUT", base+"&summary=q&summary=r&ids=5&ids=6&odd=cb&login=x", `{"summary":"b","file_name":"f"}`).wantStatus(t, 200)
+	got := tracker.last.UpdateAttachments
 	if *got.Summary != "q" || *got.FileName != "f" || !reflect.DeepEqual(got.IDs, []int64{5, 6}) {
 		t.Errorf("got %+v", got)
 	}
@@ -101,15 +94,14 @@ func TestQueryBeatsBody(t *testing.T) {
 		t.Errorf("extra %s", got.Extra.AppendJSON(nil))
 	}
 	// A create ignores a callback, but does not send it on.
-	var sent created
-	other := serve(t, proxy.Options{Tracker: recordCreates(&sent)})
-	ask(t, "POST", other+"/rest/bug/7/attachment"+key+"&callback=cb", attachmentBody).wantStatus(t, 201)
-	if sent.Extra.Get("callback") != nil {
+	create := strings.Replace(base, "attachment/5", "7/attachment", 1)
+	ask(t, "POST", create+"&callback=cb", attachmentBody).wantStatus(t, 201)
+	if tracker.last.CreateAttachment.Extra.Get("callback") != nil {
 		t.Error("a callback was sent on")
 	}
-	ask(t, "POST", other+"/rest/bug/7/attachment?data=c29tZQ%3D%3D&file_name=q&summary=s&is_patch=1&api_key=K", "").wantStatus(t, 201)
-	if sent.content != "c29tZQ==" {
-		t.Errorf("content %q", sent.content)
+	ask(t, "POST", create+"&data=cXVlcnk%3D&file_name=q&summary=s&is_patch=1", "").wantStatus(t, 201)
+	if tracker.content != "cXVlcnk=" {
+		t.Errorf("content %q", tracker.content)
 	}
 	framed := ask(t, "PUT", base+"&callback=cb", `{}`)
 	if framed.status != 400 || !strings.HasPrefix(framed.body, `/**/cb({"error":true,"code":67399,`) {
@@ -120,13 +112,7 @@ func TestQueryBeatsBody(t *testing.T) {
 
 // A tracker that gets a callback frames its response, which then looks like no response at all.
 func TestCallbackInTheBody(t *testing.T) {
-	var made created
-	var flagType mapping.FlagTypeCreate
-	tracker := recordCreates(&made)
-	tracker.createFlagType = func(_ context.Context, _ upstream.Caller, request mapping.FlagTypeCreate) (mapping.Reply, error) {
-		flagType = request
-		return mapping.Reply{Document: document(`{"id":1}`)}, nil
-	}
+	tracker := &fakeTracker{}
 	base := serve(t, proxy.Options{Tracker: tracker})
 	const form = "application/x-www-form-urlencoded"
 	for _, c := range []struct{ path, kind, body, want string }{
@@ -141,7 +127,7 @@ func TestCallbackInTheBody(t *testing.T) {
 		if response.status/100 != 2 || !strings.HasPrefix(response.body, c.want) {
 			t.Errorf("%s %s: %d %s", c.path, c.body, response.status, response.body)
 		}
-		if len(made.Extra)+len(flagType.Extra) > 0 {
+		if made, flagType := tracker.last.CreateAttachment, tracker.last.CreateFlagType; made != nil && len(made.Extra) > 0 || flagType != nil && len(flagType.Extra) > 0 {
 			t.Fatalf("%s %s: a callback was sent on", c.path, c.body)
 		}
 	}
@@ -166,10 +152,7 @@ func TestLimits(t *testing.T) {
 	create := base + "/rest/bug/7/attachment" + key
 	long := strings.Repeat("AAAA", 200)
 	for _, length := range []bool{true, false} {
-		request, err := http.NewRequest("POST", create, strings.NewReader(`{"data":"`+long+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := newRequest(t, "POST", create, strings.NewReader(`{"data":"`+long+`"}`))
 		if !length {
 			request.ContentLength = -1
 		}
@@ -189,38 +172,186 @@ func TestLimits(t *testing.T) {
 }
 
 func TestLargePayloadGoesThroughAFile(t *testing.T) {
-	var got created
+	tracker := &fakeTracker{}
 	dir := t.TempDir()
-	base := serve(t, proxy.Options{Tracker: recordCreates(&got), BlobDir: dir, Limits: proxy.Limits{Limits: jsonblob.Limits{BlobMemory: 16}}})
+	base := serve(t, proxy.Options{Tracker: tracker, BlobDir: dir, Limits: proxy.Limits{Limits: jsonblob.Limits{BlobMemory: 16}}})
 	content := strings.Repeat("QUJD", 50000)
 	for _, c := range [][2]string{
 		{`{"file_name":"f","summary":"s","is_patch":true,"data":"` + content + `"}`, "application/json"},
 		{"file_name=f&summary=s&is_patch=1&data=" + content, "application/x-www-form-urlencoded"},
 	} {
 		ask(t, "POST", base+"/rest/bug/7/attachment"+key, c[0], "Content-Type", c[1]).wantStatus(t, 201)
-		if got.content != content || got.Data.Size() != 150000 {
-			t.Errorf("%s: %d bytes arrived", c[1], len(got.content))
+		data := tracker.last.CreateAttachment.Data
+		if tracker.content != content || data.Size() != 150000 {
+			t.Errorf("%s: %d bytes arrived", c[1], len(tracker.content))
 		}
-		if _, err := got.Data.Reader().Read(make([]byte, 1)); err == nil {
+		if _, err := data.Reader().Read(make([]byte, 1)); err == nil {
 			t.Error("the payload was not put away")
 		}
 	}
 }
 
-// A response that is longer than net/http keeps back is sent while the handler runs, and net/http wants the rest of the body first.
-func TestLongRefusalOfAPendingBody(t *testing.T) {
-	options := proxy.Options{}
-	options.ClientPause.Sending = 50 * time.Millisecond
-	client := dial(t, serve(t, options))
-	got := client.exchange(t, "POST /"+strings.Repeat("%01", 1000)+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na")
-	got.wantError(t, 404, "32614")
-}
-
-// What a refusal has waited for the body is no part of the time that the client has to take it.
-func TestRefusalOutlastsThePauseForItsBody(t *testing.T) {
+// A refusal that is longer than net/http keeps back is sent while the handler runs, and net/http wants the rest of the body first. What it has
+// waited for that is no part of the time that the client has to take the response.
+func TestRefusalOfAPendingBody(t *testing.T) {
 	t.Parallel()
 	options := proxy.Options{ClientPause: proxy.ClientPause{Sending: 500 * time.Millisecond, Taking: 500 * time.Millisecond}}
-	client := dial(t, serve(t, options))
-	got := client.exchange(t, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na")
-	got.wantError(t, 404, "32614")
+	base := serve(t, options)
+	for _, path := range []string{"nowhere", strings.Repeat("%01", 1000)} {
+		dial(t, base).exchange(t, "POST /"+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na").wantError(t, 404, "32614")
+	}
+}
+
+// Bodies that are being read share one amount of memory, and small ones need none of it.
+func TestBodiesShareMemory(t *testing.T) {
+	const half = 600 << 10
+	for name, c := range map[string]struct{ kind, open, large, small string }{
+		"JSON": {"application/json", `{"name":"n","description":"`, `{"name":"n","x":"` + strings.Repeat("b", half) + `","description":"d"}`, flagTypeBody},
+		"form": {"application/x-www-form-urlencoded", `name=n&description=`, `name=n&description=d&x=` + strings.Repeat("b", half), `name=n&description=d`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := proxy.Options{}
+			options.Limits.Memory = 1 << 20
+			base := serve(t, options)
+			post := func(body string) reply {
+				return ask(t, "POST", base+"/rest/flag_type", body, "Content-Type", c.kind, "X-Bugzilla-Api-Key", "k")
+			}
+			var client *kept
+			refused := until(t, func() (reply, bool) {
+				if client == nil || client.responded() { // another one's body was there first
+					client = dial(t, base)
+					fmt.Fprintf(client, "POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nX-Bugzilla-Api-Key: k\r\nContent-Type: %s\r\nContent-Length: 1000000\r\n\r\n%s%s",
+						c.kind, c.open, strings.Repeat("b", half))
+				}
+				got := post(c.large)
+				return got, got.status == 503
+			})
+			refused.wantError(t, 503, "200503")
+			if refused.header.Get("Portico-Error") != "overload" || refused.header.Get("Retry-After") != "1" {
+				t.Errorf("headers %v", refused.header)
+			}
+			if got := post(c.small); got.status >= 300 {
+				t.Errorf("a small request got %d %s", got.status, got.body)
+			}
+			_ = client.Close()
+			until(t, func() (reply, bool) { got := post(c.large); return got, got.status != 503 })
+		})
+	}
+}
+
+// responded reports whether a response has come already.
+func (k *kept) responded() bool {
+	_ = k.SetReadDeadline(time.Now().Add(time.Millisecond))
+	_, err := k.reader.Peek(1)
+	return err == nil
+}
+
+const flagTypeBody = `{"name":"n","description":"d"}`
+
+// until asks again until a response is the one that is waited for.
+func until(t *testing.T, ask func() (reply, bool)) reply {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		got, done := ask()
+		if done {
+			return got
+		}
+		if time.Now().After(end) {
+			t.Fatalf("still %d %s", got.status, got.body)
+		}
+	}
+}
+
+// All the fields of a form together are bounded as a JSON body is.
+func TestFormsAreBounded(t *testing.T) {
+	options := proxy.Options{}
+	options.Limits.Limits = jsonblob.Limits{Skeleton: 100 << 10}
+	base := serve(t, options)
+	field := strings.Repeat("b", 60<<10)
+	for many, status := range map[int]int{1: 201, 2: 413} {
+		form := url.Values{"name": {"n"}, "description": {"d"}}
+		for i := range many {
+			form.Set(fmt.Sprint("x", i), field)
+		}
+		form.Set("Bugzilla_api_key", "k")
+		got := ask(t, "POST", base+"/rest/flag_type", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+		if got.status == 413 {
+			got.wantError(t, 413, "200413")
+		}
+		if got.status != status {
+			t.Errorf("%d fields: %d %s", many, got.status, got.body)
+		}
+	}
+}
+
+// A client that looks at a response only when it has sent everything gets it.
+func TestRefusalOfALargeBodyArrives(t *testing.T) {
+	t.Parallel()
+	const large = 12 << 20
+	for name, c := range map[string]struct {
+		head   string
+		status int
+		limit  int64
+	}{
+		"too many calls":   {"GET /rest/flag_type/P HTTP/1.1\r\nContent-Type: application/json\r\nX-Bugzilla-Api-Key: k\r\n", 429, 0},
+		"no such method":   {"DELETE /rest/flag_type/1 HTTP/1.1\r\n", 404, 0},
+		"compressed":       {"POST /rest/flag_type HTTP/1.1\r\nContent-Encoding: gzip\r\nX-Bugzilla-Api-Key: other\r\n", 400, 0},
+		"too large":        {"POST /rest/bug/7/attachment HTTP/1.1\r\nX-Bugzilla-Api-Key: other\r\n", 413, 8 << 20},
+		"no JSON":          {"POST /rest/flag_type HTTP/1.1\r\nX-Bugzilla-Api-Key: other\r\n", 400, 0},
+		"a read of it all": {"GET /rest/flag_type/P HTTP/1.1\r\n", 200, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := proxy.Options{Rates: proxy.RateLimits{Keyed: proxy.Rate{PerSecond: 1, Burst: 1}}}
+			options.Limits.Body = c.limit
+			base := serve(t, options)
+			text := c.head + fmt.Sprintf("Host: x\r\nContent-Length: %d\r\n\r\n", large) + strings.Repeat("x", large)
+			if c.status == http.StatusTooManyRequests {
+				ask(t, "GET", base+"/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "k")
+			}
+			client := dial(t, base)
+			_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+			if _, err := io.WriteString(client, text); err != nil {
+				t.Fatal("sending: ", err)
+			}
+			if got := client.exchange(t, ""); got.status != c.status {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	}
+}
+
+// So does one that was told to go on and sends everything then, as the clients of some libraries do.
+func TestRefusalAfterContinueArrives(t *testing.T) {
+	const large = 12 << 20
+	base := serve(t, proxy.Options{})
+	client := dial(t, base)
+	_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+	head := fmt.Sprintf("POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", large)
+	if _, err := io.WriteString(client, head); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := client.reader.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, _ = client.reader.ReadString('\n')
+	if _, err := io.WriteString(client, strings.Repeat("x", large)); err != nil {
+		t.Fatal("sending: ", err)
+	}
+	if got := client.response(t); got.status != http.StatusBadRequest {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// A client that stops sending at a refusal sees where the response ends, in whatever form it is.
+func TestRefusalOfALargeBodyEnds(t *testing.T) {
+	t.Parallel()
+	base := serve(t, proxy.Options{})
+	for _, accept := range []string{"application/json", "text/html", "text/javascript"} {
+		client := dial(t, base)
+		_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+		got := client.exchange(t, "DELETE /rest/flag_type/1 HTTP/1.1\r\nHost: x\r\nAccept: "+accept+"\r\nContent-Length: 12000000\r\n\r\nbegun")
+		if got.status != http.StatusNotFound || !strings.Contains(got.body, "32614") {
+			t.Errorf("%s: %d %s", accept, got.status, got.body)
+		}
+	}
 }

@@ -3,10 +3,14 @@ package proxy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"portico/mapping"
@@ -15,49 +19,51 @@ import (
 	"portico/upstream/transport"
 )
 
-// outcomes records the outcomes that FlagTypesChanging gets.
-type outcomes struct {
-	mu   sync.Mutex
-	last string
+// notes are what became known, in order.
+type notes struct {
+	mu  sync.Mutex
+	all []string
 }
 
-func (o *outcomes) note(what string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = what
+func (n *notes) add(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, what)
 }
 
 // take gives what was noted since it was last taken.
-func (o *outcomes) take() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	defer func() { o.last = "" }()
-	return o.last
+func (n *notes) take() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer func() { n.all = nil }()
+	return strings.Join(n.all, "; ")
 }
 
-func (o *outcomes) changing(_ context.Context, call func() error) (err error) {
-	o.note("panic")
-	err = call()
+// changing notes what FlagTypesChanging is told.
+func (n *notes) changing(_ context.Context, call func() error) error {
+	became := "panic"
+	defer func() { n.add(became) }()
+	err := call()
 	var known *mapping.Error
 	switch {
 	case err == nil:
-		o.note("done")
+		became = "done"
 	case !errors.As(err, &known):
-		o.note("odd")
+		became = "odd"
 	case known.Unknown:
-		o.note("unknown")
+		became = "unknown"
 	case known.FromTracker():
-		o.note("refused by the tracker")
+		became = "refused by the tracker"
 	default:
-		o.note(string(known.Reason))
+		became = string(known.Reason)
 	}
 	return err
 }
 
 // watched is a front whose tracker responses as the test says.
-func watched(t *testing.T, change func(*proxy.Options)) (*backend, *outcomes, string) {
+func watched(t *testing.T, change func(*proxy.Options)) (*backend, *notes, string) {
 	t.Helper()
-	told := &outcomes{}
+	told := &notes{}
 	tracker, base := behind(t, "/bugs", func(o *proxy.Options) {
 		o.Passthrough.FlagTypesChanging = told.changing
 		if change != nil {
@@ -189,6 +195,222 @@ func TestFlagTypeChangesWithoutAResponse(t *testing.T) {
 			if got := lost.take(); got != want {
 				t.Errorf("%s %s with %s to one that ends the connection: %q, want %q", c.method, c.path, header, got, want)
 			}
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestPassthroughFailures(t *testing.T) {
+	for _, c := range []struct {
+		err          error
+		method       string
+		status       int
+		code, reason string
+	}{
+		{&transport.Error{Reason: transport.Connect}, "POST", 502, "200502", "tracker-unreachable"},
+		{&transport.Error{Reason: transport.Reset}, "GET", 502, "200502", "tracker-unreachable"},
+		{&transport.Error{Reason: transport.Reset, Unknown: true}, "POST", 504, "200504", "tracker-unreachable; outcome=unknown"},
+		{&transport.Error{Reason: transport.Timeout, Unknown: true}, "PUT", 504, "200504", "tracker-timeout; outcome=unknown"},
+		{errors.New("of no known kind"), "PUT", 504, "200504", "internal; outcome=unknown"},
+		{&mapping.Error{Code: 200503, Status: 503, Message: "m", Reason: mapping.ReasonOverload}, "GET", 503, "200503", "overload"},
+		{&transport.Error{Reason: transport.BreakerOpen}, "GET", 503, "200503", "breaker-open"},
+	} {
+		_, base := behind(t, "", func(o *proxy.Options) {
+			o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
+		})
+		for _, path := range []string{"/rest/version", "/xmlrpc.cgi", "/index.cgi"} {
+			got := ask(t, c.method, base+path, "")
+			got.wantError(t, c.status, c.code)
+			if reason := got.header.Get("Portico-Error"); reason != c.reason {
+				t.Errorf("%v: Portico-Error %q", c.err, reason)
+			}
+		}
+	}
+}
+
+// Calls that change flag types are announced before the tracker gets them, and have ended before the client gets the response.
+func TestFlagTypeChangesAreAnnounced(t *testing.T) {
+	var order notes
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.FlagTypesChanging = func(ctx context.Context, call func() error) error {
+			if ctx.Err() != nil {
+				order.add("bad context")
+			}
+			order.add("announced")
+			defer order.add("ended")
+			return call()
+		}
+	})
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		order.add("carried out")
+		_, _ = io.WriteString(w, "done")
+	}
+	call := func(method string) string {
+		return "<?xml version='1.0' encoding='iso-8859-1'?>\n<methodCall><methodName>" + method + "</methodName><params/></methodCall>"
+	}
+	big := strings.Repeat(" ", 2<<20)
+	for _, c := range []struct {
+		path, body string
+		announced  bool
+	}{
+		{"/jsonrpc.cgi", `{"method":"FlagType.create","params":[{}],"id":1}`, true},
+		{"/jsonrpc.cgi", `{"params":[{"method":"Bug.get"}],"id":"method","method":"\u0046lagType.update"}`, true},
+		{"/jsonrpc.cgi", `[{"method":"FlagType.create"},{"method":"FlagType.update"}]`, true},
+		{"/jsonrpc.cgi", `{"method":"FlagType.get","params":[{"text":"FlagType.update","method":"FlagType.update"}]}`, false},
+		{"/jsonrpc.cgi", `{"method":"Bug.get","method2":"FlagType.update"}`, false},
+		{"/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"FlagType.update"}]`, false},
+		{"/jsonrpc.cgi", `{{{`, false},
+		{"/jsonrpc.cgi", `{}`, false},
+		{"/jsonrpc.cgi", "{\"method\":\"Bug.update\",\"params\":[{\"summary\":\"\xff\"}]}", false},
+		{"/jsonrpc.cgi/", `{"method":"FlagType.update"}`, true},
+		{"/jsonrpc.cgi", `{"x":"` + big + `","method":"FlagType.update"}`, true},
+		{"/jsonrpc.cgi", `{"method":"Bug.get","x":"` + big + `","method":"FlagType.update"}`, true},
+		{"/jsonrpc.cgi", `{"method":"FlagType.update","x":"` + big + `","method":"Bug.get"}`, false},
+		{"/jsonrpc.cgi", `{"method":"FlagType.update","x":"` + big + `"}`, true},
+		{"/xmlrpc.cgi", call("FlagType.create"), true},
+		{"/xmlrpc.cgi", call(" Flag&#84;ype.update\n"), true},
+		{"/xmlrpc.cgi", call("Bug.add_attachment"), false},
+		{"/xmlrpc.cgi", "<methodCall><methodName>FlagType.update", false},
+		{"/xmlrpc.cgi", "not XML", false},
+		{"/xmlrpc.cgi/", call("FlagType.update"), true},
+		{"/xmlrpc.cgi/more/of%2Fit", call("FlagType.update"), true},
+		{"/xmlrpc.cgi/", call("Bug.get"), false},
+		{"/xmlrpc.cgi", "<!--" + big + "-->" + call("FlagType.update"), true},
+		{"/xmlrpc.cgi", "\xff\xfe<\x00m\x00", false},
+		{"/xmlrpc.cgi.bak", call("FlagType.update"), false},
+		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
+		{"/editflagtypes.cgi", "action=update&id=1", true},
+		{"/editflagtypes.cgi/x", "action=update&id=1", true},
+		{"/rest/bug", `{"method":"FlagType.update"}`, false},
+		{"/editflagtypes.cgi", "", false}, {"/editflagtypes.cgi?action=delete&id=1", "", true}, {"/editflagtypes.cgi/?id=1;%61ction=delete", "", true},
+		{"/show_bug.cgi?action=delete", "", false}, {"/jsonrpc.cgi?method=FlagType.get", "", false},
+	} {
+		method := http.MethodPost
+		if c.body == "" { // a link
+			method = http.MethodGet
+		}
+		response := ask(t, method, base+c.path, c.body, "X-Bugzilla-Api-Key", "K")
+		if response.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {
+			t.Errorf("%s: %d of %d bytes arrived, length %d", c.path, len(tracker.body), len(c.body), tracker.last.ContentLength)
+		}
+		want := "carried out"
+		if c.announced {
+			want = "announced; carried out; ended"
+		}
+		if got := order.take(); got != want {
+			t.Errorf("%s %.80s: %s, want %s", c.path, c.body, got, want)
+		}
+	}
+}
+
+func TestServerNeedsATracker(t *testing.T) {
+	if _, err := proxy.New(proxy.Options{}); err == nil {
+		t.Error("no tracker was taken")
+	}
+}
+
+// TestPassedWritesAreTold: what may have changed something is told by its pattern, with nothing that a client wrote.
+func TestPassedWritesAreTold(t *testing.T) {
+	var told notes
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Wrote = func(_ context.Context, target *proxy.Target, what string) {
+			if target == nil {
+				what = "nowhere"
+			}
+			told.add(what)
+		}
+	})
+	var status atomic.Int64
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }
+	xml := "<methodCall><methodName>%</methodName></methodCall>"
+	for _, c := range []struct {
+		method, path, body string
+		status             int64
+		want               string
+	}{
+		{"POST", "/rest/bug", "{}", 201, "POST /rest/bug"},
+		{"PUT", "/rest/user/ada@example.org/x/y/z", "{}", 200, "PUT /rest/user/{…}/{…}/{…}"},
+		{"POST", "/process_bug.cgi/secret", "id=1", 200, "POST /process_bug.cgi/{…}"},
+		{"POST", "/rest/bug", "{}", 401, ""},
+		{"POST", "/rest/bug", "{}", 500, "POST /rest/bug"},
+		{"GET", "/rest/bug/1/comment", "", 200, ""},
+		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "Bug.update_attachment"), 200, "xmlrpc.cgi Bug.update_attachment"},
+		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "Bug.get_bugs"), 200, ""},
+		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "my password"), 200, "xmlrpc.cgi"},
+		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.update"},{"method":"Bug.search"}]`, 200, "jsonrpc.cgi Bug.update"},
+	} {
+		status.Store(c.status)
+		ask(t, c.method, base+c.path, c.body)
+		if got := told.take(); got != c.want {
+			t.Errorf("%s %s %s with %d: told %q, want %q", c.method, c.path, c.body, c.status, got, c.want)
+		}
+	}
+}
+
+// A target may refuse what would mean another object there. It learns which calls of the older interfaces are operations.
+func TestATargetRefusesWhatItMust(t *testing.T) {
+	var seen string
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Check = func(_ context.Context, path string, query url.Values, isOperation bool) error {
+			seen = fmt.Sprint(path, " ", query.Get("id"), " ", isOperation)
+			if query.Get("id") == "7" {
+				return &mapping.Error{Code: 200409, Status: 409, Message: "It has another id.", Reason: "unmapped-id"}
+			}
+			return nil
+		}
+	})
+	for _, c := range []struct{ method, path, body, seen string }{
+		{"GET", "/show_bug.cgi?id=8", "", "/show_bug.cgi 8 false"},
+		{"POST", "/process_bug.cgi?id=8", "id=7", "/process_bug.cgi 8 false"},
+		{"POST", "/jsonrpc.cgi", `{"params":[],"method":"Bug.attachments"}`, "/jsonrpc.cgi  true"},
+		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"Bug.update_attachment"}]`, "/jsonrpc.cgi  true"},
+		{"POST", "/jsonrpc.cgi", `{"method":"Bug.get"}`, "/jsonrpc.cgi  false"},
+		{"GET", "/jsonrpc.cgi?method=FlagType.get", "", "/jsonrpc.cgi  true"},
+		{"GET", "/jsonrpc.cgi?method=Bug.get", "", "/jsonrpc.cgi  false"},
+		{"POST", "/xmlrpc.cgi", "<methodCall><methodName>Bug.add_attachment</methodName></methodCall>", "/xmlrpc.cgi  true"},
+		{"POST", "/xmlrpc.cgi", "<methodCall><methodName>Bug.add_comment</methodName></methodCall>", "/xmlrpc.cgi  false"},
+	} {
+		if response := ask(t, c.method, base+c.path, c.body); response.status != 200 || seen != c.seen {
+			t.Errorf("%s %s: status %d, seen %q, want %q", c.method, c.path, response.status, seen, c.seen)
+		}
+	}
+	tracker.last = nil
+	response := ask(t, "POST", base+"/process_bug.cgi?id=7", strings.Repeat("x", 1<<20))
+	if response.status != 409 || response.header.Get("Portico-Error") != "unmapped-id" || tracker.last != nil {
+		t.Errorf("got status %d with %v; the tracker got %v", response.status, response.header, tracker.last)
+	}
+}
+
+// Calls of the older interfaces that are operations are carried out as those of REST are, where they do not pass. What has no form as an
+// operation passes whole.
+func TestOperationsOfTheOlderInterfaces(t *testing.T) {
+	tracker := &fakeTracker{}
+	passed, base := behind(t, "", func(o *proxy.Options) {
+		o.Tracker, o.Passthrough.Operations = tracker, func() bool { return true }
+	})
+	for _, c := range []struct {
+		body, key string
+		called    []mapping.Operation
+		says      string
+	}{
+		{`{"method":"Bug.attachments","params":[{"ids":[5]}],"id":1}`, "", []mapping.Operation{mapping.OpBugAttachments}, `"result":`},
+		{`{"method":"FlagType.update","params":[{"ids":[1],"name":"n"}],"id":1}`, "k", []mapping.Operation{mapping.OpUpdateFlagTypes}, `"result":`},
+		{`{"method":"FlagType.update","params":[{"ids":[1],"name":"n"}],"id":1}`, "", nil, `"code":410`},
+		{`{"method":"FlagType.update","params":[{"name":"n"}],"id":1}`, "k", nil, `"code":`},
+		{`[{"method":"FlagType.update","params":[{"ids":[1]}]}]`, "k", []mapping.Operation{"passed"}, ""},
+		{`{"method":"Bug.comments","params":[{"ids":[1]}]}`, "k", []mapping.Operation{"passed"}, ""},
+	} {
+		tracker.calls, passed.last, passed.body = nil, nil, ""
+		response := ask(t, http.MethodPost, base+"/jsonrpc.cgi", c.body, "Content-Type", "application/json", "X-BUGZILLA-API-KEY", c.key)
+		called := tracker.asked()
+		if passed.last != nil && passed.body == c.body {
+			called = append(called, "passed")
+		}
+		if !slices.Equal(called, c.called) || response.status != 200 || !strings.Contains(response.body, c.says) {
+			t.Errorf("%s with the key %q: %d %s, called %v", c.body, c.key, response.status, response.body, called)
 		}
 	}
 }

@@ -2,7 +2,12 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/proxy"
@@ -12,26 +17,9 @@ import (
 // bearerKey is a bearer token that could be an API key.
 const bearerKey = "K000000000000000000000000000000000000000"
 
-// recordCallers keeps the last caller.
-func recordCallers(into *upstream.Caller) *fakeTracker {
-	return &fakeTracker{
-		flagTypes: func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) (mapping.Reply, error) {
-			*into = caller
-			return mapping.Reply{Document: document(noFlagTypes)}, nil
-		},
-		updateAttachments: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentUpdate) (mapping.Reply, error) {
-			*into = caller
-			if len(request.Extra) > 0 {
-				return mapping.Reply{}, mapping.Refuse(mapping.CodeUnknownField, "unknown %s", request.Extra[0].Name)
-			}
-			return mapping.Reply{Document: document(`{"attachments":[]}`)}, nil
-		},
-	}
-}
-
 func TestCredentialsOfReads(t *testing.T) {
-	var got upstream.Caller
-	base := serve(t, proxy.Options{Tracker: recordCallers(&got)}) + "/rest/flag_type/P"
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/flag_type/P"
 	cases := []struct {
 		query  string
 		header []string
@@ -70,7 +58,7 @@ func TestCredentialsOfReads(t *testing.T) {
 	}
 	for _, c := range cases {
 		ask(t, "GET", base+c.query, "", c.header...).wantStatus(t, 200)
-		if got.Credentials != c.want {
+		if tracker.caller.Credentials != c.want {
 			t.Errorf("%s %q: another caller than expected", c.query, c.header)
 		}
 	}
@@ -78,8 +66,8 @@ func TestCredentialsOfReads(t *testing.T) {
 }
 
 func TestCredentialsOfWrites(t *testing.T) {
-	var got upstream.Caller
-	base := serve(t, proxy.Options{Tracker: recordCallers(&got)}) + "/rest/bug/attachment/5"
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker}) + "/rest/bug/attachment/5"
 	cases := []struct {
 		query, body string
 		header      []string
@@ -100,8 +88,8 @@ func TestCredentialsOfWrites(t *testing.T) {
 	}
 	for _, c := range cases {
 		ask(t, "PUT", base+c.query, c.body, c.header...).wantStatus(t, 200)
-		if got.Credentials != c.want {
-			t.Errorf("%s %s %q: another caller than expected", c.query, c.body, c.header)
+		if extra := tracker.last.UpdateAttachments.Extra; tracker.caller.Credentials != c.want || len(extra) > 0 {
+			t.Errorf("%s %s %q: another caller than expected, or it is sent on in %s", c.query, c.body, c.header, extra.AppendJSON(nil))
 		}
 	}
 	ask(t, "PUT", base, `{"api_key":["K"]}`).wantError(t, 400, "306")
@@ -153,10 +141,208 @@ func TestOrderOfChecks(t *testing.T) {
 }
 
 func TestCallerHasAddressAgentAndID(t *testing.T) {
-	var got upstream.Caller
-	base := serve(t, proxy.Options{Tracker: recordCallers(&got)})
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
 	ask(t, "GET", base+"/rest/flag_type/P", "", "User-Agent", "python-bugzilla/3.2.0", "X-Request-Id", "abc-1").wantStatus(t, 200)
+	got := tracker.caller
 	if got.Address != "127.0.0.1" || got.UserAgent != "python-bugzilla/3.2.0" || got.RequestID != "abc-1" {
 		t.Errorf("address %q, agent %q, id %q", got.Address, got.UserAgent, got.RequestID)
 	}
+}
+
+// unreading is a tracker that reads no credentials in headers.
+func unreading(o *proxy.Options) {
+	o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{} }
+}
+
+// What beats what is the same as for the seven operations: the query, the body, the headers (tracker-behaviour.md section 1).
+func TestPassthroughPrecedenceOfCredentials(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	const form, json = "application/x-www-form-urlencoded", "application/json"
+	parts := "--b\r\nContent-Disposition: form-data; name=\"Bugzilla_api_key\"\r\n\r\nB\r\n--b--\r\n"
+	for _, c := range []struct{ query, kind, body, want string }{
+		{"", json, `{"comment":"c"}`, "Bugzilla_api_key=H"},
+		{"", json, `{"comment":"c","Bugzilla_api_key":"B"}`, ""},
+		{"", json, `{"api_key":"B"}`, ""},
+		{"", "text/plain", `{"api_key":"B"}`, ""},
+		{"", json, `{"api_key":"","api_key":"B"}`, ""},
+		{"", json, `{"comment":"` + "\xff" + `","api_key":"B"}`, ""},
+		{"", json, `{"api_key":["B"]}`, ""},
+		{"", json, `{"api_key":"B","comment":"` + strings.Repeat("x", 2<<20) + `"}`, ""},
+		{"", json, `{"api_key":null,"Bugzilla_api_key":"B"}`, ""},
+		{"", json, `{"x":{"api_key":"B"}}`, "Bugzilla_api_key=H"},
+		{"", json, `["api_key","B"]`, "Bugzilla_api_key=H"},
+		{"", json, ``, "Bugzilla_api_key=H"},
+		{"", form, "comment=c&api_key=B", ""},
+		{"", form, "comment=c", "Bugzilla_api_key=H"},
+		{"", "", "Bugzilla_api_key=B", ""},
+		{"", "multipart/form-data; boundary=b", parts, ""},
+		{"", json, `{"token":"8-B"}`, ""},
+		{"api_key=Q", json, `{"Bugzilla_api_key":"B"}`, "api_key=Q"},
+		{"api_key=", json, `{}`, "Bugzilla_api_key=H"},
+		{"a=%20b;Bugzilla_api_key=+&c", json, `{}`, "a=%20b&c&Bugzilla_api_key=H"},
+		{"api_key=;a=b", json, `{"Bugzilla_api_key":"B"}`, "a=b"},
+		{"api_key=&Bugzilla_api_key=Q", json, `{}`, "Bugzilla_api_key=Q"},
+	} {
+		header := []string{"X-BUGZILLA-API-KEY", "H", "Content-Type", c.kind}
+		if c.kind == "" {
+			header = header[:2]
+		}
+		passes(t, tracker, base+"/rest/bug/4/comment?"+c.query, c.body, c.want, header...)
+	}
+	// Without a header what is empty goes only where something else counts.
+	for query, want := range map[string]string{"api_key=&x=1": "x=1", "token=": "token="} {
+		passes(t, tracker, base+"/rest/bug/4?"+query, `{"Bugzilla_api_key":"B"}`, want, "Content-Type", json)
+	}
+	// A password without a login is a field of users.
+	for _, c := range []struct{ body, want string }{
+		{`{"email":"e","password":"new"}`, "Bugzilla_login=l&Bugzilla_password=p"},
+		{`{"login":"b"}`, "Bugzilla_login=l&Bugzilla_password=p"},
+		{`{"login":"b","password":"q"}`, ""},
+		{`{"Bugzilla_login":"b","Bugzilla_password":"q"}`, ""},
+	} {
+		passes(t, tracker, base+"/rest/user", c.body, c.want, "Content-Type", json, "X-BUGZILLA-LOGIN", "l", "X-BUGZILLA-PASSWORD", "p")
+	}
+}
+
+// passes sends a request that passes, and wants the tracker to get its body with a certain query.
+func passes(t *testing.T, tracker *backend, address, body, query string, header ...string) {
+	t.Helper()
+	ask(t, "POST", address, body, header...).wantStatus(t, 200)
+	if _, got, _ := strings.Cut(tracker.target, "?"); got != query || tracker.body != body {
+		t.Errorf("%s with %.80q: the tracker got %q and %d of %d bytes, want %q", address, body, got, len(tracker.body), len(body), query)
+	}
+}
+
+// A bearer token in the form of a key that the tracker does not know may be that of a gateway, so a read is sent again without it. Any other refusal
+// is the response.
+func TestARefusedBearerTokenIsNoKey(t *testing.T) {
+	tracker, base := behind(t, "", unreading)
+	for code, calls := range map[int]int{mapping.CodeBadKey: 2, mapping.CodeNotFound: 1} {
+		asked, refusal := 0, fmt.Sprintf(`{"error":true,"code":%d}`, code)
+		tracker.response = func(w http.ResponseWriter, r *http.Request) {
+			if asked++; r.URL.Query().Has("Bugzilla_api_key") {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, refusal)
+			}
+		}
+		want := reply{status: http.StatusOK}
+		if calls == 1 {
+			want = reply{status: http.StatusBadRequest, body: refusal}
+		}
+		got := ask(t, "GET", base+"/rest/bug/1", "", "Authorization", "Bearer "+bearerKey)
+		if got.status != want.status || got.body != want.body || asked != calls {
+			t.Errorf("code %d: got %d %s after %d calls", code, got.status, got.body, asked)
+		}
+	}
+}
+
+// Every kind of request is counted, whichever way its credential comes, and a refused one does not reach the tracker.
+func TestRateLimit(t *testing.T) {
+	const body = `{"name":"n","description":"d"`
+	for name, c := range map[string]struct {
+		method, path, body string
+		header             []string
+	}{
+		"anonymous read":       {"GET", "/rest/flag_type/P", "", nil},
+		"keyed read":           {"GET", "/rest/flag_type/P?api_key=k", "", nil},
+		"key in a header":      {"POST", "/rest/flag_type", body + "}", []string{"X-Bugzilla-Api-Key", "k"}},
+		"key in the body":      {"POST", "/rest/flag_type", body + `,"api_key":"k"}`, nil},
+		"what passes through":  {"GET", "/show_bug.cgi", "", nil},
+		"remote call":          {"POST", "/jsonrpc.cgi", "{}", nil},
+		"write without a key":  {"POST", "/rest/flag_type", body + "}", nil},
+		"unreadable parameter": {"GET", "/rest/version?api_key=k&api_key=k", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker, passed := &fakeTracker{}, make(chan struct{}, 100)
+			pass := passTo(t, func(http.ResponseWriter, *http.Request) { passed <- struct{}{} })
+			few := proxy.Rate{PerSecond: 1, Burst: 3}
+			base := serve(t, proxy.Options{Tracker: tracker, Passthrough: pass, Rates: proxy.RateLimits{Anonymous: few, Keyed: few}})
+			start, through, refused := time.Now(), 0, 0
+			for range 12 {
+				got := ask(t, c.method, base+c.path, c.body, c.header...)
+				if got.status != http.StatusTooManyRequests {
+					through++
+					continue
+				}
+				refused++
+				got.wantError(t, 429, "200429")
+				if got.header.Get("Portico-Error") != "rate-limited" || got.header.Get("Retry-After") != "1" {
+					t.Errorf("headers %v", got.header)
+				}
+			}
+			if limit := 4 + int(time.Since(start)/time.Second); through < 3 || through > limit {
+				t.Errorf("%d came through, at most %d should", through, limit)
+			}
+			if reached := len(tracker.asked()) + len(passed); reached > through {
+				t.Errorf("%d calls reached the tracker and %d came through", reached, through)
+			}
+		})
+	}
+}
+
+// Neither kind of caller uses up what belongs to another.
+func TestRateLimitKeepsCallersApart(t *testing.T) {
+	base := serve(t, proxy.Options{Rates: proxy.RateLimits{Anonymous: proxy.Rate{PerSecond: 1, Burst: 20}, Keyed: proxy.Rate{PerSecond: 1, Burst: 2}}})
+	path := base + "/rest/flag_type/P"
+	refused := false
+	for range 50 {
+		refused = refused || ask(t, "GET", path, "", "Authorization", "Bearer one").status == http.StatusTooManyRequests
+	}
+	if !refused {
+		t.Error("50 calls at once came through")
+	}
+	ask(t, "GET", path, "").wantStatus(t, 200)
+	ask(t, "GET", path, "", "Authorization", "Bearer two").wantStatus(t, 200)
+	ask(t, "OPTIONS", path, "").wantStatus(t, 200)
+}
+
+// A credential has calls of its own only once the tracker has accepted it; until then it counts against its address.
+func TestCredentialsAreProvedByTheTracker(t *testing.T) {
+	const create = `{"name":"n","description":"d"}`
+	for name, c := range map[string]struct {
+		method, path, body, name, value string
+		proved                          bool
+	}{
+		"accepted read":            {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "good", true},
+		"refused read":             {"GET", "/rest/flag_type/P", "", "X-Bugzilla-Api-Key", "bad", false},
+		"ignored cookies":          {"GET", "/rest/flag_type/P", "", "Cookie", "Bugzilla_login=1; Bugzilla_logincookie=good", false},
+		"accepted write":           {"POST", "/rest/flag_type", create, "X-Bugzilla-Api-Key", "good", true},
+		"refused write":            {"POST", "/rest/flag_type", create, "X-Bugzilla-Api-Key", "bad", false},
+		"key in the body":          {"POST", "/rest/flag_type", `{"api_key":"good",` + create[1:], "X-Bugzilla-Api-Key", "bad", true},
+		"accepted passing":         {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "good", true},
+		"refused passing":          {"GET", "/rest/bug/1", "", "X-Bugzilla-Api-Key", "bad", false},
+		"passing for every caller": {"GET", "/rest/version", "", "X-Bugzilla-Api-Key", "good", false},
+		"page":                     {"GET", "/show_bug.cgi", "", "X-Bugzilla-Api-Key", "good", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pass := passTo(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Bugzilla-Api-Key") == "bad" {
+					w.WriteHeader(http.StatusBadRequest)
+				}
+			})
+			base := serve(t, proxy.Options{Tracker: pickyTracker(), Passthrough: pass, Rates: proxy.RateLimits{Anonymous: proxy.Rate{PerSecond: 1, Burst: 1}}})
+			start, through := time.Now(), 0
+			for range 20 {
+				if ask(t, c.method, base+c.path, c.body, c.name, c.value).status != http.StatusTooManyRequests {
+					through++
+				}
+			}
+			if limit := 1 + int(time.Since(start)/time.Second); c.proved && through != 20 || !c.proved && through > limit {
+				t.Errorf("%d of 20 came through", through)
+			}
+		})
+	}
+}
+
+// pickyTracker refuses the key "bad".
+func pickyTracker() *fakeTracker {
+	tracker := &fakeTracker{}
+	tracker.do = func(_ context.Context, call upstream.Call) (mapping.Reply, error) {
+		if tracker.caller.Credentials.APIKey == "bad" {
+			return mapping.Reply{}, mapping.Refuse(mapping.CodeBadKey, "no such key")
+		}
+		return success(call.Operation)
+	}
+	return tracker
 }

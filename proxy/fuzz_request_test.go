@@ -82,9 +82,7 @@ func FuzzRequest(f *testing.F) {
 				return
 			}
 			server, err := proxy.New(options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			response := httptest.NewRecorder()
 			server.ServeHTTP(response, request)
 			checkResponse(t, request, response)

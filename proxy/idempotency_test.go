@@ -28,27 +28,21 @@ const (
 type counting struct {
 	fakeTracker
 	created atomic.Int64
-	outcome func(n int64) error
 }
 
 func newCounting(outcome func(n int64) error) *counting {
-	c := &counting{outcome: outcome}
-	next := func() (*mapping.Document, error) {
+	c := &counting{}
+	c.do = func(_ context.Context, call upstream.Call) (mapping.Reply, error) {
+		if call.CreateFlagType == nil && call.CreateAttachment == nil {
+			return success(call.Operation)
+		}
 		n := c.created.Add(1)
-		if c.outcome != nil {
-			if err := c.outcome(n); err != nil {
-				return nil, err
+		if outcome != nil {
+			if err := outcome(n); err != nil {
+				return mapping.Reply{}, err
 			}
 		}
-		return document(fmt.Sprintf(`{"id":%d}`, n)), nil
-	}
-	c.createFlagType = func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.Reply, error) {
-		got, err := next()
-		return mapping.Reply{Document: got}, err
-	}
-	c.createAttachment = func(context.Context, upstream.Caller, mapping.AttachmentCreate) (mapping.Reply, error) {
-		got, err := next()
-		return mapping.Reply{Document: got}, err
+		return says(fmt.Sprintf(`{"id":%d}`, n))
 	}
 	return c
 }
@@ -197,24 +191,21 @@ func TestIdempotencyKeyAfterFailures(t *testing.T) {
 func TestIdempotencyKeyWhileRunning(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	tracker := newCounting(nil)
-	create := tracker.createFlagType
-	tracker.createFlagType = func(ctx context.Context, caller upstream.Caller, request mapping.FlagTypeCreate) (mapping.Reply, error) {
+	create := tracker.do
+	tracker.do = func(ctx context.Context, call upstream.Call) (mapping.Reply, error) {
 		close(arrived)
 		<-release
 		select {
 		case <-ctx.Done(): // as a real client of a tracker would
 			return mapping.Reply{}, ctx.Err()
 		case <-time.After(200 * time.Millisecond): // time for the server to see that its client is gone
-			return create(ctx, caller, request)
+			return create(ctx, call)
 		}
 	}
 	watch, records := finishing()
 	base := serve(t, proxy.Options{Tracker: tracker, Observer: watch}) + "/rest/flag_type"
 	ctx, hangUp := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, "POST", base, strings.NewReader(createType))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := newRequest(t, "POST", base, strings.NewReader(createType)).WithContext(ctx)
 	request.Header.Set("Idempotency-Key", "one")
 	transport := &http.Transport{DisableKeepAlives: true}
 	gone := make(chan struct{})
@@ -283,22 +274,17 @@ func TestReplaysAreSharedUnderOneSecret(t *testing.T) {
 // reload makes.
 func TestKeyedCreateEndsWithTheServer(t *testing.T) {
 	begun := make(chan struct{}, 1)
-	tracker := &fakeTracker{createFlagType: func(ctx context.Context, _ upstream.Caller, _ mapping.FlagTypeCreate) (mapping.Reply, error) {
+	tracker := &fakeTracker{do: func(ctx context.Context, _ upstream.Call) (mapping.Reply, error) {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return mapping.Reply{}, ctx.Err()
 	}}
 	options := proxy.Options{Tracker: tracker, Idempotency: proxy.NewIdempotency(nil, nil)}
-	handler, err := proxy.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
 	serving, cut := context.WithCancel(t.Context())
-	server := httptest.NewUnstartedServer(handler)
-	server.Config.BaseContext = func(net.Listener) context.Context { return serving }
-	server.Config.ConnContext = proxy.ConnContext
-	server.Start()
-	defer server.Close()
+	server := start(t, options, func(server *httptest.Server, _ *proxy.Server) {
+		server.Config.BaseContext = func(net.Listener) context.Context { return serving }
+		server.Config.ConnContext = proxy.ConnContext
+	})
 	client := dial(t, server.URL)
 	fmt.Fprintf(client, "POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: %d\r\n\r\n%s", len(createType), createType)
 	<-begun

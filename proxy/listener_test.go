@@ -2,9 +2,12 @@ package proxy_test
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,9 +26,7 @@ func TestListenerLeavesResponsesAlone(t *testing.T) {
 		_, _ = io.WriteString(w, fake)
 	})}
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() { _ = server.Serve(proxy.Listener(inner)) }()
 	defer server.Close()
 	response := ask(t, "GET", "http://"+inner.Addr().String()+"/", "")
@@ -38,25 +39,13 @@ func TestListenerLeavesResponsesAlone(t *testing.T) {
 func TestWriteDeadlineDoesNotOutliveAResponse(t *testing.T) {
 	const pause = 50 * time.Millisecond
 	base := serve(t, proxy.Options{ClientPause: proxy.ClientPause{Taking: pause}})
-	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	reader := bufio.NewReader(connection)
+	k := dial(t, base)
 	for _, c := range []struct {
 		line   string
 		status int
 	}{{"GET /rest/flag_type/P", 200}, {"GET /%", 400}} {
-		_, _ = io.WriteString(connection, c.line+" HTTP/1.1\r\nHost: x\r\n\r\n")
-		response, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", c.line, err)
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		response.Body.Close()
-		if response.StatusCode != c.status {
-			t.Errorf("%s: %s", c.line, response.Status)
+		if got := k.exchange(t, c.line+" HTTP/1.1\r\nHost: x\r\n\r\n"); got.status != c.status {
+			t.Errorf("%s: %d", c.line, got.status)
 		}
 		time.Sleep(2 * pause) // time itself is under test
 	}
@@ -85,5 +74,69 @@ func TestChunksEndTheConnection(t *testing.T) {
 		if _, err := k.reader.ReadByte(); err == nil || strings.Contains(err.Error(), "timeout") {
 			t.Errorf("%q: the connection stays open: %v", last, err)
 		}
+	}
+}
+
+// serveTLS is serve with TLS, and gives the settings of a client that trusts it.
+func serveTLS(t *testing.T, options proxy.Options, patience time.Duration) (address string, client *tls.Config) {
+	t.Helper()
+	made := httptest.NewTLSServer(nil)
+	made.Close()
+	server := start(t, options, func(server *httptest.Server, _ *proxy.Server) {
+		config := &tls.Config{Certificates: made.TLS.Certificates, NextProtos: []string{"http/1.1"}}
+		server.Listener = proxy.SecureListener(server.Listener, config, patience)
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(made.Certificate())
+	return server.Listener.Addr().String(), &tls.Config{RootCAs: roots, ServerName: "example.com"}
+}
+
+// Over TLS as without it, what net/http says by itself has the tracker's shape, on every request of a connection.
+func TestSecureListener(t *testing.T) {
+	address, config := serveTLS(t, proxy.Options{}, time.Minute)
+	config.NextProtos = []string{"h2", "http/1.1"}
+	connection, err := tls.Dial("tcp", address, config)
+	must(t, err)
+	defer connection.Close()
+	if got := connection.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("agreed on %q", got)
+	}
+	k := &kept{connection, bufio.NewReader(connection)}
+	for _, c := range []struct {
+		line, code string
+		status     int
+	}{{"GET /rest/flag_type/P", "", 200}, {"GET /rest/nothing", "32614", 404}, {"GET /%", "32000", 400}} {
+		got := k.exchange(t, c.line+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		if got.status != c.status || c.code != "" && !strings.HasPrefix(got.body, `{"error":true,"code":`+c.code+",") {
+			t.Errorf("%s: %d %s", c.line, got.status, got.body)
+		}
+	}
+}
+
+// The tracker learns that the client came over TLS.
+func TestSecureListenerTellsTheScheme(t *testing.T) {
+	seen := make(chan string, 1)
+	pass := passTo(t, func(w http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("X-Forwarded-Proto") })
+	address, config := serveTLS(t, proxy.Options{Passthrough: pass}, time.Minute)
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	request := newRequest(t, "GET", "https://"+address+"/show_bug.cgi", http.NoBody)
+	response, err := transport.RoundTrip(request)
+	must(t, err)
+	response.Body.Close()
+	if got := <-seen; got != "https" {
+		t.Errorf("the tracker was told %q", got)
+	}
+}
+
+// A client that speaks plain HTTP to a TLS port is told so in the shape of every error, and one that says nothing is cut.
+func TestSecureListenerAndClientsWithoutTLS(t *testing.T) {
+	address, _ := serveTLS(t, proxy.Options{}, 200*time.Millisecond)
+	response := raw(t, "http://"+address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if !strings.HasPrefix(response, "HTTP/1.1 400 ") || !strings.Contains(response, `{"error":true,"code":32000,`) {
+		t.Errorf("got %q", response)
+	}
+	start := time.Now()
+	if response := raw(t, "http://"+address, "\x16\x03"); strings.Contains(response, "HTTP/") || time.Since(start) > 10*time.Second {
+		t.Errorf("after %v: %q", time.Since(start), response)
 	}
 }

@@ -1,24 +1,18 @@
 package proxy_test
 
 import (
-	"context"
-	"io"
 	"reflect"
+	"strings"
 	"testing"
 
 	"portico/mapping"
 	"portico/proxy"
-	"portico/upstream"
 )
 
 const key = "?api_key=EditorKey"
 
 func TestFlagTypesByProduct(t *testing.T) {
-	var got mapping.FlagTypesRequest
-	tracker := &fakeTracker{flagTypes: func(_ context.Context, _ upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
-		got = request
-		return mapping.Reply{Document: document(noFlagTypes)}, nil
-	}}
+	tracker := &fakeTracker{}
 	base := serve(t, proxy.Options{Tracker: tracker})
 	cases := []struct {
 		path string
@@ -39,8 +33,7 @@ func TestFlagTypesByProduct(t *testing.T) {
 		{"//rest/./x/%2e%2E//%66lag_type//P", mapping.FlagTypesRequest{Product: "P"}},
 	}
 	for _, c := range cases {
-		got = mapping.FlagTypesRequest{}
-		response := ask(t, "GET", base+c.path, "")
+		response, got := ask(t, "GET", base+c.path, ""), *tracker.last.FlagTypes
 		if response.status != 200 || response.body != noFlagTypes || got != c.want {
 			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, response.status, response.body, got, c.want)
 		}
@@ -49,12 +42,8 @@ func TestFlagTypesByProduct(t *testing.T) {
 }
 
 func TestReadAttachmentsJoinsQueryAndPath(t *testing.T) {
-	var got mapping.AttachmentsRequest
-	note := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Reply, error) {
-		got = request
-		return mapping.Reply{Document: document(`{"bugs":{},"attachments":{}}`)}, nil
-	}
-	base := serve(t, proxy.Options{Tracker: &fakeTracker{bugAttachments: note, attachment: note}})
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
 	cases := []struct {
 		path string
 		want mapping.AttachmentsRequest
@@ -73,8 +62,7 @@ func TestReadAttachmentsJoinsQueryAndPath(t *testing.T) {
 		{"/rest/bug/5/attachment?foo=%zz&x=%ff", mapping.AttachmentsRequest{Bugs: []string{"5"}}},
 	}
 	for _, c := range cases {
-		got = mapping.AttachmentsRequest{}
-		response := ask(t, "GET", base+c.path, "")
+		response, got := ask(t, "GET", base+c.path, ""), *tracker.last.Attachments
 		if response.status != 200 || !same(got, c.want) {
 			t.Errorf("%s: %d %s asked for %+v, want %+v", c.path, response.status, response.body, got, c.want)
 		}
@@ -90,17 +78,42 @@ func same(a, b mapping.AttachmentsRequest) bool {
 		equal(a.Include, b.Include) && equal(a.Exclude, b.Exclude)
 }
 
-// created records what reached CreateAttachment, its content read while it was open.
-type created struct {
-	mapping.AttachmentCreate
-	content string
-	caller  upstream.Caller
+// Every row is a known path with a method that it does not have, whatever method a header names, or one that looks like a known path.
+func TestUnknownResources(t *testing.T) {
+	tracker := &fakeTracker{}
+	base := serve(t, proxy.Options{Tracker: tracker})
+	for _, c := range [][2]string{
+		{"PATCH", "/rest/bug/5/attachment"}, {"DELETE", "/rest/bug/attachment/1"}, {"FOO", "/rest/bug/attachment/1"},
+		{"get", "/rest/bug/5/attachment"}, {"POST", "/rest/bug/attachment/1"}, {"PUT", "/rest/bug/5/attachment"},
+		{"POST", "/rest/flag_type/P"}, {"PUT", "/rest/flag_type/P/C"}, {"PUT", "/rest/flag_type"}, {"GET", "/rest/flag_type"},
+		{"DELETE", "/rest.cgi/flag_type/P"}, {"TRACE", "/rest/bug/5/attachment"}, {"TRACE", "/index.cgi"},
+		{"GET", "/rest/flag_type/"}, {"GET", "/rest/flag_type/P/"}, {"GET", "/rest/flag_type/P/C/"},
+		{"GET", "/rest/bug/5/attachment/"}, {"GET", "/rest/bug/attachment/1/"}, {"OPTIONS", "/rest/bug/attachment/1/"},
+		{"GET", "/rest/Bug/5/attachment"}, {"GET", "/REST/bug/5/attachment"}, {"GET", "/rest/flag_type/P/C/more"},
+		{"GET", "/rest/nope"}, {"POST", "/rest/nope"}, {"OPTIONS", "/rest/nope"}, {"GET", "/rest/"}, {"GET", "/rest"}, {"GET", "/"},
+	} {
+		response := ask(t, c[0], base+c[1]+"?api_key=SECRET", "", "X-HTTP-Method-Override", "PUT")
+		response.wantError(t, 404, "32614")
+		if got := response.header.Get("Portico-Error"); got != "no-such-resource" || strings.Contains(response.body, "SECRET") {
+			t.Errorf("%s %s: Portico-Error %q in %s", c[0], c[1], got, response.body)
+		}
+	}
+	if calls := tracker.asked(); len(calls) != 0 {
+		t.Errorf("the tracker was asked: %v", calls)
+	}
+	if message := ask(t, "DELETE", base+"/rest/flag_type/A%2FB", "").member(t, "message"); !strings.Contains(message, "DELETE /flag_type/A/B") {
+		t.Errorf("message %s", message)
+	}
 }
 
-func recordCreates(into *created) *fakeTracker {
-	return &fakeTracker{createAttachment: func(_ context.Context, caller upstream.Caller, request mapping.AttachmentCreate) (mapping.Reply, error) {
-		text, err := io.ReadAll(request.Data.Reader())
-		*into = created{request, string(text), caller}
-		return mapping.Reply{Document: document(`{"ids":[11]}`)}, err
-	}}
+func TestHeadIsA404WithoutBody(t *testing.T) {
+	watcher, records := finishing()
+	base := serve(t, proxy.Options{Observer: watcher})
+	response := ask(t, "HEAD", base+"/rest/flag_type/P", "")
+	if got := <-records; got.Bytes != 0 {
+		t.Errorf("%d bytes were counted", got.Bytes)
+	}
+	if response.status != 404 || response.body != "" || response.header.Get("Content-Type") != "application/json; charset=UTF-8" {
+		t.Errorf("got %+v", response)
+	}
 }

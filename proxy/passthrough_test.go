@@ -1,17 +1,23 @@
 package proxy_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"portico/mapping"
 	"portico/proxy"
+	"portico/upstream"
 )
 
 // backend is the tracker behind a passthrough: it keeps the last request, and responses as a test says.
@@ -41,9 +47,7 @@ func backendAt(t *testing.T, path string) (*backend, proxy.Target) {
 	server := httptest.NewServer(tracker)
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return tracker, proxy.Target{Base: address, Transport: transport}
@@ -153,33 +157,8 @@ func TestRedirectsStayWithPortico(t *testing.T) {
 	}
 }
 
+// What a client claims about where it comes from counts only from a trusted proxy, and headers that CGI would take for another one never do.
 func TestForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
-	header := []string{"X-Forwarded-For", "1.2.3.4", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "bugs.example.com", "Forwarded", "for=9.9.9.9"}
-	redirect := func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "http://"+r.Host+"/x", http.StatusFound)
-	}
-	tracker, base := behind(t, "", nil)
-	tracker.response = redirect
-	response := ask(t, "GET", base+"/", "", header...)
-	if got := tracker.last.Header; got.Get("X-Forwarded-For") != "127.0.0.1" || got.Get("X-Forwarded-Proto") != "http" || got.Get("Forwarded") != "" {
-		t.Errorf("got %v", got)
-	}
-	if got := response.header.Get("Location"); got != base+"/x" {
-		t.Errorf("Location %s", got)
-	}
-	tracker, base = behind(t, "", func(o *proxy.Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
-	tracker.response = redirect
-	response = ask(t, "GET", base+"/", "", header...)
-	if got := tracker.last.Header; got.Get("X-Forwarded-For") != "1.2.3.4" || got.Get("X-Forwarded-Proto") != "https" || got.Get("X-Forwarded-Host") != "bugs.example.com" {
-		t.Errorf("got %v", got)
-	}
-	if got := response.header.Get("Location"); got != "https://bugs.example.com/x" {
-		t.Errorf("Location %s", got)
-	}
-}
-
-// Other headers that name the client count only from a trusted proxy, and those that CGI would take for another header never do.
-func TestClaimsOfClientsAreRemoved(t *testing.T) {
 	claims := []string{
 		"X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Ssl", "X-Forwarded-User",
 		"X-Real-IP", "X-Client-IP", "True-Client-IP",
@@ -191,27 +170,271 @@ func TestClaimsOfClientsAreRemoved(t *testing.T) {
 				o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 			}
 		})
-		request, err := http.NewRequest("GET", base+"/x.cgi", nil)
-		if err != nil {
-			t.Fatal(err)
+		tracker.response = func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+r.Host+"/x", http.StatusFound)
 		}
-		request.Header.Set("X-Custom", "x")
+		request := newRequest(t, "GET", base+"/x.cgi", http.NoBody)
+		for name, value := range map[string]string{
+			"X-Custom": "x", "X-Forwarded-For": "1.2.3.4", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "bugs.example.com", "Forwarded": "for=9.9.9.9",
+		} {
+			request.Header.Set(name, value)
+		}
 		for _, name := range slices.Concat(claims, never) {
 			request.Header.Set(name, "x")
 		}
-		send(t, request).wantStatus(t, 200)
-		if tracker.last.Header.Get("X-Custom") == "" {
-			t.Error("a header that means nothing was dropped")
+		location := send(t, request).header.Get("Location")
+		told := map[string]string{"X-Custom": "x", "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": base[len("http://"):], "Forwarded": ""}
+		if trusted {
+			told = map[string]string{"X-Custom": "x", "X-Forwarded-For": "1.2.3.4", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "bugs.example.com"}
+		}
+		if want := told["X-Forwarded-Proto"] + "://" + told["X-Forwarded-Host"] + "/x"; location != want {
+			t.Errorf("trusted %v: Location %s, want %s", trusted, location, want)
 		}
 		for _, name := range claims {
-			if got := tracker.last.Header.Get(name) != ""; got != trusted {
-				t.Errorf("trusted %v: %s arrived: %v", trusted, name, got)
-			}
+			told[name] = map[bool]string{true: "x"}[trusted]
 		}
 		for _, name := range never {
-			if tracker.last.Header.Get(name) != "" {
-				t.Errorf("trusted %v: %s arrived", trusted, name)
+			told[name] = ""
+		}
+		for name, want := range told {
+			if got := tracker.last.Header.Get(name); got != want {
+				t.Errorf("trusted %v: %s arrived as %q, want %q", trusted, name, got, want)
 			}
 		}
+	}
+}
+
+func TestPassthroughGivesChunkedBodiesALength(t *testing.T) {
+	dir := t.TempDir()
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir, o.Limits.BlobMemory, o.Limits.Body = dir, 100, 100000
+	})
+	for _, path := range []string{"/rest/bug", "/jsonrpc.cgi"} {
+		for _, size := range []int{0, 99, 100, 101, 70000} {
+			body := strings.Repeat("b", size)
+			request := newRequest(t, "POST", base+path, struct{ io.Reader }{strings.NewReader(body)})
+			send(t, request).wantStatus(t, 200)
+			if tracker.body != body || tracker.last.ContentLength != int64(size) || len(tracker.last.TransferEncoding) != 0 {
+				t.Errorf("%s, %d bytes: %d bytes arrived with length %d", path, size, len(tracker.body), tracker.last.ContentLength)
+			}
+		}
+	}
+	// A client that sends more than twice the limit may be cut off before it has the response.
+	for _, length := range []int64{-1, 150000} {
+		request := newRequest(t, "POST", base+"/rest/bug", strings.NewReader(strings.Repeat("b", 150000)))
+		request.ContentLength = length
+		send(t, request).wantError(t, 413, "200413")
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 0 {
+		t.Errorf("left behind: %v %v", files, err)
+	}
+}
+
+func TestBrokenPassthroughIsCut(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100000")
+		_, _ = io.WriteString(w, strings.Repeat("x", 50000))
+	}
+	response, err := http.Get(base + "/attachment.cgi?id=1")
+	must(t, err)
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("the client took %q for all", text)
+	}
+}
+
+// While a client is still sending, no tracker is asked: it would hold one of the tracker's few slots. The interim response tells
+// that Portico has begun to read.
+func TestPassthroughUploadIsReadBeforeTheTrackerIsAsked(t *testing.T) {
+	const size = 3 * spoolMemory
+	asked, arrived := make(chan struct{}, 1), make(chan string, 1)
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir = t.TempDir()
+		o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			asked <- struct{}{}
+			text, err := io.ReadAll(r.Body)
+			arrived <- string(text)
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
+		})
+	})
+	client := dial(t, base)
+	fmt.Fprintf(client, "POST /attachment.cgi HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", size)
+	if line, err := client.reader.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q %v", line, err)
+	}
+	if _, err := client.reader.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 0 {
+		t.Error("the tracker was asked before the body was here")
+	}
+	body := strings.Repeat("b", size)
+	_, _ = io.WriteString(client, body)
+	client.response(t).wantStatus(t, 200)
+	if got := <-arrived; got != body {
+		t.Errorf("%d bytes arrived", len(got))
+	}
+}
+
+// A large body lies in a file that has lost its name, so that nothing of it stays when the process is killed.
+func TestStoredBodyHasNoName(t *testing.T) {
+	dir, seen := t.TempDir(), -1
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.BlobDir = dir
+		o.Passthrough.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			files, err := os.ReadDir(dir)
+			seen = len(files)
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{}}, err
+		})
+	})
+	request := newRequest(t, "POST", base+"/attachment.cgi", struct{ io.Reader }{strings.NewReader(strings.Repeat("b", 8*spoolMemory))})
+	send(t, request).wantStatus(t, 200)
+	if seen != 0 {
+		t.Errorf("%d files while the tracker was asked", seen)
+	}
+}
+
+// Where a body cannot be stored, the client gets Retry-After.
+func TestBodyThatCannotBeStored(t *testing.T) {
+	_, base := behind(t, "", func(o *proxy.Options) { o.BlobDir = filepath.Join(t.TempDir(), "none") })
+	ask(t, "POST", base+"/attachment.cgi", strings.Repeat("b", 3*spoolMemory)).wantError(t, 503, "200503")
+}
+
+// spoolMemory is above the size from which bodies lie in files.
+const spoolMemory = 64 << 10
+
+// rewrittenCookies are cookies of a tracker below /bz/, and what clients get of them.
+var rewrittenCookies = map[string]string{
+	"a=1; path=/bz/; HttpOnly":                       "a=1; path=/; HttpOnly",
+	"a=1;Path=/bz":                                   "a=1;Path=/",
+	"a=1; path=/bz/admin; Secure":                    "a=1; path=/admin; Secure",
+	"a=1; path=/bzip; path":                          "a=1; path=/bzip; path",
+	"a=1; path=/":                                    "a=1; path=/",
+	"a=/bz/; domain=bugs.example.com; path=/bz/":     "a=/bz/; path=/",
+	"a=1; Domain=.example.com; SameSite=Lax":         "a=1; SameSite=Lax",
+	"a=1; domain=ample.com":                          "a=1; domain=ample.com",
+	"a=1; domain=other.example":                      "a=1; domain=other.example",
+	"a=1; domain=127.0.0.1":                          "a=1; domain=127.0.0.1",
+	"a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT": "a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT",
+}
+
+// A tracker's cookies say where they belong, and must come back through Portico, which is somewhere else. Those of the operations do so too, for
+// the tracker that responded, which need not be the one that other paths go to.
+func TestCookiesStayWithPortico(t *testing.T) {
+	tracker, passing := behind(t, "/bz/", func(o *proxy.Options) { o.Passthrough.Names = []string{"bugs.example.com:8080"} })
+	var cookie string
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Set-Cookie", "first=1")
+		w.Header().Add("Set-Cookie", cookie)
+	}
+	operations := responding(func() *mapping.Document {
+		found := document(oneAttachment)
+		found.Tracker = &url.URL{Scheme: "https", Host: "bugs.example.com:8080", Path: "/bz/"}
+		found.Cookies = []string{"first=1", cookie}
+		return found
+	})
+	_, operating := behind(t, "/old", func(o *proxy.Options) { o.Tracker = operations })
+	for line, want := range rewrittenCookies {
+		cookie = line
+		for _, address := range []string{passing + "/index.cgi", operating + "/rest/bug/5/attachment"} {
+			got := ask(t, "GET", address, "").header["Set-Cookie"]
+			if len(got) != 2 || got[0] != "first=1" || got[1] != want {
+				t.Errorf("%s: %s became %q, want %s", address, line, got, want)
+			}
+		}
+	}
+}
+
+// TestPassthroughGoesWhereItIsChosen moves the reads of one key to another tracker: everything about a request is that
+// tracker's.
+func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
+	moved, other := backendAt(t, "/new/")
+	other.Names, other.Dialect = []string{"new.example"}, func(context.Context) mapping.Dialect { return mapping.Dialect{} }
+	usual, base := behind(t, "/old/", func(o *proxy.Options) {
+		o.Passthrough.Choose = func(caller upstream.Caller, write bool) *proxy.Target {
+			if caller.Credentials.APIKey == "moved" && caller.UserAgent == "agent" && caller.Address == "127.0.0.1" && !write {
+				return &other
+			}
+			return nil
+		}
+	})
+	send := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://new.example/new/x")
+		w.WriteHeader(http.StatusSeeOther)
+		_, _ = io.WriteString(w, r.Host)
+	}
+	usual.response, moved.response = send, send
+	const link = "/editflagtypes.cgi?action=deactivate&id=3&api_key=moved" // it changes, whatever its method
+	for _, c := range []struct {
+		method, path, body   string
+		header               []string
+		reached, old         *backend
+		wantTarget, location string
+	}{
+		{"GET", "/rest/version", "", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, moved, usual, "/new/rest/version?Bugzilla_api_key=moved", base + "/x"},
+		{"GET", "/rest/version?api_key=moved", "", []string{"User-Agent", "agent"}, moved, usual, "/new/rest/version?api_key=moved", base + "/x"},
+		{"GET", link, "", []string{"User-Agent", "agent"}, usual, moved, "/old" + link, "http://new.example/new/x"},
+		{"GET", "/rest/version", "", []string{"User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
+		{"POST", "/rest/version", "{}", []string{"X-BUGZILLA-API-KEY", "moved", "User-Agent", "agent"}, usual, moved, "/old/rest/version", "http://new.example/new/x"},
+	} {
+		usual.last, moved.last = nil, nil
+		response := ask(t, c.method, base+c.path, c.body, c.header...)
+		if c.reached.last == nil || c.old.last != nil || c.reached.target != c.wantTarget {
+			t.Errorf("%s %s %v reached the wrong tracker, or as %q", c.method, c.path, c.header, c.reached.target)
+			continue
+		}
+		if got := response.header.Get("Location"); got != c.location || !strings.HasPrefix(response.body, "127.0.0.1:") {
+			t.Errorf("%s %s leads to %s, want %s; Host was %s", c.method, c.path, got, c.location, response.body)
+		}
+	}
+}
+
+// TestAnAddressThatCredentialsMakeTooLong: a web server would response with a page about an address that the client never wrote.
+func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
+	reads := false
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{HeaderCredentials: reads} }
+	})
+	path := "/rest/bug/1?z=" + strings.Repeat("z", 8120)
+	response := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))
+	response.wantError(t, 414, "200414")
+	if tracker.last != nil || response.header.Get("Portico-Error") != "too-large" {
+		t.Errorf("the tracker was asked: %v, and the reason is %q", tracker.last != nil, response.header.Get("Portico-Error"))
+	}
+	ask(t, "GET", base+path, "").wantStatus(t, 200)
+	reads = true
+	ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40)).wantStatus(t, 200)
+	reads = false
+	// What was too long when it came is the tracker's to judge.
+	ask(t, "GET", base+"/rest/bug/1?z="+strings.Repeat("z", 8175), "", "X-BUGZILLA-API-KEY", "k").wantStatus(t, 200)
+}
+
+// TestAMappedKeyIsAllThatTheTargetSees of a caller's credentials. In a body they cannot be replaced.
+func TestAMappedKeyIsAllThatTheTargetSees(t *testing.T) {
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		o.Passthrough.Keys = func(caller upstream.Caller) (upstream.Caller, error) {
+			caller.Credentials = upstream.Credentials{APIKey: "mapped"}
+			return caller, nil
+		}
+	})
+	ask(t, "GET", base+"/rest/bug/1?x=1&Bugzilla_api_key=own&token=2", "", "Authorization", "Basic eA==", "Cookie", "Bugzilla_logincookie=x",
+		"X-Bugzilla-Token", "3", "X-Bugzilla-Login", "l", "X-Bugzilla-Password", "p").wantStatus(t, 200)
+	shown := tracker.last.Header
+	for name, want := range map[string]string{
+		"X-Bugzilla-Api-Key": "mapped", "Authorization": "", "Cookie": "", "X-Bugzilla-Token": "", "X-Bugzilla-Login": "", "X-Bugzilla-Password": "",
+	} {
+		if got := shown.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if tracker.target != "/rest/bug/1?x=1" {
+		t.Errorf("the tracker got %s", tracker.target)
+	}
+	tracker.last = nil
+	refused := ask(t, "POST", base+"/rest/bug/1/comment", `{"api_key":"own"}`, "Content-Type", "application/json")
+	if refused.status != 401 || refused.header.Get("Portico-Error") != "no-mapped-key" || tracker.last != nil {
+		t.Errorf("got %d %v; the tracker got %v", refused.status, refused.header, tracker.last)
 	}
 }

@@ -3,6 +3,11 @@ package proxy_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -14,30 +19,15 @@ import (
 
 const oneAttachment = `{"bugs":{"5":[{"id":11,"is_private":0,"is_obsolete":1,"is_patch":0,"summary":"<b>&\"x\"'"}]},"attachments":{}}`
 
-func responding(documents func() *mapping.Document) *fakeTracker {
-	reply := func(context.Context, upstream.Caller, mapping.AttachmentsRequest) (mapping.Reply, error) {
-		return mapping.Reply{Document: documents()}, nil
-	}
-	return &fakeTracker{bugAttachments: reply, attachment: reply}
-}
-
-func failing(err error) *fakeTracker {
-	return &fakeTracker{
-		flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error) {
-			return mapping.Reply{}, err
-		},
-		createFlagType: func(context.Context, upstream.Caller, mapping.FlagTypeCreate) (mapping.Reply, error) {
-			return mapping.Reply{}, err
-		},
-	}
-}
-
 func TestPageIsEscaped(t *testing.T) {
 	base := serve(t, proxy.Options{Tracker: responding(func() *mapping.Document { return document(oneAttachment) })})
 	response := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
 	if strings.Contains(response.body, "<b>") || !strings.Contains(response.body, "&lt;b&gt;&amp;\\&quot;x\\&quot;&#39;") ||
 		!strings.Contains(response.body, "\n   &quot;bugs&quot;") {
 		t.Errorf("page %s", response.body)
+	}
+	if got := ask(t, "GET", base+"/rest/bug/5/attachment", "", "Accept", "text/html;q=0").body; got != oneAttachment {
+		t.Errorf("a refused page: %s", got)
 	}
 	failed := ask(t, "DELETE", base+"/rest/bug/5/attachment", "", "Accept", "text/html")
 	if failed.status != 404 || !strings.Contains(failed.body, "&quot;error&quot;: true") {
@@ -51,8 +41,12 @@ func TestPageIsEscaped(t *testing.T) {
 
 // The rows are the recorded exchanges proto.jsonp.*.
 func TestJSONP(t *testing.T) {
-	tracker := responding(func() *mapping.Document { return document(oneAttachment) })
-	tracker.flagTypes = failing(&mapping.Error{Code: 106, Status: 401, Message: "no"}).flagTypes
+	tracker := &fakeTracker{do: func(_ context.Context, call upstream.Call) (mapping.Reply, error) {
+		if call.FlagTypes != nil {
+			return mapping.Reply{}, &mapping.Error{Code: 106, Status: 401, Message: "no"}
+		}
+		return says(oneAttachment)
+	}}
 	base := serve(t, proxy.Options{Tracker: tracker})
 	for _, name := range []string{"cb", "a.b[0]", "jQuery_1"} {
 		response := ask(t, "GET", base+"/rest/bug/5/attachment?callback="+name, "", "Accept", "text/html")
@@ -101,7 +95,7 @@ func TestCommonHeaders(t *testing.T) {
 
 func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 	info := &mapping.CacheInfo{}
-	tracker := &fakeTracker{flagTypes: func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error) {
+	tracker := &fakeTracker{do: func(context.Context, upstream.Call) (mapping.Reply, error) {
 		found := document(noFlagTypes)
 		found.ETag = `"tag"`
 		own := *info // which the request may read after its response
@@ -151,10 +145,10 @@ func TestRefusalsFromTheCacheSaySo(t *testing.T) {
 		{&mapping.Error{Code: 51, Status: 404, Message: "none"}, "Portico; hit; ttl=3", "2"},
 		{&mapping.Error{Code: mapping.CodeBadGateway, Status: 502, Reason: mapping.ReasonBadResponse, Message: "broken"}, "", ""},
 	} {
-		reply := func(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error) {
+		reply := func(context.Context, upstream.Call) (mapping.Reply, error) {
 			return mapping.Reply{Cache: &mapping.CacheInfo{Hit: true, Age: 2 * time.Second, TTL: 3 * time.Second}}, c.err
 		}
-		base := serve(t, proxy.Options{Tracker: &fakeTracker{flagTypes: reply}})
+		base := serve(t, proxy.Options{Tracker: &fakeTracker{do: reply}})
 		response := ask(t, "GET", base+"/rest/flag_type/P/C", "")
 		if response.status != c.err.Status || response.header.Get("Cache-Status") != c.want || response.header.Get("Age") != c.age {
 			t.Errorf("%v: %d, %q, age %q", c.err, response.status, response.header.Get("Cache-Status"), response.header.Get("Age"))
@@ -164,8 +158,8 @@ func TestRefusalsFromTheCacheSaySo(t *testing.T) {
 
 func TestAttachmentTagsAreTheTrackers(t *testing.T) {
 	var asked string
-	reply := func(_ context.Context, _ upstream.Caller, request mapping.AttachmentsRequest) (mapping.Reply, error) {
-		asked = request.IfNoneMatch
+	reply := func(_ context.Context, call upstream.Call) (mapping.Reply, error) {
+		asked = call.Attachments.IfNoneMatch
 		found := document(oneAttachment)
 		found.ETag, found.Cookies = "tMGK", []string{"Bugzilla_login_request_cookie=x; path=/"}
 		if asked == "tMGK" {
@@ -173,7 +167,7 @@ func TestAttachmentTagsAreTheTrackers(t *testing.T) {
 		}
 		return mapping.Reply{Document: found}, nil
 	}
-	base := serve(t, proxy.Options{Tracker: &fakeTracker{bugAttachments: reply}}) + "/rest/bug/5/attachment"
+	base := serve(t, proxy.Options{Tracker: &fakeTracker{do: reply}}) + "/rest/bug/5/attachment"
 	response := ask(t, "GET", base, "", "If-None-Match", "other")
 	if response.status != 200 || response.header.Get("Etag") != "tMGK" || response.header.Get("Set-Cookie") == "" {
 		t.Errorf("got %+v", response)
@@ -252,19 +246,8 @@ func TestInterfaceFormOfManyAttachments(t *testing.T) {
 	}
 }
 
-// freshness notes whether the last call asked for a fresh response.
-type freshness struct {
-	fakeTracker
-	fresh bool
-}
-
-func (f *freshness) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
-	f.fresh = call.Fresh
-	return f.fakeTracker.Do(ctx, caller, call)
-}
-
 func TestClientMayAskForAFreshResponse(t *testing.T) {
-	tracker := &freshness{}
+	tracker := &fakeTracker{}
 	base := serve(t, proxy.Options{Tracker: tracker})
 	for _, c := range []struct {
 		name, value string
@@ -274,8 +257,138 @@ func TestClientMayAskForAFreshResponse(t *testing.T) {
 		{"Cache-Control", "max-age=60", false}, {"Accept", "*/*", false},
 	} {
 		ask(t, "GET", base+"/rest/flag_type/P", "", c.name, c.value).wantStatus(t, 200)
-		if tracker.fresh != c.want {
-			t.Errorf("%s: %s: %v", c.name, c.value, tracker.fresh)
+		if tracker.last.Fresh != c.want {
+			t.Errorf("%s: %s: %v", c.name, c.value, tracker.last.Fresh)
+		}
+	}
+}
+
+// stream is a document that arrives in pieces; err is what comes instead of its end.
+func stream(text string, err error) *mapping.Document {
+	rest := io.Reader(strings.NewReader(text[10:]))
+	if err != nil {
+		rest = io.MultiReader(rest, brokenReader{err})
+	}
+	return mapping.NewStream([]byte(text[:10]), io.NopCloser(rest), -1)
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestStreams(t *testing.T) {
+	data := strings.Repeat("QUJD", 200000)
+	text := `{"bugs":{},"attachments":{"1":{"data":"` + data + `","summary":"<s>"}}}`
+	base := serve(t, proxy.Options{BlobDir: t.TempDir(), Tracker: responding(func() *mapping.Document { return stream(text, nil) })})
+	if response := ask(t, "GET", base+"/rest/bug/attachment/1", ""); response.status != 200 || response.body != text {
+		t.Errorf("%d, %d bytes", response.status, len(response.body))
+	}
+	page := ask(t, "GET", base+"/rest/bug/attachment/1", "", "Accept", "text/html")
+	if page.status != 200 || !strings.Contains(page.body, data) || !strings.Contains(page.body, "&lt;s&gt;") {
+		t.Errorf("as a page: %d, %d bytes", page.status, len(page.body))
+	}
+}
+
+func TestBrokenStreamIsCut(t *testing.T) {
+	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 100000) + `"}}}`
+	records := make(chan proxy.Record, 10) // the HTTP client may repeat a request without a response
+	var log logBuffer
+	base := serve(t, proxy.Options{
+		Logger:   log.logger(),
+		Observer: observer(func(r proxy.Record) { records <- r }),
+		Tracker:  responding(func() *mapping.Document { return stream(text, errors.New("gone")) }),
+	})
+	for _, coding := range []string{"gzip", "identity"} {
+		request := newRequest(t, http.MethodGet, base+"/rest/bug/attachment/1", http.NoBody)
+		request.Header.Set("Accept-Encoding", coding)
+		response, err := http.DefaultClient.Do(request)
+		if coding == "gzip" && errors.Is(err, io.EOF) {
+			continue // nothing of the compressed response was sent yet
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("the client saw %v", err)
+		}
+		_ = response.Body.Close()
+	}
+	for sent := false; !sent; {
+		record := <-records
+		sent = record.Bytes > 0
+		if record.Operation != mapping.OpAttachment || record.Reason != mapping.ReasonBadResponse {
+			t.Errorf("record %+v", record)
+		}
+	}
+	if text := log.String(); strings.Contains(text, "panicked") {
+		t.Errorf("a response that breaks off is no panic: %s", text)
+	}
+}
+
+type observer func(proxy.Record)
+
+func (o observer) Finished(r proxy.Record) { o(r) }
+
+const slowResponse = 4 << 20
+
+// behindSlow serves a large response to clients that may pause for half a second.
+func behindSlow(t *testing.T, window int) (*kept, <-chan proxy.Record) {
+	t.Helper()
+	watcher, records := finishing()
+	base := serveFast(t, proxy.Options{
+		Observer:    watcher,
+		ClientPause: proxy.ClientPause{Taking: 500 * time.Millisecond},
+		Tracker: responding(func() *mapping.Document {
+			return document(`{"bugs":{},"attachments":{"1":{"summary":"` + strings.Repeat("s", slowResponse) + `"}}}`)
+		}),
+	}, time.Minute).URL // whose connections lie under others
+	client := dial(t, base)
+	must(t, client.Conn.(*net.TCPConn).SetReadBuffer(window))
+	_, _ = io.WriteString(client, "GET /rest/bug/attachment/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	return client, records
+}
+
+// A client is judged by what it takes, not by what waits for it inside the system.
+func TestClientThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	_, records := behindSlow(t, 4<<10)
+	got := <-records
+	if got.Reason != mapping.ReasonCanceled || runtime.GOOS == "linux" && got.Bytes > 1<<20 {
+		t.Errorf("record %+v", got)
+	}
+}
+
+// A client that takes a large response slowly, but steadily, gets it whole.
+func TestSlowButSteadyDownload(t *testing.T) {
+	t.Parallel()
+	client, records := behindSlow(t, 64<<10)
+	piece, taken := make([]byte, 64<<10), 0
+	for {
+		n, err := io.ReadFull(client, piece)
+		if taken += n; err != nil {
+			break
+		}
+		time.Sleep(30 * time.Millisecond) // that is what makes it slow
+	}
+	if got := <-records; taken < slowResponse || got.Reason != "" {
+		t.Errorf("%d bytes were taken, record %+v", taken, got)
+	}
+}
+
+// A body that stops arriving ends the request, whether a handler reads it or not.
+func TestPatient(t *testing.T) {
+	server := httptest.NewServer(proxy.Patient(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/read" {
+			if _, err := io.ReadAll(r.Body); err == nil {
+				t.Error("a body came to its end that was never sent")
+			}
+		}
+		_, _ = io.WriteString(w, "response")
+	}), proxy.ClientPause{Sending: 50 * time.Millisecond, Taking: time.Minute}))
+	defer server.Close()
+	for _, path := range []string{"/read", "/leave"} {
+		got := dial(t, server.URL).exchange(t, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\na")
+		if got.status != 200 || !strings.HasSuffix(got.body, "response") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
 }

@@ -26,13 +26,9 @@ func terminal(t *testing.T) (screen *os.File, shown func() string) {
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = screen.Close() })
 	var out process.Output
 	go func() { _, _ = io.Copy(&out, master) }() // it ends with an error when both ends are closed

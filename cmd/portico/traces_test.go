@@ -101,9 +101,7 @@ func setFault(t *testing.T, behind *listening, text string) {
 		return
 	}
 	fault, err := tracker.ParseFault(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	behind.SetFaults([]tracker.Fault{fault})
 }
 
@@ -200,26 +198,17 @@ func TestWithoutTraces(t *testing.T) {
 // TestCollectorDoesNotMatter asks a Portico whose collector is away, hangs or has no
 // use for traces: clients notice nothing, the spans are counted, and the end is in time.
 func TestCollectorDoesNotMatter(t *testing.T) {
-	away, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = away.Close()
 	hangs, err := net.Listen("tcp", "127.0.0.1:0") // and never accepts
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer hangs.Close()
-	refuses := httptest.NewServer(http.NotFoundHandler())
-	defer refuses.Close()
 	const spans = 2560 // more than may wait
 	lineOfRequest := regexp.MustCompile(`"duration":"[0-9.]+(ns|µs|ms|s)".*"trace_id":"` + clientTrace + `"`)
 	for name, address := range map[string]string{
-		"away": away.Addr().String(), "hangs": hangs.Addr().String(), "refuses": refuses.Listener.Addr().String(),
+		"away": nobody(), "hangs": "http://" + hangs.Addr().String(), "refuses": stub(t, http.NotFound),
 	} {
 		t.Run(name, func(t *testing.T) {
 			behind := startListening(t)
-			cfg, problems := config.Load(nil, nil, writeFile(t, "c.yaml", tracedConfig(behind.url, "endpoint: 'http://"+address+"'")))
+			cfg, problems := config.Load(nil, nil, writeFile(t, "c.yaml", tracedConfig(behind.url, "endpoint: '"+address+"'")))
 			if config.Fatal(problems) {
 				t.Fatal(texts(problems))
 			}
@@ -227,9 +216,7 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 			var log process.Output
 			service := app.New(&log, cfg)
 			rt, err := service.Build(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			longest := time.Duration(0)
 			for range spans {
 				response, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/rest/flag_type/WebShop", nil)
@@ -274,9 +261,7 @@ func wantDropped(t *testing.T, rt *app.Runtime, least int) {
 		dropped := 0
 		for _, m := range regexp.MustCompile(`portico_trace_spans_dropped_total\{reason="[a-z-]+"\} (\d+)`).FindAllStringSubmatch(page, -1) {
 			n, err := strconv.Atoi(m[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			dropped += n
 		}
 		return dropped >= least
@@ -288,7 +273,7 @@ func TestReloadReplacesTheCollector(t *testing.T) {
 	t.Parallel()
 	first, second, behind := startCollector(t, (*httptest.Server).Start), startCollector(t, (*httptest.Server).Start), startListening(t)
 	file := writeFile(t, "c.yaml", tracedConfig(behind.url, "endpoint: '"+first.url+"'"))
-	process, at := startProcess(t, `"clients":"([^"]+)","operators":"([^"]+)"`, "serve", "--config", file)
+	process, at := startServe(t, file)
 	for _, next := range []string{second.url + "/v1/traces", "", ""} {
 		get(t, "http://"+at[0]+"/rest/bug/1/attachment")
 		copyFile(t, writeFile(t, "next.yaml", tracedConfig(behind.url, "endpoint: '"+next+"'")), file)
@@ -326,13 +311,11 @@ func TestCollectorBehindTLSGetsHeaders(t *testing.T) {
 // another server.
 func TestTracesFollowNoRedirect(t *testing.T) {
 	t.Parallel()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	elsewhere := stub(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server gets traces and %q", r.Header.Get("X-Key"))
-	}))
-	defer elsewhere.Close()
-	turns := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
-	defer turns.Close()
-	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+turns.URL+"', headers_env: COLLECTOR", "COLLECTOR=X-Key: k")
+	})
+	turns := stub(t, http.RedirectHandler(elsewhere, http.StatusTemporaryRedirect).ServeHTTP)
+	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+turns+"', headers_env: COLLECTOR", "COLLECTOR=X-Key: k")
 	get(t, clients+"/rest/bug/1/attachment")
 	process.Eventually(t, "the spans are dropped", func() bool {
 		return strings.Contains(get(t, operators+"/metrics"), `portico_trace_spans_dropped_total{reason="not-sent"} 2`)
@@ -343,16 +326,15 @@ func TestTracesFollowNoRedirect(t *testing.T) {
 func TestCollectorThatTakesAPart(t *testing.T) {
 	t.Parallel()
 	var batches atomic.Int32
-	picky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	picky := stub(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 		text := "\x0a\x00" // all were taken; some collectors send an empty member
 		if batches.Add(1) > 1 {
 			text = "\x0a\x02\x08\x02" // two were not
 		}
 		_, _ = io.WriteString(w, text)
-	}))
-	defer picky.Close()
-	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+picky.URL+"'")
+	})
+	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+picky+"'")
 	for _, want := range []string{"portico_trace_spans_total 2", `portico_trace_spans_dropped_total{reason="not-sent"} 2`} {
 		get(t, clients+"/rest/bug/1/attachment")
 		process.Eventually(t, want, func() bool { return strings.Contains(get(t, operators+"/metrics"), want+"\n") })

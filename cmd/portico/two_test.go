@@ -1,15 +1,22 @@
 package main
 
 import (
+	"database/sql" //nolint:depguard // only to be in the way of the store, as another process may be
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"portico/test/demo"
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -60,21 +67,17 @@ func (p *pair) command(t *testing.T, args ...string) (code int, output string) {
 	return code, stdout + stderr
 }
 
-// commandsWant runs a command and looks at its exit code and output.
+// commandWants runs a command that asks the admin listener, and looks at its exit code and output.
 func (p *pair) commandWants(t *testing.T, want int, text string, args ...string) {
 	t.Helper()
-	if code, output := p.command(t, args...); code != want || !strings.Contains(output, text) {
-		t.Errorf("portico %s exits with %d, want %d, and does not say %q:\n%s", strings.Join(args, " "), code, want, text, output)
-	}
+	wants(t, nil, want, text, append(args, "--admin", p.operators)...)
 }
 
 // sendBy makes a request with headers; the answer's body is the caller's.
 func sendBy(t *testing.T, client *http.Client, method, address, body string, header ...string) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
@@ -85,16 +88,358 @@ func sendBy(t *testing.T, client *http.Client, method, address, body string, hea
 func send(t *testing.T, method, address, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	response, err := sendBy(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, method, address, body, header...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response, string(text)
 }
 
 // key is the header that shows the key of a user of the demo.
 func key(user string) []string { return []string{"X-BUGZILLA-API-KEY", demo.Key(user)} }
+
+// TestAWriteCountsForTheOtherCache has a candidate that is a copy of the primary: what
+// is written to the one is read at the other, by everybody and after a way there and
+// back.
+func TestAWriteCountsForTheOtherCache(t *testing.T) {
+	t.Parallel()
+	_, address := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	file := writeFile(t, "c.yaml", pairConfig(address, address, t.TempDir()+"/p.db",
+		"switchover: {follow: 0s, rules: [{name: rest, reads: new, writes: old}]}\ncache: {local_ttl: 1m}\n"))
+	clients, operators := serveConfig(t, file)
+	p := &pair{clients: "http://" + clients, operators: "http://" + operators}
+	write := func(text string) {
+		t.Helper()
+		response, said := send(t, http.MethodPut, p.clients+"/rest/flag_type/1", `{"description":"`+text+`"}`, key("admin")...)
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", response.Status, said)
+		}
+	}
+	read := func(want string) {
+		t.Helper()
+		for _, user := range []string{"admin", "dev"} {
+			if _, said := send(t, http.MethodGet, p.clients+webShop, "", key(user)...); !strings.Contains(said, want) {
+				t.Errorf("%s does not see %q: %s", user, want, said)
+			}
+		}
+	}
+	read("")
+	write("the first text")
+	read("the first text")
+	p.commandWants(t, exitOK, "KILLED", signed("migrate", "kill")...)
+	write("the second text")
+	p.commandWants(t, exitOK, "version", signed("migrate", "revive")...)
+	read("the second text")
+}
+
+// TestProbeOfTwoTrackers opens the store and looks for the marker.
+func TestProbeOfTwoTrackers(t *testing.T) {
+	_, plain := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	_, marked := startTracker(t, tracker.Options{Seed: tracker.SeedDemo, Product: "isolated-here"})
+	const isolated = "canary: {isolated: true, marker: isolated-here}\n"
+	folder := t.TempDir()
+	for name, tt := range map[string]struct {
+		old, candidate, state, more string
+		code                        int
+		want                        string
+	}{
+		"state":              {plain, marked, "a.db", "", exitOK, "probe      state: will be created\n"},
+		"folder for a file":  {plain, marked, ".", "", exitFailed, ":6:8: state: "},
+		"no folder":          {plain, marked, "no/b.db", "", exitFailed, "/no is not there"},
+		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe      marker: the candidate has it, the primary tracker has not\n"},
+		"no marker":          {marked, plain, "d.db", isolated, exitFailed, `marker: FAILED: the candidate has no product "isolated-here"`},
+		"marker on both":     {marked, marked, "e.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product"},
+		"nobody to be asked": {"http://127.0.0.1:1/", marked, "f.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product \"isolated-here\" too, or cannot be asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := writeFile(t, "c.yaml", pairConfig(tt.old, tt.candidate, filepath.Join(folder, tt.state), tt.more))
+			code, stdout, stderr := portico(t, nil, "check", "--probe", "--config", file)
+			if _, err := os.Stat(filepath.Join(folder, tt.state)); err == nil && tt.state != "." {
+				t.Error("the check makes a store")
+			}
+			if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
+				t.Errorf("exit %d, want %q in\n%s%s", code, tt.want, stdout, stderr)
+			}
+		})
+	}
+	file := writeFile(t, "c.yaml", pairConfig(plain, marked, filepath.Join(folder, "unused.db"), ""))
+	if code, stdout, stderr := portico(t, nil, "check", "--config", file); code != exitOK || !strings.Contains(stdout, "candidate)") || !strings.Contains(stdout, "rule       default:") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "unused.db")); err == nil {
+		t.Error("a check without a probe makes a store")
+	}
+}
+
+// TestAKillThatTheStoreDoesNotKnow throws the kill switch while another process
+// holds the store's lock.
+func TestAKillThatTheStoreDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, tracker.Options{}, "switchover: {rules: [{name: rest, reads: new}]}\n")
+	other, err := sql.Open("sqlite", p.state)
+	must(t, err)
+	defer other.Close()
+	holder, err := other.Conn(t.Context())
+	must(t, err)
+	lock := func(statement string) {
+		if _, err := holder.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock("BEGIN IMMEDIATE")
+	p.commandWants(t, exitFailed, "The kill switch is thrown: everything goes to the old tracker, but only in this process",
+		signed("migrate", "kill")...)
+	p.commandWants(t, exitOK, "Only this process knows of the kill yet", "migrate", "status")
+	if text := get(t, p.operators+"/switchover"); !strings.Contains(text, "Only this process knows yet") {
+		t.Errorf("the page does not say that only this process knows:\n%s", text)
+	}
+	if text := get(t, p.operators+"/status"); !strings.Contains(text, `"undelivered": "`) {
+		t.Errorf("/status does not say that only this process knows:\n%s", text)
+	}
+	if get(t, p.clients+"/rest/bug/1/attachment"); p.new.Requests()["attachment.list"] > 0 {
+		t.Error("after the kill switch the read went to the new tracker")
+	}
+	lock("ROLLBACK")
+	process.Eventually(t, "the store knows", func() bool {
+		_, output := p.command(t, "migrate", "status")
+		return strings.Contains(output, "KILLED by tester") && !strings.Contains(output, "Only this process")
+	})
+}
+
+// TestReloadMovesCallers moves reads to the other tracker and back by SIGHUP, under
+// load: no request fails, and rules with a mistake change nothing.
+func TestReloadMovesCallers(t *testing.T) {
+	t.Parallel()
+	_, oldURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	candidate, newURL := startTracker(t, tracker.Options{Seed: tracker.SeedDemo, Product: "OnlyNew"})
+	dir := t.TempDir()
+	file := filepath.Join(dir, "portico.yaml")
+	configure := func(state, rules string) {
+		t.Helper()
+		text := pairConfig(oldURL, newURL, filepath.Join(dir, state), "switchover: {rules: ["+rules+"]}\n")
+		must(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	configure("one.db", "{name: rest, reads: old}")
+	program, at := startServe(t, file)
+	clients, p := "http://"+at[0], &pair{operators: "http://" + at[1]}
+	answers := func() bool {
+		t.Helper()
+		response, _ := send(t, http.MethodGet, clients+"/rest/flag_type/OnlyNew", "")
+		return response.StatusCode == http.StatusOK
+	}
+	if answers() {
+		t.Fatal("the old tracker has the product of the new one")
+	}
+	stop := keepAsking(t, clients)
+	configure("one.db", "{name: rest, reads: new}")
+	program.Signal(t, syscall.SIGHUP)
+	process.Eventually(t, "the new tracker answers", answers)
+	configure("one.db", "{name: rest, reads: old, writes: new}")
+	program.Signal(t, syscall.SIGHUP)
+	for range 20 {
+		if !answers() {
+			t.Fatal("rules with a mistake took effect")
+		}
+	}
+	configure("two.db", "{name: rest, reads: old}") // another store needs a restart; the rules take effect at once
+	program.Signal(t, syscall.SIGHUP)
+	process.Eventually(t, "the old tracker answers again", func() bool { return !answers() })
+	p.commandWants(t, exitOK, "version 3, from the configuration", "migrate", "status")
+	stop()
+	if candidate.Requests()["attachment.list"] == 0 {
+		t.Error("the new tracker was never asked")
+	}
+}
+
+// keepAsking reads attachments until it is stopped; every read must succeed.
+func keepAsking(t *testing.T, clients string) (stop func()) {
+	t.Helper()
+	var load sync.WaitGroup
+	ended := make(chan struct{})
+	for i := range 4 {
+		load.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					if text := get(t, clients+fmt.Sprintf("/rest/bug/%d/attachment", i%2+1)); !strings.Contains(text, `"bugs"`) {
+						t.Errorf("a read gives %s", text)
+					}
+				}
+			}
+		})
+	}
+	return func() {
+		close(ended)
+		load.Wait()
+	}
+}
+
+const webShop = "/rest/flag_type/WebShop"
+
+// TestCandidateIsCompared serves from one tracker, compares another with it and
+// finds what was planted there.
+func TestCandidateIsCompared(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}, "canary: {confirm_after: 10ms}\n")
+	for range 3 {
+		get(t, p.clients+"/rest/bug/1/attachment")
+		get(t, p.clients+webShop)
+	}
+	var output string
+	process.Eventually(t, "all is compared", func() bool {
+		_, output = p.command(t, "canary", "report")
+		return strings.Contains(output, "\n  all") && strings.Contains(output, "$.bugs[*][id].creator") && strings.Contains(output, "$.bug[id].is_multiplicable")
+	})
+	p.commandWants(t, 1, "FAIL", "canary", "verdict")
+	if text := get(t, p.operators+"/canary"); !strings.Contains(text, "FAIL") {
+		t.Errorf("the page shows no verdict:\n%s", text)
+	}
+	if text := get(t, p.operators+"/status"); !strings.Contains(text, `"candidate": "new"`) || !strings.Contains(text, `"reads": "old-compare"`) {
+		t.Errorf("the status is\n%s", text)
+	}
+	metrics := get(t, p.operators+"/metrics")
+	for _, want := range []string{
+		`portico_canary_comparisons_total{operation="attachment.list",outcome="confirmed"}`,
+		`portico_switchover_calls_total{operation="attachment.list",rule="default",tracker="main"} 3`,
+		`portico_switchover_phase{access="reads",phase="old-compare",rule="default"} 1`,
+		`portico_tracker_calls_total{class="shadow",operation="attachment.list",outcome="ok",status_class="2xx",tracker="shadow:new"}`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	if n := p.new.Requests()["attachment.create"]; n != 0 {
+		t.Errorf("the candidate was written to %d times", n)
+	}
+}
+
+// TestFailureOfTheCandidateIsSeen: reads for comparison are not tried again, which would hide it.
+func TestFailureOfTheCandidateIsSeen(t *testing.T) {
+	t.Parallel()
+	_, old := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	candidate, _ := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	var failed atomic.Bool
+	failing := stub(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/attachment") && !failed.Swap(true) {
+			http.Error(w, "once", http.StatusServiceUnavailable)
+			return
+		}
+		candidate.ServeHTTP(w, r)
+	})
+	clients, operators := serveConfig(t, writeFile(t, "c.yaml", pairConfig(old, failing, t.TempDir()+"/p.db", "")))
+	process.Eventually(t, "the failure is seen", func() bool {
+		get(t, "http://"+clients+"/rest/bug/1/attachment")
+		return strings.Contains(get(t, "http://"+operators+"/metrics"), `status_class="5xx",tracker="shadow:new"`)
+	})
+}
+
+// TestPassthroughFollowsTheRules sends paths outside the interface where the rules
+// say, reads and writes apart, and takes cached flag types back when a write passes.
+func TestPassthroughFollowsTheRules(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, tracker.Options{Product: "OnlyNew"}, `
+switchover:
+  passthrough: {reads: new, writes: new}
+  rules: [{name: all, reads: new, writes: new}]
+`)
+	names := get(t, p.clients+"/rest/product?names=OnlyNew")
+	if !strings.Contains(names, "OnlyNew") || len(p.old.Journal()) > 0 {
+		t.Errorf("a passing read goes to the old tracker: %s", names)
+	}
+	before := get(t, p.clients+webShop)
+	call := `{"method":"FlagType.create","id":1,"params":[{"name":"passed-by","description":"d","target_type":"bug",` +
+		`"inclusions":["WebShop"],"Bugzilla_api_key":"` + demo.Key("editor") + `"}]}`
+	_, answer := send(t, http.MethodPost, p.clients+"/jsonrpc.cgi", call, "Content-Type", "application/json")
+	after := get(t, p.clients+webShop)
+	if strings.Contains(before, "passed-by") || !strings.Contains(after, "passed-by") {
+		t.Errorf("what passed by is not seen: %s\n%s", answer, after)
+	}
+	if len(p.new.Journal()) != 1 || len(p.old.Journal()) != 0 {
+		t.Errorf("written were %v at the new tracker and %v at the old one", p.new.Journal(), p.old.Journal())
+	}
+	p.commandWants(t, exitOK, "KILLED", "migrate", "kill", "--actor", "tester", "--reason", "a test")
+	_, _ = send(t, http.MethodPost, p.clients+"/jsonrpc.cgi", call, "Content-Type", "application/json")
+	if len(p.new.Journal()) != 1 || len(p.old.Journal()) != 1 {
+		t.Errorf("after the kill switch %v are written at the new tracker and %v at the old one", p.new.Journal(), p.old.Journal())
+	}
+}
+
+// TestCreatesAreRememberedAcrossStarts carries a create with an Idempotency-Key out
+// once, though Portico is started anew in between.
+func TestCreatesAreRememberedAcrossStarts(t *testing.T) {
+	t.Parallel()
+	made, at := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	_, other := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	file := writeFile(t, "c.yaml", pairConfig(at, other, t.TempDir()+"/p.db", ""))
+	const body = `{"name":"once","description":"d","target_type":"bug","inclusions":["WebShop"]}`
+	var answers []string
+	for i := range 2 {
+		t.Run("", func(t *testing.T) {
+			clients, _ := serveConfig(t, file)
+			response, text := send(t, http.MethodPost, "http://"+clients+"/rest/flag_type", body, append(key("editor"), "Idempotency-Key", "k1")...)
+			if response.StatusCode != http.StatusCreated || (response.Header.Get("Idempotent-Replayed") == "true") != (i == 1) {
+				t.Errorf("start %d: %s %s", i, response.Status, text)
+			}
+			answers = append(answers, text)
+		})
+	}
+	if len(made.Journal()) != 1 || answers[0] != answers[1] {
+		t.Errorf("the tracker carried out %v; the answers are %q", made.Journal(), answers)
+	}
+}
+
+// TestEveryReadCountsOnce reads over one connection, where a read that has no
+// answer at hand is tried twice: neither rules nor comparison see it twice.
+func TestEveryReadCountsOnce(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, tracker.Options{}, "cache: {ttl: 1s, local_ttl: 0s}\n")
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for _, path := range []string{webShop, webShop, webShop + "/Accounts", webShop, webShop} {
+		response, err := client.Get(p.clients + path)
+		must(t, err)
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Error(err)
+		}
+		_ = response.Body.Close()
+	}
+	const all = `portico_canary_comparisons_total{operation="flag_type.get",outcome="same"} 5`
+	var metrics string
+	process.Eventually(t, "all are compared", func() bool {
+		metrics = get(t, p.operators+"/metrics")
+		return strings.Contains(metrics, all)
+	})
+	if !strings.Contains(metrics, `portico_switchover_calls_total{operation="flag_type.get",rule="default",tracker="main"} 5`) ||
+		strings.Contains(metrics, "portico_canary_dropped_total{") {
+		t.Errorf("five reads are counted otherwise:\n%s", metrics[strings.Index(metrics, "portico_canary"):])
+	}
+}
+
+// TestSickCandidateIsLeftAlone while its breaker is open: no client waits for it to recover, so it gets no probes either. Clients get
+// their responses, and what is not compared is counted.
+func TestSickCandidateIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	_, old := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
+	var probes atomic.Int64
+	sick := stub(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/rest/version" {
+			probes.Add(1)
+		}
+		http.Error(w, "sick", http.StatusInternalServerError)
+	})
+	config := strings.Replace(pairConfig(old, sick, t.TempDir()+"/p.db", ""), sick+`"`, sick+`", dialect: bugzilla-5`, 1)
+	clients, operators := serveConfig(t, writeFile(t, "c.yaml", config))
+	process.Eventually(t, "the candidate's breaker opens", func() bool {
+		get(t, "http://"+clients+"/rest/bug/1/attachment")
+		return strings.Contains(get(t, "http://"+operators+"/canary"), "other-breaker-open") // reading metrics would bring probes
+	})
+	time.Sleep(350 * time.Millisecond) // that of a tracker which clients wait for gets three in this time
+	if n := probes.Load(); n > 0 {
+		t.Errorf("it was probed %d times", n)
+	}
+	if metrics := get(t, "http://"+operators+"/metrics"); !strings.Contains(metrics, `portico_canary_dropped_total{operation="attachment.list",reason="other-`) {
+		t.Errorf("the drops are not counted:\n%s", metrics)
+	}
+}

@@ -2,8 +2,6 @@ package arch
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,14 +24,8 @@ var hidden = []string{
 // TestEveryMemberIsKeptOrHidden: recordings keep what the members of the interface hold, as they could not be replayed without it. Samples of differences
 // keep it unless it is hidden here, or nothing could be told from them.
 func TestEveryMemberIsKeptOrHidden(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root(t), "proxy/admin/openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var page map[string]any
-	if err := yaml.Unmarshal(text, &page); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, "proxy/admin/openapi.yaml")), &page))
 	names := map[string]bool{}
 	members(names, page)
 	if len(names) < 30 {

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"net/http"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"portico/cmd/portico/config"
 	"portico/mapping"
+	"portico/test/tracker"
+	"portico/test/wire/facade"
 	"portico/upstream"
 	"portico/upstream/recording"
 )
@@ -204,7 +206,6 @@ func collect(used map[string]bool, body ast.Node) {
 
 // TestEveryOperationIsDescribed for clients.
 func TestEveryOperationIsDescribed(t *testing.T) {
-	top := root(t)
 	pages := map[string]func(mapping.Operation) []string{
 		"README.md": func(o mapping.Operation) []string {
 			return []string{"| " + o.Method() + " | `", "`/rest" + o.Path() + "`"}
@@ -216,16 +217,40 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		},
 	}
 	for page, wanted := range pages {
-		text, err := os.ReadFile(filepath.Join(top, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := read(t, page)
 		for _, operation := range mapping.Operations() {
 			for _, want := range wanted(operation) {
-				if !strings.Contains(string(text), want) {
+				if !strings.Contains(text, want) {
 					t.Errorf("%s does not describe %s: it has no %s", page, operation, want)
 				}
 			}
 		}
+	}
+}
+
+// TestEveryDialectIsKnownEverywhere: a dialect has a value of the configuration, a reference tracker, recordings, and its place on the pages.
+func TestEveryDialectIsKnownEverywhere(t *testing.T) {
+	field, _ := reflect.TypeFor[config.Tracker]().FieldByName("Dialect")
+	values := []string{"auto"}
+	for _, dialect := range mapping.Dialects() {
+		name := dialect.Name
+		values = append(values, name)
+		if found, ok := mapping.DialectNamed(name); !ok || found.Name != name {
+			t.Errorf("DialectNamed does not find %s", name)
+		}
+		if !slices.Contains(tracker.Dialects(), name) {
+			t.Errorf("the reference tracker cannot be one of %s", name)
+		}
+		if !slices.ContainsFunc(facade.Trackers(), func(recorded facade.Tracker) bool { return recorded.Dialect == name }) {
+			t.Errorf("no recordings of %s are compared in test/wire/facade", name)
+		}
+		for _, page := range []string{"config.example.yaml", "docs/reference/glossary.md", "docs/divergences.md"} {
+			if !strings.Contains(read(t, page), name) {
+				t.Errorf("%s does not name the dialect %s", page, name)
+			}
+		}
+	}
+	if got := strings.Split(field.Tag.Get("oneof"), "|"); !slices.Equal(got, values) {
+		t.Errorf("the configuration takes %q as dialect, want %q", got, values)
 	}
 }

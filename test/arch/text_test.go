@@ -3,8 +3,6 @@ package arch
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -59,13 +57,8 @@ func checkText(name string, content []byte) []string {
 }
 
 func TestNoFileSaysWhatItMustNot(t *testing.T) {
-	top := root(t)
 	for _, name := range tracked(t) {
-		content, err := os.ReadFile(filepath.Join(top, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, wrong := range checkText(name, content) {
+		for _, wrong := range checkText(name, []byte(read(t, name))) {
 			t.Error(wrong)
 		}
 	}
@@ -92,42 +85,22 @@ func TestBannedTextsAreFound(t *testing.T) {
 }
 
 func TestImageIsBuiltWithTheModulesGo(t *testing.T) {
-	top := root(t)
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`)
-	module, err := os.ReadFile(filepath.Join(top, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := os.ReadFile(filepath.Join(top, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := version.FindSubmatch(module)
-	if m == nil || !bytes.Contains(image, append([]byte("ARG GO_IMAGE=golang:"), m[1]...)) {
+	m := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))
+	if m == nil || !strings.Contains(read(t, "Dockerfile"), "ARG GO_IMAGE=golang:"+m[1]) {
 		t.Errorf("go.mod asks for go %s, the Dockerfile is built from something else", m)
 	}
 }
 
 // TestContributingNamesTestsThatExist, as they say what fails when a place is forgotten.
 func TestContributingNamesTestsThatExist(t *testing.T) {
-	text, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := &strings.Builder{}
-	err = filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".go") && (strings.HasSuffix(path, "_test.go") || strings.Contains(path, "upstreamtest")) {
-			file, readErr := os.ReadFile(path)
-			source.Write(file)
-			return readErr
+	source := ""
+	for _, name := range tracked(t) {
+		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "upstreamtest") {
+			source += read(t, name)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	for _, named := range regexp.MustCompile("`(Test[A-Z][A-Za-z]*)`").FindAllStringSubmatch(string(text), -1) {
-		if !strings.Contains(source.String(), "func "+named[1]+"(") {
+	for _, named := range regexp.MustCompile("`(Test[A-Z][A-Za-z]*)`").FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1) {
+		if !strings.Contains(source, "func "+named[1]+"(") {
 			t.Errorf("CONTRIBUTING.md names %s, which does not exist", named[1])
 		}
 	}

@@ -2,7 +2,12 @@
 package deploy
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"context"
+	"database/sql"
+	"debug/buildinfo"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -10,31 +15,37 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"go.yaml.in/yaml/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"portico/test/process"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-// socket is a listening socket of 127.0.0.1 in the hands of a service manager.
-func socket(t *testing.T) (file *os.File, address string) {
+func must(t testing.TB, err error) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// socket is a listening socket of a host in the hands of a service manager.
+func socket(t *testing.T, host string) (file *os.File, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", host+":0")
+	must(t, err)
 	file, err = listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address = listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, listener.Close())
 	t.Cleanup(func() { _ = file.Close() })
 	return file, address
 }
@@ -47,9 +58,7 @@ func activate(t *testing.T, config string, names []string, files ...*os.File) (*
 	command.ExtraFiles, command.Dir = files, t.TempDir()
 	log := &process.Output{}
 	command.Stderr = log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	return command, log
 }
 
@@ -64,9 +73,7 @@ func end(t *testing.T, command *exec.Cmd) int {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "portico.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -74,8 +81,8 @@ func write(t *testing.T, text string) string {
 func TestRestartRefusesNoConnection(t *testing.T) {
 	t.Parallel()
 	_, base := process.Tracker(t, process.FreeAddress(t))
-	client, address := socket(t)
-	admin, adminAddress := socket(t)
+	client, address := socket(t, "127.0.0.1")
+	admin, adminAddress := socket(t, "127.0.0.1")
 	// The addresses of the file are taken: to open them would be an error.
 	config := write(t, "listen: "+address+"\nadmin: {listen: "+adminAddress+"}\ntrackers: {main: {url: "+base+"/}}\n")
 	first, log := activate(t, config, []string{"client", "admin"}, client, admin)
@@ -122,9 +129,7 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 		facade := process.Serve(t, nil, "serve", "--tracker", base)
 		get(t, facade.Operators+"/readyz")
 		conn, err := net.Dial("tcp", strings.TrimPrefix(facade.Clients, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		get(t, facade.Clients+"/rest/version") // the earlier connection is accepted now
 		facade.Signal(t, syscall.SIGTERM)
 		process.Eventually(t, "the stop has begun", func() bool { return strings.Contains(facade.Err.String(), `"draining"`) })
@@ -145,17 +150,8 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 // authentication, ends the program.
 func TestInheritedSocketsAreChecked(t *testing.T) {
 	t.Parallel()
-	open, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	openFile, err := open.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer openFile.Close()
-	closed, _ := socket(t)
+	openFile, _ := socket(t, "")
+	closed, _ := socket(t, "127.0.0.1")
 	config := write(t, "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: http://127.0.0.1:1/}}\n")
 	for _, tt := range []struct {
 		names []string
@@ -199,4 +195,249 @@ func get(t *testing.T, address string) string {
 		return err == nil && response.StatusCode == http.StatusOK
 	})
 	return body
+}
+
+// store is a database of Portico, as docs/how-to/back-up-and-restore.md backs it up.
+type store struct {
+	// url is the key state, driver and dsn lead to the same database.
+	url, driver, dsn string
+	// backup copies the database while Portico runs, restore puts the copy back while it does not.
+	backup, restore func(t *testing.T)
+}
+
+func sqliteStore(t *testing.T) store {
+	file := filepath.Join(t.TempDir(), "portico.db")
+	copied := filepath.Join(t.TempDir(), "backup.db")
+	return store{
+		url: "sqlite:" + file, driver: "sqlite", dsn: "file:" + file + "?_pragma=busy_timeout(10000)",
+		backup: func(t *testing.T) { execute(t, "sqlite", "file:"+file, "VACUUM INTO '"+copied+"'") },
+		restore: func(t *testing.T) {
+			for _, old := range []string{file, file + "-wal", file + "-shm"} {
+				if err := os.Remove(old); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+			must(t, os.WriteFile(file, []byte(read(t, copied)), 0o600))
+		},
+	}
+}
+
+func postgresStore(t *testing.T) store {
+	url := process.Postgres(t)
+	dump := filepath.Join(t.TempDir(), "portico.sql")
+	run := func(t *testing.T, name string, args ...string) {
+		t.Helper()
+		if output, err := exec.CommandContext(t.Context(), process.PostgresProgram(t, name), args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, output)
+		}
+	}
+	return store{
+		url: url, driver: "pgx", dsn: url,
+		backup: func(t *testing.T) { run(t, "pg_dump", "--clean", "--if-exists", "--file", dump, url) },
+		restore: func(t *testing.T) {
+			run(t, "psql", "--set", "ON_ERROR_STOP=1", "--single-transaction", "--file", dump, url)
+		},
+	}
+}
+
+func execute(t *testing.T, driver, dsn, statement string) {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	must(t, err)
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveTwo runs Portico before two trackers with a store.
+func serveTwo(t *testing.T, state, one, other string) *process.Facade {
+	t.Helper()
+	facade := process.Serve(t, nil, "serve", "--config", twoTrackers(t, state, one, other))
+	get(t, facade.Operators+"/readyz")
+	return facade
+}
+
+// twoTrackers writes a configuration without a cache, which several processes would have to share.
+func twoTrackers(t *testing.T, state, one, other string) string {
+	t.Helper()
+	return write(t, "state: "+state+"\nprimary: main\ncandidate: next\ncache: {scope: off}\n"+
+		"trackers: {main: {url: "+one+"/}, next: {url: "+other+"/}}\n")
+}
+
+func trackers(t *testing.T) (one, other string) {
+	t.Helper()
+	_, one = process.Tracker(t, process.FreeAddress(t))
+	_, other = process.Tracker(t, process.FreeAddress(t))
+	return one, other
+}
+
+// migrate runs a command that changes or shows the rules.
+func migrate(t *testing.T, facade *process.Facade, args ...string) string {
+	t.Helper()
+	args = append([]string{"migrate", args[0], "--admin", facade.Operators}, args[1:]...)
+	output, err := exec.CommandContext(t.Context(), process.Portico(t), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("portico %v: %v\n%s", args, err, output)
+	}
+	return string(output)
+}
+
+// TestBackupAndRestore: what operators decided before a backup holds after it was restored, and what they decided later does not.
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	one, other := trackers(t)
+	for name, s := range map[string]store{"SQLite": sqliteStore(t), "PostgreSQL": postgresStore(t)} {
+		t.Run(name, func(t *testing.T) {
+			facade := serveTwo(t, s.url, one, other)
+			migrate(t, facade, "kill", "--actor", "an operator", "--reason", "before the backup")
+			s.backup(t)
+			migrate(t, facade, "revive", "--actor", "an operator", "--reason", "after the backup")
+			facade.Stop(t)
+			s.restore(t)
+			facade = serveTwo(t, s.url, one, other)
+			history := migrate(t, facade, "history")
+			if !strings.Contains(history, "before the backup") || strings.Contains(history, "after the backup") {
+				t.Errorf("the history is\n%s", history)
+			}
+			if metrics := get(t, facade.Operators+"/metrics"); !strings.Contains(metrics, "\nportico_switchover_killed 1\n") {
+				t.Error("the kill switch is not on again")
+			}
+			migrate(t, facade, "revive", "--actor", "an operator", "--reason", "the store can be written")
+		})
+	}
+}
+
+// TestNewerStore: a process that runs goes on when a later version has brought the store to a newer form. One that starts is refused,
+// and says why.
+func TestNewerStore(t *testing.T) {
+	t.Parallel()
+	one, other := trackers(t)
+	for name, s := range map[string]store{"SQLite": sqliteStore(t), "PostgreSQL": postgresStore(t)} {
+		t.Run(name, func(t *testing.T) {
+			facade := serveTwo(t, s.url, one, other)
+			execute(t, s.driver, s.dsn, "INSERT INTO portico_schema (version) VALUES (99)")
+			migrate(t, facade, "kill", "--actor", "an operator", "--reason", "beside a later version")
+			if answer, err := (&http.Client{Timeout: time.Minute}).Get(facade.Clients + "/rest/version"); err != nil || answer.StatusCode != http.StatusOK {
+				t.Errorf("the process that runs gives %v, %v", answer, err)
+			} else {
+				_ = answer.Body.Close()
+			}
+			older := exec.CommandContext(t.Context(), process.Portico(t), "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+				"--config", twoTrackers(t, s.url, one, other))
+			output, err := older.CombinedOutput()
+			if err == nil || older.ProcessState.ExitCode() != 1 || !strings.Contains(string(output), "its version is 99") {
+				t.Errorf("exit %v: %s", err, output)
+			}
+		})
+	}
+}
+
+// TestRelease checks a release that .ci/release-check has built.
+func TestRelease(t *testing.T) {
+	folder := os.Getenv("PORTICO_RELEASE")
+	if folder == "" {
+		t.Skip("there is no release to check: make release-check builds one")
+	}
+	archives, err := filepath.Glob(filepath.Join(folder, "*.tar.gz"))
+	if err != nil || len(archives) != 5 {
+		t.Errorf("there are the archives %v: %v", archives, err)
+	}
+	for _, archive := range archives {
+		program := filepath.Join(t.TempDir(), "portico")
+		names := unpack(t, archive, program)
+		for _, want := range []string{"LICENSE", "README.md", "config.example.yaml", "completion/portico.bash"} {
+			if !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "/"+want) }) {
+				t.Errorf("%s has no %s", archive, want)
+			}
+		}
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
+			t.Fatalf("%s: %v", archive, err)
+		}
+		settings := map[string]string{}
+		for _, setting := range info.Settings {
+			settings[setting.Key] = setting.Value
+		}
+		platform := settings["GOOS"] + "-" + settings["GOARCH"]
+		if settings["CGO_ENABLED"] != "0" || settings["-trimpath"] != "true" || !strings.HasSuffix(archive, platform+".tar.gz") {
+			t.Errorf("%s was built with %v", archive, settings)
+		}
+		if platform == "linux-amd64" {
+			checkSBOM(t, folder, info)
+		}
+	}
+}
+
+// unpack writes the program of an archive to a file, and returns the names in the archive.
+func unpack(t *testing.T, archive, program string) (names []string) {
+	t.Helper()
+	file, err := os.Open(archive)
+	must(t, err)
+	defer file.Close()
+	plain, err := gzip.NewReader(file)
+	must(t, err)
+	for entries := tar.NewReader(plain); ; {
+		entry, err := entries.Next()
+		if err == io.EOF {
+			return names
+		}
+		must(t, err)
+		names = append(names, entry.Name)
+		if name := filepath.Base(entry.Name); entry.Typeflag == tar.TypeReg && (name == "portico" || name == "portico.exe") {
+			text, err := io.ReadAll(entries)
+			must(t, err)
+			must(t, os.WriteFile(program, text, 0o700))
+		}
+	}
+}
+
+// checkSBOM: each module in the program is in the list, and no other.
+func checkSBOM(t *testing.T, folder string, info *buildinfo.BuildInfo) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.spdx.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("there are the lists %v: %v", files, err)
+	}
+	var list struct {
+		SPDXVersion   string
+		Packages      []struct{ SPDXID, Name, VersionInfo string }
+		Relationships []struct{ RelatedSPDXElement string }
+	}
+	must(t, json.Unmarshal([]byte(read(t, files[0])), &list))
+	var have, want []string
+	for _, p := range list.Packages {
+		have = append(have, p.Name+" "+p.VersionInfo)
+	}
+	for _, module := range info.Deps {
+		want = append(want, module.Path+" "+module.Version)
+	}
+	if list.SPDXVersion != "SPDX-2.3" || len(have) < 2 || !slices.Equal(have[2:], want) || len(list.Relationships) != len(have) {
+		t.Errorf("the list has %q, the program %q", have, want)
+	}
+}
+
+// TestComposeConfiguration: Portico takes the file and the variables of deploy/compose.yaml, and no image floats.
+func TestComposeConfiguration(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Image       string
+			Environment map[string]string
+		}
+	}
+	must(t, yaml.Unmarshal([]byte(read(t, "../../deploy/compose.yaml")), &compose))
+	for name, service := range compose.Services {
+		if _, tag, _ := strings.Cut(service.Image, ":"); strings.Count(tag, ".") < 1 || strings.Contains(tag, "latest") {
+			t.Errorf("the image of %s is %q, which is no full version", name, service.Image)
+		}
+	}
+	token := write(t, "sixteen bytes or more")
+	command := exec.CommandContext(t.Context(), process.Portico(t), "check", "--config", "../../deploy/compose/portico.yaml")
+	for name, value := range compose.Services["portico"].Environment {
+		value = strings.ReplaceAll(value, "${POSTGRES_PASSWORD:?set POSTGRES_PASSWORD}", "secret")
+		command.Env = append(command.Env, name+"="+strings.ReplaceAll(value, "/run/secrets/admin_token", token))
+	}
+	if output, err := command.CombinedOutput(); err != nil || len(command.Env) < 4 {
+		t.Errorf("%v: %s", err, output)
+	}
 }

@@ -75,25 +75,15 @@ func describe(t *testing.T, name string) *description {
 	t.Helper()
 	text := read(t, "../../docs/reference/"+name)
 	d := &description{name: name, schemas: jsonschema.NewCompiler()}
-	if err := yaml.Unmarshal([]byte(text), d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(text), d))
 	var plain any
-	if err := yaml.Unmarshal([]byte(text), &plain); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(text), &plain))
 	document, err := json.Marshal(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resource, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.schemas.AssertFormat()
-	if err := d.schemas.AddResource("https://portico.invalid/"+name, resource); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.schemas.AddResource("https://portico.invalid/"+name, resource))
 	return d
 }
 
@@ -136,9 +126,7 @@ func TestDescriptionsAreWellFormed(t *testing.T) {
 			}
 		}
 		var document map[string]any
-		if err := yaml.Unmarshal([]byte(read(t, "../../docs/reference/"+name)), &document); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(read(t, "../../docs/reference/"+name)), &document))
 		for _, match := range regexp.MustCompile(`\$ref: "#/([^"]+)"`).FindAllStringSubmatch(read(t, "../../docs/reference/"+name), -1) {
 			var at any = document
 			for part := range strings.SplitSeq(match[1], "/") {
@@ -184,9 +172,7 @@ func TestRecordedResponsesFit(t *testing.T) {
 	fits := map[string]int{}
 	for _, file := range []string{"bugzilla-5.2", "bmo", "harmony"} {
 		exchanges, err := wire.Load("../wire/testdata/" + file + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range exchanges {
 			if e.Response == nil || e.Response.HTML || !json.Valid(e.Response.Body) {
 				continue
@@ -224,16 +210,12 @@ func TestRecordedResponsesFit(t *testing.T) {
 func (d *description) exchange(t *testing.T, base, method, target, body string) (status int, text []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, base+target, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	answer, err := (&http.Client{Timeout: time.Minute}).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	if text, err = io.ReadAll(answer.Body); err != nil {
 		t.Fatal(err)
@@ -366,14 +348,10 @@ func TestEveryRouteOfOperatorsIsDescribed(t *testing.T) {
 	found := 0
 	for _, folder := range []string{"../../proxy/admin", "../../proxy/admin/pages"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, match := range pattern.FindAllStringSubmatch(string(text), -1) {
 				path := strings.TrimSuffix(match[2], "{$}")
 				if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(path, "/debug/") {

@@ -2,8 +2,10 @@
 package docs
 
 import (
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 )
 
 // sources gives the text of all Go files of some folders, without tests.
@@ -152,5 +155,124 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 	}
 	if rows < 15 {
 		t.Errorf("only %d threats were found", rows)
+	}
+}
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+
+// reference is the folder of the pages that code cites by section.
+const reference = "../../docs/reference"
+
+var (
+	heading  = regexp.MustCompile(`(?m)^##+ (\d+(?:\.\d+)?)[. ]`)
+	citation = regexp.MustCompile(`(interface|tracker-behaviour)\.md,? sections? (\d+(?:\.\d+)?(?:(?:, | to | and )\d+(?:\.\d+)?\b)*)`)
+	number   = regexp.MustCompile(`\d+(?:\.\d+)?`)
+	comment  = regexp.MustCompile(`\s*\n\s*//\s*`)
+	outside  = regexp.MustCompile(`wire-facts|DESIGN\.md|(?:^|[^/])\bclients\.md`)
+)
+
+// TestCitations checks that each section that a Go file cites exists in docs/reference, and that no file cites a page that is
+// not part of the project.
+func TestCitations(t *testing.T) {
+	sections := map[string][]string{}
+	for _, page := range []string{"interface", "tracker-behaviour"} {
+		for _, found := range heading.FindAllStringSubmatch(read(t, filepath.Join(reference, page+".md")), -1) {
+			sections[page] = append(sections[page], found[1])
+		}
+	}
+	cited := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "docs_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		plain := string(text)
+		if !strings.Contains(plain, ".md") && !strings.Contains(plain, "wire-facts") {
+			return nil
+		}
+		plain = comment.ReplaceAllString(plain, " ")
+		for _, found := range citation.FindAllStringSubmatch(plain, -1) {
+			cited++
+			for _, section := range number.FindAllString(found[2], -1) {
+				if !slices.Contains(sections[found[1]], section) {
+					t.Errorf("%s: %s.md has no section %s", path, found[1], section)
+				}
+			}
+		}
+		if found := outside.FindString(plain); found != "" {
+			t.Errorf("%s cites %q, which is not part of the project", path, strings.TrimSpace(found))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cited < 100 {
+		t.Errorf("only %d citations found: the pattern no longer fits", cited)
+	}
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// TestWalksAreTrue: each function that ARCHITECTURE.md lists on the path of a request is declared in the file before it. A file
+// without a folder is in that of the file before.
+func TestWalksAreTrue(t *testing.T) {
+	_, walks, _ := strings.Cut(read(t, "../../ARCHITECTURE.md"), "Three requests, file by file")
+	walks, _, _ = strings.Cut(walks, "\n## ")
+	folder, checked := "", 0
+	for line := range strings.SplitSeq(walks, "\n") {
+		if !regexp.MustCompile(`^\d+\. `).MatchString(line) {
+			continue
+		}
+		for part := range strings.SplitSeq(line, ";") {
+			names := quoted.FindAllStringSubmatch(part, -1)
+			if len(names) == 0 || !strings.HasSuffix(names[0][1], ".go") {
+				continue
+			}
+			file := names[0][1]
+			if strings.Contains(file, "/") {
+				folder = path.Dir(file)
+			} else {
+				file = path.Join(folder, file)
+			}
+			text, err := os.ReadFile("../../" + file)
+			if err != nil {
+				t.Errorf("%s: %v", strings.TrimSpace(part), err)
+				continue
+			}
+			for _, name := range names[1:] {
+				_, function, found := strings.Cut(name[1], ".")
+				if !found {
+					function = name[1]
+				}
+				if function == "go" { // another file
+					continue
+				}
+				checked++
+				if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + function + `[(\[]`).Match(text) {
+					t.Errorf("%s declares no %s", file, function)
+				}
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d functions are listed", checked)
+	}
+	cached, _, _ := strings.Cut(walks, "**An upload**")
+	files := map[string]int{}
+	for _, file := range regexp.MustCompile("`([a-z/]+\\.go)`: ").FindAllStringSubmatch(regexp.MustCompile(`\[[^\]]*\]`).ReplaceAllString(cached, ""), -1) {
+		files[file[1]]++
+	}
+	said, most := regexp.MustCompile(`passes (\d+) files`).FindStringSubmatch(cached), 12
+	if len(said) == 0 || said[1] != strconv.Itoa(len(files)) || len(files) > most {
+		t.Errorf("a cached read passes %d files, the text says %q, and wanted are at most %d", len(files), said, most)
+	}
+	for file, times := range files {
+		if times > 1 {
+			t.Errorf("a cached read returns to %s", file)
+		}
 	}
 }

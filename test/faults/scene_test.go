@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -233,6 +234,56 @@ func (s *scene) compareState(l *load) {
 			l.book.violation("missing: %s %s was acknowledged and the tracker does not hold it", w.op, id)
 		case w.said == refused && n > 0:
 			l.book.violation("false failure: %s %s was refused and the tracker holds it", w.op, id)
+		}
+	}
+}
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+
+// startTracker runs `portico tracker`.
+func startTracker(t testing.TB) (p *process.Process, address string) {
+	t.Helper()
+	address = process.FreeAddress(t)
+	p, _ = process.Tracker(t, address, "--seed", "fixture", "--max-attachment", "20000")
+	return p, address
+}
+
+// startPortico runs `portico serve` before a tracker, with settings such as "TIMEOUTS_CONNECT=1s".
+func startPortico(t testing.TB, tracker, redis string, settings ...string) (p *process.Process, address string) {
+	t.Helper()
+	env := append([]string{
+		"CACHE_REDIS=" + redis, "TRACKERS_MAIN_TIMEOUT=" + trackerTimeout.String(), "LIMITS_QUEUE_WAIT=" + queueWait.String(), "TIMEOUTS_CONNECT=1s",
+	}, settings...)
+	f := process.Serve(t, env, "serve", "--tracker", "http://"+tracker)
+	return f.Process, strings.TrimPrefix(f.Clients, "http://")
+}
+
+// TestHungUpClients: a hundred clients that do not wait for their answers count as no failure of the tracker.
+func TestHungUpClients(t *testing.T) {
+	t.Parallel()
+	s := openScene(t, kind{name: "aborts"}, 1)
+	// A machine that is busy with other things must not look like a tracker that is.
+	s.portico, s.front = startPortico(t, s.direct, "redis://"+s.redisAt, "TRACKERS_MAIN_TIMEOUT=10s")
+	s.setFaults("kind=slow,delay=300ms")
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() { s.hangUp(10) })
+	}
+	all.Wait()
+	c := client{address: s.front, keys: s.keys}
+	defer c.close()
+	for _, a := range []ask{
+		{method: "GET", path: "/rest/flag_type/TestProduct", user: "dev"},
+		{method: "GET", path: "/rest/bug/7/attachment", user: "dev"},
+		{method: "GET", path: "/rest/bug/attachment/1", user: "dev"},
+		{method: "POST", path: "/rest/flag_type", user: "editor", body: `{"name":"after","description":"d"}`},
+		{method: "PUT", path: "/rest/flag_type/1", user: "editor", body: `{"description":"d"}`},
+		{method: "POST", path: "/rest/bug/7/attachment", user: "dev", body: `{"ids":[7],"data":"YQ==","file_name":"f","summary":"s","content_type":"text/plain"}`},
+		{method: "PUT", path: "/rest/bug/attachment/1", user: "dev", body: `{"summary":"s"}`},
+		{method: "GET", path: "/rest/bug/7/comment", user: "dev"},
+	} {
+		if got := c.do(a); got.status != 200 && got.status != 201 {
+			t.Errorf("%s %s after aborted requests: %d %s", a.method, a.path, got.status, got.body)
 		}
 	}
 }

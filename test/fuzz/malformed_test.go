@@ -38,29 +38,30 @@ func (c *counting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // front serves Portico in front of a tracker, with everything else passed through, and gives its address.
 func front(t *testing.T, tracker http.Handler) string {
 	t.Helper()
 	behind := httptest.NewServer(tracker)
 	t.Cleanup(behind.Close)
 	base, err := url.Parse(behind.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stack := transport.New(transport.Options{})
 	t.Cleanup(stack.Close)
 	client, err := bugzilla.New(bugzilla.Options{
 		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handler, err := proxy.New(proxy.Options{
 		Tracker: client, BlobDir: t.TempDir(), Passthrough: proxy.Passthrough{Target: proxy.Target{Base: base, Transport: stack}, Prefixes: []string{"/"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	portico := httptest.NewUnstartedServer(handler)
 	portico.Listener = proxy.Listener(portico.Listener)
 	portico.Config.ConnState = proxy.ConnState
@@ -75,13 +76,9 @@ func front(t *testing.T, tracker http.Handler) string {
 func exchange(t *testing.T, address, request string, cut bool) (status int, body []byte, err error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetDeadline(time.Now().Add(5*time.Second)))
 	// A server may answer before it has read everything, and stop listening; its answer counts.
 	written := make(chan struct{})
 	go func() {
@@ -179,13 +176,9 @@ var update = flag.Bool("update", false, "write docs/evidence/malformed.md")
 func TestTableIsCurrent(t *testing.T) {
 	const path = "../../docs/evidence/malformed.md"
 	var want bytes.Buffer
-	if err := WriteTable(&want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteTable(&want))
 	if *update {
-		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, want.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want.Bytes()) {

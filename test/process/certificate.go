@@ -8,25 +8,62 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 )
 
-// KeyPair makes a self-signed client certificate for the name portico, valid for an hour, and returns the files of the
-// certificate and of its private key, which end with the test.
+// Authority is a CA made for one test.
+type Authority struct {
+	// File holds its certificate.
+	File string
+
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// NewAuthority makes an Authority whose certificate is valid for an hour.
+func NewAuthority(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{cert: certificate(1, "test CA")}
+	a.cert.IsCA, a.cert.BasicConstraintsValid, a.cert.KeyUsage = true, true, x509.KeyUsageCertSign
+	a.File, _ = a.sign(t, a.cert)
+	return a
+}
+
+// Issue makes a certificate for 127.0.0.1, or for a client, valid for an hour, and returns the files of the certificate and of its private
+// key, which end with the test.
+func (a *Authority) Issue(t testing.TB, serial int64) (certFile, keyFile string) {
+	t.Helper()
+	return a.sign(t, certificate(serial, "portico"))
+}
+
+// KeyPair is Issue for a certificate that is signed by itself.
 func KeyPair(t testing.TB) (certFile, keyFile string) {
+	t.Helper()
+	return (&Authority{cert: certificate(1, "portico")}).Issue(t, 1)
+}
+
+func certificate(serial int64, name string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+}
+
+// sign makes a key and a certificate for it. The first key is the authority's own.
+func (a *Authority) sign(t testing.TB, template *x509.Certificate) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "portico"},
-		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	if a.key == nil {
+		a.key = key
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	cert, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
 		t.Fatal(err)
 	}

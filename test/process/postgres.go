@@ -175,6 +175,16 @@ func postgresBinaries() (string, error) {
 	return filepath.Dir(slices.Max(found)), nil
 }
 
+// PostgresProgram gives the path of a program of PostgreSQL, such as psql.
+func PostgresProgram(t testing.TB, name string) string {
+	t.Helper()
+	binaries, err := postgresBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(binaries, name)
+}
+
 // PostgresAccount finds an account for the server, which refuses to run as root, and gives it the folder.
 func PostgresAccount(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {

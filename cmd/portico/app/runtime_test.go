@@ -74,6 +74,13 @@ func TestLibrariesKeepQuiet(t *testing.T) {
 	}
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // configured returns a configuration with trackers at an address, the first of them the primary one and the second, if any, the candidate.
 func configured(t *testing.T, address string, names ...string) config.Config {
 	t.Helper()
@@ -146,16 +153,12 @@ func TestReloadKeepsWhatIsKnownOfATracker(t *testing.T) {
 		cfg := configured(t, away.URL, "main")
 		change(&cfg)
 		rt, err := s.Build(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return rt
 	}
 	first := build(func(*config.Config) {})
 	database, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() { // it lets its clients wait until the breaker is open
 		conn, err := database.Accept()
 		_ = database.Close()
@@ -223,15 +226,11 @@ func TestRuntimesShareOneSwitchover(t *testing.T) {
 	s := app.New(io.Discard, cfg)
 	defer s.Close()
 	first, err := s.Build(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ask(t, first, http.MethodPost, "/switchover/kill", `{"actor":"ann","reason":"it burns"}`, nil)
 	cfg.Switchover.Rules = []switchover.Rule{{Name: "rest", Reads: "new", Writes: "new"}}
 	second, err := s.Build(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var status switchover.Status
 	if ask(t, second, http.MethodGet, "/switchover/status.json", "", &status); status.Killed == nil || status.Table.Rules[0].Reads != "new" {
 		t.Errorf("after a reload the rules are %+v", status)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -10,34 +11,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"portico/cmd/portico/config"
+	"portico/mapping"
+	"portico/proxy"
+	"portico/test/process"
+	"portico/upstream/state"
+	"portico/upstream/transport"
 )
 
 const least = "listen: 127.0.0.1:0\ntrackers: {main: {url: 'http://127.0.0.1:1/'}}\n"
 
-// logged is a log that probes of trackers may write to at any time.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// take returns what was written since it was called last.
-func (l *logged) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestReload: keys about the log and the end take effect at a reload, those that need a restart are logged and in the status, problems have
@@ -46,9 +41,7 @@ func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	load := func() (config.Config, []config.Problem, error) {
 		return (&config.Flags{File: file}).Load([]string{"TOKEN=sixteen bytes or more"})
@@ -58,12 +51,10 @@ func TestReload(t *testing.T) {
 	if config.Fatal(problems) {
 		t.Fatal(problems)
 	}
-	var log logged
+	var log process.Output
 	s := New(&log, cfg)
 	s.Reload = load
-	if err := s.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.start(t.Context()))
 	t.Cleanup(func() {
 		if err := errors.Join(drain(t.Context(), time.Second, s.logger, s.listeners...), s.Close()); err != nil {
 			t.Error(err)
@@ -77,11 +68,10 @@ func TestReload(t *testing.T) {
 		{token + "trackers: {}\n", "the configuration has problems", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
 		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
 	} {
-		log.take()
-		before := s.now()
+		before, said := s.now(), len(log.String())
 		write(least + tt.yaml)
 		err := s.rebuild(t.Context())
-		told := log.take()
+		told := log.String()[said:]
 		if rt := s.now(); (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || (rt == before) != (tt.fails != "") ||
 			strings.Join(rt.status().NeedRestart, " ") != tt.needRestart && err == nil || !strings.Contains(told, tt.log) ||
 			strings.Contains(told, "need a restart") != (tt.needRestart != "") {
@@ -99,22 +89,16 @@ func TestReload(t *testing.T) {
 // TestSocketsOfClientsAndOperators: operators have a bound of their own, and neither socket stays open when the other one cannot be opened.
 func TestSocketsOfClientsAndOperators(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin.Listen, cfg.Limits.Connections = "127.0.0.1:0", "127.0.0.1:0", 1000
 	s := New(io.Discard, cfg)
-	if err := s.listen(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.listen())
 	if limit := s.listeners[1].limit; limit > maxOperatorConnections {
 		t.Errorf("operators may have %d connections", limit)
 	}
-	if err := drain(t.Context(), time.Second, s.logger, s.listeners...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, drain(t.Context(), time.Second, s.logger, s.listeners...))
 	cfg.Listen, cfg.Admin.Listen = s.listeners[0].Address(), taken.Addr().String()
 	if err := New(io.Discard, cfg).Serve(t.Context()); err == nil {
 		t.Error("the operators' address is taken, but it was opened")
@@ -132,9 +116,7 @@ func bounded(t *testing.T, log io.Writer) *Listener {
 	cfg := config.Default()
 	cfg.Limits.Connections = 2
 	l, err := Listen(nil, "clients", "127.0.0.1:0", http.NotFoundHandler(), cfg, slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -145,14 +127,10 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run() }()
 	client, err := net.Dial("tcp", l.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	response, err := http.Get(l.URL()) // connections are accepted in their order
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response.Body.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the five seconds of Shutdown
 	defer cancel()
@@ -174,9 +152,7 @@ func TestLastResponseEndsItsConnection(t *testing.T) {
 			<-l.closed.Done()
 			time.Sleep(drainWaiting / 4)
 		}), config.Default(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended, told := make(chan error, 1), make(chan bool, 1)
 		go func() { ended <- l.Run() }()
 		go func() {
@@ -186,9 +162,7 @@ func TestLastResponseEndsItsConnection(t *testing.T) {
 		for _, busy := l.load(); busy == 0; _, busy = l.load() {
 			time.Sleep(time.Millisecond)
 		}
-		if err := errors.Join(l.Drain(t.Context()), <-ended); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(l.Drain(t.Context()), <-ended))
 		if <-told {
 			return
 		}
@@ -245,9 +219,7 @@ func TestClosedListenerKeepsNoConnection(t *testing.T) {
 		l.connState(ours, http.StateActive)
 	}
 	client, err := net.Dial("tcp", l.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	ended := make(chan error, 1)
 	go func() {
@@ -265,9 +237,7 @@ func TestClosedListenerKeepsNoConnection(t *testing.T) {
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept gives %v", err)
 	}
-	if err := client.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.SetReadDeadline(time.Now().Add(5*time.Second)))
 	if _, err := client.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the connection is still open")
 	}
@@ -280,12 +250,129 @@ func TestIdleConnectionHasNoWriteDeadline(t *testing.T) {
 	ours, client := net.Pipe()
 	defer ours.Close()
 	defer client.Close()
-	if err := ours.SetWriteDeadline(time.Now().Add(-time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ours.SetWriteDeadline(time.Now().Add(-time.Second)))
 	l.connState(ours, http.StateIdle)
 	go func() { _, _ = client.Read(make([]byte, 1)) }()
 	if _, err := ours.Write([]byte("x")); err != nil {
 		t.Error(err)
+	}
+}
+
+// openRecords keeps records in a store, as at an address that processes share or in a file.
+func openRecords(t *testing.T, file, at string) *idempotencyRecords {
+	t.Helper()
+	store, err := state.Open(t.Context(), "sqlite:"+file)
+	must(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	return newIdempotencyRecords(store, at, slog.New(slog.DiscardHandler))
+}
+
+// TestCreatesAreRemembered: what became of creates is known, and one whose process has ended, or whose outcome could not be stored, is not
+// carried out again.
+func TestCreatesAreRemembered(t *testing.T) {
+	now, content := time.Now(), sha256.Sum256([]byte("content"))
+	records := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://")
+	records.now = func() time.Time { return now }
+	begin := func(name string) (proxy.IdempotencyRecord, bool) {
+		t.Helper()
+		known, claimed, err := records.Begin(t.Context(), sha256.Sum256([]byte(name)), content)
+		must(t, err)
+		return known, claimed
+	}
+	unwritable, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, end := range map[string]func(key [sha256.Size]byte){
+		"done": func(key [sha256.Size]byte) {
+			records.End(t.Context(), key, &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
+		},
+		"lost": func(key [sha256.Size]byte) {
+			records.End(unwritable, key, &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
+		},
+		"failed": func(key [sha256.Size]byte) {
+			records.End(t.Context(), key, &proxy.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true}})
+		},
+		"freed":   func(key [sha256.Size]byte) { records.End(t.Context(), key, nil) },
+		"running": func([sha256.Size]byte) {},
+	} {
+		if _, claimed := begin(name); !claimed {
+			t.Errorf("%s is claimed already", name)
+		}
+		end(sha256.Sum256([]byte(name)))
+	}
+	if known, claimed := begin("done"); claimed || string(known.Body) != `{"id":1}` || known.Content != content {
+		t.Errorf("what was done is known as %+v", known)
+	}
+	if known, claimed := begin("failed"); claimed || known.Failed == nil || !known.Failed.Unknown {
+		t.Errorf("what failed is known as %+v", known)
+	}
+	if _, claimed := begin("freed"); !claimed {
+		t.Error("what was given free is claimed")
+	}
+	for _, name := range []string{"running", "lost"} {
+		if known, claimed := begin(name); claimed || !known.Running || known.Failed != nil {
+			t.Errorf("%s is known as %+v", name, known)
+		}
+	}
+	now = now.Add(2 * abandonedAfter)
+	for _, name := range []string{"running", "lost"} {
+		if known, claimed := begin(name); claimed || known.Running || known.Failed == nil || !known.Failed.Unknown {
+			t.Errorf("later %s is known as %+v", name, known)
+		}
+	}
+	_ = records.store.Close()
+	_, _, err := records.Begin(t.Context(), content, content)
+	if said, ok := errors.AsType[*mapping.Error](err); !ok || said.Status != 503 {
+		t.Errorf("without a store a create is answered %v", err)
+	}
+	records.End(t.Context(), content, nil) // has nothing to tell and does not panic
+}
+
+// TestCreatesOfAProcessThatHasEnded are of unknown outcome at once where no other process can have begun them.
+func TestCreatesOfAProcessThatHasEnded(t *testing.T) {
+	file, key := filepath.Join(t.TempDir(), "p.db"), sha256.Sum256([]byte("key"))
+	for _, name := range []string{"first", "second"} {
+		records := openRecords(t, file, "sqlite:"+file)
+		known, claimed, err := records.Begin(t.Context(), key, key)
+		again, _, _ := records.Begin(t.Context(), key, key)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case name == "first" && (!claimed || !again.Running):
+			t.Errorf("the first process: %+v, %+v", known, again)
+		case name == "second" && (claimed || known.Running || known.Failed == nil || !known.Failed.Unknown):
+			t.Errorf("the second process: %+v", known)
+		}
+		_ = records.store.Close()
+	}
+}
+
+// A create that runs for long is not abandoned as long as its process lives.
+func TestHeartbeat(t *testing.T) {
+	records, key := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://"), sha256.Sum256([]byte("key"))
+	if _, claimed, err := records.Begin(t.Context(), key, key); !claimed || err != nil {
+		t.Fatal(claimed, err)
+	}
+	before, _, err := records.store.BeginCreate(t.Context(), key, key)
+	must(t, err)
+	records.heartbeat(key)
+	after, _, err := records.store.BeginCreate(t.Context(), key, key)
+	if err != nil || !after.Since.After(before.Since) {
+		t.Errorf("the create is known since %v, and after a heartbeat since %v (%v)", before.Since, after.Since, err)
+	}
+	records.End(t.Context(), key, nil)
+	if _, running := records.beats.Load(key); running {
+		t.Error("there are heartbeats although no create is running")
+	}
+}
+
+// TestCanceledCallIsNoError: the client has gone, so the span of the call does not count as failed.
+func TestCanceledCallIsNoError(t *testing.T) {
+	for reason, want := range map[transport.Reason]codes.Code{"": codes.Unset, transport.Canceled: codes.Unset, transport.BadResponse: codes.Error} {
+		recorder := tracetest.NewSpanRecorder()
+		_, span := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test").Start(t.Context(), "call")
+		callSpan{span}.Observe(transport.Sample{Tries: 1, Reason: reason})
+		if got := recorder.Ended()[0].Status().Code; got != want {
+			t.Errorf("reason %q: %v, want %v", reason, got, want)
+		}
 	}
 }

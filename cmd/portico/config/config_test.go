@@ -9,16 +9,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"portico/test/process"
 )
 
 // writeFile puts a configuration into a temporary folder.
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+	must(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 // texts renders problems without the folder of the file.
@@ -31,6 +38,16 @@ func texts(problems []Problem) []string {
 		list = append(list, p.String())
 	}
 	return list
+}
+
+// mustLoad loads a configuration that has no problems.
+func mustLoad(t *testing.T, environ []string, yaml string) Config {
+	t.Helper()
+	cfg, problems := Load(nil, environ, writeFile(t, "c.yaml", yaml))
+	if len(problems) > 0 {
+		t.Fatalf("%s: %q", yaml, texts(problems))
+	}
+	return cfg
 }
 
 // withTracker is the least that a configuration must say.
@@ -100,7 +117,7 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{"c.yaml:2:17: admin.listen: is 127.0.0.1:8080, which listen (127.0.0.1:8080) takes already"}},
 		{"same port on all interfaces", withTracker + "listen: '[::]:9080'\n",
 			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen ([::]:9080) takes already"}},
-		{"both on a free port", withTracker + "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n", nil},
+		{"both on a free port", withTracker + "listen: ':0'\nadmin: {listen: 127.0.0.1:0}\n", nil},
 		{"admin open", withTracker + "admin: {listen: ':9080'}\n",
 			[]string{"c.yaml:2:17: admin.listen: :9080 is open to other machines without authentication: " +
 				"set admin.token_file, admin.token_env or admin.tls.client_ca_file"}},
@@ -319,6 +336,175 @@ func TestStateProblemsNameTheKey(t *testing.T) {
 		cfg, _ := Load(nil, nil, writeFile(t, "c.yaml", content))
 		if got := texts(cfg.StateProblems()); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", content, got, want)
+		}
+	}
+}
+
+// TestListenersAndFilesAreChecked: TLS files are read at the start, and the listener of operators is closed to other machines without a
+// token or certificates.
+func TestListenersAndFilesAreChecked(t *testing.T) {
+	cert, key := process.KeyPair(t)
+	_, otherKey := process.KeyPair(t)
+	pair, junk := "cert_file: "+cert+", key_file: "+key, writeFile(t, "junk.pem", "no PEM here")
+	tracker := func(more string) string { return "trackers: {main: {url: 'https://a/', " + more + "}}\n" }
+	for _, c := range []struct{ name, yaml, want string }{
+		{"open with TLS only", withTracker + "admin: {listen: ':9080', tls: {" + pair + "}}\n",
+			"c.yaml:2:17: admin.listen: :9080 is open to other machines without authentication"},
+		{"token in clear", withTracker + "admin: {listen: ':9080', token_env: TOKEN}\n",
+			"c.yaml:2:17: warning: admin.listen: :9080 is open to other machines, and the token goes there in clear: set admin.tls"},
+		{"token over TLS", withTracker + "admin: {listen: ':9080', token_env: TOKEN, tls: {" + pair + "}}\n", ""},
+		{"client certificates", withTracker + "admin: {listen: ':9080', tls: {" + pair + ", client_ca_file: " + cert + "}}\n", ""},
+		{"client certificates without TLS", withTracker + "admin: {tls: {client_ca_file: " + cert + "}}\n",
+			"c.yaml:2:31: admin.tls.client_ca_file: needs cert_file and key_file: without TLS no client shows a certificate"},
+		{"no token", withTracker + "admin: {listen: ':9080', token_env: NOTHING}\n", "c.yaml:2:37: admin.token_env: NOTHING holds nothing"},
+		{"certificate alone", withTracker + "tls: {cert_file: " + cert + "}\n", "c.yaml:2:18: tls.cert_file: cert_file and key_file need each other"},
+		{"key alone", withTracker + "admin: {tls: {key_file: " + key + "}}\n", "c.yaml:2:14: admin.tls.cert_file: cert_file and key_file need each other"},
+		{"key of another", withTracker + "tls: {cert_file: " + cert + ", key_file: " + otherKey + "}\n",
+			"c.yaml:2:18: tls.cert_file: reading the certificate: tls: private key does not match"},
+		{"no authority", withTracker + "admin: {tls: {" + pair + ", client_ca_file: " + key + "}}\n", "admin.tls.client_ca_file: " + key + " holds no PEM certificate"},
+		{"no authority of a tracker", tracker("ca_file: " + junk), "trackers.main.ca_file: " + junk + " holds no PEM certificate"},
+		{"certificate alone for a tracker", tracker("cert_file: " + cert), "trackers.main.cert_file: cert_file and key_file need each other"},
+		{"no certificate for a tracker", tracker("cert_file: " + junk + ", key_file: " + key), "trackers.main.cert_file: reading the certificate: tls: failed to"},
+	} {
+		_, problems := Load(nil, []string{"TOKEN=sixteen bytes or more"}, writeFile(t, "c.yaml", c.yaml))
+		got := strings.Join(texts(problems), "\n")
+		if !strings.Contains(got, c.want) || strings.Count(got, "\n") > 0 || c.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRedissTurnsTLSOn(t *testing.T) {
+	for url, want := range map[string]bool{"redis://a": false, "rediss://a": true} {
+		r := Redis{URL: url}
+		settings, err := r.Client()
+		if err != nil || (settings != nil) != want {
+			t.Errorf("%s: got %v, %v", url, settings, err)
+		}
+	}
+}
+
+// TestEveryKeySaysWhatAReloadDoes: each top-level key has the tag change, which those below it inherit.
+func TestEveryKeySaysWhatAReloadDoes(t *testing.T) {
+	var look func(section reflect.Type, known bool)
+	look = func(section reflect.Type, known bool) {
+		for _, m := range members(reflect.Zero(section)) {
+			change, kind := m.tag.Get("change"), m.value.Type()
+			if change == "" && !known || change != "" && change != "reload" && change != "restart" {
+				t.Errorf("%s of %s: change is %q", m.path, section, change)
+			}
+			if kind.Kind() == reflect.Map || kind.Kind() == reflect.Slice {
+				kind = kind.Elem()
+			}
+			if isSection(kind) {
+				look(kind, true)
+			}
+		}
+	}
+	look(reflect.TypeFor[Config](), false)
+}
+
+func TestKeysThatAReloadDoesNotTake(t *testing.T) {
+	certFile, keyFile := process.KeyPair(t)
+	old := withTwo + "cache: {redis: {addrs: ['a:1']}}\n"
+	for _, tt := range []struct {
+		yaml string
+		want []string
+	}{
+		{old, nil},
+		{old + "switchover: {rules: [{name: x}]}\ncanary: {sample: 0.5}\nlimits: {ids: 5}\ntimeouts: {drain: 1s}\nlog: {level: warn}\n" +
+			"responses: interface\npassthrough: none\ntrusted_proxies: [10.0.0.1]\nblobs: {memory: 1MiB}\n", nil},
+		{withTwo + "listen: 127.0.0.1:1\nadmin: {listen: 127.0.0.1:2}\nstate: sqlite:other.db\n" +
+			"cache: {ttl: 5m, redis: {addrs: ['b:1'], username: me, password_env: KEY}}\n" +
+			"limits: {connections: 5, header: 8KiB}\ntimeouts: {header: 1s, idle: 1s}\nlog: {format: text}\n",
+			[]string{"listen", "admin.listen", "cache.redis", "state", "limits.connections", "limits.header", "timeouts.header", "timeouts.idle", "log.format"}},
+		{"trackers: {a: {url: 'http://c.example/', timeout: 1s}, b: {url: 'http://b.example/'}, c: {url: 'http://c.example/'}}\n" +
+			"primary: a\ncandidate: c\ncache: {redis: {addrs: ['a:1']}}\n", []string{"trackers.a.url", "candidate"}},
+		{"trackers: {a: {url: 'http://a.example/'}, c: {url: 'http://c.example/'}}\n" + // without b, which is in use
+			"primary: a\ncandidate: c\ncache: {redis: {addrs: ['a:1']}}\n", []string{"candidate"}},
+		{old + "tls: {cert_file: " + certFile + ", key_file: " + keyFile + "}\nadmin: {tls: {cert_file: " + certFile + ", key_file: " + keyFile + "}}\n",
+			[]string{"tls.cert_file", "admin.tls.cert_file"}},
+	} {
+		var loaded [2]Config
+		for i, content := range []string{old, tt.yaml} {
+			loaded[i], _ = Load(nil, []string{"KEY=a password"}, writeFile(t, "c.yaml", content))
+		}
+		if got := KeepUntilRestart(loaded[0], &loaded[1]); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.yaml, got, tt.want)
+		}
+		if got := loaded[1].Trackers["b"].URL; loaded[1].Candidate != "b" || got != "http://b.example/" {
+			t.Errorf("%s: the candidate is %s at %q", tt.yaml, loaded[1].Candidate, got)
+		}
+		if got := KeepUntilRestart(loaded[0], &loaded[1]); len(got) > 0 {
+			t.Errorf("what was kept differs: %q", got)
+		}
+	}
+}
+
+func TestRedactURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"embedded":                        "embedded",
+		"sqlite:portico.db":               "sqlite:portico.db",
+		"https://host/~me@home/?a=b&c=d":  "https://host/~me@home/?a=REDACTED&c=REDACTED",
+		"https://me:hunter2@host/":        "https://REDACTED@host/",
+		"https://hunter2@host/":           "https://REDACTED@host/",
+		"127.0.0.1:9080":                  "127.0.0.1:9080",
+		"//me:hunter2@host/":              "REDACTED",
+		"hunter2@host":                    "REDACTED",
+		"me:hunter2@host":                 "REDACTED",
+		"https://me:hunter2@ho st/":       "REDACTED",
+		"redis://host/?password=hunter2;": "redis://host/",
+	} {
+		if got := RedactURL(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestTextsOfValues: sizes and durations are read in several forms, and written in the shortest.
+func TestTextsOfValues(t *testing.T) {
+	const size = `is:"size"`
+	for _, tt := range []struct {
+		into  any
+		tag   reflect.StructTag
+		texts map[string]string // as they are written, empty if they are refused
+	}{
+		{new(int64), size, map[string]string{
+			"0": "0", "512": "512", "512B": "512", "1KiB": "1KiB", "64 MiB": "64MiB", "2048KiB": "2MiB",
+			"1GiB": "1GiB", "10MB": "10000000", "1kB": "1000", "1KB": "1000", "1GB": "1000000000",
+			"": "", "MiB": "", "1.5MiB": "", "1mib": "", "1 2": "", "0x10": "", "9000000000GiB": "", "-9000000000GiB": "",
+		}},
+		{new(time.Duration), "", map[string]string{
+			"0": "0s", "1s": "1s", "90s": "1m30s", "60s": "1m", "60m": "1h", "10m": "10m", "100m": "1h40m", "3601s": "1h0m1s", "10s": "10s", "1": "",
+		}},
+	} {
+		for text, want := range tt.texts {
+			v := reflect.ValueOf(tt.into).Elem()
+			err := parse(v, text, tt.tag)
+			if (err != nil) != (want == "") || err == nil && textOf(v, tt.tag) != want {
+				t.Errorf("%q: got %s, %v, want %q", text, textOf(v, tt.tag), err, want)
+			}
+		}
+	}
+}
+
+func TestQueueWaitFollowsTheTimeout(t *testing.T) {
+	known := members(reflect.ValueOf(Limits{}))
+	tag := known[slices.IndexFunc(known, func(k key) bool { return k.path == "queue_wait" })].tag
+	for text, want := range map[string]time.Duration{"timeout": 7 * time.Second, "0s": 0, "2s": 2 * time.Second} {
+		var limits Limits
+		wait := reflect.ValueOf(&limits.QueueWait).Elem()
+		if err := parse(wait, text, tag); err != nil || limits.WaitFor(7*time.Second) != want {
+			t.Errorf("%s is %v, %v", text, limits.WaitFor(7*time.Second), err)
+		}
+		if again := textOf(wait, tag); again != text {
+			t.Errorf("%s is written as %s", text, again)
+		}
+	}
+	for _, text := range []string{"", "2", "-1s", "2h"} {
+		var limits Limits
+		if err := parse(reflect.ValueOf(&limits.QueueWait).Elem(), text, tag); err == nil {
+			t.Errorf("%q is taken", text)
 		}
 	}
 }

@@ -155,9 +155,7 @@ func TestPrintedValuesHaveNoSecrets(t *testing.T) {
 	cfg, _ := Load(nil, []string{"PORTICO_STATE=postgres://me:hunter2@db/portico?password=hunter2", "PORTICO_CACHE_REDIS=redis://:hunter2@cache"},
 		writeFile(t, "c.yaml", withTracker))
 	var printed strings.Builder
-	if err := Print(&printed, cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Print(&printed, cfg))
 	for _, want := range []string{
 		"\nstate: postgres://REDACTED@db/portico?password=REDACTED # PORTICO_STATE\n", "  redis: redis://REDACTED@cache # PORTICO_CACHE_REDIS\n", "c.yaml:1:24\n",
 		"timeout: 1m\n", "stale_if_error: 24h\n", "passthrough: all\n", "body: 128MiB\n",

@@ -156,7 +156,7 @@ func TestEquivalencesAreChecked(t *testing.T) {
 // check --print.
 func TestRulesCanBePrintedAndReadAgain(t *testing.T) {
 	environ := []string{"KEY=the key of a robot"}
-	file := writeFile(t, "c.yaml", withTwo+`
+	cfg := mustLoad(t, environ, withTwo+`
 callers: {robot: {key_env: KEY}}
 switchover:
   passthrough: {reads: new, writes: old}
@@ -169,28 +169,17 @@ canary:
   operations: {flag_type.get: 0.1}
   equivalences: [{name: n, type: idmap, path: '**', owner: me, reason: r, expires: 2999-01-01, table: {17: 42}, offset: 3}]
 `)
-	cfg, problems := Load(nil, environ, file)
-	if len(problems) > 0 {
-		t.Fatal(texts(problems))
-	}
 	if got := cfg.Switchover.Rules[1]; !slices.Equal(got.Products, []string{"One, Two"}) || len(got.Bugs) != 3 || got.Percent == nil || *got.Percent != 12.5 || got.Writes != "old-compare" {
 		t.Errorf("the second rule is %+v", got)
 	}
 	var printed bytes.Buffer
-	if err := Print(&printed, cfg); err != nil {
-		t.Fatal(err)
-	}
-	again, problems := Load(nil, environ, writeFile(t, "again.yaml", printed.String()))
-	if len(problems) > 0 {
-		t.Fatalf("what was printed is not good: %v\n%s", texts(problems), &printed)
-	}
+	must(t, Print(&printed, cfg))
+	again := mustLoad(t, environ, printed.String())
 	if text := printed.String(); strings.Index(text, "\n  a:\n") > strings.Index(text, "\n  b:\n") {
 		t.Errorf("the trackers are not in order:\n%s", text)
 	}
 	var second bytes.Buffer
-	if err := Print(&second, again); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Print(&second, again))
 	if !reflect.DeepEqual(withoutComments(t, printed.Bytes()), withoutComments(t, second.Bytes())) || !reflect.DeepEqual(cfg.Canary, again.Canary) || !reflect.DeepEqual(cfg.Callers, again.Callers) {
 		t.Errorf("read again it is another one, printed as\n%s", &printed)
 	}

@@ -16,6 +16,7 @@ import (
 	"portico/test/browser/fixtures"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/journal"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
@@ -51,6 +52,13 @@ func serve(t *testing.T, all ...admin.Page) string {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // answer is a response.
@@ -171,4 +179,154 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	a.contains(t, "What was changed cannot be read now: the database is locked.")
+}
+
+// TestJournalPages: what is parked is shown with its reason, and changed with an actor and a reason only.
+func TestJournalPages(t *testing.T) {
+	store, err := fixtures.NewJournal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := serve(t, pages.JournalPages(store))
+	get := func(path string) answer { return ask(t, "GET", base+path, "", "Accept", pageType) }
+	get("/journal").contains(t, "missing user, group, component or flag", "parked", "<dt>Parked</dt><dd>1<", "POST /rest/bug/{…}/{…}", "1,284")
+	get("/journal/1").contains(t, "bug 35", "Try again", "Leave out for ever")
+	get("/journal/2").contains(t, "Park</button>")
+	list := decode[struct{ Status journal.Status }](t, ask(t, "GET", base+"/journal/entries.json", ""))
+	if list.Status.Parked != 1 || len(list.Status.Losses) != 2 {
+		t.Errorf("%+v", list)
+	}
+	post := func(path, form string, header ...string) answer {
+		return ask(t, "POST", base+path, form, append([]string{"Content-Type", formType, "Accept", pageType}, header...)...)
+	}
+	for _, tt := range []struct {
+		path, form string
+		status     int
+		says       string
+	}{
+		{"/journal/1/skip", "actor=ada", 422, "Say why"},
+		{"/journal/1/park", "actor=ada&reason=x", 409, "entry 1 is parked; there is nothing to park"},
+		{"/journal/2/retry", "actor=ada&reason=x", 409, "nothing to retry"},
+		{"/journal/99/skip", "actor=ada&reason=x", 404, "no such entry"},
+		{"/journal/x/skip", "actor=ada&reason=x", 404, "no such entry"},
+	} {
+		if a := post(tt.path, tt.form); a.status != tt.status || !strings.Contains(a.body, tt.says) {
+			t.Errorf("%s %s: %d %s", tt.path, tt.form, a.status, a.body)
+		}
+	}
+	if a := post("/journal/1/skip", "actor=ada&reason=x", "Sec-Fetch-Site", "cross-site"); a.status != 403 {
+		t.Errorf("another site has an entry skipped: %d", a.status)
+	}
+	if a := post("/journal/1/skip", "actor=ada&reason=x"); a.status != 303 || a.location != "/journal?done=skip" {
+		t.Errorf("%+v", a)
+	}
+	get("/journal").contains(t, "<dt>Parked</dt><dd>0<", "entry 1: attachment.create of bug 35")
+	audit, err := store.Audit(t.Context(), 1)
+	if err != nil || audit[0].Actor != "ada" || audit[0].Reason != "x" {
+		t.Errorf("%+v, %v", audit, err)
+	}
+	_ = store.Close()
+	if a := get("/journal"); a.status != 503 {
+		t.Errorf("without the store: %d", a.status)
+	}
+}
+
+func TestSwitchoverPage(t *testing.T) {
+	s := open(t)
+	a := s.get("/switchover")
+	if a.status != 200 || a.kind != pageKind {
+		t.Fatalf("%d %s", a.status, a.kind)
+	}
+	a.contains(t, "product WebShop", "10 % of the callers", "user agent mylyn*", `<li class="here" aria-current="step">new-compare</li>`, `<li class="passed">old</li>`,
+		"90,412", "Ids without a pair", "attachment 4711", "webshop: new, reads new-compare, writes old-compare", "Monday’s release", "Send everything to current", "everything else")
+}
+
+// A step is offered where there is one: not ahead of new, nor back from old.
+func TestOfferedSteps(t *testing.T) {
+	s := open(t)
+	offered := func() (ahead, back int) {
+		page := s.get("/switchover").body
+		return strings.Count(page, ">Next step<"), strings.Count(page, ">Step back<")
+	}
+	if ahead, back := offered(); ahead != 2 || back != 3 {
+		t.Errorf("of three rules, %d can go ahead and %d back", ahead, back)
+	}
+	status := s.moving.Status(t.Context())
+	table := status.Table
+	table.Rules[2].Reads = switchover.PhaseOld
+	must(t, s.moving.Change(t.Context(), status.Version, table, nil, "ada", "a test"))
+	if ahead, back := offered(); ahead != 2 || back != 2 {
+		t.Errorf("with one rule at old, %d can go ahead and %d back", ahead, back)
+	}
+}
+
+func TestChangingTheRules(t *testing.T) {
+	s := open(t)
+	status := decode[switchover.Status](t, s.get("/switchover/status.json"))
+	next := status.Table
+	next.Rules = append([]switchover.Rule(nil), next.Rules...)
+	next.Rules[0].Reads = switchover.PhaseNew
+	change := func(version int64, table switchover.Table, actor, reason string) answer {
+		text, err := json.Marshal(map[string]any{"version": version, "actor": actor, "reason": reason, "table": table})
+		must(t, err)
+		return s.post("/switchover/rules", string(text), jsonType, "*/*")
+	}
+	if a := change(status.Version, next, "ada", ""); a.status != 422 || !strings.Contains(a.body, `"field": "reason"`) {
+		t.Errorf("unsigned: %+v", a)
+	}
+	if a := change(status.Version, switchover.Table{}, "ada", "x"); a.status != 422 || !strings.Contains(a.body, "must have no conditions") {
+		t.Errorf("no rules: %+v", a)
+	}
+	if a := change(status.Version-1, next, "ada", "x"); a.status != 409 || !strings.Contains(a.body, `"present": {`) || !strings.Contains(a.body, "at version 2 by now") {
+		t.Errorf("an old version: %+v", a)
+	}
+	if a := s.post("/switchover/rules", `{"version": 2, "tables": {}}`, jsonType, "*/*"); a.status != 400 {
+		t.Errorf("an unknown member: %+v", a)
+	}
+	if after := s.moving.Status(t.Context()); after.Version != status.Version {
+		t.Fatalf("one of them was taken: %+v", after)
+	}
+	a := change(status.Version, next, "ada", "all reads")
+	if after := decode[switchover.Status](t, a); a.status != 200 || after.Version != 3 || after.Rules[0].Rule.Reads != switchover.PhaseNew {
+		t.Errorf("%+v", a)
+	}
+	s.get("/switchover").contains(t, "webshop: reads new-compare → new", "all reads")
+	history := decode[struct {
+		History []struct {
+			Version int64
+			Actor   string
+			Changes []string
+		}
+	}](t, s.get("/switchover/history.json")).History
+	if len(history) != 3 || history[0].Version != 3 || history[0].Actor != "ada" || len(history[0].Changes) != 1 {
+		t.Errorf("%+v", history)
+	}
+}
+
+func TestKillAndRevive(t *testing.T) {
+	s := open(t)
+	if a := s.post("/switchover/kill", "actor=ada", formType, pageType); a.status != 422 || !strings.Contains(a.body, `<details class="do" open>`) {
+		t.Errorf("without a reason: %+v", a)
+	}
+	if s.moving.Status(t.Context()).Killed != nil {
+		t.Fatal("it was taken")
+	}
+	a := s.post("/switchover/kill", "actor=ada&reason=flags+get+lost", formType, pageType)
+	if a.status != 303 || a.location != "/switchover?done=kill" {
+		t.Errorf("%+v", a)
+	}
+	s.get(a.location).contains(t, "everything goes to current", "flags get lost", "Revive the rules", "kill switch thrown")
+	a = s.post("/switchover/revive", `{"actor": "ada", "reason": "mended"}`, jsonType, "*/*")
+	if decode[switchover.Status](t, a); a.status != 200 || s.moving.Status(t.Context()).Killed != nil {
+		t.Errorf("%+v", a)
+	}
+}
+
+// What holds needs no override.
+func TestThePageOfAPlan(t *testing.T) {
+	page := open(t).get("/switchover/plan?rule=webshop")
+	page.contains(t, "Next step", `<span class="chip pass">holds</span>`)
+	if strings.Contains(page.body, `name="despite"`) {
+		t.Errorf("what holds can be overridden: %s", page.body)
+	}
 }

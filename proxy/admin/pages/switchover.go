@@ -82,7 +82,7 @@ func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status in
 func (p *switchoverPages) signed(verb string, act func(context.Context, judgement) error) handler {
 	return change{
 		apply: func(ctx context.Context, j judgement) error { return p.changeFault(ctx, act(ctx, j)) },
-		form: p.show, done: "/switchover?done=" + verb,
+		form:  p.show, done: "/switchover?done=" + verb,
 		result: func(ctx context.Context) (any, error) { return p.switchover.Status(ctx), nil },
 	}.serve
 }

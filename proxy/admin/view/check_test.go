@@ -1,11 +1,14 @@
 package view_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"html"
 	"html/template"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"text/template/parse"
+	"time"
 
 	"portico/proxy/admin/view"
 )
@@ -165,4 +169,75 @@ func walk(trees map[string]*parse.Tree, each func(*parse.PipeNode)) (texts []str
 		lists(trees[name].Root)
 	}
 	return texts
+}
+
+// everywhere writes a value in each kind of place that the pages have. The functions are those of view and of the oracle.
+const everywhere = `<title>{{.}}</title><p class="a {{.}}" data-x='{{.}}' title="{{.}}">{{.}}</p><textarea>{{.}}</textarea><rect x="{{.}}.1"/>` +
+	`<a href="/x/{{url .}}">{{if .}}{{.}}{{else}}–{{end}}</a><i>{{with .}}{{.}}{{end}}</i>`
+
+// FuzzEscaping compares what values become with html/template.
+func FuzzEscaping(f *testing.F) {
+	for _, seed := range []string{"", "a", "<script>alert(1)</script>", `" onclick="x`, `' x='`, "&amp;", "javascript:alert(1)", "//host", "/\\host", "\u2028`${x}", "https://x/?a=<b>", "\xff\xfe", "-->", "</textarea>"} {
+		f.Add(seed)
+	}
+	set := view.New(fstest.MapFS{"html/x.html": {Data: []byte(everywhere)}}, nil)
+	oracle := template.Must(template.New("x").Funcs(template.FuncMap{"url": func(text string) template.URL { return template.URL(view.URL(text)) }}).Parse(everywhere))
+	f.Fuzz(func(t *testing.T, value string) {
+		if strings.Contains(value, "\x00") {
+			t.Skip("the oracle replaces it, which is no matter of safety")
+		}
+		var ours, theirs bytes.Buffer
+		if err := set.Execute(&ours, "x.html", value); err != nil {
+			t.Fatal(err)
+		}
+		if err := oracle.Execute(&theirs, value); err != nil {
+			t.Fatal(err)
+		}
+		for _, quote := range []string{"<", ">", `"`, "'"} {
+			if a, b := strings.Count(ours.String(), quote), strings.Count(theirs.String(), quote); a != b {
+				t.Errorf("%d of %s, html/template has %d\n%s\n%s", a, quote, b, &ours, &theirs)
+			}
+		}
+		ourText, _, _ := strings.Cut(html.UnescapeString(ours.String()), "<a href")
+		theirText, _, _ := strings.Cut(html.UnescapeString(theirs.String()), "<a href")
+		if ourText != theirText {
+			t.Errorf("the text is\n%q\nand that of html/template\n%q", ourText, theirText)
+		}
+		checkURL(t, value)
+	})
+}
+
+// checkURL checks that a value as a URL runs nothing, and leads elsewhere only if it says so.
+func checkURL(t *testing.T, value string) {
+	t.Helper()
+	text := view.URL(value)
+	page, _ := url.Parse("http://portico.example/canary")
+	link, err := page.Parse(text)
+	switch {
+	case err != nil:
+		return // browsers may still follow it; the scheme is what it begins with
+	case link.Scheme != "http" && link.Scheme != "https":
+		t.Errorf("%q becomes %q, of scheme %q", value, text, link.Scheme)
+	case link.Host != page.Host && !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://"):
+		t.Errorf("%q becomes %q, which leads to %q", value, text, link.Host)
+	}
+}
+
+func TestNumbersInWords(t *testing.T) {
+	for got, want := range map[string]string{
+		view.Count(0): "0", view.Count(999): "999", view.Count(1000): "1,000", view.Count(-1234567): "-1,234,567",
+		view.Share(0): "0 %", view.Share(1): "100 %", view.Share(0.001): "0.1 %", view.Share(0.0106394): "1.06 %",
+		view.Share(0.000138): "0.0138 %", view.Share(0.00999999): "1 %", view.Share(0.5): "50 %",
+		view.Duration(0): "–", view.Duration(8400 * time.Microsecond): "8.4 ms", view.Duration(999 * time.Nanosecond): "0.999 µs",
+		view.Duration(2 * time.Minute): "120 s",
+		view.Span(time.Millisecond):    "1 s", view.Span(90 * time.Second): "90 s", view.Span(10 * time.Minute): "10 min", view.Span(26 * time.Hour): "26 h", view.Span(72 * time.Hour): "3 days",
+		view.At(time.Time{}): "never", view.At(time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))): "2030-01-02 02:04:05",
+		view.URL("/canary?x=1"): "/canary?x=1", view.URL("https://tickets.example/1"): "https://tickets.example/1", view.URL("#a b"): "%23a%20b",
+		view.URL("javascript:alert(1)"): "javascript%3Aalert%281%29", view.URL("//host/x"): "%2F%2Fhost%2Fx", view.URL(`/\host`): "%2F%5Chost",
+		view.URL(5): "5",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }

@@ -333,14 +333,14 @@ func TestWhatATableTakesAhead(t *testing.T) {
 		{"other paths", switchover.Table{Rules: []switchover.Rule{shop, rest}, Passthrough: passing(newCompare)}, []string{"passthrough"}},
 		{"other paths back", switchover.Table{Rules: []switchover.Rule{shop, rest}, Passthrough: passing(old)}, nil},
 	} {
-		g := ready(withRules(shop, rest))
-		plan, err := g.Move(t.Context(), transition.Move{Version: 7, Table: tt.next, DryRun: true})
+		h := withRules(shop, rest)
+		plan, err := ready(h).Move(t.Context(), transition.Move{Version: 7, Table: tt.next, DryRun: true})
 		var got []string
 		for _, step := range plan.Steps {
 			got = append(got, step.Rule)
 		}
-		if err != nil || !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, %v, want %v", tt.what, got, err, tt.want)
+		if err != nil || !slices.Equal(got, tt.want) || h.status.Version != 7 {
+			t.Errorf("%s: %v, %v, want %v; after this dry run the version is %d", tt.what, got, err, tt.want, h.status.Version)
 		}
 	}
 }

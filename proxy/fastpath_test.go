@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strconv"
@@ -9,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/proxy"
+	"portico/upstream"
 )
 
 const readP = "GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n"
@@ -53,7 +56,7 @@ func TestFastPathRespondsAlike(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &cachingTracker{}
-			base := serveFast(t, f.options(), time.Minute).URL
+			base := serveFast(t, proxy.Options{Tracker: f}, time.Minute).URL
 			want := dial(t, base).exchange(t, c.text).told()
 			for range 5 { // on a busy machine net/http may get the first byte although it could not use it
 				if got := keep(t, base).exchange(t, c.text).told(); got != want {
@@ -75,7 +78,7 @@ func TestDeclinedRequestsCountOnce(t *testing.T) {
 	f := &cachingTracker{}
 	var log logBuffer
 	watcher, records := finishing()
-	options := f.options()
+	options := proxy.Options{Tracker: f}
 	options.Logger, options.Observer = log.logger(), watcher
 	k := keep(t, serveFast(t, options, time.Minute).URL)
 	<-records
@@ -123,20 +126,14 @@ func TestFastPathKeepsToRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &cachingTracker{}
-			k := keep(t, serveFast(t, f.options(), time.Minute).URL)
+			k := keep(t, serveFast(t, proxy.Options{Tracker: f}, time.Minute).URL)
 			for _, text := range c.texts {
-				if _, err := io.WriteString(k, text); err != nil {
-					t.Fatal(err)
-				}
+				k.send(t, text)
 				time.Sleep(30 * time.Millisecond) // so that it is read by itself
 			}
-			if _, err := io.WriteString(k, "GET /rest/flag_type/Last HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			k.send(t, "GET /rest/flag_type/Last HTTP/1.1\r\nHost: x\r\n\r\n")
 			time.Sleep(30 * time.Millisecond)
-			if _, err := io.WriteString(k, "GET /rest/flag_type/End HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			k.send(t, "GET /rest/flag_type/End HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 			all, _ := io.ReadAll(k.reader)
 			text := string(all)
 			if got := strings.Count(text, "HTTP/1.1 "); got != c.responses+2 || strings.Count(text, `"Inner/"`) != c.inners || !strings.Contains(text, `"Last/"`) {
@@ -153,7 +150,7 @@ func TestFastPathKeepsToRequests(t *testing.T) {
 // Where calls are counted, each counts once, whether its response is in the cache or not.
 func TestFastPathIsCountedOnce(t *testing.T) {
 	f := &cachingTracker{}
-	options := f.options()
+	options := proxy.Options{Tracker: f}
 	options.Rates = proxy.RateLimits{Anonymous: proxy.Rate{PerSecond: 1, Burst: 4}}
 	k := keep(t, serveFast(t, options, time.Minute).URL)
 	for range 3 {
@@ -190,15 +187,13 @@ func TestShutdownSendsFastResponses(t *testing.T) {
 			<-goOn
 		}
 	}}
-	server := serveFast(t, f.options(), time.Minute)
+	server := serveFast(t, proxy.Options{Tracker: f}, time.Minute)
 	k := keep(t, server.URL)
 	for f.peeked.Load() == 0 { // on a busy machine net/http may get the next request as well
 		k.exchange(t, readP+"\r\n")
 	}
 	waits.Store(true)
-	if _, err := io.WriteString(k, readP+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	k.send(t, readP+"\r\n")
 	<-begun
 	ended := make(chan error)
 	go func() { ended <- server.Config.Shutdown(t.Context()) }()
@@ -217,7 +212,7 @@ func TestFastPathKeepsConnectionsOpen(t *testing.T) {
 	t.Parallel()
 	const idle = 2400 * time.Millisecond
 	f := &cachingTracker{}
-	k := keep(t, serveFast(t, f.options(), idle).URL)
+	k := keep(t, serveFast(t, proxy.Options{Tracker: f}, idle).URL)
 	for range 4 {
 		time.Sleep(idle / 3)
 		k.exchange(t, readP+"\r\n")
@@ -228,5 +223,61 @@ func TestFastPathKeepsConnectionsOpen(t *testing.T) {
 	begun := time.Now()
 	if _, err := k.reader.ReadByte(); err == nil || time.Since(begun) > 3*idle {
 		t.Errorf("open for %s after the last response, %v", time.Since(begun), err)
+	}
+}
+
+// fullTracker refuses all reads, and counts how it was asked.
+type fullTracker struct{ asked, refused atomic.Int64 }
+
+func (f *fullTracker) Do(context.Context, upstream.Caller, upstream.Call) (mapping.Reply, error) {
+	f.asked.Add(1)
+	return mapping.Reply{}, full()
+}
+
+func (f *fullTracker) Refuse(upstream.Caller, mapping.Operation) error {
+	f.refused.Add(1)
+	return full()
+}
+
+func full() error {
+	return &mapping.Error{Code: mapping.CodeUnavailable, Status: 503, Reason: mapping.ReasonOverload, Message: "Full.", RetryAfter: time.Second}
+}
+
+// TestRefusalsTakeTheFastPath once a read was refused: they say the same and are one request each in log and metrics. What no tracker
+// would be asked has its own error.
+func TestRefusalsTakeTheFastPath(t *testing.T) {
+	f := &fullTracker{}
+	var log logBuffer
+	watcher, records := finishing()
+	base := serveFast(t, proxy.Options{Tracker: f, Logger: log.logger(), Observer: watcher}, time.Minute).URL
+	for _, path := range []string{"/rest/bug/attachment/1", "/rest/bug/1/attachment"} {
+		text := "GET " + path + "?api_key=SECRET HTTP/1.1\r\nHost: x\r\n\r\n"
+		want := dial(t, base).exchange(t, text).told()
+		<-records
+		for end := time.Now().Add(10 * time.Second); ; { // on a busy machine net/http may get the first byte
+			before := f.refused.Load()
+			k := keep(t, base)
+			<-records
+			if got := k.exchange(t, text).told(); got != want || !strings.HasPrefix(got, "503 ") || !strings.Contains(got, "Retry-After:[1]") {
+				t.Fatalf("got  %s\nwant %s", got, want)
+			}
+			if record := <-records; record.Status != 503 || record.Reason != mapping.ReasonOverload || len(records) > 0 {
+				t.Errorf("recorded: %+v", record)
+			}
+			if f.refused.Load() > before {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("no refusal took the fast path")
+			}
+		}
+	}
+	refused := f.refused.Load()
+	got := keep(t, base).exchange(t, "GET /rest/bug/attachment/x HTTP/1.1\r\nHost: x\r\n\r\n")
+	if got.status < 400 || got.status >= 500 || f.refused.Load() != refused {
+		t.Errorf("a request that is not valid: %d", got.status)
+	}
+	if text := log.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, "reason=overload") {
+		t.Errorf("the log is %s", text)
 	}
 }

@@ -3,10 +3,21 @@ package fastpath
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"portico/mapping"
+	"portico/proxy"
+	"portico/upstream"
 )
 
 // Nothing of one request is seen by the next one that uses the same fastRequest.
@@ -92,4 +103,74 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is\n%+v, net/http has\n%+v", text, got, want)
 		}
 	})
+}
+
+// However many clients read nothing of their responses, closing their connections takes closeTime and not that for each.
+func TestCloseTimeIsShared(t *testing.T) {
+	const many = 20
+	inner, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	outer, stuck := Listener(inner, nil, nil), make(chan *conn, many)
+	for range many {
+		client, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		accepted, err := outer.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := accepted.(*conn)
+		c.serving.Lock()
+		go func() {
+			defer c.serving.Unlock()
+			stuck <- c
+			c.send(make([]byte, 64<<20), time.Hour)
+		}()
+	}
+	start := time.Now()
+	for range many {
+		_ = (<-stuck).Close() // the response that failed has closed it already
+	}
+	if took := time.Since(start); took > 10*closeTime {
+		t.Errorf("it took %v", took)
+	}
+}
+
+var text = []byte(strings.Repeat("x", 2500))
+
+// local has every response in memory.
+type local struct{ upstream.Tracker }
+
+func (local) Peek(context.Context, upstream.Caller, mapping.FlagTypesRequest) (mapping.Reply, error) {
+	document := mapping.NewDocument(text)
+	document.ETag = `"0123456789abcdef"`
+	return mapping.Reply{Document: document, Cache: &mapping.CacheInfo{Hit: true, TTL: time.Minute, Detail: "local"}}, nil
+}
+
+// BenchmarkCachedRead is what one cached read costs between the read and the write of its connection, with its log line in a file.
+func BenchmarkCachedRead(b *testing.B) {
+	file, err := os.Create(filepath.Join(b.TempDir(), "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	server, err := proxy.New(proxy.Options{
+		Tracker: local{}, Logger: slog.New(proxy.LogHandler(file, func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	request := []byte("GET /rest/flag_type/TestProduct?Bugzilla_api_key=0123456789012345678901234567890123456789 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n")
+	f := newRequest().(*fastRequest)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !f.parse(request, "127.0.0.1:1234") || !server.ServeAtOnce(f, &f.request) || len(f.response()) < len(text) || f.status != 200 {
+			b.Fatal(f.status)
+		}
+	}
 }
