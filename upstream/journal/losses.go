@@ -2,8 +2,10 @@ package journal
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"portico/upstream"
 	"portico/upstream/state"
@@ -12,24 +14,27 @@ import (
 // losses are counts of writes that are never copied, and that the store does not have yet.
 type losses struct {
 	mu      sync.Mutex
-	pending map[state.JournalLoss]int64 // by what they are, without figures
+	pending map[state.JournalLoss]state.JournalLoss // by what they are, without figures
 }
 
-// add counts a write.
-func (l *losses) add(loss state.JournalLoss, entries int64) {
+// add adds to the count of a kind of writes, whose last one was at loss.Last.
+func (l *losses) add(loss state.JournalLoss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending[loss] += entries
+	kind := withoutFigures(loss)
+	known := l.pending[kind]
+	if known.Last.After(loss.Last) {
+		loss.Last = known.Last
+	}
+	loss.Entries += known.Entries
+	l.pending[kind] = loss
 }
 
 // take removes all counts.
 func (l *losses) take() (all []state.JournalLoss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for loss, entries := range l.pending {
-		loss.Entries = entries
-		all = append(all, loss)
-	}
+	all = slices.Collect(maps.Values(l.pending))
 	clear(l.pending)
 	return all
 }
@@ -42,7 +47,9 @@ func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) {
 	if last != nil && len(last.Losses) >= maxStopped && !last.counts(loss) {
 		loss.What = "other"
 	}
-	j.losses.add(loss, 1)
+	one := loss
+	one.Entries, one.Last = 1, time.Now()
+	j.losses.add(one)
 	if last == nil || !last.counts(loss) {
 		j.storeLosses(context.WithoutCancel(ctx))
 	}
@@ -69,7 +76,7 @@ func (j *Journal) storeLosses(ctx context.Context) {
 	if err := j.store.AddJournalLosses(ctx, all); err != nil {
 		j.logger.Warn("writes that are not copied could not be counted yet", "cause", err)
 		for _, loss := range all {
-			j.losses.add(withoutFigures(loss), loss.Entries)
+			j.losses.add(loss)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (o *Operator) change(ctx context.Context, seq int64, verb string, from stat
 
 // Start begins a new starting point: copying is paused in all processes while writes are recorded, and what was lost before is forgotten, since the operator copies the data.
 func (o *Operator) Start(ctx context.Context) error {
-	return o.signed("start the journal", func(record state.Record) error { return o.Store.StartJournal(ctx, record) })
+	return o.signed("start", func(record state.Record) error { return o.Store.StartJournal(ctx, record) })
 }
 
 // Resume has copying go on, after Start or a kill.

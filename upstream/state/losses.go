@@ -30,11 +30,18 @@ type JournalLoss struct {
 	Last    time.Time `json:"last"`
 }
 
-// AddJournalLosses adds to the counts of losses.
+// actionStart is what the audit trail calls a start of the journal.
+const actionStart = "start the journal"
+
+// AddJournalLosses adds to the counts of losses, at the times of the last ones. Writes that came before the last start of the journal are copied with
+// the data, and do not count.
 func (s *Store) AddJournalLosses(ctx context.Context, losses []JournalLoss) error {
 	return s.write(ctx, "counting writes that are not copied", func(tx *session) {
+		started := one[int64](tx, "SELECT COALESCE(MAX(at), 0) FROM portico_audit WHERE action = ?", actionStart)
 		for _, loss := range losses {
-			tx.addLoss(loss, s.now())
+			if micros(loss.Last) > started {
+				tx.addLoss(loss, loss.Last)
+			}
 		}
 	})
 }
@@ -53,7 +60,7 @@ func (s *Store) JournalLosses(ctx context.Context, limit int) ([]JournalLoss, er
 
 // StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.
 func (s *Store) StartJournal(ctx context.Context, record Record) error {
-	record.Subject = "journal"
+	record.Subject, record.Action = "journal", actionStart
 	return s.record(ctx, "starting the journal", record, func(tx *session) {
 		tx.exec("UPDATE portico_journal_pause SET paused = 1 WHERE id = 1")
 		tx.exec("DELETE FROM portico_journal_losses")
