@@ -3,7 +3,6 @@ package switchover
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -54,19 +53,9 @@ func over(t testing.TB, follows bool, rules ...Rule) (s *Switchover, old, candid
 		behind.Follows = old
 	}
 	candidate, second := serve(t, behind)
-	s, err := New(t.Context(), Options{
-		Old: "main", New: "next", Store: openStore(t, ":memory:"), Settings: Settings{
-			Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved, Caller: unnamed,
-			Table: Table{Rules: rules}, Follow: time.Minute,
-			Trackers: map[string]upstream.Tracker{"main": first, "next": second},
-			Locate:   map[string]Locator{"main": first, "next": second},
-			Split:    jsonblob.SplitOptions{Dir: t.TempDir()},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	settings := settingsOver(first, second, first, second, rules...)
+	settings.Split = jsonblob.SplitOptions{Dir: t.TempDir()}
+	s = openUntilEnd(t, Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: settings}, time.Now, time.Second)
 	return s, old, candidate
 }
 
@@ -128,7 +117,7 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 	} {
 		split, err := s.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 		got := text(t, split.Document, err)
-		whole, err := s.rules.Load().Trackers["main"].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
+		whole, err := s.rules.Load().Trackers["old"].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 		want := text(t, whole.Document, err)
 		var gotValue, wantValue any
 		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {

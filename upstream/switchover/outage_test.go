@@ -136,7 +136,7 @@ func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
 func TestAKeyThatIsNotTakenIsTheTrackersToRefuse(t *testing.T) {
 	s, old, candidate := over(t, true, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
 	wrong := caller(fmt.Sprintf("%040d", 7))
-	_, want := s.rules.Load().Trackers["main"].Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
+	_, want := s.rules.Load().Trackers["old"].Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
 	_, got := s.Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
 	if want == nil || got == nil || want.Error() != got.Error() {
 		t.Errorf("got %v, want what the tracker says: %v", got, want)

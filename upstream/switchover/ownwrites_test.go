@@ -91,15 +91,6 @@ func TestTheLastWriteCounts(t *testing.T) {
 	}
 }
 
-func TestMemoryOutlivesNewSettings(t *testing.T) {
-	b := openBench(t, always(PhaseOld, PhaseOld))
-	b.do(t, "k", attachTo("1"))
-	b.configure(t, always(PhaseNew, PhaseNew))
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after a reload the bug is read in the %s tracker", got)
-	}
-}
-
 func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
 	for _, c := range []struct {
 		err  error
