@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 )
 
@@ -23,8 +22,7 @@ func kept(t *testing.T, s *Store) (all []IDPair) {
 }
 
 func TestIDsAreFoundByBothKeys(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		bug := IDPair{Kind: "bug", Client: 5, Side: "new", Native: 901}
 		must(t, s.AddIDs(t.Context(), []IDPair{pair(5, "new", 900), pair(1007, "old", 12), bug}))
 		must(t, s.AddIDs(t.Context(), nil))
@@ -52,8 +50,7 @@ func TestIDsAreFoundByBothKeys(t *testing.T) {
 }
 
 func TestIDsAreAddedTogetherOrNotAtAll(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		first := pair(5, "new", 900)
 		must(t, s.AddIDs(t.Context(), []IDPair{first, first}))
 		must(t, s.AddIDs(t.Context(), []IDPair{first, pair(6, "new", 901)}))
@@ -68,30 +65,6 @@ func TestIDsAreAddedTogetherOrNotAtAll(t *testing.T) {
 		}
 		if all := kept(t, s); len(all) != 2 {
 			t.Errorf("kept are %v, want two pairs", all)
-		}
-	})
-}
-
-func TestIDsOfSeveralProcessesDoNotContradict(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		const processes = 4
-		added := make([]error, processes)
-		var all sync.WaitGroup
-		for i := range processes {
-			s := open(t, dsn)
-			all.Go(func() { added[i] = s.AddIDs(t.Context(), []IDPair{pair(5, "new", 900+int64(i))}) })
-		}
-		all.Wait()
-		won := 0
-		for _, err := range added {
-			if _, ok := errors.AsType[*IDConflictError](err); err == nil {
-				won++
-			} else if !ok {
-				t.Error(err)
-			}
-		}
-		if won != 1 {
-			t.Errorf("%d of %d contradicting pairs were added, want 1", won, processes)
 		}
 	})
 }

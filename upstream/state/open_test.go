@@ -132,16 +132,6 @@ func TestOpenWaitsForOthers(t *testing.T) {
 	}
 }
 
-func TestNewerDatabaseIsRefused(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		run(t, s, "INSERT INTO portico_schema (version) VALUES (?)", 99)
-		if _, err := Open(t.Context(), dsn); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
-			t.Errorf("got %v, want %v and the version", err, ErrNewer)
-		}
-	})
-}
-
 // versions is how many versions the form of the database has had.
 func versions(t *testing.T) int {
 	t.Helper()
@@ -165,8 +155,7 @@ func until(t *testing.T, version int) fstest.MapFS {
 }
 
 func TestMigrationIsDoneOrNot(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		must(t, s.Append(t.Context(), Record{Actor: "before"}))
 		folder, present := until(t, versions(t)), versions(t)
 		last := fmt.Sprintf("migrations/%04d.sql", present+2)
