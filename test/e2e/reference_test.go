@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"portico/test/tracker"
+
+	"portico/test/process"
 )
 
 // The reference tracker itself, in what the recordings do not show: other paths of clients, its settings and its quirks. A stock tracker
@@ -251,8 +253,8 @@ func TestReferenceTracker(t *testing.T) {
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			t.Parallel()
-			server := reference(t, each.options)
-			h := &environment{tracker: server, client: &client{base: listenOn(t, server).String(), keys: keys(t)}}
+			server := process.Reference(t, each.options)
+			h := &environment{tracker: server, client: &client{base: process.Listen(t, server).String(), keys: keys()}}
 			if err := steps(h).run(t, each.steps); err != nil {
 				t.Error(err)
 			}

@@ -2,11 +2,11 @@ package migration
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -28,41 +28,24 @@ type client struct {
 
 // result is a response. sure says that the request was acknowledged, away that it was not, which a client has to expect while something is killed.
 type result struct {
-	status     int
-	text       []byte
+	response
 	sure, away bool
 }
 
-func (r result) into(v any) { _ = json.Unmarshal(r.text, v) }
-
 // ask makes a request.
 func (c *client) ask(method, path string, body any) result {
-	var sent []byte
 	kind := "application/json"
-	switch body := body.(type) {
-	case nil:
-	case string:
-		sent, kind = []byte(body), "text/xml"
-	default:
-		sent, _ = json.Marshal(body)
-	}
-	r, err := http.NewRequest(method, c.base+path, bytes.NewReader(sent))
-	if err != nil {
-		c.world.book.wrong("%s: %v", c.name, err)
-		return result{}
+	if _, isText := body.(string); isText {
+		kind = "text/xml"
 	}
 	c.count++
-	r.Header.Set("X-Request-Id", fmt.Sprintf("client-%s-%d", c.name, c.count))
-	r.Header.Set("Content-Type", kind)
-	r.Header.Set("X-BUGZILLA-API-KEY", c.key)
-	response, err := c.http.Do(r)
-	if err != nil {
+	got, err := request(context.Background(), c.http, method, c.base+path, body,
+		"X-Request-Id", fmt.Sprintf("client-%s-%d", c.name, c.count), "Content-Type", kind, keyHeader, c.key)
+	if got.status == 0 {
 		return result{away: true}
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	c.world.book.count(fmt.Sprint(method, " ", response.StatusCode, " ", response.Header.Get("Portico-Error")))
-	return result{response.StatusCode, text, err == nil && response.StatusCode < 300, err != nil || response.StatusCode >= 500}
+	c.world.book.count(fmt.Sprint(method, " ", got.status, " ", got.header.Get("Portico-Error")))
+	return result{got, err == nil && got.status < 300, err != nil || got.status >= 500}
 }
 
 // inAnyForm makes a write by REST, JSON-RPC or XML-RPC. The result is that of REST.
@@ -93,17 +76,17 @@ func (c *client) inAnyForm(method, path string, body any) result {
 	var r result
 	if over == "XML-RPC" {
 		r = c.ask("POST", script, text)
-		var response element
-		_ = xml.Unmarshal(r.text, &response)
-		if r.sure && len(response.Within) == 1 && response.Within[0].XMLName.Local == "params" {
-			reply.Result, _ = json.Marshal(response.Within[0].Within[0].Within[0].value())
+		var outermost element
+		_ = xml.Unmarshal(r.text, &outermost)
+		if r.sure && len(outermost.Within) == 1 && outermost.Within[0].XMLName.Local == "params" {
+			reply.Result, _ = json.Marshal(outermost.Within[0].Within[0].Within[0].value())
 		}
 	} else {
 		r = c.ask("POST", script, json.RawMessage(text))
 		r.into(&reply)
 	}
 	if r.sure && (reply.Error != nil || len(reply.Result) == 0) {
-		return result{status: http.StatusBadRequest, text: r.text}
+		return result{response: response{status: http.StatusBadRequest, text: r.text}}
 	}
 	r.text = reply.Result
 	return r

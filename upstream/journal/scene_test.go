@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +22,6 @@ import (
 	"portico/upstream/bugzilla"
 	"portico/upstream/journal"
 	"portico/upstream/state"
-	"portico/upstream/transport"
 )
 
 // patience is how long a test waits for what must happen.
@@ -43,7 +40,7 @@ type scene struct {
 func set(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
-	s := &scene{main: serve(t), next: serve(t), dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: fixtureKeys(t)["admin"]}
+	s := &scene{main: serve(t), next: serve(t), dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: tracker.FixtureKeys()["admin"]}
 	s.store = s.open(t)
 	keys, err := journal.NewKeys([]byte("the first key of the journal"))
 	must(t, err)
@@ -238,16 +235,7 @@ func (f *flaky) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 
 func serve(t *testing.T) *flaky {
 	t.Helper()
-	reference := tracker.New(tracker.Options{})
-	server := httptest.NewServer(reference)
-	t.Cleanup(server.Close)
-	t.Cleanup(func() { _ = reference.Close() })
-	base, err := url.Parse(server.URL)
-	must(t, err)
-	stack := transport.New(transport.Options{})
-	t.Cleanup(stack.Close)
-	client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
-	must(t, err)
+	client := process.Client(t, process.Listen(t, process.Reference(t, tracker.Options{})), nil, "bugzilla-5")
 	return &flaky{Tracker: client, now: map[string]int{}}
 }
 
@@ -302,14 +290,4 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fixtureKeys are the keys of the fixture's users.
-func fixtureKeys(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("../../test/wire/testdata/keys.json")
-	must(t, err)
-	var all map[string]string
-	must(t, json.Unmarshal(text, &all))
-	return all
 }

@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
+
+	"portico/test/process"
 )
 
 // compressing is a tracker with a flag type of that name. It orders members differently each time, and has a content encoding:
@@ -22,7 +23,7 @@ import (
 func compressing(t *testing.T, name, coding string, always bool, as func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var asked atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		members := []string{`"id":1`, fmt.Sprintf(`"name":%q`, name)}
 		if asked.Add(1)%2 == 0 {
 			members[0], members[1] = members[1], members[0]
@@ -38,9 +39,7 @@ func compressing(t *testing.T, name, coding string, always bool, as func(io.Writ
 		}
 		w.Header().Set("Content-Encoding", coding)
 		_, _ = w.Write(body.Bytes())
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+	})).String()
 }
 
 func gzipped(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }

@@ -1,10 +1,12 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
 	"testing"
+	"time"
 )
 
 func pair(client int64, side string, native int64) IDPair {
@@ -14,7 +16,9 @@ func pair(client int64, side string, native int64) IDPair {
 // kept lists what the store has.
 func kept(t *testing.T, s *Store) (all []IDPair) {
 	t.Helper()
-	must(t, s.EachID(t.Context(), func(p IDPair) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	must(t, s.EachID(ctx, func(p IDPair) error {
 		all = append(all, p)
 		return nil
 	}))
@@ -42,6 +46,10 @@ func TestIDsAreFoundByBothKeys(t *testing.T) {
 		}
 		if found, err := s.IDs(t.Context(), []IDKey{{Kind: "attachment", Side: "new", ID: 12}}); err != nil || len(found) != 0 {
 			t.Errorf("found %v at the other side (%v)", found, err)
+		}
+		enough := errors.New("enough")
+		if err := s.EachID(t.Context(), func(IDPair) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("a visit that fails: %v", err)
 		}
 		if all := kept(t, s); !slices.Equal(all, []IDPair{pair(5, "new", 900), pair(1007, "old", 12), bug}) {
 			t.Errorf("kept are %v", all)

@@ -112,6 +112,17 @@ func TestSQLiteIsSetUp(t *testing.T) {
 	}
 }
 
+func TestPostgresIsSetUp(t *testing.T) {
+	dsn := newDatabase(t)
+	for address, want := range map[string]string{dsn: "portico", dsn + "&application_name=mine": "mine"} {
+		var got string
+		must(t, open(t, address).reader.QueryRow("SHOW application_name").Scan(&got))
+		if got != want {
+			t.Errorf("the server knows it as %s, want %s", got, want)
+		}
+	}
+}
+
 // TestOpenWaitsForOthers has somebody else write to a file that has not yet the
 // journal that Open wants. SQLite does not wait then.
 func TestOpenWaitsForOthers(t *testing.T) {

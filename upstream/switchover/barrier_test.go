@@ -399,7 +399,7 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 		s.Trackers, s.Journal = map[string]upstream.Tracker{"old": client, "new": b.new}, slowJournal{stopped}
 	})
 	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}}
-	write := func() error { return call.Make(t.Context(), b.Switchover, devOf(t)).Err }
+	write := func() error { return call.Make(t.Context(), b.Switchover, caller(tracker.FixtureKeys()["dev"])).Err }
 	wantLater(t, write(), "does not reach its store") // stopped after the decision
 	back := store.away()
 	if err := b.beat(t.Context()); err == nil {
@@ -409,7 +409,7 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	if n := len(reference.Journal()); n != 0 {
 		t.Errorf("the tracker got %d writes", n)
 	}
-	wantBug(t, t.Context(), b.Switchover, devOf(t), "1")
+	wantBug(t, t.Context(), b.Switchover, caller(tracker.FixtureKeys()["dev"]), "1")
 	_ = b.Kill(t.Context(), "ann", "it burns") // which the store does not know
 	if err := write(); err != nil || len(reference.Journal()) != 1 {
 		t.Errorf("after a kill: %v", err)

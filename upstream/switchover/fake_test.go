@@ -96,17 +96,21 @@ func (f *fake) Do(_ context.Context, _ upstream.Caller, call upstream.Call) (map
 
 // atlas is a locator over what a test says: bugs 1 to 9 are in product P1 and so
 // on to P9, component C, attachment 10·b+n hangs on bug b; bug 77 is hidden, 88
-// cannot be asked for, and others do not exist. The alias of bug b is "bug-b".
+// cannot be asked for, for 66 the tracker fails, and others do not exist. The alias of bug b is "bug-b".
 type atlas struct {
 	mu    sync.Mutex
 	asked []string
 	types map[int64]mapping.Scopes
 	sees  []string // the products that the callers see
-	// extra are bugs that only this one knows.
+	// extra are bugs that only this one knows, hides is one that only this one hides.
 	extra map[string]mapping.Place
+	hides string
 }
 
-var errDown = &mapping.Error{Code: 200502, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
+var (
+	errDown   = &mapping.Error{Code: 200502, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
+	errBroken = &mapping.Error{Code: 100500, Status: 500, Message: "broken"} // by the tracker's own account
+)
 
 func (a *atlas) ask(format string, args ...any) {
 	a.mu.Lock()
@@ -131,10 +135,12 @@ func (a *atlas) Bug(_ context.Context, _ upstream.Caller, ref string) (mapping.P
 	switch {
 	case err != nil:
 		return mapping.Place{}, &mapping.Error{Code: 100, Status: 400, Message: "no alias"}
-	case id == 77:
+	case id == 77 || ref == a.hides:
 		return mapping.Place{}, &mapping.Error{Code: 102, Status: 401, Message: "hidden"}
 	case id == 88:
 		return mapping.Place{}, errDown
+	case id == 66:
+		return mapping.Place{}, errBroken
 	case id < 1 || id > 9:
 		return mapping.Place{}, &mapping.Error{Code: 101, Status: 404, Message: "no bug"}
 	default:

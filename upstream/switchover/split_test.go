@@ -110,9 +110,13 @@ func TestAWriteToAnUnknownPlace(t *testing.T) {
 	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
 	refused := changing(771).Make(t.Context(), b.Switchover, caller("k"))
 	wantRefused(t, refused.Err, "attachment 771")
-	hidden := attachTo("77").Make(t.Context(), b.Switchover, caller("k"))
-	if said, ok := hidden.Err.(*mapping.Error); !ok || said.Code != 102 {
-		t.Errorf("a hidden bug: got %v, want what the tracker says of it", hidden.Err)
+	for bug, at := range map[string]*atlas{"77": b.atlas, "98": b.atlas, "99": b.beyond} {
+		at.hides = bug // which the other tracker does not have, or hides too
+		hidden := attachTo(bug).Make(t.Context(), b.Switchover, caller("k"))
+		if said, ok := hidden.Err.(*mapping.Error); !ok || said.Code != 102 {
+			t.Errorf("the hidden bug %s: got %v, want what the tracker says of it", bug, hidden.Err)
+		}
+		at.hides = ""
 	}
 	if len(b.old.taken())+len(b.new.taken()) > 0 {
 		t.Error("a write went somewhere")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -157,4 +158,17 @@ func (l *locator) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) 
 func (l *locator) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
 	l.ids, l.names = slices.Clone(ids), slices.Clone(names)
 	return []string{l.place.Product}, l.scopes, l.err
+}
+
+// updating changes attachments, reading reads them.
+func updating(ids ...int64) upstream.Call {
+	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}}
+}
+
+func reading(ids ...int64) upstream.Call {
+	request := &mapping.AttachmentsRequest{}
+	for _, id := range ids {
+		request.Attachments = append(request.Attachments, strconv.FormatInt(id, 10))
+	}
+	return upstream.Call{Operation: mapping.OpAttachment, Attachments: request}
 }

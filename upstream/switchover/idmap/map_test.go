@@ -67,14 +67,13 @@ func TestTheStoreAway(t *testing.T) {
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
 	tr := m.Tracker(idmap.NewSide, &inner{reply: text(`{"attachments":[{"id":905}]}`)})
-	update := mapping.AttachmentUpdate{IDs: []int64{5}}
-	if _, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
+	if _, err := tr.Do(t.Context(), caller, updating(5)); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{6}}})
+	_, err := tr.Do(t.Context(), caller, updating(6))
 	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || failed.Unknown {
 		t.Errorf("got %+v", failed)
 	}
@@ -129,10 +128,6 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: problems of %v, want %v", name, keys, c.want)
 		}
 	}
-}
-
-func updating(id int64) upstream.Call {
-	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}}
 }
 
 // TestAnOffsetThatIdsComeNear is noticed before ids of the old tracker can no longer be shown.
@@ -240,21 +235,20 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	reader, writer := idmap.New(idmap.Options{Store: store, Settings: settings}), idmap.New(idmap.Options{Store: store, Settings: settings})
 	in := &inner{reply: text(`{"attachments":[]}`)}
 	tr := reader.Tracker(idmap.NewSide, in)
-	update := mapping.AttachmentUpdate{IDs: []int64{5}}
 	for _, m := range []*idmap.Map{reader, writer} {
-		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); refusal(t, err).Reason != upstream.ReasonUnmapped {
+		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(5)); refusal(t, err).Reason != upstream.ReasonUnmapped {
 			t.Fatal(err)
 		}
 	}
 	imported := false
 	stored(writer, store)
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
-	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
+	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(5)); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)
 	}
 	in.reply = text(`{"attachments":[{"id":906}]}`)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
+		reply, err := tr.Do(t.Context(), caller, updating(5))
 		if err == nil {
 			if shown := body(t, reply.Document, nil); strings.Contains(shown, `"id":6}`) {
 				break

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -48,7 +45,7 @@ func TestIDsThereAndBack(t *testing.T) {
 				in.reply = func() *mapping.Document {
 					return mapping.NewDocument(fmt.Appendf(nil, `{"attachments":[{"id":%d}]}`, in.call.UpdateAttachments.IDs[0]))
 				}
-				reply, err := m.Tracker(side, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{client + 1}}})
+				reply, err := m.Tracker(side, in).Do(t.Context(), caller, updating(client+1))
 				if err != nil {
 					if failed := refusal(t, err); failed.Reason != upstream.ReasonUnmapped {
 						r.Fatal(err)
@@ -284,76 +281,4 @@ func (e *ends) Write(p []byte) (int, error) {
 	e.last = append(e.last, p[max(0, len(p)-64):]...)
 	e.last = e.last[max(0, len(e.last)-64):]
 	return len(p), nil
-}
-
-// BenchmarkMillionPairs translates replies with 100 attachments each of a tracker that has a million paired ones.
-func BenchmarkMillionPairs(b *testing.B) {
-	const count, each, warm = 1_000_000, 100, 100_000
-	store, err := state.Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "ids.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer store.Close()
-	began := time.Now()
-	natives := rand.Perm(count)
-	for from := 0; from < count; from += 10_000 {
-		var pairs []state.IDPair
-		for i := from; i < from+10_000; i++ {
-			pairs = append(pairs, state.IDPair{Kind: "attachment", Client: int64(i + 1), Side: "new", Native: int64(natives[i] + 1)})
-		}
-		if err := store.AddIDs(b.Context(), pairs); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.Logf("%.0f pairs a second were added", count/time.Since(began).Seconds())
-	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}}})
-	for name, among := range map[string]int{"warm": warm, "any of them": count} {
-		b.Run(name, func(b *testing.B) {
-			in := &inner{reply: text(`{"attachments":[]}`)}
-			tr := m.Tracker(idmap.NewSide, in)
-			ids := make([]int64, each)
-			draw := func() {
-				for i := range ids {
-					ids[i] = 1 + rand.Int64N(int64(among))
-				}
-			}
-			for range 10 * among / each { // so that most of them were used before
-				if draw(); name == "warm" {
-					_, _ = tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}})
-				}
-			}
-			for b.Loop() {
-				draw()
-				if _, err := tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/each, "ns/id")
-		})
-	}
-}
-
-// BenchmarkRead reads the attachments of a bug at a tracker that costs nothing, and so by ids that were used before.
-func BenchmarkRead(b *testing.B) {
-	m := newMap(b, idmap.Names{})
-	pair(b, m, idmap.Bug, 7, idmap.NewSide, 907)
-	in := &inner{reply: text(`{"bugs":{"907":[{"id":5,"bug_id":907,"data":"` + strings.Repeat("QUJD", 1000) + `","size":3000,"creation_time":"2026-11-20T10:00:00Z","last_change_time":"2026-11-20T10:00:00Z","file_name":"f.patch","summary":"a summary","content_type":"text/plain","is_private":0,"is_obsolete":0,"is_patch":1,"creator":"ann@example.com","flags":[{"id":904,"type_id":903,"name":"review","setter":"ann@example.com","status":"?"}]}]},"attachments":{}}`)}
-	request := mapping.AttachmentsRequest{Bugs: []string{"7"}}
-	b.Run("of the tracker", func(b *testing.B) {
-		for b.Loop() {
-			reply, err := in.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-			if err != nil || reply.Close() != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("translated", func(b *testing.B) {
-		tr := m.Tracker(idmap.NewSide, in)
-		for b.Loop() {
-			reply, err := tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-			if err != nil || reply.Close() != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -57,7 +57,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}}})
+				reply, err := tr.Do(t.Context(), caller, updating(5))
 				return reply.Document, err
 			},
 		},
@@ -172,48 +172,24 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 		kind string
 		id   int64
 		code int
-		call func(tr *idmap.Tracker, id int64) error
+		call upstream.Call
 	}{
-		{"bug of the old tracker", idmap.NewSide, "bug", 8, 101, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{strconv.FormatInt(id, 10)}}})
-			return err
+		{"bug of the old tracker", idmap.NewSide, "bug", 8, 101, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"8"}}}},
+		{"attachment of the old tracker", idmap.NewSide, "attachment", 6, 32000, updating(5, 6)},
+		{"attachment of the new tracker", idmap.OldSide, "attachment", offset + 5, 32000, reading(offset + 5)},
+		{"native id of a copy at the old tracker", idmap.OldSide, "attachment", 12, 32000, reading(12)},
+		{"native id of a copy at the new tracker", idmap.NewSide, "attachment", offset + 905, 32000, reading(offset + 905)},
+		{"offset at the old tracker", idmap.OldSide, "attachment", offset, 32000, updating(offset)},
+		{"offset at the new tracker", idmap.NewSide, "attachment", offset, 32000, updating(offset)},
+		{"flag", idmap.NewSide, "flag", 41, 51, upstream.Call{
+			Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{{ID: new(int64(41))}}},
 		}},
-		{"attachment of the old tracker", idmap.NewSide, "attachment", 6, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5, id}}})
-			return err
-		}},
-		{"attachment of the new tracker", idmap.OldSide, "attachment", offset + 5, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
-			return err
-		}},
-		{"native id of a copy at the old tracker", idmap.OldSide, "attachment", 12, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
-			return err
-		}},
-		{"native id of a copy at the new tracker", idmap.NewSide, "attachment", offset + 905, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
-			return err
-		}},
-		{"offset at the old tracker", idmap.OldSide, "attachment", offset, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}})
-			return err
-		}},
-		{"offset at the new tracker", idmap.NewSide, "attachment", offset, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}})
-			return err
-		}},
-		{"flag", idmap.NewSide, "flag", 41, 51, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{{ID: &id}}}})
-			return err
-		}},
-		{"flag type", idmap.NewSide, "flag type", 31, 51, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{id}}})
-			return err
-		}},
+		{"flag type", idmap.NewSide, "flag type", 31, 51, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{31}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := &inner{reply: text(`{}`)}
-			failed := refusal(t, c.call(m.Tracker(c.side, in), c.id))
+			_, err := m.Tracker(c.side, in).Do(t.Context(), caller, c.call)
+			failed := refusal(t, err)
 			if failed.Code != c.code || failed.Status != http.StatusNotFound || failed.Reason != "unmapped-id" || failed.Unknown ||
 				!strings.Contains(failed.Message, c.kind+" "+strconv.FormatInt(c.id, 10)) {
 				t.Errorf("got %+v", failed)
@@ -408,7 +384,7 @@ func TestOtherSettingsGiveOtherTags(t *testing.T) {
 	}}
 	tags := map[string]bool{}
 	for _, m := range []*idmap.Map{paired(t), newMap(t, idmap.Names{}), newMap(t, idmap.Names{})} {
-		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1000000005"}}})
+		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, reading(1000000005))
 		if err != nil {
 			t.Fatal(err)
 		}
