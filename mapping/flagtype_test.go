@@ -270,3 +270,17 @@ func TestLongSelection(t *testing.T) {
 		t.Errorf("%d ids and %d names: %v, want %d of each", len(request.IDs), len(request.Names), err, many)
 	}
 }
+
+func TestIsAPIKey(t *testing.T) {
+	key := "AdminKey" + strings.Repeat("0", 32)
+	cases := map[string]bool{
+		key: true, strings.ToLower(key): true, strings.Repeat("z", 40): true,
+		"": false, key[1:]: false, key + "0": false, key[1:] + "-": false, key[1:] + "@": false, key[1:] + "[": false,
+		key[1:] + "`": false, key[1:] + "{": false, key[1:] + " ": false, key[2:] + "é": false,
+	}
+	for text, want := range cases {
+		if got := IsAPIKey(text); got != want {
+			t.Errorf("IsAPIKey(%q) = %v", text, got)
+		}
+	}
+}

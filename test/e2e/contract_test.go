@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"portico/cache"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/upstreamtest"
-
-	"portico/test/process"
 )
 
 func cacheOver(t testing.TB, next upstream.Tracker) *cache.Cache {

@@ -12,12 +12,11 @@ import (
 
 	"portico/cache"
 	"portico/proxy"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/transport"
-
-	"portico/test/process"
 )
 
 // environment is Portico before a reference tracker whose exchanges are recorded: the chain that the program builds, in one process so

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"portico/test/process"
-
 	"portico/test/tracker"
 )
 

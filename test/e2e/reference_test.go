@@ -3,9 +3,8 @@ package e2e
 import (
 	"testing"
 
-	"portico/test/tracker"
-
 	"portico/test/process"
+	"portico/test/tracker"
 )
 
 // The reference tracker itself, in what the recordings do not show: other paths of clients, its settings and its quirks. A stock tracker

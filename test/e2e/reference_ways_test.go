@@ -11,9 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"portico/test/tracker"
-
 	"portico/test/process"
+	"portico/test/tracker"
 )
 
 // What the reference tracker does on demand, and in time.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"portico/test/process"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/upstream/state"
 )
 

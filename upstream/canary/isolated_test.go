@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -167,7 +168,7 @@ func TestReplayWaitsForTheOneBefore(t *testing.T) {
 	unread := w.canary.Answered(t.Context(), w.caller, first, sides, answer)
 	w.make(updateSummary(1, "second"))
 	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool { return w.canary.Load().Pending == 2 }) // the read is over, so the lane was awake
+	process.Eventually(t, "the comparison is that far", func() bool { return w.canary.Load().Pending == 2 }) // the read is over, so the lane was awake
 	if got := log.seen(); len(got) != 0 {
 		t.Errorf("%q came before the first write", got)
 	}
@@ -208,10 +209,10 @@ func TestDroppedReplayIsTold(t *testing.T) {
 	t.Cleanup(release) // before the trackers end, which wait for their requests
 	for i := range 4 { // one of which is being repeated
 		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
-		waitFor(t, func() bool { return len(log.seen()) == 1 })
+		process.Eventually(t, "the comparison is that far", func() bool { return len(log.seen()) == 1 })
 	}
 	// A response is queued by a goroutine of its own: one runs, two wait, and one has been dropped.
-	waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
+	process.Eventually(t, "the comparison is that far", func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
 	release()
 	w.settle()
 	w.make(updateSummary(1, "another"))

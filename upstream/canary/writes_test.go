@@ -10,6 +10,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -180,7 +181,7 @@ func TestReadBackReadsFlagTypesOfAProduct(t *testing.T) {
 func TestIsolatedReplayNeedsTheMarker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Isolated, o.Marker = true, "ClosedProduct" }})
-	waitFor(t, func() bool { return w.old.Requests()["flag_type.get"] > 0 || w.fresh.Requests()["flag_type.get"] > 0 })
+	process.Eventually(t, "the comparison is that far", func() bool { return w.old.Requests()["flag_type.get"] > 0 || w.fresh.Requests()["flag_type.get"] > 0 })
 	w.make(updateSummary(1, "x"))
 	w.dropped(verdict.DropNotIsolated, 1)
 	if n := len(w.fresh.Journal()); n != 0 {

@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/test/wire"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
-
-	"portico/test/process"
 )
 
 // refusal is what a scripted tracker says in place of a flag type.

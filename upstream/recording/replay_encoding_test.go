@@ -12,10 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"portico/test/process"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
-
-	"portico/test/process"
 )
 
 // compressing is a tracker with a flag type of that name. It orders members differently each time, and has a content encoding:

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"portico/test/process"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
-
-	"portico/test/process"
 )
 
 // answering is a tracker that says one thing to everything.

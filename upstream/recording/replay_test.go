@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/test/wire"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
-
-	"portico/test/process"
 )
 
 const wireRecordings = "../../test/wire/testdata/bugzilla-5.2.jsonl"

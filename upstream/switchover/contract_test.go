@@ -11,12 +11,11 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
 	"portico/upstream/upstreamtest"
-
-	"portico/test/process"
 )
 
 // serve starts a reference tracker and a client of it.

@@ -214,12 +214,18 @@ func hasEqualIDs(value any) bool {
 // TestContentStaysOutOfTheHeap translates a reply with much content.
 func TestContentStaysOutOfTheHeap(t *testing.T) {
 	const pieces, piece = 1 << 10, 32 << 10
+	one := bytes.Repeat([]byte("QUJD"), piece/4)
 	m := idmap.New(idmap.Options{
 		Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}},
 		Split: jsonblob.SplitOptions{Dir: t.TempDir(), Limits: jsonblob.AnswerLimits(256 << 10)},
 	})
 	in := &inner{reply: func() *mapping.Document {
-		return mapping.NewStream([]byte(`{"attachments":{"7":{"data":"`), &repeated{left: pieces, piece: bytes.Repeat([]byte("QUJD"), piece/4), end: `","id":7}},"bugs":{}}`}, -1)
+		content := make([]io.Reader, pieces)
+		for i := range content {
+			content[i] = bytes.NewReader(one)
+		}
+		rest := io.MultiReader(append(content, strings.NewReader(`","id":7}},"bugs":{}}`))...)
+		return mapping.NewStream([]byte(`{"attachments":{"7":{"data":"`), io.NopCloser(rest), -1)
 	}}
 	tr := m.Tracker(idmap.NewSide, in)
 	var before, after runtime.MemStats
@@ -244,32 +250,6 @@ func TestContentStaysOutOfTheHeap(t *testing.T) {
 		t.Errorf("%d bytes went to the heap for %d bytes of content", used, pieces*piece)
 	}
 }
-
-// repeated is a piece many times, and an end.
-type repeated struct {
-	left  int
-	piece []byte
-	end   string
-	rest  []byte
-}
-
-func (r *repeated) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		switch {
-		case r.left > 0:
-			r.left, r.rest = r.left-1, r.piece
-		case r.end != "":
-			r.rest, r.end = []byte(r.end), ""
-		default:
-			return 0, io.EOF
-		}
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-func (r *repeated) Close() error { return nil }
 
 // ends keeps the beginning and the end of what is written.
 type ends struct{ first, last []byte }
