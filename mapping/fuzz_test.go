@@ -133,10 +133,14 @@ func checkRoundTrip[T any](t *testing.T, members Members, decode func(Members) (
 		wantRefusal(t, err)
 		return
 	}
-	again, _ := reread(t, rendered, nil)
+	text := rendered.AppendJSON(nil)
+	again, _, ok := objectOf(text, -1)
+	if !ok {
+		t.Fatalf("the rendered request cannot be read: %q", text)
+	}
 	got, err := decode(again)
 	if err != nil {
-		t.Fatalf("%s is refused: %v", rendered.AppendJSON(nil), err)
+		t.Fatalf("%s is refused: %v", text, err)
 	}
 	tidied(&got)
 	tidied(&request)

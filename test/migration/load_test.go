@@ -48,6 +48,15 @@ func (c *client) ask(method, path string, body any) result {
 	return result{got, err == nil && got.status < 300, err != nil || got.status >= 500}
 }
 
+// call makes a call of one of the older interfaces.
+func (c *client) call(over, method string, params map[string]any) result {
+	script, _, text := interfaces[over](method, params)
+	if over == "XML-RPC" {
+		return c.ask("POST", script, text)
+	}
+	return c.ask("POST", script, json.RawMessage(text))
+}
+
 // inAnyForm makes a write by REST, JSON-RPC or XML-RPC. The result is that of REST.
 func (c *client) inAnyForm(method, path string, body any) result {
 	over := []string{"", "JSON-RPC", "XML-RPC"}[c.random.IntN(3)]
@@ -68,21 +77,18 @@ func (c *client) inAnyForm(method, path string, body any) result {
 	case len(segments) > 1:
 		call, params["ids"] = "FlagType.update", []any{segments[1]}
 	}
-	script, _, text := interfaces[over](call, params)
 	var reply struct {
 		Error  *struct{ Message string }
 		Result json.RawMessage
 	}
-	var r result
+	r := c.call(over, call, params)
 	if over == "XML-RPC" {
-		r = c.ask("POST", script, text)
 		var outermost element
 		_ = xml.Unmarshal(r.text, &outermost)
 		if r.sure && len(outermost.Within) == 1 && outermost.Within[0].XMLName.Local == "params" {
 			reply.Result, _ = json.Marshal(outermost.Within[0].Within[0].Within[0].value())
 		}
 	} else {
-		r = c.ask("POST", script, json.RawMessage(text))
 		r.into(&reply)
 	}
 	if r.sure && (reply.Error != nil || len(reply.Result) == 0) {
@@ -363,34 +369,25 @@ func (c *client) rpc() {
 	said := fmt.Sprintf("said by %s %d", c.name, c.count)
 	note := func(sure bool) { book.change(nil, func() { book.sharedSaid[said] = sure }) }
 	var r result
-	switch c.random.IntN(4) {
-	case 0:
+	switch n := c.random.IntN(4); n {
+	case 0, 1:
 		note(false)
-		r = c.ask("POST", "/jsonrpc.cgi", map[string]any{"method": "Bug.add_comment", "id": 1, "params": []any{map[string]any{
-			"id": elsewhere, "comment": said, "Bugzilla_api_key": c.key,
-		}}})
-		note(r.sure && bytes.Contains(r.text, []byte(`"error":null`)))
-	case 1:
-		note(false)
-		r = c.ask("POST", "/xmlrpc.cgi", fmt.Sprintf(xmlCall, "Bug.add_comment", elsewhere, "<member><name>comment</name><value><string>"+said+"</string></value></member>", c.key))
-		note(r.sure && bytes.Contains(r.text, []byte("<params>")))
+		over := []string{"JSON-RPC", "XML-RPC"}[n]
+		r = c.call(over, "Bug.add_comment", map[string]any{"id": elsewhere, "comment": said, "Bugzilla_api_key": c.key})
+		note(r.sure && bytes.Contains(r.text, []byte([]string{`"error":null`, "<params>"}[n])))
 	case 2:
-		r = c.ask("POST", "/jsonrpc.cgi", map[string]any{"method": "Bug.attachments", "id": 1, "params": []any{map[string]any{
-			"ids": []int{c.world.bugs[0]}, "exclude_fields": []string{"data"}, "Bugzilla_api_key": c.key,
-		}}})
+		r = c.call("JSON-RPC", "Bug.attachments", map[string]any{
+			"ids": []any{c.world.bugs[0]}, "exclude_fields": []string{"data"}, "Bugzilla_api_key": c.key,
+		})
 		c.seeRPC(r)
 	default:
-		r = c.ask("POST", "/xmlrpc.cgi", fmt.Sprintf(xmlCall, "Bug.comments", elsewhere, "", c.key))
+		r = c.call("XML-RPC", "Bug.comments", map[string]any{"ids": []any{elsewhere}, "Bugzilla_api_key": c.key})
 	}
 	c.unexpected("a call of RPC", r)
 }
 
 // elsewhere is a bug of another product, which the rules leave at the old tracker.
 const elsewhere = 6
-
-const xmlCall = `<?xml version="1.0"?><methodCall><methodName>%s</methodName><params><param><value><struct>` +
-	`<member><name>id</name><value><int>%[2]d</int></value></member><member><name>ids</name><value><array><data><value><int>%[2]d</int></value></data></array></value></member>` +
-	`%[3]s<member><name>Bugzilla_api_key</name><value><string>%[4]s</string></value></member></struct></value></param></params></methodCall>`
 
 // seeRPC looks at a list by JSON-RPC, which shows each object once and with its id.
 func (c *client) seeRPC(r result) {

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
+	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream/bugzilla"
@@ -49,4 +51,20 @@ func Client(t testing.TB, base *url.URL, via http.RoundTripper, dialect string) 
 		t.Fatal(err)
 	}
 	return client
+}
+
+// Text reads a document to its end and closes it. err is that of the call that gave it.
+func Text(t testing.TB, document *mapping.Document, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	if _, err := document.WriteTo(&all); err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Close(); err != nil {
+		t.Error(err)
+	}
+	return all.String()
 }

@@ -236,13 +236,14 @@ func TestWriteIsOneComparison(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	frozen := tracker.Options{Now: func() time.Time { return now }}
+	notFollowed := []string{"readback $.attachments[*].last_change_time", "readback $.attachments[*].summary"}
 	for name, c := range map[string]struct {
 		plans     map[string]string
 		confirmed int64
 		kinds     []string
 	}{
-		"the same plan": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, []string{"readback", "readback"}},
-		"another plan":  {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, []string{"plan", "readback", "readback"}},
+		"the same plan": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, notFollowed},
+		"another plan":  {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, append([]string{"plan $.resource"}, notFollowed...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, tune: func(o *canary.Options) {
@@ -261,10 +262,13 @@ func TestWriteIsOneComparison(t *testing.T) {
 			var kinds []string
 			list, _ := w.store.Findings(t.Context())
 			for _, f := range list {
-				kinds = append(kinds, f.Kind)
+				kinds = append(kinds, f.Kind+" "+f.Path)
 			}
 			if slices.Sort(kinds); !slices.Equal(kinds, c.kinds) {
 				t.Errorf("found %q, want %q", kinds, c.kinds)
+			}
+			if n := len(w.fresh.Journal()); n != 0 {
+				t.Errorf("the candidate carried out %d writes", n)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package canary_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -161,25 +160,6 @@ func TestRareContradictionsAreSeen(t *testing.T) {
 	}
 	if got := w.sum(""); got.Confirmed != 1 {
 		t.Errorf("got %+v, want one confirmed", got)
-	}
-}
-
-// TestWhatIsGoneIsUnstable, whatever else is noise.
-func TestWhatIsGoneIsUnstable(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{
-		aroundOld: saying(func(n int64) answer { return types(fmt.Sprintf(`"age":%d`, n)) }),
-		around: saying(func(n int64) answer {
-			said := types(fmt.Sprintf(`"age":-%d`, n))
-			if n == 1 {
-				said.body = string(bytes.Replace([]byte(said.body), []byte(`"name"`), []byte(`"title"`), 1))
-			}
-			return said
-		}),
-	})
-	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Confirmed != 1 || len(w.findings()) != 2 {
-		t.Errorf("got %+v and %q, want unstable differences", got, w.findings())
 	}
 }
 

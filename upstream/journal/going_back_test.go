@@ -96,8 +96,7 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	j := s.start(t)
 	intended := intent(rename(1, "x"))
 	intended.Unrecorded = true
-	done, err := j.Begin(t.Context(), intended)
-	must(t, err)
+	done := begin(t, j, intended)
 	done(t.Context(), upstream.Response{Err: &mapping.Error{Status: 400}})
 	if losses, err := s.store.JournalLosses(t.Context(), 10); len(losses) != 0 || err != nil {
 		t.Errorf("a refused write is lost: %+v, %v", losses, err)

@@ -93,23 +93,29 @@ func intent(call upstream.Call) journal.Intent {
 	return i
 }
 
-// write makes a journalled write at the main tracker, and returns the text of its response.
-func (s *scene) write(t *testing.T, j *journal.Journal, call upstream.Call) string {
+// begin journals an intent.
+func begin(t *testing.T, j *journal.Journal, intent journal.Intent) journal.Done {
 	t.Helper()
-	done, err := j.Begin(t.Context(), intent(call))
+	done, err := j.Begin(t.Context(), intent)
 	must(t, err)
-	response := call.Make(t.Context(), s.main, s.caller())
-	done(t.Context(), response)
-	must(t, response.Err)
-	return textOf(t, response.Document, s.settings.Split)
+	return done
 }
 
-func textOf(t *testing.T, document *mapping.Document, split jsonblob.SplitOptions) string {
+// make makes a journalled write at the main tracker.
+func (s *scene) make(t *testing.T, j *journal.Journal, intent journal.Intent) upstream.Response {
 	t.Helper()
-	text, err := document.Load(split)
-	must(t, err)
-	defer document.Close()
-	return string(text)
+	done := begin(t, j, intent)
+	response := intent.Call.Make(t.Context(), s.main, s.caller())
+	done(t.Context(), response)
+	return response
+}
+
+// write makes a journalled write that has to succeed, and returns the text of its response.
+func (s *scene) write(t *testing.T, j *journal.Journal, call upstream.Call) string {
+	t.Helper()
+	response := s.make(t, j, intent(call))
+	must(t, response.Err)
+	return process.Text(t, response.Document, nil)
 }
 
 func attach(t *testing.T, bugs []string, summary, content string) upstream.Call {

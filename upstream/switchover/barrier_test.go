@@ -491,7 +491,7 @@ func TestUnderTheSameRulesNoWriteWaits(t *testing.T) {
 func TestAKeyIsTheSameCallerAsABearerToken(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	bearer := upstream.Caller{Credentials: upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}}
-	text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
+	process.Text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
 	b.change(t, always(PhaseNew, PhaseNew))
 	if got := b.by(t, "k", ofBugs("1")); got != "old" {
 		t.Errorf("what was written with a bearer token is read with the key in the %s tracker", got)

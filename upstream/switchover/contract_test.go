@@ -84,9 +84,9 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 		{Bugs: []string{"1", "5"}, Exclude: []string{"data"}},
 	} {
 		split, err := s.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-		got := text(t, split.Document, err)
+		got := process.Text(t, split.Document, err)
 		whole, err := s.rules.Load().Trackers["old"].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-		want := text(t, whole.Document, err)
+		want := process.Text(t, whole.Document, err)
 		var gotValue, wantValue any
 		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {
 			t.Fatal(err)

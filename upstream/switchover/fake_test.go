@@ -417,22 +417,6 @@ func moved(rule Rule) Rule {
 	return rule
 }
 
-// text is what a reply says.
-func text(t testing.TB, document *mapping.Document, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	if _, err := document.WriteTo(&all); err != nil {
-		t.Fatal(err)
-	}
-	if err := document.Close(); err != nil {
-		t.Error(err)
-	}
-	return all.String()
-}
-
 func wantRefused(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	said, ok := errors.AsType[*mapping.Error](err)

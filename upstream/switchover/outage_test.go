@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 )
@@ -27,7 +28,7 @@ func patient(t *testing.T, patience time.Duration) context.Context {
 func wantBug(t *testing.T, ctx context.Context, s *Switchover, who upstream.Caller, bug string) {
 	t.Helper()
 	reply, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{bug}, Include: []string{"id"}}})
-	if got := text(t, reply.Document, err); got == "" {
+	if got := process.Text(t, reply.Document, err); got == "" {
 		t.Errorf("nothing is said of bug %s", bug)
 	}
 }
@@ -113,7 +114,7 @@ func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
 			dev := caller(tracker.FixtureKeys()["dev"])
 			wantBug(t, patient(t, 4*time.Second), s, dev, "1")
 			reply, err := s.Do(patient(t, 4*time.Second), dev, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1"}, Include: []string{"id"}}})
-			text(t, reply.Document, err)
+			process.Text(t, reply.Document, err)
 			// Bug 6 is in a product that has not moved: what the candidate has of it is not
 			// the answer.
 			_, err = s.Do(patient(t, time.Second), dev, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"6"}}})

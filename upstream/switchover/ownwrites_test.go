@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 )
 
@@ -23,7 +24,7 @@ func (b *bench) by(t *testing.T, key string, call upstream.Call) string {
 // do makes a call that has to succeed.
 func (b *bench) do(t *testing.T, key string, call upstream.Call) {
 	t.Helper()
-	text(t, call.Make(t.Context(), b.Switchover, caller(key)).Document, nil)
+	process.Text(t, call.Make(t.Context(), b.Switchover, caller(key)).Document, nil)
 }
 
 func TestReadsFollowTheCallersOwnWrites(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 )
 
@@ -23,7 +24,7 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 	}})
 	want := `{"bugs":{"4":[{"by":"old"}],"1":[{"by":"new"}],"2":[{"by":"old"}],"3":[{"by":"new"}]},` +
 		`"attachments":{"31":{"by":"new"},"21":{"by":"old"}}}`
-	if got := text(t, reply.Document, err); got != want {
+	if got := process.Text(t, reply.Document, err); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, tracker := range []*fake{b.old, b.new} {
@@ -41,7 +42,7 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 func TestPartsAreAskedByAnOperationThatFits(t *testing.T) {
 	b := split(t)
 	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"11"}, Bugs: []string{"2"}}})
-	if got := text(t, reply.Document, err); got != `{"bugs":{"2":[{"by":"old"}]},"attachments":{"11":{"by":"new"}}}` {
+	if got := process.Text(t, reply.Document, err); got != `{"bugs":{"2":[{"by":"old"}]},"attachments":{"11":{"by":"new"}}}` {
 		t.Errorf("got %s", got)
 	}
 	if calls := b.old.taken(); len(calls) != 1 || calls[0].Operation != mapping.OpBugAttachments {
@@ -231,7 +232,7 @@ func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
 	}
 	b.configure(t, always(PhaseOldCompare, PhaseOld))
 	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
-	if got := text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
+	if got := process.Text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
 		t.Errorf("got %s with %+v, want the shadow's document and the cache's word", got, reply.Cache)
 	}
 	b.old.failing(errDown)

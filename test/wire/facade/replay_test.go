@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"portico/mapping"
 	"portico/upstream/recording"
 )
 
@@ -89,28 +88,6 @@ func testFates(t *testing.T, results []Result) {
 		operation := recording.OperationOf(results[i].Request.Method, results[i].Request.Path)
 		if got, there := fatesIn(operation, &results[i])[c.field]; !there || got != c.want {
 			t.Errorf("%s: the fate of %s is %d (%v), want %d", c.name, c.field, got, there, c.want)
-		}
-	}
-}
-
-func TestOperationOf(t *testing.T) {
-	for request, want := range map[string]mapping.Operation{
-		"GET /rest/flag_type/P":                   mapping.OpFlagTypes,
-		"GET /rest.cgi/flag_type/P/C?x=/y":        mapping.OpFlagTypes,
-		"GET //rest//bug//5/attachment":           mapping.OpBugAttachments,
-		"GET /rest/bug/attachment/attachment":     mapping.OpBugAttachments,
-		"PUT /rest/bug/attachment/5":              mapping.OpUpdateAttachments,
-		"POST /rest/bug/5/attachment?api_key=key": mapping.OpCreateAttachment,
-		"PUT /rest/bug/attachment":                "",
-		"GET /rest/bug/5/attachment/":             "",
-		"HEAD /rest/flag_type/P":                  "",
-		"POST /jsonrpc.cgi":                       "",
-		"GET /rest/flag_type":                     "",
-		"GET /":                                   "",
-	} {
-		method, target, _ := strings.Cut(request, " ")
-		if got := recording.OperationOf(method, target); got != want {
-			t.Errorf("%s is %q, want %q", request, got, want)
 		}
 	}
 }

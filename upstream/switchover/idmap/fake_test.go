@@ -104,22 +104,6 @@ func pair(t testing.TB, m *idmap.Map, kind idmap.Kind, client int64, side idmap.
 	}
 }
 
-// body reads a document to its end and closes it.
-func body(t testing.TB, document *mapping.Document, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	if _, err := document.WriteTo(&out); err != nil {
-		t.Fatal(err)
-	}
-	if err := document.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
 // refusal is the error that a client would get.
 func refusal(t testing.TB, err error) *mapping.Error {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
@@ -167,7 +168,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return body(t, reply.Document, nil), nil
+		return process.Text(t, reply.Document, nil), nil
 	}
 	copies <- []int64{7, 8}
 	copies <- []int64{8, 9}
@@ -250,7 +251,7 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		reply, err := tr.Do(t.Context(), caller, updating(5))
 		if err == nil {
-			if shown := body(t, reply.Document, nil); strings.Contains(shown, `"id":6}`) {
+			if shown := process.Text(t, reply.Document, nil); strings.Contains(shown, `"id":6}`) {
 				break
 			} else if err = errors.New(shown); strings.Contains(shown, fmt.Sprint(offset+906)) && !imported {
 				pair(t, writer, idmap.Attachment, 6, idmap.NewSide, 906) // as an import does

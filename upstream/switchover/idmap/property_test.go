@@ -15,6 +15,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
@@ -53,7 +54,7 @@ func TestIDsThereAndBack(t *testing.T) {
 					continue
 				}
 				native := fmt.Sprint(in.call.UpdateAttachments.IDs)
-				if got, want := body(t, reply.Document, nil), fmt.Sprintf(`{"attachments":[{"id":%d}]}`, client+1); got != want {
+				if got, want := process.Text(t, reply.Document, nil), fmt.Sprintf(`{"attachments":[{"id":%d}]}`, client+1); got != want {
 					r.Fatalf("%s: sent %s and got %s, want %s", side, native, got, want)
 				}
 				if other := taken[native]; other != 0 {
@@ -181,7 +182,7 @@ func FuzzDocument(f *testing.F) {
 				continue
 			}
 			length := got.Len()
-			after := body(t, got.Document, nil)
+			after := process.Text(t, got.Document, nil)
 			if length >= 0 && int(length) != len(after) {
 				t.Errorf("%s: the length is %d, but there are %d bytes", reply, length, len(after))
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/switchover/idmap"
 )
@@ -100,7 +101,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 					t.Skip("flag types are always in memory")
 				}
 				document, err := c.call(m.Tracker(idmap.NewSide, &inner{reply: reply}))
-				got := body(t, document, err)
+				got := process.Text(t, document, err)
 				want := c.want
 				if form == "arriving" { // without the white space
 					want = strings.ReplaceAll(strings.ReplaceAll(want, `"bugs": `, `"bugs":`), `}, "1`, `},"1`)
@@ -158,7 +159,7 @@ func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 	reply, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
 		IDs: []int64{5, offset + 77, 13}, Flags: []mapping.FlagChange{{Name: new("review")}},
 	}})
-	if got, want := body(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
+	if got, want := process.Text(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	check(t, nil, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{5, 12, 13}, Flags: []mapping.FlagChange{{Name: new("review")}}})
@@ -298,13 +299,13 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 		t.Errorf("a reply that was never translated was at hand: %v", err)
 	}
 	first, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
-	got, tag := body(t, first.Document, err), first.ETag
+	got, tag := process.Text(t, first.Document, err), first.ETag
 	for _, read := range []string{"FlagTypes", "Peek"} {
 		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 		if read == "Peek" {
 			reply, err = tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
 		}
-		if again := body(t, reply.Document, err); again != got || reply.ETag != tag {
+		if again := process.Text(t, reply.Document, err); again != got || reply.ETag != tag {
 			t.Errorf("%s gives %s with the tag %s, at first %s with %s", read, again, reply.ETag, got, tag)
 		}
 	}
