@@ -241,12 +241,22 @@ func TestWriteIsOneComparison(t *testing.T) {
 		plans     map[string]string
 		confirmed int64
 		kinds     []string
+		unread    bool
 	}{
-		"the same plan": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, notFollowed},
-		"another plan":  {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, append([]string{"plan $.resource"}, notFollowed...)},
+		"the same plan":               {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, notFollowed, false},
+		"another plan":                {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, append([]string{"plan $.resource"}, notFollowed...), false},
+		"another plan, and no result": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, []string{"plan $.resource"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, tune: func(o *canary.Options) {
+			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, aroundOld: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if c.unread && r.Method == http.MethodGet {
+						w.WriteHeader(http.StatusBadGateway)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}, tune: func(o *canary.Options) {
 				o.Follows, o.ReadBack = true, 100*time.Millisecond
 				for name := range o.Trackers {
 					plan(o, name, func() ([]byte, error) { return []byte(c.plans[name]), nil })

@@ -12,6 +12,7 @@ import (
 
 	"portico/test/tracker"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 // answer is what a tracker says to one request.
@@ -160,6 +161,20 @@ func TestRareContradictionsAreSeen(t *testing.T) {
 	}
 	if got := w.sum(""); got.Confirmed != 1 {
 		t.Errorf("got %+v, want one confirmed", got)
+	}
+}
+
+// TestReferenceThatFailsMeanwhile: a difference is not believed when the reference cannot be asked again as often as it takes.
+func TestReferenceThatFailsMeanwhile(t *testing.T) {
+	t.Parallel()
+	w, found := compared(t, 1, func(n int64) answer {
+		if n > 2 {
+			return answer{http.StatusBadGateway, ""}
+		}
+		return types(`"age":3`)
+	}, always(types(`"age":4`)))
+	if w.dropped(verdict.DropAnsweredFailed, 1); len(found) != 0 {
+		t.Errorf("found %q", found)
 	}
 }
 

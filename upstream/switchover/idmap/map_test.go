@@ -84,7 +84,7 @@ func TestPairsThatTheRulesExclude(t *testing.T) {
 	store := openStore(t)
 	m := idmap.New(idmap.Options{Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {Offset: 100}}}})
 	for name, p := range map[string]state.IDPair{
-		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6},
+		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6 + idmap.DefaultOffset},
 		"no kind":       {Kind: "x", Client: 5, Side: "new", Native: 6},
 		"born at old":   {Kind: "flag", Client: 5, Side: "old", Native: 6},
 		"born at new":   {Kind: "flag", Client: 105, Side: "new", Native: 106},

@@ -361,6 +361,8 @@ func TestLookups(t *testing.T) {
 	check(t, nil, places, []mapping.Scopes{{{Product: "Prod", Components: []string{"Comp"}}}, nil, nil})
 	check(t, nil, in.ids, []int64{903, -1})
 	check(t, nil, in.names, []string{"approval"})
+	native, err := l.Native(t.Context(), idmap.Attachment, 5)
+	check(t, err, native, 905)
 
 	*in = locator{}
 	place, err = l.Bug(t.Context(), caller, "8") // which only the old tracker has
