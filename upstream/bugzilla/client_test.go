@@ -113,6 +113,9 @@ func checkError(t *testing.T, err error, code, status int, reason mapping.Reason
 	if said.Code != code || said.Status != status || said.Reason != reason || said.Unknown != unknown || said.Message == "" {
 		t.Errorf("got %+v, want code %d, status %d, reason %q, unknown %v", said, code, status, reason, unknown)
 	}
+	if reason == mapping.ReasonWebServer && said.Err == nil {
+		t.Error("the cause of the refusal is lost")
+	}
 }
 
 func TestRequestCarriesWhatTheTrackerNeeds(t *testing.T) {
