@@ -104,7 +104,7 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	done(t.Context(), upstream.Response{Err: errUnknown})
 	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
 	losses, err := s.store.JournalLosses(t.Context(), 10)
-	if must(t, err); len(losses) != 2 {
+	if must(t, err); len(losses) != 2 || losses[0].Entries != 1 || losses[1].Entries != 1 {
 		t.Fatalf("got %+v", losses)
 	}
 	status, err := j.Status(t.Context())
