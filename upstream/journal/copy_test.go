@@ -316,6 +316,22 @@ func TestCopiesWaitForTheReceiver(t *testing.T) {
 	}
 }
 
+// TestARefusalSaysWhatIsMissing at the receiver.
+func TestARefusalSaysWhatIsMissing(t *testing.T) {
+	for want, refusal := range map[string]*mapping.Error{
+		"missing product": {Code: 106, Status: 404}, "missing bug": {Code: 102, Status: 401}, "content beyond the limit": {Code: 1, Status: 413},
+		"refused": {Code: 103, Status: 404},
+	} {
+		s := set(t)
+		refusal.Message = "no"
+		s.next.fail(firstTimes(1, refusal), nil)
+		s.write(t, s.start(t), attach(t, []string{"1"}, "refused", "content"))
+		if all := s.drained(t, state.JournalParked); !strings.HasPrefix(all[0].Reason, want+": next refuses it") {
+			t.Errorf("the reason is %q, want %s", all[0].Reason, want)
+		}
+	}
+}
+
 // TestRefusedCopyStopsItsLane: nothing overtakes what is parked in a lane, and other lanes go on.
 func TestRefusedCopyStopsItsLane(t *testing.T) {
 	s := set(t)
