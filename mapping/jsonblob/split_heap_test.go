@@ -1,6 +1,7 @@
 package jsonblob
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -26,5 +27,22 @@ func TestSplitAllocatesLittle(t *testing.T) {
 	}
 	if small, big := counts[40<<10], counts[4<<20]; big > small+2 || big > 40 {
 		t.Errorf("%v allocations for a small payload, %v for a big one", small, big)
+	}
+}
+
+// TestMemoryOfTheSkeletonIsAskedFor before it is used, and not much more of it.
+func TestMemoryOfTheSkeletonIsAskedFor(t *testing.T) {
+	full := errors.New("full")
+	for _, most := range []int{math.MaxInt, 50 << 10} {
+		held := 0
+		skeleton, _, err := Split(nil, strings.NewReader(`{"summary":"`+strings.Repeat("s", 100<<10)+`"}`), SplitOptions{Hold: func(n int) error {
+			if held += n; held > most {
+				return full
+			}
+			return nil
+		}})
+		if most == math.MaxInt && (err != nil || held < len(skeleton) || held > len(skeleton)+8<<10) || most < math.MaxInt && !errors.Is(err, full) {
+			t.Errorf("asked for %d of %d bytes for %d: %v", held, most, len(skeleton), err)
+		}
 	}
 }
