@@ -135,6 +135,16 @@ func TestSlowCandidateIsAFinding(t *testing.T) {
 	if err != nil || report.Verdict != verdict.Fail || report.Overall.Compared != 50 || report.Pair != sides {
 		t.Errorf("the report is %+v (%v), want FAIL", report.Overall, err)
 	}
+	if err := w.canary.Judge(t.Context(), list[0].Signature, state.StatusFixed, "ada", "a new build", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		w.make(attachment("1"))
+	}
+	w.settle()
+	if list, _ = w.store.Findings(t.Context()); list[0].Status != state.StatusOpen {
+		t.Errorf("what is as slow afterwards is %+v", list[0])
+	}
 }
 
 // TestBusyMachineIsNoSlowCandidate: where both trackers keep the comparison waiting and clients not, the candidate is as
