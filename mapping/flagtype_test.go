@@ -107,21 +107,25 @@ func TestDecodeFlagTypeCreate(t *testing.T) {
 }
 
 func TestFlagTypeCreateTranslated(t *testing.T) {
-	request, err := DecodeFlagTypeCreate(members(t, `{"name":" n ","description":"d","cc_list":["a@x.example"," b@x.example"],
-		"inclusions":{"P":["c1","c2"],"Q":[]},"exclusions":["R"],"is_active":"false","x_extension":{"k":1.50}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetDefaults()
-	m, err := request.Members(Bugzilla5())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"name":"n","description":"d","inclusions":[{"P":["c1","c2"]},{"Q":[]}],"exclusions":["R"],` +
-		`"is_active":0,"is_requestable":1,"is_specifically_requestable":1,"is_multiplicable":1,` +
-		`"cc_list":"a@x.example, b@x.example","target_type":"bug","x_extension":{"k":1.50}}`
-	if got := string(m.AppendJSON(nil)); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	for _, c := range []struct{ text, want string }{{
+		`{"name":" n ","description":"d","cc_list":["a@x.example"," b@x.example"],
+			"inclusions":{"P":["c1","c2"],"Q":[]},"exclusions":["R"],"is_active":"false","x_extension":{"k":1.50}}`,
+		`{"name":"n","description":"d","inclusions":[{"P":["c1","c2"]},{"Q":[]}],"exclusions":["R"],` +
+			`"is_active":0,"is_requestable":1,"is_specifically_requestable":1,"is_multiplicable":1,` +
+			`"cc_list":"a@x.example, b@x.example","target_type":"bug","x_extension":{"k":1.50}}`,
+	}, {
+		`{"name":"n","description":"d"}`,
+		`{"name":"n","description":"d","is_active":1,"is_requestable":1,"is_specifically_requestable":1,"is_multiplicable":1,"target_type":"bug"}`,
+	}} {
+		request, err := DecodeFlagTypeCreate(members(t, c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetDefaults()
+		m, err := request.Members(Bugzilla5())
+		if got := string(m.AppendJSON(nil)); err != nil || got != c.want {
+			t.Errorf("got  %s\nwant %s (%v)", got, c.want, err)
+		}
 	}
 }
 
@@ -215,7 +219,7 @@ func TestParseBool(t *testing.T) {
 func TestStatusOf(t *testing.T) {
 	for status, codes := range map[int][]int{
 		404: {51, 101, CodeNoResource}, 401: {102, 106, 109, 110, 113, 115, 120, 300, 304, 410, 504, 505},
-		400: {0, 50, 52, 100, 299, 305, CodeUnknownField, 200400}, 500: {CodeTrackerFailure, CodeInternal}, 429: {CodeRateLimited}, 503: {CodeUnavailable},
+		400: {0, 50, 52, 100, 299, 305, CodeUnknownField, 200400}, 500: {100500, CodeInternal}, 429: {CodeRateLimited}, 503: {CodeUnavailable},
 	} {
 		for _, code := range codes {
 			if got := StatusOf(code); got != status {
@@ -268,5 +272,19 @@ func TestLongSelection(t *testing.T) {
 	request, err := DecodeFlagTypeUpdate("1", members(t, `{"ids":[`+ids.String()+`1],"names":[`+names.String()+`"n0"]}`))
 	if err != nil || len(request.IDs) != many || len(request.Names) != many {
 		t.Errorf("%d ids and %d names: %v, want %d of each", len(request.IDs), len(request.Names), err, many)
+	}
+}
+
+func TestIsAPIKey(t *testing.T) {
+	key := "AdminKey" + strings.Repeat("0", 32)
+	cases := map[string]bool{
+		key: true, strings.ToLower(key): true, strings.Repeat("z", 40): true,
+		"": false, key[1:]: false, key + "0": false, key[1:] + "-": false, key[1:] + "@": false, key[1:] + "[": false,
+		key[1:] + "`": false, key[1:] + "{": false, key[1:] + " ": false, key[2:] + "é": false,
+	}
+	for text, want := range cases {
+		if got := IsAPIKey(text); got != want {
+			t.Errorf("IsAPIKey(%q) = %v", text, got)
+		}
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"portico/mapping/jsonblob"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"portico/mapping/jsonblob"
 )
 
 // objectOf gives the members of a text as a request body is read, and the payloads that were taken out of it.
@@ -106,54 +107,43 @@ func FuzzDecodeFlagType(f *testing.F) {
 			return
 		}
 		before := string(members.AppendJSON(nil))
-		checkFlagTypeCreate(t, members)
-		checkFlagTypeUpdate(t, idOrName, members)
+		checkRoundTrip(t, members, DecodeFlagTypeCreate, func(r *FlagTypeCreate) (Members, error) {
+			r.SetDefaults()
+			return r.Members(Bugzilla5())
+		}, func(r *FlagTypeCreate) { tidy(&r.Extra) })
+		update := func(members Members) (FlagTypeUpdate, error) { return DecodeFlagTypeUpdate(idOrName, members) }
+		checkRoundTrip(t, members, update, func(r *FlagTypeUpdate) (Members, error) { return r.Members(Bugzilla5()) },
+			func(r *FlagTypeUpdate) { tidy(&r.Extra) })
 		if after := string(members.AppendJSON(nil)); after != before {
 			t.Fatalf("decoding changed the members: %s, were %s", after, before)
 		}
 	})
 }
 
-func checkFlagTypeCreate(t *testing.T, members Members) {
+// checkRoundTrip decodes members, and then what a tracker would get of them.
+func checkRoundTrip[T any](t *testing.T, members Members, decode func(Members) (T, error), render func(*T) (Members, error), tidied func(*T)) {
 	t.Helper()
-	request, err := DecodeFlagTypeCreate(members)
+	request, err := decode(members)
 	if err != nil {
 		wantRefusal(t, err)
 		return
 	}
-	request.SetDefaults()
-	rendered, err := request.Members(Bugzilla5())
+	rendered, err := render(&request)
 	if err != nil {
 		wantRefusal(t, err)
 		return
 	}
-	again, _ := reread(t, rendered, nil)
-	got, err := DecodeFlagTypeCreate(again)
-	if err != nil {
-		t.Fatalf("%s is refused: %v", rendered.AppendJSON(nil), err)
+	text := rendered.AppendJSON(nil)
+	again, _, ok := objectOf(text, -1)
+	if !ok {
+		t.Fatalf("the rendered request cannot be read: %q", text)
 	}
-	tidy(&got.Extra, &request.Extra)
-	same(t, got, request)
-}
-
-func checkFlagTypeUpdate(t *testing.T, idOrName string, members Members) {
-	t.Helper()
-	request, err := DecodeFlagTypeUpdate(idOrName, members)
+	got, err := decode(again)
 	if err != nil {
-		wantRefusal(t, err)
-		return
+		t.Fatalf("%s is refused: %v", text, err)
 	}
-	rendered, err := request.Members(Bugzilla5())
-	if err != nil {
-		wantRefusal(t, err)
-		return
-	}
-	again, _ := reread(t, rendered, nil)
-	got, err := DecodeFlagTypeUpdate(idOrName, again)
-	if err != nil {
-		t.Fatalf("%s is refused: %v", rendered.AppendJSON(nil), err)
-	}
-	tidy(&got.Extra, &request.Extra)
+	tidied(&got)
+	tidied(&request)
 	same(t, got, request)
 }
 
@@ -184,7 +174,14 @@ func FuzzDecodeAttachment(f *testing.F) {
 			checkAttachmentCreate(t, ref, members, blobs)
 		}
 		if members, _, ok := objectOf(text, -1); ok {
-			checkAttachmentUpdate(t, ref, members)
+			update := func(members Members) (AttachmentUpdate, error) { return DecodeAttachmentUpdate(ref, members) }
+			checkRoundTrip(t, members, update, func(r *AttachmentUpdate) (Members, error) {
+				r.SetDefaults()
+				return r.Members(), nil
+			}, func(r *AttachmentUpdate) {
+				tidy(&r.Extra)
+				tidyFlags(r.Flags)
+			})
 		}
 	})
 }
@@ -228,29 +225,6 @@ func sameBugs(t *testing.T, got, want []string) {
 			t.Fatalf("bugs %q, want %q", got, want)
 		}
 	}
-}
-
-func checkAttachmentUpdate(t *testing.T, ref string, members Members) {
-	t.Helper()
-	request, err := DecodeAttachmentUpdate(ref, members)
-	if err != nil {
-		wantRefusal(t, err)
-		return
-	}
-	request.SetDefaults()
-	rendered := request.Members()
-	text := rendered.AppendJSON(nil)
-	again, _, ok := objectOf(text, -1)
-	if !ok {
-		t.Fatalf("the rendered request cannot be read: %q", text)
-	}
-	got, err := DecodeAttachmentUpdate(ref, again)
-	if err != nil {
-		t.Fatalf("%s is refused: %v", text, err)
-	}
-	tidy(&got.Extra, &request.Extra)
-	tidyFlags(got.Flags, request.Flags)
-	same(t, got, request)
 }
 
 // FuzzScopes holds that inclusions in any form are refused, or rendered in the one form that trackers take without losing

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io"
 	"os"
-	"portico/mapping/jsonblob"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	"portico/mapping/jsonblob"
 )
 
 // closing counts how often a stream was closed.
@@ -108,16 +110,12 @@ func TestPartsThatCannotBeMerged(t *testing.T) {
 		}
 	}
 	broken, _ := streamed(`{"bugs"`)
-	broken.rest = io.NopCloser(io.MultiReader(strings.NewReader(`"bugs"`), failingReader{}))
+	broken.rest = io.NopCloser(io.MultiReader(strings.NewReader(`"bugs"`), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	_, err := MergeAttachments(AttachmentsRequest{}, []*Document{broken}, jsonblob.SplitOptions{})
 	if _, ok := errors.AsType[*StreamError](err); !ok {
 		t.Errorf("got %v, want the stream's failure", err)
 	}
 }
-
-type failingReader struct{}
-
-func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestMergingLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -26,8 +26,8 @@ type scripted struct {
 func startScripted(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{}
-	reference := reference(t, tracker.Options{})
-	s.base = listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	reference := process.Reference(t, tracker.Options{})
+	s.base = process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.failing.Load() && r.URL.Path != "/rest/version" {
 			return
 		}

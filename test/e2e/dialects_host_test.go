@@ -31,8 +31,8 @@ func TestATrackerThatRedirectsToItsOwnAddressIsReported(t *testing.T) {
 		t.Run(strings.Join(append(env, "probed"), ""), func(t *testing.T) {
 			t.Parallel()
 			var serving atomic.Pointer[tracker.Server]
-			serving.Store(reference(t, tracker.Options{Dialect: tracker.DialectBMO, URLBase: "https://bugs.example:8443/"}))
-			base := listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serving.Load().ServeHTTP(w, r) }))
+			serving.Store(process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO, URLBase: "https://bugs.example:8443/"}))
+			base := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serving.Load().ServeHTTP(w, r) }))
 			f := startFacade(t, base.String(), env...)
 			const remedy = "trackers.main.host: https://bugs.example:8443"
 			process.Eventually(t, "/readyz names the redirect and its remedy", func() bool {
@@ -48,7 +48,7 @@ func TestATrackerThatRedirectsToItsOwnAddressIsReported(t *testing.T) {
 			if code, out := portico(t, "check", "--tracker", base.String(), "--probe"); code == 0 || !strings.Contains(out, remedy) {
 				t.Errorf("check --probe: exit %d: %s", code, out)
 			}
-			serving.Store(reference(t, tracker.Options{Dialect: tracker.DialectBMO}))
+			serving.Store(process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO}))
 			process.Eventually(t, "/readyz succeeds", func() bool { return f.operators.get(t, "", "/readyz").status == 200 })
 			f.attachmentOK(t)
 		})
@@ -66,8 +66,8 @@ func TestTheConfiguredHostIsSent(t *testing.T) {
 			t.Run(dialect+"/"+scheme, func(t *testing.T) {
 				t.Parallel()
 				tape := &recording{}
-				handler := tape.over(reference(t, tracker.Options{Dialect: dialect, URLBase: scheme + "://bugs.example/"}))
-				base := listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handler := tape.over(process.Reference(t, tracker.Options{Dialect: dialect, URLBase: scheme + "://bugs.example/"}))
+				base := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/away" {
 						w.Header().Set("Location", scheme+"://bugs.example/home")
 						w.WriteHeader(http.StatusFound)

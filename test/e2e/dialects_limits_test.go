@@ -53,9 +53,9 @@ func TestABodyThatTheTrackerDoesNotTakeIsRefused(t *testing.T) {
 func TestTheReferenceTrackerTakesNoLargeBody(t *testing.T) {
 	t.Parallel()
 	for dialect, want := range map[string]string{tracker.DialectBMO: `413 "code":58`, tracker.DialectHarmony: `400 "code":32000`} {
-		server := reference(t, tracker.Options{Dialect: dialect, Params: tracker.Params{MaxAttachmentSize: 1 << 20}})
-		direct := &client{base: listenOn(t, server).String()}
-		got := direct.post(t, "", "/rest/bug/7/attachment?api_key="+keys(t)["dev"], attachmentOf(16<<20))
+		server := process.Reference(t, tracker.Options{Dialect: dialect, Params: tracker.Params{MaxAttachmentSize: 1 << 20}})
+		direct := &client{base: process.Listen(t, server).String()}
+		got := direct.post(t, "", "/rest/bug/7/attachment?api_key="+keys()["dev"], attachmentOf(16<<20))
 		status, code, _ := strings.Cut(want, " ")
 		if strconv.Itoa(got.status) != status || !strings.Contains(string(got.body), code) || len(server.Journal()) != 0 {
 			t.Errorf("%s: %d %s", dialect, got.status, got.body)
@@ -72,8 +72,8 @@ func (f *facade) from(t *testing.T, address, user, path string) *reply {
 func TestAClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	tape := &recording{}
-	server := reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 3, Quirks: []tracker.Quirk{tracker.QuirkReverseProxy}})
-	f := startFacade(t, listenOn(t, tape.over(server)).String(), "TRUSTED_PROXIES=127.0.0.1/32", "CACHE_TTL=1s", "CACHE_STALE_WHILE_REVALIDATE=0s")
+	server := process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 3, Quirks: []tracker.Quirk{tracker.QuirkReverseProxy}})
+	f := startFacade(t, process.Listen(t, tape.over(server)).String(), "TRUSTED_PROXIES=127.0.0.1/32", "CACHE_TTL=1s", "CACHE_STALE_WHILE_REVALIDATE=0s")
 	const blocked, other = "192.0.2.1", "192.0.2.2"
 	f.from(t, other, "", "/rest/flag_type/TestProduct").ok(t, 200)
 	for range 3 {
@@ -112,9 +112,9 @@ func TestAClientThatTheTrackerBlocksIsNotAskedFor(t *testing.T) {
 func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 	t.Parallel()
 	tape := &recording{}
-	server := reference(t, tracker.Options{})
-	limited := keys(t)["dev"]
-	base := listenOn(t, tape.over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := process.Reference(t, tracker.Options{})
+	limited := keys()["dev"]
+	base := process.Listen(t, tape.over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.RawQuery, limited) || r.Method != http.MethodGet {
 			w.Header().Set("Retry-After", "600")
 			http.Error(w, "slow down", http.StatusTooManyRequests)
@@ -148,8 +148,8 @@ func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.
     - {name: files, operation: [attachment.create], reads: new, writes: new}
     - {name: rest, reads: new, writes: old}
 `
-	old := listenOn(t, reference(t, tracker.Options{}))
-	bmo := listenOn(t, reference(t, tracker.Options{Dialect: tracker.DialectBMO}))
+	old := process.Listen(t, process.Reference(t, tracker.Options{}))
+	bmo := process.Listen(t, process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO}))
 	config := func(dialect, rules string) string {
 		return fmt.Sprintf("trackers: {main: {url: %q}, next: {url: %q, dialect: %s}}\nprimary: main\ncandidate: next\nstate: sqlite:%s\nswitchover:%s\n",
 			old, bmo, dialect, filepath.Join(t.TempDir(), "state.db"), rules)

@@ -11,8 +11,7 @@ import (
 func TestDialects(t *testing.T) { keep(t, "", dialects()) }
 
 func dialects() []promise {
-	bmo := []plan{{tracker: tracker.Options{Dialect: tracker.DialectBMO}}, {tracker: tracker.Options{Dialect: tracker.DialectBMO}, cached: true}}
-	mojolicious := []plan{bmo[0], {tracker: tracker.Options{Dialect: tracker.DialectHarmony}, cached: true}}
+	mojolicious := []plan{{tracker: tracker.Options{Dialect: tracker.DialectBMO}}, {tracker: tracker.Options{Dialect: tracker.DialectHarmony}, cached: true}}
 	const types, all = "/rest/flag_type/TestProduct", `type:granted.values=["X","?","+","-"]`
 	plural := ""
 	for _, place := range []string{"/TestProduct", "/TestProduct/Comp%20B", "/TestProduct?component=comp%2Fslash"} {
@@ -37,35 +36,6 @@ func dialects() []promise {
 			unsent X-Bugzilla-Api-Key`
 	}
 	return []promise{
-		{"BMO", "flag types are read under the plural name", bmo, `
-			- GET /rest/flag_type/TestProduct -> | type:tponly
-			- GET /rest/flag_type/TestProduct/Component%20A -> | type:twocomps
-			- GET /rest/flag_type/TestProduct/comp%2Fslash -> | !type:incexc
-			- GET /rest/flag_type/4242/7 -> | type:777
-			- GET /rest/flag_type/No%20Such -> 401 106
-			- GET /rest/flag_type/TestProduct/No -> 404 51
-			granter GET /rest/flag_type/TestProduct -> | type:granted.values=["X","?","+","-"]
-			requester GET /rest/flag_type/TestProduct -> | type:granted.values=["X","?"]
-			- GET /rest/flag_type/TestProduct -> | type:granted.values=["X"]
-			secret GET /rest/flag_type/SecretProduct
-			dev GET /rest/flag_type/SecretProduct -> 401 106`},
-		{"BMO", "attachments are read", bmo, `
-			- GET /rest/bug/10/attachment?include_fields=id -> | .={"bugs":{"10":[{"id":13},{"id":14}]},"attachments":{}}
-			- GET /rest/bug/attachment/5 -> | attachments.5.data="eA==" | attachments.5.description="one byte"
-			- GET /rest/bug/attachment/2 -> 401 304
-			insider GET /rest/bug/attachment/2`},
-		{"BMO", "attachments are created on several bugs", bmo, `
-			dev POST /rest/bug/7/attachment upload "ids":[7,8],"is_patch":true,"flags":[{"name":"review","status":"?"}] -> | ids.1 | !ids.2
-			set one ids.0
-			set two ids.1
-			dev GET /rest/bug/attachment/<<$one|$two>> -> | attachments.*.content_type="text/plain" | attachments.*.shown=["review?"]
-			- GET /rest/bug/attachment/$one -> | attachments.$one.bug_id=7
-			- GET /rest/bug/attachment/$two -> | attachments.$two.bug_id=8`},
-		{"BMO", "attachments are updated", bmo, `
-			dev PUT /rest/bug/attachment/5 {"ids":[5],"summary":"new","flags":[{"name":"review","status":"+"}]} -> ` +
-			`| attachments.0.changes={"summary":{"removed":"one byte","added":"new"},"flagtypes.name":{"removed":"","added":"review+"}}
-			dev PUT /rest/bug/attachment/4 {"ids":[4],"is_patch":true}
-			- GET /rest/bug/attachment/4 -> | attachments.4.content_type="text/plain"`},
 		{"Dialects", "a slash is never sent in a path", mojolicious, `
 			dev GET /rest/flag_type/<<TestProduct%2FComp%20B|Product%2FWith%2FSlash|Product%2FWith%2FSlash/x|Product%2FWith%2FSlash?component=x>> -> !400 53 | @Portico-Error=not-expressible
 			reached 0

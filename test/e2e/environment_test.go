@@ -5,15 +5,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"portico/cache"
-	"portico/mapping/jsonblob"
 	"portico/proxy"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
@@ -66,7 +65,7 @@ func (p plan) String() string {
 // open builds an environment, which ends with the test.
 func open(t testing.TB, p plan) *environment {
 	t.Helper()
-	h := &environment{tracker: reference(t, p.tracker), tape: &recording{}}
+	h := &environment{tracker: process.Reference(t, p.tracker), tape: &recording{}}
 	var handler http.Handler = h.tracker
 	if p.below != "" {
 		handler = under(p.below, handler)
@@ -74,7 +73,7 @@ func open(t testing.TB, p plan) *environment {
 	if p.before != nil {
 		handler = p.before(handler)
 	}
-	h.behind = listenOn(t, h.tape.over(handler))
+	h.behind = process.Listen(t, h.tape.over(handler))
 	h.behind.Path = p.below
 	if p.program {
 		h.program = startFacade(t, h.behind.String()+"/", p.env...)
@@ -83,13 +82,13 @@ func open(t testing.TB, p plan) *environment {
 	}
 	stack := transport.New(p.transport)
 	t.Cleanup(stack.Close)
-	remote := clientOf(t, h.behind, stack, cmp.Or(p.dialect, "auto"))
+	remote := process.Client(t, h.behind, stack, cmp.Or(p.dialect, "auto"))
 	var next upstream.Tracker = remote
 	if p.cached {
 		h.cache = cacheOver(t, remote)
 		next = h.cache
 	}
-	h.client = &client{base: h.front(t, p, next, remote, stack), keys: keys(t)}
+	h.client = &client{base: h.front(t, p, next, remote, stack), keys: keys()}
 	return h
 }
 
@@ -121,7 +120,7 @@ func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return listenOn(t, handler).String()
+	return process.Listen(t, handler).String()
 }
 
 // under serves a tracker below a path. The reference tracker looks at the request line, so that is rewritten too.
@@ -137,14 +136,6 @@ func stub(handler http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler { return handler }
 }
 
-// listenOn serves a handler on a socket of its own.
-func listenOn(t testing.TB, handler http.Handler) *url.URL {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return parsed(t, server.URL)
-}
-
 func parsed(t testing.TB, address string) *url.URL {
 	t.Helper()
 	base, err := url.Parse(address)
@@ -153,6 +144,3 @@ func parsed(t testing.TB, address string) *url.URL {
 	}
 	return base
 }
-
-// splitTo bounds what an answer may cost in memory, with a folder of the test's own for the rest.
-func splitTo(t testing.TB) jsonblob.SplitOptions { return jsonblob.SplitOptions{Dir: t.TempDir()} }

@@ -46,7 +46,7 @@ func TestKeyedCreateOfAKilledProcess(t *testing.T) {
 	}
 	first := process.Serve(t, nil, "serve", "--config", file)
 	second := process.Serve(t, nil, "serve", "--config", file)
-	killed, living := &client{base: first.Clients, keys: keys(t)}, &client{base: second.Clients, keys: keys(t)}
+	killed, living := &client{base: first.Clients, keys: keys()}, &client{base: second.Clients, keys: keys()}
 	create := func(key string) ask {
 		return ask{
 			method: http.MethodPost, path: "/rest/flag_type", user: "admin", body: fmt.Sprintf(`{"name":%q,"description":"made by a test"}`, key),

@@ -29,30 +29,14 @@ func block() []byte {
 // blocks make an attachment of 32 MB.
 const blocks = 32<<20/(48<<10) + 1
 
-// repeated reads a text many times over.
-type repeated struct {
-	text  []byte
-	times int
-	rest  []byte
-}
-
-func (r *repeated) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		if r.times == 0 {
-			return 0, io.EOF
-		}
-		r.times--
-		r.rest = r.text
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
 // sendLarge sends a body that holds the attachment between two texts, and gives the answer.
 func (c *client) sendLarge(t testing.TB, path, kind string, chunked bool, before string, content []byte, after string) *reply {
 	t.Helper()
-	body := io.MultiReader(strings.NewReader(before), &repeated{text: content, times: blocks}, strings.NewReader(after))
+	parts := []io.Reader{strings.NewReader(before)}
+	for range blocks {
+		parts = append(parts, bytes.NewReader(content))
+	}
+	body := io.MultiReader(append(parts, strings.NewReader(after))...)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.base+path, body)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 func startConfined(t *testing.T, descriptors int, tracker string, env ...string) (p *process.Process, clients, operators *client) {
 	t.Helper()
 	f := process.ServeVia(t, []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, descriptors), "sh"}, env, "serve", "--tracker", tracker)
-	all := keys(t)
+	all := keys()
 	return f.Process, &client{base: f.Clients, keys: all}, &client{base: f.Operators, keys: all}
 }
 

@@ -24,7 +24,7 @@ func startOnSmallDisk(t *testing.T, tracker string) *client {
 		t.Skipf("a small file system cannot be mounted here, which takes root and unshare: %v: %s", err, out)
 	}
 	p := process.ServeVia(t, []string{"unshare", "--mount", "sh", "-c", mount, folder}, []string{"BLOBS_DIR=" + folder}, "serve", "--tracker", tracker)
-	return &client{base: p.Clients, keys: keys(t)}
+	return &client{base: p.Clients, keys: keys()}
 }
 
 // Where the disk is full, clients get Retry-After, and small requests go on.

@@ -25,7 +25,7 @@ func workerRead(n int) ask {
 }
 
 func workerWrite(t *testing.T, n int) ask {
-	path := "/rest/flag_type/1?Bugzilla_api_key=" + keys(t)["editor"]
+	path := "/rest/flag_type/1?Bugzilla_api_key=" + keys()["editor"]
 	return ask{method: http.MethodPut, path: path, body: `{"description":"number ` + strconv.Itoa(n) + `"}`}
 }
 

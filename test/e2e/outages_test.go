@@ -75,7 +75,7 @@ func startSickTracker(t *testing.T, base string) *sickTracker {
 		return nil
 	}
 	s.heal()
-	s.base = listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.base = process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		if kind := (*s.fails.Load())(r); kind != "" {
 			s.failed.Add(1)

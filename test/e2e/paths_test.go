@@ -69,7 +69,7 @@ func TestCredentialsInPathsAreKeptNowhere(t *testing.T) {
 	address := process.FreeAddress(t)
 	process.Redis(t, address)
 	asked := &recording{}
-	base := listenOn(t, asked.over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	base := process.Listen(t, asked.over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "/version") {
 			_, _ = io.WriteString(w, `{"version":"5.2+"}`)
@@ -151,7 +151,7 @@ func TestATrackerBelowAPathIsThereAndAtTheRoot(t *testing.T) {
 // The address of the tracker names the host only: the tracker is found below /bugzilla.
 func TestATrackerBelowAPathIsFound(t *testing.T) {
 	t.Parallel()
-	base := listenOn(t, under("/bugzilla", reference(t, tracker.Options{})))
+	base := process.Listen(t, under("/bugzilla", process.Reference(t, tracker.Options{})))
 	f := startFacade(t, base.String())
 	f.everywhere(t, "")
 	f.everywhere(t, "/bugzilla")
@@ -171,7 +171,7 @@ func TestATrackerBelowAPathIsFound(t *testing.T) {
 // Cookies and redirects have the path that the client uses.
 func TestCookiesAndLinksBelowAPath(t *testing.T) {
 	t.Parallel()
-	base := listenOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	base := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/bugzilla/rest/version":
 			w.Header().Set("Content-Type", "application/json")
@@ -228,7 +228,7 @@ func TestNamesReachWhatTheyName(t *testing.T) {
 		{"Names", "without JSON-RPC, of 5.0", []plan{{before: withoutRPC, tracker: tracker.Options{Version: "5.0.4.1+", Quirks: []tracker.Quirk{tracker.QuirkUTF8Path}}}},
 			"- GET " + utf8},
 	})
-	code, out := portico(t, "check", "--probe", "--tracker", listenOn(t, withoutRPC(reference(t, umlaut))).String())
+	code, out := portico(t, "check", "--probe", "--tracker", process.Listen(t, withoutRPC(process.Reference(t, umlaut))).String())
 	if code != 0 || !strings.Contains(out, "/jsonrpc.cgi is refused (HTTP 403)") {
 		t.Errorf("check --probe: exit %d: %s", code, out)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"portico/test/process"
+	"portico/test/tracker"
 )
 
 // TestMain lets more tests run at a time than there are processors: they wait for programs more than they compute.
@@ -38,7 +39,7 @@ type facade struct {
 func startFacade(t testing.TB, tracker string, env ...string) *facade {
 	t.Helper()
 	p := process.Serve(t, append([]string{"LOG_LEVEL=debug"}, env...), "serve", "--tracker", tracker)
-	all := keys(t)
+	all := keys()
 	return &facade{
 		Process: p.Process, client: &client{base: p.Clients, keys: all}, operators: &client{base: p.Operators, keys: all},
 	}
@@ -60,3 +61,6 @@ func (r *reply) cacheStatus() string {
 	}
 	return ""
 }
+
+// keys are those of the fixture's users.
+func keys() map[string]string { return tracker.FixtureKeys() }

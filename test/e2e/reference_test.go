@@ -3,6 +3,7 @@ package e2e
 import (
 	"testing"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -251,8 +252,8 @@ func TestReferenceTracker(t *testing.T) {
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			t.Parallel()
-			server := reference(t, each.options)
-			h := &environment{tracker: server, client: &client{base: listenOn(t, server).String(), keys: keys(t)}}
+			server := process.Reference(t, each.options)
+			h := &environment{tracker: server, client: &client{base: process.Listen(t, server).String(), keys: keys()}}
 			if err := steps(h).run(t, each.steps); err != nil {
 				t.Error(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 )
 
@@ -42,9 +43,9 @@ func TestReferenceFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := reference(t, tracker.Options{Faults: []tracker.Fault{fault}})
-			direct := &client{base: listenOn(t, server).String()}
-			create := ask{method: "POST", path: "/rest/bug/7/attachment?api_key=" + keys(t)["dev"], body: upload(`"content_type":"text/plain"`)}
+			server := process.Reference(t, tracker.Options{Faults: []tracker.Fault{fault}})
+			direct := &client{base: process.Listen(t, server).String()}
+			create := ask{method: "POST", path: "/rest/bug/7/attachment?api_key=" + keys()["dev"], body: upload(`"content_type":"text/plain"`)}
 			if c.status == 0 {
 				if status, _ := direct.try(time.Second, create); status != 0 {
 					t.Errorf("status %d", status)
@@ -69,7 +70,7 @@ func TestReferenceFaults(t *testing.T) {
 // TestKeepaliveDrop: the response is whole and promises nothing about the connection, which is closed.
 func TestKeepaliveDrop(t *testing.T) {
 	t.Parallel()
-	conn, err := net.Dial("tcp", listenOn(t, reference(t, optionsWith(tracker.QuirkKeepaliveDrop))).Host)
+	conn, err := net.Dial("tcp", process.Listen(t, process.Reference(t, optionsWith(tracker.QuirkKeepaliveDrop))).Host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func says(t *testing.T, s *tracker.Server, method, path, body string) string {
 // TestBlockEnds: an address is served again an hour after its last attempt.
 func TestBlockEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 1})
+		s := process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO, RateLimit: 1})
 		for i, want := range []string{`"bugs"`, `"error"`, "Too Many Requests", "Too Many Requests", `"bugs"`} {
 			if got := says(t, s, "GET", "/rest/bug/1", ""); !strings.Contains(got, want) {
 				t.Errorf("read %d: %q is missing in %s", i, want, got)
@@ -131,8 +132,8 @@ func TestBlockEnds(t *testing.T) {
 // late, and nothing late once it has made a write itself.
 func TestFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := reference(t, tracker.Options{})
-		second := reference(t, tracker.Options{Follows: first, Quirks: []tracker.Quirk{tracker.QuirkLag}})
+		first := process.Reference(t, tracker.Options{})
+		second := process.Reference(t, tracker.Options{Follows: first, Quirks: []tracker.Quirk{tracker.QuirkLag}})
 		sees := func(s *tracker.Server, summary string) {
 			t.Helper()
 			if got := says(t, s, "GET", "/rest/bug/attachment/1?include_fields=summary", ""); !strings.Contains(got, `"`+summary+`"`) {
@@ -141,7 +142,7 @@ func TestFollower(t *testing.T) {
 		}
 		write := func(s *tracker.Server, summary string) {
 			t.Helper()
-			says(t, s, "PUT", "/rest/bug/attachment/1?api_key="+keys(t)["dev"], `{"summary":"`+summary+`"}`)
+			says(t, s, "PUT", "/rest/bug/attachment/1?api_key="+keys()["dev"], `{"summary":"`+summary+`"}`)
 		}
 		write(first, "one")
 		sees(first, "one")

@@ -41,7 +41,7 @@ func remoteWrites(key string) map[string]ask {
 
 func TestRemoteWritesChangeWhatTheNextReadSees(t *testing.T) {
 	t.Parallel()
-	for name, call := range remoteWrites(keys(t)["editor"]) {
+	for name, call := range remoteWrites(keys()["editor"]) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, plan{cached: true})

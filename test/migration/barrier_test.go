@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,30 +75,17 @@ type movers []*process.Facade
 
 // move has one of them send all writes to the other tracker. It reports whether that succeeded.
 func (m movers) move(t *testing.T, by int, reason string) bool {
-	response, err := http.Get(m[by].Operators + "/switchover/status.json")
-	if err != nil {
-		return false
-	}
+	got, err := request(t.Context(), http.DefaultClient, "GET", m[by].Operators+"/switchover/status.json", nil)
 	var status switchover.Status
-	err = json.NewDecoder(response.Body).Decode(&status)
-	_ = response.Body.Close()
-	if err != nil || status.Moving != nil {
+	if err != nil || json.Unmarshal(got.text, &status) != nil || status.Moving != nil {
 		return false
 	}
 	table := switchover.Table{Rules: []switchover.Rule{{Name: "rest", Reads: switchover.PhaseNew, Writes: switchover.PhaseNew}}}
 	if status.Table.Rules[0].Writes.New() {
 		table.Rules[0].Writes = switchover.PhaseOld
 	}
-	text, err := json.Marshal(map[string]any{"version": status.Version, "actor": "a test", "reason": reason, "table": table, "despite": []string{
-		"one-phase", "verdict", "freshness", "errors", "stability", "credentials", "trackers", "keys", "callers",
-	}})
-	must(t, err)
-	response, err = http.Post(m[by].Operators+"/switchover/rules", "application/json", strings.NewReader(string(text)))
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	got, err = changeRules(t, m[by].Operators, status.Version, reason, table)
+	return err == nil && got.status == http.StatusOK
 }
 
 // write changes one attachment through one of them again and again.
@@ -112,26 +98,18 @@ func (m movers) write(t *testing.T, by int, over <-chan struct{}, written *atomi
 		default:
 		}
 		body := fmt.Sprintf(`{"ids": [1], "summary": "%d-%d"}`, by, n)
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, m[by].Clients+"/rest/bug/attachment/1", strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("X-BUGZILLA-API-KEY", tracker.Keys(tracker.SeedFixture)["dev@example.com"])
-		response, err := client.Do(r)
+		got, err := request(t.Context(), client, http.MethodPut, m[by].Clients+"/rest/bug/attachment/1", body, keyHeader, tracker.Keys(tracker.SeedFixture)["dev@example.com"])
 		if err != nil { // it is killed
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
-		_ = response.Body.Close()
 		switch {
-		case response.StatusCode == http.StatusOK:
+		case got.status == http.StatusOK:
 			written.Add(1)
-		case strings.HasPrefix(response.Header.Get("Portico-Error"), "tracker-unreachable"):
+		case strings.HasPrefix(got.header.Get("Portico-Error"), "tracker-unreachable"):
 			time.Sleep(20 * time.Millisecond) // its process was stopped for longer than a connection may take
-		case response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "":
-			t.Errorf("a write has the status %d, %s", response.StatusCode, response.Header.Get("Portico-Error"))
+		case got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "":
+			t.Errorf("a write has the status %d, %s", got.status, got.header.Get("Portico-Error"))
 			return
 		default:
 			time.Sleep(20 * time.Millisecond)
@@ -165,9 +143,7 @@ func TestOneTrackerGetsTheWrites(t *testing.T) {
 			var bases []any
 			for side := range 2 {
 				server := tracker.New(tracker.Options{Seed: tracker.SeedFixture})
-				listener := httptest.NewServer(w.note(side, server))
-				t.Cleanup(func() { listener.Close(); _ = server.Close() })
-				bases = append(bases, listener.URL)
+				bases = append(bases, listen(t, server, w.note(side, server)))
 			}
 			file := filepath.Join(dir, "portico.yaml")
 			must(t, os.WriteFile(file, fmt.Appendf(nil, configurationShared, append(bases, store)...), 0o600))

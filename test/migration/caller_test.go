@@ -1,10 +1,9 @@
 package migration
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -12,10 +11,9 @@ import (
 
 // caller is a client that writes, and looks at once for what it has written.
 type caller struct {
-	name string
-	base string
-	key  string
-	// token, when it is set, is shown in place of the key: another credential of the same user.
+	name   string
+	base   string
+	key    string
 	http   *http.Client
 	random *rand.Rand
 
@@ -43,36 +41,20 @@ func (c *caller) wrong(format string, args ...any) {
 
 // do makes one request and gives its answer.
 func (c *caller) do(method, path string, body any) (status int, answer map[string]any) {
-	var sent io.Reader
-	if body != nil {
-		text, _ := json.Marshal(body)
-		sent = bytes.NewReader(text)
-	}
-	r, err := http.NewRequest(method, c.base+path, sent)
-	if err != nil {
-		c.wrong("%s %s: %v", method, path, err)
-		return 0, nil
-	}
 	c.count++
 	id := fmt.Sprintf("%s-%d", c.name, c.count)
-	r.Header.Set("X-Request-Id", id)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-BUGZILLA-API-KEY", c.key)
-	response, err := c.http.Do(r)
-	if err != nil {
-		c.wrong("%s %s: %v", method, path, err)
-		return 0, nil
+	got, err := request(context.Background(), c.http, method, c.base+path, body, keyHeader, c.key, "X-Request-Id", id)
+	if err == nil {
+		err = json.Unmarshal(got.text, &answer)
 	}
-	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
-	if err := json.Unmarshal(text, &answer); err != nil || response.StatusCode >= 300 {
-		c.wrong("%s %s: %d %.300s", method, path, response.StatusCode, text)
-		return response.StatusCode, nil
+	if err != nil || got.status >= 300 {
+		c.wrong("%s %s: %d %.300s (%v)", method, path, got.status, got.text, err)
+		return got.status, nil
 	}
 	if method != http.MethodGet {
 		c.writes = append(c.writes, id)
 	}
-	return response.StatusCode, answer
+	return got.status, answer
 }
 
 // round writes something and looks for it.

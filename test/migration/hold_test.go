@@ -1,14 +1,11 @@
 package migration
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -64,8 +61,8 @@ func moveThere(t *testing.T, seed uint64, postgres, brief bool) (safe int64) {
 	stop := w.work(t, seed)
 	t.Cleanup(func() {
 		if t.Failed() && *dump != "" {
-			out, _ := exec.CommandContext(context.Background(), process.Portico(t), "migrate", "journal", "list", "--all", "--output", "json", "--config", w.file).Output()
-			_ = os.WriteFile(*dump, out, 0o600)
+			_, out, _ := process.Run(t, "migrate", "journal", "list", "--all", "--output", "json", "--config", w.file)
+			_ = os.WriteFile(*dump, []byte(out), 0o600)
 			_ = os.WriteFile(*dump+".faults", []byte(strings.Join(w.book.faults, "\n")), 0o600)
 			for _, d := range w.trackers {
 				text, _ := os.ReadFile(filepath.Join(d.dir, servedFile))
@@ -135,22 +132,4 @@ func (w *world) load(all *sync.WaitGroup, over <-chan struct{}) {
 			c.run(over, round)
 		})
 	}
-}
-
-// fetch reads from a tracker as its administrator.
-func fetch(t *testing.T, address string) (status int, text []byte) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"?Bugzilla_api_key="+tracker.Keys(tracker.SeedDemo)["admin@demo.example"], nil)
-	must(t, err)
-	process.Eventually(t, address+" responds", func() bool {
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			return false
-		}
-		defer response.Body.Close()
-		status = response.StatusCode
-		text, err = io.ReadAll(response.Body)
-		return err == nil
-	})
-	return status, text
 }

@@ -1,15 +1,10 @@
 package migration
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,12 +51,7 @@ log: {level: warn}
 func setApart(t *testing.T) *apart {
 	t.Helper()
 	a := &apart{}
-	for side := range a.bases {
-		server := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
-		listener := httptest.NewServer(server)
-		t.Cleanup(func() { listener.Close(); _ = server.Close() })
-		a.bases[side] = listener.URL
-	}
+	a.bases = listenBoth(t, tracker.New(tracker.Options{Seed: tracker.SeedDemo}), tracker.New(tracker.Options{Seed: tracker.SeedDemo}))
 	for range 3 { // of which the old tracker knows nothing
 		makeTwin(t, a.bases[1], "extra")
 	}
@@ -73,26 +63,9 @@ func setApart(t *testing.T) *apart {
 	ids := filepath.Join(dir, "ids.csv")
 	must(t, os.WriteFile(ids, fmt.Appendf(nil, "kind,client,new\nbug,%d,%d\nattachment,%d,%d\nflag,%d,%d\nflag_type,%d,%d\n",
 		a.old.bug, a.new.bug, a.old.attachment, a.new.attachment, a.old.flag, a.new.flag, a.old.flagType, a.new.flagType), 0o600))
-	a.ids(t, "import", ids)
+	run(t, "migrate", "ids", "import", ids, "--config", a.file)
 	a.Facade = process.Serve(t, nil, "serve", "--config", a.file)
 	return a
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// ids runs portico migrate ids.
-func (a *apart) ids(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), process.Portico(t), append(append([]string{"migrate", "ids"}, args...), "--config", a.file)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("portico migrate ids %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }
 
 // number reads an id of an answer.
@@ -131,39 +104,10 @@ func upload(flags ...any) map[string]any {
 	}
 }
 
-// ask makes a request by the administrator of the demo.
-func ask(t *testing.T, method, address string, body any) (status int, answer map[string]any) {
-	t.Helper()
-	status, _, answer = askWith(t, method, address, body, http.Header{})
-	return status, answer
-}
-
-func askWith(t *testing.T, method, address string, body any, header http.Header) (status int, got http.Header, answer map[string]any) {
-	t.Helper()
-	text, err := json.Marshal(body)
-	must(t, err)
-	key := tracker.Keys(tracker.SeedDemo)["admin@demo.example"]
-	separator := "?"
-	if strings.Contains(address, "?") {
-		separator = "&"
-	}
-	r, err := http.NewRequestWithContext(t.Context(), method, address+separator+"Bugzilla_api_key="+key, bytes.NewReader(text))
-	must(t, err)
-	r.Header = header
-	r.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(r)
-	must(t, err)
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	must(t, err)
-	_ = json.Unmarshal(content, &answer) // of what passes through it may be a page
-	return response.StatusCode, response.Header, answer
-}
-
 // attachment reads one attachment in the list of its bug.
 func attachment(t *testing.T, base string, bug, id int) map[string]any {
 	t.Helper()
-	status, answer := ask(t, "GET", fmt.Sprintf("%s/rest/bug/%d/attachment", base, bug), nil)
+	got, answer := ask(t, "GET", fmt.Sprintf("%s/rest/bug/%d/attachment", base, bug), nil)
 	bugs, _ := answer["bugs"].(map[string]any)
 	list, _ := bugs[fmt.Sprint(bug)].([]any)
 	for _, one := range list {
@@ -171,7 +115,7 @@ func attachment(t *testing.T, base string, bug, id int) map[string]any {
 			return found
 		}
 	}
-	t.Fatalf("%s: bug %d has no attachment %d: %d %v", base, bug, id, status, answer)
+	t.Fatalf("%s: bug %d has no attachment %d: %d %v", base, bug, id, got.status, answer)
 	return nil
 }
 
@@ -204,8 +148,8 @@ func TestClientsKeepTheirIDs(t *testing.T) {
 	}
 	flag := map[string]any{"id": a.old.flag, "status": "+"}
 	address := fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, a.old.attachment)
-	status, answer := ask(t, "PUT", address, map[string]any{"ids": []int{a.old.attachment}, "summary": "changed", "flags": []any{flag}})
-	wants(t, "update", fmt.Sprint(status, " ", number(answer["attachments"].([]any)[0].(map[string]any)["id"])), fmt.Sprint(200, " ", a.old.attachment))
+	got, answer := ask(t, "PUT", address, map[string]any{"ids": []int{a.old.attachment}, "summary": "changed", "flags": []any{flag}})
+	wants(t, "update", fmt.Sprint(got.status, " ", number(answer["attachments"].([]any)[0].(map[string]any)["id"])), fmt.Sprint(200, " ", a.old.attachment))
 	wants(t, "summary at the old tracker", attachment(t, a.bases[0], a.old.bug, a.old.attachment)["summary"], "s")
 	wants(t, "summary at the new tracker", attachment(t, a.bases[1], a.new.bug, a.new.attachment)["summary"], "changed")
 
@@ -213,11 +157,11 @@ func TestClientsKeepTheirIDs(t *testing.T) {
 	seen, _ := listed["flags"].([]any)[0].(map[string]any)
 	wants(t, "listed attachment", []any{listed["bug_id"], listed["summary"], seen["id"], seen["type_id"], seen["name"], seen["status"]},
 		[]any{a.old.bug, "changed", a.old.flag, a.old.flagType, "twin", "+"})
-	_, header, answer := askWith(t, "GET", address, nil, http.Header{})
+	got, answer = ask(t, "GET", address, nil)
 	byID, _ := answer["attachments"].(map[string]any)
 	wants(t, "attachment by id", byID[fmt.Sprint(a.old.attachment)].(map[string]any)["bug_id"], a.old.bug)
-	status, _, _ = askWith(t, "GET", address, nil, http.Header{"If-None-Match": header["Etag"]})
-	wants(t, "the same attachment again", status, http.StatusNotModified)
+	got, _ = ask(t, "GET", address, nil, "If-None-Match", got.header.Get("Etag"))
+	wants(t, "the same attachment again", got.status, http.StatusNotModified)
 
 	_, answer = ask(t, "POST", fmt.Sprintf("%s/rest/bug/%d/attachment", a.Clients, a.old.bug), upload(map[string]any{"name": "twin", "status": "?"}))
 	ids, _ := answer["ids"].([]any)
@@ -227,22 +171,22 @@ func TestClientsKeepTheirIDs(t *testing.T) {
 	born := number(ids[0])
 	wants(t, "new attachment at the new tracker", attachment(t, a.bases[1], a.new.bug, born-offset)["id"], born-offset)
 	wants(t, "new attachment", attachment(t, a.Clients, a.old.bug, born)["bug_id"], a.old.bug)
-	status, _ = ask(t, "PUT", fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, born), map[string]any{"summary": "again"})
-	wants(t, "update of the new attachment", status, 200)
+	got, _ = ask(t, "PUT", fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, born), map[string]any{"summary": "again"})
+	wants(t, "update of the new attachment", got.status, 200)
 
-	status, answer = ask(t, "POST", a.Clients+"/rest/flag_type", map[string]any{
+	got, answer = ask(t, "POST", a.Clients+"/rest/flag_type", map[string]any{
 		"name": "later", "description": "d", "target_type": "attachment", "inclusions": []any{"WebShop"},
 	})
 	made := number(answer["id"])
-	if status != 201 || made <= offset || made != types()["later"] {
+	if got.status != 201 || made <= offset || made != types()["later"] {
 		t.Errorf("a new flag type has the id %d, among %v", made, types())
 	}
-	status, answer = ask(t, "PUT", fmt.Sprintf("%s/rest/flag_type/%d", a.Clients, a.old.flagType), map[string]any{"ids": []int{made}, "description": "e"})
+	got, answer = ask(t, "PUT", fmt.Sprintf("%s/rest/flag_type/%d", a.Clients, a.old.flagType), map[string]any{"ids": []int{made}, "description": "e"})
 	var changed []int
 	for _, one := range answer["flagtypes"].([]any) {
 		changed = append(changed, number(one.(map[string]any)["id"]))
 	}
-	if status != 200 || len(changed) != 2 || changed[0]+changed[1] != made+a.old.flagType {
+	if got.status != 200 || len(changed) != 2 || changed[0]+changed[1] != made+a.old.flagType {
 		t.Errorf("the changed flag types are %v, want %d and %d", changed, a.old.flagType, made)
 	}
 }
@@ -265,21 +209,21 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		{"GET", fmt.Sprintf("%s/attachment.cgi?id=%d", a.Clients, a.old.attachment), nil, 409, ""},
 		{"GET", a.Clients + "/jsonrpc.cgi?method=Bug.attachments&params=[]", nil, 409, ""},
 	} {
-		status, header, answer := askWith(t, c.method, c.address, c.body, http.Header{})
-		if status != c.status || header.Get("Portico-Error") != "unmapped-id" || !strings.Contains(fmt.Sprint(answer["message"]), c.says) {
-			t.Errorf("%s %s: %d %q %v", c.method, c.address, status, header.Get("Portico-Error"), answer)
+		got, answer := ask(t, c.method, c.address, c.body)
+		if got.status != c.status || got.header.Get("Portico-Error") != "unmapped-id" || !strings.Contains(fmt.Sprint(answer["message"]), c.says) {
+			t.Errorf("%s %s: %d %v %v", c.method, c.address, got.status, got.header, answer)
 		}
 	}
-	if status, _ := ask(t, "PUT", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), map[string]any{"summary": "t"}); status != 200 {
-		t.Errorf("a write that passes through to the old tracker, which knows the id, has the status %d", status)
+	if got, _ := ask(t, "PUT", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), map[string]any{"summary": "t"}); got.status != 200 {
+		t.Errorf("a write that passes through to the old tracker, which knows the id, has the status %d", got.status)
 	}
 	// The ids that clients know are backed up and put back.
 	backup := filepath.Join(t.TempDir(), "ids.csv")
-	a.ids(t, "export", backup)
-	if text := a.ids(t, "import", backup); !strings.Contains(text, "4 ids are kept") {
+	run(t, "migrate", "ids", "export", backup, "--config", a.file)
+	if text := run(t, "migrate", "ids", "import", backup, "--config", a.file); !strings.Contains(text, "4 ids are kept") {
 		t.Errorf("the import says %s", text)
 	}
-	if text := a.ids(t, "check"); !strings.Contains(text, "4 ids are good") {
+	if text := run(t, "migrate", "ids", "check", "--config", a.file); !strings.Contains(text, "4 ids are good") {
 		t.Errorf("the check says %s", text)
 	}
 }
@@ -304,15 +248,14 @@ func TestIDsOutliveTheOldTracker(t *testing.T) {
 		if c.says == "" {
 			continue
 		}
-		out, err := exec.CommandContext(t.Context(), process.Portico(t), "serve", "--config", a.file, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0").CombinedOutput()
-		if err == nil || !strings.Contains(string(out), c.says) {
-			t.Errorf("a start with another name: %v\n%s", err, out)
+		if status, _, out := process.Run(t, "serve", "--config", a.file, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"); status == 0 || !strings.Contains(out, c.says) {
+			t.Errorf("a start with another name: %d\n%s", status, out)
 		}
 	}
 	a.Start(t)
 	wants(t, "attachment of both trackers", attachment(t, a.Clients, a.old.bug, a.old.attachment)["bug_id"], a.old.bug)
 	wants(t, "attachment of the new tracker", attachment(t, a.Clients, a.old.bug, number(ids[0]))["bug_id"], a.old.bug)
-	if status, header, _ := askWith(t, "GET", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), nil, http.Header{}); status != 409 || header.Get("Portico-Error") != "unmapped-id" {
-		t.Errorf("a request that is not translated has the status %d", status)
+	if got, _ := ask(t, "GET", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), nil); got.status != 409 || got.header.Get("Portico-Error") != "unmapped-id" {
+		t.Errorf("a request that is not translated has the status %d", got.status)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/upstream/state"
 )
 
@@ -131,12 +133,17 @@ func saidIn(text string) string {
 // direct reads from a tracker.
 func direct(t *testing.T, address string, into ...any) {
 	t.Helper()
-	status, text := fetch(t, address)
-	if status != 200 {
-		t.Fatalf("%s: %d %s", address, status, text)
+	var got response
+	process.Eventually(t, address+" responds", func() (ok bool) {
+		var err error
+		got, err = request(t.Context(), http.DefaultClient, http.MethodGet, asAdmin(address), nil)
+		return err == nil
+	})
+	if got.status != 200 {
+		t.Fatalf("%s: %d %s", address, got.status, got.text)
 	}
 	for _, one := range into {
-		result{text: text}.into(one)
+		got.into(one)
 	}
 }
 
@@ -176,7 +183,7 @@ func (w *world) operate(t *testing.T, entries []state.JournalEntry) {
 			w.skipped++
 		}
 		t.Logf("%s entry %d, %s of %s by %s: %s", verb, e.Seq, e.Operation, e.Lane, e.Caller, e.Reason)
-		_, _ = w.portico(t, "journal", verb, fmt.Sprint(e.Seq), "--actor", "a test", "--reason", "a test", "--config", w.file) // it is tried again
+		_, _, _ = process.Run(t, "migrate", "journal", verb, fmt.Sprint(e.Seq), "--actor", "a test", "--reason", "a test", "--config", w.file) // it is tried again
 	}
 }
 

@@ -2,9 +2,7 @@ package migration
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,69 +35,36 @@ type strangers struct {
 
 func newStrangers(t *testing.T, after, rules string) *strangers {
 	t.Helper()
-	return startStrangers(t, tracker.New(tracker.Options{Seed: tracker.SeedFixture}), tracker.New(tracker.Options{Seed: tracker.SeedDemo}), after, rules, adminKey(t))
+	return startStrangers(t, tracker.New(tracker.Options{Seed: tracker.SeedFixture}), tracker.New(tracker.Options{Seed: tracker.SeedDemo}), after, rules, admin())
 }
 
 // startStrangers starts Portico before two trackers. after are settings of the new one.
 func startStrangers(t *testing.T, old, fresh *tracker.Server, after, rules, newKey string) *strangers {
 	t.Helper()
 	s := &strangers{before: old, after: fresh, oldKey: tracker.Keys(tracker.SeedFixture)["editor@example.com"], newKey: newKey}
-	var bases []any
-	for _, server := range []*tracker.Server{s.before, s.after} {
-		listener := httptest.NewServer(server)
-		t.Cleanup(func() { listener.Close(); _ = server.Close() })
-		bases = append(bases, listener.URL)
-	}
+	bases := listenBoth(t, s.before, s.after)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "portico.yaml")
 	for name, text := range map[string]string{
 		"portico.yaml": fmt.Sprintf(withKeys, bases[0], bases[1], strings.ReplaceAll(after, "NEW_KEY", filepath.Join(dir, "new.key")), dir) + rules,
 		"old.key":      s.oldKey, "new.key": s.newKey,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	s.Facade = process.Serve(t, nil, "serve", "--config", file)
 	return s
 }
 
-// adminKey is a key of the demo that no other tracker has.
-func adminKey(t *testing.T) string {
-	t.Helper()
-	for name, key := range tracker.Keys(tracker.SeedDemo) {
-		if strings.HasPrefix(name, "admin") {
-			return key
-		}
-	}
-	t.Fatal("the demo has no administrator")
-	return ""
-}
-
 // ask makes one request with headers given as name and value.
 func (s *strangers) ask(t *testing.T, method, path, body string, header ...string) (status int, reason, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.Clients+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	read, _ := io.ReadAll(response.Body)
-	return response.StatusCode, response.Header.Get("Portico-Error"), string(read)
+	got := send(t, method, s.Clients+path, body, header...)
+	return got.status, got.header.Get("Portico-Error"), string(got.text)
 }
 
 const (
-	allNew    = "switchover: {rules: [{name: all, reads: new, writes: new}]}\n"
-	keyHeader = "X-BUGZILLA-API-KEY"
-	newBug    = `{"data": "aGVsbG8K", "file_name": "a.txt", "summary": "by its other key", "content_type": "text/plain"}`
+	allNew = "switchover: {rules: [{name: all, reads: new, writes: new}]}\n"
+	newBug = `{"data": "aGVsbG8K", "file_name": "a.txt", "summary": "by its other key", "content_type": "text/plain"}`
 )
 
 // TestEachTrackerGetsItsOwnKey sends live requests of a caller that shows the key of the old tracker to the new one.

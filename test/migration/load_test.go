@@ -2,11 +2,11 @@ package migration
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -28,41 +28,33 @@ type client struct {
 
 // result is a response. sure says that the request was acknowledged, away that it was not, which a client has to expect while something is killed.
 type result struct {
-	status     int
-	text       []byte
+	response
 	sure, away bool
 }
 
-func (r result) into(v any) { _ = json.Unmarshal(r.text, v) }
-
 // ask makes a request.
 func (c *client) ask(method, path string, body any) result {
-	var sent []byte
 	kind := "application/json"
-	switch body := body.(type) {
-	case nil:
-	case string:
-		sent, kind = []byte(body), "text/xml"
-	default:
-		sent, _ = json.Marshal(body)
-	}
-	r, err := http.NewRequest(method, c.base+path, bytes.NewReader(sent))
-	if err != nil {
-		c.world.book.wrong("%s: %v", c.name, err)
-		return result{}
+	if _, isText := body.(string); isText {
+		kind = "text/xml"
 	}
 	c.count++
-	r.Header.Set("X-Request-Id", fmt.Sprintf("client-%s-%d", c.name, c.count))
-	r.Header.Set("Content-Type", kind)
-	r.Header.Set("X-BUGZILLA-API-KEY", c.key)
-	response, err := c.http.Do(r)
-	if err != nil {
+	got, err := request(context.Background(), c.http, method, c.base+path, body,
+		"X-Request-Id", fmt.Sprintf("client-%s-%d", c.name, c.count), "Content-Type", kind, keyHeader, c.key)
+	if got.status == 0 {
 		return result{away: true}
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	c.world.book.count(fmt.Sprint(method, " ", response.StatusCode, " ", response.Header.Get("Portico-Error")))
-	return result{response.StatusCode, text, err == nil && response.StatusCode < 300, err != nil || response.StatusCode >= 500}
+	c.world.book.count(fmt.Sprint(method, " ", got.status, " ", got.header.Get("Portico-Error")))
+	return result{got, err == nil && got.status < 300, err != nil || got.status >= 500}
+}
+
+// call makes a call of one of the older interfaces.
+func (c *client) call(over, method string, params map[string]any) result {
+	script, _, text := interfaces[over](method, params)
+	if over == "XML-RPC" {
+		return c.ask("POST", script, text)
+	}
+	return c.ask("POST", script, json.RawMessage(text))
 }
 
 // inAnyForm makes a write by REST, JSON-RPC or XML-RPC. The result is that of REST.
@@ -85,25 +77,22 @@ func (c *client) inAnyForm(method, path string, body any) result {
 	case len(segments) > 1:
 		call, params["ids"] = "FlagType.update", []any{segments[1]}
 	}
-	script, _, text := interfaces[over](call, params)
 	var reply struct {
 		Error  *struct{ Message string }
 		Result json.RawMessage
 	}
-	var r result
+	r := c.call(over, call, params)
 	if over == "XML-RPC" {
-		r = c.ask("POST", script, text)
-		var response element
-		_ = xml.Unmarshal(r.text, &response)
-		if r.sure && len(response.Within) == 1 && response.Within[0].XMLName.Local == "params" {
-			reply.Result, _ = json.Marshal(response.Within[0].Within[0].Within[0].value())
+		var outermost element
+		_ = xml.Unmarshal(r.text, &outermost)
+		if r.sure && len(outermost.Within) == 1 && outermost.Within[0].XMLName.Local == "params" {
+			reply.Result, _ = json.Marshal(outermost.Within[0].Within[0].Within[0].value())
 		}
 	} else {
-		r = c.ask("POST", script, json.RawMessage(text))
 		r.into(&reply)
 	}
 	if r.sure && (reply.Error != nil || len(reply.Result) == 0) {
-		return result{status: http.StatusBadRequest, text: r.text}
+		return result{response: response{status: http.StatusBadRequest, text: r.text}}
 	}
 	r.text = reply.Result
 	return r
@@ -380,34 +369,25 @@ func (c *client) rpc() {
 	said := fmt.Sprintf("said by %s %d", c.name, c.count)
 	note := func(sure bool) { book.change(nil, func() { book.sharedSaid[said] = sure }) }
 	var r result
-	switch c.random.IntN(4) {
-	case 0:
+	switch n := c.random.IntN(4); n {
+	case 0, 1:
 		note(false)
-		r = c.ask("POST", "/jsonrpc.cgi", map[string]any{"method": "Bug.add_comment", "id": 1, "params": []any{map[string]any{
-			"id": elsewhere, "comment": said, "Bugzilla_api_key": c.key,
-		}}})
-		note(r.sure && bytes.Contains(r.text, []byte(`"error":null`)))
-	case 1:
-		note(false)
-		r = c.ask("POST", "/xmlrpc.cgi", fmt.Sprintf(xmlCall, "Bug.add_comment", elsewhere, "<member><name>comment</name><value><string>"+said+"</string></value></member>", c.key))
-		note(r.sure && bytes.Contains(r.text, []byte("<params>")))
+		over := []string{"JSON-RPC", "XML-RPC"}[n]
+		r = c.call(over, "Bug.add_comment", map[string]any{"id": elsewhere, "comment": said, "Bugzilla_api_key": c.key})
+		note(r.sure && bytes.Contains(r.text, []byte([]string{`"error":null`, "<params>"}[n])))
 	case 2:
-		r = c.ask("POST", "/jsonrpc.cgi", map[string]any{"method": "Bug.attachments", "id": 1, "params": []any{map[string]any{
-			"ids": []int{c.world.bugs[0]}, "exclude_fields": []string{"data"}, "Bugzilla_api_key": c.key,
-		}}})
+		r = c.call("JSON-RPC", "Bug.attachments", map[string]any{
+			"ids": []any{c.world.bugs[0]}, "exclude_fields": []string{"data"}, "Bugzilla_api_key": c.key,
+		})
 		c.seeRPC(r)
 	default:
-		r = c.ask("POST", "/xmlrpc.cgi", fmt.Sprintf(xmlCall, "Bug.comments", elsewhere, "", c.key))
+		r = c.call("XML-RPC", "Bug.comments", map[string]any{"ids": []any{elsewhere}, "Bugzilla_api_key": c.key})
 	}
 	c.unexpected("a call of RPC", r)
 }
 
 // elsewhere is a bug of another product, which the rules leave at the old tracker.
 const elsewhere = 6
-
-const xmlCall = `<?xml version="1.0"?><methodCall><methodName>%s</methodName><params><param><value><struct>` +
-	`<member><name>id</name><value><int>%[2]d</int></value></member><member><name>ids</name><value><array><data><value><int>%[2]d</int></value></data></array></value></member>` +
-	`%[3]s<member><name>Bugzilla_api_key</name><value><string>%[4]s</string></value></member></struct></value></param></params></methodCall>`
 
 // seeRPC looks at a list by JSON-RPC, which shows each object once and with its id.
 func (c *client) seeRPC(r result) {

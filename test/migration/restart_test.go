@@ -18,7 +18,7 @@ func TestReadsShowWhatIsNotCopied(t *testing.T) {
 		return &client{world: w, name: user, base: w.porticos[0].Clients, key: keys[user], http: http.DefaultClient}
 	}
 	signed := []string{"--actor", "a test", "--reason", "a test", "--config", w.file}
-	pause := func(verb string) { w.run(t, append([]string{"journal", verb}, signed...)...) }
+	pause := func(verb string) { run(t, append([]string{"migrate", "journal", verb}, signed...)...) }
 	writer, other := as(names[0]), as("developer@demo.example")
 	bug := w.bugs[0]
 	shows := func(c *client, when string, id int, summary string) {

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -73,18 +71,11 @@ func xmlValue(value any) string {
 // rpc makes a call, with a key among the parameters.
 func rpc(t *testing.T, base, over, method string, params map[string]any) (status int, header http.Header, body string) {
 	t.Helper()
-	all := map[string]any{"Bugzilla_api_key": tracker.Keys(tracker.SeedDemo)["admin@demo.example"]}
+	all := map[string]any{"Bugzilla_api_key": admin()}
 	maps.Copy(all, params)
 	path, kind, text := interfaces[over](method, all)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(text))
-	must(t, err)
-	r.Header.Set("Content-Type", kind)
-	response, err := http.DefaultClient.Do(r)
-	must(t, err)
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	must(t, err)
-	return response.StatusCode, response.Header, string(content)
+	got := send(t, "POST", base+path, text, "Content-Type", kind)
+	return got.status, got.header, string(got.text)
 }
 
 // element is an element of XML.
@@ -236,12 +227,12 @@ func (c *copied) copiedOnce(t *testing.T, summaries ...string) {
 // going back is safe. Responses have the form that a tracker gives them.
 func TestRPCWritesAreCopied(t *testing.T) {
 	c := setCopied(t, "forward")
-	direct := httptest.NewServer(tracker.New(tracker.Options{Seed: tracker.SeedDemo}))
-	t.Cleanup(direct.Close)
+	server := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
+	direct := listen(t, server, server)
 	// same makes a call of both, and compares the forms of their responses.
 	same := func(over, method string, params, alone map[string]any) (got, want string) {
 		t.Helper()
-		_, wantHeader, want := rpc(t, direct.URL, over, method, alone)
+		_, wantHeader, want := rpc(t, direct, over, method, alone)
 		status, header, got := rpc(t, c.Clients, over, method, params)
 		if status != 200 || form(t, got) != form(t, want) || header.Get("Content-Type") != wantHeader.Get("Content-Type") {
 			t.Errorf("%s %s: the response is %d %q\n%s\nwhere a tracker responds with %q\n%s", over, method, status, header.Get("Content-Type"), got, wantHeader.Get("Content-Type"), want)
@@ -338,10 +329,8 @@ func TestRPCFaults(t *testing.T) {
 func TestPassedRPCWritesCount(t *testing.T) {
 	c := setCopied(t, "forward")
 	_, _, call := interfaces["JSON-RPC"]("Bug.add_attachment", written("JSON-RPC", c.bug, "passed", "content"))
-	call = strings.Replace(call, `"params":[{`, `"params":[{"Bugzilla_api_key":"`+tracker.Keys(tracker.SeedDemo)["admin@demo.example"]+`",`, 1)
-	response, err := http.Post(c.Clients+"/jsonrpc.cgi", "text/plain", strings.NewReader(call))
-	must(t, err)
-	defer response.Body.Close()
+	call = strings.Replace(call, `"params":[{`, `"params":[{"Bugzilla_api_key":"`+admin()+`",`, 1)
+	send(t, "POST", c.Clients+"/jsonrpc.cgi", call, "Content-Type", "text/plain")
 	if got := c.summaries(t, 0); got["passed"] != 1 {
 		t.Errorf("the tracker has the attachments %v", got)
 	}
@@ -368,8 +357,7 @@ func TestPythonBugzillaIsCopied(t *testing.T) {
 		t.Skip("Debian's package bugzilla-cli is not here")
 	}
 	c := setCopied(t, "forward")
-	key := tracker.Keys(tracker.SeedDemo)["admin@demo.example"]
-	command := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", attachByPython, c.Clients+"/xmlrpc.cgi", key, fmt.Sprint(c.bug))
+	command := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", attachByPython, c.Clients+"/xmlrpc.cgi", admin(), fmt.Sprint(c.bug))
 	command.Env = []string{"HOME=" + t.TempDir(), "PYTHONDONTWRITEBYTECODE=1"}
 	if out, err := command.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "True" {
 		t.Fatalf("%v\n%s", err, out)

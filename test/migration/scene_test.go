@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,34 +47,19 @@ func set(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{before: tracker.New(tracker.Options{Seed: tracker.SeedFixture, Users: numbered})}
 	s.after = tracker.New(tracker.Options{Follows: s.before, Quirks: []tracker.Quirk{tracker.QuirkLag}})
-	var bases []any
-	for _, server := range []*tracker.Server{s.before, s.after} {
-		listener := httptest.NewServer(server)
-		t.Cleanup(func() { listener.Close(); _ = server.Close() })
-		bases = append(bases, listener.URL)
-	}
+	bases := listenBoth(t, s.before, s.after)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "portico.yaml")
-	text := fmt.Sprintf(configuration, append(bases, filepath.Join(dir, "state.db"))...)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, fmt.Appendf(nil, configuration, bases[0], bases[1], filepath.Join(dir, "state.db")), 0o600))
 	s.Facade = process.Serve(t, nil, "serve", "--config", file)
 	return s
 }
 
 // status gives what Portico says of its rules.
-func (s *scene) status(t testing.TB) switchover.Status {
+func (s *scene) status(t testing.TB) (status switchover.Status) {
 	t.Helper()
-	response, err := http.Get(s.Operators + "/switchover/status.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var status switchover.Status
-	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
-		t.Fatalf("read the status (%d): %v", response.StatusCode, err)
-	}
+	got := send(t, "GET", s.Operators+"/switchover/status.json", nil)
+	must(t, json.Unmarshal(got.text, &status))
 	return status
 }
 
@@ -83,22 +67,17 @@ func (s *scene) status(t testing.TB) switchover.Status {
 func (s *scene) change(t testing.TB, reason string, rules ...switchover.Rule) {
 	t.Helper()
 	table := switchover.Table{Rules: append(rules, switchover.Rule{Name: "rest", Reads: switchover.PhaseOld, Writes: switchover.PhaseOld})}
-	text, err := json.Marshal(map[string]any{"version": s.status(t).Version, "actor": "a test", "reason": reason, "table": table, "despite": []string{
-		"one-phase", "verdict", "freshness", "errors", "stability", "credentials", "trackers", "keys", "callers",
-	}})
-	if err != nil {
-		t.Fatal(err)
+	if got, err := changeRules(t, s.Operators, s.status(t).Version, reason, table); err != nil || got.status != http.StatusOK {
+		t.Fatalf("%s: the change was refused with %d: %s (%v)", reason, got.status, got.text, err)
 	}
-	response, err := http.Post(s.Operators+"/switchover/rules", "application/json", strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		var said any
-		_ = json.NewDecoder(response.Body).Decode(&said)
-		t.Fatalf("%s: the change was refused with %d: %v", reason, response.StatusCode, said)
-	}
+}
+
+// changeRules makes a change whatever is not known of the trackers.
+func changeRules(t testing.TB, operators string, version int64, reason string, table switchover.Table) (response, error) {
+	return request(t.Context(), http.DefaultClient, "POST", operators+"/switchover/rules", map[string]any{
+		"version": version, "actor": "a test", "reason": reason, "table": table,
+		"despite": []string{"one-phase", "verdict", "freshness", "errors", "stability", "credentials", "trackers", "keys", "callers"},
+	})
 }
 
 // journals gives the writes of both trackers beyond logins, by the id of the request that a client made.

@@ -1,10 +1,8 @@
 package migration
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -15,11 +13,8 @@ import (
 // portico runs a command against the admin listener, and returns its exit status and output.
 func (s *strangers) portico(t *testing.T, args ...string) (int, string) {
 	t.Helper()
-	var out bytes.Buffer
-	c := exec.CommandContext(t.Context(), process.Portico(t), append(args, "--admin", s.Operators)...)
-	c.Stdout, c.Stderr = &out, &out
-	_ = c.Run() // the status says how it ended
-	return c.ProcessState.ExitCode(), out.String()
+	status, _, out := process.Run(t, append(args, "--admin", s.Operators)...)
+	return status, out
 }
 
 // wants runs a command and checks its exit status and its output.
@@ -115,23 +110,8 @@ func TestThePlanOnAPage(t *testing.T) {
 	s := twins(t, comparing)
 	page := func(method, path, body string, header ...string) (int, string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, s.Operators+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Accept", "text/html")
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		for i := 0; i < len(header); i += 2 {
-			r.Header.Set(header[i], header[i+1])
-		}
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		var text bytes.Buffer
-		_, _ = text.ReadFrom(response.Body)
-		return response.StatusCode, text.String()
+		got := send(t, method, s.Operators+path, body, append(header, "Accept", "text/html", "Content-Type", "application/x-www-form-urlencoded")...)
+		return got.status, string(got.text)
 	}
 	if status, text := page("GET", "/switchover/plan?rule=rest", ""); status != 200 || !strings.Contains(text, "despite verdict") {
 		t.Errorf("the page: %d %s", status, text)

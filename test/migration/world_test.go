@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,12 +79,12 @@ func startWorld(t *testing.T, seed uint64, postgres bool) *world {
 	w.file = filepath.Join(dir, "portico.yaml")
 	for name, content := range map[string]string{
 		"portico.yaml": fmt.Sprintf(configurationWorld, w.trackers[0].base, w.trackers[1].base, dsn, dir, writeCallers(t, dir)),
-		"key":          "0123456789abcdef0123456789abcdef", "service": tracker.Keys(tracker.SeedDemo)["admin@demo.example"],
+		"key":          "0123456789abcdef0123456789abcdef", "service": admin(),
 		"ids.csv": w.seed(t),
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
-	w.run(t, "ids", "import", filepath.Join(dir, "ids.csv"), "--config", w.file)
+	run(t, "migrate", "ids", "import", filepath.Join(dir, "ids.csv"), "--config", w.file)
 	for range processes {
 		w.porticos = append(w.porticos, process.Serve(t, nil, "serve", "--config", w.file))
 	}
@@ -130,29 +129,11 @@ func (w *world) seed(t *testing.T) string {
 	return ids.String()
 }
 
-// portico runs a command of portico migrate. It reports whether that has succeeded.
-func (w *world) portico(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), process.Portico(t), append([]string{"migrate"}, args...)...).CombinedOutput()
-	return string(out), err
-}
-
-// run is portico for what must succeed.
-func (w *world) run(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := w.portico(t, args...)
-	if err != nil {
-		t.Fatalf("portico migrate %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
-}
-
 // status is what a process says of the rules, nil while it is away.
 func (w *world) status(t *testing.T) *switchover.Status {
 	t.Helper()
-	out, err := w.portico(t, "status", "--output", "json", "--admin", w.porticos[0].Operators)
 	var status switchover.Status
-	if err != nil || json.Unmarshal([]byte(out), &status) != nil {
+	if exit, out, _ := process.Run(t, "migrate", "status", "--output", "json", "--admin", w.porticos[0].Operators); exit != 0 || json.Unmarshal([]byte(out), &status) != nil {
 		return nil
 	}
 	return &status
@@ -172,7 +153,7 @@ func (w *world) step(t *testing.T, from switchover.PhasePair, version int64, bac
 	if from.Reads.New() != from.Step(back).Reads.New() {
 		w.settle(t) // moving writes waits for the copies by itself
 	}
-	args := []string{verb, "shop", "--actor", "a test", "--reason", "a test", "--version", fmt.Sprint(version)}
+	args := []string{"migrate", verb, "shop", "--actor", "a test", "--reason", "a test", "--version", fmt.Sprint(version)}
 	for _, name := range overridden {
 		args = append(args, "--despite", name)
 	}
@@ -182,8 +163,8 @@ func (w *world) step(t *testing.T, from switchover.PhasePair, version int64, bac
 		if w.skipped > 0 { // the operator knows what is missing
 			sent = append(sent, "--despite", "losses")
 		}
-		out, err := w.portico(t, sent...)
-		if err != nil {
+		exit, _, out := process.Run(t, sent...)
+		if exit != 0 {
 			said = out
 			found, _ := w.entries(t)
 			w.operate(t, found.Entries) // a parked entry holds up the move
@@ -236,16 +217,16 @@ func (w *world) entries(t *testing.T) (found struct {
 	Entries []state.JournalEntry
 }, ok bool) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), process.Portico(t), "migrate", "journal", "list", "--output", "json", "--config", w.file).Output()
-	return found, err == nil && json.Unmarshal(out, &found) == nil
+	exit, out, _ := process.Run(t, "migrate", "journal", "list", "--output", "json", "--config", w.file)
+	return found, exit == 0 && json.Unmarshal([]byte(out), &found) == nil
 }
 
 // outlook is whether going back is called safe at this moment, empty while no process says it.
 func (w *world) outlook(t *testing.T) journal.OutlookState {
 	t.Helper()
-	out, _ := exec.CommandContext(t.Context(), process.Portico(t), "migrate", "plan", "--rule", "shop", "--output", "json", "--admin", w.porticos[0].Operators).Output()
+	_, out, _ := process.Run(t, "migrate", "plan", "--rule", "shop", "--output", "json", "--admin", w.porticos[0].Operators)
 	var plan transition.Plan
-	if json.Unmarshal(out, &plan) != nil || len(plan.Steps) == 0 {
+	if json.Unmarshal([]byte(out), &plan) != nil || len(plan.Steps) == 0 {
 		return ""
 	}
 	return plan.Steps[0].GoingBack.State

@@ -52,7 +52,7 @@ func (w *world) judgeWriters(t *testing.T) {
 // judgeIDs checks that each object has, at each tracker, the id that belongs to the one that clients were shown.
 func (w *world) judgeIDs(t *testing.T, sides [2]content) {
 	t.Helper()
-	in := csv.NewReader(strings.NewReader(w.run(t, "ids", "export", "--config", w.file)))
+	in := csv.NewReader(strings.NewReader(run(t, "migrate", "ids", "export", "--config", w.file)))
 	in.FieldsPerRecord = -1
 	rows, err := in.ReadAll()
 	must(t, err)

@@ -37,6 +37,15 @@ func Keys(s Seed) map[string]string {
 	return keys
 }
 
+// FixtureKeys gives the API keys of the fixture by the short names of their users. One is revoked, and one was never given out.
+func FixtureKeys() map[string]string {
+	keys := map[string]string{}
+	for name := range strings.FieldsSeq("admin editor insider dev plain nothing secret granter requester peditor exinsider disabled revoked invalid") {
+		keys[name] = (strings.ToUpper(name[:1]) + name[1:] + "Key" + strings.Repeat("0", 40))[:40]
+	}
+	return keys
+}
+
 // seedData is what a tracker with a seed starts with.
 func seedData(s Seed) *data {
 	switch s {

@@ -113,6 +113,9 @@ func checkError(t *testing.T, err error, code, status int, reason mapping.Reason
 	if said.Code != code || said.Status != status || said.Reason != reason || said.Unknown != unknown || said.Message == "" {
 		t.Errorf("got %+v, want code %d, status %d, reason %q, unknown %v", said, code, status, reason, unknown)
 	}
+	if reason == mapping.ReasonWebServer && said.Err == nil {
+		t.Error("the cause of the refusal is lost")
+	}
 }
 
 func TestRequestCarriesWhatTheTrackerNeeds(t *testing.T) {
@@ -163,26 +166,36 @@ func TestLargeResponseStreams(t *testing.T) {
 	}
 }
 
+// TestDialectIsAskedOnce, and by rest.cgi where there is no /rest.
 func TestDialectIsAskedOnce(t *testing.T) {
-	asked := 0
-	client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/rest/version":
-			asked++
-			_, _ = io.WriteString(w, `{"version":"20240101.1"}`)
-		case "/rest/flag_types/P":
-			_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
-		default:
-			http.NotFound(w, r)
+	for version, c := range map[string]struct{ dialect, asked, types string }{
+		"20240101.1": {"bmo", "/rest/version", "/rest/flag_types/P"},
+		"5.2":        {"bugzilla-5", "/rest.cgi/version", "/rest.cgi/flag_type/P"},
+	} {
+		var asked []string
+		client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.URL.Path)
+			switch r.URL.Path {
+			case c.asked:
+				_, _ = io.WriteString(w, `{"version":"`+version+`"}`)
+			case c.types:
+				_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
+			default:
+				http.NotFound(w, r)
+			}
+		})
+		for range 2 {
+			if _, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	})
-	for range 3 {
-		if _, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}); err != nil {
-			t.Fatal(err)
+		want := slices.Compact([]string{"/rest/version", c.asked})
+		if want = append(want, c.types, c.types); !slices.Equal(asked, want) {
+			t.Errorf("asked %q, want %q", asked, want)
 		}
-	}
-	if name, version, certain := client.Pinned(); asked != 1 || name != "bmo" || version != "20240101.1" || !certain {
-		t.Errorf("asked %d times and pinned %s from %q, %v", asked, name, version, certain)
+		if name, known, certain := client.Pinned(); name != c.dialect || known != version || !certain {
+			t.Errorf("pinned %s from %q, %v", name, known, certain)
+		}
 	}
 }
 
@@ -250,30 +263,6 @@ func FuzzGuard(f *testing.F) {
 			t.Fatalf("got %q, want %q", rest, text[split:])
 		}
 	})
-}
-
-func TestRestCGIWhereRestIsMissing(t *testing.T) {
-	var asked []string
-	client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
-		switch r.URL.Path {
-		case "/rest.cgi/version":
-			_, _ = io.WriteString(w, `{"version":"5.2"}`)
-		case "/rest.cgi/flag_type/P":
-			_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
-		default:
-			http.NotFound(w, r)
-		}
-	})
-	for range 2 {
-		if _, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "/rest/version /rest.cgi/version /rest.cgi/flag_type/P /rest.cgi/flag_type/P"
-	if got := strings.Join(asked, " "); got != want {
-		t.Errorf("asked %s, want %s", got, want)
-	}
 }
 
 // TestCookiesComeWithTheirTracker: without its address nobody could tell what their paths mean.

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
 	"portico/test/tracker"
@@ -20,19 +17,11 @@ import (
 // fixture makes a client of the reference tracker, and callers by user.
 func fixture(t *testing.T, options tracker.Options) (*Client, func(user string) upstream.Caller) {
 	t.Helper()
-	text, err := os.ReadFile("../../test/wire/testdata/keys.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys map[string]string
-	if err := json.Unmarshal(text, &keys); err != nil {
-		t.Fatal(err)
-	}
 	reference := tracker.New(options)
 	t.Cleanup(func() { _ = reference.Close() })
 	client := dial(t, "auto", reference.ServeHTTP)
 	return client, func(user string) upstream.Caller {
-		return upstream.Caller{Credentials: upstream.Credentials{APIKey: keys[user]}}
+		return upstream.Caller{Credentials: upstream.Credentials{APIKey: tracker.FixtureKeys()[user]}}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -45,7 +46,7 @@ func TestFullQueueDrops(t *testing.T) {
 	for range 5 {
 		w.make(flagTypes("TestProduct"))
 	}
-	waitFor(t, func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && w.canary.Held() > 0 })
+	process.Eventually(t, "the comparison is that far", func() bool { got := w.canary.Load(); return got.Queued == 2 && got.Pending == 3 && w.canary.Held() > 0 })
 	close(release)
 	got := w.sum("")
 	if got.Compared != 3 || got.Dropped[string(verdict.DropQueueFull)] != 3 || len(got.Dropped) != 1 {
@@ -75,7 +76,7 @@ func TestConfirmationsAreBounded(t *testing.T) {
 	})
 	for range 10 {
 		w.make(flagTypes("TestProduct"))
-		waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 0 && load.Pending == load.Waiting })
+		process.Eventually(t, "the comparison is that far", func() bool { load := w.canary.Load(); return load.Queued == 0 && load.Pending == load.Waiting })
 	}
 	if load := w.canary.Load(); load.Waiting != 2 || load.Pending != 2 {
 		t.Errorf("got %+v, want 2 waiting", load)
@@ -95,15 +96,6 @@ func TestConfirmationsAreBounded(t *testing.T) {
 	}
 	if dropped[string(verdict.DropConfirmFull)] != 8 || dropped[string(verdict.DropClosed)] != 2 {
 		t.Errorf("dropped %v, want 8 because too many wait and 2 at the end", dropped)
-	}
-}
-
-func waitFor(t *testing.T, met func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !met(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it did not come to that")
-		}
 	}
 }
 
@@ -254,7 +246,7 @@ func TestCandidateWithoutConnectionDrops(t *testing.T) {
 	w.fresh.host.Close()
 	for range 4 {
 		w.make(flagTypes("TestProduct"))
-		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+		process.Eventually(t, "nothing is under way", func() bool { return w.canary.Load().Pending == 0 })
 	}
 	got := w.sum("")
 	if got.Dropped[string(verdict.DropUnreachable)] != 2 || got.Dropped[string(verdict.DropBreaker)] != 2 || got.Compared != 0 {
@@ -268,7 +260,7 @@ func TestCandidateWithoutConnectionDrops(t *testing.T) {
 	w.make(flagTypes("TestProduct"))
 	<-entered
 	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool { return w.canary.Load().Pending == 1 })
+	process.Eventually(t, "the comparison is that far", func() bool { return w.canary.Load().Pending == 1 })
 	close(release)
 	if got := w.sum(""); got.Dropped[string(verdict.DropOverload)] != 1 || got.Same != 1 {
 		t.Errorf("got %+v, want one dropped and one compared", got)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -167,7 +168,7 @@ func TestReplayWaitsForTheOneBefore(t *testing.T) {
 	unread := w.canary.Answered(t.Context(), w.caller, first, sides, answer)
 	w.make(updateSummary(1, "second"))
 	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool { return w.canary.Load().Pending == 2 }) // the read is over, so the lane was awake
+	process.Eventually(t, "the comparison is that far", func() bool { return w.canary.Load().Pending == 2 }) // the read is over, so the lane was awake
 	if got := log.seen(); len(got) != 0 {
 		t.Errorf("%q came before the first write", got)
 	}
@@ -208,10 +209,10 @@ func TestDroppedReplayIsTold(t *testing.T) {
 	t.Cleanup(release) // before the trackers end, which wait for their requests
 	for i := range 4 { // one of which is being repeated
 		w.make(updateSummary(1, "summary "+strconv.Itoa(i)))
-		waitFor(t, func() bool { return len(log.seen()) == 1 })
+		process.Eventually(t, "the comparison is that far", func() bool { return len(log.seen()) == 1 })
 	}
 	// A response is queued by a goroutine of its own: one runs, two wait, and one has been dropped.
-	waitFor(t, func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
+	process.Eventually(t, "the comparison is that far", func() bool { load := w.canary.Load(); return load.Queued == 2 && load.Pending == 3 })
 	release()
 	w.settle()
 	w.make(updateSummary(1, "another"))
@@ -235,16 +236,27 @@ func TestWriteIsOneComparison(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	frozen := tracker.Options{Now: func() time.Time { return now }}
+	notFollowed := []string{"readback $.attachments[*].last_change_time", "readback $.attachments[*].summary"}
 	for name, c := range map[string]struct {
 		plans     map[string]string
 		confirmed int64
 		kinds     []string
+		unread    bool
 	}{
-		"the same plan": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, []string{"readback", "readback"}},
-		"another plan":  {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, []string{"plan", "readback", "readback"}},
+		"the same plan":               {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/1"}`}, 3, notFollowed, false},
+		"another plan":                {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, append([]string{"plan $.resource"}, notFollowed...), false},
+		"another plan, and no result": {map[string]string{oldName: `{"path":"/bug/attachment/1"}`, newName: `{"path":"/bug/attachment/2"}`}, 3, []string{"plan $.resource"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, tune: func(o *canary.Options) {
+			w := newWorld(t, worldOptions{old: frozen, fresh: frozen, aroundOld: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if c.unread && r.Method == http.MethodGet {
+						w.WriteHeader(http.StatusBadGateway)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}, tune: func(o *canary.Options) {
 				o.Follows, o.ReadBack = true, 100*time.Millisecond
 				for name := range o.Trackers {
 					plan(o, name, func() ([]byte, error) { return []byte(c.plans[name]), nil })
@@ -260,10 +272,13 @@ func TestWriteIsOneComparison(t *testing.T) {
 			var kinds []string
 			list, _ := w.store.Findings(t.Context())
 			for _, f := range list {
-				kinds = append(kinds, f.Kind)
+				kinds = append(kinds, f.Kind+" "+f.Path)
 			}
 			if slices.Sort(kinds); !slices.Equal(kinds, c.kinds) {
 				t.Errorf("found %q, want %q", kinds, c.kinds)
+			}
+			if n := len(w.fresh.Journal()); n != 0 {
+				t.Errorf("the candidate carried out %d writes", n)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package canary_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"portico/test/tracker"
 	"portico/upstream/canary"
+	"portico/upstream/canary/verdict"
 )
 
 // answer is what a tracker says to one request.
@@ -164,22 +164,17 @@ func TestRareContradictionsAreSeen(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneIsUnstable, whatever else is noise.
-func TestWhatIsGoneIsUnstable(t *testing.T) {
+// TestReferenceThatFailsMeanwhile: a difference is not believed when the reference cannot be asked again as often as it takes.
+func TestReferenceThatFailsMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, worldOptions{
-		aroundOld: saying(func(n int64) answer { return types(fmt.Sprintf(`"age":%d`, n)) }),
-		around: saying(func(n int64) answer {
-			said := types(fmt.Sprintf(`"age":-%d`, n))
-			if n == 1 {
-				said.body = string(bytes.Replace([]byte(said.body), []byte(`"name"`), []byte(`"title"`), 1))
-			}
-			return said
-		}),
-	})
-	w.make(flagTypes("TestProduct"))
-	if got := w.sum(""); got.Confirmed != 1 || len(w.findings()) != 2 {
-		t.Errorf("got %+v and %q, want unstable differences", got, w.findings())
+	w, found := compared(t, 1, func(n int64) answer {
+		if n > 2 {
+			return answer{http.StatusBadGateway, ""}
+		}
+		return types(`"age":3`)
+	}, always(types(`"age":4`)))
+	if w.dropped(verdict.DropAnsweredFailed, 1); len(found) != 0 {
+		t.Errorf("found %q", found)
 	}
 }
 

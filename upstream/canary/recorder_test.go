@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/canary"
@@ -45,7 +46,7 @@ func TestFlushHappensByItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool {
+	process.Eventually(t, "the comparison is that far", func() bool {
 		list, err := w.store.Tallies(t.Context(), time.Time{})
 		return err == nil && len(list) == 1 && list[0].Same == 1
 	})
@@ -62,7 +63,7 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 	_ = store.Close()
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Store = store }})
 	w.make(flagTypes("TestProduct"))
-	waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	process.Eventually(t, "nothing is under way", func() bool { return w.canary.Load().Pending == 0 })
 	if err := w.canary.Settle(t.Context()); err == nil {
 		t.Error("writing to a closed store went well")
 	}
@@ -85,12 +86,12 @@ func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	})
 	w.make(attachment("1"))
 	w.canary.Answered(t.Context(), w.caller, flagTypes("P"), sides, upstream.Response{Document: &mapping.Document{NotModified: true}})
-	waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+	process.Eventually(t, "nothing is under way", func() bool { return w.canary.Load().Pending == 0 })
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for range 3 {
 		w.make(flagTypes("NoSuchProduct"))
-		waitFor(t, func() bool { return w.canary.Load().Pending == 0 })
+		process.Eventually(t, "nothing is under way", func() bool { return w.canary.Load().Pending == 0 })
 		_ = w.canary.Settle(gone) // it fails where there is something to write
 	}
 	if got := w.sum(""); got.Same != 3 || got.Confirmed != 1 || got.Compared != 4 {
@@ -133,6 +134,16 @@ func TestSlowCandidateIsAFinding(t *testing.T) {
 	report, err := w.canary.Report(t.Context())
 	if err != nil || report.Verdict != verdict.Fail || report.Overall.Compared != 50 || report.Pair != sides {
 		t.Errorf("the report is %+v (%v), want FAIL", report.Overall, err)
+	}
+	if err := w.canary.Judge(t.Context(), list[0].Signature, state.StatusFixed, "ada", "a new build", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		w.make(attachment("1"))
+	}
+	w.settle()
+	if list, _ = w.store.Findings(t.Context()); list[0].Status != state.StatusOpen {
+		t.Errorf("what is as slow afterwards is %+v", list[0])
 	}
 }
 
@@ -211,7 +222,7 @@ func (m *moody) differ(w *world, waiting int) {
 	w.t.Helper()
 	m.bad.Store(true)
 	w.make(attachment("1"))
-	waitFor(w.t, func() bool { load := w.canary.Load(); return load.Waiting == waiting && load.Pending == waiting })
+	process.Eventually(w.t, "the comparison is that far", func() bool { load := w.canary.Load(); return load.Waiting == waiting && load.Pending == waiting })
 }
 
 // TestWhatBeganBeforeDoesNotCount: when the comparison is reset or a finding is marked as fixed, here or in another process, what this one

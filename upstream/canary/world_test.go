@@ -15,9 +15,9 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
-	"portico/upstream/bugzilla"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -71,11 +71,7 @@ func dial(t testing.TB, at *url.URL, options transport.Options) upstream.Tracker
 	t.Helper()
 	stack := transport.New(options)
 	t.Cleanup(stack.Close)
-	client, err := bugzilla.New(bugzilla.Options{URL: at, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return process.Client(t, at, stack, "bugzilla-5")
 }
 
 // worldOptions say what is special about a world.

@@ -67,7 +67,7 @@ func TestWritesAreCopiedInOrder(t *testing.T) {
 	}
 	reply, err := s.next.Do(t.Context(), s.caller(), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "TestProduct"}})
 	must(t, err)
-	if text := textOf(t, reply.Document, s.settings.Split); !strings.Contains(text, `"changed"`) {
+	if text := process.Text(t, reply.Document, nil); !strings.Contains(text, `"changed"`) {
 		t.Errorf("the flag type is not changed: %s", text)
 	}
 }
@@ -96,12 +96,10 @@ func unreadableAtRest(t *testing.T, s *scene, server string) {
 	call := attach(t, []string{"1"}, mark, mark)
 	small := intent(call)
 	small.Shown = s.caller()
-	done, err := j.Begin(t.Context(), small)
-	must(t, err)
-	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.make(t, j, small)
 	s.write(t, j, attach(t, []string{"1"}, "large", large))
 	text := make([]byte, 60)
-	_, err = attach(t, nil, "", large).CreateAttachment.Data.ReadAt(text, 6000)
+	_, err := attach(t, nil, "", large).CreateAttachment.Data.ReadAt(text, 6000)
 	must(t, err)
 	marks := map[string][]byte{
 		"the mark": []byte("mark that"), "the content": text, "a small content": []byte(base64.StdEncoding.EncodeToString([]byte(mark))[:30]), "a key": []byte(s.key),
@@ -282,9 +280,7 @@ func TestUnknownCommentIsFound(t *testing.T) {
 	j := s.start(t)
 	begun := intent(call)
 	begun.Caller = "somebody else"
-	done, err := j.Begin(t.Context(), begun)
-	must(t, err)
-	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.make(t, j, begun)
 	s.drained(t, state.JournalApplied)
 	if got := said(); got != 2 {
 		t.Errorf("it is said %d times at next, want 2", got)
@@ -317,6 +313,22 @@ func TestCopiesWaitForTheReceiver(t *testing.T) {
 	all := s.drained(t, state.JournalApplied)
 	if all[0].Attempts != 0 || s.named(t, s.next, "1", "late") != 1 {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// TestARefusalSaysWhatIsMissing at the receiver.
+func TestARefusalSaysWhatIsMissing(t *testing.T) {
+	for want, refusal := range map[string]*mapping.Error{
+		"missing product": {Code: 106, Status: 404}, "missing bug": {Code: 102, Status: 401}, "content beyond the limit": {Code: 1, Status: 413},
+		"refused": {Code: 103, Status: 404},
+	} {
+		s := set(t)
+		refusal.Message = "no"
+		s.next.fail(firstTimes(1, refusal), nil)
+		s.write(t, s.start(t), attach(t, []string{"1"}, "refused", "content"))
+		if all := s.drained(t, state.JournalParked); !strings.HasPrefix(all[0].Reason, want+": next refuses it") {
+			t.Errorf("the reason is %q, want %s", all[0].Reason, want)
+		}
 	}
 }
 
@@ -376,11 +388,7 @@ func TestServiceNamesTheCaller(t *testing.T) {
 		call.CreateAttachment.Comment = new("mine")
 		intent := intent(call)
 		intent.Caller = label
-		done, err := j.Begin(t.Context(), intent)
-		must(t, err)
-		response := call.Make(t.Context(), s.main, s.caller())
-		done(t.Context(), response)
-		must(t, response.Err)
+		must(t, s.make(t, j, intent).Err)
 	}
 	s.drained(t, state.JournalApplied)
 	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)"}
@@ -431,20 +439,29 @@ func (l *learned) Added(pairs []state.IDPair) {
 	}
 }
 
-// TestIDsOfCopiesAreLearned: the receiver gives other ids to attachments and flags, one for each bug.
-func TestIDsOfCopiesAreLearned(t *testing.T) {
-	s := set(t)
-	review := func(call upstream.Call, status string) upstream.Call {
-		call.CreateAttachment.Flags = append(call.CreateAttachment.Flags, mapping.FlagChange{Name: new("review"), Status: status})
-		return call
-	}
+// pairing has the receiver give other ids to what is new, and the journal learn them.
+func (s *scene) pairing(t *testing.T) *learned {
+	t.Helper()
 	for range 3 {
-		must(t, review(attach(t, []string{"1"}, "other", "content"), "+").Make(t.Context(), s.next, s.caller()).Err)
+		must(t, reviewed(attach(t, []string{"1"}, "other", "content"), "+").Make(t.Context(), s.next, s.caller()).Err)
 	}
 	pairs := &learned{all: map[string]int64{}}
 	s.settings.Pairs, s.next.ids = pairs, pairs
+	return pairs
+}
+
+// reviewed adds a flag to a create.
+func reviewed(call upstream.Call, status string) upstream.Call {
+	call.CreateAttachment.Flags = append(call.CreateAttachment.Flags, mapping.FlagChange{Name: new("review"), Status: status})
+	return call
+}
+
+// TestIDsOfCopiesAreLearned: the receiver gives other ids to attachments and flags, one for each bug.
+func TestIDsOfCopiesAreLearned(t *testing.T) {
+	s := set(t)
+	pairs := s.pairing(t)
 	j := s.start(t)
-	s.write(t, j, review(attach(t, []string{"1", "2"}, "new", "content"), "?"))
+	s.write(t, j, reviewed(attach(t, []string{"1", "2"}, "new", "content"), "?"))
 	if all := s.drained(t, state.JournalApplied); len(all) != 2 {
 		t.Errorf("%d entries, want one for each bug", len(all))
 	}
@@ -485,10 +502,7 @@ func TestCopiesShowTheirCaller(t *testing.T) {
 			call := attach(t, []string{"1"}, "mine", "content")
 			intent := intent(call)
 			intent.Shown = upstream.Caller{Credentials: upstream.Credentials{APIKey: "mine"}}
-			done, err := j.Begin(t.Context(), intent)
-			must(t, err)
-			response := call.Make(t.Context(), s.main, s.caller())
-			done(t.Context(), response)
+			s.make(t, j, intent)
 			s.drained(t, state.JournalApplied)
 			mu.Lock()
 			defer mu.Unlock()
@@ -502,13 +516,7 @@ func TestCopiesShowTheirCaller(t *testing.T) {
 // TestFlagsThatAreGoneAreFollowed: a flag is set and cleared at the target before the first of it is copied.
 func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
 	s := set(t)
-	pairs := &learned{all: map[string]int64{}}
-	for range 3 { // the ids of the receiver run ahead
-		other := attach(t, []string{"1"}, "other", "content")
-		other.CreateAttachment.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+"}}
-		must(t, other.Make(t.Context(), s.next, s.caller()).Err)
-	}
-	s.settings.Pairs, s.next.ids = pairs, pairs
+	s.pairing(t)
 	j := s.start(t)
 	must(t, s.operator().Start(t.Context()))
 	id := idOf(t, s.write(t, j, attach(t, []string{"1"}, "flagged", "content")))

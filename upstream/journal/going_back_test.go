@@ -96,8 +96,7 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	j := s.start(t)
 	intended := intent(rename(1, "x"))
 	intended.Unrecorded = true
-	done, err := j.Begin(t.Context(), intended)
-	must(t, err)
+	done := begin(t, j, intended)
 	done(t.Context(), upstream.Response{Err: &mapping.Error{Status: 400}})
 	if losses, err := s.store.JournalLosses(t.Context(), 10); len(losses) != 0 || err != nil {
 		t.Errorf("a refused write is lost: %+v, %v", losses, err)
@@ -105,7 +104,7 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	done(t.Context(), upstream.Response{Err: errUnknown})
 	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
 	losses, err := s.store.JournalLosses(t.Context(), 10)
-	if must(t, err); len(losses) != 2 {
+	if must(t, err); len(losses) != 2 || losses[0].Entries != 1 || losses[1].Entries != 1 {
 		t.Fatalf("got %+v", losses)
 	}
 	status, err := j.Status(t.Context())

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +23,6 @@ import (
 	"portico/upstream/bugzilla"
 	"portico/upstream/journal"
 	"portico/upstream/state"
-	"portico/upstream/transport"
 )
 
 // patience is how long a test waits for what must happen.
@@ -44,7 +41,7 @@ type scene struct {
 func set(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
-	s := &scene{main: serve(t), next: serve(t), dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: fixtureKeys(t)["admin"]}
+	s := &scene{main: serve(t), next: serve(t), dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: tracker.FixtureKeys()["admin"]}
 	s.store = s.open(t)
 	keys, err := journal.NewKeys([]byte("the first key of the journal"))
 	must(t, err)
@@ -102,23 +99,29 @@ func intent(call upstream.Call) journal.Intent {
 	return i
 }
 
-// write makes a journalled write at the main tracker, and returns the text of its response.
-func (s *scene) write(t *testing.T, j *journal.Journal, call upstream.Call) string {
+// begin journals an intent.
+func begin(t *testing.T, j *journal.Journal, intent journal.Intent) journal.Done {
 	t.Helper()
-	done, err := j.Begin(t.Context(), intent(call))
+	done, err := j.Begin(t.Context(), intent)
 	must(t, err)
-	response := call.Make(t.Context(), s.main, s.caller())
-	done(t.Context(), response)
-	must(t, response.Err)
-	return textOf(t, response.Document, s.settings.Split)
+	return done
 }
 
-func textOf(t *testing.T, document *mapping.Document, split jsonblob.SplitOptions) string {
+// make makes a journalled write at the main tracker.
+func (s *scene) make(t *testing.T, j *journal.Journal, intent journal.Intent) upstream.Response {
 	t.Helper()
-	text, err := document.Load(split)
-	must(t, err)
-	defer document.Close()
-	return string(text)
+	done := begin(t, j, intent)
+	response := intent.Call.Make(t.Context(), s.main, s.caller())
+	done(t.Context(), response)
+	return response
+}
+
+// write makes a journalled write that has to succeed, and returns the text of its response.
+func (s *scene) write(t *testing.T, j *journal.Journal, call upstream.Call) string {
+	t.Helper()
+	response := s.make(t, j, intent(call))
+	must(t, response.Err)
+	return process.Text(t, response.Document, nil)
 }
 
 func attach(t *testing.T, bugs []string, summary, content string) upstream.Call {
@@ -244,16 +247,7 @@ func (f *flaky) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 
 func serve(t *testing.T) *flaky {
 	t.Helper()
-	reference := tracker.New(tracker.Options{})
-	server := httptest.NewServer(reference)
-	t.Cleanup(server.Close)
-	t.Cleanup(func() { _ = reference.Close() })
-	base, err := url.Parse(server.URL)
-	must(t, err)
-	stack := transport.New(transport.Options{})
-	t.Cleanup(stack.Close)
-	client, err := bugzilla.New(bugzilla.Options{URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
-	must(t, err)
+	client := process.Client(t, process.Listen(t, process.Reference(t, tracker.Options{})), nil, "bugzilla-5")
 	return &flaky{Tracker: client, now: map[string]int{}}
 }
 
@@ -308,14 +302,4 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fixtureKeys are the keys of the fixture's users.
-func fixtureKeys(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("../../test/wire/testdata/keys.json")
-	must(t, err)
-	var all map[string]string
-	must(t, json.Unmarshal(text, &all))
-	return all
 }

@@ -61,8 +61,7 @@ func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 			s.settings.Settle = time.Millisecond
 			j := s.start(t)
 			call := createType("perhaps")
-			done, err := j.Begin(t.Context(), intent(call))
-			must(t, err)
+			done := begin(t, j, intent(call))
 			if want == state.JournalApplied {
 				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
 			}
@@ -126,8 +125,7 @@ func TestUnknownCreateIsNotGuessed(t *testing.T) {
 			must(t, err)
 			call := attach(t, []string{"1"}, old.Summary, string(content))
 			call.CreateAttachment.FileName = &old.FileName
-			done, err := j.Begin(t.Context(), intent(call))
-			must(t, err)
+			done := begin(t, j, intent(call))
 			for range made {
 				must(t, call.Make(t.Context(), s.main, s.caller()).Err)
 			}
@@ -153,9 +151,7 @@ func TestUnknownUpdateIsLeftToAPerson(t *testing.T) {
 	s.main.fail(nil, firstTimes(1, errUnknown))
 	j := s.start(t)
 	call := rename(s.attachments(t, s.main, "1")[0].ID, "perhaps")
-	done, err := j.Begin(t.Context(), intent(call))
-	must(t, err)
-	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.make(t, j, intent(call))
 	all := s.drained(t, state.JournalParked)
 	if !strings.Contains(all[0].Reason, "not known whether main has carried it out") {
 		t.Errorf("the reason is %q", all[0].Reason)
@@ -173,12 +169,11 @@ func TestUnknownUpdateKeepsItsObject(t *testing.T) {
 	s.settings.Settle = time.Hour
 	j := s.start(t)
 	all := s.attachments(t, s.main, "1")
-	done, err := j.Begin(t.Context(), intent(rename(all[0].ID, "perhaps")))
-	must(t, err)
+	done := begin(t, j, intent(rename(all[0].ID, "perhaps")))
 	done(t.Context(), upstream.Response{Err: errUnknown})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = j.Begin(ctx, intent(rename(all[0].ID, "later")))
+	_, err := j.Begin(ctx, intent(rename(all[0].ID, "later")))
 	if refusal, ok := errors.AsType[*mapping.Error](err); !ok || refusal.Reason != upstream.ReasonJournal {
 		t.Errorf("a later update of the same object may begin: %v", err)
 	}
@@ -255,9 +250,7 @@ func TestRefusedWriteIsNotCopied(t *testing.T) {
 	s := set(t)
 	j := s.start(t)
 	call := attach(t, []string{"99999"}, "no bug", strings.Repeat("large", 1000))
-	done, err := j.Begin(t.Context(), intent(call))
-	must(t, err)
-	done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+	s.make(t, j, intent(call))
 	s.drained(t, state.JournalRefused)
 	if left, err := os.ReadDir(s.settings.Spool); err != nil || len(left) != 0 {
 		t.Errorf("the content is left: %v, %v", left, err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"portico/mapping"
 	"portico/test/wire"
 	"portico/upstream/recording"
 )
@@ -153,5 +154,27 @@ func TestSendHTTPS(t *testing.T) {
 	_, err := recording.Send(t.Context(), front.URL, recording.Request{Method: http.MethodGet, Path: "/"}, 1<<20)
 	if _, unproven := errors.AsType[*tls.CertificateVerificationError](err); !unproven {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestOperationOf(t *testing.T) {
+	for request, want := range map[string]mapping.Operation{
+		"GET /rest/flag_type/P":                   mapping.OpFlagTypes,
+		"GET /rest.cgi/flag_type/P/C?x=/y":        mapping.OpFlagTypes,
+		"GET //rest//bug//5/attachment":           mapping.OpBugAttachments,
+		"GET /rest/bug/attachment/attachment":     mapping.OpBugAttachments,
+		"PUT /rest/bug/attachment/5":              mapping.OpUpdateAttachments,
+		"POST /rest/bug/5/attachment?api_key=key": mapping.OpCreateAttachment,
+		"PUT /rest/bug/attachment":                "",
+		"GET /rest/bug/5/attachment/":             "",
+		"HEAD /rest/flag_type/P":                  "",
+		"POST /jsonrpc.cgi":                       "",
+		"GET /rest/flag_type":                     "",
+		"GET /":                                   "",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		if got := recording.OperationOf(method, target); got != want {
+			t.Errorf("%s is %q, want %q", request, got, want)
+		}
 	}
 }

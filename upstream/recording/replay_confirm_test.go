@@ -6,13 +6,13 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/test/wire"
 	"portico/upstream/canary/verdict"
@@ -27,7 +27,7 @@ const refusal = `{"error":true,"code":51,"message":"gone"}`
 func scripted(t *testing.T, say func(n int64) string) (base string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if !strings.HasPrefix(r.URL.Path, "/rest/flag_type") {
 			fmt.Fprint(w, `{"version":"5.2"}`)
@@ -40,9 +40,7 @@ func scripted(t *testing.T, say func(n int64) string) (base string, asked *atomi
 			return
 		}
 		fmt.Fprintf(w, `{"bug":[{"id":1,%s}],"attachment":[]}`, said)
-	}))
-	t.Cleanup(front.Close)
-	return front.URL, asked
+	})).String(), asked
 }
 
 func always(text string) func(int64) string { return func(int64) string { return text } }

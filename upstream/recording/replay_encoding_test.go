@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"portico/test/process"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
 )
@@ -22,7 +22,7 @@ import (
 func compressing(t *testing.T, name, coding string, always bool, as func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var asked atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		members := []string{`"id":1`, fmt.Sprintf(`"name":%q`, name)}
 		if asked.Add(1)%2 == 0 {
 			members[0], members[1] = members[1], members[0]
@@ -38,9 +38,7 @@ func compressing(t *testing.T, name, coding string, always bool, as func(io.Writ
 		}
 		w.Header().Set("Content-Encoding", coding)
 		_, _ = w.Write(body.Bytes())
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+	})).String()
 }
 
 func gzipped(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }

@@ -6,10 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"portico/test/process"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/recording"
 )
@@ -17,15 +17,13 @@ import (
 // answering is a tracker that says one thing to everything.
 func answering(t *testing.T, status int, kind, text string) string {
 	t.Helper()
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(status)
 		if status != http.StatusNotModified {
 			fmt.Fprint(w, text)
 		}
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+	})).String()
 }
 
 // TestReplayPages: what servers say instead of a tracker is no answer: of the tracker that is right it is compared with nothing,
@@ -82,13 +80,7 @@ func TestReplayPagesRecorded(t *testing.T) {
 // refusing is a tracker that refuses everything, with some members of the error's besides.
 func refusing(t *testing.T, others string) string {
 	t.Helper()
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprintf(w, `{"error":true,"code":101,"message":"Bug #99 does not exist."%s}`, others)
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+	return answering(t, http.StatusNotFound, "application/json", `{"error":true,"code":101,"message":"Bug #99 does not exist."`+others+"}")
 }
 
 // TestReplayErrorsWhole: the other members of errors are compared too, as far as the recording has them.
@@ -161,7 +153,7 @@ func TestReplayMessagesThatSayNothing(t *testing.T) {
 // endless is a tracker whose answers have no end, compressed or not.
 func endless(t *testing.T, packed bool) string {
 	t.Helper()
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if !strings.HasPrefix(r.URL.Path, "/rest/flag_type") {
 			fmt.Fprint(w, "{}")
@@ -179,9 +171,7 @@ func endless(t *testing.T, packed bool) string {
 				return
 			}
 		}
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+	})).String()
 }
 
 // endlessHead is a tracker that goes on sending headers.

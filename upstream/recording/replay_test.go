@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/test/wire"
 	"portico/upstream/canary/verdict"
@@ -26,13 +27,8 @@ const wireRecordings = "../../test/wire/testdata/bugzilla-5.2.jsonl"
 // reference starts a reference tracker.
 func reference(t *testing.T, o tracker.Options) (*tracker.Server, string) {
 	t.Helper()
-	s := tracker.New(o)
-	front := httptest.NewServer(s)
-	t.Cleanup(func() {
-		_ = s.Close()
-		front.Close()
-	})
-	return s, front.URL
+	s := process.Reference(t, o)
+	return s, process.Listen(t, s).String()
 }
 
 // from gives exchanges one after the other.
@@ -152,13 +148,11 @@ func TestReplayOwnRecordings(t *testing.T) {
 func flagTypesOf(t *testing.T, first, second string) string {
 	t.Helper()
 	var asked atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		random := fmt.Sprint("no. ", asked.Add(1))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"bug":[{"id":1,"description":%q},{"id":2,"description":%q}],"attachment":[]}`, cmp.Or(first, random), cmp.Or(second, random))
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
+	})).String()
 }
 
 // TestReplayNoiseIsOfOnePlace: where the tracker that is right varies excuses neither the same field of another object, nor a

@@ -1,12 +1,9 @@
 package state
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,9 +24,7 @@ func TestCreateIsClaimedOnce(t *testing.T) {
 		"failed": {Create{Failed: &withCause}, Create{Failed: failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onQuick(t, func(t *testing.T, dsn string) {
-				s := open(t, dsn)
-				newClock(s)
+			onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 				if _, claimed, err := s.BeginCreate(t.Context(), someKey, someContent); !claimed || err != nil {
 					t.Fatalf("a new key is not claimed: %v", err)
 				}
@@ -52,8 +47,7 @@ func TestCreateIsClaimedOnce(t *testing.T) {
 }
 
 func TestCreateIsGivenFree(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		for range 2 {
 			if _, claimed, err := s.BeginCreate(t.Context(), someKey, someContent); !claimed || err != nil {
 				t.Fatalf("not claimed: %v", err)
@@ -67,110 +61,9 @@ func TestCreateIsGivenFree(t *testing.T) {
 	})
 }
 
-func TestCreateExpires(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
-		begin := func(key [sha256.Size]byte) bool {
-			_, claimed, err := s.BeginCreate(t.Context(), key, someContent)
-			must(t, err)
-			return claimed
-		}
-		begin(someKey)
-		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
-		clock.pass(createAge - time.Second)
-		if begin(someKey) {
-			t.Error("it was forgotten a second too early")
-		}
-		clock.pass(time.Second)
-		if !begin(someKey) {
-			t.Error("it is remembered for longer than a day")
-		}
-		clock.pass(createAge)
-		begin(sha256.Sum256(nil))
-		if got := count(t, s, "portico_creates"); got != 1 {
-			t.Errorf("%d are kept, want 1: the others have expired", got)
-		}
-	})
-}
-
-func TestCreatesAreBounded(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
-		key := "CAST('k' || n AS BLOB)"
-		if s.dialect == &postgresDialect {
-			key = "CAST('k' || n AS BYTEA)"
-		}
-		fill(t, s, maxCreates+10, `INSERT INTO portico_creates (fingerprint, content, begun_at, running)
-			SELECT `+key+`, '', n + 1777890000000000, CASE WHEN n < 4 THEN 1 ELSE 0 END`)
-		_, _, err := s.BeginCreate(t.Context(), someKey, someContent)
-		must(t, err)
-		if got := count(t, s, "portico_creates"); got != maxCreates+3+1 {
-			t.Errorf("%d are kept, want %d and the three that run", got, maxCreates+1)
-		}
-	})
-}
-
-func TestOneClaimWins(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		stores := []*Store{open(t, dsn), open(t, dsn)}
-		for round := range 10 {
-			var claims atomic.Int64
-			var all sync.WaitGroup
-			key := sha256.Sum256([]byte{byte(round)})
-			for i := range 8 {
-				all.Go(func() {
-					known, claimed, err := stores[i%2].BeginCreate(context.Background(), key, someContent)
-					switch {
-					case err != nil:
-						t.Error(err)
-					case claimed:
-						claims.Add(1)
-					case known.Content != someContent:
-						t.Errorf("got %+v", known)
-					}
-				})
-			}
-			all.Wait()
-			if claims.Load() != 1 {
-				t.Errorf("%d have claimed it", claims.Load())
-			}
-		}
-	})
-}
-
-// TestNewClaimReplacesTheExpiredOne checks a claim that comes before the expired one has been removed.
-func TestNewClaimReplacesTheExpiredOne(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
-		begin := func(key, content [sha256.Size]byte) (Create, bool) {
-			known, claimed, err := s.BeginCreate(t.Context(), key, content)
-			must(t, err)
-			return known, claimed
-		}
-		begin(someKey, someContent)
-		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
-		clock.pass(createAge - createPrune/2)
-		begin(sha256.Sum256(nil), someContent) // removes what has expired by now
-		clock.pass(createPrune / 2)
-		other := sha256.Sum256([]byte("other content"))
-		if _, claimed := begin(someKey, other); !claimed {
-			t.Fatal("the expired claim still counts")
-		}
-		known, _ := begin(someKey, other)
-		if want := (Create{Content: other, Running: true, Since: noon.Add(createAge)}); !reflect.DeepEqual(known, want) {
-			t.Errorf("got %+v, want %+v", known, want)
-		}
-	})
-}
-
 // TestOnlyRunningCreatesAreKept: a create that has ended expires a day after it began.
 func TestOnlyRunningCreatesAreKept(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
 		running := sha256.Sum256(nil)
 		for _, key := range [][sha256.Size]byte{someKey, running} {
 			_, _, err := s.BeginCreate(t.Context(), key, someContent)
@@ -184,6 +77,39 @@ func TestOnlyRunningCreatesAreKept(t *testing.T) {
 			if known, _, err := s.BeginCreate(t.Context(), key, someContent); err != nil || !known.Since.Equal(want) {
 				t.Errorf("running is %t, since %v, want %v (%v)", known.Running, known.Since, want, err)
 			}
+		}
+	})
+}
+
+// TestCreateExpires a day after it began, whether or not it has been removed by then.
+func TestCreateExpires(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
+		begin := func(key, content [sha256.Size]byte) (Create, bool) {
+			known, claimed, err := s.BeginCreate(t.Context(), key, content)
+			must(t, err)
+			return known, claimed
+		}
+		other := sha256.Sum256([]byte("other content"))
+		begin(someKey, someContent)
+		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
+		clock.pass(createAge - createPrune/2)
+		begin(sha256.Sum256(nil), someContent) // removes what has expired by now
+		clock.pass(createPrune/2 - time.Second)
+		if _, claimed := begin(someKey, other); claimed {
+			t.Error("it was forgotten a second too early")
+		}
+		clock.pass(time.Second)
+		if _, claimed := begin(someKey, other); !claimed {
+			t.Error("it is remembered for longer than a day")
+		}
+		known, _ := begin(someKey, other)
+		if want := (Create{Content: other, Running: true, Since: noon.Add(createAge)}); !reflect.DeepEqual(known, want) {
+			t.Errorf("got %+v, want %+v", known, want)
+		}
+		clock.pass(createAge)
+		begin(sha256.Sum256([]byte("third")), someContent)
+		if got := count(t, s, "portico_creates"); got != 1 {
+			t.Errorf("%d are kept, want 1: the others have expired", got)
 		}
 	})
 }

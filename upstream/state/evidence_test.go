@@ -42,9 +42,7 @@ func TestMismatchesAreBounded(t *testing.T) {
 
 // TestFixedBeginsEvidenceAnew for the operation, to the moment.
 func TestFixedBeginsEvidenceAnew(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
 		tally := func(operation mapping.Operation) Tally {
 			return Tally{At: clock.now(), Answered: "main", Other: "next", Operation: operation, Compared: 1, Dropped: map[string]int64{}}
 		}
@@ -86,7 +84,7 @@ func TestFixedBeginsEvidenceAnew(t *testing.T) {
 
 // TestFirstFormIsBroughtUpToDate: what an earlier version has counted counts on.
 func TestFirstFormIsBroughtUpToDate(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
+	onShared(t, func(t *testing.T, dsn string) {
 		s, err := connect(dsn)
 		must(t, err)
 		t.Cleanup(func() { must(t, s.Close()) })

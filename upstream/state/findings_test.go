@@ -20,9 +20,7 @@ func get(t *testing.T, s *Store, signature string) Finding {
 }
 
 func TestFindingIsSummedUp(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		first := Finding{
 			Signature: "a1", Operation: mapping.OpFlagTypes, Class: "type", Path: "$.bug[*].values", Count: 2,
 			First: noon.Add(-time.Minute), Last: noon, Note: "number or text", Scopes: []Scope{{"checker", "WebShop"}, {"key", ""}},
@@ -60,8 +58,7 @@ func TestFindingIsSummedUp(t *testing.T) {
 }
 
 func TestAbsentFinding(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		if _, _, err := s.Finding(t.Context(), "none"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "reading the findings") {
 			t.Errorf("got %v, want %v and what was tried", err, ErrNotFound)
 		}
@@ -79,9 +76,7 @@ func TestAbsentFinding(t *testing.T) {
 }
 
 func TestJudgementsAreRecorded(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: "a1"}, nil, 0))
 		must(t, s.Judge(t.Context(), "a1", StatusAccepted, "ada", "harmless", noon.Add(time.Hour)))
 		if f := get(t, s, "a1"); f.Status != StatusAccepted || f.Actor != "ada" || f.Reason != "harmless" || !f.Until.Equal(noon.Add(time.Hour)) {
@@ -104,8 +99,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 }
 
 func TestFindingsHaveABound(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		fill(t, s, maxFindings-1, `INSERT INTO portico_findings
 			(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 			SELECT 'f' || n, '', '', '', 'reply', 1, 1, 1, '', 'open', 1`)
@@ -121,8 +115,7 @@ func TestFindingsHaveABound(t *testing.T) {
 }
 
 func TestAnyTextIsKept(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		odd := "a\x00b\xffc'\"?$1ü"
 		long := strings.Repeat("ü\x00", 100_000)
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: odd, Kind: odd, Path: odd, Note: long}, []byte(odd), 1))
@@ -140,23 +133,5 @@ func TestAnyTextIsKept(t *testing.T) {
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{Name: long, Hits: 1}}))
 		_, err = s.Revise(t.Context(), 0, Revision{Base: odd, Source: odd, Actor: long, Reason: long}, "")
 		must(t, err)
-	})
-}
-
-// TestAcceptanceEndsAtItsTime: the clock of the process that saw the finding may be ahead.
-func TestAcceptanceEndsAtItsTime(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
-		until := noon.Add(time.Hour)
-		must(t, s.RecordFinding(t.Context(), Finding{Signature: "s", Last: noon}, nil, 0))
-		must(t, s.Judge(t.Context(), "s", StatusAccepted, "ada", "meant", until))
-		for seen, want := range map[time.Time]FindingStatus{until.Add(-time.Second): StatusAccepted, until: StatusOpen} {
-			must(t, s.Judge(t.Context(), "s", StatusAccepted, "ada", "meant", until))
-			must(t, s.RecordFinding(t.Context(), Finding{Signature: "s", Last: seen}, nil, 0))
-			if f, _, err := s.Finding(t.Context(), "s"); err != nil || f.Status != want {
-				t.Errorf("seen at %v: %s, want %s (%v)", seen, f.Status, want, err)
-			}
-		}
 	})
 }

@@ -1,11 +1,12 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
+	"time"
 )
 
 func pair(client int64, side string, native int64) IDPair {
@@ -15,7 +16,9 @@ func pair(client int64, side string, native int64) IDPair {
 // kept lists what the store has.
 func kept(t *testing.T, s *Store) (all []IDPair) {
 	t.Helper()
-	must(t, s.EachID(t.Context(), func(p IDPair) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	must(t, s.EachID(ctx, func(p IDPair) error {
 		all = append(all, p)
 		return nil
 	}))
@@ -23,8 +26,7 @@ func kept(t *testing.T, s *Store) (all []IDPair) {
 }
 
 func TestIDsAreFoundByBothKeys(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		bug := IDPair{Kind: "bug", Client: 5, Side: "new", Native: 901}
 		must(t, s.AddIDs(t.Context(), []IDPair{pair(5, "new", 900), pair(1007, "old", 12), bug}))
 		must(t, s.AddIDs(t.Context(), nil))
@@ -45,6 +47,10 @@ func TestIDsAreFoundByBothKeys(t *testing.T) {
 		if found, err := s.IDs(t.Context(), []IDKey{{Kind: "attachment", Side: "new", ID: 12}}); err != nil || len(found) != 0 {
 			t.Errorf("found %v at the other side (%v)", found, err)
 		}
+		enough := errors.New("enough")
+		if err := s.EachID(t.Context(), func(IDPair) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("a visit that fails: %v", err)
+		}
 		if all := kept(t, s); !slices.Equal(all, []IDPair{pair(5, "new", 900), pair(1007, "old", 12), bug}) {
 			t.Errorf("kept are %v", all)
 		}
@@ -52,8 +58,7 @@ func TestIDsAreFoundByBothKeys(t *testing.T) {
 }
 
 func TestIDsAreAddedTogetherOrNotAtAll(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		first := pair(5, "new", 900)
 		must(t, s.AddIDs(t.Context(), []IDPair{first, first}))
 		must(t, s.AddIDs(t.Context(), []IDPair{first, pair(6, "new", 901)}))
@@ -68,30 +73,6 @@ func TestIDsAreAddedTogetherOrNotAtAll(t *testing.T) {
 		}
 		if all := kept(t, s); len(all) != 2 {
 			t.Errorf("kept are %v, want two pairs", all)
-		}
-	})
-}
-
-func TestIDsOfSeveralProcessesDoNotContradict(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		const processes = 4
-		added := make([]error, processes)
-		var all sync.WaitGroup
-		for i := range processes {
-			s := open(t, dsn)
-			all.Go(func() { added[i] = s.AddIDs(t.Context(), []IDPair{pair(5, "new", 900+int64(i))}) })
-		}
-		all.Wait()
-		won := 0
-		for _, err := range added {
-			if _, ok := errors.AsType[*IDConflictError](err); err == nil {
-				won++
-			} else if !ok {
-				t.Error(err)
-			}
-		}
-		if won != 1 {
-			t.Errorf("%d of %d contradicting pairs were added, want 1", won, processes)
 		}
 	})
 }

@@ -55,9 +55,7 @@ func dueSeqs(t *testing.T, s *Store) []int64 {
 }
 
 func TestJournalKeepsAnEntry(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		e := begin(t, s, "a", "bug 1")[0]
 		want := intent("bug 1")
 		want.Seq, want.Status, want.Begun = e.Seq, JournalBegun, noon
@@ -146,9 +144,7 @@ func TestUnknownUpdateHoldsItsLane(t *testing.T) {
 }
 
 func TestJournalGivesWhatIsDue(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
 		check := func(what string, want ...int64) {
 			t.Helper()
 			if got := dueSeqs(t, s); !reflect.DeepEqual(got, append([]int64{}, want...)) {
@@ -190,9 +186,7 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 }
 
 func TestJournalCountsAndPrunes(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "bug 2"))
 		end(t, s, "a", JournalRefused, begin(t, s, "a", "bug 3"))
 		clock.pass(time.Hour)
@@ -216,9 +210,7 @@ func TestJournalCountsAndPrunes(t *testing.T) {
 
 // TestJournalTellsWhatIsLost: a skipped entry and what was counted stay lost until the journal is started anew.
 func TestJournalTellsWhatIsLost(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		clock := newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
 		create := begin(t, s, "a", "bug 1")
 		create[0].Made = "attachment 7"
 		end(t, s, "a", JournalParked, create)
@@ -267,9 +259,7 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 
 // TestCopyIsBegunByOne process, for the entry as it is, and its ids are kept with its outcome or not at all.
 func TestCopyIsBegunByOne(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
 		all, err := s.DueJournal(t.Context(), 10)
 		if must(t, err); len(all) != 1 {

@@ -8,9 +8,7 @@ import (
 
 // TestHeartbeatsTellWhoIsBehind by the clock of the database, whatever those of the processes say.
 func TestHeartbeatsTellWhoIsBehind(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		beat := func(process string, version int64, lasts time.Duration) {
 			t.Helper()
 			must(t, s.Beat(t.Context(), process, version, lasts))
@@ -44,8 +42,7 @@ func TestHeartbeatsTellWhoIsBehind(t *testing.T) {
 
 // TestJournalOpenCountsWhatAMoveWaitsFor and nothing that began later, goes elsewhere or waits for an operator.
 func TestJournalOpenCountsWhatAMoveWaitsFor(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		check := func(receiver string, upTo, want, wantLast int64) {
 			t.Helper()
 			if open, last, err := s.JournalOpen(t.Context(), receiver, upTo); err != nil || open != want || last != wantLast {

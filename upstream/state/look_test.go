@@ -36,8 +36,10 @@ func TestLookChangesNothing(t *testing.T) {
 			}
 		}
 		run(t, s, "INSERT INTO portico_schema (version) VALUES (?)", 99)
-		if _, err := Look(t.Context(), dsn); !errors.Is(err, ErrNewer) {
-			t.Errorf("a newer one: %v", err)
+		_, looked := Look(t.Context(), dsn)
+		_, opened := Open(t.Context(), dsn)
+		if !errors.Is(looked, ErrNewer) || !errors.Is(opened, ErrNewer) || !strings.Contains(opened.Error(), "99") {
+			t.Errorf("a newer one: %v, and when it is opened: %v", looked, opened)
 		}
 	})
 }

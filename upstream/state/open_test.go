@@ -112,6 +112,17 @@ func TestSQLiteIsSetUp(t *testing.T) {
 	}
 }
 
+func TestPostgresIsSetUp(t *testing.T) {
+	dsn := newDatabase(t)
+	for address, want := range map[string]string{dsn: "portico", dsn + "&application_name=mine": "mine"} {
+		var got string
+		must(t, open(t, address).reader.QueryRow("SHOW application_name").Scan(&got))
+		if got != want {
+			t.Errorf("the server knows it as %s, want %s", got, want)
+		}
+	}
+}
+
 // TestOpenWaitsForOthers has somebody else write to a file that has not yet the
 // journal that Open wants. SQLite does not wait then.
 func TestOpenWaitsForOthers(t *testing.T) {
@@ -130,16 +141,6 @@ func TestOpenWaitsForOthers(t *testing.T) {
 	if got, want := count(t, s, "portico_schema"), versions(t); got != want {
 		t.Errorf("the form was made in %d steps, want %d", got, want)
 	}
-}
-
-func TestNewerDatabaseIsRefused(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		run(t, s, "INSERT INTO portico_schema (version) VALUES (?)", 99)
-		if _, err := Open(t.Context(), dsn); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
-			t.Errorf("got %v, want %v and the version", err, ErrNewer)
-		}
-	})
 }
 
 // versions is how many versions the form of the database has had.
@@ -165,8 +166,7 @@ func until(t *testing.T, version int) fstest.MapFS {
 }
 
 func TestMigrationIsDoneOrNot(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		must(t, s.Append(t.Context(), Record{Actor: "before"}))
 		folder, present := until(t, versions(t)), versions(t)
 		last := fmt.Sprintf("migrations/%04d.sql", present+2)

@@ -18,30 +18,22 @@ import (
 	processes "portico/test/process"
 )
 
-// jobVariable makes the test's program another process that uses the database in
-// addressVariable.
-const (
-	jobVariable     = "PORTICO_STATE_TEST_JOB"
-	addressVariable = "PORTICO_STATE_TEST_DSN"
-)
+// addressVariable makes the test's program another process that uses the database at this address.
+const addressVariable = "PORTICO_STATE_TEST_DSN"
 
 // How much each process or Store does in the tests below.
 const (
-	jobs    = 4
-	perJob  = 15
-	endless = "endless"
-	briefly = "briefly"
+	jobs   = 4
+	perJob = 15
 )
 
 // runJob opens the database when its standard input says so, and writes.
-func runJob(job string) (code int) {
+func runJob() (code int) {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return 2
 	}
 	s, err := Open(context.Background(), os.Getenv(addressVariable))
-	if err == nil && job == endless {
-		err = writeOn(s)
-	} else if err == nil {
+	if err == nil {
 		err = errors.Join(workOn(s), s.Close())
 	}
 	if err != nil {
@@ -49,19 +41,6 @@ func runJob(job string) (code int) {
 		return 1
 	}
 	return 0
-}
-
-// writeOn says a line after everything that it has written.
-func writeOn(s *Store) error {
-	for {
-		if err := s.RecordFinding(context.Background(), Finding{Signature: "a"}, []byte(strings.Repeat("x", 3000)), 5); err != nil {
-			return err
-		}
-		if err := s.AddTallies(context.Background(), []Tally{someTally()}); err != nil {
-			return err
-		}
-		fmt.Println("written")
-	}
 }
 
 // future is a minute that no Store thinks is old.
@@ -126,13 +105,11 @@ func checkWork(t *testing.T, s *Store, done int64) {
 }
 
 // process starts the test's program as a job that waits for a line.
-func process(t *testing.T, job, dsn string) (cmd *exec.Cmd, in io.Writer, out *bufio.Reader) {
+func process(t *testing.T, dsn string) (cmd *exec.Cmd, in io.Writer) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), jobVariable+"="+job, addressVariable+"="+dsn)
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
-	stdout, err := cmd.StdoutPipe()
+	cmd.Env = append(os.Environ(), addressVariable+"="+dsn)
+	in, err := cmd.StdinPipe()
 	must(t, err)
 	cmd.Stderr = os.Stderr
 	must(t, cmd.Start())
@@ -140,7 +117,7 @@ func process(t *testing.T, job, dsn string) (cmd *exec.Cmd, in io.Writer, out *b
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return cmd, stdin, bufio.NewReader(stdout)
+	return cmd, in
 }
 
 // TestUnreadableFolder opens a database where only its owner may look, or nobody may
@@ -155,7 +132,7 @@ func TestUnreadableFolder(t *testing.T) {
 		cmd.Path = publicCopy(t, os.Args[0])
 	}
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), jobVariable+"="+briefly, addressVariable+"=sqlite:"+filepath.Join(dir, "portico.db"))
+	cmd.Env = append(os.Environ(), addressVariable+"=sqlite:"+filepath.Join(dir, "portico.db"))
 	cmd.Stdin = strings.NewReader("\n")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
 	out, err := cmd.CombinedOutput()
@@ -183,7 +160,7 @@ func TestProcessesAtOnce(t *testing.T) {
 		var all [jobs]*exec.Cmd
 		var starts [jobs]io.Writer
 		for i := range all {
-			all[i], starts[i], _ = process(t, briefly, dsn)
+			all[i], starts[i] = process(t, dsn)
 		}
 		for _, start := range starts {
 			fmt.Fprintln(start)
@@ -199,50 +176,6 @@ func TestProcessesAtOnce(t *testing.T) {
 			t.Errorf("the form was made in %d steps, want %d", got, want)
 		}
 	})
-}
-
-func TestKilledWriter(t *testing.T) {
-	onShared(t, func(t *testing.T, dsn string) {
-		written := int64(0)
-		for round := range 3 {
-			cmd, start, out := process(t, endless, dsn)
-			fmt.Fprintln(start)
-			for range 20 + 7*round {
-				if _, err := out.ReadString('\n'); err != nil {
-					t.Fatal("the process has ended: ", err)
-				}
-				written++
-			}
-			must(t, cmd.Process.Kill())
-			_ = cmd.Wait() // says that it was killed
-			s := open(t, dsn)
-			f, samples, err := s.Finding(t.Context(), "a")
-			must(t, err)
-			if f.Count < written || len(samples) != 5 {
-				t.Errorf("there are %d sightings and %d samples, want at least %d and 5", f.Count, len(samples), written)
-			}
-			tallies, err := s.Tallies(t.Context(), future)
-			must(t, err)
-			if got := tallies[0]; got.Compared < written || got.Dropped["queue"] != 2*got.Compared || got.OtherLatency[2] != 3*got.Compared {
-				t.Errorf("the tally is %+v, want at least %d comparisons and all of each", got, written)
-			}
-			written = tallies[0].Compared // the sighting is written first, and the end may come between the two
-			checkFile(t, s)
-		}
-	})
-}
-
-// checkFile lets SQLite look at every page of its file.
-func checkFile(t *testing.T, s *Store) {
-	t.Helper()
-	if s.dialect != &sqliteDialect {
-		return
-	}
-	var says string
-	must(t, s.writer.QueryRow("PRAGMA integrity_check").Scan(&says))
-	if says != "ok" {
-		t.Error("the file is damaged: ", says)
-	}
 }
 
 func TestServerStartsAgain(t *testing.T) {

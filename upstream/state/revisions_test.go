@@ -1,19 +1,13 @@
 package state
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 )
 
 func TestRevisions(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		if r, ok, err := s.CurrentRevision(t.Context()); ok || err != nil {
 			t.Errorf("got %+v, %v of an empty database", r, err)
 		}
@@ -43,66 +37,6 @@ func TestRevisions(t *testing.T) {
 			if got, err := s.Revisions(t.Context(), limit); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("the last %d are %+v, %v, want %+v", limit, got, err, want)
 			}
-		}
-	})
-}
-
-func TestOneRevisionWinsPerVersion(t *testing.T) {
-	const writers, versions = 8, 6
-	onShared(t, func(t *testing.T, dsn string) {
-		stores := []*Store{open(t, dsn), open(t, dsn)}
-		for version := range int64(versions) {
-			var won atomic.Int64
-			var all sync.WaitGroup
-			start := make(chan struct{})
-			for i := range writers {
-				all.Go(func() {
-					<-start
-					made, err := stores[i%2].Revise(context.Background(), version, Revision{Actor: fmt.Sprint(i)}, "")
-					_, late := errors.AsType[*ConflictError](err)
-					if err == nil && made.Version == version+1 {
-						won.Add(1)
-					} else if !late {
-						t.Errorf("got %+v, %v", made, err)
-					}
-				})
-			}
-			close(start)
-			all.Wait()
-			if won.Load() != 1 {
-				t.Fatalf("%d have made version %d", won.Load(), version+1)
-			}
-		}
-	})
-}
-
-func TestHistoryIsBounded(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		fill(t, s, maxRevisions, `INSERT INTO portico_revisions (version, base, source, content, actor, reason, at) SELECT n, '', '', '', '', '', n`)
-		_, err := s.Revise(t.Context(), maxRevisions, Revision{}, "")
-		must(t, err)
-		if got := count(t, s, "portico_revisions"); got != maxRevisions {
-			t.Errorf("there are %d, want %d", got, maxRevisions)
-		}
-	})
-}
-
-func TestAuditIsBounded(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
-		newClock(s)
-		fill(t, s, maxRecords, `INSERT INTO portico_audit (at, actor, action, subject, reason) SELECT n, 'a', 'b', 'c', 'd'`)
-		last := Record{ID: 7, Actor: "ada", Action: "switchover.killed", Subject: "rules", Reason: "fire", Detail: []byte("{}")}
-		must(t, s.Append(t.Context(), last))
-		if got := count(t, s, "portico_audit"); got != maxRecords {
-			t.Errorf("there are %d, want %d", got, maxRecords)
-		}
-		got, err := s.Audit(t.Context(), 2)
-		must(t, err)
-		last.ID, last.At = maxRecords+1, noon
-		if len(got) != 2 || !reflect.DeepEqual(got[0], last) || got[1].Actor != "a" {
-			t.Errorf("got %+v, want %+v first", got, last)
 		}
 	})
 }

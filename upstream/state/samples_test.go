@@ -7,8 +7,7 @@ import (
 )
 
 func TestSamplesAreBounded(t *testing.T) {
-	onQuick(t, func(t *testing.T, dsn string) {
-		s := open(t, dsn)
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		kept := func(f Finding, sample []byte, keep int) int {
 			t.Helper()
 			must(t, s.RecordFinding(t.Context(), f, sample, keep))

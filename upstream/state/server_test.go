@@ -24,8 +24,8 @@ var sharedServer = sync.OnceValues(startServer)
 var databases atomic.Int64
 
 func TestMain(m *testing.M) {
-	if job := os.Getenv(jobVariable); job != "" {
-		os.Exit(runJob(job))
+	if os.Getenv(addressVariable) != "" {
+		os.Exit(runJob())
 	}
 	code := m.Run()
 	if databases.Load() > 0 {

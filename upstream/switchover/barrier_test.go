@@ -21,12 +21,20 @@ import (
 // patience is how long nothing should take, however busy the machine is.
 const patience = 20 * time.Second
 
+// beside does something beside the test, and gives its error.
+func beside(do func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	return done
+}
+
 // holding has a write of bug 1 be under way at a tracker, and gives what ends it.
 func (b *bench) holding(t *testing.T, at *fake) (end func()) {
 	t.Helper()
 	at.hold, at.begun = make(chan struct{}), make(chan struct{}, 1)
-	first := make(chan error, 1)
-	go func() { first <- attachTo("1").Make(context.WithoutCancel(t.Context()), b.Switchover, caller("a")).Err }()
+	first := beside(func() error {
+		return attachTo("1").Make(context.WithoutCancel(t.Context()), b.Switchover, caller("a")).Err
+	})
 	<-at.begun
 	return func() {
 		close(at.hold)
@@ -38,10 +46,8 @@ func (b *bench) holding(t *testing.T, at *fake) (end func()) {
 
 // later makes a call beside others, and gives its error.
 func (b *bench) later(t *testing.T, call upstream.Call) <-chan error {
-	done := make(chan error, 1)
 	ctx := patient(t, patience)
-	go func() { done <- call.Make(ctx, b.Switchover, caller("b")).Err }()
-	return done
+	return beside(func() error { return call.Make(ctx, b.Switchover, caller("b")).Err })
 }
 
 // soon is do for a call that nothing may hold up.
@@ -74,11 +80,6 @@ func (b *bench) wantBarrier(t *testing.T, err error, says string) {
 	b.soon(t, "c", attachTo("9"))
 }
 
-// toNew moves everything.
-func (b *bench) toNew(ctx context.Context) error {
-	return b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, nil, "ann", "to move")
-}
-
 // TestWritesThatMoveWaitForEachOther: nothing is written at the new tracker while a write that moves is under way at the old one, in any process.
 func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 	p1 := Rule{Name: "p1", Products: []string{"P1"}, Reads: PhaseNew, Writes: PhaseOld}
@@ -86,9 +87,7 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 	next.Writes = PhaseNew
 	rules, after := []Rule{p1, always(PhaseOld, PhaseOld)}, []Rule{next, always(PhaseOld, PhaseOld)}
 	for name, move := range map[string]func(ctx context.Context, b *bench) error{
-		"a change": func(ctx context.Context, b *bench) error {
-			return b.Change(ctx, b.Status(ctx).Version, Table{Rules: after}, nil, "ann", "to move")
-		},
+		"a change": func(ctx context.Context, b *bench) error { return b.try(ctx, after...) },
 		"a reload": func(ctx context.Context, b *bench) error {
 			settings := b.options.Settings
 			settings.Table.Rules = after
@@ -107,9 +106,8 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := openBenchOver(t, openStore(t, ":memory:"), 5*time.Millisecond, rules...)
 			end := b.holding(t, b.old)
-			moved := make(chan error, 1)
 			ctx := patient(t, patience)
-			go func() { moved <- move(ctx, b) }()
+			moved := beside(func() error { return move(ctx, b) })
 			process.Eventually(t, "the beginning of the move", func() bool { return slices.Equal(b.Status(ctx).Moving, []string{"p1"}) })
 			second := b.later(t, attachTo("1"))
 			b.old.mu.Lock()
@@ -154,9 +152,8 @@ func TestARevivalMovesWrites(t *testing.T) {
 	}
 	store.pause(false)
 	end := b.holding(t, b.old)
-	revived := make(chan error, 1)
 	ctx := patient(t, patience)
-	go func() { revived <- b.Revive(ctx, "ann", "it is out") }()
+	revived := beside(func() error { return b.Revive(ctx, "ann", "it is out") })
 	process.Eventually(t, "the beginning of the revival", func() bool { return b.Status(ctx).Moving != nil })
 	end()
 	if len(revived) > 0 {
@@ -173,9 +170,8 @@ func TestAWriteIsHeldForAWhileOnly(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseOld))
 	b.timing.hold = 30 * time.Millisecond
 	end := b.holding(t, b.old)
-	moved := make(chan error, 1)
 	ctx := patient(t, patience)
-	go func() { moved <- b.toNew(ctx) }()
+	moved := beside(func() error { return b.try(ctx, always(PhaseNew, PhaseNew)) })
 	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(t.Context()).Moving != nil })
 	wantLater(t, attachTo("2").Make(t.Context(), b.Switchover, caller("b")).Err, "is being moved")
 	end()
@@ -219,7 +215,7 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 			b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseOld))
 			b.timing.barrier = 30 * time.Millisecond
 			c.prepare(t, b, store)
-			b.wantBarrier(t, b.toNew(t.Context()), c.says)
+			b.wantBarrier(t, b.try(t.Context(), always(PhaseNew, PhaseNew)), c.says)
 		})
 	}
 }
@@ -252,27 +248,22 @@ func TestRulesReplicateOnlyWithAJournal(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseOld))
 	next := always(PhaseNew, PhaseOld)
 	next.Replicate = true
-	change := func() error {
-		return b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{next}}, nil, "ann", "to copy")
-	}
-	invalid, ok := errors.AsType[*InvalidError](change())
+	invalid, ok := errors.AsType[*InvalidError](b.try(t.Context(), next))
 	if !ok || invalid.Problems[0].Field != "replicate" || !strings.Contains(invalid.Error(), "switchover.journal") {
 		t.Errorf("without a journal: %v", invalid)
 	}
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
-	if err := change(); err != nil {
-		t.Error(err)
-	}
+	b.change(t, next)
 	// Two callers must not write one object to two trackers, in none of the ways in which rules come.
 	for field, rule := range map[string]Rule{
 		"callers": {Callers: []string{"ci"}}, "user_agents": {UserAgents: []string{"x*"}}, "percent": {Percent: new(10.0)},
 		"operations": {Operations: []mapping.Operation{mapping.OpUpdateAttachments}},
 	} {
 		rule.Name, rule.Reads, rule.Writes = "apart", PhaseNew, PhaseOld
-		table, settings := Table{Rules: []Rule{rule, next}}, b.settings
-		settings.Table = table
+		settings := b.settings
+		settings.Table = Table{Rules: []Rule{rule, next}}
 		for way, err := range map[string]error{
-			"a change": b.Change(t.Context(), b.Status(t.Context()).Version, table, nil, "ann", "to move"), "a reload": b.Set(t.Context(), settings),
+			"a change": b.try(t.Context(), rule, next), "a reload": b.Set(t.Context(), settings),
 		} {
 			if invalid, ok := errors.AsType[*InvalidError](err); !ok || invalid.Problems[0].Field != field || !strings.Contains(err.Error(), "only product, component, bugs and attachments") {
 				t.Errorf("%s with %s: %v", way, field, err)
@@ -360,7 +351,7 @@ func TestCertainFailuresDelayNoMove(t *testing.T) {
 		if err := attachTo("1").Make(t.Context(), b.Switchover, caller("a")).Err; err == nil {
 			t.Fatal("the write did not fail")
 		}
-		if err := b.toNew(t.Context()); err != nil {
+		if err := b.try(t.Context(), always(PhaseNew, PhaseNew)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -411,7 +402,7 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 		s.Trackers, s.Journal = map[string]upstream.Tracker{"old": client, "new": b.new}, slowJournal{stopped}
 	})
 	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}}
-	write := func() error { return call.Make(t.Context(), b.Switchover, devOf(t)).Err }
+	write := func() error { return call.Make(t.Context(), b.Switchover, caller(tracker.FixtureKeys()["dev"])).Err }
 	wantLater(t, write(), "does not reach its store") // stopped after the decision
 	back := store.away()
 	if err := b.beat(t.Context()); err == nil {
@@ -421,7 +412,7 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	if n := len(reference.Journal()); n != 0 {
 		t.Errorf("the tracker got %d writes", n)
 	}
-	wantBug(t, t.Context(), b.Switchover, devOf(t), "1")
+	wantBug(t, t.Context(), b.Switchover, caller(tracker.FixtureKeys()["dev"]), "1")
 	_ = b.Kill(t.Context(), "ann", "it burns") // which the store does not know
 	if err := write(); err != nil || len(reference.Journal()) != 1 {
 		t.Errorf("after a kill: %v", err)
@@ -472,15 +463,14 @@ func TestWhichWritesMove(t *testing.T) {
 func TestAfterAKillNoWriteWaits(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseNew))
 	end := b.holding(t, b.new)
-	moved := make(chan error, 1)
 	ctx := patient(t, patience)
-	go func() {
-		moved <- b.Change(ctx, b.Status(ctx).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, nil, "ann", "to move")
-	}()
+	moved := beside(func() error { return b.try(ctx, always(PhaseNew, PhaseOld)) })
 	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(ctx).Moving != nil })
 	waiting := b.later(t, attachTo("1"))
 	if _, undelivered := errors.AsType[*UndeliveredError](b.Kill(t.Context(), "ann", "it burns")); undelivered {
-		b.wantStoredBy(t)
+		if err := b.deliver(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := <-waiting; err != nil || len(b.old.taken()) != 1 {
 		t.Errorf("the write that waited: %v", err)
@@ -489,14 +479,6 @@ func TestAfterAKillNoWriteWaits(t *testing.T) {
 		t.Error("the move succeeded after the kill")
 	}
 	end()
-}
-
-// wantStoredBy delivers a kill as watch does.
-func (b *bench) wantStoredBy(t *testing.T) {
-	t.Helper()
-	if err := b.deliver(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestUnderTheSameRulesNoWriteWaits: callers may write one bug in two trackers, if that is what the rules say.
@@ -512,7 +494,7 @@ func TestUnderTheSameRulesNoWriteWaits(t *testing.T) {
 func TestAKeyIsTheSameCallerAsABearerToken(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	bearer := upstream.Caller{Credentials: upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}}
-	text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
+	process.Text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
 	b.change(t, always(PhaseNew, PhaseNew))
 	if got := b.by(t, "k", ofBugs("1")); got != "old" {
 		t.Errorf("what was written with a bearer token is read with the key in the %s tracker", got)

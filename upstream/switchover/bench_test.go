@@ -2,7 +2,6 @@ package switchover
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -27,15 +26,7 @@ func (s *still) Peek(context.Context, upstream.Caller, mapping.FlagTypesRequest)
 func openStill(t testing.TB, rules ...Rule) *Switchover {
 	t.Helper()
 	tracker := &still{reply: mapping.Reply{Document: mapping.NewDocument([]byte("{}"))}}
-	s, err := New(t.Context(), Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: Settings{
-		Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved, Caller: unnamed,
-		Trackers: map[string]upstream.Tracker{"old": tracker, "new": tracker}, Table: Table{Rules: rules}, Follow: time.Minute,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return openUntilEnd(t, Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: settingsOver(tracker, tracker, nil, nil, rules...)}, time.Now, time.Second)
 }
 
 // hotRules are lists under which a flag type read needs no lookup.

@@ -252,3 +252,19 @@ func (r *ruleSet) randomCall(from *rand.Rand) (int, *callInfo, mapping.Place) {
 	made, _ := call.route(&object{kind: bugObject, id: place.Bug}, &place)
 	return made.rule, call, place
 }
+
+// A move of writes is announced in a revision of its own, and may be given up in another one.
+func TestChangesOfABarrier(t *testing.T) {
+	rules := []Rule{always(PhaseNew, PhaseOld)}
+	before, waiting, moved := Table{Rules: rules}, Table{Rules: rules, Moving: []string{"rest"}}, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
+	for _, c := range []struct {
+		from, to Table
+		want     string
+	}{
+		{before, waiting, "writes wait while they move: rest"}, {waiting, before, "writes go on as before"}, {waiting, moved, "rest: writes old → new"},
+	} {
+		if got := Changes(c.from, c.to); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

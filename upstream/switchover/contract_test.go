@@ -3,10 +3,6 @@ package switchover
 import (
 	"bytes"
 	"errors"
-	"log/slog"
-	"net/http/httptest"
-	"net/url"
-	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -15,33 +11,18 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/bugzilla"
-	"portico/upstream/transport"
 	"portico/upstream/upstreamtest"
 )
 
 // serve starts a reference tracker and a client of it.
 func serve(t testing.TB, options tracker.Options) (*tracker.Server, *bugzilla.Client) {
 	t.Helper()
-	reference := tracker.New(options)
-	server := httptest.NewServer(reference)
-	t.Cleanup(server.Close)
-	t.Cleanup(func() { _ = reference.Close() })
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stack := transport.New(transport.Options{})
-	t.Cleanup(stack.Close)
-	client, err := bugzilla.New(bugzilla.Options{
-		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reference, client
+	reference := process.Reference(t, options)
+	return reference, process.Client(t, process.Listen(t, reference), nil, "bugzilla-5")
 }
 
 // over opens a switchover over two reference trackers, of which the new one
@@ -54,38 +35,14 @@ func over(t testing.TB, follows bool, rules ...Rule) (s *Switchover, old, candid
 		behind.Follows = old
 	}
 	candidate, second := serve(t, behind)
-	s, err := New(t.Context(), Options{
-		Old: "main", New: "next", Store: openStore(t, ":memory:"), Settings: Settings{
-			Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved, Caller: unnamed,
-			Table: Table{Rules: rules}, Follow: time.Minute,
-			Trackers: map[string]upstream.Tracker{"main": first, "next": second},
-			Locate:   map[string]Locator{"main": first, "next": second},
-			Split:    jsonblob.SplitOptions{Dir: t.TempDir()},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	settings := settingsOver(first, second, first, second, rules...)
+	settings.Split = jsonblob.SplitOptions{Dir: t.TempDir()}
+	s = openUntilEnd(t, Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: settings}, time.Now, time.Second)
 	return s, old, candidate
 }
 
 // ofAttachmentsOnly leaves flag types out, of which some are in every product.
 var ofAttachmentsOnly = mapping.Operations()[3:]
-
-// fixtureKeys are the keys of the fixture's users.
-func fixtureKeys(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("../../test/wire/testdata/keys.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all map[string]string
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 func TestContract(t *testing.T) {
 	lists := map[string][]Rule{
@@ -98,7 +55,7 @@ func TestContract(t *testing.T) {
 	for _, phase := range Phases() {
 		lists[string(phase)] = []Rule{always(phase, phase)}
 	}
-	keys := fixtureKeys(t)
+	keys := tracker.FixtureKeys()
 	for name, rules := range lists {
 		t.Run(name, func(t *testing.T) {
 			upstreamtest.TestTracker(t, func(t *testing.T) upstreamtest.Subject {
@@ -113,7 +70,7 @@ func TestContract(t *testing.T) {
 // is too large to be held in memory.
 func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 	s, old, candidate := over(t, true, moved(Rule{Bugs: []Range{{5, 5}}}), always(PhaseOld, PhaseOld))
-	dev := upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
+	dev := caller(tracker.FixtureKeys()["dev"])
 	large := mapping.AttachmentCreate{
 		Bugs: []string{"5"}, Data: jsonblob.BlobFromRaw(bytes.Repeat([]byte("large"), 150_000)),
 		FileName: new("f"), Summary: new("large"), ContentType: new("text/plain"),
@@ -127,9 +84,9 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 		{Bugs: []string{"1", "5"}, Exclude: []string{"data"}},
 	} {
 		split, err := s.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-		got := text(t, split.Document, err)
-		whole, err := s.rules.Load().Trackers["main"].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
-		want := text(t, whole.Document, err)
+		got := process.Text(t, split.Document, err)
+		whole, err := s.rules.Load().Trackers["old"].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
+		want := process.Text(t, whole.Document, err)
 		var gotValue, wantValue any
 		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {
 			t.Fatal(err)

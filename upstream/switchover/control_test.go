@@ -2,10 +2,7 @@ package switchover
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,33 +50,6 @@ func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
 	}
 	if got := b.Status(t.Context()).Version; got != former+1 {
 		t.Errorf("refused changes made version %d", got)
-	}
-}
-
-func TestOneOfManyChangesWins(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	replicas := []*bench{replica(t, file, always(PhaseOld, PhaseOld)), replica(t, file, always(PhaseOld, PhaseOld))}
-	version := replicas[0].Status(t.Context()).Version
-	var won atomic.Int64
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			rule := always(PhaseNew, PhaseOld)
-			err := replicas[i%2].Change(t.Context(), version, Table{Rules: []Rule{rule}}, nil, fmt.Sprint("actor ", i), "a race")
-			if _, faster := errors.AsType[*state.ConflictError](err); err == nil {
-				won.Add(1)
-			} else if !faster {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if won.Load() != 1 {
-		t.Errorf("%d of 8 changes of one version were made", won.Load())
-	}
-	history, err := replicas[1].History(t.Context(), 10)
-	if err != nil || len(history) != 2 {
-		t.Errorf("the history is %+v (%v)", history, err)
 	}
 }
 
@@ -168,29 +138,6 @@ func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 		t.Errorf("a changed configuration does not count: %+v", status)
 	}
 	process.Eventually(t, "the other configuration", func() bool { return one.Status(t.Context()).Version == 3 })
-}
-
-func TestAKillReachesTheStoreWhenItIsBack(t *testing.T) {
-	store := openDisturbed(t)
-	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
-	back := store.away()
-	b.killedOnlyHere(t)
-	back()
-	// Another process has changed the rules meanwhile.
-	revision, _, _ := store.CurrentRevision(t.Context())
-	if _, err := store.Revise(t.Context(), revision.Version, revision, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(b.refresh(t.Context()), b.deliver(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	stored, _, err := store.CurrentRevision(t.Context())
-	if err != nil || killedIn(stored) == nil || b.Status(t.Context()).Killed == nil {
-		t.Errorf("the store has %s (%v)", stored.Table, err)
-	}
-	if err := b.Revive(t.Context(), "ann", "over"); err != nil || b.Status(t.Context()).Killed != nil {
-		t.Errorf("the kill does not end (%v)", err)
-	}
 }
 
 // killedIn is the kill of a stored revision.

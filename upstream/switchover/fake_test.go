@@ -96,17 +96,21 @@ func (f *fake) Do(_ context.Context, _ upstream.Caller, call upstream.Call) (map
 
 // atlas is a locator over what a test says: bugs 1 to 9 are in product P1 and so
 // on to P9, component C, attachment 10·b+n hangs on bug b; bug 77 is hidden, 88
-// cannot be asked for, and others do not exist. The alias of bug b is "bug-b".
+// cannot be asked for, for 66 the tracker fails, and others do not exist. The alias of bug b is "bug-b".
 type atlas struct {
 	mu    sync.Mutex
 	asked []string
 	types map[int64]mapping.Scopes
 	sees  []string // the products that the callers see
-	// extra are bugs that only this one knows.
+	// extra are bugs that only this one knows, hides is one that only this one hides.
 	extra map[string]mapping.Place
+	hides string
 }
 
-var errDown = &mapping.Error{Code: 200502, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
+var (
+	errDown   = &mapping.Error{Code: 200502, Status: 502, Message: "away", Reason: mapping.ReasonUnreachable}
+	errBroken = &mapping.Error{Code: 100500, Status: 500, Message: "broken"} // by the tracker's own account
+)
 
 func (a *atlas) ask(format string, args ...any) {
 	a.mu.Lock()
@@ -131,10 +135,12 @@ func (a *atlas) Bug(_ context.Context, _ upstream.Caller, ref string) (mapping.P
 	switch {
 	case err != nil:
 		return mapping.Place{}, &mapping.Error{Code: 100, Status: 400, Message: "no alias"}
-	case id == 77:
+	case id == 77 || ref == a.hides:
 		return mapping.Place{}, &mapping.Error{Code: 102, Status: 401, Message: "hidden"}
 	case id == 88:
 		return mapping.Place{}, errDown
+	case id == 66:
+		return mapping.Place{}, errBroken
 	case id < 1 || id > 9:
 		return mapping.Place{}, &mapping.Error{Code: 101, Status: 404, Message: "no bug"}
 	default:
@@ -263,8 +269,28 @@ var unobserved = Observer{
 	Routed: func(mapping.Operation, string, string) {}, Refused: func(mapping.Operation) {}, LookedUp: func(string, string) {}, Changed: func(Status) {},
 }
 
-// unnamed is a caller without a name.
-func unnamed(upstream.Caller) string { return "" }
+// settingsOver are settings over two trackers. No caller has a name.
+func settingsOver(old, next upstream.Tracker, from, beyond Locator, rules ...Rule) Settings {
+	return Settings{
+		Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved, Caller: func(upstream.Caller) string { return "" },
+		Trackers: map[string]upstream.Tracker{"old": old, "new": next}, Locate: map[string]Locator{"old": from, "new": beyond},
+		Table: Table{Rules: rules}, Follow: time.Minute, UnknownOutcome: time.Minute,
+	}
+}
+
+// openUntilEnd opens a switchover until the test ends. It asks the store for changes of others as often as poll says.
+func openUntilEnd(t testing.TB, options Options, now func() time.Time, poll time.Duration) *Switchover {
+	t.Helper()
+	opened, err := open(t.Context(), options, timing{
+		now: now, poll: poll, store: 10 * time.Second, kill: 200 * time.Millisecond,
+		lease: 1000 * time.Hour, hold: 10 * time.Second, barrier: 10 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	return opened
+}
 
 // bench is a switchover over two fakes, whose time a test moves.
 type bench struct {
@@ -309,21 +335,10 @@ func openBenchOver(t testing.TB, store *state.Store, poll time.Duration, rules .
 		}},
 	}
 	b.beyond = &atlas{types: maps.Clone(b.atlas.types), sees: b.atlas.sees}
-	b.options = Options{Old: "old", New: "new", Store: store, Settings: Settings{
-		Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved,
-		Trackers: map[string]upstream.Tracker{"old": b.old, "new": b.new}, Locate: map[string]Locator{"old": b.atlas, "new": b.beyond},
-		Table: Table{Rules: rules}, Follow: time.Minute, UnknownOutcome: time.Minute,
-		CallerNames: []string{"ci", "bot"}, Caller: func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") },
-	}}
-	opened, err := open(t.Context(), b.options, timing{
-		now: b.clock.now, poll: poll, store: 10 * time.Second, kill: 200 * time.Millisecond,
-		lease: 1000 * time.Hour, hold: 10 * time.Second, barrier: 10 * time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	b.Switchover = opened
+	b.options = Options{Old: "old", New: "new", Store: store, Settings: settingsOver(b.old, b.new, b.atlas, b.beyond, rules...)}
+	b.options.Settings.CallerNames = []string{"ci", "bot"}
+	b.options.Settings.Caller = func(c upstream.Caller) string { return strings.TrimPrefix(c.Credentials.APIKey, "key-") }
+	b.Switchover = openUntilEnd(t, b.options, b.clock.now, poll)
 	return b
 }
 
@@ -376,10 +391,15 @@ func (s *Switchover) explain(ctx context.Context, caller upstream.Caller, call u
 	return d, nil
 }
 
-// change puts other rules in force.
+// try changes the rules that are in force.
+func (b *bench) try(ctx context.Context, rules ...Rule) error {
+	return b.Change(ctx, b.Status(ctx).Version, Table{Rules: rules}, nil, "somebody", "a test")
+}
+
+// change is try for what must succeed.
 func (b *bench) change(t testing.TB, rules ...Rule) {
 	t.Helper()
-	if err := b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: rules}, nil, "somebody", "a test"); err != nil {
+	if err := b.try(t.Context(), rules...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -395,22 +415,6 @@ func always(reads, writes Phase) Rule { return Rule{Name: "rest", Reads: reads, 
 func moved(rule Rule) Rule {
 	rule.Name, rule.Reads, rule.Writes = "moved", PhaseNew, PhaseNew
 	return rule
-}
-
-// text is what a reply says.
-func text(t testing.TB, document *mapping.Document, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	if _, err := document.WriteTo(&all); err != nil {
-		t.Fatal(err)
-	}
-	if err := document.Close(); err != nil {
-		t.Error(err)
-	}
-	return all.String()
 }
 
 func wantRefused(t testing.TB, err error, parts ...string) {

@@ -39,11 +39,7 @@ func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {
 	store := openDisturbed(t)
 	b := replica(t, store.file, always(PhaseNew, PhaseNew))
 	unlock := store.lock()
-	changed := make(chan error, 1)
-	go func() {
-		next := Table{Rules: []Rule{always(PhaseNewCompare, PhaseNew)}}
-		changed <- b.Change(context.WithoutCancel(t.Context()), 1, next, nil, "bob", "a change")
-	}()
+	changed := beside(func() error { return b.try(context.WithoutCancel(t.Context()), always(PhaseNewCompare, PhaseNew)) })
 	process.Eventually(t, "the change's turn", func() bool { return len(b.changing) > 0 })
 	b.killedOnlyHere(t)
 	if len(changed) > 0 {
@@ -129,11 +125,10 @@ func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
 	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
 	b.timing.kill = patience
 	unlock := store.lock()
-	killed, again := make(chan error, 1), make(chan error, 1)
-	go func() { killed <- b.Kill(context.WithoutCancel(t.Context()), "ann", "it burns") }()
+	ctx := context.WithoutCancel(t.Context())
+	killed := beside(func() error { return b.Kill(ctx, "ann", "it burns") })
 	process.Eventually(t, "the turn of the kill", func() bool { return len(b.changing) > 0 })
-	// This is what is done every second.
-	go func() { again <- b.deliver(context.WithoutCancel(t.Context())) }()
+	again := beside(func() error { return b.deliver(ctx) }) // as is done every second
 	unlock()
 	if err := <-killed; err != nil {
 		t.Fatal(err)
@@ -214,7 +209,7 @@ func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
 	if got := b.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("a read goes to the %s tracker", got)
 	}
-	err = b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}, nil, "ann", "back")
+	err = b.try(t.Context(), always(PhaseOld, PhaseOld))
 	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
 		t.Errorf("it changed what another process goes by: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 )
 
@@ -51,7 +52,7 @@ func TestObjectsAreLookedUpSideBySide(t *testing.T) {
 	}
 	began := time.Now()
 	document, err := b.Do(t.Context(), caller("a"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: refs}})
-	if got := text(t, document.Document, err); !strings.Contains(got, `"1":[{"by":"new"}]`) || !strings.Contains(got, `"2":[{"by":"old"}]`) {
+	if got := process.Text(t, document.Document, err); !strings.Contains(got, `"1":[{"by":"new"}]`) || !strings.Contains(got, `"2":[{"by":"old"}]`) {
 		t.Errorf("got %s", got)
 	}
 	if took := time.Since(began); took > 15*time.Second || locator.most.Load() != maxParallelLookups {

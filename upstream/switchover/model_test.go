@@ -3,7 +3,6 @@ package switchover
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -127,7 +126,7 @@ type model struct {
 	s        *Switchover
 	clock    *clock
 	old, new *book
-	reopen   func(Table)
+	reload   func(Table)
 	made     []string
 	// all are the attachments there are, last what a caller wrote last, and when.
 	all  map[int64]int64
@@ -176,32 +175,22 @@ func anyTable(t *rapid.T) Table {
 func openModel(t *testing.T, rt *rapid.T) *model {
 	next := new(atomic.Int64)
 	m := &model{old: newBook(next), new: newBook(next), clock: &clock{at: time.Unix(1_800_000_000, 0)}, all: map[int64]int64{}, last: map[string]map[int64]noted{}, lastIn: map[string]time.Time{}}
-	m.reopen = func(table Table) {
-		settings := Settings{
-			Shadow: blind{}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved,
-			Table: table, CallerNames: []string{"a", "b"}, Follow: time.Minute, UnknownOutcome: time.Minute,
-			Trackers: map[string]upstream.Tracker{"old": m.old, "new": m.new}, Locate: map[string]Locator{"old": m.old, "new": m.new},
-			Caller: func(c upstream.Caller) string { return c.Credentials.APIKey },
-		}
-		var err error
-		if m.s == nil {
-			m.s, err = open(t.Context(), Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: settings},
-				timing{now: m.clock.now, poll: time.Hour, store: time.Minute, kill: time.Second, lease: 1000 * time.Hour, hold: time.Second, barrier: time.Second})
-		} else {
-			err = m.s.Set(t.Context(), settings)
-		}
+	settings := settingsOver(m.old, m.new, m.old, m.new, always(PhaseOld, PhaseOld))
+	settings.CallerNames = []string{"a", "b"}
+	settings.Caller = func(c upstream.Caller) string { return c.Credentials.APIKey }
+	m.s = openUntilEnd(t, Options{Old: "old", New: "new", Store: openStore(t, ":memory:"), Settings: settings}, m.clock.now, time.Hour)
+	m.reload = func(table Table) {
+		settings.Table = table
+		err := m.s.Set(t.Context(), settings)
 		if _, invalid := err.(*InvalidError); err != nil && !invalid {
 			rt.Fatal(err)
 		}
 	}
-	m.reopen(Table{Rules: []Rule{always(PhaseOld, PhaseOld)}})
 	return m
 }
 
 func (m *model) close() {
-	if m.s != nil {
-		m.s.Close()
-	}
+	m.s.Close()
 }
 
 func (m *model) caller(t *rapid.T) string {
@@ -332,7 +321,7 @@ func TestNobodyMissesAnOwnWriteAndEachGoesToOneTracker(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			"reload": func(t *rapid.T) { m.reopen(anyTable(t)) },
+			"reload": func(t *rapid.T) { m.reload(anyTable(t)) },
 			"time": func(t *rapid.T) {
 				m.clock.pass(time.Duration(rapid.IntRange(1, 25).Draw(t, "seconds")) * time.Second)
 			},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream"
 )
@@ -14,10 +15,6 @@ import (
 // ofAttachment changes attachments without any lookup, as a rule names them.
 func ofAttachment(first int64) Rule {
 	return moved(Rule{Attachments: []Range{{From: first}}})
-}
-
-func devOf(t *testing.T) upstream.Caller {
-	return upstream.Caller{Credentials: upstream.Credentials{APIKey: fixtureKeys(t)["dev"]}}
 }
 
 // patient gives a call as much time as clients have.
@@ -31,7 +28,7 @@ func patient(t *testing.T, patience time.Duration) context.Context {
 func wantBug(t *testing.T, ctx context.Context, s *Switchover, who upstream.Caller, bug string) {
 	t.Helper()
 	reply, err := s.Do(ctx, who, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{bug}, Include: []string{"id"}}})
-	if got := text(t, reply.Document, err); got == "" {
+	if got := process.Text(t, reply.Document, err); got == "" {
 		t.Errorf("nothing is said of bug %s", bug)
 	}
 }
@@ -40,7 +37,7 @@ func wantBug(t *testing.T, ctx context.Context, s *Switchover, who upstream.Call
 // then answers nobody.
 func TestAWriteToACandidateThatHangsFailsNoOtherRead(t *testing.T) {
 	s, _, candidate := over(t, true, ofAttachment(1), always(PhaseOld, PhaseOld))
-	dev := devOf(t)
+	dev := caller(tracker.FixtureKeys()["dev"])
 	if reply, err := s.Do(t.Context(), dev, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("moved")}}); err != nil || reply.Close() != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +94,8 @@ func TestComparingAsksOnlyWhoAnswers(t *testing.T) {
 	s, _, candidate := over(t, true, compared, always(PhaseOld, PhaseOld))
 	candidate.SetFaults([]tracker.Fault{{Kind: tracker.FaultHangBefore}})
 	short := patient(t, 10*time.Second)
-	wantBug(t, short, s, devOf(t), "1")
-	_, err := s.Do(short, devOf(t), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"99999"}}})
+	wantBug(t, short, s, caller(tracker.FixtureKeys()["dev"]), "1")
+	_, err := s.Do(short, caller(tracker.FixtureKeys()["dev"]), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"99999"}}})
 	if said, ok := err.(*mapping.Error); !ok || said.Code != 101 {
 		t.Errorf("a bug that does not exist: %v", err)
 	}
@@ -114,10 +111,10 @@ func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			s, old, candidate := over(t, true, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
 			old.SetFaults([]tracker.Fault{{Kind: kind}})
-			dev := devOf(t)
+			dev := caller(tracker.FixtureKeys()["dev"])
 			wantBug(t, patient(t, 4*time.Second), s, dev, "1")
 			reply, err := s.Do(patient(t, 4*time.Second), dev, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1"}, Include: []string{"id"}}})
-			text(t, reply.Document, err)
+			process.Text(t, reply.Document, err)
 			// Bug 6 is in a product that has not moved: what the candidate has of it is not
 			// the answer.
 			_, err = s.Do(patient(t, time.Second), dev, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"6"}}})
@@ -136,7 +133,7 @@ func TestReadsOfAMovedProductWithoutTheOldTracker(t *testing.T) {
 func TestAKeyThatIsNotTakenIsTheTrackersToRefuse(t *testing.T) {
 	s, old, candidate := over(t, true, moved(Rule{Products: []string{"TestProduct"}}), always(PhaseOld, PhaseOld))
 	wrong := caller(fmt.Sprintf("%040d", 7))
-	_, want := s.rules.Load().Trackers["main"].Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
+	_, want := s.rules.Load().Trackers["old"].Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
 	_, got := s.Do(t.Context(), wrong, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}})
 	if want == nil || got == nil || want.Error() != got.Error() {
 		t.Errorf("got %v, want what the tracker says: %v", got, want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 )
 
@@ -23,7 +24,7 @@ func (b *bench) by(t *testing.T, key string, call upstream.Call) string {
 // do makes a call that has to succeed.
 func (b *bench) do(t *testing.T, key string, call upstream.Call) {
 	t.Helper()
-	text(t, call.Make(t.Context(), b.Switchover, caller(key)).Document, nil)
+	process.Text(t, call.Make(t.Context(), b.Switchover, caller(key)).Document, nil)
 }
 
 func TestReadsFollowTheCallersOwnWrites(t *testing.T) {
@@ -88,15 +89,6 @@ func TestTheLastWriteCounts(t *testing.T) {
 	}
 	if got := b.by(t, "k", ofBugs("1")); got != "old" {
 		t.Errorf("with the kill switch thrown the bug is read in the %s tracker", got)
-	}
-}
-
-func TestMemoryOutlivesNewSettings(t *testing.T) {
-	b := openBench(t, always(PhaseOld, PhaseOld))
-	b.do(t, "k", attachTo("1"))
-	b.configure(t, always(PhaseNew, PhaseNew))
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after a reload the bug is read in the %s tracker", got)
 	}
 }
 

@@ -167,6 +167,9 @@ func TestATrackerThatCannotBeAskedIsTheAnswer(t *testing.T) {
 			t.Errorf("%s: got %v, want the error of the lookup", call.Operation, err)
 		}
 	}
+	if _, err := b.explain(t.Context(), caller("k"), ofBugs("66")); err != errBroken {
+		t.Errorf("got %v, want the failure of the tracker", err)
+	}
 	product.Reads, product.Writes = PhaseOldCompare, PhaseOld
 	b.change(t, product, always(PhaseOld, PhaseOld))
 	if made, err := b.explain(t.Context(), caller("k"), ofBugs("88")); err != nil || made.Compared != "" {

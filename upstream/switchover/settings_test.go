@@ -2,9 +2,12 @@ package switchover
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/upstream/state"
 )
 
@@ -51,5 +54,30 @@ func TestAStoredTableThatIsUnreadableIsAnError(t *testing.T) {
 		if err := b.refresh(t.Context()); err == nil || b.Status(t.Context()).Stale == "" || b.by(t, "k", ofBugs("1")) != "old" {
 			t.Errorf("%q is taken over (%v)", text, err)
 		}
+	}
+}
+
+// TestTheObserverIsTold of each call and lookup, of writes that are refused and of other rules.
+func TestTheObserverIsTold(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	var told []string
+	tell := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	b.set(t, func(s *Settings) {
+		s.Observer = Observer{
+			Routed: func(operation mapping.Operation, rule, tracker string) {
+				tell("%s by %s to %s", operation, rule, tracker)
+			},
+			Refused:  func(operation mapping.Operation) { tell("%s refused", operation) },
+			LookedUp: func(what, outcome string) { tell("%s %s", what, outcome) },
+			Changed:  func(status Status) { tell("version %d", status.Version) },
+		}
+	})
+	b.change(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	b.do(t, "k", ofBugs("1"))
+	wantRefused(t, attachTo("1", "2").Make(t.Context(), b.Switchover, caller("k")).Err)
+	slices.Sort(told)
+	want := []string{"attachment.create refused", "attachment.list by moved to new", "bug found", "bug found", "version 1", "version 2", "version 3"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

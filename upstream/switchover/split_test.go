@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 )
 
@@ -23,7 +24,7 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 	}})
 	want := `{"bugs":{"4":[{"by":"old"}],"1":[{"by":"new"}],"2":[{"by":"old"}],"3":[{"by":"new"}]},` +
 		`"attachments":{"31":{"by":"new"},"21":{"by":"old"}}}`
-	if got := text(t, reply.Document, err); got != want {
+	if got := process.Text(t, reply.Document, err); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, tracker := range []*fake{b.old, b.new} {
@@ -41,7 +42,7 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 func TestPartsAreAskedByAnOperationThatFits(t *testing.T) {
 	b := split(t)
 	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"11"}, Bugs: []string{"2"}}})
-	if got := text(t, reply.Document, err); got != `{"bugs":{"2":[{"by":"old"}]},"attachments":{"11":{"by":"new"}}}` {
+	if got := process.Text(t, reply.Document, err); got != `{"bugs":{"2":[{"by":"old"}]},"attachments":{"11":{"by":"new"}}}` {
 		t.Errorf("got %s", got)
 	}
 	if calls := b.old.taken(); len(calls) != 1 || calls[0].Operation != mapping.OpBugAttachments {
@@ -110,9 +111,13 @@ func TestAWriteToAnUnknownPlace(t *testing.T) {
 	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
 	refused := changing(771).Make(t.Context(), b.Switchover, caller("k"))
 	wantRefused(t, refused.Err, "attachment 771")
-	hidden := attachTo("77").Make(t.Context(), b.Switchover, caller("k"))
-	if said, ok := hidden.Err.(*mapping.Error); !ok || said.Code != 102 {
-		t.Errorf("a hidden bug: got %v, want what the tracker says of it", hidden.Err)
+	for bug, at := range map[string]*atlas{"77": b.atlas, "98": b.atlas, "99": b.beyond} {
+		at.hides = bug // which the other tracker does not have, or hides too
+		hidden := attachTo(bug).Make(t.Context(), b.Switchover, caller("k"))
+		if said, ok := hidden.Err.(*mapping.Error); !ok || said.Code != 102 {
+			t.Errorf("the hidden bug %s: got %v, want what the tracker says of it", bug, hidden.Err)
+		}
+		at.hides = ""
 	}
 	if len(b.old.taken())+len(b.new.taken()) > 0 {
 		t.Error("a write went somewhere")
@@ -227,7 +232,7 @@ func TestTheShadowIsToldInPhasesThatCompare(t *testing.T) {
 	}
 	b.configure(t, always(PhaseOldCompare, PhaseOld))
 	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
-	if got := text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
+	if got := process.Text(t, reply.Document, err); got != `"seen"` || reply.Cache == nil || !reply.Cache.Hit || !seen.last.FromCache {
 		t.Errorf("got %s with %+v, want the shadow's document and the cache's word", got, reply.Cache)
 	}
 	b.old.failing(errDown)

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -230,9 +231,10 @@ func TestRequestBodyFailures(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		hang(c)
 	})
+	broken := iotest.ErrReader(errors.New("the client hung up"))
 	for name, body := range map[string]io.Reader{
-		"fails":     io.MultiReader(strings.NewReader("ab"), errReader{}),
-		"is sent":   io.MultiReader(strings.NewReader(strings.Repeat("a", 20<<10)), errReader{}),
+		"fails":     io.MultiReader(strings.NewReader("ab"), broken),
+		"is sent":   io.MultiReader(strings.NewReader(strings.Repeat("a", 20<<10)), broken),
 		"too short": strings.NewReader("ab"),
 		"not there": strings.NewReader(""),
 	} {
@@ -243,10 +245,6 @@ func TestRequestBodyFailures(t *testing.T) {
 		})
 	}
 }
-
-type errReader struct{}
-
-func (errReader) Read([]byte) (int, error) { return 0, errors.New("the client hung up") }
 
 // TestErrorsThroughTheClient: http.Client wraps in *url.Error, which shows the URL; ours must not, and must be found.
 func TestErrorsThroughTheClient(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	. "portico/upstream/transport"
@@ -81,7 +82,7 @@ func TestHangUpsAreNeutral(t *testing.T) {
 			}
 		},
 		"sending": func(b http.RoundTripper) {
-			_, _, _ = do(b, upload(t, hung.url, errReader{}, 1000))
+			_, _, _ = do(b, upload(t, hung.url, iotest.ErrReader(errors.New("the client hung up")), 1000))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -402,7 +403,10 @@ func TestASlowTrackerComesBack(t *testing.T) {
 	}
 	process.Eventually(t, "open", func() bool { return b.Reads.State() != Closed })
 	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(600 * time.Millisecond) })}
-	l := listenAgain(t, strings.TrimPrefix(url, "http://"))
+	l, err := net.Listen("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	process.Eventually(t, "closed", func() bool { return b.Reads.State() == Closed })
@@ -549,15 +553,6 @@ func TestProbes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func listenAgain(t testing.TB, address string) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // TestPanickingProbe: a panic ends one probe, says nothing about the tracker, and the next probes are sent.

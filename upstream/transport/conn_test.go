@@ -208,50 +208,6 @@ func TestConnectionsAreKeptBesideAYoungOne(t *testing.T) {
 	}
 }
 
-// While a connection waits for its first byte and the tracker was never seen to serve as many, no connection is kept.
-func TestIdleConnectionsEndWhileAnotherWaits(t *testing.T) {
-	goOn := make(chan struct{})
-	ended := make(chan time.Time, 1)
-	tr := rawTracker(t, func(c *net.TCPConn) {
-		req, err := readRequest(c)
-		if err != nil {
-			return
-		}
-		if req.Method == http.MethodPost {
-			<-goOn
-		}
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-		if req.Method == http.MethodGet {
-			hang(c)
-			ended <- time.Now()
-		}
-	})
-	w := newPlain(t, BaseOptions{})
-	must(t, w, get(t, tr.url))
-	begun := time.Now()
-	waiting := background(w, post(t, tr.url))
-	if after := (<-ended).Sub(begun); after > 900*time.Millisecond { // it would end by itself after a second
-		t.Errorf("the idle connection has ended after %v", after)
-	}
-	close(goOn)
-	if err := <-waiting; err != nil {
-		t.Error(err)
-	}
-}
-
-// An idle connection ends by itself, because it may occupy a worker.
-func TestIdleConnectionsEnd(t *testing.T) {
-	t.Parallel() // most of it waiting
-	ended := make(chan struct{})
-	tr := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", func(c *net.TCPConn) { hang(c); close(ended) }))
-	must(t, newPlain(t, BaseOptions{}), get(t, tr.url))
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		t.Error("the connection stays")
-	}
-}
-
 // TestNoResponseIsLost: while connections wait for workers, idle ones are closed for them, and no other.
 func TestNoResponseIsLost(t *testing.T) {
 	workers := make(chan struct{}, 3)
@@ -279,4 +235,17 @@ func TestNoResponseIsLost(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// An idle connection ends by itself, because it may occupy a worker.
+func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel() // most of it waiting
+	ended := make(chan struct{})
+	tr := rawTracker(t, respond("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", func(c *net.TCPConn) { hang(c); close(ended) }))
+	must(t, newPlain(t, BaseOptions{}), get(t, tr.url))
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("the connection stays")
+	}
 }

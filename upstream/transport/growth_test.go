@@ -1,7 +1,6 @@
 package transport_test
 
 import (
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -49,22 +48,6 @@ func TestLimitGrows(t *testing.T) {
 	s := newStack(t, Options{Limit: growing(2, 16)})
 	busy(t, s, tr.url, 20, func() bool { return s.Limiter.Load().Slots == 16 })
 	busy(t, s, tr.url, 1, func() bool { return s.Limiter.Load().Slots == 2 })
-}
-
-// A slow tracker gets the calls that wait before its first response, but not more than the limit may grow to.
-func TestLimitGrowsBeforeAResponse(t *testing.T) {
-	t.Parallel()
-	g := newGate(t)
-	s := limited(t, growing(2, 40))
-	var all []<-chan error
-	for range 50 {
-		all = append(all, g.start(t, s, Read, "read"))
-	}
-	process.Eventually(t, "40 are at the tracker", func() bool { return g.now.Load() == 40 })
-	g.finish(t, all...)
-	if g.most != 40 {
-		t.Errorf("%d at a time", g.most)
-	}
 }
 
 // A tracker with few workers serves no more calls when it gets more at a time. The limit goes back after a try.
@@ -137,22 +120,6 @@ func together(t *testing.T, s *Stack, url string, reads int) (failed []error) {
 	}
 	all.Wait()
 	return failed
-}
-
-// A call that the limit lets through before it is known whether the tracker has a worker for it may wait for that worker as long as for a slot.
-func TestCallsWaitForWorkersInsteadOfSlots(t *testing.T) {
-	t.Parallel()
-	const each = 100 * time.Millisecond
-	tr := oneWorker(t, func(c net.Conn) {
-		if _, err := readRequest(c); err == nil {
-			time.Sleep(each)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-		}
-	})
-	s := newStack(t, Options{Tries: 1, Base: BaseOptions{HeaderTimeout: 5 * each}, Limit: growing(1, 20)})
-	if failed := together(t, s, tr.url, 15); len(failed) > 0 {
-		t.Errorf("%d of 15 reads failed: %v", len(failed), failed[0])
-	}
 }
 
 // When no worker comes in time that says nothing about the tracker. A call within the limit counts.

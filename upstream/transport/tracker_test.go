@@ -181,16 +181,6 @@ func upload(t *testing.T, url string, body io.Reader, length int64) *http.Reques
 	return req
 }
 
-func slurp(t *testing.T, resp *http.Response) string {
-	t.Helper()
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // recorder is an Observer that remembers.
 type recorder struct {
 	mu      sync.Mutex

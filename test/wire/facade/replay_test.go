@@ -5,9 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"portico/mapping"
-	"portico/upstream/recording"
 )
 
 const testdata = "../testdata"
@@ -53,26 +50,4 @@ func testResults(t *testing.T, replayed Replayed) {
 	}
 	t.Logf("%d exchanges: %d %s, %d %s, %d %s, %d %s", len(replayed.Results), kinds[Same], Same, kinds[Better], Better,
 		kinds[Unplayable], Unplayable, kinds[Different], Different)
-}
-
-func TestOperationOf(t *testing.T) {
-	for request, want := range map[string]mapping.Operation{
-		"GET /rest/flag_type/P":                   mapping.OpFlagTypes,
-		"GET /rest.cgi/flag_type/P/C?x=/y":        mapping.OpFlagTypes,
-		"GET //rest//bug//5/attachment":           mapping.OpBugAttachments,
-		"GET /rest/bug/attachment/attachment":     mapping.OpBugAttachments,
-		"PUT /rest/bug/attachment/5":              mapping.OpUpdateAttachments,
-		"POST /rest/bug/5/attachment?api_key=key": mapping.OpCreateAttachment,
-		"PUT /rest/bug/attachment":                "",
-		"GET /rest/bug/5/attachment/":             "",
-		"HEAD /rest/flag_type/P":                  "",
-		"POST /jsonrpc.cgi":                       "",
-		"GET /rest/flag_type":                     "",
-		"GET /":                                   "",
-	} {
-		method, target, _ := strings.Cut(request, " ")
-		if got := recording.OperationOf(method, target); got != want {
-			t.Errorf("%s is %q, want %q", request, got, want)
-		}
-	}
 }

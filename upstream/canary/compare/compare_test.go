@@ -70,14 +70,17 @@ func TestPlantedDifferencesOfTheAnswerAreFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Reply)
 		want   string
+		broken bool
 	}{
-		"status":        {func(r *Reply) { r.Status = 404 }, "status status"},
-		"code":          {func(r *Reply) { r.Code = 101 }, "code code"},
-		"code and text": {func(r *Reply) { r.Code, r.Message = 101, "Bug #4 does not exist." }, "code code"},
-		"message":       {func(r *Reply) { r.Message = "No." }, "message message"},
-		"header":        {func(r *Reply) { r.Header = map[string]string{"etag": "x"} }, "header header.etag"},
-		"failure":       {func(r *Reply) { *r = Reply{Failure: "tracker-timeout"} }, "failure failure"},
-		"nothing":       {func(*Reply) {}, ""},
+		"status":        {func(r *Reply) { r.Status = 404 }, "status status", false},
+		"code":          {func(r *Reply) { r.Code = 101 }, "code code", false},
+		"code and text": {func(r *Reply) { r.Code, r.Message = 101, "Bug #4 does not exist." }, "code code", false},
+		"message":       {func(r *Reply) { r.Message = "No." }, "message message", false},
+		"header":        {func(r *Reply) { r.Header = map[string]string{"etag": "x"} }, "header header.etag", false},
+		"failure":       {func(r *Reply) { *r = Reply{Failure: "tracker-timeout"} }, "failure failure", true},
+		"its mistake":   {func(r *Reply) { r.Status = 500 }, "status status", true},
+		"its code":      {func(r *Reply) { r.Code = mapping.CodeTrackerFailure }, "code code", true},
+		"nothing":       {func(*Reply) {}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := failed
@@ -87,6 +90,9 @@ func TestPlantedDifferencesOfTheAnswerAreFound(t *testing.T) {
 			}
 			if got := said(Compare(mapping.OpAttachment, other, failed, Rules{})); got != test.want {
 				t.Errorf("the other way round found %q, want %q", got, test.want)
+			}
+			if other.IsBroken() != test.broken {
+				t.Errorf("that the tracker does not work is %t, want %t", !test.broken, test.broken)
 			}
 		})
 	}

@@ -284,6 +284,11 @@ func TestEachClassHasAFamily(t *testing.T) {
 		if (class.NoiseFamily(nil) == "") != never {
 			t.Errorf("the family of %s is %q", class, class.NoiseFamily(nil))
 		}
+		for member, of := range map[string]bool{"creation_time": class.HasTimes(), "summary": false} {
+			if _, ofChange := (Difference{Class: class, Path: "$.attachments[*]." + member}).TimeApart(); ofChange != of {
+				t.Errorf("that %s at %s is about when something was changed is %t, want %t", class, member, ofChange, of)
+			}
+		}
 	}
 }
 
@@ -303,7 +308,7 @@ func TestKindsKeepDifferencesApart(t *testing.T) {
 		{ClassType, summary, object, "1", `"1"`, "integer → string"}, {ClassType, summary, object, "1", "1.0", "integer → number"},
 		{ClassType, summary, object, "true", "{}", "boolean → object"}, {ClassNull, summary, object, "null", "[]", "null → array"},
 		{ClassMissing, "$.bug[id]", "", `{"id":7}`, "", "at $.bug[id]"}, {ClassMissing, summary, object, `{"id":7}`, "", ""},
-		{ClassExtra, summary, object, "", `"?"`, "?"}, {ClassExtra, summary, object, "", `"text"`, ""},
+		{ClassExtra, summary, object, "", `"?"`, "?"}, {ClassExtra, summary, object, "", `"abc"`, ""},
 		{ClassValue, summary, object, "7", "8", "at " + object}, {ClassValue, "$.attachments[*].bug_id", object, "7", "8", ""},
 		{ClassValue, summary, object, "0", "1", "0 → 1"}, {ClassValue, summary, object, `"?"`, `"+"`, "? → +"},
 		{ClassValue, summary, object, `"a text"`, `"A Text"`, "letter case"}, {ClassValue, summary, object, `"a text"`, `"a  text "`, "white space"},

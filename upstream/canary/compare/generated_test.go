@@ -131,18 +131,37 @@ func genOperation(t *rapid.T) mapping.Operation {
 // TestTwoDocuments: a document is like itself, and two differ both ways or neither, each time in the same way.
 func TestTwoDocuments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		operation, one, two := genOperation(t), genDocument(t, "one"), genDocument(t, "two")
-		if found := Compare(operation, ok(one), ok(" "+one+"\n"), Rules{}); len(found) > 0 {
-			t.Fatalf("%s differs from itself: %s", one, said(found))
-		}
-		there, back := Compare(operation, ok(one), ok(two), Rules{}), Compare(operation, ok(two), ok(one), Rules{})
-		if (len(there) == 0) != (len(back) == 0) {
-			t.Fatalf("%s and %s: %q there, %q back", one, two, said(there), said(back))
-		}
-		if again := Compare(operation, ok(one), ok(two), Rules{}); said(again) != said(there) {
-			t.Fatalf("once %q, then %q", said(there), said(again))
-		}
+		checkPair(t, genOperation(t), []byte(genDocument(t, "one")), []byte(genDocument(t, "two")))
 	})
+}
+
+// checkPair compares two texts there and back, and each with itself.
+func checkPair(t fataler, operation mapping.Operation, one, two []byte) []Difference {
+	t.Helper()
+	first, second := Reply{Status: 200, Body: one}, Reply{Status: 200, Body: two}
+	found := Compare(operation, first, second, Rules{})
+	if again := Compare(operation, first, second, Rules{}); !reflect.DeepEqual(found, again) {
+		t.Fatalf("once %s, then %s", said(found), said(again))
+	}
+	if back := Compare(operation, second, first, Rules{}); (len(back) == 0) != (len(found) == 0) {
+		t.Fatalf("%q there, %q back", said(found), said(back))
+	}
+	for _, same := range []Reply{first, second} {
+		spaced := same
+		if json.Valid(same.Body) {
+			spaced.Body = append([]byte(" "), same.Body...)
+		}
+		if self := Compare(operation, same, spaced, Rules{}); len(self) > 0 {
+			t.Fatalf("%s differs from itself: %s", same.Body, said(self))
+		}
+	}
+	return found
+}
+
+// fataler is what tests and rapid share.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }
 
 func TestAnySingleChangeIsFound(t *testing.T) {
@@ -205,23 +224,7 @@ func FuzzCompare(f *testing.F) {
 	redactor := NewRedactor()
 	f.Fuzz(func(t *testing.T, one, two []byte, which byte) {
 		operation := append(mapping.Operations(), "")[int(which)%(len(mapping.Operations())+1)]
-		first, second := Reply{Status: 200, Body: one}, Reply{Status: 200, Body: two}
-		found := Compare(operation, first, second, Rules{})
-		if again := Compare(operation, first, second, Rules{}); !reflect.DeepEqual(found, again) {
-			t.Fatalf("once %s, then %s", said(found), said(again))
-		}
-		if back := Compare(operation, second, first, Rules{}); (len(back) == 0) != (len(found) == 0) {
-			t.Fatalf("%q there, %q back", said(found), said(back))
-		}
-		for _, same := range []Reply{first, second} {
-			spaced := same
-			if json.Valid(same.Body) {
-				spaced.Body = append([]byte(" "), same.Body...)
-			}
-			if self := Compare(operation, same, spaced, Rules{}); len(self) > 0 {
-				t.Fatalf("%s differs from itself: %s", same.Body, said(self))
-			}
-		}
+		found := checkPair(t, operation, one, two)
 		if operation == "" && len(found) == 0 {
 			meansTheSame(t, one, two)
 		}

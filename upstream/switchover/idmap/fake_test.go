@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -103,22 +104,6 @@ func pair(t testing.TB, m *idmap.Map, kind idmap.Kind, client int64, side idmap.
 	}
 }
 
-// body reads a document to its end and closes it.
-func body(t testing.TB, document *mapping.Document, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	if _, err := document.WriteTo(&out); err != nil {
-		t.Fatal(err)
-	}
-	if err := document.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
 // refusal is the error that a client would get.
 func refusal(t testing.TB, err error) *mapping.Error {
 	t.Helper()
@@ -157,4 +142,17 @@ func (l *locator) AttachmentBug(_ context.Context, _ upstream.Caller, id int64) 
 func (l *locator) FlagTypePlaces(_ context.Context, _ upstream.Caller, ids []int64, names []string) ([]string, []mapping.Scopes, error) {
 	l.ids, l.names = slices.Clone(ids), slices.Clone(names)
 	return []string{l.place.Product}, l.scopes, l.err
+}
+
+// updating changes attachments, reading reads them.
+func updating(ids ...int64) upstream.Call {
+	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}}
+}
+
+func reading(ids ...int64) upstream.Call {
+	request := &mapping.AttachmentsRequest{}
+	for _, id := range ids {
+		request.Attachments = append(request.Attachments, strconv.FormatInt(id, 10))
+	}
+	return upstream.Call{Operation: mapping.OpAttachment, Attachments: request}
 }

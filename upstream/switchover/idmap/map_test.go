@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
@@ -67,14 +68,13 @@ func TestTheStoreAway(t *testing.T) {
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
 	tr := m.Tracker(idmap.NewSide, &inner{reply: text(`{"attachments":[{"id":905}]}`)})
-	update := mapping.AttachmentUpdate{IDs: []int64{5}}
-	if _, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
+	if _, err := tr.Do(t.Context(), caller, updating(5)); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{6}}})
+	_, err := tr.Do(t.Context(), caller, updating(6))
 	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || failed.Unknown {
 		t.Errorf("got %+v", failed)
 	}
@@ -84,7 +84,7 @@ func TestPairsThatTheRulesExclude(t *testing.T) {
 	store := openStore(t)
 	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {Offset: 100}}}})
 	for name, p := range map[string]state.IDPair{
-		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6},
+		"identity":      {Kind: "bug", Client: 5, Side: "new", Native: 6 + idmap.DefaultOffset},
 		"no kind":       {Kind: "x", Client: 5, Side: "new", Native: 6},
 		"born at old":   {Kind: "flag", Client: 5, Side: "old", Native: 6},
 		"born at new":   {Kind: "flag", Client: 105, Side: "new", Native: 106},
@@ -131,10 +131,6 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func updating(id int64) upstream.Call {
-	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}}
-}
-
 // TestAnOffsetThatIdsComeNear is noticed before ids of the old tracker can no longer be shown.
 func TestAnOffsetThatIdsComeNear(t *testing.T) {
 	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 100}}}})
@@ -173,7 +169,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return body(t, reply.Document, nil), nil
+		return process.Text(t, reply.Document, nil), nil
 	}
 	copies <- []int64{7, 8}
 	copies <- []int64{8, 9}
@@ -241,23 +237,22 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	reader, writer := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings}), idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings})
 	in := &inner{reply: text(`{"attachments":[]}`)}
 	tr := reader.Tracker(idmap.NewSide, in)
-	update := mapping.AttachmentUpdate{IDs: []int64{5}}
 	for _, m := range []*idmap.Map{reader, writer} {
-		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); refusal(t, err).Reason != upstream.ReasonUnmapped {
+		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(5)); refusal(t, err).Reason != upstream.ReasonUnmapped {
 			t.Fatal(err)
 		}
 	}
 	imported := false
 	stored(writer, store)
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
-	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update}); err != nil {
+	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(5)); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)
 	}
 	in.reply = text(`{"attachments":[{"id":906}]}`)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
+		reply, err := tr.Do(t.Context(), caller, updating(5))
 		if err == nil {
-			if shown := body(t, reply.Document, nil); strings.Contains(shown, `"id":6}`) {
+			if shown := process.Text(t, reply.Document, nil); strings.Contains(shown, `"id":6}`) {
 				break
 			} else if err = errors.New(shown); strings.Contains(shown, fmt.Sprint(offset+906)) && !imported {
 				pair(t, writer, idmap.Attachment, 6, idmap.NewSide, 906) // as an import does

@@ -18,6 +18,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
@@ -48,7 +49,7 @@ func TestIDsThereAndBack(t *testing.T) {
 				in.reply = func() *mapping.Document {
 					return mapping.NewDocument(fmt.Appendf(nil, `{"attachments":[{"id":%d}]}`, in.call.UpdateAttachments.IDs[0]))
 				}
-				reply, err := m.Tracker(side, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{client + 1}}})
+				reply, err := m.Tracker(side, in).Do(t.Context(), caller, updating(client+1))
 				if err != nil {
 					if failed := refusal(t, err); failed.Reason != upstream.ReasonUnmapped {
 						r.Fatal(err)
@@ -56,7 +57,7 @@ func TestIDsThereAndBack(t *testing.T) {
 					continue
 				}
 				native := fmt.Sprint(in.call.UpdateAttachments.IDs)
-				if got, want := body(t, reply.Document, nil), fmt.Sprintf(`{"attachments":[{"id":%d}]}`, client+1); got != want {
+				if got, want := process.Text(t, reply.Document, nil), fmt.Sprintf(`{"attachments":[{"id":%d}]}`, client+1); got != want {
 					r.Fatalf("%s: sent %s and got %s, want %s", side, native, got, want)
 				}
 				if other := taken[native]; other != 0 {
@@ -185,7 +186,7 @@ func FuzzDocument(f *testing.F) {
 				continue
 			}
 			length := got.Len()
-			after := body(t, got.Document, nil)
+			after := process.Text(t, got.Document, nil)
 			if length >= 0 && int(length) != len(after) {
 				t.Errorf("%s: the length is %d, but there are %d bytes", reply, length, len(after))
 			}
@@ -218,13 +219,19 @@ func hasEqualIDs(value any) bool {
 // TestContentStaysOutOfTheHeap translates a reply with much content.
 func TestContentStaysOutOfTheHeap(t *testing.T) {
 	const pieces, piece = 1 << 10, 32 << 10
+	one := bytes.Repeat([]byte("QUJD"), piece/4)
 	m := idmap.New(idmap.Options{
 		Old: "old", New: "new",
 		Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Flag: {}}},
 		Split: jsonblob.SplitOptions{Dir: t.TempDir(), Limits: jsonblob.AnswerLimits(256 << 10)},
 	})
 	in := &inner{reply: func() *mapping.Document {
-		return mapping.NewStream([]byte(`{"attachments":{"7":{"data":"`), &repeated{left: pieces, piece: bytes.Repeat([]byte("QUJD"), piece/4), end: `","id":7}},"bugs":{}}`}, -1)
+		content := make([]io.Reader, pieces)
+		for i := range content {
+			content[i] = bytes.NewReader(one)
+		}
+		rest := io.MultiReader(append(content, strings.NewReader(`","id":7}},"bugs":{}}`))...)
+		return mapping.NewStream([]byte(`{"attachments":{"7":{"data":"`), io.NopCloser(rest), -1)
 	}}
 	tr := m.Tracker(idmap.NewSide, in)
 	var before, after runtime.MemStats
@@ -249,32 +256,6 @@ func TestContentStaysOutOfTheHeap(t *testing.T) {
 		t.Errorf("%d bytes went to the heap for %d bytes of content", used, pieces*piece)
 	}
 }
-
-// repeated is a piece many times, and an end.
-type repeated struct {
-	left  int
-	piece []byte
-	end   string
-	rest  []byte
-}
-
-func (r *repeated) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		switch {
-		case r.left > 0:
-			r.left, r.rest = r.left-1, r.piece
-		case r.end != "":
-			r.rest, r.end = []byte(r.end), ""
-		default:
-			return 0, io.EOF
-		}
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-func (r *repeated) Close() error { return nil }
 
 // ends keeps the beginning and the end of what is written.
 type ends struct{ first, last []byte }

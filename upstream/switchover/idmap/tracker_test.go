@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/switchover/idmap"
 )
@@ -57,7 +58,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}}})
+				reply, err := tr.Do(t.Context(), caller, updating(5))
 				return reply.Document, err
 			},
 		},
@@ -100,7 +101,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 					t.Skip("flag types are always in memory")
 				}
 				document, err := c.call(m.Tracker(idmap.NewSide, &inner{reply: reply}))
-				got := body(t, document, err)
+				got := process.Text(t, document, err)
 				want := c.want
 				if form == "arriving" { // without the white space
 					want = strings.ReplaceAll(strings.ReplaceAll(want, `"bugs": `, `"bugs":`), `}, "1`, `},"1`)
@@ -158,7 +159,7 @@ func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 	reply, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
 		IDs: []int64{5, offset + 77, 13}, Flags: []mapping.FlagChange{{Name: new("review")}},
 	}})
-	if got, want := body(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
+	if got, want := process.Text(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	check(t, nil, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{5, 12, 13}, Flags: []mapping.FlagChange{{Name: new("review")}}})
@@ -172,48 +173,24 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 		kind string
 		id   int64
 		code int
-		call func(tr *idmap.Tracker, id int64) error
+		call upstream.Call
 	}{
-		{"bug of the old tracker", idmap.NewSide, "bug", 8, 101, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{strconv.FormatInt(id, 10)}}})
-			return err
+		{"bug of the old tracker", idmap.NewSide, "bug", 8, 101, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"8"}}}},
+		{"attachment of the old tracker", idmap.NewSide, "attachment", 6, 32000, updating(5, 6)},
+		{"attachment of the new tracker", idmap.OldSide, "attachment", offset + 5, 32000, reading(offset + 5)},
+		{"native id of a copy at the old tracker", idmap.OldSide, "attachment", 12, 32000, reading(12)},
+		{"native id of a copy at the new tracker", idmap.NewSide, "attachment", offset + 905, 32000, reading(offset + 905)},
+		{"offset at the old tracker", idmap.OldSide, "attachment", offset, 32000, updating(offset)},
+		{"offset at the new tracker", idmap.NewSide, "attachment", offset, 32000, updating(offset)},
+		{"flag", idmap.NewSide, "flag", 41, 51, upstream.Call{
+			Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{{ID: new(int64(41))}}},
 		}},
-		{"attachment of the old tracker", idmap.NewSide, "attachment", 6, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5, id}}})
-			return err
-		}},
-		{"attachment of the new tracker", idmap.OldSide, "attachment", offset + 5, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
-			return err
-		}},
-		{"native id of a copy at the old tracker", idmap.OldSide, "attachment", 12, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
-			return err
-		}},
-		{"native id of a copy at the new tracker", idmap.NewSide, "attachment", offset + 905, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}}})
-			return err
-		}},
-		{"offset at the old tracker", idmap.OldSide, "attachment", offset, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}})
-			return err
-		}},
-		{"offset at the new tracker", idmap.NewSide, "attachment", offset, 32000, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}}})
-			return err
-		}},
-		{"flag", idmap.NewSide, "flag", 41, 51, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{{ID: &id}}}})
-			return err
-		}},
-		{"flag type", idmap.NewSide, "flag type", 31, 51, func(tr *idmap.Tracker, id int64) error {
-			_, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{id}}})
-			return err
-		}},
+		{"flag type", idmap.NewSide, "flag type", 31, 51, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{31}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := &inner{reply: text(`{}`)}
-			failed := refusal(t, c.call(m.Tracker(c.side, in), c.id))
+			_, err := m.Tracker(c.side, in).Do(t.Context(), caller, c.call)
+			failed := refusal(t, err)
 			if failed.Code != c.code || failed.Status != http.StatusNotFound || failed.Reason != "unmapped-id" || failed.Unknown ||
 				!strings.Contains(failed.Message, c.kind+" "+strconv.FormatInt(c.id, 10)) {
 				t.Errorf("got %+v", failed)
@@ -322,13 +299,13 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 		t.Errorf("a reply that was never translated was at hand: %v", err)
 	}
 	first, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
-	got, tag := body(t, first.Document, err), first.ETag
+	got, tag := process.Text(t, first.Document, err), first.ETag
 	for _, read := range []string{"FlagTypes", "Peek"} {
 		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 		if read == "Peek" {
 			reply, err = tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
 		}
-		if again := body(t, reply.Document, err); again != got || reply.ETag != tag {
+		if again := process.Text(t, reply.Document, err); again != got || reply.ETag != tag {
 			t.Errorf("%s gives %s with the tag %s, at first %s with %s", read, again, reply.ETag, got, tag)
 		}
 	}
@@ -384,6 +361,8 @@ func TestLookups(t *testing.T) {
 	check(t, nil, places, []mapping.Scopes{{{Product: "Prod", Components: []string{"Comp"}}}, nil, nil})
 	check(t, nil, in.ids, []int64{903, -1})
 	check(t, nil, in.names, []string{"approval"})
+	native, err := l.Native(t.Context(), idmap.Attachment, 5)
+	check(t, err, native, 905)
 
 	*in = locator{}
 	place, err = l.Bug(t.Context(), caller, "8") // which only the old tracker has
@@ -408,7 +387,7 @@ func TestOtherSettingsGiveOtherTags(t *testing.T) {
 	}}
 	tags := map[string]bool{}
 	for _, m := range []*idmap.Map{paired(t), newMap(t, idmap.Names{}), newMap(t, idmap.Names{})} {
-		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Attachments: []string{"1000000005"}}})
+		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, reading(1000000005))
 		if err != nil {
 			t.Fatal(err)
 		}
