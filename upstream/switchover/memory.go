@@ -1,6 +1,7 @@
 package switchover
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -94,11 +95,10 @@ func latest(before, after []written) []written {
 	for i, w := range all {
 		last[w.object] = i
 	}
-	kept := make([]written, 0, 2*maxOwnWrites)
-	for i, w := range all {
-		if last[w.object] == i {
-			kept = append(kept, w)
-		}
-	}
+	i := -1
+	kept := slices.DeleteFunc(slices.Clone(all), func(w written) bool {
+		i++
+		return last[w.object] != i
+	})
 	return kept[max(0, len(kept)-maxOwnWrites):]
 }

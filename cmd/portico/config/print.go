@@ -25,7 +25,7 @@ func Print(w io.Writer, cfg Config) error {
 
 // node renders one value: sections in the order of the struct, entries by name, and lists of plain values in one line.
 func (c *Config) node(path string, v reflect.Value, tag reflect.StructTag) *yaml.Node {
-	if short, ok := v.Interface().(interface{ word() string }); ok && short.word() != "" {
+	if short, ok := reflect.TypeAssert[interface{ word() string }](v); ok && short.word() != "" {
 		v = reflect.ValueOf(short.word())
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
