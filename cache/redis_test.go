@@ -103,7 +103,7 @@ func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 }
 
 // TestReadsGoOnWithASickRedis: whatever its delay is, also for ever, no read takes much longer, and each write shows in the next one. A full
-// Redis is none that is away, and takes changes. Once Redis is well, it is used again.
+// Redis still takes changes. Once Redis is well, it is used again.
 func TestReadsGoOnWithASickRedis(t *testing.T) {
 	late := func(delay time.Duration) func(*server, *processes.Relay) {
 		return func(_ *server, way *processes.Relay) { way.Delay.Store(int64(delay)) }

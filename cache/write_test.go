@@ -322,8 +322,7 @@ func TestUnknownOutcomeWithoutRedis(t *testing.T) {
 	})
 }
 
-// TestUnknownOutcomeInAFullRedis: where there is no memory for this there is none for entries
-// either, and the change itself gets through.
+// TestUnknownOutcomeInAFullRedis: a Redis without memory keeps neither the unknown outcome nor entries, but it takes the change.
 func TestUnknownOutcomeInAFullRedis(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	c := settled(t, openCache(t, f, longLived(on(s))))

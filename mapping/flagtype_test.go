@@ -261,7 +261,7 @@ func TestStabilize(t *testing.T) {
 	}
 }
 
-// TestLongSelection would not come to its end if a list took time by its square: nobody has shown who he is when a list is read.
+// TestLongSelection would not come to its end if a list took time by its square: a list is read before the caller is authenticated.
 func TestLongSelection(t *testing.T) {
 	const many = 400_000
 	var ids, names strings.Builder

@@ -90,7 +90,7 @@ func change[T any](ctx context.Context, a *adminClient, path string, members map
 	return printed(a, text, err, render)
 }
 
-// signed returns an error for a change that nobody signs.
+// signed returns a usage error for a change without an actor or a reason.
 func (a *adminClient) signed() error {
 	if strings.TrimSpace(a.actor) == "" || strings.TrimSpace(a.reason) == "" {
 		return usageError("needs --actor and --reason, which are kept in the audit trail")

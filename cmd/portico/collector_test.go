@@ -183,7 +183,7 @@ func startTraced(t *testing.T, trackerURL, traces string, environ ...string) (cl
 // secretMark is in everything that must not get into a trace.
 const secretMark = "hunter2"
 
-// loud is a request whose every part holds something that is nobody's business.
+// loud is a request whose every part holds a value that must not be exported.
 type loud struct {
 	name, method, path, body string
 	header                   []string
@@ -239,7 +239,7 @@ func TestNothingSecretInTraces(t *testing.T) {
 	t.Parallel()
 	answers, fails := startListening(t), startListening(t)
 	fails.SetFaults([]tracker.Fault{{Kind: tracker.FaultError500}})
-	for name, behind := range map[string]string{"answers": answers.url, "fails": fails.url, "away": nobody()} {
+	for name, behind := range map[string]string{"answers": answers.url, "fails": fails.url, "away": unusedURL()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := startCollector(t, (*httptest.Server).Start)

@@ -63,8 +63,8 @@ func stub(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// nobody is a URL where nothing listens.
-func nobody() string {
+// unusedURL is a URL where nothing listens.
+func unusedURL() string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	return server.URL
@@ -244,7 +244,7 @@ func TestProbe(t *testing.T) {
 	wants(t, nil, exitOK, "tracker main: version 5.0.4", "check", "--probe", "--tracker", old)
 	named := writeFile(t, "c.yaml", "trackers: {main: {url: '"+old+"', dialect: bugzilla-5}}\n") // for which it does not look there
 	wants(t, nil, exitFailed, "set trackers.main.dialect to auto", "check", "--probe", "--config", named)
-	wants(t, nil, exitFailed, "FAILED: cannot reach the tracker at ", "check", "--print", "--probe", "--tracker", nobody())
+	wants(t, nil, exitFailed, "FAILED: cannot reach the tracker at ", "check", "--print", "--probe", "--tracker", unusedURL())
 }
 
 func TestProbeOfRedis(t *testing.T) {
@@ -448,7 +448,7 @@ func TestHealth(t *testing.T) {
 		}
 	})
 	defer close(hung)
-	gone := nobody()
+	gone := unusedURL()
 	for _, c := range []struct {
 		admin          string
 		code           int
@@ -473,7 +473,7 @@ func TestHealth(t *testing.T) {
 
 // TestUnreachable: no command shows the query or the password of an address that does not respond.
 func TestUnreachable(t *testing.T) {
-	gone := nobody()
+	gone := unusedURL()
 	at := strings.TrimPrefix(gone, "http://")
 	recording := writeFile(t, "a.jsonl", "{}\n")
 	for command, want := range map[string]string{

@@ -78,7 +78,7 @@ func TestListenersOverTLS(t *testing.T) {
 		"admin: {listen: 127.0.0.1:0, token_env: TOKEN, tls: {cert_file: "+cert+", key_file: "+key+", client_ca_file: "+ca.File+"}}\n"+
 		"trackers: {main: {url: '"+behind+"', dialect: bugzilla-5}}\n")
 	clients, operators := serveConfig(t, file, "TOKEN="+token)
-	nobody, known, stranger := trusting(t, ca, "", ""), trusting(t, ca, mine, myKey), trusting(t, ca, foreign, foreignKey)
+	anonymous, known, stranger := trusting(t, ca, "", ""), trusting(t, ca, mine, myKey), trusting(t, ca, foreign, foreignKey)
 	for _, c := range []struct {
 		name    string
 		client  *http.Client
@@ -86,14 +86,14 @@ func TestListenersOverTLS(t *testing.T) {
 		header  []string
 		want    string
 	}{
-		{"client", nobody, "https://" + clients + "/rest/version", nil, "HTTP/1.1 200 OK"},
+		{"client", anonymous, "https://" + clients + "/rest/version", nil, "HTTP/1.1 200 OK"},
 		{"client that does not know the authority", trusting(t, strangers, "", ""), "https://" + clients + "/", nil, "unknown authority"},
-		{"client without TLS", nobody, "http://" + clients + "/rest/version", nil, "HTTP/1.1 400 Bad Request"},
-		{"health without anything", nobody, "https://" + operators + "/livez", nil, "HTTP/1.1 200 OK"},
-		{"readiness without anything", nobody, "https://" + operators + "/readyz", nil, "HTTP/1.1 200 OK"},
-		{"operator without anything", nobody, "https://" + operators + "/metrics", nil, "401"},
-		{"operator with the token", nobody, "https://" + operators + "/metrics", []string{"Authorization", "Bearer " + token}, "HTTP/1.1 200 OK"},
-		{"operator with another token", nobody, "https://" + operators + "/status", []string{"Authorization", "Bearer nonsense"}, "401"},
+		{"client without TLS", anonymous, "http://" + clients + "/rest/version", nil, "HTTP/1.1 400 Bad Request"},
+		{"health without anything", anonymous, "https://" + operators + "/livez", nil, "HTTP/1.1 200 OK"},
+		{"readiness without anything", anonymous, "https://" + operators + "/readyz", nil, "HTTP/1.1 200 OK"},
+		{"operator without anything", anonymous, "https://" + operators + "/metrics", nil, "401"},
+		{"operator with the token", anonymous, "https://" + operators + "/metrics", []string{"Authorization", "Bearer " + token}, "HTTP/1.1 200 OK"},
+		{"operator with another token", anonymous, "https://" + operators + "/status", []string{"Authorization", "Bearer nonsense"}, "401"},
 		{"operator with a certificate", known, "https://" + operators + "/status", nil, "HTTP/1.1 200 OK"},
 		{"operator with a stranger's certificate", stranger, "https://" + operators + "/status", nil, "tls:"},
 		{"stranger's certificate and health", stranger, "https://" + operators + "/livez", nil, "tls:"},
@@ -428,8 +428,8 @@ func TestLinksThatChangeAreSentOnce(t *testing.T) {
 	}
 }
 
-// No time to wait is none, and not the time that transport has for want of a word.
-func TestNobodyWaitsForAnyTime(t *testing.T) {
+// TestZeroTimeoutMeansNoWait: a configured time of 0 is not replaced by the default of transport.
+func TestZeroTimeoutMeansNoWait(t *testing.T) {
 	arrived, let := make(chan struct{}, 9), make(chan struct{})
 	address := startPassing(t, "limits: {concurrency: 1, queue: 5, queue_wait: 0s}\n", func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}

@@ -150,7 +150,7 @@ func TestAnswersFromMemoryAreTraced(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotSampled looks at traces that nobody records: the tracker is told so,
+// TestWhatIsNotSampled looks at traces that are not sampled: the tracker is told so,
 // and the collector nothing.
 func TestWhatIsNotSampled(t *testing.T) {
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestCollectorDoesNotMatter(t *testing.T) {
 	const spans = 2560 // more than may wait
 	lineOfRequest := regexp.MustCompile(`"duration":"[0-9.]+(ns|µs|ms|s)".*"trace_id":"` + clientTrace + `"`)
 	for name, address := range map[string]string{
-		"away": nobody(), "hangs": "http://" + hangs.Addr().String(), "refuses": stub(t, http.NotFound),
+		"away": unusedURL(), "hangs": "http://" + hangs.Addr().String(), "refuses": stub(t, http.NotFound),
 	} {
 		t.Run(name, func(t *testing.T) {
 			behind := startListening(t)

@@ -18,7 +18,7 @@ import (
 	"portico/upstream/canary/verdict"
 )
 
-// TestVerdictIsTheExitCode asks for every verdict, and for one where nobody is.
+// TestVerdictIsTheExitCode asks for every verdict, and a listener that is not there.
 func TestVerdictIsTheExitCode(t *testing.T) {
 	t.Parallel()
 	// With half of the answers allowed to differ five comparisons are enough.
@@ -540,7 +540,7 @@ func TestReplayFormats(t *testing.T) {
 	}
 }
 
-// TestRecordNeedsANewFile: placeholders of another run would mean somebody else.
+// TestRecordNeedsANewFile: the same placeholder stands for another caller in another run.
 func TestRecordNeedsANewFile(t *testing.T) {
 	file := writeFile(t, "a.jsonl", "")
 	for _, c := range []struct {

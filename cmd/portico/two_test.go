@@ -390,8 +390,8 @@ func TestCreatesAreRememberedAcrossStarts(t *testing.T) {
 	}
 }
 
-// TestEveryReadCountsOnce reads over one connection, where a read that has no
-// answer at hand is tried twice: neither rules nor comparison see it twice.
+// TestEveryReadCountsOnce reads over one connection, where a read without
+// a cached response is tried twice: rules and comparison count it once.
 func TestEveryReadCountsOnce(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, tracker.Options{}, "cache: {ttl: 1s, local_ttl: 0s}\n")

@@ -265,7 +265,7 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// TestCookiesComeWithTheirTracker: without its address nobody could tell what their paths mean.
+// TestCookiesComeWithTheirTracker: their paths mean nothing without its address.
 func TestCookiesComeWithTheirTracker(t *testing.T) {
 	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "a=1; path=/bz/")

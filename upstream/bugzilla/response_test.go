@@ -13,7 +13,7 @@ import (
 	"portico/upstream/transport"
 )
 
-// TestWhatOpensTheBreaker: pages that a client can bring about shut nobody else out, and bad answers to fair questions do.
+// TestWhatOpensTheBreaker: pages that a client can bring about refuse no other client, and bad answers to fair questions do.
 func TestWhatOpensTheBreaker(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -149,7 +149,7 @@ func merged(request mapping.AttachmentsRequest, responses []upstream.Response, s
 		return reply, err
 	}
 	for _, response := range responses {
-		_ = response.Document.Close() // of a part that failed there is none
+		_ = response.Document.Close() // nil for a part that failed
 	}
 	return nil, failed
 }

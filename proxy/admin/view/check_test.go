@@ -184,7 +184,7 @@ func FuzzEscaping(f *testing.F) {
 	oracle := template.Must(template.New("x").Funcs(template.FuncMap{"url": func(text string) template.URL { return template.URL(view.URL(text)) }}).Parse(everywhere))
 	f.Fuzz(func(t *testing.T, value string) {
 		if strings.Contains(value, "\x00") {
-			t.Skip("the oracle replaces it, which is no matter of safety")
+			t.Skip("html/template replaces NUL, and Portico keeps it: neither ends a value")
 		}
 		var ours, theirs bytes.Buffer
 		if err := set.Execute(&ours, "x.html", value); err != nil {
