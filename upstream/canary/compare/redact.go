@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -120,10 +121,8 @@ const (
 
 // keptFields are the members whose texts are stored, by the form that they must have. After a slash, the member counts only in
 // the parent before it; a parent without name is the root. In changes the field that was changed counts (tracker-behaviour.md
-// sections 4 and 7).
-var keptFields = makeKeptFields()
-
-func makeKeptFields() map[string]*regexp.Regexp {
+// sections 4 and 7). They are made when the first text is to be stored, since that takes a part of the start.
+var keptFields = sync.OnceValue(func() map[string]*regexp.Regexp {
 	lists := map[string]string{
 		timeText: "creation_time last_change_time creation_date modification_date",
 		number: "id ids bug_id type_id flag_id size sortkey bugs attachments changes/sortkey changes/is_active changes/is_requestable " +
@@ -147,7 +146,7 @@ func makeKeptFields() map[string]*regexp.Regexp {
 		}
 	}
 	return forms
-}
+})
 
 var (
 	digits    = regexp.MustCompile(`^` + number + `$`)
@@ -164,9 +163,9 @@ func (r *Redactor) kept(text string, names []string) (string, bool) {
 	if isChange {
 		member, parent = parent, "changes"
 	}
-	form := keptFields[parent+"/"+member]
+	form := keptFields()[parent+"/"+member]
 	if form == nil && !isChange {
-		form = keptFields[member]
+		form = keptFields()[member]
 	}
 	switch {
 	case isChange && text == "":
