@@ -154,17 +154,12 @@ func line(query url.Values, segments ...string) string {
 	return target.RequestURI()
 }
 
-func idTexts(ids []int64) []string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.FormatInt(id, 10)
+func idTexts(ids []int64) (texts []string) {
+	for _, id := range ids {
+		texts = append(texts, strconv.FormatInt(id, 10))
 	}
 	return texts
 }
 
-func firstOf(lists ...[]string) string {
-	if all := slices.Concat(lists...); len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
+// firstOf is empty where there is none.
+func firstOf(lists ...[]string) string { return append(slices.Concat(lists...), "")[0] }
