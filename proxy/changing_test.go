@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -354,9 +353,10 @@ func TestPassedWritesAreTold(t *testing.T) {
 func TestATargetRefusesWhatItMust(t *testing.T) {
 	var seen string
 	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.Check = func(_ context.Context, path string, query url.Values, isOperation bool) error {
-			seen = fmt.Sprint(path, " ", query.Get("id"), " ", isOperation)
-			if query.Get("id") == "7" {
+		o.Passthrough.Check = func(_ context.Context, path string, query func(name string) []string, isOperation bool) error {
+			ids := strings.Join(query("id"), ",")
+			seen = fmt.Sprint(path, " ", ids, " ", isOperation)
+			if ids == "7" {
 				return &mapping.Error{Code: 200409, Status: 409, Message: "It has another id.", Reason: "unmapped-id"}
 			}
 			return nil
@@ -364,11 +364,13 @@ func TestATargetRefusesWhatItMust(t *testing.T) {
 	})
 	for _, c := range []struct{ method, path, body, seen string }{
 		{"GET", "/show_bug.cgi?id=8", "", "/show_bug.cgi 8 false"},
+		{"GET", "/show_bug.cgi?ctype=xml;id=8;id=9;x=%", "", "/show_bug.cgi 8,9 false"},
 		{"POST", "/process_bug.cgi?id=8", "id=7", "/process_bug.cgi 8 false"},
 		{"POST", "/jsonrpc.cgi", `{"params":[],"method":"Bug.attachments"}`, "/jsonrpc.cgi  true"},
 		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"Bug.update_attachment"}]`, "/jsonrpc.cgi  true"},
 		{"POST", "/jsonrpc.cgi", `{"method":"Bug.get"}`, "/jsonrpc.cgi  false"},
 		{"GET", "/jsonrpc.cgi?method=FlagType.get", "", "/jsonrpc.cgi  true"},
+		{"GET", "/jsonrpc.cgi?version=1.1;method=FlagType.get", "", "/jsonrpc.cgi  true"},
 		{"GET", "/jsonrpc.cgi?method=Bug.get", "", "/jsonrpc.cgi  false"},
 		{"POST", "/xmlrpc.cgi", "<methodCall><methodName>Bug.add_attachment</methodName></methodCall>", "/xmlrpc.cgi  true"},
 		{"POST", "/xmlrpc.cgi", "<methodCall><methodName>Bug.add_comment</methodName></methodCall>", "/xmlrpc.cgi  false"},

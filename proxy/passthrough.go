@@ -131,7 +131,7 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 		outgoing.Body, outgoing.ContentLength, outgoing.TransferEncoding = stored, stored.Size(), nil
 	}
 	if p.target.Check != nil {
-		if err := p.target.Check(ctx, p.path, p.r.URL.Query(), p.isOperation); err != nil {
+		if err := p.target.Check(ctx, p.path, p.query.all, p.isOperation); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (p *passing) inspect(body io.Reader) error {
 	reading := isReading(p.r.Method)
 	p.changes = bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
 	p.write = !reading || p.changes
-	p.isOperation = reading && bugzilla.IsRPC(p.script) && bugzilla.IsOperation(p.r.URL.Query().Get("method"))
+	p.isOperation = reading && bugzilla.IsRPC(p.script) && slices.ContainsFunc(p.query.all("method"), bugzilla.IsOperation)
 	switch {
 	case !reading && bugzilla.IsRPC(p.script):
 		call, err := bugzilla.ReadCall(p.script, body)
