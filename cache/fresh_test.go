@@ -215,6 +215,14 @@ func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 		if a := askFresh(ctx, c, withKey("other"), request); a.cache.Hit {
 			t.Errorf("for another caller the answer says %+v", a.cache)
 		}
+		for _, product := range []string{"Q", "R"} { // a script may read one product after the other
+			of := mapping.FlagTypesRequest{Product: product}
+			askFor(ctx, c, withKey("k"), of)
+			f.version.Add(1)
+			if a := askFresh(ctx, c, withKey("k"), of); a.cache.Hit || !strings.Contains(a.text, f.now()) {
+				t.Errorf("of another product the answer is %s, %+v", a.text, a.cache)
+			}
+		}
 		eventually(t, "a second later a read is forced again", func() bool { return !askFresh(ctx, c, withKey("k"), request).cache.Hit })
 	})
 }

@@ -40,7 +40,7 @@ const (
 	forwardBypass  = "bypass"
 )
 
-// revalidateEvery is how often one scope may force a fresh response. More often, Call.Fresh has no effect.
+// revalidateEvery is how often one credential may force a fresh response to one request. More often, Call.Fresh has no effect.
 const revalidateEvery = time.Second
 
 // read is one flag type read.
@@ -71,15 +71,15 @@ func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request m
 	if caller.Credentials.Token != "" {
 		return c.direct(ctx, caller, request, detailToken)
 	}
+	own := c.credentialScope(&caller)
 	if forced {
-		_, forced = c.revalidated.SetIfAbsent(c.credentialScope(&caller), struct{}{})
+		_, forced = c.revalidated.SetIfAbsent(c.keys.value(key{own, request.Product, request.Component}), struct{}{})
 	}
 	if !forced {
 		if reply, err := c.Peek(ctx, caller, request); !errors.Is(err, upstream.ErrNotLocal) {
 			return reply, err
 		}
 	}
-	own := c.credentialScope(&caller)
 	r := &read{caller: caller, request: request, own: own, forced: forced}
 	r.key = key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
 	found := c.lookup(ctx, r)
