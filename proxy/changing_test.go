@@ -129,7 +129,8 @@ func otherResponses() []responded {
 		xml(xmlFault("<int>410</int>"), "refused by the tracker", ""),
 		xml(xmlFault("<i4>1101</i4>"), "refused by the tracker", ""),
 		xml(xmlFault("<int>32000</int>"), "web-server", ""),
-		xml(xmlFault("<string>Client</string>"), "refused by the tracker", ""),
+		xml(xmlFault("<string>Client</string>"), "web-server", ""),
+		xml(xmlFault("<string>Server</string>"), "refused by the tracker", ""),
 		xml(xmlDone[:len(xmlDone)-10], "unknown", ""),
 		xml("<methodResponse/>", "unknown", ""),
 		xml("<html/>", "unknown", ""),
@@ -281,6 +282,7 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		{"/xmlrpc.cgi", "\xff\xfe<\x00m\x00", false},
 		{"/xmlrpc.cgi.bak", call("FlagType.update"), false},
 		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
+		{"PUT /xmlrpc.cgi", call("FlagType.update"), false}, {"DELETE /jsonrpc.cgi", `{"method":"FlagType.update"}`, false},
 		{"/editflagtypes.cgi", "action=update&id=1", true},
 		{"/editflagtypes.cgi/x", "action=update&id=1", true},
 		{"/rest/bug", `{"method":"FlagType.update"}`, false},
@@ -290,6 +292,9 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		method := http.MethodPost
 		if c.body == "" { // a link
 			method = http.MethodGet
+		}
+		if given, path, found := strings.Cut(c.path, " "); found {
+			method, c.path = given, path
 		}
 		response := ask(t, method, base+c.path, c.body, "X-Bugzilla-Api-Key", "K")
 		if response.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {

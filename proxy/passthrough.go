@@ -194,7 +194,8 @@ func (p *passing) inspect(body io.Reader) error {
 		if err != nil {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}
-		p.changes, p.shown, p.isOperation, p.method = call.WritesFlagTypes, call.ShowsCredential, call.IsOperation, call.Method
+		p.changes = call.WritesFlagTypes && p.r.Method == http.MethodPost // by other methods no tracker takes calls
+		p.shown, p.isOperation, p.method = call.ShowsCredential, call.IsOperation, call.Method
 	case p.changes, !reading && isREST(p.path):
 		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
 		if err != nil {
