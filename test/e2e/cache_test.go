@@ -89,7 +89,7 @@ func outsidersCalls() map[string]ask {
 		"neither JSON nor XML, made-up key": call("POST", "/jsonrpc.cgi", "x=1", "X-BUGZILLA-API-KEY", outsider),
 		"a long refusal, made-up key": call("POST", "/jsonrpc.cgi",
 			`{"method":"FlagType.create","params":[{"name":"n","Bugzilla_api_key":"`+outsider+`"}],"id":"`+padding(300<<10)+`"}`),
-		"JSON-RPC, made-up token": call("POST", "/jsonrpc.cgi", `{"method":"FlagType.create","params":[{"name":"n","token":"1-made-up"}],"id":1}`),
+		"JSON-RPC, made-up token":     call("POST", "/jsonrpc.cgi", `{"method":"FlagType.create","params":[{"name":"n","token":"1-made-up"}],"id":1}`),
 		"XML-RPC by PUT, made-up key": call("PUT", "/xmlrpc.cgi", xmlCall("FlagType.update", ""), "X-BUGZILLA-API-KEY", outsider),
 		"XML-RPC, made-up key": call("POST", "/xmlrpc.cgi", xmlCall("FlagType.create",
 			xmlMember("Bugzilla_api_key", "<string>"+outsider+"</string>"))),
