@@ -126,10 +126,12 @@ func isFailure(err error) bool {
 	return e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
 }
 
-// isRateLimit tells whether the tracker limits the caller who asked. Others may ask.
-func isRateLimit(err error) bool {
+// isPersonal tells whether an error is about the caller who asked, and not about what those see who share the entry: the tracker limits
+// its calls or, where callers with other headers and addresses share, Portico or a web server refuses its request. Others may ask.
+func (r *read) isPersonal(err error) bool {
 	var e *mapping.Error
-	return errors.As(err, &e) && e.Status == http.StatusTooManyRequests
+	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests ||
+		r.key.scope.kind != kindCredential && !e.FromTracker() && isRefusal(err))
 }
 
 // isRefusal tells whether an error is a response of the contract.
