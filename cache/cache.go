@@ -35,8 +35,8 @@ type Cache struct {
 	local *otter.Cache[key, *held]
 	// groups are the scopes of credentials that share entries.
 	groups *otter.Cache[scope, membership]
-	// revalidated has the scopes that forced a fresh response lately.
-	revalidated              *otter.Cache[scope, struct{}]
+	// revalidated has the names of entries, by credential, of which a fresh response was forced lately.
+	revalidated              *otter.Cache[string, struct{}]
 	lookups, fills, learning singleflight.Group
 	// failingUntil is until when the tracker counts as failing, in Unix nanoseconds.
 	failingUntil atomic.Int64
@@ -64,8 +64,8 @@ func open(next upstream.Tracker, options Options, now func() time.Time) *Cache {
 		next: next, options: options, user: &options, now: now,
 		shared: options.Shared, local: newLocal(),
 		groups: otter.Must(&otter.Options[scope, membership]{MaximumSize: maxScopes}),
-		revalidated: otter.Must(&otter.Options[scope, struct{}]{
-			MaximumSize: maxScopes, ExpiryCalculator: otter.ExpiryWriting[scope, struct{}](revalidateEvery),
+		revalidated: otter.Must(&otter.Options[string, struct{}]{
+			MaximumSize: maxScopes, ExpiryCalculator: otter.ExpiryWriting[string, struct{}](revalidateEvery),
 		}),
 	}
 	c.life, c.end = context.WithCancel(context.Background())

@@ -66,7 +66,7 @@ func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Rep
 	switch {
 	case errors.Is(out.err, errClosed):
 		return c.direct(ctx, r.caller, r.request, detailOff)
-	case !led && (isRateLimit(out.err) || isRefusal(out.err) && r.key.scope.kind == kindGroups):
+	case !led && (r.isPersonal(out.err) || isRefusal(out.err) && r.key.scope.kind == kindGroups):
 		return c.direct(ctx, r.caller, r.request, detailOtherCaller)
 	case isFailure(out.err) && found.entry != nil:
 		return c.hit(found.entry, c.now(), detailIfError), nil
@@ -215,7 +215,7 @@ func (c *Cache) ask(ctx context.Context, r *read, found *lookup) *filled {
 	case err == nil:
 		c.setFailing(false)
 		return c.keep(ctx, r, found, e)
-	case isRateLimit(err): // of one caller: it says nothing about the tracker
+	case r.isPersonal(err): // it says nothing about the tracker
 	case isRefusal(err):
 		c.setFailing(false)
 		c.forget(ctx, r, found, err)

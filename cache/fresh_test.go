@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -160,6 +161,7 @@ func TestWhatEndsAnAnswer(t *testing.T) {
 		"a write":    {0, 90 * time.Second, func(t *testing.T, _ *fakeTracker, c *Cache) { mustWrite(t, c) }},
 		"bad key":    {10 * time.Minute, 0, refused(errBadKey)},
 		"no product": {10 * time.Minute, 0, refused(errNoProduct)},
+		"web server": {10 * time.Minute, 0, refused(mapping.RefusedByServer(http.StatusForbidden))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ageing(t, stalest, func(t *testing.T, f *fakeTracker, cache *Cache, clock *clock) {
@@ -170,6 +172,22 @@ func TestWhatEndsAnAnswer(t *testing.T) {
 				clock.forward(c.later)
 				wantCode(t, ask(cache, withKey("k")).err, errRefused.Code)
 			})
+		})
+	}
+}
+
+// TestWhatEndsNoSharedAnswer: Portico or a web server refuses the request of one anonymous caller, which is about its headers or its address.
+func TestWhatEndsNoSharedAnswer(t *testing.T) {
+	for _, refusal := range []*mapping.Error{errLongHeader, mapping.RefusedByServer(http.StatusForbidden)} {
+		ageing(t, stalest, func(t *testing.T, f *fakeTracker, c *Cache, clock *clock) {
+			mustAsk(t, c, withKey(""))
+			clock.forward(10 * time.Minute)
+			f.scripted(always(refusal))
+			wantCode(t, ask(c, withKey("")).err, refusal.Code)
+			f.scripted(always(errRefused))
+			if a := mustAsk(t, c, withKey("")); !a.cache.Stale {
+				t.Errorf("after %d others get %+v", refusal.Code, a.cache)
+			}
 		})
 	}
 }
@@ -214,6 +232,14 @@ func TestRevalidationIsForcedButNotTooOften(t *testing.T) {
 		})
 		if a := askFresh(ctx, c, withKey("other"), request); a.cache.Hit {
 			t.Errorf("for another caller the answer says %+v", a.cache)
+		}
+		for _, product := range []string{"Q", "R"} { // a script may read one product after the other
+			of := mapping.FlagTypesRequest{Product: product}
+			askFor(ctx, c, withKey("k"), of)
+			f.version.Add(1)
+			if a := askFresh(ctx, c, withKey("k"), of); a.cache.Hit || !strings.Contains(a.text, f.now()) {
+				t.Errorf("of another product the answer is %s, %+v", a.text, a.cache)
+			}
 		}
 		eventually(t, "a second later a read is forced again", func() bool { return !askFresh(ctx, c, withKey("k"), request).cache.Hit })
 	})

@@ -40,7 +40,7 @@ const (
 	forwardBypass  = "bypass"
 )
 
-// revalidateEvery is how often one scope may force a fresh response. More often, Call.Fresh has no effect.
+// revalidateEvery is how often one credential may force a fresh response to one request. More often, Call.Fresh has no effect.
 const revalidateEvery = time.Second
 
 // read is one flag type read.
@@ -71,15 +71,15 @@ func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request m
 	if caller.Credentials.Token != "" {
 		return c.direct(ctx, caller, request, detailToken)
 	}
+	own := c.credentialScope(&caller)
 	if forced {
-		_, forced = c.revalidated.SetIfAbsent(c.credentialScope(&caller), struct{}{})
+		_, forced = c.revalidated.SetIfAbsent(c.keys.value(key{own, request.Product, request.Component}), struct{}{})
 	}
 	if !forced {
 		if reply, err := c.Peek(ctx, caller, request); !errors.Is(err, upstream.ErrNotLocal) {
 			return reply, err
 		}
 	}
-	own := c.credentialScope(&caller)
 	r := &read{caller: caller, request: request, own: own, forced: forced}
 	r.key = key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
 	found := c.lookup(ctx, r)
@@ -126,10 +126,12 @@ func isFailure(err error) bool {
 	return e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
 }
 
-// isRateLimit tells whether the tracker limits the caller who asked. Others may ask.
-func isRateLimit(err error) bool {
+// isPersonal tells whether an error is about the caller who asked, and not about what those see who share the entry: the tracker limits
+// its calls or, where callers with other headers and addresses share, Portico or a web server refuses its request. Others may ask.
+func (r *read) isPersonal(err error) bool {
 	var e *mapping.Error
-	return errors.As(err, &e) && e.Status == http.StatusTooManyRequests
+	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests ||
+		r.key.scope.kind != kindCredential && !e.FromTracker() && isRefusal(err))
 }
 
 // isRefusal tells whether an error is a response of the contract.

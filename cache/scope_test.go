@@ -201,23 +201,37 @@ func TestRevokedMemberDoesNotHarmTheGroup(t *testing.T) {
 }
 
 func TestMemberIsNotRefusedForAnother(t *testing.T) {
-	for name, refusal := range map[string]error{"bad key": errBadKey, "too many calls": &mapping.Error{Code: 32610, Status: http.StatusTooManyRequests}} {
+	for name, c := range map[string]struct {
+		refusal       error
+		first, second string // their keys
+	}{
+		"bad key":                         {errBadKey, "a", "b"},
+		"too many calls":                  {&mapping.Error{Code: 32610, Status: http.StatusTooManyRequests}, "a", "b"},
+		"anonymous, by a web server":      {mapping.RefusedByServer(http.StatusForbidden), "", ""},
+		"anonymous, a header is too long": {errLongHeader, "", ""},
+	} {
+		refusal := c.refusal
+		agent := func(key, agent string) upstream.Caller {
+			caller := withKey(key)
+			caller.UserAgent = agent
+			return caller
+		}
 		f, hold, entered := &fakeTracker{}, make(chan struct{}), make(chan struct{}, 8)
 		f.scripted(func(_ context.Context, caller upstream.Caller, _ mapping.FlagTypesRequest) error {
-			if caller.Credentials.APIKey == "a" {
+			if caller.UserAgent == "a" {
 				entered <- struct{}{}
 				<-hold
 				return refusal
 			}
 			return nil
 		})
-		c := settled(t, openCache(t, f, Options{
+		cache := settled(t, openCache(t, f, Options{
 			Settings: Settings{Scope: ScopeGroup}, Groups: groupsOf(map[string]string{"a": "x", "b": "x"}),
 		}))
 		first, second := make(chan error, 1), make(chan error, 1)
-		go func() { first <- ask(c, withKey("a")).err }()
+		go func() { first <- ask(cache, agent(c.first, "a")).err }()
 		<-entered
-		go func() { second <- ask(c, withKey("b")).err }()
+		go func() { second <- ask(cache, agent(c.second, "b")).err }()
 		time.Sleep(50 * time.Millisecond) // lets the second join; if it does not, it is right all the more
 		close(hold)
 		if err := <-first; err == nil || err.Error() != refusal.Error() {

@@ -107,6 +107,7 @@ var (
 	errNoComponent = &mapping.Error{Code: 51, Status: http.StatusNotFound, Message: "no such component"}
 	errNoProduct   = &mapping.Error{Code: 106, Status: http.StatusUnauthorized, Message: "no such product"}
 	errBadKey      = &mapping.Error{Code: 306, Status: http.StatusBadRequest, Message: "bad key"}
+	errLongHeader  = &mapping.Error{Code: 200431, Status: http.StatusRequestHeaderFieldsTooLarge, Reason: mapping.ReasonTooLarge, Message: "long"}
 	errRefused     = &mapping.Error{
 		Code: mapping.CodeBadGateway, Status: http.StatusBadGateway, Reason: mapping.ReasonUnreachable, Message: "away",
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -104,6 +103,8 @@ func jsonResponses() []responded {
 		json(200, `{"id":1,"error":{"code":51,"message":"m"},"result":null}`, "refused by the tracker", ""),
 		json(200, `{"error":{"code":32000}}`, "web-server", ""),
 		json(200, `{"error":{"code":-32601}}`, "web-server", ""),
+		json(200, `{"version":"1.1","error":{"name":"JSONRPCError","code":100201}}`, "web-server", ""),
+		json(200, `{"error":{"code":100500}}`, "refused by the tracker", ""),
 		json(200, `{"error":"x"}`, "refused by the tracker", ""),
 		json(200, `{"error":null,"result":null}`, "unknown", ""),
 		json(200, `[]`, "unknown", ""),
@@ -130,7 +131,8 @@ func otherResponses() []responded {
 		xml(xmlFault("<int>410</int>"), "refused by the tracker", ""),
 		xml(xmlFault("<i4>1101</i4>"), "refused by the tracker", ""),
 		xml(xmlFault("<int>32000</int>"), "web-server", ""),
-		xml(xmlFault("<string>Client</string>"), "refused by the tracker", ""),
+		xml(xmlFault("<string>Client</string>"), "web-server", ""),
+		xml(xmlFault("<string>Server</string>"), "refused by the tracker", ""),
 		xml(xmlDone[:len(xmlDone)-10], "unknown", ""),
 		xml("<methodResponse/>", "unknown", ""),
 		xml("<html/>", "unknown", ""),
@@ -282,6 +284,7 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		{"/xmlrpc.cgi", "\xff\xfe<\x00m\x00", false},
 		{"/xmlrpc.cgi.bak", call("FlagType.update"), false},
 		{"/xmlrpc.cgi", call("Bug.add_attachment") + big, false},
+		{"PUT /xmlrpc.cgi", call("FlagType.update"), false}, {"DELETE /jsonrpc.cgi", `{"method":"FlagType.update"}`, false},
 		{"/editflagtypes.cgi", "action=update&id=1", true},
 		{"/editflagtypes.cgi/x", "action=update&id=1", true},
 		{"/rest/bug", `{"method":"FlagType.update"}`, false},
@@ -291,6 +294,9 @@ func TestFlagTypeChangesAreAnnounced(t *testing.T) {
 		method := http.MethodPost
 		if c.body == "" { // a link
 			method = http.MethodGet
+		}
+		if given, path, found := strings.Cut(c.path, " "); found {
+			method, c.path = given, path
 		}
 		response := ask(t, method, base+c.path, c.body, "X-Bugzilla-Api-Key", "K")
 		if response.body != "done" || tracker.body != c.body || tracker.last.ContentLength != int64(len(c.body)) {
@@ -354,9 +360,10 @@ func TestPassedWritesAreTold(t *testing.T) {
 func TestATargetRefusesWhatItMust(t *testing.T) {
 	var seen string
 	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.Check = func(_ context.Context, path string, query url.Values, isOperation bool) error {
-			seen = fmt.Sprint(path, " ", query.Get("id"), " ", isOperation)
-			if query.Get("id") == "7" {
+		o.Passthrough.Check = func(_ context.Context, path string, query func(name string) []string, isOperation bool) error {
+			ids := strings.Join(query("id"), ",")
+			seen = fmt.Sprint(path, " ", ids, " ", isOperation)
+			if ids == "7" {
 				return &mapping.Error{Code: 200409, Status: 409, Message: "It has another id.", Reason: "unmapped-id"}
 			}
 			return nil
@@ -364,11 +371,13 @@ func TestATargetRefusesWhatItMust(t *testing.T) {
 	})
 	for _, c := range []struct{ method, path, body, seen string }{
 		{"GET", "/show_bug.cgi?id=8", "", "/show_bug.cgi 8 false"},
+		{"GET", "/show_bug.cgi?ctype=xml;id=8;id=9;x=%", "", "/show_bug.cgi 8,9 false"},
 		{"POST", "/process_bug.cgi?id=8", "id=7", "/process_bug.cgi 8 false"},
 		{"POST", "/jsonrpc.cgi", `{"params":[],"method":"Bug.attachments"}`, "/jsonrpc.cgi  true"},
 		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.get"},{"method":"Bug.update_attachment"}]`, "/jsonrpc.cgi  true"},
 		{"POST", "/jsonrpc.cgi", `{"method":"Bug.get"}`, "/jsonrpc.cgi  false"},
 		{"GET", "/jsonrpc.cgi?method=FlagType.get", "", "/jsonrpc.cgi  true"},
+		{"GET", "/jsonrpc.cgi?version=1.1;method=FlagType.get", "", "/jsonrpc.cgi  true"},
 		{"GET", "/jsonrpc.cgi?method=Bug.get", "", "/jsonrpc.cgi  false"},
 		{"POST", "/xmlrpc.cgi", "<methodCall><methodName>Bug.add_attachment</methodName></methodCall>", "/xmlrpc.cgi  true"},
 		{"POST", "/xmlrpc.cgi", "<methodCall><methodName>Bug.add_comment</methodName></methodCall>", "/xmlrpc.cgi  false"},

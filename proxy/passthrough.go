@@ -131,7 +131,7 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 		outgoing.Body, outgoing.ContentLength, outgoing.TransferEncoding = stored, stored.Size(), nil
 	}
 	if p.target.Check != nil {
-		if err := p.target.Check(ctx, p.path, p.r.URL.Query(), p.isOperation); err != nil {
+		if err := p.target.Check(ctx, p.path, p.query.all, p.isOperation); err != nil {
 			return err
 		}
 	}
@@ -187,14 +187,15 @@ func (p *passing) inspect(body io.Reader) error {
 	reading := isReading(p.r.Method)
 	p.changes = bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
 	p.write = !reading || p.changes
-	p.isOperation = reading && bugzilla.IsRPC(p.script) && bugzilla.IsOperation(p.r.URL.Query().Get("method"))
+	p.isOperation = reading && bugzilla.IsRPC(p.script) && slices.ContainsFunc(p.query.all("method"), bugzilla.IsOperation)
 	switch {
 	case !reading && bugzilla.IsRPC(p.script):
 		call, err := bugzilla.ReadCall(p.script, body)
 		if err != nil {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}
-		p.changes, p.shown, p.isOperation, p.method = call.WritesFlagTypes, call.ShowsCredential, call.IsOperation, call.Method
+		p.changes = call.WritesFlagTypes && p.r.Method == http.MethodPost // by other methods no tracker takes calls
+		p.shown, p.isOperation, p.method = call.ShowsCredential, call.IsOperation, call.Method
 	case p.changes, !reading && isREST(p.path):
 		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
 		if err != nil {

@@ -36,8 +36,9 @@ type Target struct {
 	// credentials in the bodies of the older interfaces, which are refused otherwise.
 	Keys func(upstream.Caller) (upstream.Caller, error)
 	// Check returns the error of a request that must not pass, because it would mean another object there than to the client.
-	// isOperation says that it is an operation in the form of an older interface. Nil lets all pass.
-	Check func(ctx context.Context, path string, query url.Values, isOperation bool) error
+	// query returns the values of a parameter as a tracker reads them. isOperation says that it is an operation in the form of an older interface.
+	// Nil lets all pass.
+	Check func(ctx context.Context, path string, query func(name string) []string, isOperation bool) error
 }
 
 // setPath sets the path of the request. A tracker often lives below a path, such as /bugzilla. Clients that were pointed at

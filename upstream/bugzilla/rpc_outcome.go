@@ -89,7 +89,8 @@ func xmlOutcome(body io.Reader) error {
 }
 
 // callOutcome says what became of a call. Error codes from 32000 on are of the protocol itself, and of credentials that cannot
-// be read (tracker-behaviour.md section 1, Credentials): they come before anything is done. What the other codes mean is known where
+// be read (tracker-behaviour.md section 1, Credentials): they come before anything is done. So do those by which the older interfaces say
+// that a call cannot be read: Client, and codes from 100000 to 100499 (section 1, Errors). What the other codes mean is known where
 // those of operations are judged.
 func callOutcome(done, refused bool, code string) error {
 	number, _ := strconv.Atoi(code)
@@ -99,7 +100,7 @@ func callOutcome(done, refused bool, code string) error {
 		return Unclear(nil)
 	case done:
 		return nil
-	case magnitude >= mapping.CodeJSON && magnitude <= 1<<15:
+	case code == "Client", number >= 100000 && number < mapping.CodeTrackerFailure, magnitude >= mapping.CodeJSON && magnitude <= 1<<15:
 		return notLetIn(http.StatusOK)
 	}
 	return &mapping.Error{Code: number, Status: mapping.StatusOf(number), Message: "The tracker refused the call."}

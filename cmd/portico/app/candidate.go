@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"sync"
@@ -56,7 +55,7 @@ func (rt *Runtime) openIDs(old, candidate string) {
 	}
 	rt.ids = idmap.New(options)
 	for name, t := range rt.trackers {
-		t.target.Check = func(ctx context.Context, path string, query url.Values, isOperation bool) error {
+		t.target.Check = func(ctx context.Context, path string, query func(name string) []string, isOperation bool) error {
 			return rt.ids.CheckPassing(ctx, rt.ids.SideOf(name), path, query, isOperation)
 		}
 	}

@@ -3,23 +3,23 @@ package idmap
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
 // CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at one side than
-// to the client, or could show ids that clients do not know. isOperation says that it is an operation in the form of an older interface.
-func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query url.Values, isOperation bool) error {
+// to the client, or could show ids that clients do not know. query returns the values
+// of a parameter. isOperation says that it is an operation in the form of an older interface.
+func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query func(name string) []string, isOperation bool) error {
 	named := &translation{Map: m, side: side}
 	add := func(kind Kind, list []string) { each(named.text, kind, strings.Split(strings.Join(list, ","), ",")) }
 	switch segments := strings.Split(strings.Trim(path, "/"), "/"); {
 	case len(segments) > 2 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
 		add(Bug, segments[2:3])
 	case segments[0] == "show_bug.cgi":
-		add(Bug, query["id"])
+		add(Bug, query("id"))
 	case segments[0] == "attachment.cgi":
-		add(Attachment, query["id"])
-		add(Bug, query["bugid"])
+		add(Attachment, query("id"))
+		add(Bug, query("bugid"))
 	}
 	natives, err := m.natives(ctx, side, named.refs)
 	if err := exceptAbsent(err); err != nil {
