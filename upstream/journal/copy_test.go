@@ -52,12 +52,19 @@ func TestWritesAreCopiedInOrder(t *testing.T) {
 	for _, name := range []string{"second", "third", "last"} {
 		s.write(t, j, rename(id, name))
 	}
+	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id, id}, Comment: new("named twice")}})
 	made := idOf(t, s.write(t, j, createType("copied")))
 	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{
 		IDs: []int64{made}, FlagTypeFields: mapping.FlagTypeFields{Description: new("changed")},
 	}})
-	if all := s.drained(t, state.JournalApplied); len(all) != 6 {
+	if all := s.drained(t, state.JournalApplied); len(all) != 7 {
 		t.Errorf("%d entries, want one for each object of each write", len(all))
+	}
+	for _, name := range []string{"main", "next"} {
+		comments, err := s.settings.Comments(t.Context(), name, s.caller(), id)
+		if must(t, err); len(comments) != 3 {
+			t.Errorf("%s has the comments %v, want that of the create and two of the update", name, comments)
+		}
 	}
 	if want, got := s.attachments(t, s.main, "1"), s.attachments(t, s.next, "1"); fmt.Sprint(want) != fmt.Sprint(got) {
 		t.Errorf("got %v, want %v", got, want)
