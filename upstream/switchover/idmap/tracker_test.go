@@ -55,8 +55,8 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 		},
 		{
 			"attachment update",
-			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
-			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
+			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), approval?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
+			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), review?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, updating(5))
 				return reply.Document, err
