@@ -325,9 +325,9 @@ func TestCopiesWaitForTheReceiver(t *testing.T) {
 
 // TestARefusalSaysWhatIsMissing at the receiver.
 func TestARefusalSaysWhatIsMissing(t *testing.T) {
-	for want, refusal := range map[string]*mapping.Error{
-		"missing product": {Code: 106, Status: 404}, "missing bug": {Code: 102, Status: 401}, "content beyond the limit": {Code: 1, Status: 413},
-		"refused": {Code: 103, Status: 404},
+	for refusal, want := range map[*mapping.Error]string{
+		{Code: 106, Status: 404}: "missing product", {Code: 102, Status: 401}: "missing bug", {Code: 1, Status: 413}: "content beyond the limit",
+		{Code: 103, Status: 404}: "refused", mapping.Inexpressible("no"): "refused",
 	} {
 		s := set(t)
 		refusal.Message = "no"

@@ -2,6 +2,7 @@ package idmap
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ type translation struct {
 	refs []ref
 	set  []func(native int64)
 	ids  []int64
+	// foreign is a name that clients do not use, if there is one.
+	foreign string
 }
 
 // translate replaces the ids and names that visit visits. An id that the side does not have is an error of unmapped.
@@ -26,6 +29,9 @@ func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)
 	t.ids, err = m.natives(ctx, side, t.refs)
 	for i, native := range t.ids {
 		t.set[i](native)
+	}
+	if err == nil && t.foreign != "" {
+		err = failure(http.StatusNotFound, "There is no %q: only the new tracker has that name. Use the one that the old tracker has.", t.foreign)
 	}
 	return t, err
 }
@@ -66,7 +72,14 @@ func (t *translation) text(kind Kind, text *string) {
 	}
 }
 
-func (t *translation) name(kind Kind, name *string) { *name = t.names.native(t.side, kind, *name) }
+// name translates a name. Neither rules nor the old tracker know one that only the new tracker has. Components of two products may have the same name.
+func (t *translation) name(kind Kind, name *string) {
+	named := *name
+	*name = t.names.native(t.side, kind, named)
+	if *name == named && kind != component && folded(t.names.client(t.side, kind, named)) != folded(named) {
+		t.foreign = named
+	}
+}
 
 func (t *translation) flag(kind Kind, flag *mapping.FlagChange) {
 	optional(t.id, FlagType, &flag.TypeID)
