@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -13,8 +14,8 @@ func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query ur
 	named := &translation{Map: m, side: side}
 	add := func(kind Kind, list []string) { each(named.text, kind, strings.Split(strings.Join(list, ","), ",")) }
 	switch segments := strings.Split(strings.Trim(path, "/"), "/"); {
-	case len(segments) > 2 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
-		add(Bug, segments[2:3])
+	case len(segments) > 1 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
+		add(Bug, slices.Concat(segments[2:min(3, len(segments))], query["id"], query["ids"]))
 	case segments[0] == "show_bug.cgi":
 		add(Bug, query["id"])
 	case segments[0] == "attachment.cgi":
