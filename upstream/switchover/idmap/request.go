@@ -1,6 +1,7 @@
 package idmap
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -18,8 +19,8 @@ type translation struct {
 	refs []ref
 	set  []func(native int64)
 	ids  []int64
-	// foreign is a name that clients do not use, if there is one.
-	foreign string
+	// err is that of a name that clients do not use.
+	err error
 }
 
 // translate replaces the ids and names that visit visits. An id that the side does not have is an error of unmapped.
@@ -30,10 +31,7 @@ func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)
 	for i, native := range t.ids {
 		t.set[i](native)
 	}
-	if err == nil && t.foreign != "" {
-		err = failure(http.StatusNotFound, "There is no %q: only the new tracker has that name. Use the one that the old tracker has.", t.foreign)
-	}
-	return t, err
+	return t, cmp.Or(err, t.err)
 }
 
 // each visits a copy of a list.
@@ -77,7 +75,7 @@ func (t *translation) name(kind Kind, name *string) {
 	named := *name
 	*name = t.names.native(t.side, kind, named)
 	if *name == named && kind != component && folded(t.names.client(t.side, kind, named)) != folded(named) {
-		t.foreign = named
+		t.err = failure(http.StatusNotFound, "There is no %q: only the new tracker has that name. Use the one that the old tracker has.", named)
 	}
 }
 
