@@ -19,7 +19,7 @@ type translation struct {
 	refs []ref
 	set  []func(native int64)
 	ids  []int64
-	// err is that of a name that clients do not use.
+	// err is that of what has no translation.
 	err error
 }
 
@@ -76,6 +76,13 @@ func (t *translation) name(kind Kind, name *string) {
 	*name = t.names.native(t.side, kind, named)
 	if *name == named && kind != component && folded(t.names.client(t.side, kind, named)) != folded(named) {
 		t.err = failure(http.StatusNotFound, "There is no %q: only the new tracker has that name. Use the one that the old tracker has.", named)
+	}
+}
+
+// extra refuses a member of a dialect whose ids would reach the tracker as they are.
+func (t *translation) extra(extra mapping.Members) {
+	if extra.Get("bug_flags") != nil {
+		t.err = mapping.Inexpressible("The ids in \"bug_flags\" cannot be translated for the tracker. Change the flags of the bug by a request of their own.")
 	}
 }
 

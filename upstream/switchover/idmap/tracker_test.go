@@ -39,8 +39,8 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 	}{
 		{
 			"attachments of a bug",
-			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
-			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
+			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","creator_detail":{"id":1,"name":"ann@example.org","email":"ann@example.org"},"flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
+			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","creator_detail":{"id":1,"name":"ann@example.com","email":"ann@example.com"},"flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}}})
 				return reply.Document, err
