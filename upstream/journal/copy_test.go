@@ -390,15 +390,19 @@ func TestServiceNamesTheCaller(t *testing.T) {
 		return nil
 	}, nil)
 	j := s.start(t)
-	for i, label := range []string{"robot", "other", ""} {
+	long := strings.Repeat("é", mapping.MaxComment)
+	for i, label := range []string{"robot", "other", "", "other"} {
 		call := attach(t, []string{"1"}, fmt.Sprint("number ", i), "content")
 		call.CreateAttachment.Comment = new("mine")
+		if i == 3 {
+			call.CreateAttachment.Comment = &long
+		}
 		intent := intent(call)
 		intent.Caller = label
 		must(t, s.make(t, j, intent).Err)
 	}
 	s.drained(t, state.JournalApplied)
-	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)"}
+	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)", long}
 	if fmt.Sprintf("%q", comments) != fmt.Sprintf("%q", want) {
 		t.Errorf("got %q, want %q", comments, want)
 	}
