@@ -146,14 +146,17 @@ func checkContentType(found problems, contentType *string) {
 	}
 }
 
+// MaxComment is how many characters a comment has at most (tracker-behaviour.md section 6, comment).
+const MaxComment = 65535
+
 // comment takes a comment, which may not be too long (tracker-behaviour.md section 6, comment) in the form that a tracker stores:
 // without the white space at its end, and with one character for each end of a line, for which forms send two.
 func (f *fields) comment() *string {
 	comment := f.text("comment")
 	if comment != nil {
 		stored := strings.ReplaceAll(strings.TrimRightFunc(*comment, unicode.IsSpace), "\r\n", "\n")
-		if utf8.RuneCountInString(stored) > 65535 {
-			f.problems.refuse("comment", CodeCommentLong, "A comment has at most 65535 characters.")
+		if utf8.RuneCountInString(stored) > MaxComment {
+			f.problems.refuse("comment", CodeCommentLong, "A comment has at most %d characters.", MaxComment)
 		}
 	}
 	return comment

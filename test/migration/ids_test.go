@@ -205,6 +205,8 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		{"PUT", address, flags(map[string]any{"id": a.old.flag + 1, "status": "+"}), 404, fmt.Sprintf("flag %d", a.old.flag+1)},
 		{"PUT", address, flags(map[string]any{"type_id": a.new.flagType + 1, "status": "+"}), 404, fmt.Sprintf("flag type %d", a.new.flagType+1)},
 		{"GET", fmt.Sprintf("%s/rest/bug/%d", a.Clients, a.old.bug), nil, 409, ""},
+		{"GET", fmt.Sprintf("%s/rest/bug?id=%d", a.Clients, a.old.bug), nil, 409, ""},
+		{"GET", fmt.Sprintf("%s/rest/bug/lost-basket/comment?ids=lost-basket,%d", a.Clients, a.old.bug), nil, 409, ""},
 		{"GET", fmt.Sprintf("%s/show_bug.cgi?id=%d", a.Clients, a.old.bug), nil, 409, ""},
 		{"GET", fmt.Sprintf("%s/attachment.cgi?id=%d", a.Clients, a.old.attachment), nil, 409, ""},
 		{"GET", a.Clients + "/jsonrpc.cgi?method=Bug.attachments&params=[]", nil, 409, ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -110,7 +111,8 @@ func (s *step) failed(cause error) {
 		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
-	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429, ok && refusal.Code == mapping.CodeTooLarge:
+	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429, ok && refusal.Code == mapping.CodeTooLarge,
+		ok && refusal.Reason == mapping.ReasonInexpressive:
 		s.park("%s: %s refuses it: %s", lacks(refusal), s.entry.Receiver, refusal.Message)
 	default:
 		s.again(true, cause)
@@ -279,15 +281,18 @@ func (s *step) make(ctx context.Context, at side) {
 	s.made(ctx, at, id)
 }
 
-// name adds the label of the caller to a comment that is made with another key.
+// name adds the label of the caller to a comment that is made with another key, if the comment has room for it.
 func (s *step) name(at side) {
 	label := s.entry.Caller
 	if label == "" {
 		label = "a caller without a name"
 	}
 	comment := s.of.comment
-	if comment != nil && !isBlank(*comment) && !at.own {
-		*comment = new(**comment + "\n\n(Copied from " + s.entry.Target + " for " + label + ".)")
+	if comment == nil || isBlank(*comment) || at.own {
+		return
+	}
+	if named := **comment + "\n\n(Copied from " + s.entry.Target + " for " + label + ".)"; utf8.RuneCountInString(named) <= mapping.MaxComment {
+		*comment = &named
 	}
 }
 

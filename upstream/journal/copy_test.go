@@ -52,12 +52,19 @@ func TestWritesAreCopiedInOrder(t *testing.T) {
 	for _, name := range []string{"second", "third", "last"} {
 		s.write(t, j, rename(id, name))
 	}
+	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id, id}, Comment: new("named twice")}})
 	made := idOf(t, s.write(t, j, createType("copied")))
 	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{
 		IDs: []int64{made}, FlagTypeFields: mapping.FlagTypeFields{Description: new("changed")},
 	}})
-	if all := s.drained(t, state.JournalApplied); len(all) != 6 {
+	if all := s.drained(t, state.JournalApplied); len(all) != 7 {
 		t.Errorf("%d entries, want one for each object of each write", len(all))
+	}
+	for _, name := range []string{"main", "next"} {
+		comments, err := s.settings.Comments(t.Context(), name, s.caller(), id)
+		if must(t, err); len(comments) != 3 {
+			t.Errorf("%s has the comments %v, want that of the create and two of the update", name, comments)
+		}
 	}
 	if want, got := s.attachments(t, s.main, "1"), s.attachments(t, s.next, "1"); fmt.Sprint(want) != fmt.Sprint(got) {
 		t.Errorf("got %v, want %v", got, want)
@@ -318,9 +325,9 @@ func TestCopiesWaitForTheReceiver(t *testing.T) {
 
 // TestARefusalSaysWhatIsMissing at the receiver.
 func TestARefusalSaysWhatIsMissing(t *testing.T) {
-	for want, refusal := range map[string]*mapping.Error{
-		"missing product": {Code: 106, Status: 404}, "missing bug": {Code: 102, Status: 401}, "content beyond the limit": {Code: 1, Status: 413},
-		"refused": {Code: 103, Status: 404},
+	for refusal, want := range map[*mapping.Error]string{
+		{Code: 106, Status: 404}: "missing product", {Code: 102, Status: 401}: "missing bug", {Code: 1, Status: 413}: "content beyond the limit",
+		{Code: 103, Status: 404}: "refused", mapping.Inexpressible("no"): "refused",
 	} {
 		s := set(t)
 		refusal.Message = "no"
@@ -383,15 +390,19 @@ func TestServiceNamesTheCaller(t *testing.T) {
 		return nil
 	}, nil)
 	j := s.start(t)
-	for i, label := range []string{"robot", "other", ""} {
+	long := strings.Repeat("é", mapping.MaxComment)
+	for i, label := range []string{"robot", "other", "", "other"} {
 		call := attach(t, []string{"1"}, fmt.Sprint("number ", i), "content")
 		call.CreateAttachment.Comment = new("mine")
+		if i == 3 {
+			call.CreateAttachment.Comment = &long
+		}
 		intent := intent(call)
 		intent.Caller = label
 		must(t, s.make(t, j, intent).Err)
 	}
 	s.drained(t, state.JournalApplied)
-	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)"}
+	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)", long}
 	if fmt.Sprintf("%q", comments) != fmt.Sprintf("%q", want) {
 		t.Errorf("got %q, want %q", comments, want)
 	}

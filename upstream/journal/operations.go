@@ -55,7 +55,7 @@ func objectsOf(intent Intent) (all []operation, err error) {
 	case call.UpdateAttachments != nil:
 		for _, id := range call.UpdateAttachments.IDs {
 			one := *call.UpdateAttachments
-			one.IDs = []int64{id}
+			one.IDs = slices.DeleteFunc(slices.Clone(one.IDs), func(other int64) bool { return other != id }) // named twice, it gets a comment twice
 			add(laneOf("attachment", id), attachmentUpdate(&one))
 		}
 	}

@@ -98,6 +98,23 @@ func TestFileIsForItsOwnerOnly(t *testing.T) {
 	}
 }
 
+// TestNothingIsReadFromARemovedFile: what it says is not what the next process finds.
+func TestNothingIsReadFromARemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "portico.db")
+	s, err := Open(t.Context(), "sqlite:"+path)
+	must(t, err)
+	defer s.Close()
+	_, err = s.JournalPaused(t.Context())
+	must(t, err)
+	must(t, os.Rename(path, path+".removed"))
+	if _, err = s.JournalPaused(t.Context()); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+		t.Errorf("a removed database is read, with the error %v", err)
+	}
+	must(t, os.Rename(path+".removed", path))
+	_, err = s.JournalPaused(t.Context())
+	must(t, err)
+}
+
 func TestSQLiteIsSetUp(t *testing.T) {
 	s := open(t, newFile(t))
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "100"} {

@@ -110,7 +110,7 @@ func readOne[T any](ctx context.Context, s *Store, what, query string, args ...a
 
 // session runs queries without a transaction.
 func (s *Store) session(ctx context.Context) *session {
-	return &session{dialect: s.dialect, querier: s.reader, ctx: ctx}
+	return &session{dialect: s.dialect, querier: s.reader, ctx: ctx, err: s.lost()}
 }
 
 // parameters are arguments in the form that is kept: times and durations in microseconds, and texts that both databases take.
@@ -263,11 +263,9 @@ func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(*session
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing once it is committed
 	in := &session{dialect: s.dialect, querier: tx, ctx: ctx}
-	if change(in); in.err != nil {
+	change(in)
+	if in.fail(s.lost()); in.err != nil {
 		return in.err
-	}
-	if err := s.lost(); err != nil {
-		return err
 	}
 	return tx.Commit()
 }

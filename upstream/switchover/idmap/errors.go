@@ -1,6 +1,7 @@
 package idmap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,12 +22,7 @@ func failure(status int, format string, args ...any) *mapping.Error {
 // unmapped is the error of an id for which one side has no object. Its code is that by which trackers say so (tracker-behaviour.md section 11).
 func unmapped(side Side, r ref) *mapping.Error {
 	err := failure(http.StatusNotFound, "There is no %s %d: no id of it is known at the %s tracker, which has to respond.", r.kind.words(), r.id, side)
-	switch err.Code = mapping.CodeNotFound; r.kind {
-	case Bug:
-		err.Code = 101
-	case Attachment:
-		err.Code = mapping.CodeJSON
-	}
+	err.Code = cmp.Or(map[Kind]int{Bug: 101, Attachment: mapping.CodeJSON}[r.kind], mapping.CodeNotFound)
 	return err
 }
 

@@ -58,24 +58,19 @@ func (l *Locator) ask(ctx context.Context, visit func(*translation), bug *int64,
 
 // Native is the id at the side of an object that clients know by an id.
 func (l *Locator) Native(ctx context.Context, kind Kind, client int64) (int64, error) {
-	natives, err := l.m.natives(ctx, l.side, []ref{{kind, client}})
-	if err != nil {
-		return 0, err
-	}
-	return natives[0], nil
+	_, err := l.m.translate(ctx, l.side, func(t *translation) { t.id(kind, &client) })
+	return client, err
 }
 
 // FlagTypePlaces implements switchover.Locator.
 func (l *Locator) FlagTypePlaces(
 	ctx context.Context, caller upstream.Caller, ids []int64, names []string,
 ) (products []string, places []mapping.Scopes, err error) {
-	named := &translation{Map: l.m, side: l.side}
-	each(named.id, FlagType, ids)
-	natives, err := l.m.natives(ctx, l.side, named.refs)
+	_, err = l.m.translate(ctx, l.side, func(t *translation) { ids, names = each(t.id, FlagType, ids), each(t.name, FlagType, names) })
 	if err := exceptAbsent(err); err != nil {
 		return nil, nil, err
 	}
-	products, places, err = l.inner.FlagTypePlaces(ctx, caller, natives, each(named.name, FlagType, names))
+	products, places, err = l.inner.FlagTypePlaces(ctx, caller, ids, names)
 	products = each(l.name, product, products)
 	for _, scopes := range places {
 		for i := range scopes {

@@ -28,17 +28,15 @@ type missing struct {
 func (m *missing) add(side Side, r ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	one := Unpaired{Kind: r.kind, ID: r.id, Side: side}
+	one := Unpaired{r.kind, r.id, side, time.Now(), 1}
 	m.ids = slices.DeleteFunc(m.ids, func(known Unpaired) bool {
 		same := known.Kind == r.kind && known.ID == r.id && known.Side == side
 		if same {
-			one = known
+			one.Times += known.Times
 		}
 		return same
 	})
-	one.Last, one.Times = time.Now(), one.Times+1
-	m.ids = slices.Insert(m.ids, 0, one)
-	m.ids = m.ids[:min(len(m.ids), maxMissing)]
+	m.ids = append([]Unpaired{one}, m.ids[:min(len(m.ids), maxMissing-1)]...)
 }
 
 // served forgets ids that a tracker has, whichever lacked them.

@@ -50,11 +50,12 @@ func (n names) client(side Side, kind Kind, name string) string {
 func (n names) clientFlags(list string) string {
 	flags := strings.Split(list, ", ")
 	for i, flag := range flags {
-		if at := strings.LastIndexAny(flag, "?+-"); at > 0 {
-			flags[i] = n.client(NewSide, FlagType, flag[:at]) + flag[at:]
+		flag, requestee, asked := strings.Cut(flag, "?(")
+		if asked {
+			flag, requestee = flag+"?", "("+n.client(NewSide, user, strings.TrimSuffix(requestee, ")"))+")"
 		}
-		if text, requestee, ok := strings.Cut(flags[i], "?("); ok {
-			flags[i] = text + "?(" + n.client(NewSide, user, strings.TrimSuffix(requestee, ")")) + ")"
+		if status := len(flag) - 1; status > 0 {
+			flags[i] = n.client(NewSide, FlagType, flag[:status]) + flag[status:] + requestee
 		}
 	}
 	return strings.Join(flags, ", ")

@@ -20,9 +20,11 @@ func (t *translation) call(call upstream.Call) {
 	if r := call.CreateAttachment; r != nil {
 		r.Bugs, r.Flags = each(t.text, Bug, r.Bugs), each(t.flag, Flag, r.Flags)
 		t.text(Bug, &r.PathBug)
+		t.extra(r.Extra)
 	}
 	if r := call.UpdateAttachments; r != nil {
 		r.IDs, r.Flags = each(t.id, Attachment, r.IDs), each(t.flag, Flag, r.Flags)
+		t.extra(r.Extra)
 	}
 }
 
@@ -61,6 +63,7 @@ var attachmentsShape = &shape{members: members{
 // attachmentShape is that of an attachment and of the changes of one.
 var attachmentShape = &shape{members: members{
 	"id": {id: Attachment}, "bug_id": {id: Bug}, "creator": {name: user}, "attacher": {name: user},
+	"creator_detail": {members: members{"name": {name: user}, "email": {name: user}}},
 	"flags": {each: &shape{members: members{
 		"id": {id: Flag}, "type_id": {id: FlagType}, "name": {name: FlagType}, "setter": {name: user}, "requestee": {name: user},
 	}}},

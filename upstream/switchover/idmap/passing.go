@@ -3,18 +3,19 @@ package idmap
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 )
 
 // CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at one side than
-// to the client, or could show ids that clients do not know. query returns the values
-// of a parameter. isOperation says that it is an operation in the form of an older interface.
+// to the client, or could show ids that clients do not know. query returns the values of a parameter. isOperation says that it is an operation in the
+// form of an older interface.
 func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query func(name string) []string, isOperation bool) error {
 	named := &translation{Map: m, side: side}
 	add := func(kind Kind, list []string) { each(named.text, kind, strings.Split(strings.Join(list, ","), ",")) }
 	switch segments := strings.Split(strings.Trim(path, "/"), "/"); {
-	case len(segments) > 2 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
-		add(Bug, segments[2:3])
+	case len(segments) > 1 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
+		add(Bug, slices.Concat(segments[2:min(3, len(segments))], query("id"), query("ids")))
 	case segments[0] == "show_bug.cgi":
 		add(Bug, query("id"))
 	case segments[0] == "attachment.cgi":

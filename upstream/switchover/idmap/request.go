@@ -1,7 +1,9 @@
 package idmap
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,8 @@ type translation struct {
 	refs []ref
 	set  []func(native int64)
 	ids  []int64
+	// err is that of what has no translation.
+	err error
 }
 
 // translate replaces the ids and names that visit visits. An id that the side does not have is an error of unmapped.
@@ -27,7 +31,7 @@ func (m *Map) translate(ctx context.Context, side Side, visit func(*translation)
 	for i, native := range t.ids {
 		t.set[i](native)
 	}
-	return t, err
+	return t, cmp.Or(err, t.err)
 }
 
 // each visits a copy of a list.
@@ -66,7 +70,21 @@ func (t *translation) text(kind Kind, text *string) {
 	}
 }
 
-func (t *translation) name(kind Kind, name *string) { *name = t.names.native(t.side, kind, *name) }
+// name translates a name. Neither rules nor the old tracker know one that only the new tracker has. Components of two products may have the same name.
+func (t *translation) name(kind Kind, name *string) {
+	named := *name
+	*name = t.names.native(t.side, kind, named)
+	if *name == named && kind != component && folded(t.names.client(t.side, kind, named)) != folded(named) {
+		t.err = failure(http.StatusNotFound, "There is no %q: only the new tracker has that name. Use the one that the old tracker has.", named)
+	}
+}
+
+// extra refuses a member of a dialect whose ids would reach the tracker as they are.
+func (t *translation) extra(extra mapping.Members) {
+	if extra.Get("bug_flags") != nil {
+		t.err = mapping.Inexpressible("The ids in \"bug_flags\" cannot be translated for the tracker. Change the flags of the bug by a request of their own.")
+	}
+}
 
 func (t *translation) flag(kind Kind, flag *mapping.FlagChange) {
 	optional(t.id, FlagType, &flag.TypeID)

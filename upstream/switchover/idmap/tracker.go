@@ -85,9 +85,6 @@ func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, req
 
 // call translates the request of a call in place, makes the call, and translates the reply.
 func (t *Tracker) call(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
-	if err := refuseBugFlags(call); err != nil {
-		return nil, err
-	}
 	if read := call.Attachments; read != nil {
 		before := read.IfNoneMatch
 		if read.IfNoneMatch = strings.ReplaceAll(before, t.tagEnd, ""); read.IfNoneMatch == before {
@@ -114,18 +111,4 @@ func (t *Tracker) call(ctx context.Context, caller upstream.Caller, call upstrea
 		return nil, err
 	}
 	return response.Document, nil
-}
-
-// refuseBugFlags refuses a member of a dialect whose ids would reach the tracker as they are.
-func refuseBugFlags(call upstream.Call) error {
-	var extra mapping.Members
-	if call.CreateAttachment != nil {
-		extra = call.CreateAttachment.Extra
-	} else if call.UpdateAttachments != nil {
-		extra = call.UpdateAttachments.Extra
-	}
-	if extra.Get("bug_flags") == nil {
-		return nil
-	}
-	return mapping.Inexpressible("The ids in \"bug_flags\" cannot be translated for the tracker. Change the flags of the bug by a request of their own.")
 }

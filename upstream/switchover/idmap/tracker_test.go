@@ -39,8 +39,8 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 	}{
 		{
 			"attachments of a bug",
-			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
-			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
+			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","creator_detail":{"id":1,"name":"ann@example.org","email":"ann@example.org"},"flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
+			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","creator_detail":{"id":1,"name":"ann@example.com","email":"ann@example.com"},"flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}}})
 				return reply.Document, err
@@ -55,8 +55,8 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 		},
 		{
 			"attachment update",
-			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
-			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
+			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), approval?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
+			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), review?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			func(tr *idmap.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, updating(5))
 				return reply.Document, err
@@ -163,6 +163,33 @@ func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	check(t, nil, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{5, 12, 13}, Flags: []mapping.FlagChange{{Name: new("review")}}})
+}
+
+// TestANameOfTheNewTrackerIsRefused: the rules would take it for something else, and the old tracker does not know it.
+func TestANameOfTheNewTrackerIsRefused(t *testing.T) {
+	m := paired(t)
+	fields := func(f mapping.FlagTypeFields) upstream.Call {
+		return upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: f}}
+	}
+	flag := func(f mapping.FlagChange) upstream.Call {
+		return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{f}}}
+	}
+	for name, call := range map[string]upstream.Call{
+		"new product":     fields(mapping.FlagTypeFields{Inclusions: &mapping.Scopes{{Product: "new product"}}}),
+		"New Component":   fields(mapping.FlagTypeFields{Exclusions: &mapping.Scopes{{Product: "Other", Components: []string{"New Component"}}}}),
+		"new-editors":     fields(mapping.FlagTypeFields{GrantGroup: new("new-editors")}),
+		"approval":        flag(mapping.FlagChange{Name: new("approval")}),
+		"ann@example.org": flag(mapping.FlagChange{Requestee: new("ann@example.org")}),
+	} {
+		for side, refused := range map[idmap.Side]bool{idmap.OldSide: false, idmap.NewSide: name != "New Component"} { // which another product may have
+			in := &inner{reply: text(`{}`)}
+			_, err := m.Tracker(side, in).Do(t.Context(), caller, call.Copy())
+			failed, _ := errors.AsType[*mapping.Error](err)
+			if got := failed != nil && failed.Reason == "unmapped-id" && failed.Status == http.StatusNotFound && strings.Contains(failed.Message, name) && in.call.Operation == ""; got != refused {
+				t.Errorf("%s at the %s tracker: %v", name, side, err)
+			}
+		}
+	}
 }
 
 func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
