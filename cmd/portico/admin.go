@@ -167,7 +167,10 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = newRefusal(response.StatusCode, text)
 	}
-	if response.StatusCode == http.StatusUnauthorized {
+	switch response.StatusCode {
+	case http.StatusBadRequest: // a flag has a value that the listener does not know
+		err = exitError{exitUsage, err}
+	case http.StatusUnauthorized:
 		hint := "use --token-file FILE, or --cert-file and --key-file"
 		if a.tokenFile != "" {
 			hint = "the token in --token-file is not that of the listener"

@@ -208,6 +208,17 @@ func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command
 	return c
 }
 
+func renderSampling(w io.Writer, sampling *canary.Sampling) {
+	units := "requests"
+	if sampling.Sticky {
+		units = "callers"
+	}
+	for _, operation := range slices.Sorted(maps.Keys(sampling.Operations)) {
+		fmt.Fprintf(w, "%s\t%.3g %% of %s\n", operation, 100*sampling.Operations[operation], units)
+	}
+	fmt.Fprintf(w, "other operations\t%.3g %% of %s\n", 100*sampling.Default, units)
+}
+
 // canarySamplingCommand is portico canary sampling.
 func canarySamplingCommand(a *adminClient) *cobra.Command {
 	var next canary.Sampling
@@ -231,10 +242,7 @@ func canarySamplingCommand(a *adminClient) *cobra.Command {
 			maps.Copy(now.Operations, operations)
 			text, err = a.call(ctx, http.MethodPost, "/canary/sampling", now)
 		}
-		if err != nil {
-			return err
-		}
-		return a.print(text, nil)
+		return printed(a, text, err, renderSampling)
 	})
 	c.Flags().Float64Var(&next.Default, "sample", 0, "compare the `SHARE` of the calls, from 0 to 1")
 	c.Flags().BoolVar(&next.Sticky, "sticky", false, "take the sample by caller")

@@ -19,15 +19,18 @@ func configCommand(env environment) *cobra.Command {
 		})
 	}
 	var flags *config.Flags
+	o := output{env: env}
 	show := command("print --config FILE | --tracker URL", "print the effective configuration", func(context.Context, []string) error {
 		cfg, err := load(flags, env)
 		if err != nil {
 			return err
 		}
-		return config.Print(env.stdout, cfg)
+		return o.config(cfg)
 	})
 	show.Long = "Print the configuration with all defaults, and the origin of each value that is not a default.\n" +
-		"Names and passwords in URLs are left out. portico check --print does the same after more checks."
+		"Names and passwords in URLs are left out. portico check --print does the same after more checks.\n" +
+		"As text it is YAML; JSON has no origins."
+	o.flags(show.Flags())
 	flags = config.RegisterFlags(show.Flags())
 	return group(&cobra.Command{
 		Use: "config", Short: "print the example configuration, its JSON Schema or the effective configuration",

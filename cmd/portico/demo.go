@@ -31,7 +31,7 @@ func demoCommand(env environment) *cobra.Command {
 			return usageError("--stay is for --drive")
 		}
 		d.cfg = demoConfig(listen, adminListen)
-		d.setTrackers("http://127.0.0.1", "http://127.0.0.1:1")
+		d.setTrackers("http://main.example/", "http://candidate.example/") // their addresses are not known yet
 		for _, problem := range d.cfg.Problems(env.variable) {
 			if !problem.Warning {
 				return usageError("%s", problem)

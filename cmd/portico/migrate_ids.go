@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -203,6 +204,9 @@ func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err erro
 	return rows, err
 }
 
+// byteOrderMark begins files that spreadsheet programs write.
+const byteOrderMark = "\ufeff"
+
 // readIDs reads a file of ids.
 func readIDs(file string, add func(idRow), report func(idRow, error)) error {
 	content, err := os.Open(file)
@@ -210,7 +214,11 @@ func readIDs(file string, add func(idRow), report func(idRow, error)) error {
 		return fmt.Errorf("read ids: %w", err)
 	}
 	defer content.Close()
-	in := csv.NewReader(content)
+	buffered := bufio.NewReader(content)
+	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = buffered.Discard(len(mark)) // they are there
+	}
+	in := csv.NewReader(buffered)
 	header, err := in.Read()
 	if err != nil || !slices.Equal(header, idColumns) && !slices.Equal(header, idColumns[:3]) {
 		return fmt.Errorf("read ids: %s does not begin with the line %s", file, strings.Join(idColumns, ","))

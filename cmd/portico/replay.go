@@ -167,7 +167,7 @@ func (r *replay) run(ctx context.Context, name string) (verdict.Verdict, error) 
 // report prints the report, and what was not played beside it.
 func (r *replay) report(result recording.Result) error {
 	notes := r.env.stderr
-	if r.format == "" || r.format == "text" {
+	if r.isText() {
 		notes = r.env.stdout
 	}
 	fmt.Fprintf(notes, "Requests made: %d.\n", result.Sent)

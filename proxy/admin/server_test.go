@@ -45,8 +45,16 @@ func must(t testing.TB, err error) {
 // open starts an admin listener on a real socket.
 func open(t *testing.T, options admin.Options) (*admin.Server, string) {
 	t.Helper()
-	if options.Status == nil {
-		options.Status = func() admin.Status { return admin.Status{} }
+	if options.Metrics == nil {
+		options.Metrics = admin.NewMetrics()
+	}
+	state := options.Status
+	options.Status = func() (s admin.Status) {
+		if state != nil {
+			s = state()
+		}
+		s.Alarm, s.Traffic = options.Metrics.Alarm(), options.Metrics.Traffic()
+		return s
 	}
 	if options.Looked == nil {
 		options.Looked = func() {}
@@ -124,8 +132,11 @@ func TestStatusAndOverview(t *testing.T) {
 		t.Errorf("%d %v", status, header)
 	}
 	look(t, "GET", base+"/metrics")
-	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 || looked != 4 {
-		t.Errorf("/nope: %d; the state was looked at %d times", status, looked)
+	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 || looked != 5 {
+		t.Errorf("/nope: %d; it was looked at %d times", status, looked)
+	}
+	if look(t, "GET", base+"/readyz"); looked != 5 {
+		t.Error("a health check counts as a look")
 	}
 }
 

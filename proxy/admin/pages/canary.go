@@ -72,7 +72,11 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		}),
 		"GET /canary/findings.json": func(w http.ResponseWriter, r *http.Request) error {
 			report, err := p.report(r)
-			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, choose(r, report.Findings).Findings...)}, err)
+			if err != nil {
+				return err
+			}
+			chosen, err := choose(r, report.Findings)
+			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, chosen.Findings...)}, err)
 		},
 		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
 		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
@@ -257,7 +261,11 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, statu
 	if err != nil {
 		return err
 	}
-	page := findingsPage{reportPage: common, choice: choose(r, common.Report.Findings), Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
+	chosen, err := choose(r, common.Report.Findings)
+	if err != nil {
+		return err
+	}
+	page := findingsPage{reportPage: common, choice: chosen, Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
 	page.Rest = len(page.Findings) - len(page.Listed)
 	for _, signature := range form.Signatures {

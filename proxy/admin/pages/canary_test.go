@@ -21,7 +21,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 			`aria-label="current: p95, with p50 in front: 38 ms / 8.9 ms. The height stands for 125 ms.`, `aria-label="candidate: p95, with p50 in front: 61 ms / 11.2 ms. The height stands for 125 ms.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
-		"/canary/findings?class=none":               {"No finding matches the filter."},
+		"/canary/findings?class=plan":               {"No finding matches the filter."},
 		"/canary/rules":                             {"time-within 2 s", "never hit", "expired", "grace", "Clients look for one value."},
 		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true,</mark>", "<mark>&#34;is_active&#34;: 1,</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
 			`&#39;http://facade/rest/flag_type/WebShop&#39;`, `&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `X-BUGZILLA-API-KEY: $API_KEY`, `name="reason"`},
@@ -347,7 +347,7 @@ func TestFilters(t *testing.T) {
 		"?product=WebShop":                {"is_active", "description"},
 		"?caller=ci-bot&product=WebShop":  {"is_active"}, // the other one was seen for each of them apart
 		"?caller=anonymous&path=is_act":   {},
-		"?class=none":                     {},
+		"?class=plan":                     {},
 		"?caller=%3Cb%3E&done=accept&x=y": {},
 	} {
 		list := decode[struct{ Findings []state.Finding }](t, s.get("/canary/findings.json"+query)).Findings
@@ -362,6 +362,13 @@ func TestFilters(t *testing.T) {
 			}
 			if !strings.HasSuffix(f.Path, want[i]) || !strings.Contains(page.body, `value="`+f.Signature+`"`) {
 				t.Errorf("%s: finding %d is %s, want %s", query, i, f.Path, want[i])
+			}
+		}
+	}
+	for query, want := range map[string]string{"class=none": "plan", "status=shut": "accepted", "operation=flag_type": "flag_type.get"} {
+		for _, path := range []string{"/canary/findings?", "/canary/findings.json?"} {
+			if a := s.get(path + query); a.status != 400 || !strings.Contains(a.body, "There is no ") || !strings.Contains(a.body, want) {
+				t.Errorf("%s%s: %d %s", path, query, a.status, a.body)
 			}
 		}
 	}

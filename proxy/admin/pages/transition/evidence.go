@@ -263,7 +263,7 @@ func (g *Gate) probe(ctx context.Context, status switchover.Status) []Preconditi
 		switch {
 		case err == nil, name == "" && refused:
 		case name == "":
-			trackers = precondition(needTrackers, false, "%s gives no valid response", tracker)
+			trackers = precondition(needTrackers, false, "%s gives no valid response: %v", tracker, err)
 		case refused && refusal.Reason == upstream.ReasonNoMappedKey:
 			keys = precondition(needKeys, false, "%s has no key at %s", name, tracker)
 		case refused:
