@@ -73,9 +73,8 @@ func canaryVerdictCommand(a *adminClient) *cobra.Command {
 			return exitError{exitNoVerdict, err}
 		}
 		var found struct{ Verdict verdict.Verdict }
-		known := []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive}
-		if err := json.Unmarshal(text, &found); err != nil || !slices.Contains(known, found.Verdict) {
-			return exitError{exitNoVerdict, fmt.Errorf("the admin listener gives no verdict, but %q", found.Verdict)}
+		if err := json.Unmarshal(text, &found); err != nil || found.Verdict == "" {
+			return exitError{exitNoVerdict, errors.New("the admin listener gives no verdict")}
 		}
 		err = printed(a, text, nil, func(w io.Writer, report *verdict.Report) {
 			if a.format == "junit" {

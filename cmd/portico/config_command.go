@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +13,7 @@ import (
 func configCommand(env environment) *cobra.Command {
 	text := func(name, short, text string) *cobra.Command {
 		return command(name, short, func(context.Context, []string) error {
-			_, err := io.WriteString(env.stdout, text)
-			return err
+			return says("%s", text)(env.stdout)
 		})
 	}
 	var flags *config.Flags

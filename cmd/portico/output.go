@@ -82,6 +82,14 @@ func (o *output) print(text []byte, show func(w io.Writer) error) error {
 	return errors.Join(show(table), table.Flush())
 }
 
+// says prints a text, and columns that tabs separate aligned.
+func says(format string, args ...any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	}
+}
+
 // value prints a value as print does.
 func (o *output) value(value any, show func(w io.Writer) error) error {
 	text, err := json.MarshalIndent(value, "", "  ")
