@@ -50,7 +50,7 @@ func checkCommand(env environment) *cobra.Command {
 		return errors.Join(err, o.value(list, func(w io.Writer) error {
 			fmt.Fprint(w, title)
 			for _, each := range list {
-				fmt.Fprintf(w, "  %-10s %s\n", each.Name, each.Text)
+				fmt.Fprintf(w, "  %-11s %s\n", each.Name, each.Text)
 			}
 			if err != nil {
 				fmt.Fprintln(w, "The configuration is good, but a probe failed.")

@@ -239,7 +239,7 @@ func TestProbe(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
+		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe       tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "without a version in JSON: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: HTTP 200 without a version"},
 		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},

@@ -213,14 +213,13 @@ func sampled(sampling canary.Sampling) string {
 // percent writes a share as the form takes it.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', -1, 64) }
 
-// setSampling takes a Sampling as JSON, or the default share in percent from the form.
+// setSampling takes a Sampling as JSON, or the default share in percent from the form. What is missing stays as it is.
 func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error {
-	var sampling canary.Sampling
+	sampling := p.canary.Sampling()
 	var notNumber error
 	err := readRequest(w, r, &sampling, func(form url.Values) {
 		var percent float64
 		percent, notNumber = strconv.ParseFloat(strings.TrimSpace(form.Get("percent")), 64)
-		sampling = p.canary.Sampling()
 		sampling.Default = percent / 100
 	})
 	switch {

@@ -259,6 +259,10 @@ func TestSamplingAndReset(t *testing.T) {
 		t.Errorf("%+v %+v", a, now)
 	}
 	s.get(a.location).contains(t, "12.5 % of callers, 10 % of attachment.get", "Changed.")
+	s.post("/canary/sampling", `{"operations": {"attachment.list": 0.2}}`, jsonType, "*/*")
+	if now := s.canary.Sampling(); now.Default != 0.125 || now.Operations[mapping.OpAttachment] != 0.1 || now.Operations[mapping.OpBugAttachments] != 0.2 || !now.Sticky {
+		t.Errorf("what is missing does not stay as it is: %+v", now)
+	}
 	for body, status := range map[string]int{`{"default": 2}`: 422, `{"operations": {"bug.get": 1}}`: 422, `{"share": 1}`: 400} {
 		if a := s.post("/canary/sampling", body, jsonType, "*/*"); a.status != status {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
