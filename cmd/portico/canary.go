@@ -207,14 +207,15 @@ func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command
 }
 
 func renderSampling(w io.Writer, sampling *canary.Sampling) {
-	units := "requests"
+	units, rest := "requests", "all operations"
 	if sampling.Sticky {
 		units = "callers"
 	}
 	for _, operation := range slices.Sorted(maps.Keys(sampling.Operations)) {
 		fmt.Fprintf(w, "%s\t%.3g %% of %s\n", operation, 100*sampling.Operations[operation], units)
+		rest = "other operations"
 	}
-	fmt.Fprintf(w, "other operations\t%.3g %% of %s\n", 100*sampling.Default, units)
+	fmt.Fprintf(w, "%s\t%.3g %% of %s\n", rest, 100*sampling.Default, units)
 }
 
 // canarySamplingCommand is portico canary sampling.

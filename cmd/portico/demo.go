@@ -15,6 +15,7 @@ import (
 	"portico/proxy/admin"
 	"portico/test/demo"
 	"portico/test/tracker"
+	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/switchover"
@@ -159,10 +160,9 @@ func (d *demoRun) drive(ctx context.Context, compared *canary.Canary) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for compared.Load().Pending > 0 {
-		if ctx.Err() != nil {
+		if !upstream.Pause(ctx, 10*time.Millisecond) {
 			return exitError{verdict.Inconclusive.ExitCode(), fmt.Errorf("wait for the comparisons: %w", ctx.Err())}
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	shown.stop()
 	fmt.Fprintf(d.env.stdout, "Made %d requests, %d of them writes, in %v.\n\n", driver.Made(), driver.Writes(), took)

@@ -103,7 +103,7 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 // TestSamplingIsChangedLive shows and changes which calls are compared.
 func TestSamplingIsChangedLive(t *testing.T) {
 	p := startPair(t, tracker.Options{}, "")
-	p.commandWants(t, exitOK, "other operations  100 % of requests\n", "canary", "sampling")
+	p.commandWants(t, exitOK, "all operations  100 % of requests\n", "canary", "sampling")
 	p.commandWants(t, exitOK, `"flag_type.get": 0.5`, "canary", "sampling", "--operation", "flag_type.get=0.5", "--sample", "0", "--json")
 	p.commandWants(t, exitOK, "flag_type.get     50 % of requests\nother operations  0 % of requests\n", "canary", "sampling")
 	p.commandWants(t, exitOK, "0 % of callers\n", "canary", "sampling", "--sticky")
