@@ -321,7 +321,7 @@ func TestStatusInWords(t *testing.T) {
 	_, _, body := look(t, "GET", base+"/")
 	contains(t, body, "2026-11-21 17:30:00 UTC", "<code>primary</code>", "bmo, assumed until", "bmo, as of version 5.2", "3 of at most 64", "the candidate; it serves no client",
 		"reads are refused since", "it is &lt;gone&gt;", "closed → open, reason connect", "writes reach the tracker", "it redirects",
-		"noticed late", "one has not reached Redis", "about 2 responses", "not served: the tracker responds", "50 % of requests, next with main",
+		"noticed late", "one has not reached Redis", "about 2 responses", "not served: no read of flag types has failed lately", "50 % of requests, next with main",
 		"reads new, writes old", "going back is safe once 1,200 writes are copied, in about 60 s", "everything goes to main", "only this process knows: no store",
 		"an operator", "paused", "1,200, the oldest for 10 min")
 	if strings.Index(body, "Tracker main") > strings.Index(body, "Tracker a-new") {
