@@ -9,8 +9,8 @@ import (
 
 // Item is what Redis holds for one key, as an operator may see it.
 type Item struct {
-	// Tracker is the tracker that responded; only Caches of several set it.
-	Tracker string `json:"tracker,omitempty"`
+	// Tracker is the tracker that responded.
+	Tracker string `json:"tracker"`
 	// Key is the key in Redis.
 	Key string `json:"key"`
 	// Scope names the callers who share the entry, without any credential.
@@ -109,10 +109,10 @@ func (c *Cache) LookupKey(ctx context.Context, name string) (Item, error) {
 	}
 	e, err := decodeEntry(texts[0])
 	if err != nil {
-		return Item{Key: name, State: "expired", Why: "not in the format of this version"}, nil
+		return Item{Tracker: c.options.Tracker, Key: name, State: "expired", Why: "not in the format of this version"}, nil
 	}
 	item := Item{
-		Key: name, Scope: e.Scope, Product: e.Product, Component: e.Component, Bytes: len(e.text),
+		Tracker: c.options.Tracker, Key: name, Scope: e.Scope, Product: e.Product, Component: e.Component, Bytes: len(e.text),
 		AgeSeconds: e.age(c.now()).Seconds(), TTLSeconds: (e.Soft - e.age(c.now())).Seconds(),
 	}
 	held, err := c.read(ctx, name, e.Product)
@@ -158,7 +158,7 @@ func (all Caches) Lookup(ctx context.Context, product, component string) ([]Item
 		if err != nil {
 			return items, err
 		}
-		items = append(items, all.named(c, found)...)
+		items = append(items, found...)
 	}
 	return items, nil
 }
@@ -168,23 +168,13 @@ func (all Caches) LookupKey(ctx context.Context, key string) ([]Item, error) {
 	for _, c := range all {
 		item, err := c.LookupKey(ctx, key)
 		if err == nil {
-			return all.named(c, []Item{item}), nil
+			return []Item{item}, nil
 		}
 		if !errors.Is(err, ErrNoItem) {
 			return nil, err
 		}
 	}
 	return nil, nil
-}
-
-// named adds the name of the tracker to items where there are several.
-func (all Caches) named(c *Cache, items []Item) []Item {
-	for i := range items {
-		if len(all) > 1 {
-			items[i].Tracker = c.options.Tracker
-		}
-	}
-	return items
 }
 
 // Purge removes the items of a product, or all items when product is empty.

@@ -131,16 +131,12 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(a.address, "/")+path, &body)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json, */*;q=0.5")
-	if value != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
+	request.Header.Set("Content-Type", "application/json")
 	named := config.Secret{File: a.tokenFile}
 	if err := named.Read(nil); err != nil {
 		return nil, err
@@ -153,6 +149,7 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 		return nil, err
 	}
 	client := &http.Client{
+		Timeout:       adminTimeout,
 		Transport:     &http.Transport{TLSClientConfig: settings, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a token belongs to one address
 	}
@@ -167,7 +164,10 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = newRefusal(response.StatusCode, text)
 	}
-	if response.StatusCode == http.StatusUnauthorized {
+	switch response.StatusCode {
+	case http.StatusBadRequest: // a flag has a value that the listener does not know
+		err = exitError{exitUsage, err}
+	case http.StatusUnauthorized:
 		hint := "use --token-file FILE, or --cert-file and --key-file"
 		if a.tokenFile != "" {
 			hint = "the token in --token-file is not that of the listener"

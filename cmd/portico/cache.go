@@ -46,14 +46,10 @@ func renderItems(w io.Writer, found *struct{ Items []cache.Item }) {
 		fmt.Fprintln(w, "The cache holds nothing of that: the next read asks the tracker.")
 		return
 	}
-	tracker := func(string) string { return "" }
-	if items[0].Tracker != "" {
-		tracker = func(name string) string { return "\t" + name }
-	}
-	fmt.Fprintf(w, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY%s\tWHY\tKEY\n", tracker("TRACKER"))
+	fmt.Fprintln(w, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY\tTRACKER\tWHY\tKEY")
 	for _, item := range items {
-		fmt.Fprintf(w, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s%s\t%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
-			item.Bytes, item.Product, item.Component, item.Scope, tracker(item.Tracker), item.Why, item.Key)
+		fmt.Fprintf(w, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
+			item.Bytes, item.Product, item.Component, item.Scope, item.Tracker, item.Why, item.Key)
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"portico/cmd/portico/config"
-	"portico/mapping"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -73,9 +72,8 @@ func canaryVerdictCommand(a *adminClient) *cobra.Command {
 			return exitError{exitNoVerdict, err}
 		}
 		var found struct{ Verdict verdict.Verdict }
-		known := []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive}
-		if err := json.Unmarshal(text, &found); err != nil || !slices.Contains(known, found.Verdict) {
-			return exitError{exitNoVerdict, fmt.Errorf("the admin listener gives no verdict, but %q", found.Verdict)}
+		if err := json.Unmarshal(text, &found); err != nil || found.Verdict == "" {
+			return exitError{exitNoVerdict, errors.New("the admin listener gives no verdict")}
 		}
 		err = printed(a, text, nil, func(w io.Writer, report *verdict.Report) {
 			if a.format == "junit" {
@@ -208,43 +206,45 @@ func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command
 	return c
 }
 
+func renderSampling(w io.Writer, sampling *canary.Sampling) {
+	units, rest := "requests", "all operations"
+	if sampling.Sticky {
+		units = "callers"
+	}
+	for _, operation := range slices.Sorted(maps.Keys(sampling.Operations)) {
+		fmt.Fprintf(w, "%s\t%.3g %% of %s\n", operation, 100*sampling.Operations[operation], units)
+		rest = "other operations"
+	}
+	fmt.Fprintf(w, "%s\t%.3g %% of %s\n", rest, 100*sampling.Default, units)
+}
+
 // canarySamplingCommand is portico canary sampling.
 func canarySamplingCommand(a *adminClient) *cobra.Command {
-	var next canary.Sampling
-	operations := map[mapping.Operation]float64{}
-	var c *cobra.Command
-	c = command("sampling", "show which calls are compared, or change it until the next reload", func(ctx context.Context, _ []string) error {
-		const path = "/canary/sampling.json"
-		text, err := a.get(ctx, path)
-		newShare, newSticky := c.Flags().Changed("sample"), c.Flags().Changed("sticky")
-		if err == nil && (newShare || newSticky || len(operations) > 0) {
-			now := canary.Sampling{Operations: map[mapping.Operation]float64{}}
-			if err := json.Unmarshal(text, &now); err != nil {
-				return err
-			}
-			if newShare {
-				now.Default = next.Default
-			}
-			if newSticky {
-				now.Sticky = next.Sticky
-			}
-			maps.Copy(now.Operations, operations)
-			text, err = a.call(ctx, http.MethodPost, "/canary/sampling", now)
+	changed, operations := map[string]any{}, map[string]float64{}
+	c := command("sampling", "show which calls are compared, or change it until the next reload", func(ctx context.Context, _ []string) error {
+		if len(changed) == 0 {
+			return fetch(ctx, a, "/canary/sampling.json", renderSampling)
 		}
-		if err != nil {
-			return err
-		}
-		return a.print(text, nil)
+		text, err := a.call(ctx, http.MethodPost, "/canary/sampling", changed)
+		return printed(a, text, err, renderSampling)
 	})
-	c.Flags().Float64Var(&next.Default, "sample", 0, "compare the `SHARE` of the calls, from 0 to 1")
-	c.Flags().BoolVar(&next.Sticky, "sticky", false, "take the sample by caller")
+	c.Flags().Func("sample", "compare the `SHARE` of the calls, from 0 to 1", func(text string) error {
+		share, err := strconv.ParseFloat(text, 64)
+		changed["default"] = share
+		return err
+	})
+	c.Flags().BoolFunc("sticky", "take the sample by caller", func(text string) (err error) {
+		changed["sticky"], err = strconv.ParseBool(text)
+		return err
+	})
 	c.Flags().Func("operation", "compare another share of one operation, as `NAME=SHARE`; may be given often", func(text string) error {
 		name, number, _ := strings.Cut(text, "=")
 		share, err := strconv.ParseFloat(number, 64)
 		if err != nil {
 			return errors.New("is not NAME=SHARE")
 		}
-		operations[mapping.Operation(name)] = share
+		operations[name] = share
+		changed["operations"] = operations
 		return config.CheckOperation(name)
 	})
 	return c

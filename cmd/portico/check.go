@@ -26,35 +26,31 @@ func checkCommand(env environment) *cobra.Command {
 	var shown, probed bool
 	o := output{env: env}
 	c := command("check --config FILE | --tracker URL", "check a configuration as start-up does", func(ctx context.Context, _ []string) error {
-		cfg, err := load(flags, env)
+		if shown && probed && !o.isText() {
+			return usageError("--print and --probe print one document each: give one of them, or --output text")
+		}
+		cfg, list, err := checked(flags, &o)
 		if err != nil {
 			return err
 		}
-		if err := env.tell(cfg.StateProblems()); err != nil {
-			return err
-		}
-		title, list := "The configuration is good.\n", summary(cfg)
+		title := "The configuration is good.\n"
 		if shown {
-			if o.format == "json" {
-				return usageError("--print prints YAML, not JSON")
-			}
-			title, list = "", nil
-			if err := config.Print(env.stdout, cfg); err != nil {
+			if err := o.config(cfg); err != nil || !probed {
 				return err
 			}
+			title = ""
+		} else {
+			list = append(list, summary(cfg)...)
 		}
 		if probed {
 			var probes []entry
 			probes, err = runProbes(ctx, env, cfg)
 			list = append(list, probes...)
 		}
-		if shown && !probed {
-			return err
-		}
 		return errors.Join(err, o.value(list, func(w io.Writer) error {
 			fmt.Fprint(w, title)
 			for _, each := range list {
-				fmt.Fprintf(w, "  %-10s %s\n", each.Name, each.Text)
+				fmt.Fprintf(w, "  %-11s %s\n", each.Name, each.Text)
 			}
 			if err != nil {
 				fmt.Fprintln(w, "The configuration is good, but a probe failed.")
@@ -69,6 +65,29 @@ func checkCommand(env environment) *cobra.Command {
 	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state")
 	o.flags(c.Flags())
 	return c
+}
+
+// checked loads a configuration and prints its problems. Where the result is not text they also are its first entries, or all of it if one
+// of them is fatal.
+func checked(flags *config.Flags, o *output) (cfg config.Config, list []entry, err error) {
+	cfg, problems, err := flags.Load(o.env.environ)
+	if err != nil {
+		return cfg, nil, usageError("%w", err)
+	}
+	if !config.Fatal(problems) {
+		problems = append(problems, cfg.StateProblems()...)
+	}
+	err = o.env.tell(problems)
+	if o.isText() {
+		return cfg, nil, err
+	}
+	for _, p := range problems {
+		list = append(list, entry{"problem", p.String()})
+	}
+	if err != nil {
+		err = cmp.Or(o.value(list, nil), err)
+	}
+	return cfg, list, err
 }
 
 // summary says in a few lines what a configuration does.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,20 +13,22 @@ import (
 func configCommand(env environment) *cobra.Command {
 	text := func(name, short, text string) *cobra.Command {
 		return command(name, short, func(context.Context, []string) error {
-			_, err := io.WriteString(env.stdout, text)
-			return err
+			return says("%s", text)(env.stdout)
 		})
 	}
 	var flags *config.Flags
+	o := output{env: env}
 	show := command("print --config FILE | --tracker URL", "print the effective configuration", func(context.Context, []string) error {
 		cfg, err := load(flags, env)
 		if err != nil {
 			return err
 		}
-		return config.Print(env.stdout, cfg)
+		return o.config(cfg)
 	})
 	show.Long = "Print the configuration with all defaults, and the origin of each value that is not a default.\n" +
-		"Names and passwords in URLs are left out. portico check --print does the same after more checks."
+		"Names and passwords in URLs are left out. portico check --print does the same after more checks.\n" +
+		"As text it is YAML; JSON has no origins."
+	o.flags(show.Flags())
 	flags = config.RegisterFlags(show.Flags())
 	return group(&cobra.Command{
 		Use: "config", Short: "print the example configuration, its JSON Schema or the effective configuration",

@@ -15,6 +15,7 @@ import (
 	"portico/proxy/admin"
 	"portico/test/demo"
 	"portico/test/tracker"
+	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/switchover"
@@ -31,12 +32,6 @@ func demoCommand(env environment) *cobra.Command {
 			return usageError("--stay is for --drive")
 		}
 		d.cfg = demoConfig(listen, adminListen)
-		d.setTrackers("http://127.0.0.1", "http://127.0.0.1:1")
-		for _, problem := range d.cfg.Problems(env.variable) {
-			if !problem.Warning {
-				return usageError("%s", problem)
-			}
-		}
 		return d.run(ctx)
 	})
 	c.Long = "Start a reference tracker with made-up data, a second one that differs from it in some ways,\n" +
@@ -59,7 +54,7 @@ func demoConfig(listen, adminListen string) config.Config {
 	cfg.Listen, cfg.Admin.Listen = listen, adminListen
 	cfg.Log.Level = "warn"
 	cfg.State = "sqlite::memory:"
-	cfg.Primary, cfg.Candidate = "main", "candidate"
+	cfg.Primary, cfg.Candidate, cfg.Trackers = "main", "candidate", map[string]config.Tracker{}
 	rule := config.Defaults[switchover.Rule]()
 	rule.Name, rule.Writes = "reads", "old"
 	cfg.Switchover.Rules = []switchover.Rule{rule}
@@ -78,16 +73,6 @@ type demoRun struct {
 	stay     bool
 }
 
-// setTrackers sets the addresses of the two trackers.
-func (d *demoRun) setTrackers(primary, candidate string) {
-	d.cfg.Trackers = map[string]config.Tracker{}
-	for name, address := range map[string]string{d.cfg.Primary: primary, d.cfg.Candidate: candidate} {
-		t := config.Defaults[config.Tracker]()
-		t.URL = address
-		d.cfg.Trackers[name] = t
-	}
-}
-
 // run serves the two trackers, each on a free port, and Portico before them. The candidate gets the writes of the primary.
 func (d *demoRun) run(ctx context.Context) (err error) {
 	var ofPrimary, ofCandidate []tracker.Quirk
@@ -102,25 +87,29 @@ func (d *demoRun) run(ctx context.Context) (err error) {
 	logger, _ := app.NewLogger(d.env.stderr, d.cfg.Log)
 	first := tracker.New(tracker.Options{Seed: tracker.SeedDemo, Quirks: ofPrimary})
 	second := tracker.New(tracker.Options{Follows: first, Quirks: ofCandidate})
-	defer func() { err = errors.Join(err, first.Close(), second.Close()) }()
-	primary, err := app.Listen(nil, "the reference tracker", "127.0.0.1:0", first, d.cfg, logger)
-	if err != nil {
-		return err
-	}
-	candidate, err := app.Listen(nil, "the second reference tracker", "127.0.0.1:0", second, d.cfg, logger)
-	if err != nil {
-		return errors.Join(err, primary.Drain(ctx))
-	}
-	d.places.Primary, d.places.Candidate = primary.URL(), candidate.URL()
-	d.setTrackers(d.places.Primary, d.places.Candidate)
 	var trackers errgroup.Group
 	behind, stop := context.WithCancel(context.WithoutCancel(ctx)) // for as long as Portico serves
-	for _, listener := range []*app.Listener{primary, candidate} {
+	defer func() {
+		stop()
+		err = errors.Join(cmp.Or(trackers.Wait(), err), first.Close(), second.Close())
+	}()
+	for name, server := range map[string]*tracker.Server{d.cfg.Primary: first, d.cfg.Candidate: second} {
+		listener, err := app.Listen(nil, "a reference tracker", "127.0.0.1:0", server, d.cfg, logger)
+		if err != nil {
+			return err
+		}
 		trackers.Go(func() error { return listener.RunUntil(behind, time.Second) })
+		settings := config.Defaults[config.Tracker]()
+		settings.URL = listener.URL()
+		d.cfg.Trackers[name] = settings
 	}
-	err = d.serve(ctx)
-	stop()
-	return cmp.Or(trackers.Wait(), err)
+	d.places.Primary, d.places.Candidate = d.cfg.Trackers[d.cfg.Primary].URL, d.cfg.Trackers[d.cfg.Candidate].URL
+	for _, problem := range d.cfg.Problems(d.env.variable) {
+		if !problem.Warning {
+			return usageError("%s", problem)
+		}
+	}
+	return d.serve(ctx)
 }
 
 // serve runs Portico, and drives it if that is asked for.
@@ -171,10 +160,9 @@ func (d *demoRun) drive(ctx context.Context, compared *canary.Canary) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for compared.Load().Pending > 0 {
-		if ctx.Err() != nil {
+		if !upstream.Pause(ctx, 10*time.Millisecond) {
 			return exitError{verdict.Inconclusive.ExitCode(), fmt.Errorf("wait for the comparisons: %w", ctx.Err())}
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	shown.stop()
 	fmt.Fprintf(d.env.stdout, "Made %d requests, %d of them writes, in %v.\n\n", driver.Made(), driver.Writes(), took)

@@ -58,10 +58,7 @@ func explainCommand(env environment) *cobra.Command {
 		running.print(&text, cfg)
 		printExplanation(&text, explanation)
 		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-		return a.value(map[string]any{"operation": explanation.Record.Operation, "lines": lines}, func(w io.Writer) error {
-			_, err := io.WriteString(w, text.String())
-			return err
-		})
+		return a.value(map[string]any{"operation": explanation.Record.Operation, "lines": lines}, says("%s", &text))
 	})
 	c.Long = "Take a request through the same components as portico serve and print every decision: what it\n" +
 		"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +

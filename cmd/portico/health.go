@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -22,21 +20,14 @@ func healthCommand(env environment) *cobra.Command {
 		defer cancel()
 		_, err := a.get(ctx, "/readyz")
 		refused, told := errors.AsType[refusal](err)
-		ready, status := err == nil, exitOK
+		status, text := exitOK, "ready"
 		switch {
 		case told && refused.status == http.StatusServiceUnavailable:
-			status = exitFailed
-		case !ready:
+			status, text = exitFailed, "not ready: "+refused.text
+		case err != nil:
 			return exitError{exitNotAsked, err}
 		}
-		return exitError{status, a.value(map[string]any{"ready": ready, "reason": refused.text}, func(w io.Writer) error {
-			text := "ready"
-			if !ready {
-				text = "not ready: " + refused.text
-			}
-			_, err := fmt.Fprintln(w, text)
-			return err
-		})}
+		return exitError{status, a.value(map[string]any{"ready": err == nil, "reason": refused.text}, says("%s\n", text))}
 	})
 	c.Long = "Ask the admin listener of a running Portico whether clients should be sent there, as health checks of containers do.\n" +
 		"No token is needed. A tracker that is down does not count.\n\n" +

@@ -213,10 +213,7 @@ func versionCommand(env environment) *cobra.Command {
 	o := output{env: env}
 	c := command("version", "print the version of this program", func(context.Context, []string) error {
 		version := app.ThisVersion()
-		return o.value(map[string]string{"version": version}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "portico %s\n", version)
-			return err
-		})
+		return o.value(map[string]string{"version": version}, says("portico %s\n", version))
 	})
 	c.Long = "Print the version, the commit and the Go version that this program was built from."
 	o.flags(c.Flags())

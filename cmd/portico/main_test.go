@@ -98,6 +98,9 @@ func TestUsage(t *testing.T) {
 		{"check --tracker=", exitUsage, "", "needs a value"},
 		{"check --tracker http://a/ more", exitUsage, "", `unexpected argument "more"`},
 		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
+		{"demo --listen x", exitFailed, "", "listen for clients: listen tcp: address x: missing port in address"},
+		{"canary sampling --operation zz=1", exitUsage, "", "attachment.update)\n"},
+		{"check --print --probe --json --tracker http://a/", exitUsage, "", "one document each"},
 		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
 		{"tracker --listen nowhere --dialect bugzila", exitUsage, "", `unknown dialect "bugzila": known are bugzilla-5, bmo, harmony`},
 		{"tracker --listen 127.0.0.1:999999", exitFailed, "", "portico tracker: listen for tracker: "},
@@ -202,6 +205,15 @@ func TestCheckPrintsProblemsAndExitsOne(t *testing.T) {
 	if code != exitFailed || stdout != "" || stderr != want {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
+	for _, format := range []string{"json", "yaml"} {
+		var list []entry
+		code, stdout, _ := portico(t, nil, "check", "--config", file, "--output", format)
+		if err := yaml.Unmarshal([]byte(stdout), &list); code != exitFailed || err != nil || len(list) != 2 || list[0] != (entry{"problem", strings.SplitN(want, "\n", 2)[0]}) {
+			t.Errorf("as %s: exit %d, %v\n%s", format, code, err, stdout)
+		}
+	}
+	warned := writeFile(t, "w.yaml", withTracker+"admin: {listen: ':9080', token_env: TOKEN}\n")
+	wants(t, []string{"TOKEN=sixteen bytes or more"}, exitOK, `"name": "problem"`, "check", "--config", warned, "--json")
 }
 
 func TestCheckFindsTheFileInTheEnvironment(t *testing.T) {
@@ -227,7 +239,7 @@ func TestProbe(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe      tracker main: version 5.2+"},
+		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe       tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "without a version in JSON: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: HTTP 200 without a version"},
 		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},
@@ -349,6 +361,11 @@ func TestConfigCommandsPrint(t *testing.T) {
 	if code != exitOK || stdout != checked || !strings.Contains(stdout, "level: warn # PORTICO_LOG_LEVEL") || strings.Contains(stdout, "hunter2") {
 		t.Errorf("print: exit %d\n%s", code, stdout)
 	}
+	times := writeFile(t, "times.yaml", withTwo+"canary: {equivalences: [{name: n, type: idmap, path: '$.bug[*].id', table: {17: 42}, owner: me, reason: r, expires: 2999-01-01}]}\n")
+	code, stdout, _ = portico(t, nil, "config", "print", "--config", times, "--output", "json")
+	if _, again, _ := portico(t, nil, "config", "print", "--config", writeFile(t, "again.yaml", stdout), "--json"); code != exitOK || stdout != again || !strings.Contains(stdout, `"17": 42`) {
+		t.Errorf("print as JSON: exit %d\n%s\nand, when that is read:\n%s", code, stdout, again)
+	}
 	wants(t, nil, exitFailed, "lisen", "config", "print", "--config", writeFile(t, "c.yaml", "lisen: x\n"))
 	wants(t, nil, exitUsage, `did you mean "example"?`, "config", "exampel")
 }
@@ -373,7 +390,8 @@ func TestFormats(t *testing.T) {
 		"canary report": admin, "canary findings --class type": admin, "canary verdict": admin, "canary show S": admin, "canary sampling": admin,
 		"canary accept S": admin + signed, "canary reopen S": admin + signed, "canary fixed S": admin + signed, "canary reset": admin + signed,
 		"migrate status": admin, "migrate history": admin, "migrate plan " + rules: admin, "migrate apply " + rules + " --version 1": admin + signed,
-		"migrate kill": admin + signed, "migrate revive": admin + signed, "check": tracker, "check --probe": tracker, "explain GET /rest/version": "",
+		"migrate kill": admin + signed, "migrate revive": admin + signed, "check": tracker, "check --probe": tracker, "check --print": tracker,
+		"config print": tracker, "explain GET /rest/version": "",
 	} {
 		results := map[string]string{}
 		for _, flags := range []string{"--json", "--format json", "--format=json --json", "-format json", "--output json --json", "--output yaml", "--output text", "--json=false", ""} {
@@ -396,7 +414,7 @@ func TestFormats(t *testing.T) {
 				if a, b := fmt.Sprint(value), fmt.Sprint(same); len(a) != len(b) { // explain makes up an id
 					t.Errorf("%s as YAML has %s, and as JSON %s", command, a, b)
 				}
-			case command != "canary report" && command != "canary sampling": // which are as the listener has them
+			case command != "canary report": // which is as the listener has it
 				if json.Valid([]byte(stdout)) {
 					t.Errorf("%s %s prints JSON: %s", command, flags, stdout)
 				}
@@ -411,7 +429,7 @@ func TestFormats(t *testing.T) {
 	asked = ""
 	for command, options := range map[string]string{
 		"cache show K": admin, "cache purge": admin, "canary verdict": admin, "canary report": admin, "migrate status": admin, "health": admin,
-		"migrate kill": admin + signed, "replay f --tracker http://t": "", "check --print": tracker, "version": "",
+		"migrate kill": admin + signed, "replay f --tracker http://t": "", "check --print": tracker, "config print": tracker, "version": "",
 	} {
 		for flags, want := range map[string]string{
 			"--json --format text": "contradict", "--format text --json": "contradict", "--output yaml --json": "contradict",
@@ -421,9 +439,6 @@ func TestFormats(t *testing.T) {
 				t.Errorf("%s %s: exit %d\n%s%s", command, flags, code, stdout, stderr)
 			}
 		}
-	}
-	if code, _, stderr := portico(t, nil, strings.Fields("check --print --json"+tracker)...); code != exitUsage || !strings.Contains(stderr, "YAML") {
-		t.Errorf("check --print --json: exit %d\n%s", code, stderr)
 	}
 	if asked != "" {
 		t.Errorf("the listener was called by a wrong command line:\n%s", asked)

@@ -103,10 +103,7 @@ func (t *idsTool) add(ctx context.Context, file string) error {
 		added.Add(int64(len(some)))
 	}
 	shown.stop()
-	return t.value(idReport{IDs: len(rows)}, func(w io.Writer) error {
-		fmt.Fprintf(w, "%d ids are kept.\n", len(rows))
-		return nil
-	})
+	return t.value(idReport{IDs: len(rows)}, says("%d ids are kept.\n", len(rows)))
 }
 
 // idReport is what import and check print. Gaps are ids that are missing between others.
@@ -155,10 +152,7 @@ func (t *idsTool) check(ctx context.Context, file string) error {
 		}
 		report.Gaps = append(report.Gaps, fmt.Sprintf("%s%s: no ids from %d to %d", row.place(file), row.Kind, rows[i-1].Client+1, row.Client-1))
 	}
-	return t.value(report, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s%d ids are good.\n", strings.Join(append(report.Gaps, ""), "\n"), len(rows))
-		return nil
-	})
+	return t.value(report, says("%s%d ids are good.\n", strings.Join(append(report.Gaps, ""), "\n"), len(rows)))
 }
 
 // place begins a message about a row.
@@ -203,14 +197,16 @@ func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err erro
 	return rows, err
 }
 
+// byteOrderMark begins files that spreadsheet programs write.
+const byteOrderMark = "\ufeff"
+
 // readIDs reads a file of ids.
 func readIDs(file string, add func(idRow), report func(idRow, error)) error {
-	content, err := os.Open(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read ids: %w", err)
 	}
-	defer content.Close()
-	in := csv.NewReader(content)
+	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(content), byteOrderMark)))
 	header, err := in.Read()
 	if err != nil || !slices.Equal(header, idColumns) && !slices.Equal(header, idColumns[:3]) {
 		return fmt.Errorf("read ids: %s does not begin with the line %s", file, strings.Join(idColumns, ","))

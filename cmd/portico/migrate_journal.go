@@ -123,10 +123,7 @@ func (t *journalTool) show(ctx context.Context, seq int64) error {
 	if err != nil {
 		return err
 	}
-	return t.value(e, func(w io.Writer) error {
-		fmt.Fprintf(w, "Entry %d: %s by rule %s\nStatus:\t%s\nObject:\t%s\nMade:\t%s\nFrom:\t%s\nTo:\t%s\nCaller:\t%s\nBegun:\t%s\nFailures:\t%d\nWhy:\t%s\n",
-			e.Seq, e.Operation, oneLine(e.Rule), e.Status, oneLine(e.Lane), e.Made, e.Target, e.Receiver, oneLine(e.Caller),
-			e.Begun.Format(time.RFC3339), e.Attempts, oneLine(e.Reason))
-		return nil
-	})
+	return t.value(e, says("Entry %d: %s by rule %s\nStatus:\t%s\nObject:\t%s\nMade:\t%s\nFrom:\t%s\nTo:\t%s\nCaller:\t%s\nBegun:\t%s\nFailures:\t%d\nWhy:\t%s\n",
+		e.Seq, e.Operation, oneLine(e.Rule), e.Status, oneLine(e.Lane), e.Made, e.Target, e.Receiver, oneLine(e.Caller),
+		e.Begun.Format(time.RFC3339), e.Attempts, oneLine(e.Reason)))
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -94,7 +93,10 @@ const (
 // drain waits until the old tracker has the writes that a step back takes there, or most of them. Whether it has all is checked by the step.
 func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, status switchover.Status) error {
 	var total, left atomic.Int64
-	var shown *progress
+	shown := a.env.progress(func() string {
+		return fmt.Sprintf("%d of %d entries are copied", total.Load()-left.Load(), total.Load())
+	})
+	defer shown.stop()
 	for end := time.Now().Add(f.wait); time.Now().Before(end); {
 		at := slices.IndexFunc(status.Rules, func(each switchover.RuleStatus) bool { return each.Rule.Name == name })
 		if at < 0 {
@@ -105,13 +107,11 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 		if !step.MovesCopies() || rule.GoingBack.State != journal.OutlookDrain || rule.GoingBack.Seconds < shortDrain {
 			return nil
 		}
-		left.Store(rule.GoingBack.Drain)
-		total.Store(max(total.Load(), left.Load()))
-		if shown == nil {
-			shown = a.env.progress(func() string { return bar(total.Load()-left.Load(), total.Load(), "entries are copied") })
-			defer shown.stop() //nolint:gocritic // once
+		if total.Load() == 0 {
 			fmt.Fprintf(shown, "Going back is %s.\n", rule.GoingBack)
 		}
+		total.Store(max(total.Load(), rule.GoingBack.Drain))
+		left.Store(rule.GoingBack.Drain)
 		if !upstream.Pause(ctx, drainPause) {
 			return ctx.Err()
 		}
@@ -121,13 +121,6 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 		}
 	}
 	return nil
-}
-
-// bar draws how much of something is done.
-func bar(done, total int64, what string) string {
-	const width = 30
-	full := int(done * width / max(1, total))
-	return fmt.Sprintf("[%s%s] %d of %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), done, total, what)
 }
 
 // readiness prints the next step of each rule, or of the one with a name.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"portico/cmd/portico/config"
 )
 
 // output prints the result of a command in the format that its flags choose.
@@ -47,6 +51,23 @@ func (o *output) flags(flags *pflag.FlagSet, more ...string) {
 	})
 }
 
+// isText reports whether the result is for people.
+func (o *output) isText() bool { return o.format == "" || o.format == "text" }
+
+// config prints a configuration: as JSON, or as YAML with the origin of each value.
+func (o *output) config(cfg config.Config) error {
+	var text bytes.Buffer
+	if err := config.Print(&text, cfg); err != nil {
+		return err
+	}
+	var document map[string]any
+	if o.format != "json" {
+		_, err := text.WriteTo(o.env.stdout)
+		return err
+	}
+	return cmp.Or(yaml.Unmarshal(text.Bytes(), &document), o.value(document, nil))
+}
+
 // print prints JSON: as it is where the format is json or show is nil, as YAML, or else as show prints it, with columns that
 // tabs separate aligned.
 func (o *output) print(text []byte, show func(w io.Writer) error) error {
@@ -59,6 +80,14 @@ func (o *output) print(text []byte, show func(w io.Writer) error) error {
 	}
 	table := tabwriter.NewWriter(o.env.stdout, 0, 0, 2, ' ', 0)
 	return errors.Join(show(table), table.Flush())
+}
+
+// says prints a text, and columns that tabs separate aligned.
+func says(format string, args ...any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	}
 }
 
 // value prints a value as print does.

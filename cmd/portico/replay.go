@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -150,10 +151,17 @@ func (r *replay) run(ctx context.Context, name string) (verdict.Verdict, error) 
 	defer file.Close()
 	ctx, stop := app.UntilSignal(ctx)
 	defer stop()
-	played := &played{File: file}
-	r.options.Progress = func(count int) { played.count.Store(int64(count)) }
-	shown := r.env.progress(played.text)
-	result, failed := recording.Replay(ctx, recording.NewReader(played).Next, r.options)
+	var count atomic.Int64
+	r.options.Progress = func(n int) { count.Store(int64(n)) }
+	shown := r.env.progress(func() string {
+		text := fmt.Sprintf("%d exchanges", count.Load())
+		if about, err := file.Stat(); err == nil && about.Size() > 0 { // the size of a pipe is not known
+			at, _ := file.Seek(0, io.SeekCurrent)
+			text += fmt.Sprintf(", %d %% of the file", 100*at/about.Size())
+		}
+		return text
+	})
+	result, failed := recording.Replay(ctx, recording.NewReader(file).Next, r.options)
 	shown.stop()
 	if failed == nil || result.Sent > 0 {
 		err = r.report(result)
@@ -167,7 +175,7 @@ func (r *replay) run(ctx context.Context, name string) (verdict.Verdict, error) 
 // report prints the report, and what was not played beside it.
 func (r *replay) report(result recording.Result) error {
 	notes := r.env.stderr
-	if r.format == "" || r.format == "text" {
+	if r.isText() {
 		notes = r.env.stdout
 	}
 	fmt.Fprintf(notes, "Requests made: %d.\n", result.Sent)
@@ -182,26 +190,4 @@ func (r *replay) report(result recording.Result) error {
 		return result.Report.JUnit(r.env.stdout)
 	}
 	return r.value(result.Report, result.Report.Text)
-}
-
-// played is a recording and how much of it has been played.
-type played struct {
-	*os.File
-	read, count atomic.Int64
-}
-
-// Read implements io.Reader.
-func (p *played) Read(b []byte) (int, error) {
-	n, err := p.File.Read(b)
-	p.read.Add(int64(n))
-	return n, err
-}
-
-// text says how much has been played; the size of a pipe is not known.
-func (p *played) text() string {
-	text := fmt.Sprintf("%d exchanges", p.count.Load())
-	if about, err := p.Stat(); err == nil && about.Size() > 0 {
-		text += fmt.Sprintf(", %d %% of the file", 100*p.read.Load()/about.Size())
-	}
-	return text
 }

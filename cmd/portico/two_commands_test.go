@@ -85,6 +85,7 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 	p.commandWants(t, exitOK, signature+"  open    attachment.list  missing  $.bugs", filters...)
 	p.commandWants(t, exitOK, `"caller": "anonymous"`, append(filters, "--caller", "anonymous", "--path", "$.bugs", "--output", "json")...)
 	p.commandWants(t, exitOK, `"findings": []`, append(filters, "--caller", "checker", "--json")...)
+	p.commandWants(t, exitUsage, `There is no class "mising": known are code, digest,`, "canary", "findings", "--class", "mising")
 	p.commandWants(t, exitFailed, "no such finding", "canary", "show", "0123")
 	p.commandWants(t, exitUsage, "needs --actor and --reason", "canary", "accept", signature)
 	p.commandWants(t, exitFailed, "no such finding", signed("canary", "accept", "0123")...)
@@ -102,10 +103,10 @@ func TestFindingsAreJudgedOnTheCommandLine(t *testing.T) {
 // TestSamplingIsChangedLive shows and changes which calls are compared.
 func TestSamplingIsChangedLive(t *testing.T) {
 	p := startPair(t, tracker.Options{}, "")
-	p.commandWants(t, exitOK, `"default": 1`, "canary", "sampling")
-	p.commandWants(t, exitOK, `"flag_type.get": 0.5`, "canary", "sampling", "--operation", "flag_type.get=0.5", "--sample", "0")
-	p.commandWants(t, exitOK, `"default": 0`, "canary", "sampling")
-	p.commandWants(t, exitOK, `"default": 0`, "canary", "sampling", "--sticky")
+	p.commandWants(t, exitOK, "all operations  100 % of requests\n", "canary", "sampling")
+	p.commandWants(t, exitOK, `"flag_type.get": 0.5`, "canary", "sampling", "--operation", "flag_type.get=0.5", "--sample", "0", "--json")
+	p.commandWants(t, exitOK, "flag_type.get     50 % of requests\nother operations  0 % of requests\n", "canary", "sampling")
+	p.commandWants(t, exitOK, "0 % of callers\n", "canary", "sampling", "--sticky")
 	p.commandWants(t, exitFailed, "says 4", "canary", "sampling", "--sample", "2")
 	for range 3 {
 		get(t, p.clients+"/rest/bug/1/attachment")
@@ -298,7 +299,7 @@ func TestFilesOfIDs(t *testing.T) {
 	}{
 		{"before the first import", "check", header + "bug,7,70,\n", 0, []string{"1 ids are good."}},
 		{"good", "import", header + "bug,7,70,\nattachment,5,50,\nattachment,1000000009,,12\n", 0, []string{"3 ids are kept."}},
-		{"again, with one more", "import", "kind,client,new\nbug,7,70\nbug,8,80\n", 0, []string{"2 ids are kept."}},
+		{"again, with one more and a byte order mark", "import", "\ufeffkind,client,new\nbug,7,70\nbug,8,80\n", 0, []string{"2 ids are kept."}},
 		{"gaps", "check", header + "bug,12,1,\nbug,7,2,\nattachment,5,50,\nbug,8,3,\n", 0, []string{"FILE:2: bug: no ids from 9 to 11", "4 ids are good."}},
 		{"duplicates", "check", header + "bug,7,70,\nbug,8,70,\nbug,7,71,\n", 1, []string{"FILE:3: ", "FILE:4: ", "line 2 has one of these ids"}},
 		{"rules", "import", header + "bug,7,,70\nbug,2000,70,\nuser,1,2,\nflag,0,1,\nattachment,2147483648,1,\n", 1,
@@ -570,8 +571,8 @@ func TestJournalNeedsAStore(t *testing.T) {
 	if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the store: %v", err)
 	}
-	for _, words := range []string{"start", "list"} {
-		if code, stdout, stderr := portico(t, nil, append(strings.Fields("migrate journal "+words), signed...)...); code != exitOK {
+	for _, words := range []string{"start", "list", "list --json"} {
+		if code, stdout, stderr := portico(t, nil, append(strings.Fields("migrate journal "+words), signed...)...); code != exitOK || strings.Contains(stdout, "null") {
 			t.Errorf("%s: exit %d\n%s%s", words, code, stdout, stderr)
 		}
 	}

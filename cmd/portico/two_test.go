@@ -143,10 +143,10 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		code                        int
 		want                        string
 	}{
-		"state":              {plain, marked, "a.db", "", exitOK, "probe      state: will be created\n"},
+		"state":              {plain, marked, "a.db", "", exitOK, "probe       state: will be created\n"},
 		"folder for a file":  {plain, marked, ".", "", exitFailed, ":6:8: state: "},
 		"no folder":          {plain, marked, "no/b.db", "", exitFailed, "/no is not there"},
-		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe      marker: the candidate has it, the primary tracker has not\n"},
+		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe       marker: the candidate has it, the primary tracker has not\n"},
 		"no marker":          {marked, plain, "d.db", isolated, exitFailed, `marker: FAILED: the candidate has no product "isolated-here"`},
 		"marker on both":     {marked, marked, "e.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product"},
 		"nobody to be asked": {"http://127.0.0.1:1/", marked, "f.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product \"isolated-here\" too, or cannot be asked"},
@@ -163,7 +163,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		})
 	}
 	file := writeFile(t, "c.yaml", pairConfig(plain, marked, filepath.Join(folder, "unused.db"), ""))
-	if code, stdout, stderr := portico(t, nil, "check", "--config", file); code != exitOK || !strings.Contains(stdout, "candidate)") || !strings.Contains(stdout, "rule       default:") {
+	if code, stdout, stderr := portico(t, nil, "check", "--config", file); code != exitOK || !strings.Contains(stdout, "candidate)") || !strings.Contains(stdout, "rule        default:") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "unused.db")); err == nil {

@@ -138,7 +138,7 @@ func (m *Metrics) check(w Watched, now time.Time) {
 	m.set("tracker", "", problem != "", now, problem)
 	m.set("state", "", stale != "", now, stale)
 	for name, secured := range w.Certificates {
-		if secured == nil || secured.Certificates[0].Leaf == nil {
+		if secured == nil {
 			continue
 		}
 		ends := secured.Certificates[0].Leaf.NotAfter

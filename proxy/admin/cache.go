@@ -45,7 +45,7 @@ func CachePage(view CacheView) Page {
 }
 
 // errUnclear is the error of a request, as opposed to those of the cache.
-var errUnclear = errors.New("nothing was done: to look up, ask for a product or for a key; to purge, name one product in the query or in a form, " +
+var errUnclear = errors.New("nothing was done: GET /cache needs product=P or key=K in the query; POST /cache/purge takes product=P in the query or in a form, " +
 	"or nothing at all for everything")
 
 // respond writes a value as JSON, unless there is an error.

@@ -26,6 +26,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case sameOrigin.Check(r) != nil:
 			plain(w, http.StatusForbidden, "changes are made from the pages of this listener, or by no browser at all")
 		default:
+			s.options.Looked()
 			next.ServeHTTP(w, r)
 		}
 	})

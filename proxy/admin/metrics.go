@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -167,9 +168,7 @@ func (c Calls) Observe(call transport.Sample) {
 	m.callSeconds.WithLabelValues(c.Tracker, class).Observe(call.Total.Seconds())
 	m.callBytes.WithLabelValues(c.Tracker, "in").Add(float64(max(call.BytesIn, 0)))
 	m.callBytes.WithLabelValues(c.Tracker, "out").Add(float64(max(call.BytesOut, 0)))
-	if call.Tries > 1 {
-		m.retries.WithLabelValues(c.Tracker, call.Operation).Add(float64(call.Tries - 1))
-	}
+	m.retries.WithLabelValues(c.Tracker, call.Operation).Add(float64(max(call.Tries-1, 0)))
 	if call.Unknown {
 		m.unknown.WithLabelValues(c.Tracker, call.Operation).Inc()
 	}
@@ -218,14 +217,11 @@ func (m *Metrics) Build(version string) {
 
 // Reloaded records the outcome of a reload of the configuration.
 func (m *Metrics) Reloaded(err error) {
-	now, cause := time.Now(), ""
-	if err != nil {
-		cause = err.Error()
-	} else {
-		m.reloadTime.WithLabelValues().Set(float64(now.Unix()))
+	if err == nil {
+		m.reloadTime.WithLabelValues().SetToCurrentTime()
 	}
 	m.reloadSuccess.WithLabelValues().Set(number(err == nil))
-	m.set("reload", "", err != nil, now, cause)
+	m.set("reload", "", err != nil, time.Now(), fmt.Sprint(err))
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.

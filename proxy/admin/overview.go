@@ -9,15 +9,6 @@ import (
 	"portico/proxy/admin/view"
 )
 
-// status is the present state, with the alarm and the traffic.
-func (s *Server) status() Status {
-	now := s.options.Status()
-	if s.options.Metrics != nil {
-		now.Alarm, now.Traffic = s.options.Metrics.Alarm(), s.options.Metrics.Traffic()
-	}
-	return now
-}
-
 // overviewData is what the first page shows.
 type overviewData struct {
 	Status
@@ -28,13 +19,12 @@ type overviewData struct {
 
 // overview is the page at /: the status in words.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
-	data := overviewData{Status: s.status(), Ready: s.ready.Load()}
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(data.Trackers)), func(name string) bool { return name == data.Primary })
-	data.Names = append([]string{data.Primary}, others...)
-	if len(data.Traffic.Minutes) > 0 {
-		data.Charts = charts(data.Traffic)
-	}
-	Show(w, r, Sheet{Title: "Status", Templates: templates, Body: "overview.html", Data: data, Live: true})
+	now := s.options.Status()
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(now.Trackers)), func(name string) bool { return name == now.Primary })
+	Show(w, r, Sheet{
+		Title: "Status", Templates: templates, Body: "overview.html", Live: true,
+		Data: overviewData{now, append([]string{now.Primary}, others...), s.ready.Load(), charts(now.Traffic)},
+	})
 }
 
 // charts draws the traffic of the last hour.

@@ -10,13 +10,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Options configure the listener for operators. Status, Looked and Unready are required.
+// Options configure the listener for operators. Metrics, Status, Looked and Unready are required.
 type Options struct {
-	// Metrics are shown at /metrics, and their alarm and traffic on the first page; nil shows none.
+	// Metrics are shown at /metrics.
 	Metrics *Metrics
-	// Status returns what /status shows, without alarm and traffic. Each request calls it, so it must not wait for a tracker.
+	// Status returns what /status shows. Each request calls it, so it must not wait for a tracker.
 	Status func() Status
-	// Looked is called when an operator or a collector of metrics reads the state. It must not wait.
+	// Looked is called when an operator or a collector of metrics asks for anything but health. It must not wait.
 	Looked func()
 	// Unready returns the reason why no client would get a response, or "" if clients get one.
 	Unready func() string
@@ -56,17 +56,9 @@ var files embed.FS
 func New(options Options) *Server {
 	s := &Server{options: options}
 	guarded := http.NewServeMux()
-	looked := func(next http.HandlerFunc) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			options.Looked()
-			next(w, r)
-		}
-	}
-	guarded.HandleFunc("GET /{$}", looked(s.overview))
-	guarded.HandleFunc("GET /status", looked(func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, s.status()) }))
-	if options.Metrics != nil {
-		guarded.HandleFunc("GET /metrics", looked(promhttp.HandlerFor(options.Metrics.all, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP))
-	}
+	guarded.HandleFunc("GET /{$}", s.overview)
+	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, options.Status()) })
+	guarded.Handle("GET /metrics", promhttp.HandlerFor(options.Metrics.all, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	assets := http.FileServerFS(files)
 	guarded.Handle("GET /openapi.yaml", assets)
 	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU

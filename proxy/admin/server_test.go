@@ -45,8 +45,16 @@ func must(t testing.TB, err error) {
 // open starts an admin listener on a real socket.
 func open(t *testing.T, options admin.Options) (*admin.Server, string) {
 	t.Helper()
-	if options.Status == nil {
-		options.Status = func() admin.Status { return admin.Status{} }
+	if options.Metrics == nil {
+		options.Metrics = admin.NewMetrics()
+	}
+	state := options.Status
+	options.Status = func() (s admin.Status) {
+		if state != nil {
+			s = state()
+		}
+		s.Alarm, s.Traffic = options.Metrics.Alarm(), options.Metrics.Traffic()
+		return s
 	}
 	if options.Looked == nil {
 		options.Looked = func() {}
@@ -124,8 +132,11 @@ func TestStatusAndOverview(t *testing.T) {
 		t.Errorf("%d %v", status, header)
 	}
 	look(t, "GET", base+"/metrics")
-	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 || looked != 4 {
-		t.Errorf("/nope: %d; the state was looked at %d times", status, looked)
+	if status, _, _ := look(t, "GET", base+"/nope"); status != 404 || looked != 5 {
+		t.Errorf("/nope: %d; it was looked at %d times", status, looked)
+	}
+	if look(t, "GET", base+"/readyz"); looked != 5 {
+		t.Error("a health check counts as a look")
 	}
 }
 
@@ -310,7 +321,7 @@ func TestStatusInWords(t *testing.T) {
 	_, _, body := look(t, "GET", base+"/")
 	contains(t, body, "2026-11-21 17:30:00 UTC", "<code>primary</code>", "bmo, assumed until", "bmo, as of version 5.2", "3 of at most 64", "the candidate; it serves no client",
 		"reads are refused since", "it is &lt;gone&gt;", "closed → open, reason connect", "writes reach the tracker", "it redirects",
-		"noticed late", "one has not reached Redis", "about 2 responses", "not served: the tracker responds", "50 % of requests, next with main",
+		"noticed late", "one has not reached Redis", "about 2 responses", "not served: no read of flag types has failed lately", "50 % of requests, next with main",
 		"reads new, writes old", "going back is safe once 1,200 writes are copied, in about 60 s", "everything goes to main", "only this process knows: no store",
 		"an operator", "paused", "1,200, the oldest for 10 min")
 	if strings.Index(body, "Tracker main") > strings.Index(body, "Tracker a-new") {

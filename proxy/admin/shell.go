@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"portico/proxy/admin/view"
@@ -60,10 +61,7 @@ type linksKey struct{}
 
 // withLinks puts the list of pages into the context, for Show.
 func (s *Server) withLinks(next http.Handler) http.Handler {
-	links := append([]Page{{Path: "/", Title: "Status"}}, s.options.Pages...)
-	if s.options.Metrics != nil {
-		links = append(links, Page{Path: "/metrics", Title: "Metrics"})
-	}
+	links := slices.Concat([]Page{{Path: "/", Title: "Status"}}, s.options.Pages, []Page{{Path: "/metrics", Title: "Metrics"}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), linksKey{}, links)))
 	})

@@ -14,9 +14,8 @@ type Status struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Primary string    `json:"primary"`
-	// Alarm and Traffic are those of Options.Metrics, which the server adds.
-	Alarm   Alarm   `json:"alarm"`
-	Traffic Traffic `json:"traffic"`
+	Alarm   Alarm     `json:"alarm"`
+	Traffic Traffic   `json:"traffic"`
 	// NeedRestart are the keys that the file has changed and that take effect at the next start.
 	NeedRestart []string                 `json:"need_restart,omitempty"`
 	Trackers    map[string]TrackerStatus `json:"trackers"`

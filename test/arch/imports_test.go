@@ -82,6 +82,7 @@ var thirdParty = []struct {
 	{"portico", []string{"cmd/portico"}},
 	// No weight: they stand in for a part of the standard library.
 	{"github.com/go-json-experiment/json", []string{anything}},
+	{"github.com/dustin/go-humanize", []string{anything}},
 	{"golang.org/x/*", []string{anything}},
 	// Tests are not in this table.
 	{"github.com/santhosh-tekuri/jsonschema/v6", nil},

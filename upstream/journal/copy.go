@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,8 @@ func (s *step) side(name string) (at side, ok bool) {
 	}
 	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.shown())
 	if !ok {
-		s.park("the configuration has no key for %s: neither of caller %q nor of a service", name, s.entry.Caller)
+		s.park("the configuration has no key for %s, neither of %s nor of a service: see callers and trackers.%s.service_key_file",
+			name, cmp.Or(s.entry.Caller, "a caller without a name"), name)
 	}
 	at.caller.Role = "journal"
 	return at, ok

@@ -339,6 +339,21 @@ func TestARefusalSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestCopyWithoutAKey waits for an operator, who is told what to set.
+func TestCopyWithoutAKey(t *testing.T) {
+	s := set(t)
+	s.settings.Caller = func(string, string, *upstream.Caller) (caller upstream.Caller, own, ok bool) {
+		return caller, false, false
+	}
+	j := s.start(t)
+	s.write(t, j, attach(t, []string{"2"}, "not copied", "content"))
+	process.Eventually(t, "the entry is parked", func() bool {
+		all, err := s.store.JournalOf(t.Context(), 1, false)
+		must(t, err)
+		return strings.Contains(all[0].Reason, "neither of robot nor of a service: see callers and trackers.next.service_key_file")
+	})
+}
+
 // TestRefusedCopyStopsItsLane: nothing overtakes what is parked in a lane, and other lanes go on.
 func TestRefusedCopyStopsItsLane(t *testing.T) {
 	s := set(t)

@@ -33,7 +33,7 @@ func TestRevisions(t *testing.T) {
 		if now, ok, err := s.CurrentRevision(t.Context()); !ok || err != nil || !reflect.DeepEqual(now, second) {
 			t.Errorf("got %+v, %v, %v, want %+v", now, ok, err, second)
 		}
-		for limit, want := range map[int][]Revision{0: nil, -1: nil, 1: {second}, 9: {second, first}} {
+		for limit, want := range map[int][]Revision{0: {}, -1: {}, 1: {second}, 9: {second, first}} {
 			if got, err := s.Revisions(t.Context(), limit); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("the last %d are %+v, %v, want %+v", limit, got, err, want)
 			}

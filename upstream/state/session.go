@@ -75,8 +75,9 @@ func each[T any](s *session, visit func(T) error, query string, args ...any) {
 	s.fail(rows.Err())
 }
 
-// list returns all rows of a query.
-func list[T any](s *session, query string, args ...any) (all []T) {
+// list returns all rows of a query, never nil: JSON shows an empty list as [].
+func list[T any](s *session, query string, args ...any) []T {
+	all := []T{}
 	each(s, func(row T) error {
 		all = append(all, row)
 		return nil

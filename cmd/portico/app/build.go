@@ -200,7 +200,7 @@ func (rt *Runtime) replySplit() jsonblob.SplitOptions {
 func (rt *Runtime) openOperators() {
 	cfg := &rt.cfg
 	options := admin.Options{
-		Metrics: rt.metrics, Status: rt.status, Unready: rt.trackers[cfg.Primary].problem,
+		Metrics: rt.metrics, Status: rt.shown, Unready: rt.trackers[cfg.Primary].problem,
 		Looked: func() { rt.looked.Store(time.Now().UnixNano()) },
 		Token:  cfg.Admin.Token.Text(), Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.Pages),
 	}

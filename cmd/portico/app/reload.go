@@ -25,7 +25,7 @@ type resources struct {
 
 	logger  *slog.Logger
 	metrics *admin.Metrics
-	looked  atomic.Int64 // when an operator last read the state, in nanoseconds since 1970
+	looked  atomic.Int64 // when an operator last asked for anything, in nanoseconds since 1970
 	dry     *Explanation // not nil if nothing may be sent
 
 	// These belong to the goroutine that builds.

@@ -15,7 +15,7 @@ import (
 	"portico/upstream/transport"
 )
 
-// watchFor is how long trackers are probed after the state was read: longer than the usual time between two scrapes.
+// watchFor is how long trackers are probed after a request of an operator: longer than the usual time between two scrapes.
 const watchFor = 2 * time.Minute
 
 // watched is what the alarm depends on and no event tells of.
@@ -36,7 +36,14 @@ func (rt *Runtime) watched() admin.Watched {
 	return w
 }
 
-// status is what /status shows now. It waits for no tracker.
+// shown is what /status shows now.
+func (rt *Runtime) shown() admin.Status {
+	s := rt.status()
+	s.Alarm, s.Traffic = rt.metrics.Alarm(), rt.metrics.Traffic()
+	return s
+}
+
+// status is the present state without alarm and traffic, which need more. It waits for no tracker.
 func (rt *Runtime) status() admin.Status {
 	s := admin.Status{
 		Version: ThisVersion(), Started: rt.started, Primary: rt.cfg.Primary, NeedRestart: rt.needRestart,

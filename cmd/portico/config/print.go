@@ -58,7 +58,7 @@ func (c *Config) node(path string, v reflect.Value, tag reflect.StructTag) *yaml
 		if o, known := c.origins[path]; known && child.Kind == yaml.ScalarNode {
 			child.LineComment = o.String()
 		}
-		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: entry.path}, child)
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: entry.path}, child)
 	}
 	return n
 }

@@ -115,7 +115,7 @@ func DidYouMean(word string, candidates []string) (hint string) {
 		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
 			a, b = a[:len(a)-1], b[:len(b)-1]
 		}
-		near := max(len(a), len(b)) <= limit || a == "" && len(word) > 3
+		near := candidate != "" && (max(len(a), len(b)) <= limit || a == "" && len(word) > 3)
 		if unlike := len(a + b); near && unlike < least {
 			hint, least = fmt.Sprintf("; did you mean %q?", candidate), unlike
 		}

@@ -72,7 +72,11 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 		}),
 		"GET /canary/findings.json": func(w http.ResponseWriter, r *http.Request) error {
 			report, err := p.report(r)
-			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, choose(r, report.Findings).Findings...)}, err)
+			if err != nil {
+				return err
+			}
+			chosen, err := choose(r, report.Findings)
+			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, chosen.Findings...)}, err)
 		},
 		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
 		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
@@ -209,14 +213,13 @@ func sampled(sampling canary.Sampling) string {
 // percent writes a share as the form takes it.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', -1, 64) }
 
-// setSampling takes a Sampling as JSON, or the default share in percent from the form.
+// setSampling takes a Sampling as JSON, or the default share in percent from the form. What is missing stays as it is.
 func (p *canaryPages) setSampling(w http.ResponseWriter, r *http.Request) error {
-	var sampling canary.Sampling
+	sampling := p.canary.Sampling()
 	var notNumber error
 	err := readRequest(w, r, &sampling, func(form url.Values) {
 		var percent float64
 		percent, notNumber = strconv.ParseFloat(strings.TrimSpace(form.Get("percent")), 64)
-		sampling = p.canary.Sampling()
 		sampling.Default = percent / 100
 	})
 	switch {
@@ -257,7 +260,11 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, statu
 	if err != nil {
 		return err
 	}
-	page := findingsPage{reportPage: common, choice: choose(r, common.Report.Findings), Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
+	chosen, err := choose(r, common.Report.Findings)
+	if err != nil {
+		return err
+	}
+	page := findingsPage{reportPage: common, choice: chosen, Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
 	page.Rest = len(page.Findings) - len(page.Listed)
 	for _, signature := range form.Signatures {

@@ -21,7 +21,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 			`aria-label="current: p95, with p50 in front: 38 ms / 8.9 ms. The height stands for 125 ms.`, `aria-label="candidate: p95, with p50 in front: 61 ms / 11.2 ms. The height stands for 125 ms.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
 		"/canary/findings?status=fixed&class=value": {"1 of 5", "Show all", `<option value="fixed" selected>`},
-		"/canary/findings?class=none":               {"No finding matches the filter."},
+		"/canary/findings?class=plan":               {"No finding matches the filter."},
 		"/canary/rules":                             {"time-within 2 s", "never hit", "expired", "grace", "Clients look for one value."},
 		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true,</mark>", "<mark>&#34;is_active&#34;: 1,</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
 			`&#39;http://facade/rest/flag_type/WebShop&#39;`, `&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `X-BUGZILLA-API-KEY: $API_KEY`, `name="reason"`},
@@ -259,6 +259,10 @@ func TestSamplingAndReset(t *testing.T) {
 		t.Errorf("%+v %+v", a, now)
 	}
 	s.get(a.location).contains(t, "12.5 % of callers, 10 % of attachment.get", "Changed.")
+	s.post("/canary/sampling", `{"operations": {"attachment.list": 0.2}}`, jsonType, "*/*")
+	if now := s.canary.Sampling(); now.Default != 0.125 || now.Operations[mapping.OpAttachment] != 0.1 || now.Operations[mapping.OpBugAttachments] != 0.2 || !now.Sticky {
+		t.Errorf("what is missing does not stay as it is: %+v", now)
+	}
 	for body, status := range map[string]int{`{"default": 2}`: 422, `{"operations": {"bug.get": 1}}`: 422, `{"share": 1}`: 400} {
 		if a := s.post("/canary/sampling", body, jsonType, "*/*"); a.status != status {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
@@ -347,7 +351,7 @@ func TestFilters(t *testing.T) {
 		"?product=WebShop":                {"is_active", "description"},
 		"?caller=ci-bot&product=WebShop":  {"is_active"}, // the other one was seen for each of them apart
 		"?caller=anonymous&path=is_act":   {},
-		"?class=none":                     {},
+		"?class=plan":                     {},
 		"?caller=%3Cb%3E&done=accept&x=y": {},
 	} {
 		list := decode[struct{ Findings []state.Finding }](t, s.get("/canary/findings.json"+query)).Findings
@@ -362,6 +366,13 @@ func TestFilters(t *testing.T) {
 			}
 			if !strings.HasSuffix(f.Path, want[i]) || !strings.Contains(page.body, `value="`+f.Signature+`"`) {
 				t.Errorf("%s: finding %d is %s, want %s", query, i, f.Path, want[i])
+			}
+		}
+	}
+	for query, want := range map[string]string{"class=none": "plan", "status=shut": "accepted", "operation=flag_type": "flag_type.get"} {
+		for _, path := range []string{"/canary/findings?", "/canary/findings.json?"} {
+			if a := s.get(path + query); a.status != 400 || !strings.Contains(a.body, "There is no ") || !strings.Contains(a.body, want) {
+				t.Errorf("%s%s: %d %s", path, query, a.status, a.body)
 			}
 		}
 	}

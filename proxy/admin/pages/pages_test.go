@@ -48,7 +48,7 @@ func open(t *testing.T) *site {
 
 func serve(t *testing.T, all ...admin.Page) string {
 	t.Helper()
-	handler := admin.New(admin.Options{Pages: all})
+	handler := admin.New(admin.Options{Metrics: admin.NewMetrics(), Looked: func() {}, Pages: all})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL
@@ -325,7 +325,7 @@ func TestKillAndRevive(t *testing.T) {
 // What holds needs no override.
 func TestThePageOfAPlan(t *testing.T) {
 	page := open(t).get("/switchover/plan?rule=webshop")
-	page.contains(t, "Next step", `<span class="chip pass">holds</span>`)
+	page.contains(t, "Next step", `<span class="chip pass">holds</span>`, "Confirm before you take the step: current sends no mail")
 	if strings.Contains(page.body, `name="despite"`) {
 		t.Errorf("what holds can be overridden: %s", page.body)
 	}

@@ -38,7 +38,7 @@ func drawTimeline(report verdict.Report) timeline {
 	}
 	t := timeline{Unit: "per minute", To: points[len(points)-1].At}
 	if step > time.Minute {
-		t.Unit = "per " + view.Span(step)
+		t.Unit = "per " + view.Span(step.Seconds())
 	}
 	t.From = t.To.Add(-time.Duration(width-1) * step)
 	var all verdict.TimePoint

@@ -125,7 +125,7 @@ func waiting(report verdict.Report) string {
 	more := report.Overall.Needed
 	text := fmt.Sprintf("Keep the traffic going: %s without a difference will do.", plural(more, "more comparison", "more comparisons"))
 	if rate := recentRate(report); rate > 0 && more > 0 {
-		text += fmt.Sprintf(" At the present rate that takes about %s.", view.Span(time.Duration(float64(more)/rate*float64(time.Minute))))
+		text += fmt.Sprintf(" At the present rate that takes about %s.", view.Span(60*float64(more)/rate))
 	}
 	return text
 }

@@ -1,14 +1,11 @@
 package view
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Chart is a row of bars for the template "chart".
 type Chart struct {
-	// Title names what is shown, Now is its present value, and Text describes the chart in a sentence.
-	Title, Now, Text string
+	// Title names what is shown, and Now is its present value.
+	Title, Now string
 	// Max is the value that the height stands for.
 	Max string
 	// Width is the number of bars that fit.
@@ -31,7 +28,6 @@ const minBar = 3
 func NewChart(title, now string, width int, floor float64, write func(float64) string, layers ...[]float64) Chart {
 	highest := max(floor, slices.Max(slices.Concat(layers...)))
 	c := Chart{Title: title, Now: now, Max: write(highest), Width: width}
-	c.Text = fmt.Sprintf("%s: %s. The height stands for %s.", title, now, c.Max)
 	for _, values := range layers {
 		var bars []Bar
 		for i, value := range values {

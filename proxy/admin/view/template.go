@@ -41,11 +41,8 @@ func mustParse(files fs.FS, words Words) map[string]*parse.Tree {
 	for _, folder := range []fs.FS{Pieces, files} {
 		paths, _ := fs.Glob(folder, "html/*.html") // the pattern is a good one
 		for _, path := range paths {
-			text, err := fs.ReadFile(folder, path)
-			if err == nil {
-				_, err = parse.New(path[len("html/"):]).Parse(string(text), "", "", trees, words)
-			}
-			if err != nil {
+			text, _ := fs.ReadFile(folder, path) // it is there
+			if _, err := parse.New(path[len("html/"):]).Parse(string(text), "", "", trees, words); err != nil {
 				panic(err)
 			}
 		}

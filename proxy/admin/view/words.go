@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // words are the functions that all templates have.
@@ -28,7 +30,7 @@ func words() Words {
 		"at":       At,
 		"share":    Share,
 		"duration": Duration,
-		"seconds":  func(n float64) string { return Span(time.Duration(n * float64(time.Second))) },
+		"seconds":  Span,
 		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"url":      URL,
 	}
@@ -46,46 +48,39 @@ func URL(value any) string {
 }
 
 // Count writes a number with commas.
-func Count(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func Count(n int64) string { return humanize.Comma(n) }
 
 // Share writes a share from 0 to 1 as a percentage with three significant digits.
 func Share(s float64) string { return strconv.FormatFloat(s*100, 'g', 3, 64) + " %" }
 
 // Duration writes a length of time with three significant digits.
-func Duration(d time.Duration) string {
-	value, unit := d.Seconds(), "s"
-	switch {
-	case d == 0:
-		return "–"
-	case d < time.Millisecond:
-		value, unit = float64(d)/1e3, "µs"
-	case d < time.Second:
-		value, unit = float64(d)/1e6, "ms"
-	}
-	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
-}
+func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
 
 // Seconds writes a length of time in seconds with three significant digits.
-func Seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
-
-// Span writes roughly how long something takes.
-func Span(d time.Duration) string {
+func Seconds(s float64) string {
+	unit := " s"
 	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", max(1, d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.0f h", d.Hours())
-	default:
-		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	case s == 0:
+		return "–"
+	case s < .001:
+		s, unit = s*1e6, " µs"
+	case s < 1:
+		s, unit = s*1e3, " ms"
 	}
+	return strconv.FormatFloat(s, 'g', 3, 64) + unit
+}
+
+// Span writes roughly how many seconds something takes.
+func Span(s float64) string {
+	switch {
+	case s < 2*60:
+		return fmt.Sprintf("%.0f s", max(1, s))
+	case s < 2*3600:
+		return fmt.Sprintf("%.0f min", s/60)
+	case s < 48*3600:
+		return fmt.Sprintf("%.0f h", s/3600)
+	}
+	return fmt.Sprintf("%.0f days", s/86400)
 }
 
 // At writes a time in UTC for people.

@@ -111,7 +111,7 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 			if ahead > 0 {
 				to = status.New
 				checked.Preconditions = append(known.compared(step.Rule),
-					precondition(needOnePhase, ahead == 1, "%d ahead at once", ahead), g.credentials(), g.offsets())
+					precondition(needOnePhase, ahead == 1, "phases ahead at once: %d (limit 1)", ahead), g.credentials(), g.offsets())
 			}
 			checked.Preconditions = append(append(checked.Preconditions, known.probes...), g.callers(to))
 			checked.Confirm = confirmations(step, status)
@@ -263,7 +263,7 @@ func (g *Gate) probe(ctx context.Context, status switchover.Status) []Preconditi
 		switch {
 		case err == nil, name == "" && refused:
 		case name == "":
-			trackers = precondition(needTrackers, false, "%s gives no valid response", tracker)
+			trackers = precondition(needTrackers, false, "%s gives no valid response: %v", tracker, err)
 		case refused && refusal.Reason == upstream.ReasonNoMappedKey:
 			keys = precondition(needKeys, false, "%s has no key at %s", name, tracker)
 		case refused:

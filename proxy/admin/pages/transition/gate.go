@@ -111,13 +111,15 @@ func (e *RequestError) Error() string { return e.What }
 func (g *Gate) Plan(ctx context.Context, name string, back bool) (Plan, error) {
 	status := g.Switchover.Status(ctx)
 	var steps []switchover.Step
+	var names []string
 	for _, rule := range status.Table.Rules {
+		names = append(names, rule.Name)
 		if name == "" || rule.Name == name {
 			steps = append(steps, switchover.Step{Rule: rule, From: rule.Phases(), To: rule.Phases().Step(back)})
 		}
 	}
 	if len(steps) == 0 {
-		return Plan{}, &RequestError{fmt.Sprintf("there is no rule %q", name)}
+		return Plan{}, &RequestError{fmt.Sprintf("there is no rule %q: known are %s", name, strings.Join(names, ", "))}
 	}
 	return g.check(ctx, status, steps), nil
 }

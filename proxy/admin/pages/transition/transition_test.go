@@ -350,7 +350,7 @@ func TestTwoPhasesAtOnceAreRefused(t *testing.T) {
 	h := withRules(rule("rest", oldCompare, old))
 	g := ready(h)
 	move := transition.Move{Version: 7, Table: switchover.Table{Rules: []switchover.Rule{rule("rest", fresh, old)}}, Actor: "ada", Reason: "a test"}
-	if _, err := g.Move(t.Context(), move); err == nil || !strings.Contains(err.Error(), "rest: one-phase fails (2 ahead at once)") {
+	if _, err := g.Move(t.Context(), move); err == nil || !strings.Contains(err.Error(), "rest: one-phase fails (phases ahead at once: 2 (limit 1))") {
 		t.Errorf("two phases at once: %v", err)
 	}
 	move.Despite = []string{"speed"}
