@@ -141,10 +141,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// isWholeGet reports whether text can be one GET request and nothing else.
+// isWholeGet reports whether text can be one GET request and nothing else. What ends within it is for parse to refuse.
 func isWholeGet(text []byte) bool {
-	const end = "\r\n\r\n"
-	return bytes.HasPrefix(text, []byte("GET /")) && bytes.Index(text, []byte(end)) == len(text)-len(end)
+	return bytes.HasPrefix(text, []byte("GET /")) && bytes.HasSuffix(text, []byte("\r\n\r\n"))
 }
 
 // serve returns false where the request is for net/http.
