@@ -29,6 +29,9 @@ func TestRequestsAreReset(t *testing.T) {
 	f.Header().Set("Set-Cookie", "secret")
 	f.WriteHeader(http.StatusTeapot)
 	_, _ = f.Write([]byte("secret"))
+	if _ = f.SetWriteDeadline(time.Now().Add(time.Minute)); f.pause > time.Minute || f.pause < time.Second {
+		t.Errorf("the client may pause for %s", f.pause)
+	}
 	f.response()
 	if !f.parse([]byte("GET /b HTTP/1.1\r\nHost: two\r\n\r\n"), "other") {
 		t.Fatal("not read")
@@ -113,6 +116,7 @@ func FuzzParse(f *testing.F) {
 func TestWriteDeadlines(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
+	_ = client.SetDeadline(time.Now().Add(20 * closeTime))
 	c := &conn{Conn: server, listener: &listener{filter: func([]byte) bool { return false }}}
 	want, got := make([]byte, 3*maxPiece+1), make(chan []byte)
 	for i := range want {

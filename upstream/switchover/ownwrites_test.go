@@ -15,9 +15,7 @@ import (
 func (b *bench) by(t *testing.T, key string, call upstream.Call) string {
 	t.Helper()
 	made, err := b.explain(t.Context(), caller(key), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made.Tracker
 }
 
@@ -84,9 +82,7 @@ func TestTheLastWriteCounts(t *testing.T) {
 	if got := b.by(t, "k", ofBugs("1")); got != "new" {
 		t.Errorf("after the way back the bug is read in the %s tracker", got)
 	}
-	if err := b.Kill(t.Context(), "a", "r"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Kill(t.Context(), "a", "r"))
 	if got := b.by(t, "k", ofBugs("1")); got != "old" {
 		t.Errorf("with the kill switch thrown the bug is read in the %s tracker", got)
 	}
