@@ -422,6 +422,8 @@ func TestKeysThatAReloadDoesNotTake(t *testing.T) {
 			"primary: a\ncandidate: c\ncache: {redis: {addrs: ['a:1']}}\n", []string{"trackers.a.url", "candidate"}},
 		{"trackers: {a: {url: 'http://a.example/'}, c: {url: 'http://c.example/'}}\n" + // without b, which is in use
 			"primary: a\ncandidate: c\ncache: {redis: {addrs: ['a:1']}}\n", []string{"candidate"}},
+		{"trackers: {b: {url: 'http://b.example/'}, c: {url: 'http://c.example/'}}\n" + // without a, which is in use
+			"primary: c\ncandidate: b\ncache: {redis: {addrs: ['a:1']}}\n", []string{"primary"}},
 		{old + "tls: {cert_file: " + certFile + ", key_file: " + keyFile + "}\nadmin: {tls: {cert_file: " + certFile + ", key_file: " + keyFile + "}}\n",
 			[]string{"tls.cert_file", "admin.tls.cert_file"}},
 	} {
@@ -432,8 +434,10 @@ func TestKeysThatAReloadDoesNotTake(t *testing.T) {
 		if got := KeepUntilRestart(loaded[0], &loaded[1]); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %q, want %q", tt.yaml, got, tt.want)
 		}
-		if got := loaded[1].Trackers["b"].URL; loaded[1].Candidate != "b" || got != "http://b.example/" {
-			t.Errorf("%s: the candidate is %s at %q", tt.yaml, loaded[1].Candidate, got)
+		for name, used := range map[string]string{"a": loaded[1].Primary, "b": loaded[1].Candidate} {
+			if got := loaded[1].Trackers[name].URL; used != name || got != "http://"+name+".example/" {
+				t.Errorf("%s: the tracker %s is %s at %q", tt.yaml, name, used, got)
+			}
 		}
 		if got := KeepUntilRestart(loaded[0], &loaded[1]); len(got) > 0 {
 			t.Errorf("what was kept differs: %q", got)
