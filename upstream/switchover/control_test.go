@@ -27,9 +27,7 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 	if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
 		t.Errorf("got %+v", status)
 	}
-	if got := b.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("a read goes to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "new", "")
 	b.checkChangesRefused(t, version, next)
 	if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
 		t.Errorf("the history is %+v (%v)", history, err)
@@ -60,9 +58,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	one.change(t, always(PhaseNew, PhaseNew))
 	process.Eventually(t, "the other replica's change", goes("new"))
 	must(t, one.Kill(t.Context(), "ann", "all burns"))
-	if got := one.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after the kill a read goes to the %s tracker", got)
-	}
+	one.wantBy(t, "k", ofBugs("1"), "old", "after the kill")
 	process.Eventually(t, "the other replica's kill", goes("old"))
 	if killed := two.Status(t.Context()).Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
 		t.Errorf("the other replica tells %+v of the kill", killed)
@@ -81,9 +77,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	}
 	must(t, two.Revive(t.Context(), "bob", "it is out"))
 	process.Eventually(t, "the end of the kill", func() bool { return one.Status(t.Context()).Killed == nil })
-	if got := two.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("after the revival a read goes to the %s tracker", got)
-	}
+	two.wantBy(t, "k", ofBugs("1"), "new", "after the revival")
 	checkAudit(t, two.store, actionRevive, actionChange, actionKill, actionChange)
 }
 

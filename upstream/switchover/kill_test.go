@@ -17,9 +17,7 @@ func (b *bench) killedOnlyHere(t *testing.T) {
 	if _, ok := errors.AsType[*UndeliveredError](err); !ok {
 		t.Fatalf("got %v, want that the store does not know", err)
 	}
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after the kill a read goes to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "old", "after the kill")
 	if status := b.Status(t.Context()); status.Killed == nil || status.Undelivered == "" {
 		t.Errorf("the status is %+v, want a kill that only this process knows of", status)
 	}
@@ -188,9 +186,7 @@ func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
 	must(t, err)
 	defer other.Close()
 	process.Eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
-	if got := b.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("a read goes to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "new", "")
 	err = b.try(t.Context(), always(PhaseOld, PhaseOld))
 	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
 		t.Errorf("it changed what another process goes by: %v", err)
