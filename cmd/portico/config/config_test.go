@@ -150,9 +150,9 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
 			"c.yaml:3:25: cache.stale_if_error: 2562047h47m is more than 87600h",
 		}},
-		{"variables", "trackers: {main: {url: $TRACKER}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\n" +
+		{"variables", "trackers: {my-t: {url: $TRACKER}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\n" +
 			"switchover: {passthrough: {reads: '${B}'}}\ncanary: {marker: '^costs 5$'}\n", []string{
-			"c.yaml:1:24: trackers.main.url: variables in the file are not expanded; set PORTICO_TRACKERS_MAIN_URL in the environment instead",
+			"c.yaml:1:24: trackers.my-t.url: variables in the file are not expanded; set PORTICO_TRACKERS_MY_T_URL in the environment instead",
 			"c.yaml:2:16: cache.redis: variables in the file are not expanded; set PORTICO_CACHE_REDIS in the environment instead",
 			"c.yaml:3:15: passthrough[0]: variables in the file are not expanded; set PORTICO_PASSTHROUGH in the environment instead",
 			"c.yaml:4:35: switchover.passthrough.reads: variables in the file are not expanded; set PORTICO_SWITCHOVER_PASSTHROUGH_READS in the environment instead",
@@ -481,6 +481,7 @@ func TestTextsOfValues(t *testing.T) {
 		{new(time.Duration), "", map[string]string{
 			"0": "0s", "1s": "1s", "90s": "1m30s", "60s": "1m", "60m": "1h", "10m": "10m", "100m": "1h40m", "3601s": "1h0m1s", "10s": "10s", "1": "",
 		}},
+		{new(Prefixes), "", map[string]string{"all": "[/]", "none": "[]", "/a, /b": "[/a /b]", "": "", "x": ""}},
 	} {
 		for text, want := range tt.texts {
 			v := reflect.ValueOf(tt.into).Elem()
