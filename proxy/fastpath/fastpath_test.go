@@ -89,13 +89,17 @@ func FuzzParse(f *testing.F) {
 		"GET /? HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n",
 		"GET /a#b HTTP/1.1\r\nHost: x\r\nTE: z\r\nUser-Agent:\r\n\r\n",
 		"GET /a HTTP/1.1\r\nHost: x\r\nPragma: no-cache\r\n\r\n",
+		"GET /a HTTP/1.1\r\nHost: x\r\n",
+		"POST /a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET http://y/a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"/a HTTP/1.1\r\nHost: x\r\n\r\n",
 		"GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		f.Add([]byte(text))
 	}
 	used := newRequest().(*fastRequest)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if !isWholeGet(text) || !used.parse(text, "client") {
+		if !used.parse(text, "client") {
 			return
 		}
 		got := &used.request
