@@ -571,26 +571,35 @@ func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
 	}
 }
 
-// TestAFlagThatMayBeOneOfTwoIsNotCleared: somebody has set another one at the receiver meanwhile.
-func TestAFlagThatMayBeOneOfTwoIsNotCleared(t *testing.T) {
-	s := set(t)
-	s.pairing(t)
-	j := s.start(t)
-	must(t, s.operator().Start(t.Context()))
-	flagged := func(flag mapping.FlagChange) upstream.Call {
+// TestAFlagThatIsNotKnownIsNotGuessed: somebody has set another one at the receiver meanwhile, or none of it was copied.
+func TestAFlagThatIsNotKnownIsNotGuessed(t *testing.T) {
+	for status, first := range map[string]func(*scene, *journal.Journal, upstream.Call) error{
+		"X": func(s *scene, j *journal.Journal, call upstream.Call) error {
+			s.write(t, j, call)
+			return call.Make(t.Context(), s.next, s.caller()).Err
+		},
+		"+": func(s *scene, _ *journal.Journal, call upstream.Call) error {
+			return call.Make(t.Context(), s.main, s.caller()).Err
+		},
+	} {
+		s := set(t)
+		s.pairing(t)
+		j := s.start(t)
+		must(t, s.operator().Start(t.Context()))
 		call := rename(1, "flagged")
-		call.UpdateAttachments.Flags = []mapping.FlagChange{flag}
-		return call
-	}
-	asked := flagged(mapping.FlagChange{Name: new("review"), Status: "?", New: new(true)})
-	s.write(t, j, asked)
-	flags := s.attachments(t, s.main, "1")[0].Flags
-	s.write(t, j, flagged(mapping.FlagChange{ID: &flags[len(flags)-1].ID, Status: "X"}))
-	must(t, asked.Make(t.Context(), s.next, s.caller()).Err)
-	must(t, s.operator().Resume(t.Context()))
-	all := s.drained(t, state.JournalApplied, state.JournalParked)
-	if want := "flag " + fmt.Sprint(flags[len(flags)-1].ID) + " of the attachment is not known at next"; all[1].Reason != want {
-		t.Errorf("got %q, want %q", all[1].Reason, want)
+		call.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "?", New: new(true)}}
+		must(t, first(s, j, call))
+		var last int64
+		for _, one := range s.attachments(t, s.main, "1")[0].Flags {
+			last = max(last, one.ID)
+		}
+		call.UpdateAttachments.Flags = []mapping.FlagChange{{ID: &last, Status: status}}
+		s.write(t, j, call)
+		must(t, s.operator().Resume(t.Context()))
+		all := s.drained(t, state.JournalApplied, state.JournalParked)
+		if got, want := all[len(all)-1].Reason, fmt.Sprintf("flag %d of the attachment is not known at next", last); got != want {
+			t.Errorf("%s: got %q, want %q", status, got, want)
+		}
 	}
 }
 
