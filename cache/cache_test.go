@@ -70,20 +70,6 @@ func TestLocalLevelAnswersWithoutRedis(t *testing.T) {
 	})
 }
 
-func TestWriteIsVisibleInTheNextRead(t *testing.T) {
-	levels(t, func(t *testing.T, options Options) {
-		options.LocalTTL = time.Minute
-		f := &fakeTracker{}
-		c := openCache(t, f, options)
-		for range 20 {
-			mustAsk(t, c, withKey("k"))
-			mustAsk(t, c, withKey("k"))
-			mustWrite(t, c)
-			wantNow(t, f, c, "k", "after a write")
-		}
-	})
-}
-
 func TestWriteOutlivesItsClient(t *testing.T) {
 	f := &fakeTracker{}
 	c := openCache(t, f, Options{Settings: Settings{LocalTTL: time.Minute}})

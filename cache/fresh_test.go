@@ -404,26 +404,3 @@ func TestSickTrackerIsAskedByOneProcess(t *testing.T) {
 		t.Errorf("in the end there are the leases %q", got)
 	}
 }
-
-// TestGroupsOfAFailingTracker: a read does not wait for one that is known to fail.
-func TestGroupsOfAFailingTracker(t *testing.T) {
-	f, clock, end := &fakeTracker{}, &clock{}, make(chan struct{})
-	c, fate := memberOf(t, f, clock.now)
-	hung := func() error { <-end; return errRefused }
-	fate.Store(&hung)
-	defer close(end)
-	clock.forward(5 * time.Minute)
-	c.setFailing(true)
-	caller := withKey("k")
-	own, least := c.credentialScope(&caller), groupsPatience
-	for range 3 {
-		begun := time.Now()
-		if c.sharing(t.Context(), &caller, own) == own {
-			t.Error("the groups that were known are lost")
-		}
-		least = min(least, time.Since(begun))
-	}
-	if least >= groupsPatience {
-		t.Errorf("a failing tracker was waited for at least %s", least)
-	}
-}

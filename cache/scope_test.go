@@ -299,7 +299,7 @@ func TestGroupsOutliveASickTracker(t *testing.T) {
 	}
 }
 
-// TestGroupsOfATrackerThatHangs: a read with known groups does not wait for long.
+// TestGroupsOfATrackerThatHangs: a read with known groups does not wait for long, and not at all for a tracker that is known to fail.
 func TestGroupsOfATrackerThatHangs(t *testing.T) {
 	f, clock, end := &fakeTracker{}, &clock{}, make(chan struct{})
 	c, fate := memberOf(t, f, clock.now)
@@ -316,6 +316,19 @@ func TestGroupsOfATrackerThatHangs(t *testing.T) {
 	}
 	if took := time.Since(start); took > 15*time.Second {
 		t.Errorf("three reads took %s", took)
+	}
+	c.setFailing(true)
+	caller := withKey("k")
+	own, least := c.credentialScope(&caller), groupsPatience
+	for range 3 {
+		begun := time.Now()
+		if c.sharing(t.Context(), &caller, own) == own {
+			t.Error("the groups that were known are lost")
+		}
+		least = min(least, time.Since(begun))
+	}
+	if least >= groupsPatience {
+		t.Errorf("a failing tracker was waited for at least %s", least)
 	}
 }
 

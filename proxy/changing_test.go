@@ -171,8 +171,10 @@ func TestWhatBecameOfAFlagTypeChange(t *testing.T) {
 func TestFlagTypeChangesWithoutAResponse(t *testing.T) {
 	stack := transport.New(transport.Options{Break: transport.BreakOptions{Unanswered: 1 << 20, MinRequests: 1 << 20}})
 	defer stack.Close()
+	var wrote notes
 	over := func(o *proxy.Options) {
 		o.Passthrough.Transport = stack
+		o.Passthrough.Wrote = func(_ context.Context, _ *proxy.Target, what string) { wrote.add(what) }
 		o.Passthrough.For = func(ctx context.Context, _ upstream.Caller, writes bool) context.Context {
 			return transport.With(ctx, func(c *transport.Call) { c.Writes = writes })
 		}
@@ -188,14 +190,14 @@ func TestFlagTypeChangesWithoutAResponse(t *testing.T) {
 	} {
 		for header, want := range map[string]string{"Authorization": "tracker-unreachable", "X-Other": ""} {
 			ask(t, c.method, away+c.path, c.body, header, "K").wantError(t, 502, "200502")
-			if got := told.take(); got != want {
-				t.Errorf("%s %s with %s to a tracker that is away: %q, want %q", c.method, c.path, header, got, want)
+			if got, written := told.take(), wrote.take(); got != want || written != "" {
+				t.Errorf("%s %s with %s to a tracker that is away: %q, want %q; told of %q", c.method, c.path, header, got, want, written)
 			}
 		}
 		for header, want := range map[string]string{"Authorization": "unknown", "X-Other": ""} {
 			ask(t, c.method, base+c.path, c.body, header, "K").wantError(t, 504, "200504")
-			if got := lost.take(); got != want {
-				t.Errorf("%s %s with %s to one that ends the connection: %q, want %q", c.method, c.path, header, got, want)
+			if got, written := lost.take(), wrote.take(); got != want || written == "" {
+				t.Errorf("%s %s with %s to one that ends the connection: %q, want %q; told of %q", c.method, c.path, header, got, want, written)
 			}
 		}
 	}
@@ -341,6 +343,7 @@ func TestPassedWritesAreTold(t *testing.T) {
 		{"PUT", "/rest/user/ada@example.org/x/y/z", "{}", 200, "PUT /rest/user/{…}/{…}/{…}"},
 		{"POST", "/process_bug.cgi/secret", "id=1", 200, "POST /process_bug.cgi/{…}"},
 		{"POST", "/rest/bug", "{}", 401, ""},
+		{"POST", "/rest/bug", "{}", 408, "POST /rest/bug"},
 		{"POST", "/rest/bug", "{}", 500, "POST /rest/bug"},
 		{"GET", "/rest/bug/1/comment", "", 200, ""},
 		{"POST", "/xmlrpc.cgi", strings.ReplaceAll(xml, "%", "Bug.update_attachment"), 200, "xmlrpc.cgi Bug.update_attachment"},

@@ -36,8 +36,8 @@ type environment struct {
 	environ        []string
 }
 
-// variable finds a variable of the environment and reports whether it is set.
-func (e environment) variable(name string) (string, bool) { return config.Environment(e.environ)(name) }
+// variable finds a variable of the environment. One that is not set is empty.
+func (e environment) variable(name string) string { return config.Environment(e.environ)(name) }
 
 // exitError ends a command with a status of its own. Without a cause nothing is printed.
 type exitError struct {
@@ -62,7 +62,7 @@ func main() {
 
 // run runs one command and returns its exit status.
 func run(ctx context.Context, env environment, args []string) int {
-	if _, without := env.variable("NO_COLOR"); !without && isTerminal(env.stdout) {
+	if env.variable("NO_COLOR") == "" && isTerminal(env.stdout) {
 		env.stdout = coloured{env.stdout}
 	}
 	root := commandLine(env)

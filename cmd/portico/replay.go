@@ -123,8 +123,8 @@ func (r *replay) readValues() error {
 		}
 	}
 	for name, variable := range r.variables {
-		value, set := r.env.variable(variable)
-		if !set {
+		value := r.env.variable(variable)
+		if value == "" {
 			return fmt.Errorf("the variable %s for %s is not set", variable, name)
 		}
 		r.options.Values[name] = value

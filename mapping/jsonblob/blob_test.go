@@ -45,9 +45,7 @@ func mustSplit(t *testing.T, text string, opts SplitOptions) ([]byte, []*Blob) {
 func digestOf(t testing.TB, b *Blob) [32]byte {
 	t.Helper()
 	digest, err := b.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return digest
 }
 
@@ -174,9 +172,7 @@ func TestWithoutSpareMemory(t *testing.T) {
 		t.Error("the document has changed")
 	}
 	stored, err := Store(strings.NewReader(text), SplitOptions{Limits: Limits{BlobMemory: 1 << 20}, Spare: func(int) bool { return false }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, err := io.ReadAll(stored); err != nil || string(got) != text || openSpools(t) != before+2 {
 		t.Errorf("stored %d bytes (%v), with %d files open", len(got), err, openSpools(t)-before)
 	}
@@ -264,9 +260,7 @@ func TestStoreFailureIsBlobError(t *testing.T) {
 		t.Errorf("no directory: %v", err)
 	}
 	spool := newSpool(SplitOptions{Dir: t.TempDir()}, -1)
-	if err := spool.write([]byte("QUJD")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, spool.write([]byte("QUJD")))
 	_ = spool.file.Close() // the disk goes away
 	if err := spool.write([]byte("QUJD")); !errors.As(err, &store) || store.Op != "write" {
 		t.Errorf("write: %v", err)
@@ -281,9 +275,7 @@ func TestStoreFailureIsBlobError(t *testing.T) {
 
 func TestShortFileIsNoEnd(t *testing.T) {
 	_, blobs := mustSplit(t, `{"data":"QUJDQUJD"}`, SplitOptions{Limits: Limits{BlobMemory: -1}})
-	if err := blobs[0].spool.file.Truncate(4); err != nil {
-		t.Fatal(err)
-	}
+	must(t, blobs[0].spool.file.Truncate(4))
 	if text, err := io.ReadAll(blobs[0].Reader()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %q, %v", text, err)
 	}
@@ -312,5 +304,12 @@ func TestBlobFromReaderRefuses(t *testing.T) {
 	var limit *LimitError
 	if _, err := BlobFromReader(strings.NewReader("QUJDQ"), SplitOptions{Limits: Limits{Body: 4}}); !errors.As(err, &limit) {
 		t.Errorf("beyond the limit: %v", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

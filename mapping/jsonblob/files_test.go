@@ -20,9 +20,7 @@ func TestFilesServeAnotherPayload(t *testing.T) {
 	if _, err := io.ReadFull(reader, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
-	if err := CloseBlobs(first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, CloseBlobs(first))
 	_, second := mustSplit(t, `{"data":"`+short+`"}`, opts)
 	if n := openSpools(t) - before; n != 1 {
 		t.Errorf("%d files are open for one payload after another", n)
@@ -37,9 +35,7 @@ func TestFilesServeAnotherPayload(t *testing.T) {
 		t.Errorf("the second payload is %q, %v", text, err)
 	}
 	_, third := mustSplit(t, `{"data":"`+long+`"}`, opts)
-	if err := errors.Join(CloseBlobs(second), CloseBlobs(third)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(CloseBlobs(second), CloseBlobs(third)))
 	if n := openSpools(t) - before; n != 1 {
 		t.Errorf("%d files are kept, and should be 1", n)
 	}

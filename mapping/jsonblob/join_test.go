@@ -45,9 +45,7 @@ func TestJoinReadsInAnySteps(t *testing.T) {
 	for _, memory := range []int64{0, -1} {
 		skeleton, blobs := mustSplit(t, text, SplitOptions{Limits: Limits{BlobMemory: memory}})
 		joined, err := Join(skeleton, blobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := iotest.TestReader(struct{ io.Reader }{joined.Open()}, []byte(text)); err != nil {
 			t.Error(err)
 		}
@@ -67,9 +65,7 @@ func TestJoinReadsInAnySteps(t *testing.T) {
 func TestJoinStopsWhenBlobIsClosed(t *testing.T) {
 	skeleton, blobs := mustSplit(t, `{"data":"`+strings.Repeat("QUJD", 50000)+`"}`, SplitOptions{})
 	joined, err := Join(skeleton, blobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body := joined.Open()
 	if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
 		t.Fatal(err)
@@ -86,9 +82,7 @@ func TestJoinStopsWhenBlobIsClosed(t *testing.T) {
 func TestAppendBlobKeepsPlaces(t *testing.T) {
 	skeleton, blobs := mustSplit(t, `[{"data":"QQ=="},{"data":"Qg==","x":{"data":"Qw=="}}]`, SplitOptions{})
 	var items []map[string]json.RawMessage
-	if err := json.Unmarshal(skeleton, &items); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(skeleton, &items))
 	second, ok := BlobAt(items[1]["data"], blobs)
 	if !ok || second != blobs[1] {
 		t.Fatalf("BlobAt(%s) = %v, %v", items[1]["data"], second, ok)
@@ -118,25 +112,17 @@ func TestPlaceholdersOutliveCodecs(t *testing.T) {
 	text := `{"x":{"data":"QQ==","n":1.50}}`
 	skeleton, blobs := mustSplit(t, text, SplitOptions{})
 	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(skeleton, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(skeleton, &raw))
 	again, err := json.Marshal(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := rejoin(t, again, blobs); got != text {
 		t.Errorf("encoding/json: %s", got)
 	}
 	var out strings.Builder
 	e, d := jsontext.NewEncoder(&out), jsontext.NewDecoder(strings.NewReader(string(skeleton)))
 	value, err := d.ReadValue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.WriteValue(value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.WriteValue(value))
 	if got := rejoin(t, []byte(strings.TrimSpace(out.String())), blobs); got != text {
 		t.Errorf("jsontext: %s", got)
 	}
@@ -162,19 +148,13 @@ func TestJoinedIsAnHTTPBody(t *testing.T) {
 	var blobs []*Blob
 	skeleton := append(AppendBlob([]byte(`{"data":`), BlobFromRaw([]byte(content)), &blobs), '}')
 	joined, err := Join(skeleton, blobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request, err := http.NewRequest(http.MethodPost, server.URL, joined.Open())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.ContentLength = joined.Len()
 	request.GetBody = func() (io.ReadCloser, error) { return joined.Open(), nil }
 	response, err := server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = response.Body.Close()
 	want := sha256.Sum256([]byte(content))
 	if response.StatusCode != http.StatusOK || len(lengths) != 2 || lengths[0] != joined.Len() || lengths[1] != joined.Len() ||

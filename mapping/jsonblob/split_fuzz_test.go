@@ -130,9 +130,7 @@ func checkBlobs(t *testing.T, blobs []*Blob, want map[[32]byte]int) {
 	t.Helper()
 	for _, b := range blobs {
 		encoded, err := io.ReadAll(b.Reader())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !b.Base64() {
 			continue
 		}

@@ -129,7 +129,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		switch {
 		case err != nil || !c.idle:
 			return n, err
-		case len(p) == c.buffer && isWholeGet(p[:n]) && c.listener.filter(p[:n]) && c.serve(p[:n]):
+		case len(p) == c.buffer && c.listener.filter(p[:n]) && c.serve(p[:n]):
 			continue
 		}
 		c.idle = false
@@ -139,12 +139,6 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-}
-
-// isWholeGet reports whether text can be one GET request and nothing else.
-func isWholeGet(text []byte) bool {
-	const end = "\r\n\r\n"
-	return bytes.HasPrefix(text, []byte("GET /")) && bytes.Index(text, []byte(end)) == len(text)-len(end)
 }
 
 // serve returns false where the request is for net/http.
@@ -204,13 +198,13 @@ func (f *fastRequest) reset() {
 	f.body, f.values, f.status, f.pause, f.request.Host = f.body[:0], f.values[:0], 0, defaultPause, ""
 }
 
-// parse reads a request, and returns false where there is anything about it that net/http would not just read. Everything in the
+// parse reads a GET request, and returns false where text is not exactly one, or there is anything about it that net/http would not just read. Everything in the
 // request is part of one copy of the text, which the connection overwrites.
 func (f *fastRequest) parse(text []byte, client string) bool {
 	f.reset()
 	line, rest, _ := strings.Cut(string(text), "\r\n")
 	target, ok := strings.CutSuffix(strings.TrimPrefix(line, "GET "), " HTTP/1.1")
-	if !ok || !isVisible(target, "") || strings.Contains(target, "#") || !f.parseTarget(target) {
+	if !ok || !strings.HasPrefix(line, "GET /") || !isVisible(target, "") || strings.Contains(target, "#") || !f.parseTarget(target) {
 		return false
 	}
 	f.request.URL, f.request.RequestURI, f.request.RemoteAddr = &f.address, target, client

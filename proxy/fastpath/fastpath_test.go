@@ -29,6 +29,9 @@ func TestRequestsAreReset(t *testing.T) {
 	f.Header().Set("Set-Cookie", "secret")
 	f.WriteHeader(http.StatusTeapot)
 	_, _ = f.Write([]byte("secret"))
+	if _ = f.SetWriteDeadline(time.Now().Add(time.Minute)); f.pause > time.Minute || f.pause < time.Second {
+		t.Errorf("the client may pause for %s", f.pause)
+	}
 	f.response()
 	if !f.parse([]byte("GET /b HTTP/1.1\r\nHost: two\r\n\r\n"), "other") {
 		t.Fatal("not read")
@@ -41,6 +44,7 @@ func TestRequestsAreReset(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 	_, _ = f.Write([]byte("fine"))
+	f.date, f.second = []byte("secret: the time of another second"), 1
 	if response := string(f.response()); strings.Contains(response, "secret") || !strings.HasPrefix(response, "HTTP/1.1 200 OK\r\n") {
 		t.Errorf("got %s", response)
 	}
@@ -84,12 +88,18 @@ func FuzzParse(f *testing.F) {
 		"GET //x?y=z? HTTP/1.1\r\nHost: [::1]\r\nConnection: Keep-Alive\r\nX_y: 1\r\n\r\n",
 		"GET /? HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n",
 		"GET /a#b HTTP/1.1\r\nHost: x\r\nTE: z\r\nUser-Agent:\r\n\r\n",
+		"GET /a HTTP/1.1\r\nHost: x\r\nPragma: no-cache\r\n\r\n",
+		"GET /a HTTP/1.1\r\nHost: x\r\n",
+		"POST /a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET http://y/a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"/a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		f.Add([]byte(text))
 	}
 	used := newRequest().(*fastRequest)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if !isWholeGet(text) || !used.parse(text, "client") {
+		if !used.parse(text, "client") {
 			return
 		}
 		got := &used.request
@@ -103,6 +113,47 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is\n%+v, net/http has\n%+v", text, got, want)
 		}
 	})
+}
+
+// A response that is sent in several writes arrives whole. A connection that is being closed has little time for one, and net/http gets a connection
+// without the deadline of the last one.
+func TestWriteDeadlines(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	_ = client.SetDeadline(time.Now().Add(20 * closeTime))
+	c := &conn{Conn: server, listener: &listener{filter: func([]byte) bool { return false }}}
+	want, got := make([]byte, 3*maxPiece+1), make(chan []byte)
+	for i := range want {
+		want[i] = byte(i % 251)
+	}
+	go func() {
+		text := make([]byte, len(want))
+		n, _ := io.ReadFull(client, text)
+		got <- text[:n]
+	}()
+	c.send(want, time.Hour)
+	if !bytes.Equal(<-got, want) {
+		t.Error("the response is another one")
+	}
+	_ = c.SetWriteDeadline(time.Unix(1, 0)) // as if the time for that response was over
+	go func() { _, _ = io.WriteString(client, "POST / HTTP/1.1\r\n\r\n") }()
+	c.idle = true
+	_, _ = c.Read(make([]byte, 1024))
+	go func() { _, _ = client.Read(make([]byte, 1)) }()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Errorf("net/http cannot write: %v", err)
+	}
+	c.closing.Store(true)
+	ended := make(chan struct{})
+	go func() {
+		c.send(want, time.Hour)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * closeTime):
+		t.Error("a response that the client does not take keeps a connection from being closed")
+	}
 }
 
 // However many clients read nothing of their responses, closing their connections takes closeTime and not that for each.

@@ -26,7 +26,7 @@ const anything = "*"
 var vocabulary = []string{"mapping", "mapping/jsonblob"}
 
 // mayImport says for each package of the module which others it may import beside the vocabulary. The first pattern that matches
-// counts (ARCHITECTURE.md, "Packages").
+// counts (ARCHITECTURE.md, "Packages"). Only cmd and tests have the right to import test/*.
 var mayImport = []struct {
 	pkg string
 	may []string
@@ -153,8 +153,6 @@ func checkImport(pkg string, may []string, imported, module string) string {
 			if !strings.HasPrefix(pkg, "cmd/") {
 				return "only cmd imports the program"
 			}
-		case strings.HasPrefix(target, "test/") && !matches(pkg, []string{"cmd/...", "test/..."}):
-			return "only cmd and tests import test/*"
 		case !matches(target, may) && (strings.HasPrefix(pkg, "mapping/") || !matches(target, vocabulary)):
 			return "imports run cmd -> proxy -> upstream -> mapping"
 		}

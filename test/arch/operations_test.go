@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"net/http"
@@ -214,6 +215,10 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		"proxy/admin/openapi.yaml": func(o mapping.Operation) []string { return []string{"operationId: " + string(o) + "\n"} },
 		"docs/reference/interface.md": func(o mapping.Operation) []string {
 			return []string{"`" + o.Method() + " /rest" + strings.NewReplacer("{", "(", "}", ")").Replace(o.Path()) + "`"}
+		},
+		// Its rows have the number of its section in the interface. TestInterfaceCoverageIsComplete in test/e2e compares them with the tests.
+		"docs/evidence/interface-coverage.md": func(o mapping.Operation) []string {
+			return []string{fmt.Sprintf("\n| %d. ", 1+slices.Index(mapping.Operations(), o))}
 		},
 	}
 	for page, wanted := range pages {

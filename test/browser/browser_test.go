@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -170,10 +171,11 @@ func (o *tab) fill(selector, text string) {
 	o.do("fill "+selector, chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// text gives what an element says.
+// text gives what an element says. It reads in one step, since a page that updates itself replaces its elements.
 func (o *tab) text(selector string) string {
 	o.t.Helper()
-	return strings.TrimSpace(get(o, "read "+selector, chromedp.Text(chromedp.CSS(selector))))
+	o.do("see "+selector, chromedp.WaitReady(chromedp.CSS(selector)))
+	return strings.TrimSpace(ask[string](o, "document.querySelector("+strconv.Quote(selector)+").innerText"))
 }
 
 // ask evaluates an expression in the page.

@@ -201,9 +201,7 @@ func TestHangingUpInvalidatesNothing(t *testing.T) {
 		})
 		ctx, hangUp := context.WithCancel(t.Context())
 		request, err := http.NewRequestWithContext(ctx, c.method, f.base+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header = c.header
 		over := make(chan struct{})
 		go func() {

@@ -54,13 +54,9 @@ func (c *client) request(ctx context.Context, a ask) (*http.Request, error) {
 func (c *client) do(t testing.TB, a ask) *reply {
 	t.Helper()
 	request, err := c.request(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := straight().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {

@@ -17,14 +17,10 @@ import (
 func testNames(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && regexp.MustCompile(`^Test(Duty|Client)_`).MatchString(f.Name.Name) {
 				names = append(names, strings.TrimPrefix(f.Name.Name, "Test"))
@@ -38,9 +34,7 @@ func testNames(t *testing.T) (names []string) {
 func TestEveryClientAndDutyHasItsRow(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/reference/clients.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var named []string
 	rows := regexp.MustCompile(`(?m)^\| (.+) \|$`).FindAllStringSubmatch(string(page), -1)
 	for _, row := range rows {

@@ -62,16 +62,12 @@ func (f form) with(t testing.TB, a ask) ask {
 	}
 	if len(f.body) > 0 {
 		members := map[string]any{}
-		if err := json.Unmarshal([]byte(a.body), &members); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(a.body), &members))
 		for name, value := range f.body {
 			members[name] = value
 		}
 		text, err := json.Marshal(members)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a.body = string(text)
 	}
 	a.header = f.head

@@ -19,9 +19,7 @@ import (
 func writeConfig(t *testing.T, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "portico.yaml")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }
 

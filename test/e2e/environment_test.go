@@ -117,9 +117,7 @@ func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote 
 		options.Passthrough.FlagTypesChanging = h.cache.WriteAround
 	}
 	handler, err := proxy.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return process.Listen(t, handler).String()
 }
 
@@ -139,8 +137,6 @@ func stub(handler http.HandlerFunc) func(http.Handler) http.Handler {
 func parsed(t testing.TB, address string) *url.URL {
 	t.Helper()
 	base, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base
 }

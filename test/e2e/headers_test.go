@@ -27,13 +27,9 @@ func (r *reply) unzipped(t testing.TB) []byte {
 		t.Fatalf("%s: Content-Encoding %q", r.ask.path, got)
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(r.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 

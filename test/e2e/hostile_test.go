@@ -72,9 +72,7 @@ func (w *witness) take() []witnessed {
 func decoy(t *testing.T) (address string, visits func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var mu sync.Mutex
 	count, done := 0, make(chan struct{})
 	go func() {
@@ -105,13 +103,9 @@ func decoy(t *testing.T) (address string, visits func() int) {
 func answersTo(t *testing.T, base, text string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer connection.Close()
-	if err := connection.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, connection.SetDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.WriteString(connection, text); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatal(err)
 	}
@@ -210,9 +204,7 @@ func (w witnessed) wellFormed(t *testing.T, tracker string) {
 func TestHostileRequestsAreListed(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/evidence/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, section, found := strings.Cut(string(page), "## Hostile requests")
 	if !found {
 		t.Fatal("docs/evidence/security.md has no section on hostile requests")

@@ -41,9 +41,7 @@ func TestKeyedCreateOfAKilledProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "portico.yaml")
 	text := fmt.Sprintf("trackers:\n  main: {url: %q, dialect: bugzilla-5, timeout: 5m}\n  other: {url: %q}\nprimary: main\ncandidate: other\nstate: %q\ncache: {scope: off}\n",
 		tracker.URL, candidate, process.Postgres(t))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	first := process.Serve(t, nil, "serve", "--config", file)
 	second := process.Serve(t, nil, "serve", "--config", file)
 	killed, living := &client{base: first.Clients, keys: keys()}, &client{base: second.Clients, keys: keys()}

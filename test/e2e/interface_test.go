@@ -14,9 +14,7 @@ func TestInterface(t *testing.T) { keep(t, "/rest", demands()) }
 func TestInterfaceCoverageIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/evidence/interface-coverage.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &strings.Builder{}
 	for _, each := range demands() {
 		fmt.Fprintf(want, "| %s | %s |\n", each.subject, each.name)

@@ -38,22 +38,16 @@ func (c *client) sendLarge(t testing.TB, path, kind string, chunked bool, before
 	}
 	body := io.MultiReader(append(parts, strings.NewReader(after))...)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.base+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Content-Type", kind)
 	if !chunked {
 		request.ContentLength = int64(len(before) + len(content)*blocks + len(after))
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &reply{ask: ask{method: http.MethodPost, path: path}, status: response.StatusCode, header: response.Header, body: text}
 }
 
@@ -61,13 +55,9 @@ func (c *client) sendLarge(t testing.TB, path, kind string, chunked bool, before
 func (c *client) takeLarge(t testing.TB, path, prefix string, content []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	body := bufio.NewReaderSize(response.Body, 256<<10)
 	if err := skipTo(body, prefix); err != nil {
@@ -108,9 +98,7 @@ func skipTo(r *bufio.Reader, text string) error {
 func (f *facade) metric(t testing.TB, name string) float64 {
 	t.Helper()
 	value, err := f.operators.gauge(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return value
 }
 

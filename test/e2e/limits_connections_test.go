@@ -27,9 +27,7 @@ func openHalf(t *testing.T, base string, count int) {
 	t.Helper()
 	for range count {
 		connection, err := net.DialTimeout("tcp", strings.TrimPrefix(base, "http://"), 10*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { connection.Close() })
 		_, _ = io.WriteString(connection, "GET /rest/version HTTP/1.1\r\nHost: portico.example\r\n") // Portico may close it at once
 	}
@@ -82,9 +80,7 @@ func TestConnectionInUseKeepsItsPlace(t *testing.T) {
 		get := func(transport *http.Transport, path string) {
 			t.Helper()
 			response, err := (&http.Client{Transport: transport}).Get(p.base + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, _ = io.Copy(io.Discard, response.Body)
 			response.Body.Close()
 		}
@@ -117,9 +113,7 @@ func TestConnectionsBeyondTheLimitWait(t *testing.T) {
 	// A kept connection without a request, and one that is silent, give way.
 	kept := &http.Client{Transport: &http.Transport{}}
 	response, err := kept.Get(p.base + "/kept")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.Copy(io.Discard, response.Body)
 	response.Body.Close()
 	openHalf(t, p.base, 1)

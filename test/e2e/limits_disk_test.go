@@ -40,13 +40,9 @@ func TestMissingBlobFolder(t *testing.T) {
 	t.Parallel()
 	_, tracker := startTracker(t, process.FreeAddress(t))
 	folder := filepath.Join(t.TempDir(), "gone")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700))
 	p := startFacade(t, tracker, "BLOBS_DIR="+folder)
-	if err := os.Remove(folder); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(folder))
 	refusedForNow(t, p.client)
 }
 

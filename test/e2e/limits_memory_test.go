@@ -28,9 +28,7 @@ func resident(t *testing.T, pid int) int {
 		t.Fatalf("no resident memory in %s", status)
 	}
 	size, err := strconv.Atoi(string(found[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return size << 10
 }
 

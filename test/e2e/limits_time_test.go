@@ -51,13 +51,9 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			connection, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer connection.Close()
-			if err := connection.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, connection.SetDeadline(time.Now().Add(30*time.Second)))
 			if _, err := io.WriteString(connection, c.atOnce); err != nil {
 				t.Fatal(err)
 			}

@@ -304,7 +304,7 @@ func TestTrackerKilled(t *testing.T) {
 	t.Parallel()
 	address := process.FreeAddress(t)
 	tracker, base := startTracker(t, address)
-	f := startFacade(t, base, "CACHE_TTL=1s", "CACHE_STALE_WHILE_REVALIDATE=0s", "CACHE_LOCAL_TTL=0s")
+	f := startFacade(t, base, "CACHE_TTL=1s", "CACHE_STALE_WHILE_REVALIDATE=0s", "CACHE_LOCAL_TTL=0s", "TIMEOUTS_REDIS=10s")
 	read := ask{method: http.MethodGet, path: "/rest/flag_type/TestProduct", user: "granter"}
 	f.do(t, read).ok(t, 200)
 	tracker.Kill(t)

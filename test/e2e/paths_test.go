@@ -91,9 +91,7 @@ func TestCredentialsInPathsAreKeptNowhere(t *testing.T) {
 	kept := ""
 	process.Eventually(t, "Redis keeps an answer", func() bool {
 		names, err := reader.Keys(t.Context(), "*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kept = strings.Join(names, " ")
 		for _, name := range names {
 			text, _ := reader.Dump(t.Context(), name).Result()

@@ -64,3 +64,10 @@ func (r *reply) cacheStatus() string {
 
 // keys are those of the fixture's users.
 func keys() map[string]string { return tracker.FixtureKeys() }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -40,9 +40,7 @@ func TestReferenceFaults(t *testing.T) {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
 			fault, err := tracker.ParseFault("op=attachment.create,kind=" + c.kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			server := process.Reference(t, tracker.Options{Faults: []tracker.Fault{fault}})
 			direct := &client{base: process.Listen(t, server).String()}
 			create := ask{method: "POST", path: "/rest/bug/7/attachment?api_key=" + keys()["dev"], body: upload(`"content_type":"text/plain"`)}
@@ -71,16 +69,12 @@ func TestReferenceFaults(t *testing.T) {
 func TestKeepaliveDrop(t *testing.T) {
 	t.Parallel()
 	conn, err := net.Dial("tcp", process.Listen(t, process.Reference(t, optionsWith(tracker.QuirkKeepaliveDrop))).Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "GET /rest/version HTTP/1.1\r\nHost: x\r\n\r\n") // what comes back tells
 	in := bufio.NewReader(conn)
 	response, err := http.ReadResponse(in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := io.ReadAll(response.Body)
 	if err != nil || !strings.Contains(string(body), "5.2+") || response.Close {
 		t.Errorf("%v, close announced: %v, %s", err, response.Close, body)
@@ -105,9 +99,7 @@ func (m *memory) Flush()              {}
 func says(t *testing.T, s *tracker.Server, method, path, body string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://tracker.example"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.RequestURI, request.RemoteAddr = path, "10.0.0.1:99"
 	request.Header.Set("Content-Type", "application/json")
 	w := &memory{header: http.Header{}}

@@ -65,9 +65,7 @@ func TestSecretsAreFound(t *testing.T) {
 func monitor(t testing.TB, address string) *process.Output {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.WriteString(connection, "MONITOR\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +169,7 @@ func malformed(s secrets, key string) []ask {
 func (f *facade) ends(t testing.TB, head string) {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(f.base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer connection.Close()
 	if _, err := io.WriteString(connection, head); err != nil {
 		t.Fatal(err)

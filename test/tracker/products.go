@@ -7,9 +7,8 @@ import (
 )
 
 var (
-	opProducts     = operation{name: "product.get", do: (*call).productList}
-	opProductIDs   = operation{name: "product.ids", do: (*call).productIDs}
-	opEnterableIDs = operation{name: "product.enterable", do: (*call).enterableIDs}
+	opProducts   = operation{name: "product.get", do: (*call).productList}
+	opProductIDs = operation{name: "product.ids", do: (*call).productIDs}
 )
 
 func (c *call) visibleProducts() []*product {
@@ -67,9 +66,4 @@ func (c *call) componentObject(p *product, comp *component) object {
 
 func (c *call) productIDs() (any, error) {
 	return object{"ids": listOf(c.visibleProducts(), func(p *product) int { return p.id })}, nil
-}
-
-func (c *call) enterableIDs() (any, error) {
-	open := slices.DeleteFunc(c.visibleProducts(), func(p *product) bool { return p.closed || c.user == nil })
-	return object{"ids": listOf(open, func(p *product) int { return p.id })}, nil
 }

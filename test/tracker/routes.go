@@ -129,7 +129,6 @@ func commonRoutes() []route {
 		{"GET", "/product/*", &opProducts, list("names")},
 		{"GET", "/product_accessible", &opProductIDs, nil},
 		{"GET", "/product_selectable", &opProductIDs, nil},
-		{"GET", "/product_enterable", &opEnterableIDs, nil},
 		{"GET", "/user", &opUsers, nil},
 		{"GET", "/user/*", &opUsers, list("names")},
 		{"GET", "/login", &opLogin, nil},

@@ -34,15 +34,11 @@ func dialStack(t *testing.T, dialect string, handler http.HandlerFunc, options t
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stack := transport.New(options)
 	t.Cleanup(stack.Close)
 	client, err := New(Options{URL: base, Dialect: dialect, Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client, stack
 }
 
@@ -272,14 +268,10 @@ func TestCookiesComeWithTheirTracker(t *testing.T) {
 		answering(200, "application/json", `{"bugs":{},"attachments":{},"ids":[1]}`)(w, r)
 	})
 	read, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer read.Close()
 	write, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, document := range []*mapping.Document{read.Document, write.Document} {
 		if document.Tracker == nil || document.Tracker.String() != client.base || !slices.Equal(document.Cookies, []string{"a=1; path=/bz/"}) {
 			t.Errorf("the cookies %q are of %v", document.Cookies, document.Tracker)
@@ -306,5 +298,12 @@ func TestRedirectNobodyCanRead(t *testing.T) {
 func TestFailuresOfUnknownKind(t *testing.T) {
 	if write, read := Failure(errors.New("?"), true), Failure(errors.New("?"), false); !write.Unknown || write.Status != 504 || read.Unknown {
 		t.Errorf("write %+v, read %+v", write, read)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -86,9 +86,7 @@ func TestWhereFlagTypesApply(t *testing.T) {
 		Name: new("own"), Description: new("d"), Inclusions: &mapping.Scopes{{Product: "TestProduct", Components: []string{"Component A", "Comp B"}}},
 	}}
 	made, err := client.Do(t.Context(), as("editor"), upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &own})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	products, got, err := client.FlagTypePlaces(t.Context(), as("editor"), []int64{made.ID(), 99999}, []string{" OWN", "slashonly", "none"})
 	here := mapping.Scopes{{Product: "TestProduct", Components: []string{"Component A", "Comp B"}}}
 	want := []mapping.Scopes{here, nil, here, {{Product: "Product/With/Slash"}}, nil}
@@ -97,9 +95,7 @@ func TestWhereFlagTypesApply(t *testing.T) {
 	}
 	secret := func(user string) int {
 		_, places, err := client.FlagTypePlaces(t.Context(), as(user), nil, []string{"secretonly"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(places[0])
 	}
 	if secret("secret") == 0 || secret("editor") != 0 {

@@ -82,13 +82,9 @@ func TestNothingIsCreatedInDoubt(t *testing.T) {
 func decodedCreate(t *testing.T, path, ids string) mapping.AttachmentCreate {
 	t.Helper()
 	members, err := mapping.ParseMembers([]byte(`{` + ids + `"data":"YQ==","file_name":"f","summary":"s","is_patch":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request, err := mapping.DecodeAttachmentCreate(path, members, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = request.Data.Close() })
 	return request
 }

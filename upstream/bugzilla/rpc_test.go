@@ -23,9 +23,7 @@ func FuzzReadCall(f *testing.F) {
 			t.Fatal(err)
 		}
 		call, err := ReadCall(scriptJSONRPC, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var members map[string]json.RawMessage
 		if json.Unmarshal(body, &members) != nil {
 			return

@@ -37,9 +37,7 @@ func upload(t *testing.T, to upstream.Tracker, caller upstream.Caller, content [
 		t.Fatal(answer.Err)
 	}
 	text, err := answer.Document.Load(jsonblob.SplitOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Trim(string(text[strings.IndexByte(string(text), '['):]), "[]} ")
 }
 

@@ -235,9 +235,7 @@ func TestStatusAndTypeAreCompared(t *testing.T) {
 			call := flagTypes(test.product)
 			if test.cached {
 				text, err := call.Make(t.Context(), w.client, w.caller).Document.Load(jsonblob.SplitOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				cached := upstream.Response{Document: mapping.NewDocument(text), FromCache: true, Took: time.Millisecond}
 				_ = w.canary.Answered(t.Context(), w.caller, call, sides, cached).Close()
 			} else {

@@ -81,13 +81,9 @@ func TestConfirmationsAreBounded(t *testing.T) {
 	if load := w.canary.Load(); load.Waiting != 2 || load.Pending != 2 {
 		t.Errorf("got %+v, want 2 waiting", load)
 	}
-	if err := w.canary.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.canary.Close())
 	tallies, err := w.store.Tallies(t.Context(), time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dropped := map[string]int64{}
 	for _, tally := range tallies {
 		for reason, n := range tally.Dropped {
@@ -217,9 +213,7 @@ func TestClosedDropsAndKeepsTheClientGoing(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	answer := attachment("4").Make(t.Context(), w.client, w.caller)
 	began := w.canary.Answered(t.Context(), w.caller, attachment("4"), sides, answer)
-	if err := w.canary.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.canary.Close())
 	n, err := began.WriteTo(io.Discard)
 	if err != nil || n < 1_000_000 {
 		t.Errorf("the client read %d bytes (%v)", n, err)

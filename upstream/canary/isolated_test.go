@@ -312,9 +312,7 @@ func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
 	if told := notes(); !strings.Contains(told, "every write") || !strings.Contains(told, "at the same time") {
 		t.Errorf("the notes are %q", told)
 	}
-	if err := w.canary.Reset(t.Context(), "ada", "both hold the same"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.canary.Reset(t.Context(), "ada", "both hold the same"))
 	write(refused)
 	if told := notes(); strings.Contains(told, "write") {
 		t.Errorf("after a reset the notes are %q", told)

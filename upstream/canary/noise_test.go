@@ -218,9 +218,7 @@ func TestManyDifferencesInOneObject(t *testing.T) {
 		t.Errorf("got %+v, want one mismatch", sum)
 	}
 	list, err := w.store.Findings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sampled := 0
 	for _, f := range list {
 		sampled += f.Samples

@@ -57,9 +57,7 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + t.TempDir() + "/state.db"
 	store, err := state.Open(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = store.Close()
 	w := newWorld(t, worldOptions{tune: func(o *canary.Options) { o.Store = store }})
 	w.make(flagTypes("TestProduct"))
@@ -135,9 +133,7 @@ func TestSlowCandidateIsAFinding(t *testing.T) {
 	if err != nil || report.Verdict != verdict.Fail || report.Overall.Compared != 50 || report.Pair != sides {
 		t.Errorf("the report is %+v (%v), want FAIL", report.Overall, err)
 	}
-	if err := w.canary.Judge(t.Context(), list[0].Signature, state.StatusFixed, "ada", "a new build", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.canary.Judge(t.Context(), list[0].Signature, state.StatusFixed, "ada", "a new build", time.Time{}))
 	for range 50 {
 		w.make(attachment("1"))
 	}
@@ -250,14 +246,10 @@ func TestWhatBeganBeforeDoesNotCount(t *testing.T) {
 			candidate.differ(w, c.waiting)
 			w.canary.Answered(t.Context(), w.caller, flagTypes("P"), sides, upstream.Response{Document: &mapping.Document{NotModified: true}})
 			if !c.fixed {
-				if err := at.Reset(t.Context(), "ada", "a better candidate"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, at.Reset(t.Context(), "ada", "a better candidate"))
 			}
 			for _, f := range known {
-				if err := at.Judge(t.Context(), f.Signature, state.StatusFixed, "ada", "a new build", time.Time{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, at.Judge(t.Context(), f.Signature, state.StatusFixed, "ada", "a new build", time.Time{}))
 			}
 			candidate.bad.Store(false)
 			w.make(attachment("1"))
@@ -286,9 +278,7 @@ func TestAcceptingReachesBack(t *testing.T) {
 		return w.canary.Judge(t.Context(), signature, state.StatusAccepted, "ada", "harmless", time.Time{})
 	}
 	first := w.report().Findings[0].Signature
-	if err := accept(first); err != nil {
-		t.Fatal(err)
-	}
+	must(t, accept(first))
 	if v := w.report().Overall; v.Confirmed != 5 || v.Accepted != 0 {
 		t.Errorf("with one accepted: %+v", v)
 	}
@@ -300,9 +290,7 @@ func TestAcceptingReachesBack(t *testing.T) {
 	if got := w.sum(""); got.Confirmed != 5 || got.Accepted != 1 {
 		t.Errorf("got %+v, want the sixth counted as accepted", got)
 	}
-	if err := w.canary.Judge(t.Context(), first, state.StatusOpen, "ada", "not so", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.canary.Judge(t.Context(), first, state.StatusOpen, "ada", "not so", time.Time{}))
 	if v := w.report().Overall; v.Confirmed != 6 || v.Accepted != 0 {
 		t.Errorf("with one open again: %+v", v)
 	}
@@ -315,9 +303,7 @@ func TestFindingsThatAreNotKeptCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state.db")
 	w := newWorld(t, worldOptions{around: candidate.around, state: "sqlite:" + file})
 	database, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer database.Close()
 	if _, err := database.ExecContext(t.Context(), `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
 		INSERT INTO portico_findings (signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
@@ -328,9 +314,7 @@ func TestFindingsThatAreNotKeptCount(t *testing.T) {
 	w.make(attachment("1"))
 	report := w.report()
 	var told strings.Builder
-	if err := report.Text(&told); err != nil {
-		t.Fatal(err)
-	}
+	must(t, report.Text(&told))
 	if report.Overall.Confirmed != 1 || report.Overall.Unlisted != 1 || !strings.Contains(told.String(), "1 comparison had differences that are not listed") {
 		t.Errorf("%+v for\n%s", report.Overall, report.Overall.Reasons)
 	}

@@ -91,9 +91,7 @@ func newWorld(t *testing.T, special worldOptions) *world {
 	w.client = dial(t, w.old.url, transport.Options{})
 	w.caller = upstream.Caller{Credentials: upstream.Credentials{APIKey: tracker.Keys(tracker.SeedFixture)["dev@example.com"]}, Address: "192.0.2.7"}
 	store, err := state.Open(t.Context(), cmp.Or(special.state, "sqlite::memory:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	w.store = store
 	o := canary.Options{
@@ -214,4 +212,11 @@ func attachment(ids ...string) upstream.Call {
 
 func updateSummary(id int64, summary string) upstream.Call {
 	return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Summary: &summary}}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -23,13 +23,9 @@ import (
 func createFlagType(t *testing.T, body string) upstream.Call {
 	t.Helper()
 	members, err := mapping.ParseMembers([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request, err := mapping.DecodeFlagTypeCreate(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.SetDefaults()
 	return upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &request}
 }

@@ -235,6 +235,33 @@ func TestLateAttemptIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestACopyThatAnotherProcessMakes is left to it, and looked at again a few times in a second.
+func TestACopyThatAnotherProcessMakes(t *testing.T) {
+	s := set(t)
+	var tried atomic.Int64
+	known := s.settings.Caller
+	s.settings.Caller = func(at, label string, shown *upstream.Caller) (upstream.Caller, bool, bool) {
+		if at == "next" {
+			tried.Add(1)
+		}
+		return known(at, label, shown)
+	}
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+	entries, err := s.store.JournalOf(t.Context(), 1, true)
+	must(t, err)
+	if begun, err := s.store.BeginCopy(t.Context(), "another process", time.Hour, entries[0]); !begun || err != nil {
+		t.Fatalf("got %v, %v", begun, err)
+	}
+	must(t, s.operator().Resume(t.Context()))
+	process.Eventually(t, "the lease is in the way", func() bool { return tried.Load() > 0 })
+	time.Sleep(time.Second) // which is what it is tried in
+	if n := tried.Load(); n > 20 || s.named(t, s.next, "1", "once") != 0 {
+		t.Errorf("it was tried %d times in a second", n)
+	}
+}
+
 // TestUnknownNewFlagIsNotSetTwice: the receiver has set the new flag, and the response was lost.
 func TestUnknownNewFlagIsNotSetTwice(t *testing.T) {
 	s := set(t)
@@ -567,6 +594,38 @@ func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
 	}
 	if s.named(t, s.next, "1", "after it") != 1 {
 		t.Error("the lane has stopped")
+	}
+}
+
+// TestAFlagThatIsNotKnownIsNotGuessed: somebody has set another one at the receiver meanwhile, or none of it was copied.
+func TestAFlagThatIsNotKnownIsNotGuessed(t *testing.T) {
+	for status, first := range map[string]func(*scene, *journal.Journal, upstream.Call) error{
+		"X": func(s *scene, j *journal.Journal, call upstream.Call) error {
+			s.write(t, j, call)
+			return call.Make(t.Context(), s.next, s.caller()).Err
+		},
+		"+": func(s *scene, _ *journal.Journal, call upstream.Call) error {
+			return call.Make(t.Context(), s.main, s.caller()).Err
+		},
+	} {
+		s := set(t)
+		s.pairing(t)
+		j := s.start(t)
+		must(t, s.operator().Start(t.Context()))
+		call := rename(1, "flagged")
+		call.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "?", New: new(true)}}
+		must(t, first(s, j, call))
+		var last int64
+		for _, one := range s.attachments(t, s.main, "1")[0].Flags {
+			last = max(last, one.ID)
+		}
+		call.UpdateAttachments.Flags = []mapping.FlagChange{{ID: &last, Status: status}}
+		s.write(t, j, call)
+		must(t, s.operator().Resume(t.Context()))
+		all := s.drained(t, state.JournalApplied, state.JournalParked)
+		if got, want := all[len(all)-1].Reason, fmt.Sprintf("flag %d of the attachment is not known at next", last); got != want {
+			t.Errorf("%s: got %q, want %q", status, got, want)
+		}
 	}
 }
 

@@ -103,9 +103,9 @@ func (j *Journal) due(life context.Context, lanes ...string) []state.JournalEntr
 // copyLane does what an entry needs, for which it has the leases, and then what follows in its lane.
 func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []string) {
 	for range maxTurn {
-		further := j.advance(life, e)
+		noted := j.advance(life, e)
 		j.leases.unlock(leases)
-		if !further {
+		if !noted {
 			return
 		}
 		if e.Made != "" {
@@ -124,7 +124,7 @@ func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []
 	j.poke(e.Lane)
 }
 
-// advance does what the first entry of a lane needs. It reports whether the entry has come further.
+// advance does what the first entry of a lane needs. It reports whether what became of that was noted.
 func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	settings := j.settings.Load()
 	ctx, cancel := context.WithTimeout(life, 2*settings.Timeout)
@@ -153,7 +153,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 		j.removeContent(settings, s.from)
 		j.shown.Invalidate(e.Seq)
 	}
-	return e.Status != s.from.Status
+	return true
 }
 
 // tidy removes finished entries that are old, and files without an entry.

@@ -21,9 +21,7 @@ import (
 // TestRoundTrip: what is written is read again, for all recordings of a real tracker and for what they do not have.
 func TestRoundTrip(t *testing.T) {
 	list, err := wire.Load(wireRecordings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list = append(list, recording.Exchange{
 		Name: "odd", Callers: []string{"caller-1"}, Unsendable: "why", Note: "<&>", Reset: true,
 		Request:  recording.Request{Method: "get", Path: "/%zz?a={{caller-1}}", Headers: map[string]string{"X": "1"}, Body: []byte("\xff")},
@@ -31,9 +29,7 @@ func TestRoundTrip(t *testing.T) {
 	}, recording.Exchange{Name: "empty", Request: recording.Request{Method: "PUT", Path: "/", Headers: map[string]string{}, Body: []byte{}}})
 	var text bytes.Buffer
 	for _, e := range list {
-		if err := recording.Write(&text, e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, recording.Write(&text, e))
 	}
 	in := recording.NewReader(&text)
 	for _, want := range list {
@@ -113,9 +109,7 @@ func TestFill(t *testing.T) {
 			values[name] = key
 		}
 		filled, err := e.Fill(values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again := recording.Exchange{Request: filled}
 		// Sent again it is redacted to the same, so the credential stands where it stood, in a spelling that is read.
 		twice := recording.NewRedactor(1 << 10).Redact(again)

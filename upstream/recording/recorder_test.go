@@ -57,9 +57,7 @@ func send(t *testing.T, base, method, path, text string, header http.Header) rec
 		r.Body = []byte(text)
 	}
 	answer, err := recording.Send(t.Context(), base, r, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer
 }
 
@@ -74,9 +72,7 @@ func kept(t *testing.T, recorder recordedTracker, text *bytes.Buffer) ([]recordi
 		if err == io.EOF {
 			return list, counts
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list = append(list, e)
 	}
 }
@@ -178,9 +174,7 @@ func TestRecorderLetsFlushesThrough(t *testing.T) {
 	})))
 	defer front.Close()
 	answer, err := http.Get(front.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	piece := make([]byte, 5)
 	_, err = io.ReadFull(answer.Body, piece)
@@ -202,9 +196,7 @@ func hasty(t *testing.T) *url.URL {
 	}))
 	t.Cleanup(behind.Close)
 	base, err := url.Parse(behind.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base
 }
 
@@ -217,9 +209,7 @@ func TestRecorderEarlyAnswers(t *testing.T) {
 	const rounds = 40
 	for range rounds {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/rest/bug/1/attachment", bytes.NewReader(make([]byte, 4<<20)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if answer, err := http.DefaultClient.Do(request); err == nil { // else the connection ended while it was sending
 			_ = answer.Body.Close()
 		}
@@ -311,5 +301,12 @@ func TestRecorderOddEnds(t *testing.T) {
 		if (err == nil) != c.ends || (failed != nil) != c.failed || !c.counts(counts) || strings.Contains(text.String(), `"n"`) {
 			t.Errorf("%s: the client got %v; %+v, %v; %s", name, err, counts, failed, &text)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -36,9 +36,7 @@ func seen() recording.Exchange {
 func written(t testing.TB, e recording.Exchange) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := recording.Write(&text, e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, recording.Write(&text, e))
 	return text.String()
 }
 

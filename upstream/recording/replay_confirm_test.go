@@ -206,9 +206,7 @@ const dependent = "its response depends on a request that was not made"
 // TestReplayReadOnly: without writes, the recordings of a real tracker differ nowhere from one that has its first data.
 func TestReplayReadOnly(t *testing.T) {
 	list, err := wire.Load(wireRecordings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server, base := reference(t, tracker.Options{})
 	result := replay(t, list, recording.ReplayOptions{Tracker: base})
 	if r := result.Report; r.Overall.Compared < 100 || len(r.Findings) > 0 || result.Skipped[dependent] == 0 || len(server.Journal()) > 0 {

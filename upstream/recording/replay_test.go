@@ -47,9 +47,7 @@ func replay(t *testing.T, list []recording.Exchange, o recording.ReplayOptions) 
 	t.Helper()
 	o.ConfirmAfter, o.Timeout = time.Millisecond, 30*time.Second
 	result, err := recording.Replay(t.Context(), from(list), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return result
 }
 
@@ -64,9 +62,7 @@ func describe(report verdict.Report) string {
 // TestReplayWireRecordings: the recordings of a real tracker load, and the reference tracker answers like it.
 func TestReplayWireRecordings(t *testing.T) {
 	list, err := wire.Load(wireRecordings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, base := reference(t, tracker.Options{})
 	result := replay(t, list, recording.ReplayOptions{Tracker: base, Writes: true})
 	if r := result.Report; result.Sent != len(list) || r.Overall.Compared < 900 || len(r.Findings) > 0 {

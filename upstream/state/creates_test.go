@@ -92,9 +92,9 @@ func TestCreateExpires(t *testing.T) {
 		other := sha256.Sum256([]byte("other content"))
 		begin(someKey, someContent)
 		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
-		clock.pass(createAge - createPrune/2)
+		clock.pass(24*time.Hour - 30*time.Second)
 		begin(sha256.Sum256(nil), someContent) // removes what has expired by now
-		clock.pass(createPrune/2 - time.Second)
+		clock.pass(29 * time.Second)
 		if _, claimed := begin(someKey, other); claimed {
 			t.Error("it was forgotten a second too early")
 		}
@@ -103,13 +103,39 @@ func TestCreateExpires(t *testing.T) {
 			t.Error("it is remembered for longer than a day")
 		}
 		known, _ := begin(someKey, other)
-		if want := (Create{Content: other, Running: true, Since: noon.Add(createAge)}); !reflect.DeepEqual(known, want) {
+		if want := (Create{Content: other, Running: true, Since: noon.Add(24 * time.Hour)}); !reflect.DeepEqual(known, want) {
 			t.Errorf("got %+v, want %+v", known, want)
 		}
-		clock.pass(createAge)
+		clock.pass(24*time.Hour - 30*time.Second)
 		begin(sha256.Sum256([]byte("third")), someContent)
-		if got := count(t, s, "portico_creates"); got != 1 {
-			t.Errorf("%d are kept, want 1: the others have expired", got)
+		clock.pass(time.Minute)
+		begin(sha256.Sum256([]byte("fourth")), someContent)
+		if got := count(t, s, "portico_creates"); got != 2 {
+			t.Errorf("%d are kept, want 2: the others have expired", got)
 		}
 	})
+}
+
+// TestOldestCreatesGiveWay where there are too many that have ended.
+func TestOldestCreatesGiveWay(t *testing.T) {
+	s := open(t, memory)
+	clock := newClock(s)
+	_, _, err := s.BeginCreate(t.Context(), someKey, someContent)
+	must(t, err)
+	must(t, s.write(t.Context(), "filling the table", func(tx *session) {
+		for i := range 16_386 {
+			key := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+			tx.exec("INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, ?)", key[:], key[:], noon.Add(time.Duration(i)*time.Millisecond), i == 0)
+		}
+	}))
+	clock.pass(time.Minute)
+	_, _, err = s.BeginCreate(t.Context(), sha256.Sum256(nil), someContent)
+	must(t, err)
+	oldest := sha256.Sum256([]byte{0, 0})
+	if known, _, err := s.BeginCreate(t.Context(), oldest, someContent); !known.Running || err != nil {
+		t.Errorf("the oldest one, which is running, is %+v, %v", known, err)
+	}
+	if got := count(t, s, "portico_creates"); got != 16_384+3 {
+		t.Errorf("%d are kept, want 16384, two that are running, and the new one", got)
+	}
 }

@@ -138,6 +138,19 @@ func TestPostgresIsSetUp(t *testing.T) {
 			t.Errorf("the server knows it as %s, want %s", got, want)
 		}
 	}
+	s := open(t, dsn)
+	var all []*sql.Conn
+	for range 6 {
+		one, err := s.writer.Conn(t.Context())
+		must(t, err)
+		all = append(all, one)
+	}
+	for _, one := range all {
+		must(t, one.Close())
+	}
+	if stats := s.writer.Stats(); stats.MaxOpenConnections != 8 || stats.Idle > 4 {
+		t.Errorf("connections: %+v", stats)
+	}
 }
 
 // TestOpenWaitsForOthers has somebody else write to a file that has not yet the

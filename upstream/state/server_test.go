@@ -64,13 +64,9 @@ func (s *server) dsn(database string) string {
 func newDatabase(t testing.TB) string {
 	t.Helper()
 	s, err := sharedServer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db, err := sql.Open("pgx", s.dsn("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	name := fmt.Sprintf("test_%d", databases.Add(1))
 	if _, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name); err != nil {

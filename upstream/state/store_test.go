@@ -40,9 +40,7 @@ func newFile(t testing.TB) string {
 func open(t testing.TB, dsn string) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
 }

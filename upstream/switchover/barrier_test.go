@@ -120,9 +120,7 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 			}
 			b.old.hold = hold
 			end()
-			if err := errors.Join(<-moved, <-second); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(<-moved, <-second))
 			if calls := b.new.taken(); len(calls) != 1 {
 				t.Errorf("the new tracker got %d writes, want 1", len(calls))
 			}
@@ -139,9 +137,7 @@ func TestARevivalMovesWrites(t *testing.T) {
 	store.uncopied("new")
 	b := openBenchOver(t, store.Store, 5*time.Millisecond, Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseNew, PhaseNew))
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
-	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	missing := strings.Join(b.Status(t.Context()).Killed.Missing, "\n")
 	if paused, _ := store.JournalPaused(t.Context()); !paused || missing != "rule \"rest\": 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
 		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
@@ -188,9 +184,7 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 		prepare func(t *testing.T, b *bench, store *disturbed)
 	}{
 		"a process that does not report": {"not ended writes that move: stuck", func(t *testing.T, _ *bench, store *disturbed) {
-			if err := store.Beat(t.Context(), "stuck", 1, time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			must(t, store.Beat(t.Context(), "stuck", 1, time.Hour))
 		}},
 		"a write that is not copied": {"1 writes are not copied", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
 		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, _ *bench, store *disturbed) {
@@ -418,9 +412,7 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 		t.Errorf("after a kill: %v", err)
 	}
 	back()
-	if err := errors.Join(b.Revive(t.Context(), "ann", "a slip"), b.beat(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(b.Revive(t.Context(), "ann", "a slip"), b.beat(t.Context())))
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	if err := write(); err != nil {
 		t.Errorf("after another heartbeat: %v", err)
@@ -496,9 +488,7 @@ func TestAKeyIsTheSameCallerAsABearerToken(t *testing.T) {
 	bearer := upstream.Caller{Credentials: upstream.Credentials{APIKey: "k", Authorization: "Bearer k"}}
 	process.Text(t, attachTo("1").Make(t.Context(), b.Switchover, bearer).Document, nil)
 	b.change(t, always(PhaseNew, PhaseNew))
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("what was written with a bearer token is read with the key in the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "old", "what was written with a bearer token")
 	other := caller("k")
 	other.Credentials.Authorization = "Bearer another"
 	if (&callInfo{caller: &bearer}).identity() == (&callInfo{caller: &other}).identity() {
@@ -525,9 +515,7 @@ func TestAKillReachesWritesThatAreLookedUp(t *testing.T) {
 	b.set(t, func(s *Settings) { s.Locate["old"] = locator })
 	written := b.later(t, attachTo("1"))
 	<-locator.asked
-	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	if err := <-written; err != nil || len(b.old.taken()) != 1 {
 		t.Error("the write did not go to the old tracker: ", err)
 	}

@@ -88,9 +88,7 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 		whole, err := s.rules.Load().Trackers["old"].Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 		want := process.Text(t, whole.Document, err)
 		var gotValue, wantValue any
-		if err := errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(json.Unmarshal([]byte(got), &gotValue), json.Unmarshal([]byte(want), &wantValue)))
 		if !reflect.DeepEqual(gotValue, wantValue) {
 			t.Errorf("%+v: %d bytes are not what one tracker answers in %d bytes", request, len(got), len(want))
 		}

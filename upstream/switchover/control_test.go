@@ -22,16 +22,12 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	version := b.Status(t.Context()).Version
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
-	if err := b.Change(t.Context(), version, next, nil, "ann", "to see"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Change(t.Context(), version, next, nil, "ann", "to see"))
 	status := b.Status(t.Context())
 	if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
 		t.Errorf("got %+v", status)
 	}
-	if got := b.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("a read goes to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "new", "")
 	b.checkChangesRefused(t, version, next)
 	if history, err := b.History(t.Context(), 10); err != nil || len(history) != 2 || history[0].Actor != "ann" || history[1].Source != state.SourceConfig {
 		t.Errorf("the history is %+v (%v)", history, err)
@@ -61,12 +57,8 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	}
 	one.change(t, always(PhaseNew, PhaseNew))
 	process.Eventually(t, "the other replica's change", goes("new"))
-	if err := one.Kill(t.Context(), "ann", "all burns"); err != nil {
-		t.Fatal(err)
-	}
-	if got := one.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after the kill a read goes to the %s tracker", got)
-	}
+	must(t, one.Kill(t.Context(), "ann", "all burns"))
+	one.wantBy(t, "k", ofBugs("1"), "old", "after the kill")
 	process.Eventually(t, "the other replica's kill", goes("old"))
 	if killed := two.Status(t.Context()).Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
 		t.Errorf("the other replica tells %+v of the kill", killed)
@@ -83,13 +75,9 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	if again.Status(t.Context()).Killed == nil {
 		t.Error("another configuration released the kill switch")
 	}
-	if err := two.Revive(t.Context(), "bob", "it is out"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, two.Revive(t.Context(), "bob", "it is out"))
 	process.Eventually(t, "the end of the kill", func() bool { return one.Status(t.Context()).Killed == nil })
-	if got := two.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("after the revival a read goes to the %s tracker", got)
-	}
+	two.wantBy(t, "k", ofBugs("1"), "new", "after the revival")
 	checkAudit(t, two.store, actionRevive, actionChange, actionKill, actionChange)
 }
 
@@ -113,12 +101,8 @@ func TestAChangeThroughAReplicaWithAnotherConfiguration(t *testing.T) {
 	yesterday := replica(t, file, always(PhaseOld, PhaseOld))
 	today := replica(t, file, always(PhaseOldCompare, PhaseOld))
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
-	if err := yesterday.Change(t.Context(), today.Status(t.Context()).Version, next, nil, "ann", "to move"); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(yesterday.Kill(t.Context(), "ann", "it burns"), yesterday.Revive(t.Context(), "ann", "it is out")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yesterday.Change(t.Context(), today.Status(t.Context()).Version, next, nil, "ann", "to move"))
+	must(t, errors.Join(yesterday.Kill(t.Context(), "ann", "it burns"), yesterday.Revive(t.Context(), "ann", "it is out")))
 	again := replica(t, file, always(PhaseOldCompare, PhaseOld))
 	if status := again.Status(t.Context()); status.Source != state.SourceAdmin || status.Version != 7 || status.Table.Rules[0].Reads != PhaseNew {
 		t.Errorf("what an operator changed is gone though the configuration is the same: %+v", status)

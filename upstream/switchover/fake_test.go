@@ -195,9 +195,7 @@ func openDisturbed(t testing.TB) *disturbed {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s.db")
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(20000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &disturbed{openStore(t, file), t, file, db}
 	t.Cleanup(func() { _ = db.Close() })
 	return d
@@ -206,9 +204,7 @@ func openDisturbed(t testing.TB) *disturbed {
 func openStore(t testing.TB, file string) *state.Store {
 	t.Helper()
 	store, err := state.Open(t.Context(), "sqlite:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
 }
@@ -285,9 +281,7 @@ func openUntilEnd(t testing.TB, options Options, now func() time.Time, poll time
 		now: now, poll: poll, store: 10 * time.Second, kill: 200 * time.Millisecond,
 		lease: 1000 * time.Hour, hold: 10 * time.Second, barrier: 10 * time.Second,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(opened.Close)
 	return opened
 }
@@ -347,9 +341,7 @@ func (b *bench) set(t testing.TB, change func(*Settings)) {
 	t.Helper()
 	settings := b.settings
 	change(&settings)
-	if err := b.Set(t.Context(), settings); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Set(t.Context(), settings))
 }
 
 // configure replaces the configured rules.
@@ -399,9 +391,7 @@ func (b *bench) try(ctx context.Context, rules ...Rule) error {
 // change is try for what must succeed.
 func (b *bench) change(t testing.TB, rules ...Rule) {
 	t.Helper()
-	if err := b.try(t.Context(), rules...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.try(t.Context(), rules...))
 }
 
 func caller(key string) upstream.Caller {
@@ -427,5 +417,12 @@ func wantRefused(t testing.TB, err error, parts ...string) {
 		if !strings.Contains(said.Message, part) {
 			t.Errorf("%q does not name %q", said.Message, part)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -17,9 +17,7 @@ func (b *bench) killedOnlyHere(t *testing.T) {
 	if _, ok := errors.AsType[*UndeliveredError](err); !ok {
 		t.Fatalf("got %v, want that the store does not know", err)
 	}
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after the kill a read goes to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "old", "after the kill")
 	if status := b.Status(t.Context()); status.Killed == nil || status.Undelivered == "" {
 		t.Errorf("the status is %+v, want a kill that only this process knows of", status)
 	}
@@ -77,9 +75,7 @@ func TestAKillOnlyHereIsTakenBackWithoutTheStore(t *testing.T) {
 	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
 	back := store.away()
 	b.killedOnlyHere(t)
-	if err := b.Revive(t.Context(), "ann", "a slip"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Revive(t.Context(), "ann", "a slip"))
 	back()
 	if err := b.deliver(t.Context()); err != nil || b.Status(t.Context()).Killed != nil || b.by(t, "k", ofBugs("1")) != "new" {
 		t.Errorf("the kill counts again: %+v (%v)", b.Status(t.Context()), err)
@@ -106,12 +102,8 @@ func TestAKillThatComesBackLate(t *testing.T) {
 			back()
 			store.exec("DELETE FROM portico_leases") // the heartbeat of the one that is away has ended
 			other.clock.pass(time.Hour)
-			if err := errors.Join(other.Kill(t.Context(), "bob", "it burns"), other.Revive(t.Context(), "bob", "it is out")); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(away.refresh(t.Context()), away.deliver(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(other.Kill(t.Context(), "bob", "it burns"), other.Revive(t.Context(), "bob", "it is out")))
+			must(t, errors.Join(away.refresh(t.Context()), away.deliver(t.Context())))
 			stored, _, err := store.CurrentRevision(t.Context())
 			if here := away.Status(t.Context()).Killed != nil; err != nil || here != c.killed || (killedIn(stored) != nil) != c.killed {
 				t.Errorf("killed here: %v, in the store: %s (%v)", here, stored.Table, err)
@@ -130,12 +122,8 @@ func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
 	process.Eventually(t, "the turn of the kill", func() bool { return len(b.changing) > 0 })
 	again := beside(func() error { return b.deliver(ctx) }) // as is done every second
 	unlock()
-	if err := <-killed; err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Revive(t.Context(), "ann", "it is out"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-killed)
+	must(t, b.Revive(t.Context(), "ann", "it is out"))
 	if err := <-again; err != nil || b.Status(t.Context()).Killed != nil {
 		t.Errorf("killed again: %+v (%v)", b.Status(t.Context()).Killed, err)
 	}
@@ -176,22 +164,16 @@ func TestTheStoreIsToldOfAKillAlthoughItsCallerHangsUp(t *testing.T) {
 // TestAKillIsNotTurnedRound by a start with a configuration in which the trackers have changed places.
 func TestAKillIsNotTurnedRound(t *testing.T) {
 	b := openBench(t, always(PhaseNew, PhaseNew))
-	if err := b.Kill(t.Context(), "ann", "it burns"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	turned := b.options
 	turned.Old, turned.New, turned.Settings.Table = "new", "old", Table{Rules: []Rule{always(PhaseOld, PhaseOld)}}
 	_, err := New(t.Context(), turned)
 	if err == nil || !strings.Contains(err.Error(), `takes everything to "old"`) || !strings.Contains(err.Error(), `not to "new"`) {
 		t.Errorf("got %v", err)
 	}
-	if err := b.Revive(t.Context(), "ann", "over"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Revive(t.Context(), "ann", "over"))
 	opened, err := New(t.Context(), turned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opened.Close()
 }
 
@@ -201,14 +183,10 @@ func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
 	turned := b.options
 	turned.Old, turned.New, turned.Settings.Table = "new", "old", Table{Rules: []Rule{always(PhaseOldCompare, PhaseOld)}}
 	other, err := New(t.Context(), turned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	process.Eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
-	if got := b.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("a read goes to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "new", "")
 	err = b.try(t.Context(), always(PhaseOld, PhaseOld))
 	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
 		t.Errorf("it changed what another process goes by: %v", err)

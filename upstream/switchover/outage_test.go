@@ -79,9 +79,7 @@ func TestNewAttachmentsAreNotLookedUp(t *testing.T) {
 	b.do(t, "k", changing(51))
 	b.beyond.taken()
 	for bug, want := range map[string]string{"1": "old", "5": "new", "6": "new"} {
-		if got := b.by(t, "k", ofBugs(bug)); got != want {
-			t.Errorf("bug %s is read in the %s tracker, want %s", bug, got, want)
-		}
+		b.wantBy(t, "k", ofBugs(bug), want, "")
 	}
 	if asked := b.beyond.taken(); len(asked) != 0 {
 		t.Errorf("asked for %q", asked)

@@ -15,10 +15,16 @@ import (
 func (b *bench) by(t *testing.T, key string, call upstream.Call) string {
 	t.Helper()
 	made, err := b.explain(t.Context(), caller(key), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made.Tracker
+}
+
+// wantBy wants a call of a caller to go to a tracker.
+func (b *bench) wantBy(t *testing.T, key string, call upstream.Call, want, when string) {
+	t.Helper()
+	if got := b.by(t, key, call); got != want {
+		t.Errorf("%s %s goes to the %s tracker, want %s", line(call), when, got, want)
+	}
 }
 
 // do makes a call that has to succeed.
@@ -45,22 +51,14 @@ func TestReadsFollowTheCallersOwnWrites(t *testing.T) {
 		b.old.next = 0
 		b.do(t, "writer", c.write)
 		for _, read := range c.shows {
-			if got := b.by(t, "writer", read); got != "old" {
-				t.Errorf("%v after %v goes to the %s tracker", line(read), line(c.write), got)
-			}
-			if got := b.by(t, "another", read); got != "new" {
-				t.Errorf("%v of another caller goes to the %s tracker", line(read), got)
-			}
+			b.wantBy(t, "writer", read, "old", "after "+line(c.write))
+			b.wantBy(t, "another", read, "new", "of another caller")
 		}
 		for _, read := range c.apart {
-			if got := b.by(t, "writer", read); got != "new" {
-				t.Errorf("%v, which %v does not concern, goes to the %s tracker", line(read), line(c.write), got)
-			}
+			b.wantBy(t, "writer", read, "new", "which is not concerned by "+line(c.write))
 		}
 		b.clock.pass(time.Minute)
-		if got := b.by(t, "writer", c.shows[0]); got != "new" {
-			t.Errorf("%v goes to the %s tracker when the time is over", line(c.shows[0]), got)
-		}
+		b.wantBy(t, "writer", c.shows[0], "new", "when the time is over")
 	}
 }
 
@@ -73,23 +71,13 @@ func TestTheLastWriteCounts(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	b.do(t, "k", attachTo("1"))
 	b.change(t, always(PhaseNew, PhaseNew))
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("after the move the bug is read in the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "old", "after the move")
 	b.do(t, "k", attachTo("bug-1"))
-	if got := b.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("after another write the bug is read in the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "new", "after another write")
 	b.change(t, always(PhaseOld, PhaseOld))
-	if got := b.by(t, "k", ofBugs("1")); got != "new" {
-		t.Errorf("after the way back the bug is read in the %s tracker", got)
-	}
-	if err := b.Kill(t.Context(), "a", "r"); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.by(t, "k", ofBugs("1")); got != "old" {
-		t.Errorf("with the kill switch thrown the bug is read in the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("1"), "new", "after the way back")
+	must(t, b.Kill(t.Context(), "a", "r"))
+	b.wantBy(t, "k", ofBugs("1"), "old", "with the kill switch thrown")
 }
 
 func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
@@ -114,9 +102,7 @@ func TestOnlyRefusedWritesAreForgotten(t *testing.T) {
 		if answer := attachTo("1").Make(t.Context(), b.Switchover, caller("k")); answer.Err != c.err {
 			t.Fatalf("got %v, want %v", answer.Err, c.err)
 		}
-		if got := b.by(t, "k", ofBugs("1")); got != c.want {
-			t.Errorf("after %v the bug is read in the %s tracker, want %s", c.err, got, c.want)
-		}
+		b.wantBy(t, "k", ofBugs("1"), c.want, fmt.Sprint("after ", c.err))
 	}
 }
 

@@ -47,7 +47,5 @@ func TestFlagTypesThatAreNowhereAreAskedForAgain(t *testing.T) {
 	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
 	wantRefused(t, changingTypes(99).Make(t.Context(), b.Switchover, caller("k")).Err, `flag type "99"`)
 	b.atlas.types[99] = mapping.Scopes{{Product: "P1"}}
-	if got := b.by(t, "k", changingTypes(99)); got != "new" {
-		t.Errorf("a flag type that was made a moment ago is changed in the %s tracker", got)
-	}
+	b.wantBy(t, "k", changingTypes(99), "new", "which was made a moment ago")
 }

@@ -101,9 +101,7 @@ func TestWritesToTwoTrackersAreRefused(t *testing.T) {
 		t.Errorf("%d writes were refused", status.Refused)
 	}
 	for want, call := range map[string]upstream.Call{"new": attachTo("1", "3"), "old": attachTo("2", "4")} {
-		if got := b.by(t, "k", call); got != want {
-			t.Errorf("%v goes to the %s tracker", line(call), got)
-		}
+		b.wantBy(t, "k", call, want, "")
 	}
 }
 
@@ -123,13 +121,9 @@ func TestAWriteToAnUnknownPlace(t *testing.T) {
 		t.Error("a write went somewhere")
 	}
 	for _, call := range []upstream.Call{attachTo("99"), attachTo("none"), changing(5)} {
-		if got := b.by(t, "k", call); got != "old" {
-			t.Errorf("%v, of what does not exist, goes to the %s tracker", line(call), got)
-		}
+		b.wantBy(t, "k", call, "old", "of what does not exist")
 	}
-	if got := b.by(t, "k", attachTo("99", "1", "none")); got != "new" {
-		t.Errorf("what does not exist goes to the %s tracker, and not along with bug 1", got)
-	}
+	b.wantBy(t, "k", attachTo("99", "1", "none"), "new", "what does not exist, along with bug 1")
 }
 
 func TestFlagTypeWrites(t *testing.T) {
@@ -246,9 +240,7 @@ func TestWhatOneTrackerDoesNotKnowTheOtherMay(t *testing.T) {
 	b.beyond.extra = map[string]mapping.Place{"50": {Bug: 50, Product: "P1", Component: "C"}}
 	b.beyond.types[2] = mapping.Scopes{{Product: "P1"}}
 	for _, call := range []upstream.Call{ofBugs("50"), attachTo("50")} {
-		if got := b.by(t, "k", call); got != "new" {
-			t.Errorf("%v goes to the %s tracker", line(call), got)
-		}
+		b.wantBy(t, "k", call, "new", "")
 	}
 	// A flag type that each tracker has elsewhere belongs to neither alone.
 	wantRefused(t, changingTypes(2).Make(t.Context(), b.Switchover, caller("k")).Err)
@@ -266,9 +258,7 @@ func TestIDsThatLoseAgainstThePathDivideNothing(t *testing.T) {
 	for want, call := range map[string]upstream.Call{
 		"new": attach("bug-1", "2", "bug-3"), "old": attach("2", "bug-1"),
 	} {
-		if got := b.by(t, "k", call); got != want {
-			t.Errorf("%v goes to the %s tracker, want %s", line(call), got, want)
-		}
+		b.wantBy(t, "k", call, want, "")
 		b.do(t, "k", call)
 	}
 	for _, sent := range append(b.old.taken(), b.new.taken()...) {
@@ -276,9 +266,7 @@ func TestIDsThatLoseAgainstThePathDivideNothing(t *testing.T) {
 			t.Errorf("%v is sent with the bugs %q, and is not settled", line(sent), create.Bugs)
 		}
 	}
-	if got := b.by(t, "k", ofBugs("2")); got != "old" {
-		t.Errorf("a read of the bug that lost follows the write to the %s tracker", got)
-	}
+	b.wantBy(t, "k", ofBugs("2"), "old", "of the bug that lost")
 	named := attach("bug-1", "2", "1").Make(t.Context(), b.Switchover, caller("k"))
 	wantRefused(t, named.Err, "old: bug 2", `new: bug "bug-1", bug 1`)
 	doubtful := attach("bug-1", "2", "none").Make(t.Context(), b.Switchover, caller("k"))

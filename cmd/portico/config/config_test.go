@@ -150,9 +150,9 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
 			"c.yaml:3:25: cache.stale_if_error: 2562047h47m is more than 87600h",
 		}},
-		{"variables", "trackers: {main: {url: $TRACKER}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\n" +
+		{"variables", "trackers: {my-t: {url: $TRACKER}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\n" +
 			"switchover: {passthrough: {reads: '${B}'}}\ncanary: {marker: '^costs 5$'}\n", []string{
-			"c.yaml:1:24: trackers.main.url: variables in the file are not expanded; set PORTICO_TRACKERS_MAIN_URL in the environment instead",
+			"c.yaml:1:24: trackers.my-t.url: variables in the file are not expanded; set PORTICO_TRACKERS_MY_T_URL in the environment instead",
 			"c.yaml:2:16: cache.redis: variables in the file are not expanded; set PORTICO_CACHE_REDIS in the environment instead",
 			"c.yaml:3:15: passthrough[0]: variables in the file are not expanded; set PORTICO_PASSTHROUGH in the environment instead",
 			"c.yaml:4:35: switchover.passthrough.reads: variables in the file are not expanded; set PORTICO_SWITCHOVER_PASSTHROUGH_READS in the environment instead",
@@ -422,6 +422,8 @@ func TestKeysThatAReloadDoesNotTake(t *testing.T) {
 			"primary: a\ncandidate: c\ncache: {redis: {addrs: ['a:1']}}\n", []string{"trackers.a.url", "candidate"}},
 		{"trackers: {a: {url: 'http://a.example/'}, c: {url: 'http://c.example/'}}\n" + // without b, which is in use
 			"primary: a\ncandidate: c\ncache: {redis: {addrs: ['a:1']}}\n", []string{"candidate"}},
+		{"trackers: {b: {url: 'http://b.example/'}, c: {url: 'http://c.example/'}}\n" + // without a, which is in use
+			"primary: c\ncandidate: b\ncache: {redis: {addrs: ['a:1']}}\n", []string{"primary"}},
 		{old + "tls: {cert_file: " + certFile + ", key_file: " + keyFile + "}\nadmin: {tls: {cert_file: " + certFile + ", key_file: " + keyFile + "}}\n",
 			[]string{"tls.cert_file", "admin.tls.cert_file"}},
 	} {
@@ -432,8 +434,10 @@ func TestKeysThatAReloadDoesNotTake(t *testing.T) {
 		if got := KeepUntilRestart(loaded[0], &loaded[1]); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %q, want %q", tt.yaml, got, tt.want)
 		}
-		if got := loaded[1].Trackers["b"].URL; loaded[1].Candidate != "b" || got != "http://b.example/" {
-			t.Errorf("%s: the candidate is %s at %q", tt.yaml, loaded[1].Candidate, got)
+		for name, used := range map[string]string{"a": loaded[1].Primary, "b": loaded[1].Candidate} {
+			if got := loaded[1].Trackers[name].URL; used != name || got != "http://"+name+".example/" {
+				t.Errorf("%s: the tracker %s is %s at %q", tt.yaml, name, used, got)
+			}
 		}
 		if got := KeepUntilRestart(loaded[0], &loaded[1]); len(got) > 0 {
 			t.Errorf("what was kept differs: %q", got)
@@ -477,6 +481,7 @@ func TestTextsOfValues(t *testing.T) {
 		{new(time.Duration), "", map[string]string{
 			"0": "0s", "1s": "1s", "90s": "1m30s", "60s": "1m", "60m": "1h", "10m": "10m", "100m": "1h40m", "3601s": "1h0m1s", "10s": "10s", "1": "",
 		}},
+		{new(Prefixes), "", map[string]string{"all": "[/]", "none": "[]", "/a, /b": "[/a /b]", "": "", "x": ""}},
 	} {
 		for text, want := range tt.texts {
 			v := reflect.ValueOf(tt.into).Elem()

@@ -66,7 +66,7 @@ func (f *Flags) Load(environ []string) (Config, []Problem, error) {
 		return Config{}, nil, errors.New("--config and --tracker exclude each other: the file names its trackers")
 	}
 	if file == "" && !f.Tracker() {
-		file, _ = Environment(environ)(envConfigFile)
+		file = Environment(environ)(envConfigFile)
 	}
 	cfg, problems := Load(f.Settings, environ, file)
 	return cfg, problems, nil
@@ -150,16 +150,15 @@ const envConfigFile = envPrefix + "CONFIG"
 // configuration.
 var serviceLink = regexp.MustCompile(`^PORTICO(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// Environment looks up variables in an environment of the form of os.Environ, where the last entry counts, as it does for os/exec. An
-// empty variable counts as unset.
+// Environment looks up variables in an environment of the form of os.Environ, where the last entry counts, as it does for os/exec.
 func Environment(environ []string) Variables {
-	return func(name string) (found string, set bool) {
+	return func(name string) (found string) {
 		for _, entry := range environ {
 			if value, ok := strings.CutPrefix(entry, name+"="); ok {
-				found, set = value, value != ""
+				found = value
 			}
 		}
-		return found, set
+		return found
 	}
 }
 

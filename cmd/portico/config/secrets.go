@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Variables finds a variable of the environment and reports whether it is set.
-type Variables = func(name string) (value string, set bool)
+// Variables finds a variable of the environment. One that is not set is empty.
+type Variables = func(name string) (value string)
 
 // Secret names where a secret is: in a file or in a variable of the environment. Secrets themselves never stand in the
 // configuration. Its keys stand in a section of their own, or behind a word such as token_ in the section around them.
@@ -41,7 +41,7 @@ func (s *Secret) Read(variables Variables) error {
 	case s.File != "" && s.Env != "":
 		return errors.New("a file and an environment variable exclude each other")
 	case s.Env != "":
-		s.text, _ = variables(s.Env)
+		s.text = variables(s.Env)
 	default:
 		content, err := os.ReadFile(s.File)
 		if err != nil {

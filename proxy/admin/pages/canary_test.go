@@ -239,7 +239,7 @@ func TestUntil(t *testing.T) {
 		"": {}, "48h": now.Add(48 * time.Hour), "30d": now.AddDate(0, 0, 30), "2999-12-31": time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC),
 		"2999-12-31T12:00:00+02:00": time.Date(2999, 12, 31, 10, 0, 0, 0, time.UTC),
 	} {
-		body, _ := json.Marshal(map[string]string{"actor": "ada", "reason": "x", "until": until})
+		body, _ := json.Marshal(map[string]string{"actor": "ada", "reason": strings.Repeat("é", 1000), "until": until})
 		a := s.post("/canary/findings/"+signature+"/accept", string(body), jsonType, "*/*")
 		got := decode[struct{ Finding state.Finding }](t, a).Finding.Until
 		if d := got.Sub(want).Abs(); d > time.Minute {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -88,6 +89,14 @@ func TestLongExcerptsAreCut(t *testing.T) {
 	left, _ := sideBySide([]byte("["+strings.Repeat("1,", 2*maxLines)+"1]"), []byte("[]"))
 	if len(left) != maxLines+1 || !strings.Contains(left[maxLines].Text, "more lines") {
 		t.Errorf("%d lines", len(left))
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	end := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+	got := drawTimeline(verdict.Report{Timeline: []verdict.TimePoint{{At: end.Add(-2 * time.Minute), Dropped: 1}, {At: end.Add(-time.Minute)}, {At: end, Compared: 2}}})
+	if len(got.Points) != 2 || !got.Points[0].At.Equal(end) || !got.From.Equal(end.Add(-29*time.Minute)) || !strings.HasPrefix(got.Text, "From 02:35 to 03:04 UTC: 2 comparisons") {
+		t.Errorf("got %+v", got)
 	}
 }
 

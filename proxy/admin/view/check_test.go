@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -229,8 +230,8 @@ func TestNumbersInWords(t *testing.T) {
 		view.Share(0): "0 %", view.Share(1): "100 %", view.Share(0.001): "0.1 %", view.Share(0.0106394): "1.06 %",
 		view.Share(0.000138): "0.0138 %", view.Share(0.00999999): "1 %", view.Share(0.5): "50 %",
 		view.Duration(0): "–", view.Duration(8400 * time.Microsecond): "8.4 ms", view.Duration(999 * time.Nanosecond): "0.999 µs",
-		view.Duration(2 * time.Minute): "120 s",
-		view.Span(.001):                "1 s", view.Span(90): "90 s", view.Span(600): "10 min", view.Span(26 * 3600): "26 h", view.Span(72 * 3600): "3 days",
+		view.Duration(2 * time.Minute): "120 s", view.Duration(1500 * time.Microsecond): "1.5 ms",
+		view.Span(.001): "1 s", view.Span(90): "90 s", view.Span(600): "10 min", view.Span(90 * 60): "90 min", view.Span(26 * 3600): "26 h", view.Span(72 * 3600): "3 days",
 		view.At(time.Time{}): "never", view.At(time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))): "2030-01-02 02:04:05",
 		view.URL("/canary?x=1"): "/canary?x=1", view.URL("https://tickets.example/1"): "https://tickets.example/1", view.URL("#a b"): "%23a%20b",
 		view.URL("javascript:alert(1)"): "javascript%3Aalert%281%29", view.URL("//host/x"): "%2F%2Fhost%2Fx", view.URL(`/\host`): "%2F%5Chost",
@@ -239,5 +240,39 @@ func TestNumbersInWords(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestChart(t *testing.T) {
+	got := view.NewChart("Reads", "now", 4, 10, func(f float64) string { return fmt.Sprint(f) }, []float64{1, 0, 200}, []float64{50})
+	want := view.Chart{
+		Title: "Reads", Now: "now", Max: "200", Width: 4,
+		Layers: [][]view.Bar{{{X: 1, Top: 97, Height: 3}, {X: 3, Top: 0, Height: 100}}, {{X: 3, Top: 75, Height: 25}}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// What text/template does that the pages do not show.
+func TestExecute(t *testing.T) {
+	type data = map[string]any
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+	for text, want := range map[string]string{
+		"{{.missing}}":                                         "",
+		"{{machine .at}}":                                      "2030-01-02T02:04:05Z",
+		"{{if .zero}}a{{else}}b{{end}}":                        "b",
+		"{{with .at}}{{at .}}{{end}}":                          "2030-01-02 02:04:05",
+		"{{with .zero}}a{{else}}{{.n}}{{end}}":                 "7",
+		"{{range $i, $x := .list}}{{$i}}{{$x}}{{$.n}} {{end}}": "0x7 1y7 ",
+	} {
+		var out bytes.Buffer
+		set := view.New(fstest.MapFS{"html/x.html": {Data: []byte(text)}}, nil)
+		if err := set.Execute(&out, "x.html", data{"at": at, "zero": time.Time{}, "n": 7, "list": []string{"x", "y"}}); err != nil || out.String() != want {
+			t.Errorf("%s: %q, %v, want %q", text, &out, err, want)
+		}
+	}
+	if set := view.New(fstest.MapFS{"html/x.html": {Data: []byte("{{.F}}")}}, nil); set.Execute(&bytes.Buffer{}, "x.html", struct{}{}) == nil {
+		t.Error("a field that there is not is no error")
 	}
 }
