@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -204,6 +205,31 @@ func TestClientHangsUp(t *testing.T) {
 		}
 		if got := <-records; got.Status != proxy.StatusClientGone || got.Reason != mapping.ReasonCanceled || got.Operation != c.operation {
 			t.Errorf("%q: record %+v", c.text, got)
+		}
+	}
+}
+
+// A client that closes its own side of the connection counts as one that has hung up. It can still read, so the response must not say that a write
+// was not carried out.
+func TestClientClosesItsSideOnly(t *testing.T) {
+	for text, reason := range map[string]string{
+		"GET /x HTTP/1.1\r\nHost: x\r\n\r\n":                        "canceled",
+		"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx": "canceled; outcome=unknown",
+	} {
+		begun := make(chan struct{})
+		_, base := behind(t, "", func(o *proxy.Options) {
+			o.Passthrough.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+				close(begun)
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})
+		})
+		client := dial(t, base)
+		client.send(t, text)
+		<-begun
+		must(t, client.Conn.(*net.TCPConn).CloseWrite())
+		if got := client.response(t); got.status != proxy.StatusClientGone || got.header.Get("Portico-Error") != reason {
+			t.Errorf("%q: %d, %q, want %q", text, got.status, got.header.Get("Portico-Error"), reason)
 		}
 	}
 }

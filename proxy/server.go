@@ -195,7 +195,8 @@ const (
 	OpNone mapping.Operation = "none"
 )
 
-// StatusClientGone is the status in the record of a request whose client did not wait for the response. It is never sent.
+// StatusClientGone is the status in the record of a request whose client did not wait for the response. Only a client that closed
+// its own side of the connection alone can see it.
 const StatusClientGone = 499
 
 // Record says what became of one request. It holds no credential.
