@@ -99,7 +99,6 @@ func places() []place {
 		{"upstream/switchover/writes.go", "record", true, but(attach)},
 		{"upstream/switchover/writes.go", "newAttachments", true, but(attach)},
 		{"upstream/switchover/idmap/operations.go", "call", false, but(createType, updateTypes, list, get, attach, update)},
-		{"upstream/switchover/idmap/tracker.go", "refuseBugFlags", true, but(attach, update)},
 		{"upstream/journal/operations.go", "objectsOf", true, nil},
 		{"upstream/journal/operations.go", "decode", true, nil},
 		{"upstream/canary/capture.go", "replyHead", false, but(list, get)},
