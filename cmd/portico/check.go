@@ -59,7 +59,8 @@ func checkCommand(env environment) *cobra.Command {
 		}))
 	})
 	c.Long = "Read the configuration as portico serve does and print all that is wrong with it,\n" +
-		"one line each, as file:line:column: message. Exit code 1 when it could not start."
+		"one line each, as file:line:column: message. JSON and YAML list that too, with the name problem.\n" +
+		"Exit code 1 when it could not start."
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().BoolVar(&shown, "print", false, "print the configuration with all defaults, and the origin of each value")
 	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state")

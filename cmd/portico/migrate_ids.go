@@ -24,7 +24,7 @@ import (
 type idsTool struct {
 	*adminClient
 	flags *config.Flags
-	store *state.Store
+	dsn   string // of the store
 	ids   *idmap.Map
 }
 
@@ -57,7 +57,7 @@ func idsCommand(a *adminClient) *cobra.Command {
 	return c
 }
 
-// command makes a command that needs the store.
+// command makes a command for a configuration with ids.
 func (t *idsTool) command(use, short string, do func(ctx context.Context, file string) error) *cobra.Command {
 	return command(use, short, func(ctx context.Context, args []string) error {
 		cfg, err := load(t.flags, t.env)
@@ -67,12 +67,18 @@ func (t *idsTool) command(use, short string, do func(ctx context.Context, file s
 		if len(cfg.Switchover.IDs) == 0 {
 			return errors.New("the configuration has no switchover.ids")
 		}
-		if t.store, err = openStore(ctx, cfg.State, len(args) > 0 && use != "export [FILE]"); err != nil {
-			return err
-		}
-		t.ids = idmap.New(idmap.Options{Store: t.store, Settings: cfg.Switchover.Settings})
-		return errors.Join(do(ctx, strings.Join(args, "")), t.store.Close())
+		t.dsn, t.ids = cfg.State, idmap.New(idmap.Options{Settings: cfg.Switchover.Settings})
+		return do(ctx, strings.Join(args, ""))
 	})
+}
+
+// inStore works on the store, which it makes if that is asked for.
+func (t *idsTool) inStore(ctx context.Context, make bool, work func(*state.Store) error) error {
+	store, err := openStore(ctx, t.dsn, make)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(store), store.Close())
 }
 
 // openStore opens the store of the configuration. A command that tells of what is there makes no new one, and does not say that nothing waits.
@@ -92,15 +98,21 @@ func (t *idsTool) add(ctx context.Context, file string) error {
 	var added atomic.Int64
 	shown := t.env.progress(func() string { return fmt.Sprintf("%d of %d ids are kept", added.Load(), len(rows)) })
 	defer shown.stop()
-	for some := range slices.Chunk(rows, idBatch) {
-		pairs := make([]state.IDPair, len(some))
-		for i, row := range some {
-			pairs[i] = row.IDPair
+	err = t.inStore(ctx, true, func(store *state.Store) error {
+		for some := range slices.Chunk(rows, idBatch) {
+			pairs := make([]state.IDPair, len(some))
+			for i, row := range some {
+				pairs[i] = row.IDPair
+			}
+			if err := store.AddIDs(ctx, pairs); err != nil {
+				return fmt.Errorf("import %s, of which %d ids are kept: %w", file, added.Load(), err)
+			}
+			added.Add(int64(len(some)))
 		}
-		if err := t.store.AddIDs(ctx, pairs); err != nil {
-			return fmt.Errorf("import %s, of which %d ids are kept: %w", file, added.Load(), err)
-		}
-		added.Add(int64(len(some)))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	shown.stop()
 	return t.value(idReport{IDs: len(rows)}, says("%d ids are kept.\n", len(rows)))
@@ -114,28 +126,30 @@ type idReport struct {
 
 // export is portico migrate ids export.
 func (t *idsTool) export(ctx context.Context, file string) error {
-	to := t.env.stdout
-	if file != "" {
-		made, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return fmt.Errorf("export ids: %w", err)
-		}
-		defer made.Close()
-		to = made
-	}
-	out := csv.NewWriter(to)
-	err := out.Write(idColumns)
-	if err == nil {
-		err = t.store.EachID(ctx, func(p state.IDPair) error {
-			row := []string{p.Kind, strconv.FormatInt(p.Client, 10), strconv.FormatInt(p.Native, 10), ""}
-			if p.Side == string(idmap.OldSide) {
-				row[2], row[3] = row[3], row[2]
+	return t.inStore(ctx, false, func(store *state.Store) error {
+		to := t.env.stdout
+		if file != "" {
+			made, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return fmt.Errorf("export ids: %w", err)
 			}
-			return out.Write(row)
-		})
-	}
-	out.Flush()
-	return cmp.Or(err, out.Error())
+			defer made.Close()
+			to = made
+		}
+		out := csv.NewWriter(to)
+		err := out.Write(idColumns)
+		if err == nil {
+			err = store.EachID(ctx, func(p state.IDPair) error {
+				row := []string{p.Kind, strconv.FormatInt(p.Client, 10), strconv.FormatInt(p.Native, 10), ""}
+				if p.Side == string(idmap.OldSide) {
+					row[2], row[3] = row[3], row[2]
+				}
+				return out.Write(row)
+			})
+		}
+		out.Flush()
+		return cmp.Or(err, out.Error())
+	})
 }
 
 // check is portico migrate ids check.
@@ -184,9 +198,11 @@ func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err erro
 		rows = append(rows, row)
 	}
 	if file == "" {
-		err = t.store.EachID(ctx, func(p state.IDPair) error {
-			add(idRow{IDPair: p})
-			return nil
+		err = t.inStore(ctx, false, func(store *state.Store) error {
+			return store.EachID(ctx, func(p state.IDPair) error {
+				add(idRow{IDPair: p})
+				return nil
+			})
 		})
 	} else {
 		err = readIDs(file, add, report)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -94,7 +95,10 @@ const (
 func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, status switchover.Status) error {
 	var total, left atomic.Int64
 	shown := a.env.progress(func() string {
-		return fmt.Sprintf("%d of %d entries are copied", total.Load()-left.Load(), total.Load())
+		const width = 30
+		done := total.Load() - left.Load()
+		full := int(done * width / max(1, total.Load()))
+		return fmt.Sprintf("[%-*s] %d of %d entries are copied", width, strings.Repeat("#", full), done, total.Load())
 	})
 	defer shown.stop()
 	for end := time.Now().Add(f.wait); time.Now().Before(end); {

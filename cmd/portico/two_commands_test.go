@@ -319,6 +319,13 @@ func TestFilesOfIDs(t *testing.T) {
 			}
 		})
 	}
+	unused := idsConfig(t)
+	for _, args := range [][]string{{"check", writeFile(t, "ids.csv", header+"bug,7,70,\n")}, {"import", writeFile(t, "wrong.csv", header+"bug,x,70,\n")}} {
+		portico(t, nil, append([]string{"migrate", "ids", "--config", unused}, args...)...)
+		for range 2 { // a file of the first try would be in the way
+			wants(t, nil, exitFailed, "there is no store at", "migrate", "ids", "export", filepath.Join(filepath.Dir(unused), "out.csv"), "--config", unused)
+		}
+	}
 	const kept = header + "attachment,5,50,\nattachment,1000000009,,12\nbug,7,70,\nbug,8,80,\n"
 	if code, stdout, stderr := portico(t, nil, "migrate", "ids", "export", "--config", config); code != 0 || stdout != kept {
 		t.Errorf("export exits with %d:\n%s%s", code, stdout, stderr)
