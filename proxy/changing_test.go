@@ -104,6 +104,8 @@ func jsonResponses() []responded {
 		json(200, `{"id":1,"error":{"code":51,"message":"m"},"result":null}`, "refused by the tracker", ""),
 		json(200, `{"error":{"code":32000}}`, "web-server", ""),
 		json(200, `{"error":{"code":-32601}}`, "web-server", ""),
+		json(200, `{"error":{"code":-32768}}`, "web-server", ""),
+		json(200, `{"error":{"code":100500}}`, "refused by the tracker", ""),
 		json(200, `{"error":"x"}`, "refused by the tracker", ""),
 		json(200, `{"error":null,"result":null}`, "unknown", ""),
 		json(200, `[]`, "unknown", ""),
