@@ -107,6 +107,7 @@ func jsonResponses() []responded {
 		json(200, `{"error":{"code":-32768}}`, "web-server", ""),
 		json(200, `{"error":{"code":100500}}`, "refused by the tracker", ""),
 		json(200, `{"error":"x"}`, "refused by the tracker", ""),
+		json(200, `{"error":{"code":51},"result":{}}`, "done", ""),
 		json(200, `{"error":null,"result":null}`, "unknown", ""),
 		json(200, `[]`, "unknown", ""),
 		json(200, "", "unknown", ""),
