@@ -46,9 +46,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 		{idmap.NewSide, "/jsonrpc.cgi", "", false, false},
 	} {
 		request, err := http.NewRequest(http.MethodGet, c.path+"?"+c.query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = m.CheckPassing(t.Context(), c.side, c.path, request.URL.Query(), c.operation)
 		if (err != nil) != c.refused {
 			t.Errorf("%s %s?%s: %v, want a refusal: %v", c.side, c.path, c.query, err, c.refused)
@@ -71,9 +69,7 @@ func TestTheStoreAway(t *testing.T) {
 	if _, err := tr.Do(t.Context(), caller, updating(5)); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	_, err := tr.Do(t.Context(), caller, updating(6))
 	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || failed.Unknown {
 		t.Errorf("got %+v", failed)
