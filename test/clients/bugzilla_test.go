@@ -18,13 +18,9 @@ func openCommand(t *testing.T, path, key string) *command {
 	t.Helper()
 	w := open(t, "bugzilla", "bugzilla-cli")
 	folder := filepath.Join(w.home, ".config", "python-bugzilla")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(folder, 0o700))
 	_, host, _ := strings.Cut(w.portico, "//")
-	if err := os.WriteFile(filepath.Join(folder, "bugzillarc"), []byte("["+host+"]\napi_key="+key+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "bugzillarc"), []byte("["+host+"]\napi_key="+key+"\n"), 0o600))
 	return &command{world: w, url: w.portico + path}
 }
 
@@ -161,5 +157,12 @@ func TestBugzillaCommandLogsIn(t *testing.T) {
 		c.must(t, "", "--ensure-logged-in", "modify", "2", "-l", "by token")
 		c.want(t, `"by token"`, "/bug/2/comment", "bugs", "2", "comments", 1, "text")
 		c.want(t, `"dev@example.com"`, "/bug/2/comment", "bugs", "2", "comments", 1, "creator")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

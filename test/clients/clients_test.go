@@ -62,14 +62,10 @@ func (w *world) run(t *testing.T, input, program string, arguments ...string) (s
 func (w *world) member(t *testing.T, resource string, path ...any) string {
 	t.Helper()
 	response, err := http.Get(w.tracker + "/rest" + resource + "?api_key=" + devKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
 		t.Fatalf("%s: %v: %s", resource, err, raw)
@@ -80,9 +76,7 @@ func (w *world) member(t *testing.T, resource string, path ...any) string {
 		}
 	}
 	member, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(member)
 }
 

@@ -10,9 +10,7 @@ import (
 func TestPythonBugzilla(t *testing.T) {
 	t.Parallel()
 	script, err := filepath.Abs("testdata/library.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, path := range map[string]string{"REST": "/rest/", "XML-RPC": "/xmlrpc.cgi"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

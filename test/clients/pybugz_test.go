@@ -40,9 +40,7 @@ func TestPyBugz(t *testing.T) {
 	bugz(0, "modify", "7", "--duplicate", "2")
 	w.wantBug(t, 7, map[string]string{"resolution": `"DUPLICATE"`, "dupe_of": "2"})
 
-	if err := os.WriteFile(filepath.Join(w.home, "up.txt"), []byte("sent by bugz\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(w.home, "up.txt"), []byte("sent by bugz\n"), 0o600))
 	contains(bugz(0, "attach", "2", "up.txt", "-t", "described", "-c", "text/plain", "-d", "with words"), "up.txt (16) has been attached to bug 2")
 	w.wantAttachment(t, 2, "up.txt", "sent by bugz\n")
 	bugz(0, "attachment", "1")

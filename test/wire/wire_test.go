@@ -19,9 +19,7 @@ const recordings = "testdata/bugzilla-5.2.jsonl"
 // TestLoad counts what the recordings hold and checks that bodies are restored in full.
 func TestLoad(t *testing.T) {
 	exchanges, err := wire.Load(recordings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answered, resets, largest := 0, 0, 0
 	for _, e := range exchanges {
 		if e.Response != nil {
@@ -40,9 +38,7 @@ func TestLoad(t *testing.T) {
 // TestRecordingsHoldNoTexts: the texts of messages are not ours to copy.
 func TestRecordingsHoldNoTexts(t *testing.T) {
 	f, err := os.Open(recordings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)
@@ -51,9 +47,7 @@ func TestRecordingsHoldNoTexts(t *testing.T) {
 			Name     string
 			Response *struct{ Body string }
 		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(lines.Bytes(), &r))
 		if r.Response == nil {
 			continue
 		}
@@ -63,9 +57,7 @@ func TestRecordingsHoldNoTexts(t *testing.T) {
 			}
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lines.Err())
 }
 
 func TestLoadRefuses(t *testing.T) {
@@ -76,9 +68,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a body not coded": `{"request":{"body_base64":"!"}}`,
 	} {
 		path := filepath.Join(t.TempDir(), "x.jsonl")
-		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(line), 0o600))
 		if _, err := wire.Load(path); err == nil {
 			t.Errorf("%s was loaded", name)
 		}
@@ -91,9 +81,7 @@ func TestLoadRefuses(t *testing.T) {
 // TestSendIsLiteral: the bytes arrive as they were recorded.
 func TestSendIsLiteral(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	got := make(chan string, 1)
 	go func() {
@@ -109,9 +97,7 @@ func TestSendIsLiteral(t *testing.T) {
 	}()
 	answer, err := wire.Send(t.Context(), "http://"+l.Addr().String()+"/below/", wire.Request{Method: "get", Path: "/rest/5%/x?a=%zz;b",
 		Headers: map[string]string{"Expect": "100-continue", "if-none-match": `W/"x"`}, Body: []byte("hi")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := "get /below/rest/5%/x?a=%zz;b HTTP/1.1\r\nHost: " + l.Addr().String() +
 		"\r\nExpect: 100-continue\r\nif-none-match: W/\"x\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
 	if sent := <-got; sent != want {
@@ -172,5 +158,12 @@ func TestDiff(t *testing.T) {
 		if !slices.EqualFunc(diffs, c.want, func(d, about string) bool { return strings.HasPrefix(d, about+":") || strings.HasPrefix(d, about+" ") }) {
 			t.Errorf("%s: got %q, want %q", c.name, diffs, c.want)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

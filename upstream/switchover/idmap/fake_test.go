@@ -56,9 +56,7 @@ func stream(reply string) func() *mapping.Document {
 func openStore(t testing.TB) *state.Store {
 	t.Helper()
 	s, err := state.Open(context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "ids.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -99,9 +97,7 @@ func pair(t testing.TB, m *idmap.Map, kind idmap.Kind, client int64, side idmap.
 		native += idmap.DefaultOffset
 	}
 	store, _ := stores.Load(m)
-	if err := add(m, store.(*state.Store), kind, client, side, native); err != nil {
-		t.Fatal(err)
-	}
+	must(t, add(m, store.(*state.Store), kind, client, side, native))
 }
 
 // refusal is the error that a client would get.
@@ -155,4 +151,11 @@ func reading(ids ...int64) upstream.Call {
 		request.Attachments = append(request.Attachments, strconv.FormatInt(id, 10))
 	}
 	return upstream.Call{Operation: mapping.OpAttachment, Attachments: request}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

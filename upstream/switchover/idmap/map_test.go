@@ -46,9 +46,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 		{idmap.NewSide, "/jsonrpc.cgi", "", false, false},
 	} {
 		request, err := http.NewRequest(http.MethodGet, c.path+"?"+c.query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		query := func(name string) []string { return request.URL.Query()[name] }
 		err = m.CheckPassing(t.Context(), c.side, c.path, query, c.operation)
 		if (err != nil) != c.refused {
@@ -72,9 +70,7 @@ func TestTheStoreAway(t *testing.T) {
 	if _, err := tr.Do(t.Context(), caller, updating(5)); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	_, err := tr.Do(t.Context(), caller, updating(6))
 	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || failed.Unknown {
 		t.Errorf("got %+v", failed)

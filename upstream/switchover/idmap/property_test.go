@@ -237,9 +237,7 @@ func TestContentStaysOutOfTheHeap(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := &ends{}
 	n, err := reply.WriteTo(out)
 	runtime.ReadMemStats(&after)

@@ -287,9 +287,7 @@ func TestTagsStandForTranslatedReplies(t *testing.T) {
 			}
 			tr := m.Tracker(side, in)
 			reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if other := tags[reply.ETag]; other != "" || reply.ETag == native {
 				t.Errorf("%s of the %s tracker has the tag %s, as has %s", native, side, reply.ETag, other)
 			}
@@ -415,9 +413,7 @@ func TestOtherSettingsGiveOtherTags(t *testing.T) {
 	tags := map[string]bool{}
 	for _, m := range []*idmap.Map{paired(t), newMap(t, idmap.Names{}), newMap(t, idmap.Names{})} {
 		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, reading(1000000005))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tags[reply.ETag] = true
 	}
 	if len(tags) != 2 {
