@@ -55,10 +55,9 @@ var descriptors = []descriptor{
 }
 
 // Operations lists all seven in the order of interface.md.
-func Operations() []Operation {
-	list := make([]Operation, len(descriptors))
-	for i, d := range descriptors {
-		list[i] = d.operation
+func Operations() (list []Operation) {
+	for _, d := range descriptors {
+		list = append(list, d.operation)
 	}
 	return list
 }

@@ -112,8 +112,8 @@ func (s *step) failed(cause error) {
 		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
-	case ok && refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429, ok && refusal.Code == mapping.CodeTooLarge,
-		ok && refusal.Reason == mapping.ReasonInexpressive:
+	case ok && (refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429 ||
+		refusal.Code == mapping.CodeTooLarge || refusal.Reason == mapping.ReasonInexpressive):
 		s.park("%s: %s refuses it: %s", lacks(refusal), s.entry.Receiver, refusal.Message)
 	default:
 		s.again(true, cause)
