@@ -149,9 +149,11 @@ func line(query url.Values, segments ...string) string {
 			path = append(path, url.PathEscape(segment))
 		}
 	}
-	target := url.URL{RawPath: strings.Join(path, "/"), RawQuery: query.Encode()}
-	target.Path, _ = url.PathUnescape(target.RawPath)
-	return target.RequestURI()
+	target := strings.Join(path, "/")
+	if text := query.Encode(); text != "" {
+		target += "?" + text
+	}
+	return target
 }
 
 func idTexts(ids []int64) (texts []string) {

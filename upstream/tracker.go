@@ -16,6 +16,12 @@ type Tracker interface {
 	Do(ctx context.Context, caller Caller, call Call) (mapping.Reply, error)
 }
 
+// Comment is one on an attachment.
+type Comment struct {
+	Text string `json:"text"`
+	Time string `json:"time"`
+}
+
 // ErrNotLocal is the error of Peek when the memory of this process holds no response.
 var ErrNotLocal = errors.New("no response in the memory of this process")
 

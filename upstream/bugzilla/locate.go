@@ -61,8 +61,8 @@ func (c *Client) AttachmentBug(ctx context.Context, caller upstream.Caller, id i
 	return result.Attachments[text].Bug, err
 }
 
-// Comments returns the texts of the comments on an attachment by their ids, as far as the caller sees them.
-func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachment int64) (map[int64]string, error) {
+// Comments returns the comments on an attachment by their ids, as far as the caller sees them.
+func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachment int64) (map[int64]upstream.Comment, error) {
 	bug, err := c.AttachmentBug(ctx, caller, attachment)
 	if err != nil {
 		return nil, err
@@ -73,20 +73,20 @@ func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachmen
 	var result struct {
 		Bugs map[string]struct {
 			Comments []struct {
-				ID         int64  `json:"id"`
-				Attachment int64  `json:"attachment_id"`
-				Text       string `json:"text"`
+				ID         int64 `json:"id"`
+				Attachment int64 `json:"attachment_id"`
+				upstream.Comment
 			} `json:"comments"`
 		} `json:"bugs"`
 	}
 	err = c.fetch(ctx, caller, call, err, &result)
-	texts := map[int64]string{}
+	all := map[int64]upstream.Comment{}
 	for _, one := range result.Bugs[name].Comments {
 		if one.Attachment == attachment {
-			texts[one.ID] = one.Text
+			all[one.ID] = one.Comment
 		}
 	}
-	return texts, err
+	return all, err
 }
 
 // fetch makes a planned call and decodes its response into result.

@@ -149,9 +149,9 @@ func (s *step) side(name string) (at side, ok bool) {
 	}
 	at.split = s.settings.Split
 	at.comments = func(ctx context.Context, attachment int64) (all []thing, err error) {
-		texts, err := s.settings.Comments(ctx, name, at.caller, attachment)
-		for id, text := range texts {
-			all = append(all, thing{ID: id, Description: text})
+		comments, err := s.settings.Comments(ctx, name, at.caller, attachment)
+		for id, one := range comments {
+			all = append(all, thing{ID: id, Description: one.Text, Created: one.Time})
 		}
 		return all, err
 	}
@@ -215,6 +215,7 @@ func (s *step) copy(ctx context.Context) {
 	switch fit, err := s.find(ctx, at, present); {
 	case err != nil:
 		s.failed(err)
+	case s.entry.Status == state.JournalParked: // the target cannot be asked
 	case len(fit) > 1:
 		s.park("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
 	case len(fit) == 1:

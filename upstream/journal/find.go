@@ -11,13 +11,48 @@ import (
 	"portico/upstream/state"
 )
 
-// find looks for what the write would make. Without an earlier attempt only the object with the client's id counts, which a copy of the
-// data has brought; after an attempt, whatever was not there before it.
+// find looks for what the write would make. Without an earlier attempt only what a copy of the data has brought counts: the object with the client's
+// id, or what an update has made; after an attempt, whatever was not there before it.
 func (s *step) find(ctx context.Context, at side, present []thing) ([]thing, error) {
+	if s.entry.Attempt == nil && !s.entry.Operation.IsCreate() {
+		return s.brought(ctx, at, present)
+	}
 	last, client := s.last(), objectID(s.entry.Made)
 	return s.of.matches(ctx, at, slices.DeleteFunc(slices.Clone(present), func(one thing) bool {
 		return one.ID != client && (s.entry.Attempt == nil || slices.Contains(last.Known, one.ID))
 	}))
+}
+
+// brought looks for what an update has made in a copy of the data that was made while copying was paused. There it has the time that it has at the
+// target. Where the update may have made one of several things there, it counts as brought when the receiver has all of them: what is made twice is
+// less bad than what is lost.
+func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, error) {
+	if waited, err := s.journal.store.JournalWaited(ctx, s.entry.Begun); err != nil || !waited {
+		return nil, err
+	}
+	target, ok := s.side(s.entry.Target)
+	if !ok {
+		return nil, nil
+	}
+	shown, err := s.of.present(ctx, target)
+	shown = slices.DeleteFunc(shown, func(one thing) bool { return one.before(s.entry.Begun) })
+	made, failed := s.of.matches(ctx, target, slices.Clone(shown))
+	if err = cmp.Or(err, failed); err != nil || len(made) == 0 {
+		return nil, err
+	}
+	if !isBlank(*s.of.comment) {
+		shown = made
+	}
+	var had []thing
+	for _, one := range shown {
+		i := slices.IndexFunc(present, func(other thing) bool { return other.made() == one.made() && !hasID(had, other.ID) })
+		if i < 0 {
+			return nil, nil
+		}
+		had = append(had, present[i])
+	}
+	fit, err := s.of.matches(ctx, at, had)
+	return fit[:min(1, len(fit))], err
 }
 
 // resolve finds out whether the target has carried out a write whose outcome is unknown.
@@ -66,9 +101,11 @@ func (s *step) resolve(ctx context.Context) {
 	}
 }
 
-// before reports whether an object was made before a time. Clocks may differ by a minute.
+func (t thing) made() string { return cmp.Or(t.Created, t.Set) }
+
+// before reports whether a thing was made before a time. Clocks may differ by a minute.
 func (t thing) before(at time.Time) bool {
-	made, err := time.Parse(time.RFC3339, t.Created)
+	made, err := time.Parse(time.RFC3339, t.made())
 	return err == nil && made.Before(at.Add(-time.Minute))
 }
 

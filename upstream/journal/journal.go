@@ -50,8 +50,8 @@ type Settings struct {
 	// Caller gives the caller in whose name a tracker is asked for a write of the caller with a label, who has shown itself as shown; nil
 	// means that this is not known any more. own says that it is that caller; else it is a service. ok is false where there is no key.
 	Caller func(tracker, label string, shown *upstream.Caller) (caller upstream.Caller, own, ok bool)
-	// Comments returns the texts of the comments on an attachment of a tracker by their ids.
-	Comments func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]string, error)
+	// Comments returns the comments on an attachment of a tracker by their ids.
+	Comments func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]upstream.Comment, error)
 	// Pairs learns the ids that the receivers give. Nil means that both trackers have to give the same ones.
 	Pairs Pairs
 	// Keys encrypt what is kept. Required.

@@ -91,7 +91,7 @@ func (o *Operator) Start(ctx context.Context) error {
 
 // Resume has copying go on, after Start or a kill.
 func (o *Operator) Resume(ctx context.Context) error {
-	return o.signed("resume the journal", func(record state.Record) error { return o.Store.ResumeJournal(ctx, record) })
+	return o.signed("resume", func(record state.Record) error { return o.Store.ResumeJournal(ctx, record) })
 }
 
 // Status is the state of the journal as operators see it.

@@ -27,11 +27,13 @@ type side struct {
 // thing is an attachment, a flag type, a flag or a comment as a tracker shows it.
 type thing struct {
 	ID int64 `json:"id"`
-	// FileName, Summary, Created and Flags are those of an attachment.
+	// FileName, Summary and Flags are those of an attachment.
 	FileName string  `json:"file_name"`
 	Summary  string  `json:"summary"`
-	Created  string  `json:"creation_time"`
 	Flags    []thing `json:"flags"`
+	// Created is when an attachment or a comment was made, and Set when a flag was.
+	Created string `json:"creation_time"`
+	Set     string `json:"creation_date"`
 	// Name is that of a flag or flag type, Description that of a flag type or the text of a comment, Status and Requestee are those of a flag.
 	Name        string `json:"name"`
 	Description string `json:"description"`

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,12 +37,14 @@ type scene struct {
 	next     *flaky
 	settings journal.Settings
 	key      string
+	clock    atomic.Pointer[time.Time] // of the trackers, nil for that of the machine
 }
 
 func set(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
-	s := &scene{main: serve(t), next: serve(t), dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: tracker.FixtureKeys()["admin"]}
+	s := &scene{dsn: "sqlite:" + filepath.Join(dir, "state.db"), key: tracker.FixtureKeys()["admin"]}
+	s.main, s.next = s.serve(t), s.serve(t)
 	s.store = s.open(t)
 	keys, err := journal.NewKeys([]byte("the first key of the journal"))
 	must(t, err)
@@ -52,7 +55,7 @@ func set(t *testing.T) *scene {
 		Caller: func(_, label string, _ *upstream.Caller) (upstream.Caller, bool, bool) {
 			return s.caller(), label == "robot", true
 		},
-		Comments: func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]string, error) {
+		Comments: func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]upstream.Comment, error) {
 			return s.settings.Trackers[tracker].(*flaky).Tracker.(*bugzilla.Client).Comments(ctx, caller, attachment)
 		},
 	}
@@ -245,9 +248,15 @@ func (f *flaky) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 	return f.Tracker.Do(ctx, caller, call)
 }
 
-func serve(t *testing.T) *flaky {
+func (s *scene) serve(t *testing.T) *flaky {
 	t.Helper()
-	client := process.Client(t, process.Listen(t, process.Reference(t, tracker.Options{})), nil, "bugzilla-5")
+	now := func() time.Time {
+		if at := s.clock.Load(); at != nil {
+			return *at
+		}
+		return time.Now()
+	}
+	client := process.Client(t, process.Listen(t, process.Reference(t, tracker.Options{Now: now})), nil, "bugzilla-5")
 	return &flaky{Tracker: client, now: map[string]int{}}
 }
 

@@ -304,7 +304,7 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 
 // ResumeJournal has copying go on in all processes. After a kill, copies that it has stopped are parked first.
 func (s *Store) ResumeJournal(ctx context.Context, record Record) error {
-	record.Subject = "journal"
+	record.Subject, record.Action = "journal", actionResume
 	return s.record(ctx, "resuming the journal", record, func(tx *session) {
 		tx.parkKilled()
 		tx.exec("UPDATE portico_journal_pause SET paused = 0 WHERE id = 1")

@@ -179,7 +179,7 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 		must(t, s.PutJournal(t.Context(), update[0], JournalPending, Record{}))
 		check("not yet", later[0].Seq)
 		audit, err := s.Audit(t.Context(), 10)
-		if must(t, err); len(audit) != 2 || audit[0].Action != "start the journal" || audit[1].Actor != "me" || audit[1].Action != "skip" || audit[1].Reason != "gone" {
+		if must(t, err); len(audit) != 3 || audit[0].Action != "resume the journal" || audit[1].Action != "start the journal" || audit[2].Actor != "me" || audit[2].Action != "skip" || audit[2].Reason != "gone" {
 			t.Errorf("the audit trail is %+v", audit)
 		}
 	})

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -30,8 +31,18 @@ type JournalLoss struct {
 	Last    time.Time `json:"last"`
 }
 
-// actionStart is what the audit trail calls a start of the journal.
-const actionStart = "start the journal"
+// What the audit trail calls a start of the journal, and the end of the pause after it.
+const (
+	actionStart  = "start the journal"
+	actionResume = "resume the journal"
+)
+
+// JournalWaited reports whether copying was paused at a time for the data to be copied.
+func (s *Store) JournalWaited(ctx context.Context, at time.Time) (bool, error) {
+	last, err := read[string](ctx, s, "reading the audit trail",
+		"SELECT action FROM portico_audit WHERE action IN (?, ?) AND at <= ? ORDER BY id DESC LIMIT 1", actionStart, actionResume, at)
+	return err == nil && slices.Contains(last, actionStart), err
+}
 
 // AddJournalLosses adds to the counts of losses, at the times of the last ones. Writes that came before the last start of the journal are copied with
 // the data, and do not count.

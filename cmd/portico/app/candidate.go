@@ -198,7 +198,7 @@ func ownCredentials(have upstream.Credentials, keysOnly bool) upstream.Credentia
 }
 
 // comments reads the comments on an attachment that clients know by an id.
-func (rt *Runtime) comments(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (_ map[int64]string, err error) {
+func (rt *Runtime) comments(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (_ map[int64]upstream.Comment, err error) {
 	client := rt.trackers[tracker].client
 	if rt.ids != nil {
 		if attachment, err = rt.ids.Locator(rt.ids.SideOf(tracker), client).Native(ctx, idmap.Attachment, attachment); err != nil {
