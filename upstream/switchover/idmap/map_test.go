@@ -28,6 +28,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 	}{
 		{idmap.OldSide, "/rest/bug/7", "", false, false},
 		{idmap.NewSide, "/rest/bug/7", "", false, true},
+		{idmap.NewSide, "/rest/bug/%207", "", false, true},
 		{idmap.NewSide, "/rest/bug/alias-one/comment", "", false, false},
 		{idmap.NewSide, "/rest.cgi/bug/8/comment", "", false, true},
 		{idmap.OldSide, "/rest/bug/1000000007", "", false, true},

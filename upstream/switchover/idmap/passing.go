@@ -3,6 +3,7 @@ package idmap
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,7 @@ import (
 func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query func(name string) []string, isOperation bool) error {
 	named := &translation{Map: m, side: side}
 	add := func(kind Kind, list []string) { each(named.text, kind, strings.Split(strings.Join(list, ","), ",")) }
+	path, _ = url.PathUnescape(path) // the server has refused invalid ones
 	switch segments := strings.Split(strings.Trim(path, "/"), "/"); {
 	case len(segments) > 1 && strings.HasPrefix(segments[0], "rest") && segments[1] == "bug":
 		add(Bug, slices.Concat(segments[2:min(3, len(segments))], query("id"), query("ids")))
