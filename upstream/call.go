@@ -163,5 +163,5 @@ func idTexts(ids []int64) (texts []string) {
 	return texts
 }
 
-// firstOf is empty where there is none.
+// firstOf returns the first of all texts, or an empty one if there are no texts.
 func firstOf(lists ...[]string) string { return append(slices.Concat(lists...), "")[0] }

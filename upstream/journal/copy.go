@@ -284,7 +284,7 @@ func (s *step) make(ctx context.Context, at side) {
 	s.made(ctx, at, id)
 }
 
-// name adds the label of the caller to a comment that is made with another key, if the comment has room for it.
+// name adds the label of the caller to a comment that is made with another key, if the comment does not become longer than trackers allow.
 func (s *step) name(at side) {
 	label := s.entry.Caller
 	if label == "" {

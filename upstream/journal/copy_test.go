@@ -361,6 +361,29 @@ func TestWhatTheDataBringIsNotCopied(t *testing.T) {
 	}
 }
 
+// TestWhatTheDataBringNeedsTheTarget: without a key for the target it cannot be told what the copied data have brought, so nothing is made.
+func TestWhatTheDataBringNeedsTheTarget(t *testing.T) {
+	s := set(t)
+	all := s.settings.Caller
+	s.settings.Caller = func(tracker, label string, shown *upstream.Caller) (upstream.Caller, bool, bool) {
+		caller, own, ok := all(tracker, label, shown)
+		return caller, own, ok && tracker != "main"
+	}
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	id := s.attachments(t, s.main, "1")[0].ID
+	s.write(t, j, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: new("said once")}})
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalParked)
+	comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
+	must(t, err)
+	for _, one := range comments {
+		if strings.Contains(one.Text, "said once") {
+			t.Error("the receiver has the comment of an entry that is parked")
+		}
+	}
+}
+
 func TestUnknownCommentIsParked(t *testing.T) {
 	s := set(t)
 	s.next.fail(firstTimes(1, errUnknown), nil)
@@ -637,7 +660,7 @@ func TestFlagsThatAreGoneAreFollowed(t *testing.T) {
 	}
 }
 
-// TestAFlagThatIsNotKnownIsNotGuessed: somebody has set another one at the receiver meanwhile, or none of it was copied.
+// TestAFlagThatIsNotKnownIsNotGuessed: another client has set one at the receiver meanwhile, or none of it was copied.
 func TestAFlagThatIsNotKnownIsNotGuessed(t *testing.T) {
 	for status, first := range map[string]func(*scene, *journal.Journal, upstream.Call) error{
 		"X": func(s *scene, j *journal.Journal, call upstream.Call) error {

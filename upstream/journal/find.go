@@ -40,12 +40,17 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	if err = cmp.Or(err, failed); err != nil || len(made) == 0 {
 		return nil, err
 	}
-	if !isBlank(*s.of.comment) {
+	if !isBlank(*s.of.comment) { // other comments may be from the same second
 		shown = made
+		if present, err = s.of.matches(ctx, at, slices.Clone(present)); err != nil {
+			return nil, err
+		}
 	}
 	var had []thing
 	for _, one := range shown {
-		i := slices.IndexFunc(present, func(other thing) bool { return other.made() == one.made() && !hasID(had, other.ID) })
+		i := slices.IndexFunc(present, func(other thing) bool {
+			return other.made() == one.made() && other.Name == one.Name && !hasID(had, other.ID)
+		})
 		if i < 0 {
 			return nil, nil
 		}
@@ -101,6 +106,7 @@ func (s *step) resolve(ctx context.Context) {
 	}
 }
 
+// made returns when a thing was made, as its tracker writes it.
 func (t thing) made() string { return cmp.Or(t.Created, t.Set) }
 
 // before reports whether a thing was made before a time. Clocks may differ by a minute.
