@@ -31,7 +31,7 @@ func TestSlowClients(t *testing.T) {
 	behind := &witness{}
 	tracker := httptest.NewServer(behind)
 	defer tracker.Close()
-	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=1s", "TIMEOUTS_READ=3s") // a pause of 150 ms may become a second on a busy machine
+	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=4s", "TIMEOUTS_READ=4s") // a pause of 150 ms may become seconds on a busy machine
 	const head = "POST /xmlrpc.cgi HTTP/1.1\r\nHost: portico.example\r\nConnection: close\r\nContent-Length: 20\r\n\r\n"
 	longer := strings.Replace(head, ": 20", ": 20000", 1)
 	upload := strings.Replace(longer, "/xmlrpc.cgi", "/rest/bug/1/attachment", 1) + `{"file_name":"f","data":"`
