@@ -114,7 +114,7 @@ func (a *attempt) send(req *http.Request) error {
 	}
 	resp, usable, err := c.exchange(a.outgoing(req), &a.bodyFailed) //nolint:bodyclose // the attempt becomes the body
 	a.usable = usable
-	if failure := a.failure(resp, err); failure != nil {
+	if failure := a.failure(c, resp, err); failure != nil {
 		failure.Unknown = !a.read && c.sent.Load() > 0
 		return failure
 	}
@@ -164,8 +164,8 @@ func (a *attempt) connect(req *http.Request) (*conn, error) {
 	return nil, c.newError(Connect, 0, err)
 }
 
-// failure returns what is wrong with the result of an exchange, or nil.
-func (a *attempt) failure(resp *http.Response, err error) *Error {
+// failure returns what is wrong with the result of an exchange, or nil. The end of the context may have taken c from the attempt.
+func (a *attempt) failure(c *conn, resp *http.Response, err error) *Error {
 	reason := BadResponse
 	if err == nil && resp.StatusCode >= 200 && resp.StatusCode <= 599 {
 		return nil
@@ -183,7 +183,7 @@ func (a *attempt) failure(resp *http.Response, err error) *Error {
 	case errors.Is(err, errLongHeader):
 		reason = ResponseHeaderTooLarge
 	default:
-		if a.conn.Load().received.Load() == 0 || isLost(err) {
+		if c.received.Load() == 0 || isLost(err) {
 			reason = Reset
 		}
 		err = discreet(err)

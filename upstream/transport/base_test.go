@@ -223,6 +223,33 @@ func TestEndsOfTheCaller(t *testing.T) {
 	}
 }
 
+// TestCallerLeavesDuringAFailure: the caller goes away after a connection has failed and before the failure is judged.
+func TestCallerLeavesDuringAFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w := newPlain(t, BaseOptions{Dial: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go hang(theirs)
+		return leaving{ours, cancel, make(chan struct{})}, nil
+	}})
+	if _, _, err := do(w, request(t, ctx, http.MethodGet, "http://tracker.test/", "")); ReasonOf(err) != Reset {
+		t.Errorf("got %v", err)
+	}
+}
+
+// leaving is a connection whose reads fail. Who asks whether that was a timeout gets to know it when the caller has gone and the connection is closed.
+type leaving struct {
+	net.Conn
+	cancel func()
+	closed chan struct{}
+}
+
+func (c leaving) Read([]byte) (int, error) { return 0, c }
+func (c leaving) Error() string            { return "no more bytes" }
+func (c leaving) Temporary() bool          { return false }
+func (c leaving) Timeout() bool            { c.cancel(); <-c.closed; return false }
+func (c leaving) Close() error             { defer close(c.closed); return c.Conn.Close() }
+
 // TestRequestBodyFailures: what the caller sends badly is not the tracker's failure, and a response to a part of it does not count.
 func TestRequestBodyFailures(t *testing.T) {
 	tr := rawTracker(t, func(c *net.TCPConn) {

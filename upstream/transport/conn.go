@@ -99,6 +99,7 @@ func (c *conn) Close() error {
 func (c *conn) exchange(req *http.Request, failed *atomic.Bool) (resp *http.Response, usable bool, err error) {
 	c.sent.Store(0)
 	c.received.Store(0)
+	c.cut.Store(false)
 	c.silence, c.sendErr = 0, nil
 	var sendErr error
 	if !isLong(req) {

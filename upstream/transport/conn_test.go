@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -136,6 +137,18 @@ func (s *connectionsSeen) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.reads)
+}
+
+// TestKeptAfterALongRead: a read with a long body is refused once all of it was sent. Its connection serves the next read.
+func TestKeptAfterALongRead(t *testing.T) {
+	tr := newTracker(t, func(w http.ResponseWriter, r *http.Request) {
+		if n, _ := io.Copy(io.Discard, r.Body); n > 0 {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	s := newPlain(t, BaseOptions{})
+	must(t, s, request(t, With(t.Context(), reads), http.MethodPost, tr.url, strings.Repeat("x", 100<<10)))
+	must(t, s, get(t, tr.url))
 }
 
 // A tracker that was seen to serve many connections at once has workers for writes: reads keep their connections beside them.
