@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,19 @@ func TestRedactSaysWhetherTextsAreEqual(t *testing.T) {
 	}
 	if !strings.HasPrefix(one, `{"text":{"length":8,"digest":"`) {
 		t.Errorf("the text became %s", one)
+	}
+}
+
+// Memory grows with the length of a text, and not with its depth too.
+func TestRedactTakesNoMemoryForDepth(t *testing.T) {
+	const depth = 9_000
+	text := strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	redacted := NewRedactor().Redact(jsontext.Value(text), "$")
+	runtime.ReadMemStats(&after)
+	if string(redacted) != text || after.TotalAlloc-before.TotalAlloc > 64<<20 {
+		t.Errorf("%d bytes for a text of %d", after.TotalAlloc-before.TotalAlloc, len(text))
 	}
 }
 

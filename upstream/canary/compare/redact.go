@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -31,40 +30,45 @@ func (r *Redactor) Redact(value jsontext.Value, path string) jsontext.Value {
 	if value == nil {
 		return nil
 	}
-	root := parse(value)
-	if root == nil {
+	from := &reader{}
+	if parse(value) == nil {
 		return r.standIn(nil, string(value))
 	}
-	return r.redact(nil, &reader{}, root, namesOf(path))
+	from.begin(value)
+	return r.redact(nil, from, "", namesOf(path))
 }
 
-// redact appends a value. names are those of the members that it is in, the nearest last.
-func (r *Redactor) redact(dst []byte, from *reader, n *node, names []string) []byte {
-	switch n.kind() {
+// redact appends the next value, which has a name if it is that of a member. names are those of the members that it is in, the nearest last: no
+// more than three matter.
+func (r *Redactor) redact(dst []byte, from *reader, name string, names []string) []byte {
+	kind := from.decoder.PeekKind()
+	switch kind {
 	case '{', '[':
-		dst = append(dst, n.raw[0])
-		for i, child := range from.children(n) {
-			if i > 0 {
+		dst = append(dst, byte(kind))
+		begun := len(dst)
+		end := from.each(func(name string) {
+			if len(dst) > begun {
 				dst = append(dst, ',')
 			}
 			within := names
-			if n.kind() == '{' {
-				dst = append(append(dst, quote(r.name(child.name))...), ':')
-				if !isDigits(child.name) {
-					within = append(slices.Clip(names), child.name)
+			if kind == '{' {
+				dst = append(append(dst, quote(r.name(name))...), ':')
+				if !isDigits(name) {
+					within = []string{last(names, 2), last(names, 1), name}
 				}
 			}
-			dst = r.redact(dst, from, child, within)
-		}
-		return append(dst, n.raw[len(n.raw)-1])
+			dst = r.redact(dst, from, name, within)
+		})
+		return append(dst, byte(end))
 	case '"':
 	default:
-		return append(dst, n.raw...)
+		return append(dst, from.value()...)
 	}
-	if n.isContent() {
+	raw := from.value()
+	if name == "data" {
 		return append(dst, `{"content":"set aside"}`...)
 	}
-	text := string(unquoted(n.raw))
+	text := string(unquoted(raw))
 	if kept, isKept := r.kept(text, names); isKept {
 		return append(dst, quote(kept)...)
 	}

@@ -63,10 +63,26 @@ func (r *reader) begin(text []byte) {
 	r.decoder.Reset(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// more reports whether the object or array that is being read goes on.
-func (r *reader) more() bool {
-	kind := r.decoder.PeekKind()
-	return kind != '}' && kind != ']' && kind != jsontext.KindInvalid
+// value reads the next value.
+func (r *reader) value() jsontext.Value {
+	raw, _ := r.decoder.ReadValue() // the text is valid
+	return raw
+}
+
+// each reads the next object or array. It has visit read each value, of which it passes the name, and returns how that ends.
+func (r *reader) each(visit func(name string)) (end jsontext.Kind) {
+	begin, _ := r.decoder.ReadToken()
+	for {
+		switch end = r.decoder.PeekKind(); {
+		case end == '}' || end == ']' || end == jsontext.KindInvalid:
+			_, _ = r.decoder.ReadToken()
+			return end
+		case begin.Kind() == '{':
+			visit(string(unquoted(r.value())))
+		default:
+			visit("")
+		}
+	}
 }
 
 // children gives the members or elements of a value. When there are too many nodes, the list is not complete.
@@ -77,17 +93,13 @@ func (r *reader) children(n *node) []*node {
 	}
 	n.children = []*node{}
 	r.begin(n.raw)
-	_, _ = r.decoder.ReadToken() // the text is valid
-	for r.more() && r.nodes < maxNodes {
-		r.nodes++
-		child := &node{position: len(n.children)}
-		child.raw, _ = r.decoder.ReadValue()
-		if kind == '{' {
-			child.name = string(unquoted(child.raw))
-			child.raw, _ = r.decoder.ReadValue()
+	r.each(func(name string) {
+		raw := r.value()
+		if r.nodes < maxNodes {
+			r.nodes++
+			n.children = append(n.children, &node{name: name, position: len(n.children), raw: raw})
 		}
-		n.children = append(n.children, child)
-	}
+	})
 	return n.children
 }
 
@@ -113,20 +125,10 @@ func (r *reader) digest(text []byte, shape *Shape) string {
 func (r *reader) nextDigest(shape *Shape) string {
 	kind := r.decoder.PeekKind()
 	if kind != '{' && kind != '[' {
-		raw, _ := r.decoder.ReadValue() // the text is valid
-		return hash(string(canonical(raw)))
+		return hash(string(canonical(r.value())))
 	}
-	_, _ = r.decoder.ReadToken()
 	var parts []string
-	for r.more() {
-		name := ""
-		if kind == '{' {
-			quoted, _ := r.decoder.ReadValue()
-			name = string(unquoted(quoted))
-		}
-		parts = append(parts, hash(name+r.nextDigest(shape.inside(kind, name))))
-	}
-	_, _ = r.decoder.ReadToken()
+	r.each(func(name string) { parts = append(parts, hash(name+r.nextDigest(shape.inside(kind, name)))) })
 	if kind == '{' || shape.anyOrder() {
 		slices.Sort(parts)
 	}
