@@ -284,6 +284,21 @@ func TestFormsAreBounded(t *testing.T) {
 	}
 }
 
+// The header of a field is held in memory as its text is.
+func TestHeadersOfFieldsAreBounded(t *testing.T) {
+	options := proxy.Options{}
+	options.Limits.Memory = 64 << 10
+	base := serve(t, options)
+	for long, status := range map[int]int{10 << 10: 201, 1 << 20: 503} {
+		form := "--x\r\nContent-Disposition: form-data; name=name\r\nX-Long: " + strings.Repeat("b", long) + "\r\n\r\nn\r\n" +
+			"--x\r\nContent-Disposition: form-data; name=description\r\n\r\nd\r\n--x--\r\n"
+		got := ask(t, "POST", base+"/rest/flag_type"+key, form, "Content-Type", "multipart/form-data; boundary=x")
+		if got.status != status {
+			t.Errorf("a header of %d bytes: %d %s", long, got.status, got.body)
+		}
+	}
+}
+
 // A client that looks at a response only when it has sent everything gets it.
 func TestRefusalOfALargeBodyArrives(t *testing.T) {
 	t.Parallel()

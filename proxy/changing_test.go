@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"portico/mapping"
 	"portico/proxy"
@@ -426,5 +427,22 @@ func TestOperationsOfTheOlderInterfaces(t *testing.T) {
 		if !slices.Equal(called, c.called) || response.status != 200 || !strings.Contains(response.body, c.says) {
 			t.Errorf("%s with the key %q: %d %s, called %v", c.body, c.key, response.status, response.body, called)
 		}
+	}
+}
+
+// The time that a call of an older interface takes grows with the number of its parameters, and not with the square of it: that took minutes.
+func TestManyParametersOfACall(t *testing.T) {
+	_, base := behind(t, "", func(o *proxy.Options) {
+		o.Tracker, o.Passthrough.Operations = &fakeTracker{}, func() bool { return true }
+	})
+	var others strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&others, `,"%06x":1`, i)
+	}
+	began := time.Now()
+	body := `{"method":"Bug.attachments","params":[{"ids":[5]` + others.String() + `}],"id":1}`
+	ask(t, http.MethodPost, base+"/jsonrpc.cgi", body, "Content-Type", "application/json").wantStatus(t, 200)
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

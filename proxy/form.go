@@ -146,9 +146,13 @@ func (rc *requestContext) multipart(body io.Reader, boundary string) (mapping.Me
 	form := &formBody{rc: rc}
 	// To mime/multipart a form that was cut short between two fields looks like one that has ended. What is appended is read as a field then, which
 	// has no end.
-	reader := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\nx")), boundary)
+	whole := io.MultiReader(body, strings.NewReader("\r\nx"))
+	src := &struct{ io.Reader }{}
+	reader := multipart.NewReader(src, boundary)
 	for {
+		src.Reader = heldReader{whole, rc} // mime/multipart keeps up to 10 MB of the header of a field in memory
 		part, err := reader.NextPart()
+		src.Reader = whole
 		if err == io.EOF { // mime/multipart wraps that of a form that was cut short
 			return form.members(), nil
 		}

@@ -45,7 +45,7 @@ func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *map
 	if !rpc.Operation.IsWrite() {
 		rc.segments, segment = httprouter.Params{{Value: url.PathEscape(segment)}}, "" // the query has it, too
 		for _, each := range rpc.Params {
-			for _, text := range rpc.Texts(each.Name) {
+			for _, text := range bugzilla.Texts(each.Value) {
 				rc.query = append(rc.query, parameter{each.Name, text})
 			}
 		}

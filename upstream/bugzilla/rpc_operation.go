@@ -85,7 +85,7 @@ func (o *RPCOperation) read(text []byte, hasID bool) (ok bool) {
 // choose finds what the call is about.
 func (o *RPCOperation) choose() bool {
 	by := func(name string) bool {
-		texts := o.Texts(name)
+		texts := Texts(o.Params.Get(name))
 		if len(texts) > 0 {
 			o.Selected = texts[0]
 		}
@@ -109,8 +109,8 @@ func (o *RPCOperation) choose() bool {
 }
 
 // Texts are the texts of a parameter that is a list or a text. What is no text is an empty one, which names nothing.
-func (o *RPCOperation) Texts(name string) []string {
-	list := listOf(o.Params.Get(name))
+func Texts(value jsontext.Value) []string {
+	list := listOf(value)
 	texts := make([]string, len(list))
 	for i := range list {
 		texts[i], _ = mapping.Text(list[i])
