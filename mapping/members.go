@@ -101,8 +101,8 @@ func splitObject(object jsontext.Value) Members {
 	if object.Kind() != '{' {
 		return nil
 	}
-	var members Members
 	list := elements(object)
+	members := slices.Grow(Members(nil), len(list)/2)
 	for i := 0; i+1 < len(list); i += 2 {
 		members = append(members, Member{Name: unquote(list[i]), Value: list[i+1]})
 	}
@@ -120,7 +120,7 @@ func items(value jsontext.Value) []jsontext.Value {
 // elements gives the items of a valid array, or the names and values of a valid object in turn.
 func elements(container jsontext.Value) []jsontext.Value {
 	var list []jsontext.Value
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(container.Clone()), jsontext.AllowDuplicateNames(true))
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(container), jsontext.AllowDuplicateNames(true))
 	_, err := decoder.ReadToken()
 	for err == nil && !strings.ContainsRune("]}\x00", rune(decoder.PeekKind())) {
 		element, failed := decoder.ReadValue()

@@ -82,11 +82,11 @@ func integer(value jsontext.Value) jsontext.Value {
 // WithIntegers makes integers of the ids in the reply to an attachment create that a tracker sends as texts.
 func (d *Document) WithIntegers() error {
 	members := splitObject(d.text)
-	list := items(members.Get("ids"))
-	if members.Get("ids").Kind() != '[' || !slices.ContainsFunc(list, func(id jsontext.Value) bool { return id.Kind() == '"' }) {
+	ids := members.Get("ids")
+	if ids.Kind() != '[' || !slices.ContainsFunc(items(ids), func(id jsontext.Value) bool { return id.Kind() == '"' }) {
 		return nil
 	}
-	members.Set("ids", eachElement(integer)(members.Get("ids")))
+	members.Set("ids", eachElement(integer)(ids))
 	return d.Replace(members.AppendJSON(nil))
 }
 

@@ -3,7 +3,6 @@ package bugzilla
 import (
 	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ func (c *Client) read(call *Call, response *http.Response) (*mapping.Document, e
 	if status/100 == 3 {
 		return nil, &badResponse{text: "the tracker responded with a redirect", redirect: c.Redirect()}
 	}
-	head, err := io.ReadAll(io.LimitReader(response.Body, headSize))
+	head, err := transport.Head(response, headSize)
 	if err != nil {
 		return nil, err
 	}

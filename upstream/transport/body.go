@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -37,7 +38,7 @@ func (a *attempt) accept(resp *http.Response) {
 // prefetch reads the begin of the body ahead. A small body is whole after that, so a cut one can still be asked for again.
 func (a *attempt) prefetch() {
 	if !a.call.Stream {
-		a.ahead, _ = io.ReadAll(io.LimitReader(a, readAhead)) // Read returns the error again
+		a.ahead, _ = Head(a.resp, readAhead) // Read returns the error again
 		if a.whole.Load() && a.resp.ContentLength < 0 {
 			a.resp.ContentLength = int64(len(a.ahead)) // so that its reader takes memory once
 		}
@@ -46,6 +47,19 @@ func (a *attempt) prefetch() {
 	head := make([]byte, streamed)
 	n, _ := io.ReadAtLeast(a, head, 1)
 	a.ahead = head[:n]
+}
+
+// Head reads up to so many bytes of the body of a response, in memory of their size where that is known. It does not copy what was read ahead if
+// that is all.
+func Head(response *http.Response, limit int64) ([]byte, error) {
+	if a, ok := response.Body.(*attempt); ok && a.whole.Load() && int64(len(a.ahead)) < limit {
+		head := a.ahead
+		a.ahead = nil
+		return head, nil
+	}
+	head := bytes.NewBuffer(make([]byte, 0, min(max(0, response.ContentLength), limit)+bytes.MinRead))
+	_, err := head.ReadFrom(io.LimitReader(response.Body, limit))
+	return head.Bytes(), err
 }
 
 // Read returns what was read ahead and then the rest.
