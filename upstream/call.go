@@ -87,10 +87,10 @@ func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response
 }
 
 // NotWritten reports whether an error says for certain that nothing was written. Of anything else that may have been sent the
-// outcome is unknown.
+// outcome is unknown. A write whose ids cannot be translated is not sent; where those of its response cannot, the error is Unknown.
 func NotWritten(err error) bool {
 	refusal, ok := errors.AsType[*mapping.Error](err)
-	return ok && !refusal.Unknown && (refusal.Status < 500 || NotSent(err))
+	return ok && !refusal.Unknown && (refusal.Status < 500 || refusal.Reason == ReasonUnmapped || NotSent(err))
 }
 
 // NotSent reports whether an error says for certain that the tracker did not get the request. It may get a later one.

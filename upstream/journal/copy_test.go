@@ -252,10 +252,12 @@ func TestACopyThatAnotherProcessMakes(t *testing.T) {
 	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
 	entries, err := s.store.JournalOf(t.Context(), 1, true)
 	must(t, err)
+	j.Close()
+	must(t, s.operator().Resume(t.Context()))
 	if begun, err := s.store.BeginCopy(t.Context(), "another process", time.Hour, entries[0]); !begun || err != nil {
 		t.Fatalf("got %v, %v", begun, err)
 	}
-	must(t, s.operator().Resume(t.Context()))
+	s.start(t)
 	process.Eventually(t, "the lease is in the way", func() bool { return tried.Load() > 0 })
 	time.Sleep(time.Second) // which is what it is tried in
 	if n := tried.Load(); n > 20 || s.named(t, s.next, "1", "once") != 0 {

@@ -60,6 +60,9 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	return fit[:min(1, len(fit))], err
 }
 
+// maxSkew is how much earlier a tracker may date what looks like a create, because its clock is wrong, so that an operator is asked.
+const maxSkew = 24 * time.Hour
+
 // resolve finds out whether the target has carried out a write whose outcome is unknown.
 func (s *step) resolve(ctx context.Context) {
 	const decide = "it is not known whether %s has carried it out; look there, then retry (%s) or skip it"
@@ -75,7 +78,7 @@ func (s *step) resolve(ctx context.Context) {
 		fit, err = s.of.present(ctx, at)
 	}
 	if err == nil {
-		fit, err = s.of.matches(ctx, at, slices.DeleteFunc(fit, func(one thing) bool { return one.before(s.entry.Begun) }))
+		fit, err = s.of.matches(ctx, at, slices.DeleteFunc(fit, func(one thing) bool { return one.before(s.entry.Begun.Add(-maxSkew)) }))
 	}
 	switch {
 	case errors.Is(err, errNoPlace):
@@ -86,21 +89,26 @@ func (s *step) resolve(ctx context.Context) {
 		return
 	}
 	var unclaimed []thing
+	early := false
 	for _, one := range fit {
 		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID), s.entry.Target)
 		if err != nil {
 			s.again(false, err)
 			return
 		}
-		if !claimed {
+		switch {
+		case claimed:
+		case one.before(s.entry.Begun):
+			early = true
+		default:
 			unclaimed = append(unclaimed, one)
 		}
 	}
-	switch len(unclaimed) {
-	case 0:
-		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
-	case 1:
+	switch {
+	case len(unclaimed) == 1:
 		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", laneOf(s.of.kind, unclaimed[0].ID)
+	case len(unclaimed) == 0 && !early:
+		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
 	default:
 		s.park(decide, s.entry.Target, retry)
 	}

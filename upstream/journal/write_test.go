@@ -145,6 +145,18 @@ func TestUnknownCreateIsNotGuessed(t *testing.T) {
 	}
 }
 
+// TestUnknownCreateAtATrackerWithAWrongClock is not taken for one that was not carried out.
+func TestUnknownCreateAtATrackerWithAWrongClock(t *testing.T) {
+	s := set(t)
+	s.clock.Store(new(time.Now().Add(-10 * time.Minute)))
+	j := s.start(t)
+	call := attach(t, []string{"1"}, "late", "content")
+	done := begin(t, j, intent(call))
+	must(t, call.Make(t.Context(), s.main, s.caller()).Err)
+	done(t.Context(), upstream.Response{Err: errUnknown})
+	s.drained(t, state.JournalParked)
+}
+
 // TestUnknownUpdateIsLeftToAPerson: an update whose outcome is unknown cannot be told from one that was overwritten.
 func TestUnknownUpdateIsLeftToAPerson(t *testing.T) {
 	s := set(t)

@@ -187,12 +187,12 @@ func CopyLeases(e JournalEntry) []string {
 }
 
 // BeginCopy takes the leases for copying an entry and commits its attempt, if it has one. It returns false while another holder has a
-// lease, and where the entry is no longer as the caller has read it.
+// lease or copying is paused, and where the entry is no longer as the caller has read it.
 func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duration, e JournalEntry) (begun bool, err error) {
 	err = s.share(ctx, "beginning a copy", func(tx *session) {
 		tx.take(CopyLeases(e), holder, lasts)
-		if tx.exec("UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)",
-			e.Attempt, e.Seq, e.Status, e.Next, e.Attempt) == 0 {
+		if tx.exec(`UPDATE portico_journal SET attempt = ? WHERE seq = ? AND status = ? AND next_at = ? AND (attempt IS NULL OR attempt = ?)
+			AND `+notPaused, e.Attempt, e.Seq, e.Status, e.Next, e.Attempt) == 0 {
 			tx.fail(errHeld)
 		}
 	})
@@ -204,7 +204,9 @@ func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duratio
 func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
 	return s.share(ctx, "ending a copy", func(tx *session) {
 		tx.addIDs(ids)
-		tx.putEntry(&e, from.Status, s.now())
+		if tx.putEntry(&e, from.Status, s.now()) == 0 && e.Status.Finished() {
+			tx.putEntry(&e, JournalParked, s.now()) // it was parked under way, and a retry would make it twice
+		}
 		tx.release(CopyLeases(from), holder)
 	})
 }
@@ -274,13 +276,17 @@ func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, err
 	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
 }
 
+// stoppedLanes selects the lanes with a parked entry, and those of the objects that creates in such lanes have made.
+const stoppedLanes = `(SELECT lane FROM portico_journal WHERE status = 'parked'
+	UNION SELECT made FROM portico_journal WHERE made <> '' AND ` + unfinished + ` AND lane IN (SELECT lane FROM portico_journal WHERE status = 'parked'))`
+
 // JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
 // returns the highest number of any.
 func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
 	type row struct{ Open, Last int64 }
 	counts, err := readOne[row](ctx, s, "reading the journal", `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
 		WHERE `+unfinished+` AND receiver = ? AND seq <= ?
-		AND lane NOT IN (SELECT lane FROM portico_journal WHERE status = 'parked')`, receiver, upTo)
+		AND lane NOT IN `+stoppedLanes, receiver, upTo)
 	return counts.Open, counts.Last, err
 }
 
@@ -289,10 +295,14 @@ func (s *Store) JournalParked(ctx context.Context, receiver string) (int64, erro
 	return s.countJournal(ctx, "DISTINCT lane", "status = 'parked' AND receiver = ?", receiver)
 }
 
-// JournalCopying numbers the entries that a tracker is getting now.
+// notPaused is true while copies are made.
+const notPaused = "NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE paused = 1)"
+
+// JournalCopying numbers the entries that a tracker is getting now. While copying is paused there is none, or reads that wait for the end of an attempt
+// would wait as long as the pause.
 func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
 	return read[int64](ctx, s, "reading the journal",
-		"SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL", receiver)
+		"SELECT seq FROM portico_journal WHERE status = 'pending' AND receiver = ? AND attempt IS NOT NULL AND "+notPaused, receiver)
 }
 
 // PruneJournal removes entries that were finished before a time.
@@ -338,7 +348,7 @@ func (s *session) parkKilled() {
 func (s *Store) ParkBehind(ctx context.Context, receiver string) error {
 	return s.write(ctx, "parking what waits behind parked entries", func(tx *session) {
 		tx.exec(`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+` AND receiver = ?
-			AND lane IN (SELECT lane FROM portico_journal WHERE status = 'parked')`,
+			AND lane IN `+stoppedLanes,
 			"writes have moved without it to the tracker that was to get this copy: compare both trackers, then retry or skip it", receiver)
 	})
 }

@@ -324,3 +324,78 @@ func TestChangesThatShareACommit(t *testing.T) {
 		t.Errorf("%d entries, want 3", got)
 	}
 }
+
+// TestAParkedCreateStopsItsObject: what follows in the lane of the object waits with it, so a move that leaves it behind leaves that behind, too.
+func TestAParkedCreateStopsItsObject(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
+		first, second := begin(t, s, "a", "bug 1"), []JournalEntry(nil)
+		first[0].Made = "attachment 7"
+		end(t, s, "a", JournalParked, first)
+		second = begin(t, s, "a", "bug 1")
+		second[0].Made = "attachment 8"
+		end(t, s, "a", JournalPending, second)
+		end(t, s, "a", JournalPending, begin(t, s, "a", "attachment 7", "attachment 8", "attachment 9"))
+		if open, last, err := s.JournalOpen(t.Context(), "next", 100); open != 1 || last != 5 || err != nil {
+			t.Errorf("%d of %d entries are still copied (%v), want that of attachment 9", open, last, err)
+		}
+		must(t, s.ParkBehind(t.Context(), "next"))
+		all, err := s.JournalOf(t.Context(), 10, false)
+		must(t, err)
+		for _, e := range all {
+			if parked := e.Status == JournalParked; parked == (e.Lane == "attachment 9") {
+				t.Errorf("entry %d of %s is %s", e.Seq, e.Lane, e.Status)
+			}
+		}
+	})
+}
+
+// TestNoCopyBeginsInAPause, also of an entry that was read before, and nothing waits for the ids of one that has begun.
+func TestNoCopyBeginsInAPause(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
+		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "bug 2"))
+		due, err := s.DueJournal(t.Context(), 10)
+		if must(t, err); len(due) != 2 {
+			t.Fatalf("%d are due", len(due))
+		}
+		due[0].Attempt = []byte("tried")
+		copying := func(want int) {
+			t.Helper()
+			if got, err := s.JournalCopying(t.Context(), "next"); len(got) != want || err != nil {
+				t.Errorf("%v are being copied (%v), want %d", got, err, want)
+			}
+		}
+		if begun, err := s.BeginCopy(t.Context(), "a", time.Minute, due[0]); !begun || err != nil {
+			t.Fatal(err)
+		}
+		copying(1)
+		must(t, s.KillJournal(t.Context(), "next", Record{Actor: "me"}))
+		copying(0)
+		if begun, err := s.BeginCopy(t.Context(), "a", time.Minute, due[1]); begun || err != nil {
+			t.Errorf("a copy has begun after the kill (%v)", err)
+		}
+	})
+}
+
+// TestACopyEndsThatWasParkedUnderWay: what is carried out would be made twice by a retry.
+func TestACopyEndsThatWasParkedUnderWay(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
+		for _, c := range []struct{ outcome, want JournalStatus }{{JournalApplied, JournalApplied}, {JournalPending, JournalParked}} {
+			end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
+			due, err := s.DueJournal(t.Context(), 10)
+			if must(t, err); len(due) != 1 {
+				t.Fatalf("%d are due", len(due))
+			}
+			parked, ended := due[0], due[0]
+			if begun, err := s.BeginCopy(t.Context(), "a", time.Minute, due[0]); !begun || err != nil {
+				t.Fatal(err)
+			}
+			parked.Status = JournalParked
+			must(t, s.PutJournal(t.Context(), parked, JournalPending, Record{Actor: "me"}))
+			ended.Status = c.outcome
+			must(t, s.EndCopy(t.Context(), "a", due[0], ended, nil))
+			if e, err := s.JournalEntry(t.Context(), ended.Seq); e.Status != c.want || err != nil {
+				t.Errorf("an entry that was parked is %s after its copy ended as %s (%v)", e.Status, c.outcome, err)
+			}
+		}
+	})
+}

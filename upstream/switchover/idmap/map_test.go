@@ -73,8 +73,8 @@ func TestTheStoreAway(t *testing.T) {
 	}
 	must(t, store.Close())
 	_, err := tr.Do(t.Context(), caller, updating(6))
-	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || failed.Unknown {
-		t.Errorf("got %+v", failed)
+	if failed := refusal(t, err); failed.Status != 503 || failed.RetryAfter <= 0 || failed.Reason != upstream.ReasonUnmapped || !upstream.NotWritten(err) {
+		t.Errorf("got %+v: nothing was sent", failed)
 	}
 }
 

@@ -346,7 +346,7 @@ func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
 	m := newMap(t, idmap.Names{})
 	in := &inner{reply: text(`{"ids":[2147483647]}`)}
 	_, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
-	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != upstream.ReasonUnmapped {
+	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != upstream.ReasonUnmapped || upstream.NotWritten(err) {
 		t.Errorf("got %+v", failed)
 	}
 	in.reply = text(`{"ids":[1000000000]}`)
