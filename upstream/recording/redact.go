@@ -139,7 +139,7 @@ func (w *redaction) keep(name, value string) string {
 	case name == "data" && len(value) > w.maxData:
 		w.spoil(payloadGone)
 		return elide(value)
-	case isKnownName(name):
+	case isKnownName(name) && !assignment.MatchString(value):
 		return w.clean(value)
 	}
 	return w.digested(value, notKnown)
