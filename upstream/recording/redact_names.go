@@ -33,10 +33,8 @@ var (
 	// credentialName matches the names of credentials (tracker-behaviour.md section 1, Credentials, and what else trackers and
 	// clients call them), without what is neither letter nor digit.
 	credentialName = regexp.MustCompile(`passw|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|credential|authorization|session|^(?:pass|key|auth|sudo|otp|jwt)$`)
-	// assignment matches a credential that a client wrote into another value by mistake, such as with ? or %26 before it.
-	assignment = regexp.MustCompile(`(?i)(?:api_?key|token|passw(?:or)?d|logincookie)(?:=|%3D)`)
-	loginName  = regexp.MustCompile(`^x?(?:bugzilla|new)?login(?:name)?$`)
-	isDigits   = regexp.MustCompile(`^\d+$`)
+	loginName      = regexp.MustCompile(`^x?(?:bugzilla|new)?login(?:name)?$`)
+	isDigits       = regexp.MustCompile(`^\d+$`)
 )
 
 // isCredential reports whether what stands under a name is a credential. It is less exact about names than trackers are: they
