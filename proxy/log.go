@@ -1,15 +1,17 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"portico/upstream"
 )
 
 // loggedMethods has the methods that the log shows. Any other text could be a credential.
@@ -61,8 +63,6 @@ func optional(name, text string) slog.Attr {
 	return slog.String(name, text)
 }
 
-var credentialInPath = regexp.MustCompile(`(?i)(api_key|login|password|token)(=|%3d)`)
-
 // withoutCredential ends a path behind the name of a credential, in the first of its readings that has one. A query whose question
 // mark was escaped, or written as something else, is a part of the path.
 func withoutCredential(escaped string) string {
@@ -71,13 +71,13 @@ func withoutCredential(escaped string) string {
 	}
 	kept := ""
 	if anyReading(escaped, func(reading string) bool {
-		at := credentialInPath.FindStringIndex(reading)
-		if at != nil {
-			kept = reading[:at[1]]
+		end := upstream.EndAtCredential(reading)
+		if end != reading {
+			kept = end
 		}
-		return at != nil
+		return end != reading
 	}) {
-		return kept + "…"
+		return cmp.Or(kept, "…")
 	}
 	return escaped
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"portico/mapping"
@@ -141,4 +142,15 @@ func (c *Credentials) AddHeaders(header http.Header) {
 	if c.Login == "" && c.Password == "" {
 		c.Login, c.Password = text("X-Bugzilla-Login"), header.Get("X-Bugzilla-Password")
 	}
+}
+
+var assignment = regexp.MustCompile(`(?i)(?:api_?key|login|passw(?:or)?d|token)(?:=|%(?:25)*3d)`)
+
+// EndAtCredential ends a text behind the name of a credential and an equals sign. Clients write credentials into other values by mistake, such
+// as with a second question mark in an address, or with an escaped one.
+func EndAtCredential(text string) string {
+	if at := assignment.FindStringIndex(text); at != nil {
+		return text[:at[1]] + "…"
+	}
+	return text
 }

@@ -69,6 +69,7 @@ func New(options Options) *Server {
 	for _, page := range options.Pages {
 		guarded.Handle(page.Path, page.Handler)
 		guarded.Handle(page.Path+"/", page.Handler)
+		guarded.Handle("GET "+page.Path+"/{$}", http.RedirectHandler(page.Path, http.StatusMovedPermanently))
 	}
 	open := http.NewServeMux()
 	open.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })

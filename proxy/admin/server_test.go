@@ -160,6 +160,24 @@ func TestToken(t *testing.T) {
 	}
 }
 
+func TestPageWithASlash(t *testing.T) {
+	_, base := open(t, admin.Options{Pages: []admin.Page{{Path: "/canary", Handler: http.NotFoundHandler()}}})
+	for path, want := range map[string]int{"/canary/": http.StatusMovedPermanently, "/canary/x/": http.StatusNotFound} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if to := response.Header.Get("Location"); response.StatusCode != want || want == http.StatusMovedPermanently && to != "/canary" {
+			t.Errorf("%s: status %d to %q", path, response.StatusCode, to)
+		}
+	}
+}
+
 func TestChanges(t *testing.T) {
 	changes := 0
 	page := admin.Page{Path: "/phases", Title: "Phases", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { changes++ })}

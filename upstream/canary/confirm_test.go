@@ -102,12 +102,14 @@ func TestCandidateThatAnswersIsStillTheCandidate(t *testing.T) {
 	}
 }
 
-// TestSamplesTellNoContent: what is kept of a finding has places and no words.
+// TestSamplesTellNoContent: what is kept of a finding has places and no words, and no key that a client wrote behind a second question mark.
 func TestSamplesTellNoContent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkWrongValues}}})
+	call := attachment("1")
+	call.Attachments.Exclude = []string{"data?api_key=WrittenKey"}
 	for range 8 {
-		w.make(attachment("1"))
+		w.make(call)
 	}
 	w.findings()
 	list, _ := w.store.Findings(t.Context())
@@ -117,12 +119,12 @@ func TestSamplesTellNoContent(t *testing.T) {
 	}
 	for _, sample := range samples {
 		text := string(sample.Text)
-		for _, secret := range []string{"altered", "public text", "public.txt", "DevKey", "example.com"} {
+		for _, secret := range []string{"altered", "public text", "public.txt", "DevKey", "WrittenKey", "example.com"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("a sample tells %q: %s", secret, text)
 			}
 		}
-		for _, want := range []string{`"target":"/rest/bug/attachment/1"`, `"path":"$.attachments[*].summary"`, `"answered_status":200`} {
+		for _, want := range []string{`"target":"/rest/bug/attachment/1?exclude_fields=`, `"path":"$.attachments[*].summary"`, `"answered_status":200`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("a sample lacks %s: %s", want, text)
 			}

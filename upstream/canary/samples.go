@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/canary/writes"
@@ -110,6 +111,7 @@ func (c *Canary) scope(j *job) state.Scope {
 // sample redacts what one finding is about. nil is no sample.
 func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte {
 	method, target := j.call.Line()
+	target = upstream.EndAtCredential(target)
 	agent, first := j.caller.UserAgent, same[0]
 	text := SampleText{
 		Method: method, Target: target[:min(len(target), maxTarget)], Targets: map[string]string{},
@@ -119,7 +121,7 @@ func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte
 	}
 	for name, tracker := range c.options.Trackers {
 		if address := tracker.Address(c.ctx, j.call); address != "" {
-			text.Targets[name] = address
+			text.Targets[name] = upstream.EndAtCredential(address)
 		}
 	}
 	for _, d := range same[:min(len(same), maxShown)] {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"portico/upstream"
 )
 
 // The kinds of placeholders that a replay can fill in.
@@ -139,7 +141,7 @@ func (w *redaction) keep(name, value string) string {
 	case name == "data" && len(value) > w.maxData:
 		w.spoil(payloadGone)
 		return elide(value)
-	case isKnownName(name):
+	case isKnownName(name) && upstream.EndAtCredential(value) == value:
 		return w.clean(value)
 	}
 	return w.digested(value, notKnown)

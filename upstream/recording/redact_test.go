@@ -224,7 +224,11 @@ func TestWhatIsNotKept(t *testing.T) {
 		"odd name in the query": func(s *recording.Exchange) { s.Request.Path += `?{"api_key":"k"}` },
 		"invalid JSON":          func(s *recording.Exchange) { s.Request.Path += `?params=[{` },
 		"a placeholder":         func(s *recording.Exchange) { body(s, "", `{"summary":"{{caller-1}}"}`) },
-		"parts without an end":  func(s *recording.Exchange) { body(s, "multipart/form-data; boundary=x", "--x\r\nA: b\r\n\r\nc") },
+		"a second question mark": func(s *recording.Exchange) {
+			s.Request.Path += "?include_fields=id?Bugzilla_api_key=" + url.QueryEscape(secret)
+		},
+		"an escaped separator": func(s *recording.Exchange) { s.Request.Path += "?ids=1%26api_key%3D" + url.QueryEscape(secret) },
+		"parts without an end": func(s *recording.Exchange) { body(s, "multipart/form-data; boundary=x", "--x\r\nA: b\r\n\r\nc") },
 		"parts with a preamble": func(s *recording.Exchange) {
 			parts(s, "token", secret)
 			s.Request.Body = append([]byte(secret+"\r\n"), s.Request.Body...)

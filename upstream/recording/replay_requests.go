@@ -117,7 +117,7 @@ var bearer = regexp.MustCompile(`(?i)^bearer +`)
 func keysInQuery(e Exchange) (moved Request, found bool) {
 	r := e.Request
 	path, query, _ := strings.Cut(r.Path, "?")
-	given, _ := url.ParseQuery(query) // what cannot be read is no credential
+	given, _ := url.ParseQuery(strings.ReplaceAll(query, ";", "&")) // what cannot be read is no credential
 	credentials, headers := url.Values{}, maps.Clone(r.Headers)
 	for name, value := range r.Headers {
 		key := http.CanonicalHeaderKey(name)

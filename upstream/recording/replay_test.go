@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/test/process"
 	"portico/test/tracker"
 	"portico/test/wire"
@@ -219,5 +220,30 @@ func TestReplayUnreachable(t *testing.T) {
 	list := taken(t)
 	if result := replay(t, list, recording.ReplayOptions{Tracker: base, Values: keys(list)}); !strings.Contains(describe(result.Report), "failure failure") {
 		t.Errorf("found\n%s", describe(result.Report))
+	}
+}
+
+// TestReplayKeyInQueryAndHeader: trackers take ; for & in a query, and refuse a key that is there twice.
+func TestReplayKeyInQueryAndHeader(t *testing.T) {
+	var seen []string
+	base := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/version") {
+			_, _ = io.WriteString(w, `{"version":"5.2"}`)
+			return
+		}
+		seen = append(seen, r.URL.RawQuery)
+		_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
+	}))
+	request := func(query string) recording.Exchange {
+		return recording.Exchange{
+			Operation: mapping.OpFlagTypes, Callers: []string{"caller-1"}, Response: &recording.Response{Status: 200, Body: []byte(`{"bug":[],"attachment":[]}`)},
+			Request: recording.Request{Method: "GET", Path: "/rest/flag_type/P?" + query, Headers: map[string]string{"X-Bugzilla-Api-Key": "{{caller-1}}"}},
+		}
+	}
+	replay(t, []recording.Exchange{request("x=1;api_key={{caller-1}}"), request("x=1;y=2")}, recording.ReplayOptions{
+		Tracker: base.String(), Values: map[string]string{"caller-1": "key"},
+	})
+	if want := []string{"x=1;api_key=key", "x=1;y=2&Bugzilla_api_key=key"}; !slices.Equal(slices.Compact(seen), want) {
+		t.Errorf("sent %q, want %q", seen, want)
 	}
 }

@@ -82,6 +82,8 @@ func TestFailures(t *testing.T) {
 		"reset after the request":   {respond("", reset), Reset, true},
 		"closed after the request":  {respond("", nil), Reset, true},
 		"hangs":                     {respond("", hangUp), Timeout, true},
+		"hangs in the status line":  {respond("HTTP/1.1 20", hangUp), Timeout, true},
+		"hangs in a header's name":  {respond(ok+"Content-Ty", hangUp), Timeout, true},
 		"cut inside the header":     {respond(ok+"X-A: ", nil), Reset, true},
 		"header too large":          {respond(ok+"X-A: "+strings.Repeat("a", 70<<10)+"\r\n\r\n", nil), ResponseHeaderTooLarge, true},
 		"another protocol":          {respond("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", hangUp), BadResponse, true},

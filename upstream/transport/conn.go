@@ -42,6 +42,7 @@ type conn struct {
 	silence        time.Duration // for which a body may pause; 0 before the response header is here
 	cut            atomic.Bool   // no more of the request is sent
 	sendErr        error         // of Write; net/http hides it in an error of its own
+	late           bool          // nothing came in time; net/http may hide that too
 }
 
 // The states of a conn.
@@ -81,6 +82,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.received.Add(int64(n))
+	c.late = isTimeout(err)
 	if n > 0 && c.state.Load() < served {
 		c.pool.move(c, served)
 	}
@@ -100,7 +102,7 @@ func (c *conn) exchange(req *http.Request, failed *atomic.Bool) (resp *http.Resp
 	c.sent.Store(0)
 	c.received.Store(0)
 	c.cut.Store(false)
-	c.silence, c.sendErr = 0, nil
+	c.silence, c.sendErr, c.late = 0, nil, false
 	var sendErr error
 	if !isLong(req) {
 		sendErr = c.send(req, failed)
@@ -118,6 +120,8 @@ func (c *conn) exchange(req *http.Request, failed *atomic.Bool) (resp *http.Resp
 	if err != nil {
 		if sendErr != nil && !isTimeout(sendErr) && c.received.Load() == 0 {
 			err = sendErr
+		} else if c.late {
+			err = os.ErrDeadlineExceeded
 		}
 		return nil, false, err
 	}
