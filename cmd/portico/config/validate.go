@@ -191,6 +191,8 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 		problem = "must not have . or .. in its path"
 	case last == "rest" || last == "rest.cgi":
 		problem = "is the REST interface: give the front page, without /" + last
+	case strings.HasSuffix(path.Clean(u.Path), "/v1/traces"):
+		problem = "is that of traces alone: give the address without /v1/traces"
 	case leadsTo(u.Hostname(), u.Port(), c.Listen), leadsTo(u.Hostname(), u.Port(), c.Admin.Listen):
 		problem = "is where Portico itself listens"
 	}
@@ -353,11 +355,14 @@ func (c *checker) state() {
 	}
 }
 
+// NeedsStore reports whether Portico opens the store.
+func (c *Config) NeedsStore() bool { return c.Candidate != "" || len(c.Switchover.IDs) > 0 }
+
 // StateProblems returns those that start-up would meet when it opens the store, as far as they can be known without a connection.
 // A command that only explains a request does not need the store.
 func (c *Config) StateProblems() []Problem {
 	p := problems{origins: c.origins}
-	if err := state.Check(c.State); err != nil && (c.Candidate != "" || len(c.Switchover.IDs) > 0) {
+	if err := state.Check(c.State); err != nil && c.NeedsStore() {
 		p.errorf("state", "%s", err)
 	}
 	return p.list
