@@ -172,8 +172,6 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"secret that is not there", withTracker + "cache: {secret_env: NOT_SET}\n", []string{"c.yaml:2:21: cache.secret_env: NOT_SET holds nothing"}},
 		{"traces", withTracker + "traces: {endpoint: 'http://127.0.0.1:4318', sample: 0.25}\n", nil},
 		{"traces over TLS", withTracker + "traces: {endpoint: 'https://c.example/otlp'}\n", nil},
-		{"the path of traces", withTracker + "traces: {endpoint: 'http://127.0.0.1:4318/v1/traces/'}\n", []string{
-			"c.yaml:2:20: traces.endpoint: http://127.0.0.1:4318/v1/traces/: is that of traces alone: give the address without /v1/traces"}},
 		{"traces over gRPC", withTracker + "traces: {endpoint: 'grpc://c.example', sample: 1.5}\n", []string{
 			"c.yaml:2:20: traces.endpoint: grpc://c.example: must begin with http:// or https://",
 			"c.yaml:2:48: traces.sample: 1.5 is more than 1",

@@ -191,8 +191,6 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 		problem = "must not have . or .. in its path"
 	case last == "rest" || last == "rest.cgi":
 		problem = "is the REST interface: give the front page, without /" + last
-	case strings.HasSuffix(path.Clean(u.Path), "/v1/traces"):
-		problem = "is that of traces alone: give the address without /v1/traces"
 	case leadsTo(u.Hostname(), u.Port(), c.Listen), leadsTo(u.Hostname(), u.Port(), c.Admin.Listen):
 		problem = "is where Portico itself listens"
 	}
