@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"portico/upstream"
 	"portico/upstream/switchover"
 )
@@ -85,9 +87,12 @@ func (c *checker) callers() {
 		}
 		for _, tracker := range SortedKeys(c.Trackers) {
 			key := c.KeyAt(name, tracker).text
-			if owner, taken := owners[key]; taken && owner != name {
+			switch owner, taken := owners[key]; {
+			case strings.Contains(key, "\n"):
+				c.errorf(path, "has a key of several lines at tracker %s: a file holds one key and nothing else", tracker)
+			case taken && owner != name:
 				c.errorf(path, "has a key at tracker %s that is a key of %s", tracker, owner)
-			} else if key != "" {
+			case key != "":
 				owners[key] = name
 			}
 		}
