@@ -184,6 +184,9 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		}},
 		{"malformed headers", withTracker + "traces: {headers_env: HEADERS}\n",
 			[]string{"c.yaml:2:23: traces.headers_env: a line is not in the form of Name: value"}},
+		{"a maximum below the limit", withTracker + "limits: {max_concurrency: 8}\n", []string{
+			"c.yaml:2:27: warning: limits.max_concurrency: 8 does nothing, since it is less than concurrency (64): lower that",
+		}},
 		{"blobs", withTracker + "blobs: {memory: 1GiB, dir: /does/not/exist}\n", []string{
 			"c.yaml:2:17: warning: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",
 			"c.yaml:2:28: blobs.dir: /does/not/exist is not a directory that can be read",

@@ -37,6 +37,9 @@ func (c *Config) Problems(variables Variables) []Problem {
 	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
 		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", sizeText(c.Blobs.Memory), sizeText(c.Limits.Body))
 	}
+	if most := c.Limits.MaxConcurrency; most > 0 && most < c.Limits.Concurrency {
+		k.warnf("limits.max_concurrency", "%d does nothing, since it is less than concurrency (%d): lower that", most, c.Limits.Concurrency)
+	}
 	if info, err := os.Stat(cmp.Or(c.Blobs.Dir, ".")); err != nil || !info.IsDir() {
 		k.errorf("blobs.dir", "%s is not a directory that can be read", c.Blobs.Dir)
 	}
