@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -163,7 +164,7 @@ func (g *generations) push(ctx context.Context) error {
 		})
 	}
 	if err != nil {
-		return errors.Join(errUndelivered, err)
+		return fmt.Errorf("%w: %w", errUndelivered, err)
 	}
 	g.publish(ctx, text)
 	g.mu.Lock()

@@ -60,7 +60,8 @@ type Options struct {
 // ClientPause bounds the pauses of a client.
 type ClientPause struct {
 	// Sending bounds those within a request body, Taking those within a reply; 0 is 30 seconds.
-	Sending, Taking time.Duration
+	Sending time.Duration `key:"read" default:"30s" min:"100ms"`
+	Taking  time.Duration `key:"write" default:"30s" min:"100ms"`
 }
 
 // Limits bound what one request may ask for.

@@ -63,7 +63,7 @@ func checkCommand(env environment) *cobra.Command {
 		"Exit code 1 when it could not start."
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().BoolVar(&shown, "print", false, "print the configuration with all defaults, and the origin of each value")
-	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state")
+	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state, and make and remove a file in blobs.dir")
 	o.flags(c.Flags())
 	return c
 }
@@ -104,8 +104,10 @@ func summary(cfg config.Config) []entry {
 		cached = fmt.Sprintf("Redis %s, shared by %s, fresh for %s", redis, cfg.Cache.Scope, cfg.Cache.TTL)
 	}
 	list = append(list, entry{"cache", cached})
-	if cfg.Candidate != "" {
+	if cfg.NeedsStore() {
 		list = append(list, entry{"state", config.Printable(cfg.State)})
+	}
+	if cfg.Candidate != "" {
 		for _, line := range tableLines(cfg.Switchover.Table()) {
 			list = append(list, entry{"rule", line})
 		}

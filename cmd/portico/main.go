@@ -45,8 +45,8 @@ type exitError struct {
 	cause  error
 }
 
-// Error implements error.
-func (e exitError) Error() string { return fmt.Sprintf("exit status %d: %v", e.status, e.cause) }
+// Error implements error. It is the text of the cause, since a command may give the error of another step a status of its own.
+func (e exitError) Error() string { return fmt.Sprint(e.cause) }
 
 // usageError is a mistake on the command line.
 func usageError(format string, args ...any) error {

@@ -458,6 +458,8 @@ func TestHealth(t *testing.T) {
 			http.Error(w, "<!DOCTYPE html>\n<html><body>Not Found</body></html>", http.StatusNotFound)
 		case base == "draining":
 			http.Error(w, "starting or draining", http.StatusServiceUnavailable)
+		case base == "tls":
+			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
 		case base == "hung":
 			<-hung
 		}
@@ -475,6 +477,7 @@ func TestHealth(t *testing.T) {
 		{listener + "/hung", exitNotAsked, "", "no response in time; is it running? use --admin\n"},
 		{gone, exitNotAsked, "", "cannot reach Portico's admin listener at " + strings.TrimPrefix(gone, "http://") + ": connection refused; is it running? use --admin\n"},
 		{listener + "/page", exitNotAsked, "", "says 404: a page; does --admin name the admin listener?\n"},
+		{listener + "/tls", exitNotAsked, "", "portico health: the admin listener says 400: Client sent an HTTP request to an HTTPS server.\n"},
 		{"http://no..name:1", exitNotAsked, "", "cannot reach Portico's admin listener at no..name:1: no such host; is it running? use --admin\n"},
 		{"nowhere", exitNotAsked, "", "--admin: "},
 	} {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -109,15 +110,16 @@ func sourceName(source string) string {
 // history is the audit trail of the rules, as the listener has it.
 type history struct {
 	History []struct {
-		Version                   int64
-		At, Source, Actor, Reason string
+		Version               int64
+		At                    time.Time
+		Source, Actor, Reason string
 	}
 }
 
 func renderHistory(w io.Writer, found *history) {
 	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
 	for _, each := range found.History {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At, sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
 	}
 }
 

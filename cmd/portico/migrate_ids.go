@@ -72,21 +72,17 @@ func (t *idsTool) command(use, short string, do func(ctx context.Context, file s
 	})
 }
 
-// inStore works on the store, which it makes if that is asked for.
-func (t *idsTool) inStore(ctx context.Context, make bool, work func(*state.Store) error) error {
-	store, err := openStore(ctx, t.dsn, make)
+// inStore works on the store of the configuration, which it makes if that is asked for. A command that tells of what is there makes no new one,
+// and does not say that nothing waits.
+func inStore(ctx context.Context, dsn string, make bool, work func(*state.Store) error) error {
+	if found, err := state.Look(ctx, dsn); err != nil || found.Version == 0 && !make {
+		return cmp.Or(err, fmt.Errorf("there is no store at %s yet", config.Printable(dsn)))
+	}
+	store, err := state.Open(ctx, dsn)
 	if err != nil {
 		return err
 	}
 	return errors.Join(work(store), store.Close())
-}
-
-// openStore opens the store of the configuration. A command that tells of what is there makes no new one, and does not say that nothing waits.
-func openStore(ctx context.Context, dsn string, make bool) (*state.Store, error) {
-	if found, err := state.Look(ctx, dsn); err != nil || found.Version == 0 && !make {
-		return nil, cmp.Or(err, fmt.Errorf("there is no store at %s yet", config.Printable(dsn)))
-	}
-	return state.Open(ctx, dsn)
 }
 
 // add is portico migrate ids import.
@@ -98,7 +94,7 @@ func (t *idsTool) add(ctx context.Context, file string) error {
 	var added atomic.Int64
 	shown := t.env.progress(func() string { return fmt.Sprintf("%d of %d ids are kept", added.Load(), len(rows)) })
 	defer shown.stop()
-	err = t.inStore(ctx, true, func(store *state.Store) error {
+	err = inStore(ctx, t.dsn, true, func(store *state.Store) error {
 		for some := range slices.Chunk(rows, idBatch) {
 			pairs := make([]state.IDPair, len(some))
 			for i, row := range some {
@@ -126,7 +122,7 @@ type idReport struct {
 
 // export is portico migrate ids export.
 func (t *idsTool) export(ctx context.Context, file string) error {
-	return t.inStore(ctx, false, func(store *state.Store) error {
+	return inStore(ctx, t.dsn, false, func(store *state.Store) error {
 		to := t.env.stdout
 		if file != "" {
 			made, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -198,7 +194,7 @@ func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err erro
 		rows = append(rows, row)
 	}
 	if file == "" {
-		err = t.inStore(ctx, false, func(store *state.Store) error {
+		err = inStore(ctx, t.dsn, false, func(store *state.Store) error {
 			return store.EachID(ctx, func(p state.IDPair) error {
 				add(idRow{IDPair: p})
 				return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -72,10 +71,10 @@ func (t *journalTool) command(use, short string, do func(ctx context.Context, se
 		if err != nil {
 			return err
 		}
-		if t.store, err = openStore(ctx, cfg.State, use == "start"); err != nil {
-			return err
-		}
-		return errors.Join(do(ctx, seq), t.store.Close())
+		return inStore(ctx, cfg.State, use == "start", func(store *state.Store) error {
+			t.store = store
+			return do(ctx, seq)
+		})
 	})
 }
 

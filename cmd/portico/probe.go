@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -36,13 +37,14 @@ func runProbes(ctx context.Context, env environment, cfg config.Config) (list []
 		}
 		list = append(list, entry{"probe", name + ": " + found})
 	}
+	probe("payloads", func(context.Context) (string, error) { return probePayloads(cfg.Blobs.Dir) })
 	for _, name := range config.SortedKeys(cfg.Trackers) {
 		probe("tracker "+name, func(ctx context.Context) (string, error) { return probeTracker(ctx, cfg, name) })
 	}
 	if cfg.Cache.Scope != "off" && !cfg.Cache.Redis.Embedded() {
 		probe("redis", func(ctx context.Context) (string, error) { return probeRedis(ctx, cfg) })
 	}
-	if cfg.Candidate != "" {
+	if cfg.NeedsStore() {
 		probe("state", func(ctx context.Context) (string, error) { return probeState(ctx, cfg.State) })
 	}
 	if cfg.Candidate != "" && cfg.Canary.Isolated {
@@ -67,6 +69,15 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 		return "", fmt.Errorf("cannot use Redis: %w; is it running? check cache.redis", err)
 	}
 	return "responds", nil
+}
+
+// probePayloads makes a file where large payloads are kept, and removes it.
+func probePayloads(dir string) (string, error) {
+	file, err := os.CreateTemp(dir, "portico-blob-*")
+	if err != nil {
+		return "", fmt.Errorf("%w; check blobs.dir", err)
+	}
+	return "can be stored", errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // probeState reads the store and changes nothing: a file that is created here would belong to the wrong account.

@@ -49,9 +49,10 @@ func trackerFlags(flags *pflag.FlagSet, options *tracker.Options) {
 		options.Seed, err = tracker.ParseSeed(text)
 		return err
 	})
-	flags.Func("dialect", "be a tracker of the dialect `NAME`: "+strings.Join(tracker.Dialects(), ", ")+" (default bugzilla-5)", func(text string) error {
+	dialects := strings.Join(tracker.Dialects(), ", ")
+	flags.Func("dialect", "be a tracker of the dialect `NAME`: "+dialects+" (default bugzilla-5)", func(text string) error {
 		if !slices.Contains(tracker.Dialects(), text) {
-			return fmt.Errorf("unknown dialect %q: known are %s", text, strings.Join(tracker.Dialects(), ", "))
+			return fmt.Errorf("unknown dialect %q: known are %s", text, dialects)
 		}
 		options.Dialect = text
 		return nil

@@ -169,6 +169,10 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "unused.db")); err == nil {
 		t.Error("a check without a probe makes a store")
 	}
+	file = writeFile(t, "c.yaml", "trackers: {main: {url: '"+plain+"'}}\nstate: 'sqlite:"+filepath.Join(folder, "last.db")+"'\nswitchover: {ids: {bug: {mode: table}}}\n")
+	wants(t, nil, exitOK, "probe       state: will be created\n", "check", "--probe", "--config", file)
+	t.Setenv("TMPDIR", filepath.Join(folder, "none"))
+	wants(t, nil, exitFailed, "no such file or directory; check blobs.dir\n", "check", "--probe", "--config", file)
 }
 
 // TestAKillThatTheStoreDoesNotKnow throws the kill switch while another process

@@ -58,7 +58,8 @@ var conditions = map[string]struct {
 	"tracker":   {Red, "The tracker serves no request.", "Requests fail until the configuration is corrected."},
 	"redis":     {Amber, "Redis is unreachable.", "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
 	"state": {Red, "The state database gives no current rules.",
-		"Creates with an Idempotency-Key fail with status 503. The last known rules stay in force and may be stale."},
+		"Creates with an Idempotency-Key fail with status 503, and after six seconds all writes, unless the kill switch is on. " +
+			"Reads follow the last known rules."},
 	"kill-switch":     {Amber, "The kill switch is thrown.", "All requests go to the old tracker, whatever the rules say."},
 	"certificate":     {Amber, "The certificate of %s ends soon.", "From then on clients refuse the connection. Renew it and reload."},
 	"certificate-end": {Red, "The certificate of %s has ended.", "Clients refuse the connection. Renew it and reload."},

@@ -64,7 +64,7 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestNothingIsSafeWithoutTheStore: while the journal cannot be read, no status says that going back is safe.
+// TestNothingIsSafeWithoutTheStore: while the journal cannot be read, no status says that going back is safe, and the log has one line of it.
 func TestNothingIsSafeWithoutTheStore(t *testing.T) {
 	server := process.PostgresServer(t)
 	s := set(t)
@@ -88,6 +88,9 @@ func TestNothingIsSafeWithoutTheStore(t *testing.T) {
 	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
 	must(t, server.Begin())
 	comes(journal.OutlookUnsafe) // what was lost meanwhile is not forgotten
+	if lines := strings.Count(s.log.String(), "cannot be read"); lines < 1 || lines > 4 {
+		t.Errorf("the store was away twice, and the log has %d lines of it: %s", lines, &s.log)
+	}
 }
 
 // TestLossesAreKnownBeforeTheResponse: each way by which a write is not copied is in the store when the client has its response, and forgotten by a start.

@@ -95,6 +95,8 @@ type Journal struct {
 	missed, late atomic.Int64
 	// wake names lanes in which something may be due.
 	wake chan string
+	// away is whether the store could not be read at the last attempt.
+	away atomic.Bool
 
 	end  context.CancelFunc
 	work sync.WaitGroup

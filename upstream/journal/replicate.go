@@ -94,8 +94,14 @@ func (j *Journal) due(life context.Context, lanes ...string) []state.JournalEntr
 	ctx, cancel := context.WithTimeout(life, storeTimeout)
 	defer cancel()
 	due, err := j.store.DueJournal(ctx, maxDue, lanes...)
-	if err != nil && life.Err() == nil {
-		j.logger.Warn("the journal could not be read", "cause", err)
+	away := err != nil
+	if life.Err() != nil || j.away.Swap(away) == away {
+		return due
+	}
+	if away {
+		j.logger.Warn("the journal cannot be read, and nothing is copied", "cause", err)
+	} else {
+		j.logger.Info("the journal is read again")
 	}
 	return due
 }

@@ -38,6 +38,7 @@ type scene struct {
 	settings journal.Settings
 	key      string
 	clock    atomic.Pointer[time.Time] // of the trackers, nil for that of the machine
+	log      process.Output            // of all journals
 }
 
 func set(t *testing.T) *scene {
@@ -86,7 +87,7 @@ func (s *scene) start(t *testing.T) *journal.Journal {
 
 // journal starts a journal, which the caller closes.
 func (s *scene) journal(store *state.Store) *journal.Journal {
-	return journal.New(journal.Options{Store: store, Settings: s.settings, Logger: slog.New(slog.DiscardHandler), Observe: func(journal.Status) {}})
+	return journal.New(journal.Options{Store: store, Settings: s.settings, Logger: slog.New(slog.NewTextHandler(&s.log, nil)), Observe: func(journal.Status) {}})
 }
 
 // operator changes the journal by hand.

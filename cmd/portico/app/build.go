@@ -119,7 +119,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 		},
 		Rates:       proxy.RateLimits{Anonymous: proxy.Rate(limits.Rate.Anonymous), Keyed: proxy.Rate(limits.Rate.Keyed)},
 		Idempotency: rt.idempotency, BlobDir: cfg.Blobs.Dir, Timeout: callTime,
-		ClientPause:    proxy.ClientPause{Sending: cfg.Timeouts.Read, Taking: cfg.Timeouts.Write},
+		ClientPause:    cfg.Timeouts.ClientPause,
 		TrustedProxies: cfg.TrustedProxies, DocumentationURL: cfg.API.Documentation,
 		Logger: rt.logger, Observer: rt.metrics,
 		Passthrough: proxy.Passthrough{Target: *primary.target, Prefixes: cfg.Passthrough, Operations: rt.translatesRPC},
@@ -215,11 +215,7 @@ func (rt *Runtime) openOperators() {
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		var unpaired func() []idmap.Unpaired
-		if rt.ids != nil {
-			unpaired = rt.ids.Unpaired
-		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), unpaired))
+		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), rt.ids.Unpaired))
 	}
 	if rt.journal != nil {
 		options.Pages = append(options.Pages, pages.JournalPages(rt.store))
@@ -229,7 +225,9 @@ func (rt *Runtime) openOperators() {
 	rt.admin = admin.New(options)
 	rt.admin.SetReady(true)
 	// Operators send little, so they may pause for less time than clients.
-	rt.Operators = proxy.Patient(rt.admin, proxy.ClientPause{Sending: min(cfg.Timeouts.Read, 5*time.Second), Taking: cfg.Timeouts.Write})
+	pause := cfg.Timeouts.ClientPause
+	pause.Sending = min(pause.Sending, 5*time.Second)
+	rt.Operators = proxy.Patient(rt.admin, pause)
 }
 
 // readsHeaders reports whether a tracker reads credentials in headers.

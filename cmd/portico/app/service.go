@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -187,15 +188,18 @@ func (s *Service) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	first := ""
 	for _, problem := range problems { // in the form of the log, since programs may read it
 		report, what := s.logger.Error, "the configuration has a problem"
 		if problem.Warning {
 			report, what = s.logger.Warn, "the configuration has a doubtful value"
+		} else {
+			first = cmp.Or(first, problem.String())
 		}
 		report(what, "problem", problem.String())
 	}
-	if config.Fatal(problems) {
-		return errors.New("the configuration has problems")
+	if first != "" {
+		return errors.New("the configuration has problems; the first one: " + first)
 	}
 	needRestart := config.KeepUntilRestart(s.cfg, &cfg)
 	if err := s.checkAccess(&cfg); err != nil {

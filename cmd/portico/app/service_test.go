@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 		{token + "log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n", "", "", ""},
 		{token + "log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\n", "",
 			`"keys":["limits.header","timeouts.header","timeouts.idle","log.format"]`, "limits.header timeouts.header timeouts.idle log.format"},
-		{token + "trackers: {}\n", "the configuration has problems", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
+		{token + "trackers: {}\n", "problems; the first one: " + file + ":4:1: trackers: is set twice", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
 		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
 	} {
 		before, said := s.now(), len(log.String())

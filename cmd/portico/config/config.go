@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portico/cache"
+	"portico/proxy"
 )
 
 // Config is everything that an operator can set. Default gives the values of keys that nothing sets, Load joins them with the
@@ -227,11 +228,8 @@ type Rate struct {
 type Timeouts struct {
 	// Header is the maximum time of a client to send the head of a request.
 	Header time.Duration `key:"header" default:"10s" min:"100ms" change:"restart"`
-	// Read is the maximum pause of a client while it sends a body. It bounds the pause and not the whole, so that a slow but
-	// steady upload survives.
-	Read time.Duration `key:"read" default:"30s" min:"100ms"`
-	// Write is the maximum pause of a client while it takes a response.
-	Write time.Duration `key:"write" default:"30s" min:"100ms"`
+	// ClientPause is the maximum pause of a client while it sends a body, and while it takes a response.
+	proxy.ClientPause `keys:""`
 	// Idle is how long an unused connection is kept.
 	Idle time.Duration `key:"idle" default:"2m" min:"100ms" change:"restart"`
 	// Connect is the maximum time to reach a tracker or Redis.

@@ -184,6 +184,9 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		}},
 		{"malformed headers", withTracker + "traces: {headers_env: HEADERS}\n",
 			[]string{"c.yaml:2:23: traces.headers_env: a line is not in the form of Name: value"}},
+		{"a maximum below the limit", withTracker + "limits: {max_concurrency: 8}\n", []string{
+			"c.yaml:2:27: warning: limits.max_concurrency: 8 does nothing, since it is less than concurrency (64): lower that",
+		}},
 		{"blobs", withTracker + "blobs: {memory: 1GiB, dir: /does/not/exist}\n", []string{
 			"c.yaml:2:17: warning: blobs.memory: 1GiB is more than limits.body (128MiB) lets in",
 			"c.yaml:2:28: blobs.dir: /does/not/exist is not a directory that can be read",
@@ -326,11 +329,12 @@ func TestSyntaxIsWrongInItsLine(t *testing.T) {
 	}
 }
 
-// TestStateProblemsNameTheKey: the store is looked at only where there is a candidate.
+// TestStateProblemsNameTheKey: the store is looked at only where there is a candidate, or where ids are translated.
 func TestStateProblemsNameTheKey(t *testing.T) {
 	for content, want := range map[string][]string{
-		withTwo + "state: sqlite:/does/not/exist/x.db\n":     {"c.yaml:4:8: state: the folder /does/not/exist is not there"},
-		withTracker + "state: sqlite:/does/not/exist/x.db\n": {},
+		withTwo + "state: sqlite:/does/not/exist/x.db\n":                                              {"c.yaml:4:8: state: the folder /does/not/exist is not there"},
+		withTracker + "state: sqlite:/does/not/exist/x.db\n":                                          {},
+		withTracker + "state: sqlite:/does/not/exist/x.db\nswitchover: {ids: {bug: {mode: table}}}\n": {"c.yaml:2:8: state: the folder /does/not/exist is not there"},
 		withTwo: {},
 	} {
 		cfg, _ := Load(nil, nil, writeFile(t, "c.yaml", content))

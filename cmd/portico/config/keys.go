@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"portico/upstream"
 	"portico/upstream/switchover"
 )
@@ -68,6 +70,7 @@ func (c *Config) ComparisonKeys(live switchover.Keys) switchover.Keys {
 
 // callers checks that every name stands for keys of its own, that of the other tracker too.
 func (c *checker) callers() {
+	owners := map[string]string{} // by key
 	for _, name := range SortedKeys(c.Callers) {
 		caller, path := c.Callers[name], "callers."+name
 		for _, tracker := range SortedKeys(caller.Keys) {
@@ -79,17 +82,17 @@ func (c *checker) callers() {
 				c.errorf(path+".keys."+tracker, "is a second key at that tracker beside key_* or shadow_key_*")
 			}
 		}
-	}
-	owners := map[string]string{} // by key
-	for _, name := range SortedKeys(c.Callers) {
 		if !c.KeyAt(name, c.Primary).Given() {
-			c.errorf("callers."+name, "has no key: set key_file or key_env")
+			c.errorf(path, "has no key: set key_file or key_env")
 		}
 		for _, tracker := range SortedKeys(c.Trackers) {
 			key := c.KeyAt(name, tracker).text
-			if owner, taken := owners[key]; taken && owner != name {
-				c.errorf("callers."+name, "has a key at tracker %s that is a key of %s", tracker, owner)
-			} else if key != "" {
+			switch owner, taken := owners[key]; {
+			case strings.Contains(key, "\n"):
+				c.errorf(path, "has a key of several lines at tracker %s: a file holds one key and nothing else", tracker)
+			case taken && owner != name:
+				c.errorf(path, "has a key at tracker %s that is a key of %s", tracker, owner)
+			case key != "":
 				owners[key] = name
 			}
 		}

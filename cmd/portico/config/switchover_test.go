@@ -59,6 +59,8 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			"c.yaml:7:6: callers.c: has a key at tracker a that is a key of b",
 			"c.yaml:8:16: callers.d.key_env: NOT_SET holds nothing",
 		}},
+		{"a key with a note below it", withTwo + "callers: {a: {key_file: '" + writeFile(t, "key", "the key of a robot\nof the build machine\n") + "'}}\n",
+			[]string{"c.yaml:4:14: callers.a: has a key of several lines at tracker a: a file holds one key and nothing else"}},
 		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
 			"c.yaml:6:6: callers.b: has a key at tracker a that is a key of a",
 		}},

@@ -37,6 +37,9 @@ func (c *Config) Problems(variables Variables) []Problem {
 	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
 		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", sizeText(c.Blobs.Memory), sizeText(c.Limits.Body))
 	}
+	if most := c.Limits.MaxConcurrency; most > 0 && most < c.Limits.Concurrency {
+		k.warnf("limits.max_concurrency", "%d does nothing, since it is less than concurrency (%d): lower that", most, c.Limits.Concurrency)
+	}
 	if info, err := os.Stat(cmp.Or(c.Blobs.Dir, ".")); err != nil || !info.IsDir() {
 		k.errorf("blobs.dir", "%s is not a directory that can be read", c.Blobs.Dir)
 	}
@@ -353,11 +356,14 @@ func (c *checker) state() {
 	}
 }
 
+// NeedsStore reports whether Portico opens the store.
+func (c *Config) NeedsStore() bool { return c.Candidate != "" || len(c.Switchover.IDs) > 0 }
+
 // StateProblems returns those that start-up would meet when it opens the store, as far as they can be known without a connection.
 // A command that only explains a request does not need the store.
 func (c *Config) StateProblems() []Problem {
 	p := problems{origins: c.origins}
-	if err := state.Check(c.State); err != nil && (c.Candidate != "" || len(c.Switchover.IDs) > 0) {
+	if err := state.Check(c.State); err != nil && c.NeedsStore() {
 		p.errorf("state", "%s", err)
 	}
 	return p.list

@@ -19,6 +19,7 @@ import (
 	"portico/upstream/journal"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
+	"portico/upstream/switchover/idmap"
 )
 
 // The packages implement the interfaces of the pages.
@@ -173,7 +174,7 @@ func (sickSwitchover) History(context.Context, int) ([]state.Revision, error) { 
 
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	moving := fixtures.NewSwitchover(time.Now())
-	base := serve(t, pages.SwitchoverPages(sickSwitchover{moving}, fixtures.NewGate(moving), nil))
+	base := serve(t, pages.SwitchoverPages(sickSwitchover{moving}, fixtures.NewGate(moving), (*idmap.Map)(nil).Unpaired))
 	a := ask(t, "GET", base+"/switchover", "", "Accept", pageType)
 	if a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)

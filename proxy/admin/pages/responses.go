@@ -59,18 +59,13 @@ func (p formPage) first(w http.ResponseWriter, r *http.Request) error {
 	return p(w, r, http.StatusOK, newForm(r))
 }
 
-// routes serves handlers by their patterns.
+// routes serves handlers by their patterns. Other requests get 405 with the Allow header if the path takes other methods, and 404
+// otherwise.
 func routes(handlers map[string]handler) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range handlers {
 		mux.Handle(pattern, h)
 	}
-	return offer(mux, func(w http.ResponseWriter, r *http.Request, status int) { refuse(w, r, noPage(r, status)) })
-}
-
-// offer serves what mux has patterns for. It passes other requests to refuse: with 405 and the Allow header set if the path takes
-// other methods, with 404 otherwise.
-func offer(mux *http.ServeMux, refuse func(w http.ResponseWriter, r *http.Request, status int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler, pattern := mux.Handler(r)
 		if pattern != "" {
@@ -80,7 +75,7 @@ func offer(mux *http.ServeMux, refuse func(w http.ResponseWriter, r *http.Reques
 		refused := refusal{ResponseWriter: w}
 		handler.ServeHTTP(&refused, r)
 		w.Header().Del("Content-Type") // that of the text that refusal drops
-		refuse(w, r, refused.status)
+		refuse(w, r, noPage(r, refused.status))
 	})
 }
 

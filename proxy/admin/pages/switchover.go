@@ -30,11 +30,8 @@ type switchoverPages struct {
 }
 
 // SwitchoverPages returns the switchover at /switchover: a page, JSON, and the changes that people may make. Rules move by the gate.
-// unpaired lists the ids without a pair, nil where ids are not translated.
+// unpaired lists the ids without a pair.
 func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.Unpaired) admin.Page {
-	if unpaired == nil {
-		unpaired = func() []idmap.Unpaired { return []idmap.Unpaired{} }
-	}
 	p := &switchoverPages{s, g, unpaired}
 	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: routes(map[string]handler{
 		"GET /switchover": formPage(p.show).first,

@@ -46,8 +46,11 @@ func (m *missing) served(refs []ref) {
 	m.ids = slices.DeleteFunc(m.ids, func(known Unpaired) bool { return slices.Contains(refs, ref{known.Kind, known.ID}) })
 }
 
-// Unpaired lists the ids without a pair that clients of this process have named, the last one first.
+// Unpaired lists the ids without a pair that clients of this process have named, the last one first. A nil Map has none.
 func (m *Map) Unpaired() []Unpaired {
+	if m == nil {
+		return []Unpaired{}
+	}
 	m.missing.mu.Lock()
 	defer m.missing.mu.Unlock()
 	return append([]Unpaired{}, m.missing.ids...)

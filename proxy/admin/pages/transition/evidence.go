@@ -148,10 +148,10 @@ func (g *Gate) credentials() Precondition {
 
 // offsets is the precondition that the old tracker does not reach the ids of objects of the new one.
 func (g *Gate) offsets() Precondition {
-	problem := ""
-	if g.NearOffset != nil {
-		problem = g.NearOffset()
+	if g.NearOffset == nil {
+		return precondition(needIDs, true, "no ids are translated")
 	}
+	problem := g.NearOffset()
 	return precondition(needIDs, problem == "", "%s", cmp.Or(problem, "ids of the old tracker are below the offset"))
 }
 
