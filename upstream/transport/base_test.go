@@ -232,25 +232,34 @@ func TestCallerLeavesDuringAFailure(t *testing.T) {
 	w := newPlain(t, BaseOptions{Dial: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go hang(theirs)
-		return leaving{ours, cancel, make(chan struct{})}, nil
+		return &leaving{Conn: ours, cancel: cancel, closed: make(chan struct{})}, nil
 	}})
 	if _, _, err := do(w, request(t, ctx, http.MethodGet, "http://tracker.test/", "")); ReasonOf(err) != Reset {
 		t.Errorf("got %v", err)
 	}
 }
 
-// leaving is a connection whose reads fail. Who asks whether that was a timeout gets to know it when the caller has gone and the connection is closed.
+// leaving is a connection whose reads fail. Who asks once more after the read whether that was a timeout gets to know it when the caller has gone and
+// the connection is closed.
 type leaving struct {
 	net.Conn
 	cancel func()
 	closed chan struct{}
+	asked  int
 }
 
-func (c leaving) Read([]byte) (int, error) { return 0, c }
-func (c leaving) Error() string            { return "no more bytes" }
-func (c leaving) Temporary() bool          { return false }
-func (c leaving) Timeout() bool            { c.cancel(); <-c.closed; return false }
-func (c leaving) Close() error             { defer close(c.closed); return c.Conn.Close() }
+func (c *leaving) Read([]byte) (int, error) { return 0, c }
+func (c *leaving) Error() string            { return "no more bytes" }
+func (c *leaving) Temporary() bool          { return false }
+func (c *leaving) Close() error             { defer close(c.closed); return c.Conn.Close() }
+
+func (c *leaving) Timeout() bool {
+	if c.asked++; c.asked == 2 {
+		c.cancel()
+		<-c.closed
+	}
+	return false
+}
 
 // TestRequestBodyFailures: what the caller sends badly is not the tracker's failure, and a response to a part of it does not count.
 func TestRequestBodyFailures(t *testing.T) {
