@@ -1,7 +1,6 @@
 package state
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -154,19 +153,4 @@ type Record struct {
 	Actor, Action, Subject, Reason string
 	// Detail is JSON, or nil.
 	Detail []byte
-}
-
-// Create is what is known of a create that came with an Idempotency-Key.
-type Create struct {
-	// Content stands for what the request said.
-	Content [sha256.Size]byte
-	// Running says that it is being carried out, or that the process that did so has
-	// ended before EndCreate.
-	Running bool
-	// Since is when it began, or the last KeepCreate.
-	Since time.Time
-	// Body is the tracker's response, unless Failed is set. Of Failed everything is kept
-	// but its cause.
-	Body   []byte
-	Failed *mapping.Error
 }
