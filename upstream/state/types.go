@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -83,11 +84,11 @@ type Scope struct {
 
 // Sample is one of the comparisons in which a finding was seen.
 type Sample struct {
-	ID        int64
-	Signature string
-	At        time.Time
-	// Text is JSON that says what the difference was.
-	Text []byte
+	ID        int64     `json:"id"`
+	Signature string    `json:"-"`
+	At        time.Time `json:"at"`
+	// Text says what the difference was.
+	Text json.RawMessage `json:"sample"`
 }
 
 // Tally sums up the comparisons of one operation in one minute.
