@@ -136,15 +136,16 @@ const (
 // Revision is one version of the table of rules.
 type Revision struct {
 	// Version counts from 1.
-	Version int64
+	Version int64     `json:"version"`
+	At      time.Time `json:"at"`
 	// Base is the digest of the configured table that it was made on.
-	Base string
+	Base string `json:"-"`
 	// Source is SourceConfig or SourceAdmin.
-	Source string
+	Source string `json:"source"`
 	// Table is JSON.
-	Table         []byte
-	Actor, Reason string
-	At            time.Time
+	Table  []byte `json:"-"`
+	Actor  string `json:"actor,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Record is one entry of the audit trail.
