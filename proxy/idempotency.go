@@ -25,9 +25,6 @@ const (
 	headerReplayed       = "Idempotent-Replayed"
 )
 
-// IdempotencyTime is how long a create is remembered.
-const IdempotencyTime = 24 * time.Hour
-
 const (
 	// maxRecordedBody bounds a response that is kept, in bytes. A real create responds with a few ids.
 	maxRecordedBody = 16 << 10
@@ -46,45 +43,28 @@ type Idempotency struct {
 // The secret is what fingerprints are made under, the same for all who share the store; nil is one for this process alone.
 func NewIdempotency(store IdempotencyStore, secret []byte) *Idempotency {
 	if store == nil {
-		store = &memoryStore{records: map[[sha256.Size]byte]*storedRecord{}}
+		store = &memoryStore{records: map[[sha256.Size]byte]*upstream.IdempotencyRecord{}}
 	}
 	return &Idempotency{prints: upstream.NewFingerprints(secret), store: store}
 }
 
-// IdempotencyRecord is what is known of one create.
-type IdempotencyRecord struct {
-	// Content stands for what the first request asked for.
-	Content [sha256.Size]byte
-	// Running says that it is still being carried out.
-	Running bool
-	// Body is the tracker's response, unless Failed is set.
-	Body []byte
-	// Failed is the error that the client got, for a create that may have been carried out.
-	Failed *mapping.Error
-}
-
-// IdempotencyStore keeps records for IdempotencyTime. Keys and contents are fingerprints: nothing leads back from them. It is safe
+// IdempotencyStore keeps records for upstream.IdempotencyTime. Keys and contents are fingerprints: nothing leads back from them. It is safe
 // for concurrent use.
 type IdempotencyStore interface {
 	// Begin claims a key. Where another request has it, it is not claimed, and the record of that one is returned.
-	Begin(ctx context.Context, key, content [sha256.Size]byte) (known IdempotencyRecord, claimed bool, err error)
+	Begin(ctx context.Context, key, content [sha256.Size]byte) (known upstream.IdempotencyRecord, claimed bool, err error)
 	// End says what became of a claim; nil frees the key.
-	End(ctx context.Context, key [sha256.Size]byte, outcome *IdempotencyRecord)
+	End(ctx context.Context, key [sha256.Size]byte, outcome *upstream.IdempotencyRecord)
 }
 
 // memoryStore is the IdempotencyStore of one process.
 type memoryStore struct {
 	mu      sync.Mutex
-	records map[[sha256.Size]byte]*storedRecord
-}
-
-type storedRecord struct {
-	IdempotencyRecord
-	since time.Time
+	records map[[sha256.Size]byte]*upstream.IdempotencyRecord
 }
 
 // Begin implements IdempotencyStore. Where the store is full, the oldest record is removed, but never that of a create that is running.
-func (m *memoryStore) Begin(_ context.Context, key, content [sha256.Size]byte) (IdempotencyRecord, bool, error) {
+func (m *memoryStore) Begin(_ context.Context, key, content [sha256.Size]byte) (upstream.IdempotencyRecord, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -93,34 +73,34 @@ func (m *memoryStore) Begin(_ context.Context, key, content [sha256.Size]byte) (
 	for other, record := range m.records {
 		switch {
 		case record.Running:
-		case now.Sub(record.since) >= IdempotencyTime:
+		case now.Sub(record.Since) >= upstream.IdempotencyTime:
 			delete(m.records, other)
-		case record.since.Before(since):
-			oldest, since = other, record.since
+		case record.Since.Before(since):
+			oldest, since = other, record.Since
 		}
 	}
 	if known := m.records[key]; known != nil {
-		return known.IdempotencyRecord, false, nil
+		return *known, false, nil
 	}
 	if len(m.records) >= maxIdempotencyRecords {
 		delete(m.records, oldest)
 	}
 	if len(m.records) >= maxIdempotencyRecords {
-		return IdempotencyRecord{}, false, busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second,
+		return upstream.IdempotencyRecord{}, false, busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second,
 			"Too many requests with an Idempotency-Key are being carried out.")
 	}
-	m.records[key] = &storedRecord{IdempotencyRecord{Content: content, Running: true}, now}
-	return IdempotencyRecord{}, true, nil
+	m.records[key] = &upstream.IdempotencyRecord{Content: content, Running: true, Since: now}
+	return upstream.IdempotencyRecord{}, true, nil
 }
 
 // End implements IdempotencyStore.
-func (m *memoryStore) End(_ context.Context, key [sha256.Size]byte, outcome *IdempotencyRecord) {
+func (m *memoryStore) End(_ context.Context, key [sha256.Size]byte, outcome *upstream.IdempotencyRecord) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if outcome == nil {
 		delete(m.records, key)
 	} else if known := m.records[key]; known != nil {
-		known.IdempotencyRecord = *outcome
+		known.Running, known.Body, known.Failed = false, outcome.Body, outcome.Failed
 	}
 }
 
@@ -202,7 +182,7 @@ func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]b
 	detached, end := outliving(ctx)
 	defer end()
 	// Whatever is not found out below, a panic too, leaves the outcome unknown.
-	outcome := &IdempotencyRecord{Content: content, Failed: UnknownCreate(nil)}
+	outcome := &upstream.IdempotencyRecord{Content: content, Failed: UnknownCreate(nil)}
 	defer func() { rc.server.options.Idempotency.store.End(context.WithoutCancel(ctx), key, outcome) }()
 	document, err := rc.make(detached, call)
 	if err != nil {

@@ -236,20 +236,20 @@ func TestIdempotencyKeyWhileRunning(t *testing.T) {
 // shelf is a ReplayStore that several processes could share. It forgets nothing.
 type shelf struct {
 	mu    sync.Mutex
-	known map[[32]byte]proxy.IdempotencyRecord
+	known map[[32]byte]upstream.IdempotencyRecord
 }
 
-func (s *shelf) Begin(_ context.Context, key, content [32]byte) (proxy.IdempotencyRecord, bool, error) {
+func (s *shelf) Begin(_ context.Context, key, content [32]byte) (upstream.IdempotencyRecord, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.known[key]; ok {
 		return known, false, nil
 	}
-	s.known[key] = proxy.IdempotencyRecord{Content: content, Running: true}
-	return proxy.IdempotencyRecord{}, true, nil
+	s.known[key] = upstream.IdempotencyRecord{Content: content, Running: true}
+	return upstream.IdempotencyRecord{}, true, nil
 }
 
-func (s *shelf) End(_ context.Context, key [32]byte, outcome *proxy.IdempotencyRecord) {
+func (s *shelf) End(_ context.Context, key [32]byte, outcome *upstream.IdempotencyRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known[key] = *outcome
@@ -257,7 +257,7 @@ func (s *shelf) End(_ context.Context, key [32]byte, outcome *proxy.IdempotencyR
 
 // Servers that share a store and its secret share their records, as after a new start. With another secret they do not.
 func TestReplaysAreSharedUnderOneSecret(t *testing.T) {
-	tracker, store := newCounting(nil), &shelf{known: map[[32]byte]proxy.IdempotencyRecord{}}
+	tracker, store := newCounting(nil), &shelf{known: map[[32]byte]upstream.IdempotencyRecord{}}
 	for _, c := range []struct {
 		secret  string
 		created int64

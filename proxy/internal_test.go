@@ -162,7 +162,9 @@ func TestIdempotencyRecordsInMemory(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return claimed, err
 		}
-		end := func(key string) { i.store.End(t.Context(), prints.Of(key), &IdempotencyRecord{Body: []byte(key)}) }
+		end := func(key string) {
+			i.store.End(t.Context(), prints.Of(key), &upstream.IdempotencyRecord{Body: []byte(key)})
+		}
 		want := func(key string, claimed bool) {
 			t.Helper()
 			if got, err := begin(key); got != claimed || err != nil {
@@ -183,7 +185,7 @@ func TestIdempotencyRecordsInMemory(t *testing.T) {
 		i.store.End(t.Context(), prints.Of("more"), nil)
 		want("more", true) // was given free
 		end("more")
-		time.Sleep(IdempotencyTime - time.Minute)
+		time.Sleep(upstream.IdempotencyTime - time.Minute)
 		want("2", false)
 		time.Sleep(time.Minute)
 		want("0", false) // still running, however old

@@ -18,6 +18,7 @@ import (
 	"portico/mapping"
 	"portico/proxy/admin"
 	"portico/proxy/admin/pages/transition"
+	"portico/upstream/state"
 	"portico/upstream/switchover"
 )
 
@@ -107,16 +108,8 @@ func sourceName(source string) string {
 	return cmp.Or(map[string]string{"config": "configuration"}[source], "admin listener")
 }
 
-// history is the audit trail of the rules, as the listener has it.
-type history struct {
-	History []struct {
-		Version               int64
-		At                    time.Time
-		Source, Actor, Reason string
-	}
-}
-
-func renderHistory(w io.Writer, found *history) {
+// renderHistory prints the audit trail of the rules.
+func renderHistory(w io.Writer, found *struct{ History []state.Revision }) {
 	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
 	for _, each := range found.History {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))

@@ -5,12 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"time"
+
+	"portico/upstream"
 )
 
-// How long creates are remembered, how often older ones are removed, and how many
-// are kept at most.
+// How often creates that are too old are removed, and how many are kept at most.
 const (
-	createAge   = 24 * time.Hour
 	createPrune = time.Minute
 	maxCreates  = 16_384
 )
@@ -18,23 +18,23 @@ const (
 // BeginCreate claims the fingerprint of a create for a day. Where it is claimed
 // already, claimed is false and known is what the store has of it. The caller ends its claim with
 // EndCreate; a process that dies before it does leaves a create that is Running.
-func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known Create, claimed bool, err error) {
+func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known upstream.IdempotencyRecord, claimed bool, err error) {
 	now, prune := s.now(), s.due(&s.createsPruned, createPrune)
 	err = s.write(ctx, "claiming a create", func(tx *session) {
 		if prune { // what has expired and, of what is not running, the oldest that are too many
-			tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", now.Add(-createAge))
+			tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", now.Add(-upstream.IdempotencyTime))
 			tx.exec(`DELETE FROM portico_creates WHERE running = 0 AND begun_at <
 				(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
 		}
 		claimed = tx.exec(`INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, 1)
 			ON CONFLICT (fingerprint) DO UPDATE SET content = excluded.content, begun_at = excluded.begun_at, running = 1, body = NULL, failed = NULL
-			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], now, now.Add(-createAge)) > 0
+			WHERE portico_creates.begun_at <= ?`, fingerprint[:], content[:], now, now.Add(-upstream.IdempotencyTime)) > 0
 		if !claimed {
-			known = one[Create](tx, "SELECT content, running, begun_at, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:])
+			known = one[upstream.IdempotencyRecord](tx, "SELECT content, running, begun_at, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:])
 		}
 	})
 	if err != nil {
-		return Create{}, false, err
+		return upstream.IdempotencyRecord{}, false, err
 	}
 	return known, claimed, nil
 }
@@ -49,7 +49,7 @@ func (s *Store) KeepCreate(ctx context.Context, fingerprint [sha256.Size]byte) e
 
 // EndCreate notes the outcome of a claim, of which Body and Failed count; nil gives
 // it up.
-func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, outcome *Create) error {
+func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, outcome *upstream.IdempotencyRecord) error {
 	return s.write(ctx, "ending a create", func(tx *session) {
 		if outcome == nil {
 			tx.exec("DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])

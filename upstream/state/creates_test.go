@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 var (
@@ -19,9 +20,9 @@ func TestCreateIsClaimedOnce(t *testing.T) {
 	failed := &mapping.Error{Code: 32000, Status: 504, Message: "Too late.", Reason: mapping.ReasonTooLarge, RetryAfter: time.Second, Unknown: true}
 	withCause := *failed
 	withCause.Err = errors.New("the connection with its secrets")
-	for name, tt := range map[string]struct{ outcome, want Create }{
-		"done":   {Create{Body: []byte(`{"id":1}`)}, Create{Body: []byte(`{"id":1}`)}},
-		"failed": {Create{Failed: &withCause}, Create{Failed: failed}},
+	for name, tt := range map[string]struct{ outcome, want upstream.IdempotencyRecord }{
+		"done":   {upstream.IdempotencyRecord{Body: []byte(`{"id":1}`)}, upstream.IdempotencyRecord{Body: []byte(`{"id":1}`)}},
+		"failed": {upstream.IdempotencyRecord{Failed: &withCause}, upstream.IdempotencyRecord{Failed: failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onQuick(t, func(t *testing.T, s *Store, _ *clock) {
@@ -29,11 +30,11 @@ func TestCreateIsClaimedOnce(t *testing.T) {
 					t.Fatalf("a new key is not claimed: %v", err)
 				}
 				known, claimed, err := s.BeginCreate(t.Context(), someKey, sha256.Sum256(nil))
-				if want := (Create{Content: someContent, Running: true, Since: noon}); claimed || err != nil || !reflect.DeepEqual(known, want) {
+				if want := (upstream.IdempotencyRecord{Content: someContent, Running: true, Since: noon}); claimed || err != nil || !reflect.DeepEqual(known, want) {
 					t.Fatalf("got %+v, %v, %v, want %+v", known, claimed, err, want)
 				}
 				must(t, s.EndCreate(t.Context(), someKey, &tt.outcome))
-				must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("too late")}))
+				must(t, s.EndCreate(t.Context(), someKey, &upstream.IdempotencyRecord{Body: []byte("too late")}))
 				must(t, s.EndCreate(t.Context(), someKey, nil))
 				known, claimed, err = s.BeginCreate(t.Context(), someKey, someContent)
 				want := tt.want
@@ -69,7 +70,7 @@ func TestOnlyRunningCreatesAreKept(t *testing.T) {
 			_, _, err := s.BeginCreate(t.Context(), key, someContent)
 			must(t, err)
 		}
-		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
+		must(t, s.EndCreate(t.Context(), someKey, &upstream.IdempotencyRecord{Body: []byte("{}")}))
 		clock.pass(time.Hour)
 		must(t, s.KeepCreate(t.Context(), someKey))
 		must(t, s.KeepCreate(t.Context(), running))
@@ -84,14 +85,14 @@ func TestOnlyRunningCreatesAreKept(t *testing.T) {
 // TestCreateExpires a day after it began, whether or not it has been removed by then.
 func TestCreateExpires(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
-		begin := func(key, content [sha256.Size]byte) (Create, bool) {
+		begin := func(key, content [sha256.Size]byte) (upstream.IdempotencyRecord, bool) {
 			known, claimed, err := s.BeginCreate(t.Context(), key, content)
 			must(t, err)
 			return known, claimed
 		}
 		other := sha256.Sum256([]byte("other content"))
 		begin(someKey, someContent)
-		must(t, s.EndCreate(t.Context(), someKey, &Create{Body: []byte("{}")}))
+		must(t, s.EndCreate(t.Context(), someKey, &upstream.IdempotencyRecord{Body: []byte("{}")}))
 		clock.pass(24*time.Hour - 30*time.Second)
 		begin(sha256.Sum256(nil), someContent) // removes what has expired by now
 		clock.pass(29 * time.Second)
@@ -103,7 +104,7 @@ func TestCreateExpires(t *testing.T) {
 			t.Error("it is remembered for longer than a day")
 		}
 		known, _ := begin(someKey, other)
-		if want := (Create{Content: other, Running: true, Since: noon.Add(24 * time.Hour)}); !reflect.DeepEqual(known, want) {
+		if want := (upstream.IdempotencyRecord{Content: other, Running: true, Since: noon.Add(24 * time.Hour)}); !reflect.DeepEqual(known, want) {
 			t.Errorf("got %+v, want %+v", known, want)
 		}
 		clock.pass(24*time.Hour - 30*time.Second)

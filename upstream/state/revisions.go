@@ -8,7 +8,7 @@ import (
 // maxRevisions bounds the history of the rules.
 const maxRevisions = 10_000
 
-const selectRevisions = "SELECT version, base, source, content, actor, reason, at FROM portico_revisions ORDER BY version DESC LIMIT ?"
+const selectRevisions = "SELECT version, at, base, source, content, actor, reason FROM portico_revisions ORDER BY version DESC LIMIT ?"
 
 // current returns the revision in force, without a version when nothing was ever revised.
 func (s *session) current() Revision {

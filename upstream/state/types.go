@@ -1,7 +1,7 @@
 package state
 
 import (
-	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -84,11 +84,11 @@ type Scope struct {
 
 // Sample is one of the comparisons in which a finding was seen.
 type Sample struct {
-	ID        int64
-	Signature string
-	At        time.Time
-	// Text is JSON that says what the difference was.
-	Text []byte
+	ID        int64     `json:"id"`
+	Signature string    `json:"-"`
+	At        time.Time `json:"at"`
+	// Text says what the difference was.
+	Text json.RawMessage `json:"sample"`
 }
 
 // Tally sums up the comparisons of one operation in one minute.
@@ -136,15 +136,16 @@ const (
 // Revision is one version of the table of rules.
 type Revision struct {
 	// Version counts from 1.
-	Version int64
+	Version int64     `json:"version"`
+	At      time.Time `json:"at"`
 	// Base is the digest of the configured table that it was made on.
-	Base string
+	Base string `json:"-"`
 	// Source is SourceConfig or SourceAdmin.
-	Source string
+	Source string `json:"source"`
 	// Table is JSON.
-	Table         []byte
-	Actor, Reason string
-	At            time.Time
+	Table  []byte `json:"-"`
+	Actor  string `json:"actor,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Record is one entry of the audit trail.
@@ -154,19 +155,4 @@ type Record struct {
 	Actor, Action, Subject, Reason string
 	// Detail is JSON, or nil.
 	Detail []byte
-}
-
-// Create is what is known of a create that came with an Idempotency-Key.
-type Create struct {
-	// Content stands for what the request said.
-	Content [sha256.Size]byte
-	// Running says that it is being carried out, or that the process that did so has
-	// ended before EndCreate.
-	Running bool
-	// Since is when it began, or the last KeepCreate.
-	Since time.Time
-	// Body is the tracker's response, unless Failed is set. Of Failed everything is kept
-	// but its cause.
-	Body   []byte
-	Failed *mapping.Error
 }

@@ -11,6 +11,7 @@ import (
 
 	"portico/mapping"
 	"portico/proxy"
+	"portico/upstream"
 	"portico/upstream/state"
 )
 
@@ -50,12 +51,12 @@ func newIdempotencyRecords(store *state.Store, at string, logger *slog.Logger) *
 }
 
 // Begin implements proxy.IdempotencyStore. If the store fails the create is refused, since it may have been carried out before.
-func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Size]byte) (proxy.IdempotencyRecord, bool, error) {
+func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Size]byte) (upstream.IdempotencyRecord, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	known, claimed, err := r.store.BeginCreate(ctx, key, content)
 	if err != nil {
-		return proxy.IdempotencyRecord{}, false, &mapping.Error{
+		return known, false, &mapping.Error{
 			Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonInternal, RetryAfter: time.Second, Err: err,
 			Message: "It cannot be looked up whether a request with this Idempotency-Key was carried out before.",
 		}
@@ -63,22 +64,17 @@ func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Siz
 	if claimed {
 		r.beats.Store(key, time.AfterFunc(heartbeatInterval, func() { r.heartbeat(key) }))
 	}
-	record := proxy.IdempotencyRecord{Content: known.Content, Running: known.Running, Body: known.Body, Failed: known.Failed}
 	if known.Running && (known.Since.Before(r.alone) || r.now().Sub(known.Since) > abandonedAfter) {
-		record.Running, record.Failed = false, proxy.UnknownCreate(nil)
+		known.Running, known.Failed = false, proxy.UnknownCreate(nil)
 	}
-	return record, claimed, nil
+	return known, claimed, nil
 }
 
 // End implements proxy.IdempotencyStore. An outcome that cannot be stored is unknown to later requests.
-func (r *idempotencyRecords) End(ctx context.Context, key [sha256.Size]byte, outcome *proxy.IdempotencyRecord) {
+func (r *idempotencyRecords) End(ctx context.Context, key [sha256.Size]byte, outcome *upstream.IdempotencyRecord) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	var stored *state.Create
-	if outcome != nil {
-		stored = &state.Create{Content: outcome.Content, Body: outcome.Body, Failed: outcome.Failed}
-	}
-	if err := r.store.EndCreate(ctx, key, stored); err != nil {
+	if err := r.store.EndCreate(ctx, key, outcome); err != nil {
 		r.logger.Warn("the outcome of a create could not be stored; to later requests it is unknown", "cause", err)
 	}
 	if beat, running := r.beats.LoadAndDelete(key); running {

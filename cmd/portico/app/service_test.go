@@ -20,8 +20,8 @@ import (
 
 	"portico/cmd/portico/config"
 	"portico/mapping"
-	"portico/proxy"
 	"portico/test/process"
+	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/transport"
 )
@@ -273,7 +273,7 @@ func TestCreatesAreRemembered(t *testing.T) {
 	now, content := time.Now(), sha256.Sum256([]byte("content"))
 	records := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://")
 	records.now = func() time.Time { return now }
-	begin := func(name string) (proxy.IdempotencyRecord, bool) {
+	begin := func(name string) (upstream.IdempotencyRecord, bool) {
 		t.Helper()
 		known, claimed, err := records.Begin(t.Context(), sha256.Sum256([]byte(name)), content)
 		must(t, err)
@@ -283,13 +283,13 @@ func TestCreatesAreRemembered(t *testing.T) {
 	cancel()
 	for name, end := range map[string]func(key [sha256.Size]byte){
 		"done": func(key [sha256.Size]byte) {
-			records.End(t.Context(), key, &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
+			records.End(t.Context(), key, &upstream.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
 		},
 		"lost": func(key [sha256.Size]byte) {
-			records.End(unwritable, key, &proxy.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
+			records.End(unwritable, key, &upstream.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
 		},
 		"failed": func(key [sha256.Size]byte) {
-			records.End(t.Context(), key, &proxy.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true}})
+			records.End(t.Context(), key, &upstream.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true}})
 		},
 		"freed":   func(key [sha256.Size]byte) { records.End(t.Context(), key, nil) },
 		"running": func([sha256.Size]byte) {},

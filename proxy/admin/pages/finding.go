@@ -73,20 +73,9 @@ func (p *canaryPages) showFinding(w http.ResponseWriter, r *http.Request, status
 	return show(w, r, status, found.Class+" "+found.Path, "finding.html", page, !live)
 }
 
-// sampleJSON is a sample in the JSON API.
-type sampleJSON struct {
-	ID   int64           `json:"id"`
-	At   time.Time       `json:"at"`
-	Text json.RawMessage `json:"sample"`
-}
-
 func (p *canaryPages) findingJSON(ctx context.Context, signature string) (any, error) {
 	found, samples, err := p.findings.Finding(ctx, signature)
-	list := []sampleJSON{}
-	for _, s := range samples {
-		list = append(list, sampleJSON{s.ID, s.At, s.Text})
-	}
-	return map[string]any{"finding": found, "samples": list}, err
+	return map[string]any{"finding": found, "samples": append([]state.Sample{}, samples...)}, err
 }
 
 // judge accepts or reopens findings, or marks them as fixed: the one of the path, or those that the form selects.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -29,11 +28,7 @@ func stepClass(here, phase switchover.Phase) string {
 
 // historyEntry is one change of the rules.
 type historyEntry struct {
-	Version int64     `json:"version"`
-	At      time.Time `json:"at"`
-	Source  string    `json:"source"`
-	Actor   string    `json:"actor,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
+	state.Revision
 	// Changes say in words what became different.
 	Changes []string         `json:"changes"`
 	Table   switchover.Table `json:"table"`
@@ -43,7 +38,7 @@ type historyEntry struct {
 func viewHistory(revisions []state.Revision) []historyEntry {
 	all := make([]historyEntry, len(revisions))
 	for i, r := range slices.Backward(revisions) {
-		all[i] = historyEntry{Version: r.Version, At: r.At, Source: r.Source, Actor: r.Actor, Reason: r.Reason}
+		all[i].Revision = r
 		_ = json.Unmarshal(r.Table, &all[i].Table) // a table that cannot be read is shown as an empty one
 		if i+1 < len(revisions) {
 			all[i].Changes = switchover.Changes(all[i+1].Table, all[i].Table)
