@@ -126,7 +126,7 @@ func (rc *requestContext) decodeAttachments(segment string) (upstream.Call, int,
 		Include: rc.query.fieldNames("include_fields"), Exclude: rc.query.fieldNames("exclude_fields"),
 	}
 	switch {
-	case segment == "": // a call of an older interface, which has no path
+	case len(rc.segments) == 0: // a call of an older interface, which has it in the query, too
 	case rc.record.Operation == mapping.OpBugAttachments:
 		request.Bugs = slices.Insert(request.Bugs, 0, segment)
 	default:

@@ -40,9 +40,6 @@ func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *map
 	}
 	segment := rpc.Selected
 	if !rpc.Operation.IsWrite() {
-		if rpc.Operation != mapping.OpFlagTypes {
-			segment = "" // the query has it, too
-		}
 		for _, each := range rpc.Params {
 			for _, text := range bugzilla.Texts(each.Value) {
 				rc.query = append(rc.query, parameter{each.Name, text})
