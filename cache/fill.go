@@ -155,7 +155,7 @@ func (c *Cache) awaitLease(ctx context.Context, r *read, found *lookup) *entry {
 		again := c.lookupNow(ctx, r)
 		again.why = found.why
 		if err != nil || again.stamp == (stamp{}) {
-			if failed { // a single command may be late on a busy machine
+			if failed || held { // a single command may be late on a busy machine
 				return nil
 			}
 			failed = true

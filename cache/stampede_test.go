@@ -271,6 +271,30 @@ func TestLeaseThatTimesOut(t *testing.T) {
 	wantCalls(t, f, 1)
 }
 
+// TestOwnLeaseIsNotWaitedFor: a process gets the lease late, and cannot find out then whether there is a response. It asks the tracker, and does
+// not wait for a lease that is its own.
+func TestOwnLeaseIsNotWaitedFor(t *testing.T) {
+	s, f, at, step := startServer(t), &fakeTracker{}, &clock{}, atomic.Int64{}
+	options := on(s)
+	options.Lease = time.Minute
+	c := settled(t, openAt(t, f, options, at.now))
+	c.remote.client.AddHook(onCommand(func(command redis.Cmder, run func() error) error {
+		key, _ := command.Args()[1].(string)
+		switch {
+		case strings.Contains(key, "}:l:") && step.CompareAndSwap(0, 1):
+			at.forward(time.Second)
+		case strings.Contains(key, "}:v:") && step.CompareAndSwap(1, 2):
+			return context.DeadlineExceeded
+		}
+		return run()
+	}))
+	begun := time.Now()
+	mustAsk(t, c, withKey("k"))
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("the read took %v", took)
+	}
+}
+
 // TestNoLeaseToBeHad: where Redis never says who has the lease, the tracker is asked.
 func TestNoLeaseToBeHad(t *testing.T) {
 	for name, err := range map[string]error{"late": context.DeadlineExceeded, "pool exhausted": redis.ErrPoolExhausted} {

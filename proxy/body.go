@@ -33,14 +33,12 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	if err := rc.needLogin(); err != nil {
 		return nil, err
 	}
-	callback := members.Take("callback")
 	for _, each := range rc.query.members(false) {
-		if each.Name == "callback" {
-			callback = each.Value
-		} else if !isCredential(each.Name) {
+		if !isCredential(each.Name) {
 			members.Set(each.Name, each.Value)
 		}
 	}
+	callback := members.Take("callback")
 	rc.written = members
 	return members, rc.writeCallback(callback)
 }

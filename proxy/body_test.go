@@ -284,6 +284,23 @@ func TestFormsAreBounded(t *testing.T) {
 	}
 }
 
+// Many short members take more memory than their text.
+func TestMembersTakeMemory(t *testing.T) {
+	options := proxy.Options{}
+	options.Limits.Memory = 1 << 20
+	base := serve(t, options)
+	for many, status := range map[int]int{3_000: 201, 30_000: 503} {
+		var others strings.Builder
+		for i := range many {
+			fmt.Fprintf(&others, `,"%d":1`, i)
+		}
+		got := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d"`+others.String()+`}`)
+		if got.status != status {
+			t.Errorf("%d members: %d %s", many, got.status, got.body)
+		}
+	}
+}
+
 // The header of a field is held in memory as its text is.
 func TestHeadersOfFieldsAreBounded(t *testing.T) {
 	options := proxy.Options{}

@@ -412,6 +412,7 @@ func TestOperationsOfTheOlderInterfaces(t *testing.T) {
 		says      string
 	}{
 		{`{"method":"Bug.attachments","params":[{"ids":[5]}],"id":1}`, "", []mapping.Operation{mapping.OpBugAttachments}, `"result":`},
+		{`{"method":"FlagType.get","params":[{"product":"P/Q","component":"C"}],"id":1}`, "", []mapping.Operation{mapping.OpFlagTypes}, `"result":`},
 		{`{"method":"FlagType.update","params":[{"ids":[1],"name":"n"}],"id":1}`, "k", []mapping.Operation{mapping.OpUpdateFlagTypes}, `"result":`},
 		{`{"method":"FlagType.update","params":[{"ids":[1],"name":"n"}],"id":1}`, "", nil, `"code":410`},
 		{`{"method":"FlagType.update","params":[{"name":"n"}],"id":1}`, "k", nil, `"code":`},
@@ -426,6 +427,9 @@ func TestOperationsOfTheOlderInterfaces(t *testing.T) {
 		}
 		if !slices.Equal(called, c.called) || response.status != 200 || !strings.Contains(response.body, c.says) {
 			t.Errorf("%s with the key %q: %d %s, called %v", c.body, c.key, response.status, response.body, called)
+		}
+		if read := tracker.last.FlagTypes; read != nil && *read != (mapping.FlagTypesRequest{Product: "P/Q", Component: "C"}) {
+			t.Errorf("%s read %+v", c.body, *read)
 		}
 	}
 }

@@ -41,6 +41,27 @@ func (c compressors) put(compressor *gzip.Writer) {
 	c <- compressor
 }
 
+// copyBuffers keeps some of the buffers in which responses pass.
+type copyBuffers chan []byte
+
+// Get implements httputil.BufferPool.
+func (c copyBuffers) Get() []byte {
+	select {
+	case buffer := <-c:
+		return buffer
+	default:
+		return make([]byte, maxPiece)
+	}
+}
+
+// Put implements httputil.BufferPool.
+func (c copyBuffers) Put(buffer []byte) {
+	select {
+	case c <- buffer:
+	default:
+	}
+}
+
 // acceptsGzip reports whether a client names gzip without refusing it by a weight of 0 (RFC 9110, section 12.5.3).
 func acceptsGzip(header http.Header) bool {
 	for item := range strings.SplitSeq(strings.ToLower(strings.Join(header["Accept-Encoding"], ",")), ",") {
@@ -103,10 +124,8 @@ type htmlEscaper struct{ io.Writer }
 
 // Write implements io.Writer. The count is of the plain text.
 func (e htmlEscaper) Write(p []byte) (int, error) {
-	if _, err := htmlEntities.WriteString(e.Writer, string(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	_, err := htmlEntities.WriteString(e.Writer, string(p))
+	return len(p), err
 }
 
 var htmlEntities = strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", "'", "&#39;", `"`, "&quot;")

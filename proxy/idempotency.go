@@ -171,15 +171,10 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 	return mapping.NewDocument(before.Body), nil
 }
 
-// outliving returns a context that a client that hangs up does not end.
-func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
-	server, _ := ctx.Value(serverKey{}).(context.Context)
-	return upstream.Outlive(ctx, cmp.Or(server, context.Background()))
-}
-
 // first makes the call of a create and remembers what became of it, also if the client hangs up meanwhile.
 func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]byte, call upstream.Call) (*mapping.Document, error) {
-	detached, end := outliving(ctx)
+	server, _ := ctx.Value(serverKey{}).(context.Context)
+	detached, end := upstream.Outlive(ctx, cmp.Or(server, context.Background()))
 	defer end()
 	// Whatever is not found out below, a panic too, leaves the outcome unknown.
 	outcome := &upstream.IdempotencyRecord{Content: content, Failed: UnknownCreate(nil)}

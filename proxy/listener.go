@@ -82,10 +82,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	if !plain {
 		return c.Conn.Write(p)
 	}
-	if _, err := c.Conn.Write(jsonError(status)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	_, err := c.Conn.Write(jsonError(status))
+	return len(p), err
 }
 
 // CloseWrite lets net/http end its side of the connection first.

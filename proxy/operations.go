@@ -79,7 +79,7 @@ func (rc *requestContext) match() resource {
 func (rc *requestContext) decode(op mapping.Operation, segment string, members mapping.Members) (upstream.Call, int, error) {
 	switch op {
 	case mapping.OpFlagTypes:
-		request, err := rc.flagTypesRequest()
+		request, err := rc.flagTypesRequest(segment)
 		return upstream.Call{FlagTypes: &request}, 0, err
 	case mapping.OpCreateFlagType:
 		request, err := mapping.DecodeFlagTypeCreate(members)
@@ -103,12 +103,10 @@ func (rc *requestContext) decode(op mapping.Operation, segment string, members m
 	return upstream.Call{}, 0, rc.noResource()
 }
 
-// flagTypesRequest reads the path. The component may come from the query, which is the way around a slash in a name
+// flagTypesRequest reads the rest of the path. The component may come from the query, which is the way around a slash in a name
 // (tracker-behaviour.md section 1, Encoded characters).
-func (rc *requestContext) flagTypesRequest() (request mapping.FlagTypesRequest, err error) {
-	if request.Product, err = rc.segment(0); err != nil {
-		return request, err
-	}
+func (rc *requestContext) flagTypesRequest(product string) (request mapping.FlagTypesRequest, err error) {
+	request.Product = product
 	if len(rc.segments) > 1 {
 		request.Component, err = rc.segment(1)
 		return request, err
@@ -128,7 +126,7 @@ func (rc *requestContext) decodeAttachments(segment string) (upstream.Call, int,
 		Include: rc.query.fieldNames("include_fields"), Exclude: rc.query.fieldNames("exclude_fields"),
 	}
 	switch {
-	case segment == "": // a call of an older interface, which has no path
+	case len(rc.segments) == 0: // a call of an older interface, which has it in the query, too
 	case rc.record.Operation == mapping.OpBugAttachments:
 		request.Bugs = slices.Insert(request.Bugs, 0, segment)
 	default:

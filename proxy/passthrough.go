@@ -137,7 +137,7 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 	}
 	p.sent = !reading
 	reverse := httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: p, ModifyResponse: p.modifyResponse,
+		Rewrite: p.rewrite, Transport: p, BufferPool: p.server.copies, ModifyResponse: p.modifyResponse,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { p.fail(p.failure(r.Context(), err)) },
 		ErrorLog:     slog.NewLogLogger(p.server.options.Logger.Handler(), slog.LevelDebug),
 		// A response of known length goes out in one write where it comes at once. A part of it waits for the next one no longer than this.
@@ -217,10 +217,10 @@ func (p *passing) inspect(body io.Reader) error {
 // rewrite makes the tracker's request of the client's. Hop-by-hop headers, those that Connection names among them, are
 // gone already.
 func (p *passing) rewrite(pass *httputil.ProxyRequest) {
-	out := pass.Out
-	out.URL = &url.URL{Scheme: p.target.Base.Scheme, Host: p.target.Base.Host, RawQuery: p.r.URL.RawQuery}
+	out, base := pass.Out, p.target.Base
+	out.URL = &url.URL{Scheme: base.Scheme, Host: base.Host, RawQuery: p.r.URL.RawQuery}
 	setEscapedPath(out.URL, p.target.trackerPath(p.r.Context(), p.path))
-	out.Host = p.target.Base.Host
+	out.Host = base.Host
 	removeHeaders(out.Header, p.trusted)
 	out.Header.Set(headerRequestID, p.record.ID)
 	if p.changes {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -83,10 +84,8 @@ type callLimiters struct {
 }
 
 func newCallLimiters(r Rate) callLimiters {
-	c := callLimiters{otter.Must(&otter.Options[upstream.Fingerprint, *rate.Limiter]{MaximumSize: maxCallers}), rate.Limit(r.PerSecond), r.Burst}
-	setDefault(&c.burst, r.PerSecond)
-	setDefault(&c.limit, rate.Inf)
-	return c
+	callers := otter.Must(&otter.Options[upstream.Fingerprint, *rate.Limiter]{MaximumSize: maxCallers})
+	return callLimiters{callers, cmp.Or(rate.Limit(r.PerSecond), rate.Inf), cmp.Or(r.Burst, r.PerSecond)}
 }
 
 // take counts a call and returns how long to wait when it is one too many.

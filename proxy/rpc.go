@@ -3,9 +3,6 @@ package proxy
 import (
 	"io"
 	"net/http"
-	"net/url"
-
-	"github.com/julienschmidt/httprouter"
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
@@ -43,7 +40,6 @@ func (rc *requestContext) carryOutRPC(rpc *bugzilla.RPCOperation) (document *map
 	}
 	segment := rpc.Selected
 	if !rpc.Operation.IsWrite() {
-		rc.segments, segment = httprouter.Params{{Value: url.PathEscape(segment)}}, "" // the query has it, too
 		for _, each := range rpc.Params {
 			for _, text := range bugzilla.Texts(each.Value) {
 				rc.query = append(rc.query, parameter{each.Name, text})

@@ -29,12 +29,17 @@ type Server struct {
 	memory  *memory
 	files   *jsonblob.Files
 	gzips   compressors
+	copies  copyBuffers
 	// refused is when a read was refused last, in nanoseconds since 1970.
 	refused atomic.Int64
 }
 
-// keptFiles is the number of files for large bodies that are kept for a moment.
-const keptFiles = 4
+const (
+	// keptFiles is the number of files for large bodies that are kept for a moment.
+	keptFiles = 4
+	// keptCopies is the number of buffers for passing responses that are kept.
+	keptCopies = 16
+)
 
 // New makes a Server.
 func New(options Options) (*Server, error) {
@@ -45,7 +50,7 @@ func New(options Options) (*Server, error) {
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
 		files: &jsonblob.Files{Max: keptFiles},
-		gzips: newCompressors(),
+		gzips: newCompressors(), copies: make(copyBuffers, keptCopies),
 	}, nil
 }
 
@@ -117,15 +122,15 @@ func (s *Server) ServeAtOnce(w http.ResponseWriter, r *http.Request) bool {
 // peek returns what needs no waiting of the outcome of a read, or ErrNotLocal.
 func (rc *requestContext) peek(op mapping.Operation) (reply mapping.Reply, err error) {
 	tracker := rc.server.options.Tracker
-	if op == mapping.OpFlagTypes {
-		peeker, ok := tracker.(upstream.Peeker)
-		request, err := rc.flagTypesRequest()
-		if !ok || err != nil || wantsFresh(rc.r.Header) {
-			return reply, upstream.ErrNotLocal
+	segment, err := rc.segment(0)
+	switch {
+	case err != nil:
+	case op == mapping.OpFlagTypes:
+		request, err := rc.flagTypesRequest(segment)
+		if peeker, ok := tracker.(upstream.Peeker); ok && err == nil && !wantsFresh(rc.r.Header) {
+			return peeker.Peek(rc.r.Context(), rc.caller, request)
 		}
-		return peeker.Peek(rc.r.Context(), rc.caller, request)
-	}
-	if segment, err := rc.segment(0); err == nil {
+	default:
 		if _, _, err := rc.decodeAttachments(segment); err == nil {
 			return reply, cmp.Or(upstream.Refuse(tracker, rc.caller, op), upstream.ErrNotLocal)
 		}
@@ -242,7 +247,7 @@ func (rc *requestContext) report() {
 	record, now := &rc.record, time.Now()
 	record.Status, record.Bytes, record.Duration = rc.status, rc.bytes, now.Sub(rc.start)
 	record.Route = record.Operation.Path()
-	if record.Operation == mapping.OpFlagTypes && len(rc.segments) == 1 {
+	if record.Operation == mapping.OpFlagTypes && len(rc.segments) < 2 {
 		record.Route = strings.TrimSuffix(record.Route, "/{component}")
 	}
 	if record.Reason == mapping.ReasonCanceled && rc.r.Context().Err() != nil {

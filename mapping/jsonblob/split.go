@@ -40,6 +40,8 @@ const (
 	splitStep = 4 << 10
 	// splitInline is the length up to which a value that is not base64 returns to the skeleton in tolerant mode.
 	splitInline = 4 << 10
+	// memberMemory is what a member or element counts for, as its name is remembered and its value taken apart.
+	memberMemory = 64
 	// namesLinear is the number of members up to which an object's names are compared one by one: most objects have fewer.
 	namesLinear = 16
 )
@@ -136,9 +138,9 @@ func (s *splitter) run() error {
 	return s.bad
 }
 
-// hold asks for the memory of the skeleton and of what is to be added to it.
+// hold asks for the memory of the skeleton and its members, and of what is to be added.
 func (s *splitter) hold(more int) error {
-	lacking := len(s.out) - s.start + more - s.granted
+	lacking := len(s.out) - s.start + s.members*memberMemory + more - s.granted
 	if s.opts.Hold == nil || lacking <= 0 {
 		return nil
 	}

@@ -162,7 +162,8 @@ func (s *splitter) seal(b *Blob) {
 	s.blobs = append(s.blobs, b)
 }
 
-// refuse remembers that a payload is not base64 and reads over the rest of it, unless its closing quote has been read.
+// refuse remembers that a payload is not base64 and reads over the rest of it, unless its closing quote has been read. Nothing stands for it in the
+// skeleton, which is not returned.
 func (s *splitter) refuse(kind SyntaxKind, last bool) (err error) {
 	distance := 0
 	if last {
@@ -174,7 +175,6 @@ func (s *splitter) refuse(kind SyntaxKind, last bool) (err error) {
 	for !last && err == nil {
 		_, last, err = s.in.stringRun()
 	}
-	s.out = append(s.out, "null"...) // it is never seen: Split ends with an error
 	return err
 }
 

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -145,7 +144,7 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 		return ReasonOf(err)
 	}
 	defer func() { _ = a.Close() }()
-	head, err := io.ReadAll(io.LimitReader(a, probeHead))
+	head, err := Head(a.resp, probeHead)
 	switch {
 	case err != nil:
 		return ReasonOf(err)

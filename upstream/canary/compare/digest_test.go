@@ -178,6 +178,10 @@ func TestRedactLetsNoContentThrough(t *testing.T) {
 	changes := r.Redact(jsontext.Value(`{"attachments":[{"id":5,"changes":{"file_name":{"removed":"plan.txt","added":"top-secret"},
 		"flagtypes.name":{"removed":"","added":"review?(who@example.com)"},"is_private":{"removed":"top-secret","added":"1"}}}]}`), "$")
 	got := string(changes) + string(r.Redact(jsontext.Value("no json plan.txt"), "$"))
+	if failure := `{"failure":"swordfish"}`; strings.Contains(string(r.Redact(jsontext.Value(failure), "$")), "swordfish") ||
+		string(r.Redact(jsontext.Value(`"bad-answer"`), PathFailure)) != `"bad-answer"` {
+		t.Error("a member of a body counts as the failure of a tracker, or that is not kept")
+	}
 	if holdsSecret(got) || !strings.Contains(got, `"added":"review?(`) || !strings.Contains(got, `"added":"1"`) {
 		t.Errorf("changes and invalid JSON became %s", got)
 	}

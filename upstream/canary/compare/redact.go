@@ -92,10 +92,10 @@ func (r *Redactor) digest(text string) string {
 	return fmt.Sprintf("%x", hash(string(r.key[:]) + text)[:3])
 }
 
-// namesOf gives the names of the members that a path goes through, the nearest last.
+// namesOf gives the names of the members that a path goes through, the nearest last. That of a body is $.
 func namesOf(path string) []string {
 	var names []string
-	if start := pathStart.FindString(path); start != "$" && start != "" {
+	if start := pathStart.FindString(path); start != "" {
 		names = []string{start}
 	}
 	for _, segment := range segmentForm.FindAllString(path, -1) {
@@ -124,7 +124,7 @@ const (
 )
 
 // keptFields are the members whose texts are stored, by the form that they must have. After a slash, the member counts only in
-// the parent before it; a parent without name is the root. In changes the field that was changed counts (tracker-behaviour.md
+// the parent before it; a parent without name is that of what is in no body. In changes the field that was changed counts (tracker-behaviour.md
 // sections 4 and 7). They are made when the first text is to be stored, since that takes a part of the start.
 var keptFields = sync.OnceValue(func() map[string]*regexp.Regexp {
 	lists := map[string]string{
