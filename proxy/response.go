@@ -24,6 +24,9 @@ const (
 	headerRequestID = "X-Request-Id"
 	// headerReason names why Portico itself responded with an error, so that its errors can be told from the tracker's.
 	headerReason = "Portico-Error"
+	// A cache before Portico does not know the headers in which trackers take credentials. So it must not show what was read with one to others.
+	headerCacheControl = "Cache-Control"
+	notShared          = "private"
 )
 
 // representation is the form in which a response is written.
@@ -176,6 +179,9 @@ func wantsFresh(header http.Header) bool {
 // reply responds with the document or the error of a call.
 func (rc *requestContext) reply(document *mapping.Document, err error) {
 	setCommonHeaders(rc.Header())
+	if rc.keyInHeader() {
+		rc.set(headerCacheControl, notShared)
+	}
 	if rc.callBegun != nil {
 		rc.callBegun()
 	}
@@ -192,6 +198,12 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 		rc.record.Reason, rc.cause = cutReason(err), err
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// keyInHeader reports whether the request has a credential where no cache looks for one. Caches know Authorization and cookies.
+func (rc *requestContext) keyInHeader() bool {
+	header := rc.r.Header
+	return header["X-Bugzilla-Api-Key"] != nil || header["X-Bugzilla-Token"] != nil || header["X-Bugzilla-Login"] != nil
 }
 
 // succeed writes the reply of an operation.
