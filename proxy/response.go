@@ -24,9 +24,6 @@ const (
 	headerRequestID = "X-Request-Id"
 	// headerReason names why Portico itself responded with an error, so that its errors can be told from the tracker's.
 	headerReason = "Portico-Error"
-	// A cache before Portico does not know the headers in which trackers take credentials. So it must not show what was read with one to others.
-	headerCacheControl = "Cache-Control"
-	notShared          = "private"
 )
 
 // representation is the form in which a response is written.
@@ -179,9 +176,7 @@ func wantsFresh(header http.Header) bool {
 // reply responds with the document or the error of a call.
 func (rc *requestContext) reply(document *mapping.Document, err error) {
 	setCommonHeaders(rc.Header())
-	if rc.keyInHeader() {
-		rc.set(headerCacheControl, notShared)
-	}
+	rc.forbidSharing(rc.Header())
 	if rc.callBegun != nil {
 		rc.callBegun()
 	}
@@ -200,10 +195,13 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 	}
 }
 
-// keyInHeader reports whether the request has a credential where no cache looks for one. Caches know Authorization and cookies.
-func (rc *requestContext) keyInHeader() bool {
-	header := rc.r.Header
-	return header["X-Bugzilla-Api-Key"] != nil || header["X-Bugzilla-Token"] != nil || header["X-Bugzilla-Login"] != nil
+// forbidSharing keeps caches before Portico from showing to others what was read with a credential in a header that they do not know. They know
+// Authorization and cookies.
+func (rc *requestContext) forbidSharing(header http.Header) {
+	asked, name := rc.r.Header, "Cache-Control"
+	if header[name] == nil && (asked["X-Bugzilla-Api-Key"] != nil || asked["X-Bugzilla-Token"] != nil || asked["X-Bugzilla-Login"] != nil) {
+		header[name] = []string{"private"}
+	}
 }
 
 // succeed writes the reply of an operation.
