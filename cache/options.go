@@ -52,6 +52,8 @@ type Options struct {
 	// Groups asks the tracker for the groups of a caller, with the caller's own credential. ScopeGroup needs it. After an
 	// error the caller shares entries with no other one for a while.
 	Groups func(ctx context.Context, caller upstream.Caller) ([]string, error)
+	// Keys returns the caller as the tracker sees it, or an error for one that it never sees; nil changes nothing.
+	Keys func(upstream.Caller) (upstream.Caller, error)
 	// Secret keys the HMAC that stands for a credential. Empty means a random one that processes share through Redis:
 	// whoever can read Redis can read it, and can test guesses of weak passwords against the keys.
 	Secret []byte

@@ -63,11 +63,23 @@ func (c *Cache) Refuse(caller upstream.Caller, operation mapping.Operation) erro
 // present is the generation that this process uses.
 func (g *generations) present() *token { return g.current.Load() }
 
+// credentialScope is the scope of a caller who shares with no other. Where the tracker sees another credential, the scope has both, since
+// settings may change what it sees, and each process reads them by itself.
 func (c *Cache) credentialScope(caller *upstream.Caller) scope {
 	if caller.Anonymous() {
 		return scope{kind: kindAnonymous}
 	}
-	return c.shared.hasher.Load().credential(caller.Credentials)
+	h := c.shared.hasher.Load()
+	own := h.credential(caller.Credentials)
+	if c.options.Keys == nil {
+		return own
+	}
+	seen, _ := c.options.Keys(*caller) // who is refused gets no response, so nothing is kept
+	if seen.Credentials == caller.Credentials {
+		return own
+	}
+	shown := h.credential(seen.Credentials)
+	return h.sum(kindCredential, func(in []byte) []byte { return append(append(append(in, 's'), own.sum[:]...), shown.sum[:]...) })
 }
 
 // membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on

@@ -64,6 +64,33 @@ func TestDifferentCredentialsAreDifferentScopes(t *testing.T) {
 	}
 }
 
+// TestCallersBehindOtherKeys: an entry is of the key that the tracker saw. After a change of the settings, and at processes with other ones, it is
+// not shown to a caller who stands for another key there.
+func TestCallersBehindOtherKeys(t *testing.T) {
+	s, f := startServer(t), &fakeTracker{}
+	behind := func(keys func(upstream.Caller) (upstream.Caller, error)) *Cache {
+		options := on(s)
+		options.Keys, options.LocalTTL = keys, time.Minute
+		return openCache(t, f, options)
+	}
+	as := func(key string) func(upstream.Caller) (upstream.Caller, error) {
+		return func(upstream.Caller) (upstream.Caller, error) { return withKey(key), nil }
+	}
+	refused := func(upstream.Caller) (upstream.Caller, error) { return upstream.Caller{}, errBadKey }
+	service := behind(as("service"))
+	mustAsk(t, service, withKey("k"))
+	wantHit(t, service, "k", "behind the same key")
+	wantHit(t, behind(as("service")), "k", "in another process with the same settings")
+	for name, other := range map[string]*Cache{"its own key": behind(nil), "another key": behind(as("other")), "no key": behind(refused)} {
+		if a := ask(other, withKey("k")); a.cache.Hit {
+			t.Errorf("behind %s the caller gets the entry of the service: %+v", name, a.cache)
+		}
+	}
+	if a := ask(service, withKey("another caller")); a.cache.Hit {
+		t.Error("another caller gets the entry")
+	}
+}
+
 func TestAnonymousCallersShare(t *testing.T) {
 	f := &fakeTracker{}
 	c := openCache(t, f, Options{})

@@ -358,6 +358,7 @@ func refusesKey(response *http.Response) bool {
 func (p *passing) modifyResponse(response *http.Response) error {
 	header := response.Header
 	header.Del(headerRequestID) // Portico has set its own
+	p.forbidSharing(header)
 	scheme, host := p.origin()
 	if location := header.Get("Location"); location != "" {
 		header.Set("Location", p.target.clientAddress(location, p.prefix, scheme, host))

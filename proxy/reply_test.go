@@ -93,6 +93,44 @@ func TestCommonHeaders(t *testing.T) {
 	}
 }
 
+// TestNoSharedCacheKeepsWhatAKeyShows: one before Portico goes by the address, in which a key of a header is not.
+func TestNoSharedCacheKeepsWhatAKeyShows(t *testing.T) {
+	tracker, base := behind(t, "", func(o *proxy.Options) {
+		unreading(o)
+		o.Tracker = &fakeTracker{do: func(_ context.Context, call upstream.Call) (mapping.Reply, error) {
+			if call.Attachments != nil {
+				return mapping.Reply{}, &mapping.Error{Code: 101, Status: 404, Message: "none"}
+			}
+			return mapping.Reply{Document: document(noFlagTypes)}, nil
+		}}
+	})
+	own := ""
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		if own != "" {
+			w.Header().Set("Cache-Control", own)
+		}
+	}
+	for _, c := range []struct{ path, key, own, want string }{
+		{"/rest/flag_type/P", "K", "", "private"},
+		{"/rest/flag_type/P?api_key=K", "", "", ""}, // as without Portico
+		{"/rest/flag_type/P", "", "", ""},
+		{"/rest/bug/1/attachment", "K", "", "private"},
+		{"/rest/bug/1", "K", "", "private"},
+		{"/rest/bug/1", "K", "no-store", "no-store"},
+		{"/rest/bug/1", "", "", ""},
+		{"/rest/bug/1?api_key=K", "", "", ""},
+	} {
+		own = c.own
+		var header []string
+		if c.key != "" {
+			header = []string{"X-BUGZILLA-API-KEY", c.key}
+		}
+		if got := ask(t, "GET", base+c.path, "", header...); got.header.Get("Cache-Control") != c.want {
+			t.Errorf("%+v: Cache-Control is %q", c, got.header.Get("Cache-Control"))
+		}
+	}
+}
+
 func TestFlagTypeTagsAndCacheHeaders(t *testing.T) {
 	info := &mapping.CacheInfo{}
 	tracker := &fakeTracker{do: func(context.Context, upstream.Call) (mapping.Reply, error) {

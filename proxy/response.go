@@ -176,6 +176,7 @@ func wantsFresh(header http.Header) bool {
 // reply responds with the document or the error of a call.
 func (rc *requestContext) reply(document *mapping.Document, err error) {
 	setCommonHeaders(rc.Header())
+	rc.forbidSharing(rc.Header())
 	if rc.callBegun != nil {
 		rc.callBegun()
 	}
@@ -191,6 +192,15 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 		// The response has begun: the only way left to tell the client is to break the connection.
 		rc.record.Reason, rc.cause = cutReason(err), err
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// forbidSharing keeps caches before Portico from showing to others what was read with a credential in a header that they do not know. They know
+// Authorization and cookies.
+func (rc *requestContext) forbidSharing(header http.Header) {
+	asked, name := rc.r.Header, "Cache-Control"
+	if header[name] == nil && (asked["X-Bugzilla-Api-Key"] != nil || asked["X-Bugzilla-Token"] != nil || asked["X-Bugzilla-Login"] != nil) {
+		header[name] = []string{"private"}
 	}
 }
 

@@ -326,7 +326,7 @@ func (f *fastRequest) write(texts ...string) {
 
 // usualFields are the fields of nearly every response, in the order of net/http.
 var usualFields = []string{
-	"Access-Control-Allow-Headers", "Access-Control-Allow-Origin", "Age", "Cache-Status", "Content-Length", "Content-Type", "Etag",
+	"Access-Control-Allow-Headers", "Access-Control-Allow-Origin", "Age", "Cache-Control", "Cache-Status", "Content-Length", "Content-Type", "Etag",
 	"Portico-Error", "Retry-After", "Vary", "X-Content-Type-Options", "X-Frame-Options", "X-Request-Id", "X-Xss-Protection",
 }
 

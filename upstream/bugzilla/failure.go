@@ -17,11 +17,11 @@ func failure(call *Call, err error) error {
 	}
 	failed := classify(err)
 	failed.Err = err
+	if page, ok := errors.AsType[*badResponse](err); ok && page.redirect != "" {
+		return failed // such a tracker carries nothing out (tracker-behaviour.md section 14, Host)
+	}
 	_, store := errors.AsType[*jsonblob.BlobError](err)
-	// A tracker that redirects all requests carries none out (tracker-behaviour.md section 14, Host).
-	page, ok := errors.AsType[*badResponse](err)
-	redirected := ok && page.redirect != ""
-	if call.Operation.IsWrite() && !redirected && (transport.OutcomeUnknown(err) || failed.Reason == mapping.ReasonBadResponse || store) {
+	if call.Operation.IsWrite() && (transport.OutcomeUnknown(err) || failed.Reason == mapping.ReasonBadResponse || store) {
 		markUnknown(failed, call.Operation.Check())
 	}
 	return failed

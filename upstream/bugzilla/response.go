@@ -49,14 +49,11 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 // such an error, or that it has no code: every error of a tracker has one (tracker-behaviour.md section 1, Errors). Another Portico
 // reports in a header whether it knows.
 func isLost(response *http.Response, failed *mapping.Error) bool {
-	switch status, verdict := response.StatusCode, response.Header.Get("Portico-Error"); {
-	case verdict != "" && !strings.Contains(verdict, "outcome=unknown"):
+	status, verdict := response.StatusCode, response.Header.Get("Portico-Error")
+	if verdict != "" && !strings.Contains(verdict, "outcome=unknown") {
 		return false
-	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return true
-	default:
-		return status >= http.StatusInternalServerError && failed.Code == 0
 	}
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout || status >= http.StatusInternalServerError && failed.Code == 0
 }
 
 // read returns the document of a response, also beside an error if it is to be closed. Only reads by REST stream: the client of a

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -265,5 +266,41 @@ func TestOptionsOfRedis(t *testing.T) {
 	cfg.Cache.Redis = config.Redis{URL: "redis://redis.example/2"}
 	if redis, err := app.RedisOptions(&cfg); err != nil || redis.DialTimeout != 7*time.Second || redis.Timeout != 70*time.Millisecond || redis.DB != 2 {
 		t.Errorf("the cache waits %s for a connection to %s and %s for its reply (%v)", redis.DialTimeout, redis, redis.Timeout, err)
+	}
+}
+
+// TestReloadOfCredentialsEndsTheUseOfCachedResponses: what a tracker showed to the key of a service is not shown to a caller's own key, nor to
+// one that has lost its name.
+func TestReloadOfCredentialsEndsTheUseOfCachedResponses(t *testing.T) {
+	var seen []string
+	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/rest/flag_type/") {
+			seen = append(seen, r.URL.Query().Get("Bugzilla_api_key"))
+		}
+		_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
+	}))
+	defer tracker.Close()
+	load := func(trackerKeys, callers string) config.Config {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "portico.yaml")
+		text := "trackers: {main: {url: \"" + tracker.URL + "\", dialect: bugzilla-5" + trackerKeys + "}}\nprimary: main\ncallers: {" + callers + "}\n"
+		must(t, os.WriteFile(file, []byte(text), 0o600))
+		cfg, problems := config.Load(nil, []string{"SERVICE=service-key", "OWN=own-key"}, file)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return cfg
+	}
+	const service, known = ", credentials: service, service_key_env: SERVICE", "bot: {key_env: OWN}"
+	first := load(service, known)
+	s := app.New(io.Discard, first)
+	defer s.Close()
+	for _, cfg := range []config.Config{first, first, load("", known), load(service, "")} {
+		rt, err := s.Build(t.Context(), cfg)
+		must(t, err)
+		rt.Front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/rest/flag_type/P?api_key=own-key", nil))
+	}
+	if want := []string{"service-key", "own-key"}; !slices.Equal(seen, want) {
+		t.Errorf("the tracker was asked with %q, want %q", seen, want)
 	}
 }

@@ -151,7 +151,7 @@ func (rt *Runtime) openCache(t *tracker) error {
 	settings, metrics := &rt.cfg.Cache, rt.metrics
 	options := cache.Options{
 		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
-		Settings: settings.Settings, Redis: redis, Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups,
+		Settings: settings.Settings, Redis: redis, Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups, Keys: t.target.Keys,
 		FillTimeout: rt.callTime(t.name), Logger: rt.logger,
 		Observer: cache.Observer{
 			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,

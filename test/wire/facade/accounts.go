@@ -42,7 +42,7 @@ var headersApart = []string{
 
 // headersOfMojo differ on every response of BMO and Harmony.
 var headersOfMojo = []string{
-	"header cache-control",                // Harmony forbids caches; Portico's responses have no such header
+	"header cache-control",                // Harmony forbids caches; Portico forbids sharing, where a key is in a header
 	"header access-control-allow-headers", // Portico names those of 5.2, and on a preflight those that carry credentials
 }
 
@@ -72,6 +72,9 @@ func accountsOfForms() []Account {
 		}},
 		{"A path with NUL is refused in the tracker's error shape instead of a page.", Better, false, []string{"ft.get.nul"}},
 		{"A request line that is too long is refused in the tracker's error shape instead of a page.", Better, false, []string{"proto.too_long_query"}},
+		{"A response to a request with a key in a header tells caches not to share it.", Better, false, []string{
+			"auth.header.X-BUGZILLA-API-KEY", "auth.header.x_login",
+		}},
 		{"A preflight allows the headers that carry credentials.", Better, false, []string{"ft.get.options.preflight"}},
 		{"Arrays and objects where a text is due are refused; the tracker stores their address.", Better, false, []string{
 			"ft.create.name.array", "ft.create.name.object", "ft.create.description.array", "ft.create.description.object",
