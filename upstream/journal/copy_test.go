@@ -363,6 +363,30 @@ func TestWhatTheDataBringIsNotCopied(t *testing.T) {
 	}
 }
 
+// TestWhatTheDataBringAfterAKill: what waits since a kill is in the data that are copied after it.
+func TestWhatTheDataBringAfterAKill(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	must(t, s.store.KillJournal(t.Context(), "main", state.Record{Actor: "tester", Action: "kill"}))
+	id := s.attachments(t, s.main, "1")[0].ID
+	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: new("said once")}}
+	s.clock.Store(new(time.Now()))
+	s.write(t, j, call)
+	must(t, s.operator().Start(t.Context()))
+	must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err) // at the same time, as a copy of the data does
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalApplied)
+	comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
+	must(t, err)
+	n := 0
+	for _, one := range comments {
+		n += strings.Count(one.Text, "said once")
+	}
+	if n != 1 {
+		t.Errorf("the receiver has the comment %d times", n)
+	}
+}
+
 // TestWhatTheDataBringNeedsTheTarget: without a key for the target it cannot be told what the copied data have brought, so nothing is made.
 func TestWhatTheDataBringNeedsTheTarget(t *testing.T) {
 	s := set(t)
