@@ -410,6 +410,36 @@ func TestWhatTheDataBringNeedsTheTarget(t *testing.T) {
 	}
 }
 
+// TestTwoOperators change the same entry: one does it, and the others are told that it has changed.
+func TestTwoOperators(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	for range 10 {
+		s.write(t, j, attach(t, []string{"1"}, "contended", "content"))
+	}
+	all, err := s.store.JournalOf(t.Context(), 10, false)
+	must(t, err)
+	for _, e := range all {
+		var parked atomic.Int64
+		var work sync.WaitGroup
+		for range 8 {
+			work.Go(func() {
+				err := s.operator().Park(t.Context(), e.Seq)
+				var status *journal.StatusError
+				if err == nil {
+					parked.Add(1)
+				} else if !errors.As(err, &status) {
+					t.Errorf("an operator who came later is told %q", err)
+				}
+			})
+		}
+		if work.Wait(); parked.Load() != 1 {
+			t.Errorf("%d operators have parked entry %d", parked.Load(), e.Seq)
+		}
+	}
+}
+
 func TestUnknownCommentIsParked(t *testing.T) {
 	s := set(t)
 	s.next.fail(firstTimes(1, errUnknown), nil)
