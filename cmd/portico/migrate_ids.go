@@ -185,7 +185,9 @@ func (r idRow) place(file string) string {
 // rows reads the ids of a file or, if it has no name, of the store. It prints what is wrong with them.
 func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err error) {
 	var problems []string
-	report := func(row idRow, problem error) { problems = append(problems, fmt.Sprintf("%s%v", row.place(file), problem)) }
+	report := func(row idRow, problem error) {
+		problems = append(problems, fmt.Sprintf("%s%v", row.place(file), problem))
+	}
 	lines := map[state.IDKey]int{}
 	add := func(row idRow) {
 		if err := t.ids.CheckPair(row.IDPair); err != nil {
