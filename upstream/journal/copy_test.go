@@ -426,10 +426,9 @@ func TestTwoOperators(t *testing.T) {
 		for range 8 {
 			work.Go(func() {
 				err := s.operator().Park(t.Context(), e.Seq)
-				var status *journal.StatusError
 				if err == nil {
 					parked.Add(1)
-				} else if !errors.As(err, &status) {
+				} else if _, told := errors.AsType[*journal.StatusError](err); !told {
 					t.Errorf("an operator who came later is told %q", err)
 				}
 			})
