@@ -95,7 +95,7 @@ func (s *step) again(counts bool, cause error) {
 	} else {
 		wait = max(wait, time.Second)
 	}
-	e.Reason, e.Next = cause.Error(), time.Now().Add(wait/2+rand.N(wait)) // or the same one of two processes would always be first
+	e.Reason, e.Next = cause.Error(), time.Now().Add(wait/2+rand.N(wait/2)) // or the same one of two processes would always be first
 	if counts && e.Attempts >= s.settings.MaxFailures {
 		s.park("%d attempts failed, the last one with: %v", e.Attempts, cause)
 	}
