@@ -37,8 +37,12 @@ type idRow struct {
 // idColumns are the columns of a file of ids. The last one may be missing.
 var idColumns = []string{"kind", "client", "new", "old"}
 
-// idBatch is how many pairs are added together.
-const idBatch = 10_000
+const (
+	// idBatch is how many pairs are added together.
+	idBatch = 10_000
+	// maxCompared is how many rows, of two keys each, are compared with the store together.
+	maxCompared = 2500
+)
 
 // idsCommand is portico migrate ids.
 func idsCommand(a *adminClient) *cobra.Command {
@@ -114,10 +118,11 @@ func (t *idsTool) add(ctx context.Context, file string) error {
 	return t.value(idReport{IDs: len(rows)}, says("%d ids are kept.\n", len(rows)))
 }
 
-// idReport is what import and check print. Gaps are ids that are missing between others.
+// idReport is what import and check print. Gaps are ids that are missing between others, and Problems are in the way of an import.
 type idReport struct {
-	IDs  int      `json:"ids"`
-	Gaps []string `json:"gaps,omitempty"`
+	IDs      int      `json:"ids"`
+	Gaps     []string `json:"gaps,omitempty"`
+	Problems []string `json:"problems,omitempty"`
 }
 
 // export is portico migrate ids export.
@@ -175,10 +180,9 @@ func (r idRow) place(file string) string {
 
 // rows reads the ids of a file or, if it has no name, of the store. It prints what is wrong with them.
 func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err error) {
-	wrong := false
+	var problems []string
 	report := func(row idRow, problem error) {
-		wrong = true
-		fmt.Fprintf(t.env.stderr, "%s%v\n", row.place(file), problem)
+		problems = append(problems, fmt.Sprintf("%s%v", row.place(file), problem))
 	}
 	lines := map[state.IDKey]int{}
 	add := func(row idRow) {
@@ -200,13 +204,43 @@ func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err erro
 				return nil
 			})
 		})
+	} else if err = readIDs(file, add, report); err == nil {
+		err = t.contradictions(ctx, rows, report)
+	}
+	if err != nil || len(problems) == 0 {
+		return rows, err
+	}
+	if t.isText() {
+		fmt.Fprintln(t.env.stderr, strings.Join(problems, "\n"))
 	} else {
-		err = readIDs(file, add, report)
+		err = t.value(idReport{IDs: len(rows), Problems: problems}, nil)
 	}
-	if err == nil && wrong {
-		err = exitError{status: exitFailed}
+	return rows, cmp.Or(err, error(exitError{status: exitFailed}))
+}
+
+// contradictions reports the rows that contradict pairs of the store, if there is one.
+func (t *idsTool) contradictions(ctx context.Context, rows []idRow, report func(idRow, error)) error {
+	if found, err := state.Look(ctx, t.dsn); err != nil || found.Version == 0 {
+		return err
 	}
-	return rows, err
+	return t.inStore(ctx, false, func(store *state.Store) error {
+		for some := range slices.Chunk(rows, maxCompared) {
+			var keys []state.IDKey
+			for _, row := range some {
+				keys = append(keys, row.Keys()...)
+			}
+			kept, err := store.IDs(ctx, keys)
+			if err != nil {
+				return err
+			}
+			for i, key := range keys {
+				if other, ok := kept[key]; ok && other != some[i/2].IDPair {
+					report(some[i/2], &state.IDConflictError{Kept: other, New: some[i/2].IDPair})
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // byteOrderMark begins files that spreadsheet programs write.
@@ -249,8 +283,8 @@ func parseIDs(record []string) (state.IDPair, error) {
 	}
 	client, err := strconv.ParseInt(record[1], 10, 64)
 	native, bad := strconv.ParseInt(text, 10, 64)
-	if err != nil || bad != nil || record[2] != "" && record[3] != "" {
-		return state.IDPair{}, fmt.Errorf("%q is not a kind, an id that clients know and one id at a tracker", strings.Join(record, ","))
+	if err != nil || bad != nil || record[2] != "" && record[3] != "" || strings.Join(record[4:], "") != "" {
+		return state.IDPair{}, fmt.Errorf("%q is not a kind, an id that clients know and one id at a tracker", strings.TrimRight(strings.Join(record, ","), ","))
 	}
 	return state.IDPair{Kind: record[0], Client: client, Side: string(side), Native: native}, nil
 }

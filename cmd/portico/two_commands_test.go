@@ -301,13 +301,14 @@ func TestFilesOfIDs(t *testing.T) {
 		{"before the first import", "check", header + "bug,7,70,\n", 0, []string{"1 ids are good."}},
 		{"good", "import", header + "bug,7,70,\nattachment,5,50,\nattachment,1000000009,,12\n", 0, []string{"3 ids are kept."}},
 		{"again, with one more and a byte order mark", "import", "\ufeffkind,client,new\nbug,7,70\nbug,8,80\n", 0, []string{"2 ids are kept."}},
-		{"gaps", "check", header + "bug,12,1,\nbug,7,2,\nattachment,5,50,\nbug,8,3,\n", 0, []string{"FILE:2: bug: no ids from 9 to 11", "4 ids are good."}},
+		{"gaps", "check", header + "bug,12,1,\nbug,7,70,\nattachment,5,50,\nbug,8,80,\n", 0, []string{"FILE:2: bug: no ids from 9 to 11", "4 ids are good."}},
 		{"duplicates", "check", header + "bug,7,70,\nbug,8,70,\nbug,7,71,\n", 1, []string{"FILE:3: ", "FILE:4: ", "line 2 has one of these ids"}},
 		{"rules", "import", header + "bug,7,,70\nbug,2000,70,\nuser,1,2,\nflag,0,1,\nattachment,2147483648,1,\n", 1,
 			[]string{"FILE:2: ", "FILE:3: ", "FILE:4: ", "FILE:5: ", "FILE:6: "}},
-		{"no numbers", "import", header + "bug,7,,\nbug,x,70,\nbug,9,1,2\nbug\n", 1, []string{"FILE:2: ", "FILE:3: ", "FILE:4: ", "FILE:5: "}},
+		{"no numbers", "import", header + "bug,7,,\nbug,x,70,\nbug,9,1,2\nbug\nbug,9,1,,2\n", 1, []string{"FILE:2: ", "FILE:3: ", "FILE:4: ", "FILE:5: ", "FILE:6: "}},
 		{"other columns", "import", "kind,old,new\nbug,7,70\n", 1, []string{"does not begin with the line kind,client,new,old"}},
-		{"contradicting", "import", header + "bug,30,300,\nbug,7,71,\n", 1, []string{"bug 7 is 71", "bug 7 is 70", "0 ids are kept"}},
+		{"contradicting", "import", header + "bug,30,300,\nbug,7,71,\n", 1, []string{"FILE:3: bug 7 is 71 at the new tracker contradicts what is kept: bug 7 is 70"}},
+		{"contradicting the store", "check", header + "bug,30,80,\n", 1, []string{"FILE:2: bug 30 is 80 at the new tracker contradicts what is kept: bug 8 is 80"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := writeFile(t, "ids.csv", c.file)
@@ -338,6 +339,12 @@ func TestFilesOfIDs(t *testing.T) {
 		if args[0] == "check" && stdout != report || !strings.Contains(stdout, `"ids": 3`) || code != 0 {
 			t.Errorf("%v as JSON exits with %d:\n%s%s", args, code, stdout, stderr)
 		}
+	}
+	wrong := writeFile(t, "wrong.csv", header+"bug,x,70,\n")
+	const problems = `{"ids":0,"problems":["FILE:2: \"bug,x,70\" is not a kind, an id that clients know and one id at a tracker"]}`
+	if code, stdout, stderr := portico(t, nil, "migrate", "ids", "check", wrong, "--json", "--config", gappy); code != exitFailed || stderr != "" ||
+		strings.Join(strings.Fields(strings.ReplaceAll(stdout, wrong, "FILE")), "") != strings.Join(strings.Fields(problems), "") {
+		t.Errorf("problems as JSON exit with %d:\n%s%s", code, stdout, stderr)
 	}
 	without := writeFile(t, "c.yaml", pairConfig("http://127.0.0.1:1/", "http://127.0.0.1:2/", filepath.Join(t.TempDir(), "ids.db"), ""))
 	wants(t, nil, exitFailed, "no switchover.ids", "migrate", "ids", "check", "--config", without)

@@ -62,6 +62,7 @@ func TestAStepIsEarned(t *testing.T) {
 	}
 	s.wants(t, 0, "version 3", signature("migrate", "reverse", "rest")...)
 	s.wants(t, 1, `there is no rule "store"`, signature("migrate", "advance", "store")...)
+	s.wants(t, 2, `There is no plan: there is no rule "store"`, "migrate", "plan", "--rule", "store")
 	s.wants(t, 0, "rest: reads old-compare, writes old → reads new-compare, writes old", "migrate", "plan")
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -94,7 +95,7 @@ func (s *step) again(counts bool, cause error) {
 	} else {
 		wait = max(wait, time.Second)
 	}
-	e.Reason, e.Next = cause.Error(), time.Now().Add(wait)
+	e.Reason, e.Next = cause.Error(), time.Now().Add(wait/2+rand.N(wait/2)) // or the same one of two processes would always be first
 	if counts && e.Attempts >= s.settings.MaxFailures {
 		s.park("%d attempts failed, the last one with: %v", e.Attempts, cause)
 	}
@@ -170,10 +171,13 @@ func (s *step) shown() *upstream.Caller {
 	return caller
 }
 
-// open decrypts the request, or parks the entry.
+// open decrypts the request, or parks the entry. A key that is not known here may be known to a process that was reloaded earlier.
 func (s *step) open() bool {
 	var err error
-	if s.of, err = s.settings.open(s.entry); err != nil {
+	switch s.of, err = s.settings.open(s.entry); {
+	case errors.Is(err, errKey):
+		s.again(true, err)
+	case err != nil:
 		s.park("the recorded request is unreadable: %v", err)
 	}
 	return err == nil

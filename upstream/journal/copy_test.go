@@ -363,6 +363,30 @@ func TestWhatTheDataBringIsNotCopied(t *testing.T) {
 	}
 }
 
+// TestWhatTheDataBringAfterAKill: what waits since a kill is in the data that are copied after it.
+func TestWhatTheDataBringAfterAKill(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	must(t, s.store.KillJournal(t.Context(), "main", state.Record{Actor: "tester", Action: "kill"}))
+	id := s.attachments(t, s.main, "1")[0].ID
+	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: new("said once")}}
+	s.clock.Store(new(time.Now()))
+	s.write(t, j, call)
+	must(t, s.operator().Start(t.Context()))
+	must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err) // at the same time, as a copy of the data does
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalApplied)
+	comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
+	must(t, err)
+	n := 0
+	for _, one := range comments {
+		n += strings.Count(one.Text, "said once")
+	}
+	if n != 1 {
+		t.Errorf("the receiver has the comment %d times", n)
+	}
+}
+
 // TestWhatTheDataBringNeedsTheTarget: without a key for the target it cannot be told what the copied data have brought, so nothing is made.
 func TestWhatTheDataBringNeedsTheTarget(t *testing.T) {
 	s := set(t)
@@ -382,6 +406,35 @@ func TestWhatTheDataBringNeedsTheTarget(t *testing.T) {
 	for _, one := range comments {
 		if strings.Contains(one.Text, "said once") {
 			t.Error("the receiver has the comment of an entry that is parked")
+		}
+	}
+}
+
+// TestTwoOperators change the same entry: one does it, and the others are told that it has changed.
+func TestTwoOperators(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	for range 10 {
+		s.write(t, j, attach(t, []string{"1"}, "contended", "content"))
+	}
+	all, err := s.store.JournalOf(t.Context(), 10, false)
+	must(t, err)
+	for _, e := range all {
+		var parked atomic.Int64
+		var work sync.WaitGroup
+		for range 8 {
+			work.Go(func() {
+				err := s.operator().Park(t.Context(), e.Seq)
+				if err == nil {
+					parked.Add(1)
+				} else if _, told := errors.AsType[*journal.StatusError](err); !told {
+					t.Errorf("an operator who came later is told %q", err)
+				}
+			})
+		}
+		if work.Wait(); parked.Load() != 1 {
+			t.Errorf("%d operators have parked entry %d", parked.Load(), e.Seq)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // errKey says that an entry was encrypted with a key that is not configured.
-var errKey = errors.New("its key is not among switchover.journal.key_file and older_key_files")
+var errKey = errors.New("the recorded request is unreadable: its key is not among switchover.journal.key_file and older_key_files")
 
 // Keys encrypt and decrypt what the journal keeps.
 type Keys struct {

@@ -80,7 +80,10 @@ func (o *Operator) change(ctx context.Context, seq int64, verb string, from stat
 			return &StatusError{Seq: seq, Status: e.Status, Action: verb}
 		}
 		change(&e)
-		return o.Store.PutJournal(ctx, e, from, record)
+		if err = o.Store.PutJournal(ctx, e, from, record); errors.Is(err, state.ErrNotFound) {
+			err = &StatusError{Seq: seq, Status: "no longer " + from, Action: verb}
+		}
+		return err
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
@@ -312,6 +313,28 @@ func TestKeysAreRotated(t *testing.T) {
 	if _, err := journal.NewKeys([]byte("short")); err == nil {
 		t.Error("a short key is accepted")
 	}
+}
+
+// TestAKeyThatAnotherProcessKnows: while a key is rotated, a process that does not know the new one yet parks nothing.
+func TestAKeyThatAnotherProcessKnows(t *testing.T) {
+	s := set(t)
+	s.settings.MaxFailures = 10
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	var err error
+	s.settings.Keys, err = journal.NewKeys([]byte("the second key of the journal"), []byte("the first key of the journal"))
+	must(t, err)
+	rotated := s.journal(s.open(t))
+	s.write(t, rotated, attach(t, []string{"1"}, "rotated", "content"))
+	rotated.Close()
+	must(t, s.operator().Resume(t.Context()))
+	process.Eventually(t, "the key is not known", func() bool {
+		all, err := s.store.JournalOf(t.Context(), 10, false)
+		return err == nil && len(all) == 1 && all[0].Status == state.JournalPending && strings.Contains(all[0].Reason, "its key is not among")
+	})
+	j.Close()
+	s.start(t)
+	s.drained(t, state.JournalApplied)
 }
 
 // TestDamagedContentIsParked: a file that was changed or cut off is never copied.

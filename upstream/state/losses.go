@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -37,11 +36,10 @@ const (
 	actionResume = "resume the journal"
 )
 
-// JournalWaited reports whether copying was paused at a time for the data to be copied.
+// JournalWaited reports whether what waited at a time to be copied has waited for the data to be copied: from then on, until copying was resumed.
 func (s *Store) JournalWaited(ctx context.Context, at time.Time) (bool, error) {
-	last, err := read[string](ctx, s, "reading the audit trail",
-		"SELECT action FROM portico_audit WHERE action IN (?, ?) AND at <= ? ORDER BY id DESC LIMIT 1", actionStart, actionResume, at)
-	return err == nil && slices.Contains(last, actionStart), err
+	return readOne[bool](ctx, s, "reading the audit trail", `SELECT EXISTS (SELECT 1 FROM portico_audit s WHERE s.action = ?
+		AND NOT EXISTS (SELECT 1 FROM portico_audit r WHERE r.action = ? AND r.id > s.id AND r.at <= ?))`, actionStart, actionResume, at)
 }
 
 // AddJournalLosses adds to the counts of losses, at the times of the last ones. Writes that came before the last start of the journal are copied with

@@ -139,7 +139,7 @@ func TestARevivalMovesWrites(t *testing.T) {
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	missing := strings.Join(b.Status(t.Context()).Killed.Missing, "\n")
-	if paused, _ := store.JournalPaused(t.Context()); !paused || missing != "rule \"rest\": at least 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
+	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status(t.Context()).CopyingPaused || missing != "rule \"rest\": at least 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
 		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")
@@ -375,7 +375,7 @@ func TestABarrierOfAProcessThatHasEndedIsTakenBack(t *testing.T) {
 // slowJournal records nothing. Its delay passes before the write is sent.
 type slowJournal struct{ delay func() }
 
-func (slowJournal) Last() *journal.Status { return nil }
+func (slowJournal) Last() *journal.Status { return &journal.Status{} }
 
 func (s slowJournal) Begin(_ context.Context, intent journal.Intent) (journal.Done, error) {
 	if s.delay != nil && !intent.Unrecorded {

@@ -73,6 +73,9 @@ func (s Status) Outlook(rule Rule, receiver string, recorded *journal.Status) jo
 	return recorded.Outlook(scope)
 }
 
+// maxReportAge is about how old the last report of the journal may be: one from before a kill does not say that copying is paused.
+const maxReportAge = 5 * time.Second
+
 // Status tells which rules are in force and how often each decided.
 func (s *Switchover) Status(context.Context) Status {
 	s.mu.Lock()
@@ -93,6 +96,10 @@ func (s *Switchover) status(rules *ruleSet) Status {
 	var recorded *journal.Status
 	if rules.Journal != nil {
 		recorded = rules.Journal.Last()
+		if killed := rules.killed; recorded != nil && killed != nil && s.now().Sub(killed.At) < maxReportAge {
+			pausedNow := *recorded
+			pausedNow.Paused, recorded = true, &pausedNow
+		}
 		status.CopyingPaused = recorded != nil && recorded.Paused
 	}
 	for i, rule := range rules.source.Rules { // in the phases that a kill takes back

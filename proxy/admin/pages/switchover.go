@@ -48,7 +48,10 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 		"GET /switchover/plan": formPage(p.plan).first,
 		"GET /switchover/plan.json": func(w http.ResponseWriter, r *http.Request) error {
 			plan, err := p.gate.Plan(r.Context(), r.FormValue("rule"), r.FormValue("back") != "")
-			return writeJSON(w, plan, p.changeFault(r.Context(), err))
+			if err != nil {
+				return &fault{Status: http.StatusUnprocessableEntity, Message: "There is no plan: " + err.Error() + "."}
+			}
+			return writeJSON(w, plan, nil)
 		},
 		"POST /switchover/rules":   p.changeRules,
 		"POST /switchover/advance": p.move("advance", false),
