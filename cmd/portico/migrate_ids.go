@@ -223,7 +223,7 @@ func (t *idsTool) contradictions(ctx context.Context, rows []idRow, report func(
 	if found, err := state.Look(ctx, t.dsn); err != nil || found.Version == 0 {
 		return err
 	}
-	return t.inStore(ctx, false, func(store *state.Store) error {
+	return inStore(ctx, t.dsn, false, func(store *state.Store) error {
 		for some := range slices.Chunk(rows, maxCompared) {
 			var keys []state.IDKey
 			for _, row := range some {
