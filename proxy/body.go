@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,14 +34,9 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	if err := rc.needLogin(); err != nil {
 		return nil, err
 	}
+	asked := slices.DeleteFunc(rc.query.members(false), func(each mapping.Member) bool { return isCredential(each.Name) })
+	members = override(members, asked)
 	callback := members.Take("callback")
-	for _, each := range rc.query.members(false) {
-		if each.Name == "callback" {
-			callback = each.Value
-		} else if !isCredential(each.Name) {
-			members.Set(each.Name, each.Value)
-		}
-	}
 	rc.written = members
 	return members, rc.writeCallback(callback)
 }

@@ -192,3 +192,27 @@ func TestIdempotencyRecordsInMemory(t *testing.T) {
 		i.store.End(t.Context(), prints.Of("never begun"), nil)
 	})
 }
+
+// Parameters become members in a time that grows with their number. With its square these would take minutes, and those that fit into one address
+// a tenth of a second.
+func TestManyParametersTakeLinearTime(t *testing.T) {
+	var query parameters
+	for i := range 150_000 {
+		query = append(query, parameter{strconv.Itoa(i), "x"}, parameter{strconv.Itoa(i), "y"})
+	}
+	began := time.Now()
+	members := override(query[:len(query)/2].members(true), query.members(false))
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(members) != 150_000 || string(members[0].Value) != `"x"` || string(members[149_999].Value) != `"x"` {
+		t.Errorf("%d members, the first is %s", len(members), members[0].Value)
+	}
+	small := parameters{{"b", "1"}, {"ids", "1"}, {"inclusions", "P"}, {"ids", "2"}, {"b", "2"}}
+	if got := string(small.members(false).AppendJSON(nil)); got != `{"b":"1","ids":["1","2"],"inclusions":["P"]}` {
+		t.Errorf("members %s", got)
+	}
+	if got := string(override(parameters{{"a", "1"}, {"b", "1"}}.members(false), small[:1].members(false)).AppendJSON(nil)); got != `{"a":"1","b":"1"}` {
+		t.Errorf("overridden %s", got)
+	}
+}
