@@ -65,14 +65,11 @@ func isBounded(text []byte) bool {
 	in := xml.NewDecoder(bytes.NewReader(text))
 	elements, depth := 0, 0
 	for elements <= maxXMLElements && depth <= maxXMLDepth {
-		token, err := in.RawToken()
-		if err != nil {
+		switch token, _ := in.RawToken(); token.(type) {
+		case nil:
 			return true // where the text ends, or is not valid
-		}
-		switch token.(type) {
 		case xml.StartElement:
-			elements++
-			depth++
+			elements, depth = elements+1, depth+1
 		case xml.EndElement:
 			depth--
 		}
