@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,11 +34,8 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	if err := rc.needLogin(); err != nil {
 		return nil, err
 	}
-	for _, each := range rc.query.members(false) {
-		if !isCredential(each.Name) {
-			members.Set(each.Name, each.Value)
-		}
-	}
+	asked := slices.DeleteFunc(rc.query.members(false), func(each mapping.Member) bool { return isCredential(each.Name) })
+	members = override(members, asked)
 	callback := members.Take("callback")
 	rc.written = members
 	return members, rc.writeCallback(callback)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
@@ -179,20 +180,33 @@ func (rc *requestContext) urlencodedOrJSON(body io.Reader) (mapping.Members, err
 // members gives the parameters as members of a JSON object, in the order of their first values. Lists keep all values; of other
 // names the first value counts, unless repeated is set.
 func (p parameters) members(repeated bool) mapping.Members {
-	var members mapping.Members
+	named := map[string][]string{}
 	for _, each := range p {
-		if members.Get(each.name) != nil {
+		named[each.name] = append(named[each.name], each.value)
+	}
+	members := make(mapping.Members, 0, len(named))
+	for _, each := range p {
+		values := named[each.name]
+		if values == nil {
 			continue
 		}
-		values := p.all(each.name)
+		delete(named, each.name)
+		value, _ := jsontext.AppendQuote(nil, values[0]) // which replaces what is not UTF-8
 		always := each.name == "inclusions" || each.name == "exclusions"
 		list := always || slices.Contains([]string{"ids", "names", "cc_list"}, each.name)
 		if always || len(values) > 1 && (list || repeated) {
-			array, _ := json.Marshal(values) // fails on what is not UTF-8 only, which the readers refuse
-			members.Set(each.name, array)
-		} else {
-			members.SetText(each.name, values[0])
+			value, _ = json.Marshal(values) // fails on what is not UTF-8 only, which the readers refuse
 		}
+		members = append(members, mapping.Member{Name: each.name, Value: value})
 	}
 	return members
+}
+
+// override returns members and others, which replace those of the same name.
+func override(members, others mapping.Members) mapping.Members {
+	named := map[string]bool{}
+	for _, each := range others {
+		named[each.Name] = true
+	}
+	return append(slices.DeleteFunc(members, func(each mapping.Member) bool { return named[each.Name] }), others...)
 }

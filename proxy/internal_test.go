@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -193,4 +195,82 @@ func TestIdempotencyRecordsInMemory(t *testing.T) {
 		want("more", true)
 		i.store.End(t.Context(), prints.Of("never begun"), nil)
 	})
+}
+
+// Parameters become members in a time that grows with their number. With its square these would take minutes, and those that fit into one address
+// a tenth of a second.
+func TestManyParametersTakeLinearTime(t *testing.T) {
+	var query parameters
+	for i := range 150_000 {
+		query = append(query, parameter{strconv.Itoa(i), "x"}, parameter{strconv.Itoa(i), "y"})
+	}
+	began := time.Now()
+	members := override(query[:len(query)/2].members(true), query.members(false))
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(members) != 150_000 || string(members[0].Value) != `"x"` || string(members[149_999].Value) != `"x"` {
+		t.Errorf("%d members, the first is %s", len(members), members[0].Value)
+	}
+	small := parameters{{"b", "1"}, {"ids", "1"}, {"inclusions", "P"}, {"ids", "2"}, {"b", "2"}}
+	if got := string(small.members(false).AppendJSON(nil)); got != `{"b":"1","ids":["1","2"],"inclusions":["P"]}` {
+		t.Errorf("members %s", got)
+	}
+	if got := string(override(parameters{{"a", "1"}, {"b", "1"}}.members(false), small[:1].members(false)).AppendJSON(nil)); got != `{"a":"1","b":"1"}` {
+		t.Errorf("overridden %s", got)
+	}
+}
+
+// drippingClient sends some bytes at once, and then a few every now and then until its time is over.
+type drippingClient struct {
+	*httptest.ResponseRecorder
+	deadline   time.Time
+	first, few int
+	every      time.Duration
+}
+
+// SetReadDeadline is for an http.ResponseController.
+func (d *drippingClient) SetReadDeadline(deadline time.Time) error {
+	d.deadline = deadline
+	return nil
+}
+
+// Close implements io.Closer.
+func (d *drippingClient) Close() error { return nil }
+
+// Read implements io.Reader.
+func (d *drippingClient) Read(p []byte) (int, error) {
+	if d.first > 0 {
+		n := min(d.first, len(p))
+		d.first -= n
+		return n, nil
+	}
+	if left := time.Until(d.deadline); left < d.every {
+		time.Sleep(left)
+		return 0, os.ErrDeadlineExceeded
+	}
+	time.Sleep(d.every)
+	return d.few, nil
+}
+
+// A client that has sent much at once must go on: what has come of its body occupies memory or the disk.
+func TestMuchAtOnceBuysLittleTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, few int
+		ended      bool
+	}{
+		"nothing at once": {0, 10, true}, "much at once": {10 << 20, 10, true}, "steady": {10 << 20, 10_000, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &drippingClient{ResponseRecorder: httptest.NewRecorder(), first: c.first, few: c.few, every: 20 * time.Second}
+			w := newRecorder(client, time.Minute)
+			r := w.watchBody(httptest.NewRequest("POST", "/", client), 30*time.Second)
+			began := time.Now()
+			_, err := io.CopyN(io.Discard, r.Body, int64(c.first+c.few*100))
+			took := time.Since(began)
+			if errors.Is(err, os.ErrDeadlineExceeded) != c.ended || c.ended && took > 3*time.Minute {
+				t.Errorf("%s: it took %s, %v", name, took, err)
+			}
+		})
+	}
 }

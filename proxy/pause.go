@@ -16,6 +16,9 @@ const (
 	maxPiece = 32 << 10
 	// minBodyRate is how many bytes in a second a client must send on average, beyond one pause. It is that of Debian's Apache.
 	minBodyRate = 500
+	// maxCredit is for how many pauses a client may be slower than that because it was faster before. Without a limit, what has come of a
+	// large body could be kept in memory or on disk for days.
+	maxCredit = 4
 )
 
 // Patient bounds the pauses of another handler's clients as a Server bounds those of its own.
@@ -34,7 +37,7 @@ func (w *recorder) watchBody(r *http.Request, pause time.Duration) *http.Request
 	if r.Body == nil || r.Body == http.NoBody {
 		return r
 	}
-	w.body = &pausedBody{ReadCloser: r.Body, control: &w.control, pause: pause, waits: r.Header.Get("Expect") != ""}
+	w.body = &pausedBody{ReadCloser: r.Body, control: &w.control, pause: pause, left: pause, waits: r.Header.Get("Expect") != ""}
 	r = r.WithContext(r.Context())
 	r.Body = w.body
 	return r
@@ -50,20 +53,17 @@ type pausedBody struct {
 	begun atomic.Bool
 	// ended says that nothing is left to read: the body is here, broke off or did not come in time.
 	ended atomic.Bool
-	// received is the number of bytes that came, and waited the time that reading them took.
-	received int64
-	waited   time.Duration
+	// left is how long reading may still take. It grows with each byte that comes.
+	left time.Duration
 }
 
 // Read implements io.Reader. Between reads there is no deadline: net/http would take it for the client hanging up.
 func (b *pausedBody) Read(p []byte) (int, error) {
 	start := time.Now()
-	due := b.pause + time.Duration(b.received/minBodyRate)*time.Second - b.waited
-	_ = b.control.SetReadDeadline(start.Add(min(b.pause, due)))
+	_ = b.control.SetReadDeadline(start.Add(min(b.pause, b.left)))
 	b.begun.Store(true)
 	n, err := b.ReadCloser.Read(p)
-	b.received += int64(n)
-	b.waited += time.Since(start)
+	b.left = min(b.left+time.Duration(n)*time.Second/minBodyRate-time.Since(start), maxCredit*b.pause)
 	if err != nil {
 		b.ended.Store(true)
 	}

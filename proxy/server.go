@@ -57,9 +57,9 @@ func New(options Options) (*Server, error) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := s.newContext(w, r)
-	if len(r.TransferEncoding) > 0 {
+	if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
 		// It may have had a Content-Length as well, which net/http has dropped. An intermediary may have believed that one and take what
-		// follows for a part of this request, so nothing may follow (RFC 9112, section 6.1).
+		// follows for a part of this request, so nothing may follow (RFC 9112, section 6.1). Of HTTP/1.0 net/http drops Transfer-Encoding.
 		rc.set("Connection", "close")
 	}
 	if rc.r = rc.watchBody(r, s.options.ClientPause.Sending); rc.body != nil {

@@ -30,6 +30,8 @@ func framing() []hostile {
 		{name: "Content-Length with Transfer-Encoding", text: post + "Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", answer: "200", tracker: "POST /xmlrpc.cgi", look: body("abc")},
 		{name: "Content-Length with Transfer-Encoding, and another request", text: strings.Replace(post, "Connection: close\r\n", "", 1) + "Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n" + ending, answer: "200", tracker: "POST /xmlrpc.cgi", look: body("abc")},
 		{name: "Transfer-Encoding alone, and another request", text: strings.Replace(post, "Connection: close\r\n", "", 1) + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /page.cgi HTTP/1.1\r\n" + ending, answer: "200", tracker: "POST /xmlrpc.cgi"},
+		{name: "Transfer-Encoding in HTTP/1.0, and another request", text: "POST /xmlrpc.cgi HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\nGET /smuggled HTTP/1.1\r\n" + ending, answer: "200", tracker: "POST /xmlrpc.cgi"},
+		{name: "Content-Length with Transfer-Encoding in HTTP/1.0, and another request", text: "POST /xmlrpc.cgi HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabcGET /smuggled HTTP/1.1\r\n" + ending, answer: "200", tracker: "POST /xmlrpc.cgi", look: body("abc")},
 		{name: "two Content-Length, the same", text: post + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", answer: "200", tracker: "POST /xmlrpc.cgi", look: body("abc")},
 		{name: "two Content-Length, different", text: post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", answer: "400, code 32000"},
 		{name: "Content-Length with a sign", text: post + "Content-Length: +3\r\n\r\nabc", answer: "400, code 32000"},

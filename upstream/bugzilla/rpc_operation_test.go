@@ -115,3 +115,24 @@ func FuzzReadOperation(f *testing.F) {
 		}
 	})
 }
+
+// TestXMLIsBounded: elements take many times the memory of their text, and nested ones much of the stack.
+func TestXMLIsBounded(t *testing.T) {
+	t.Parallel()
+	nested := func(n int) string {
+		return strings.Repeat("<array><data><value>", n) + "x" + strings.Repeat("</value></data></array>", n)
+	}
+	for _, c := range []struct {
+		name, value string
+		isRead      bool
+	}{
+		{"few levels", nested(25), true}, {"many levels", nested(1000), false},
+		{"many ids", "<array><data>" + strings.Repeat("<value><int>7</int></value>", 2000) + "</data></array>", true},
+		{"too many elements", "<array><data>" + strings.Repeat("<nil/>", 50_000) + "</data></array>", false},
+	} {
+		body := xmlCall("Bug.update_attachment", xmlMember("ids", "<int>7</int>")+xmlMember("other", c.value))
+		if found := readOperation(t, "xmlrpc.cgi", "text/xml", body); (found != nil) != c.isRead {
+			t.Errorf("%s: read as %+v", c.name, found)
+		}
+	}
+}

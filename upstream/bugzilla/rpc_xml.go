@@ -16,8 +16,12 @@ import (
 	"portico/mapping/jsonblob"
 )
 
-// maxXMLText bounds a call of XML-RPC without its payloads.
-const maxXMLText = 1 << 20
+// Bounds of a call of XML-RPC: of its text without payloads, and of its elements, each of which takes memory, and on the stack for what is around it.
+const (
+	maxXMLText     = 1 << 20
+	maxXMLElements = 20_000
+	maxXMLDepth    = 100
+)
 
 // splitXML reads a call of XML-RPC, with placeholders for what is in elements named base64. Its errors are those of jsonblob.Split.
 func splitXML(body io.Reader, options jsonblob.SplitOptions) (text []byte, blobs []*jsonblob.Blob, err error) {
@@ -56,11 +60,31 @@ func (u untilMarkup) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// isBounded reports whether a text is within the bounds of its elements.
+func isBounded(text []byte) bool {
+	in := xml.NewDecoder(bytes.NewReader(text))
+	elements, depth := 0, 0
+	for elements <= maxXMLElements && depth <= maxXMLDepth {
+		switch token, _ := in.RawToken(); token.(type) {
+		case nil:
+			return true // where the text ends, or is not valid
+		case xml.StartElement:
+			elements, depth = elements+1, depth+1
+		case xml.EndElement:
+			depth--
+		}
+	}
+	return false
+}
+
 // jsonOfXML returns a call of XML-RPC as one of JSON-RPC. The placeholders of payloads stay.
 func jsonOfXML(text []byte) ([]byte, error) {
 	var call struct {
 		Method string    `xml:"methodName"`
 		Params []xmlNode `xml:"params>param>value"`
+	}
+	if !isBounded(text) {
+		return nil, errNoForm
 	}
 	err := xml.Unmarshal(text, &call)
 	if err != nil || len(call.Params) != 1 {

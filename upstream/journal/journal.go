@@ -173,7 +173,7 @@ type Intent struct {
 type Done func(ctx context.Context, response upstream.Response)
 
 // Begin commits the intent of a write, and waits while another write of the same objects is under way. The caller sends nothing after an
-// error, which is a *mapping.Error with the reason journal-unavailable, or that of ctx. Otherwise it calls done once.
+// error, which is a *mapping.Error with the reason journal-unavailable or too-large, or that of ctx. Otherwise it calls done once.
 func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err error) {
 	if intent.Unrecorded {
 		return j.lost(intent, state.LossUnrecorded), nil
@@ -185,7 +185,12 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 		return nil, Unavailable(err)
 	}
 	w.of = objects[0]
+	file, err := settings.spoolContent(w.of.content, len(objects))
+	recorded := 0
 	for _, one := range objects {
+		if err != nil {
+			break
+		}
 		if lease := state.WriteLease(one.lane); !slices.Contains(w.leases, lease) {
 			w.leases = append(w.leases, lease)
 		} else if !intent.Call.Operation.IsCreate() {
@@ -193,12 +198,14 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 		}
 		e := state.JournalEntry{
 			Lane: one.lane, Operation: intent.Call.Operation, Target: intent.Target, Receiver: intent.Receiver,
-			Rule: intent.Rule, Caller: intent.Caller,
+			Rule: intent.Rule, Caller: intent.Caller, Spool: file,
 		}
-		if err = settings.seal(&e, one); err != nil {
-			break
-		}
+		err = settings.seal(&e, one)
 		w.entries = append(w.entries, e)
+		if recorded += len(e.Request); recorded > maxRecorded {
+			j.removeContent(settings, e)
+			return nil, tooLong()
+		}
 	}
 	if err == nil {
 		err = j.leases.lock(ctx, w.leases)
@@ -219,6 +226,14 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 		return j.lost(intent, state.LossMissed), nil
 	}
 	return nil, Unavailable(err)
+}
+
+// tooLong is the error of a write that takes too much of the store.
+func tooLong() error {
+	return &mapping.Error{
+		Code: mapping.CodeTooLarge, Status: mapping.StatusOf(mapping.CodeTooLarge), Reason: mapping.ReasonTooLarge,
+		Message: "This write is too long to be recorded for so many objects, so nothing was changed. Name fewer of them.",
+	}
 }
 
 // Unavailable is the error of a write that is not sent, because it cannot be recorded.

@@ -33,28 +33,34 @@ type request struct {
 	Content string `json:"content,omitempty"`
 }
 
-// seal puts a request into an entry, which has its lane. A large content goes to the spool.
+// maxRecorded bounds what the entries of one write take in the store, in bytes. Each has the whole request.
+const maxRecorded = 4 << 20
+
+// spoolContent writes the content of a write to the spool, once for all its entries, unless it is small for all of them together.
+func (s *Settings) spoolContent(content *jsonblob.Blob, entries int) (name string, err error) {
+	if content == nil || content.EncodedLen()*int64(entries) <= s.MaxInline {
+		return "", nil
+	}
+	return s.spool().write(content.Reader())
+}
+
+// seal puts a request into an entry, which has its lane and perhaps the file with its content.
 func (s *Settings) seal(e *state.JournalEntry, of operation) error {
 	body, err := of.members(mapping.Dialect{})
 	if err != nil {
 		return err
 	}
 	kept := request{Members: body.AppendJSON(nil)}
-	if content := of.content; content != nil {
-		if content.EncodedLen() > s.MaxInline {
-			e.Spool, err = s.spool().write(content.Reader())
-		} else {
-			var text []byte
-			text, err = io.ReadAll(content.Reader())
-			kept.Content = string(text)
-		}
+	if of.content != nil && e.Spool == "" {
+		text, err := io.ReadAll(of.content.Reader())
 		if err != nil {
 			return err
 		}
+		kept.Content = string(text)
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
-		return errors.Join(err, s.spool().remove(e.Spool))
+		return err
 	}
 	e.Request = s.Keys.seal(text, e.Lane)
 	return nil

@@ -258,15 +258,65 @@ func TestNothingIsSentWithoutAnIntent(t *testing.T) {
 	}
 }
 
-// TestRefusedWriteIsNotCopied also finds that its content goes.
+// TestRefusedWriteIsNotCopied also finds that its content goes, and its entries: nothing grows with the writes of a client with an invalid key.
 func TestRefusedWriteIsNotCopied(t *testing.T) {
 	s := set(t)
 	j := s.start(t)
-	call := attach(t, []string{"99999"}, "no bug", strings.Repeat("large", 1000))
+	call := attach(t, []string{"99999", "99998"}, "no bug", strings.Repeat("large", 1000))
 	s.make(t, j, intent(call))
-	s.drained(t, state.JournalRefused)
+	if all, err := s.store.JournalOf(t.Context(), 10, true); err != nil || len(all) != 0 {
+		t.Errorf("entries are left: %+v, %v", all, err)
+	}
 	if left, err := os.ReadDir(s.settings.Spool); err != nil || len(left) != 0 {
 		t.Errorf("the content is left: %v, %v", left, err)
+	}
+}
+
+// TestContentIsSpooledOnce: the entries of one write share its content until the last one is copied.
+func TestContentIsSpooledOnce(t *testing.T) {
+	for name, length := range map[string]int{"large": 5000, "small, but not for all entries together": 1000} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			s.settings.Workers = 1 // copies made in another order get other ids
+			j := s.start(t)
+			bugs := []string{"1", "2", "3"}
+			call := attach(t, bugs, "shared", strings.Repeat("x", length/4*3))
+			done := begin(t, j, intent(call))
+			if files, err := os.ReadDir(s.settings.Spool); err != nil || len(files) != 1 {
+				t.Errorf("there are %v in the spool, want one file (%v)", files, err)
+			}
+			done(t.Context(), call.Make(t.Context(), s.main, s.caller()))
+			s.drained(t, state.JournalApplied)
+			for _, bug := range bugs {
+				if s.named(t, s.next, bug, "shared") != 1 {
+					t.Errorf("bug %s has no copy", bug)
+				}
+			}
+			if files, err := os.ReadDir(s.settings.Spool); err != nil || len(files) != 0 {
+				t.Errorf("%v is left in the spool (%v)", files, err)
+			}
+		})
+	}
+}
+
+// TestWriteTooLongToBeRecorded: each object has an entry with the whole request, so that a short request could fill the store.
+func TestWriteTooLongToBeRecorded(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	call := rename(1, strings.Repeat("x", 60_000))
+	for id := range int64(1000) {
+		call.UpdateAttachments.IDs = append(call.UpdateAttachments.IDs, id+2)
+	}
+	for _, mode := range []string{"required", "best-effort"} {
+		s.settings.Mode = mode
+		j.Set(s.settings)
+		_, err := j.Begin(t.Context(), intent(call))
+		if refusal, ok := errors.AsType[*mapping.Error](err); !ok || refusal.Status != 413 || refusal.Reason != mapping.ReasonTooLarge || !upstream.NotWritten(err) {
+			t.Errorf("%s: got %v", mode, err)
+		}
+	}
+	if all, err := s.store.JournalOf(t.Context(), 10, true); err != nil || len(all) != 0 {
+		t.Errorf("entries are left: %+v, %v", all, err)
 	}
 }
 

@@ -133,6 +133,12 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{"c.yaml:2:20: cache.local_ttl: 1h0m0s is longer than ttl (1m0s)"}},
 		{"state", withTracker + "state: /var/lib/portico.db\n",
 			[]string{"c.yaml:2:8: state: \"/var/lib/portico.db\" is not sqlite:FILE or a postgres://HOST/DATABASE URL"}},
+		{"state in another form, with a password", withTracker + "state: host=db password=hunter2\n",
+			[]string{"c.yaml:2:8: state: \"REDACTED\" is not sqlite:FILE or a postgres://HOST/DATABASE URL"}},
+		{"state without slashes, with a password", withTracker + "state: 'postgres:me:hunter2@db/portico'\n",
+			[]string{"c.yaml:2:8: state: \"REDACTED\" is not sqlite:FILE or a postgres://HOST/DATABASE URL"}},
+		{"server with a password", withTracker + "cache: {redis: {addrs: ['me:hunter2@cache:6379']}}\n",
+			[]string{"c.yaml:2:25: cache.redis.addrs[0]: \"REDACTED\" is not host:port"}},
 		{"port of the state", withTracker + "state: postgres://db:0/portico\n",
 			[]string{"c.yaml:1:1: warning: cache.redis: is embedded, so each process has a cache of its own, but state is PostgreSQL, which several processes share: " +
 				"name a Redis server that they share",

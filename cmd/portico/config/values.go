@@ -129,7 +129,11 @@ func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 		return nil
 	}
 	if format, known := formats[tag.Get("is")]; known && !is(text, tag.Get("is")) {
-		return fmt.Errorf("%q is not %s", Printable(text), format.what)
+		shown := Printable(text)
+		if shown == text && strings.ContainsAny(text, "@=") { // it may have a password, as connection strings of PostgreSQL do
+			shown = Redacted
+		}
+		return fmt.Errorf("%q is not %s", shown, format.what)
 	}
 	if oneof := tag.Get("oneof"); oneof != "" {
 		if choices := strings.Split(oneof, "|"); !slices.Contains(choices, text) {
