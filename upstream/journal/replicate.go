@@ -156,9 +156,11 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 		j.logger.Warn("a lane of the journal is parked", "entry", e.Seq, "lane", e.Lane, "reason", e.Reason)
 	}
 	if e.Status.Finished() {
-		// Other entries of the same write may need the content. One that stays is removed with what has no entry.
-		if used, err := j.store.JournalSpooled(ctx, s.from.Spool); err == nil && !used {
-			j.removeContent(settings, s.from)
+		if s.from.Spool != "" {
+			// Other entries of the same write may need the content. One that stays is removed with what has no entry.
+			if used, err := j.store.JournalSpooled(ctx, s.from.Spool); err == nil && !used {
+				j.removeContent(settings, s.from)
+			}
 		}
 		j.shown.Invalidate(e.Seq)
 	}
