@@ -27,7 +27,7 @@ const (
 	descriptorShare = 4
 	// minWaiting is the time that every connection has to send a request before it may be closed for a new one.
 	minWaiting = 250 * time.Millisecond
-	// drainWaiting is how long a connection may be without a request once the listener drains; Shutdown would wait 5 s.
+	// drainWaiting is how long a connection may be without a request once the listener drains.
 	drainWaiting = 500 * time.Millisecond
 )
 
@@ -71,12 +71,13 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 		BaseContext:       func(net.Listener) context.Context { return life },
 		ConnContext:       proxy.ConnContext,
 		ConnState:         l.connState,
-		Handler:           handler,
+		Handler:           l.lastResponses(handler),
 		ReadHeaderTimeout: cfg.Timeouts.Header,
 		IdleTimeout:       cfg.Timeouts.Idle,
 		MaxHeaderBytes:    cfg.Limits.Header,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
+	l.server.RegisterOnShutdown(l.closeWaiting)
 	return l, nil
 }
 
@@ -136,11 +137,10 @@ func drain(ctx context.Context, limit time.Duration, logger *slog.Logger, listen
 // Drain takes no more connections, and waits for running requests until ctx ends. Then it cuts them off, which is no error.
 func (l *Listener) Drain(ctx context.Context) error {
 	_ = l.Close()
-	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
-	l.server.SetKeepAlivesEnabled(false)
 	l.running.Lock()   // now all connections that were accepted are known
 	l.running.Unlock() //nolint:staticcheck,gocritic // nothing is done with it
-	l.closeWaiting(ctx)
+	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
+	l.awaitResponses(ctx)
 	err := l.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		l.logger.Warn("requests that ran too long were cut off", "listener", l.name)
@@ -153,8 +153,8 @@ func (l *Listener) Drain(ctx context.Context) error {
 	return nil
 }
 
-// closeWaiting gives connections a while to send a request and to get the response, and closes those that have no request then.
-func (l *Listener) closeWaiting(ctx context.Context) {
+// awaitResponses gives connections a while to send a request and to get the response.
+func (l *Listener) awaitResponses(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainWaiting)
 	defer cancel()
 	for open, _ := l.load(); open > 0 && ctx.Err() == nil; open, _ = l.load() {
@@ -163,6 +163,11 @@ func (l *Listener) closeWaiting(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// closeWaiting closes the connections without a request, for whose first one Shutdown would wait 5 s. It must not be called before
+// Shutdown: net/http would carry out a request that it reads meanwhile, and the response would be lost.
+func (l *Listener) closeWaiting() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for conn, since := range l.open {
@@ -170,6 +175,43 @@ func (l *Listener) closeWaiting(ctx context.Context) {
 			_ = conn.Close() // the client waits for no response
 		}
 	}
+}
+
+// lastResponses lets responses end their connections once the listener is closed. SetKeepAlivesEnabled would do so too, but closes idle
+// connections at once, even if a request is just being read from them.
+func (l *Listener) lastResponses(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last := lastResponse{w, l}
+		next.ServeHTTP(last, r)
+		last.end() // net/http sends a response without content later
+	})
+}
+
+// lastResponse is a response that may be the last one of its connection.
+type lastResponse struct {
+	http.ResponseWriter
+	listener *Listener
+}
+
+func (w lastResponse) end() {
+	if w.listener.closed.Err() != nil {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// Unwrap is for an http.ResponseController.
+func (w lastResponse) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w lastResponse) WriteHeader(status int) {
+	w.end()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w lastResponse) Write(p []byte) (int, error) {
+	w.end()
+	return w.ResponseWriter.Write(p)
 }
 
 // UntilSignal returns a context that ends at the first SIGTERM or interrupt. The second one ends the process at once. The caller calls

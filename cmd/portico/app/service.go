@@ -108,7 +108,8 @@ func (s *Service) listen() error {
 	case s.Over != nil:
 		clients.served = proxy.Listener(clients)
 	default:
-		clients.served = proxy.Listener(fastpath.Listener(clients, s.mayServeAtOnce, s.serveAtOnce))
+		mayServe := func(request []byte) bool { return clients.closed.Err() == nil && s.now().Front.MayServeAtOnce(request) }
+		clients.served = proxy.Listener(fastpath.Listener(clients, mayServe, s.serveAtOnce))
 	}
 	few.Limits.Connections = maxOperatorConnections
 	handler = s.handler(func(rt *Runtime) http.Handler { return rt.Operators })
@@ -226,9 +227,6 @@ func (s *Service) handler(of func(*Runtime) http.Handler) http.Handler {
 		of(rt).ServeHTTP(w, r)
 	})
 }
-
-// mayServeAtOnce is the fastpath.Filter of the current runtime.
-func (s *Service) mayServeAtOnce(request []byte) bool { return s.now().Front.MayServeAtOnce(request) }
 
 // serveAtOnce is the fastpath.Handler of the current runtime.
 func (s *Service) serveAtOnce(w http.ResponseWriter, r *http.Request) bool {
