@@ -285,7 +285,8 @@ func (l *Listener) makeCapacity() (wait time.Duration) {
 	return wait
 }
 
-// connState is the hook of the http.Server. A connection that was closed for a new one is not known any more.
+// connState is the hook of the http.Server. A connection that was closed for a new one is not known any more. A request that was read from
+// it all the same is not carried out, since its client gets no response.
 func (l *Listener) connState(conn net.Conn, state http.ConnState) {
 	proxy.ConnState(conn, state)
 	fastpath.ConnState(conn, state)
@@ -298,7 +299,9 @@ func (l *Listener) connState(conn net.Conn, state http.ConnState) {
 	switch {
 	case state == http.StateNew, state == http.StateIdle && known:
 		l.open[conn] = time.Now()
-	case state == http.StateActive && known:
+	case state == http.StateActive && !known:
+		panic(http.ErrAbortHandler) // net/http recovers it, logs nothing and closes the connection
+	case state == http.StateActive:
 		l.open[conn] = time.Time{}
 	case state == http.StateHijacked, state == http.StateClosed:
 		delete(l.open, conn)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -234,6 +235,79 @@ func TestLongestWaitingGivesWay(t *testing.T) {
 	l.connState(ours[2], http.StateHijacked)
 	if open, _ := l.load(); open != 0 {
 		t.Errorf("at the end %d are open", open)
+	}
+}
+
+// lateConn is a connection whose second request takes its time to be read.
+type lateConn struct {
+	net.Conn
+	reads   int
+	arrived chan struct{} // closed when the request is there
+	release chan struct{} // closed when it may be read
+}
+
+// Read implements net.Conn.
+func (c *lateConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if bytes.HasPrefix(p[:n], []byte("POST")) {
+		if c.reads++; c.reads == 2 {
+			close(c.arrived)
+			<-c.release
+		}
+	}
+	return n, err
+}
+
+// lateListener makes the first connection a lateConn.
+type lateListener struct {
+	net.Listener
+	conn *lateConn
+}
+
+// Accept implements net.Listener.
+func (l *lateListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil || l.conn.Conn != nil {
+		return conn, err
+	}
+	l.conn.Conn = conn
+	return l.conn, nil
+}
+
+// TestRequestOfClosedConnectionIsNotCarriedOut: a connection may be closed for a new one while its request is being read.
+func TestRequestOfClosedConnectionIsNotCarriedOut(t *testing.T) {
+	l := bounded(t, io.Discard)
+	late := &lateConn{arrived: make(chan struct{}), release: make(chan struct{})}
+	l.Listener = &lateListener{l.Listener, late}
+	carriedOut := make(chan string, 5)
+	l.server.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carriedOut <- r.URL.Path })
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run() }()
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", l.Address())
+		must(t, err)
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	ask := func(conn net.Conn, path string) {
+		_, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: portico.example\r\nContent-Length: 0\r\n\r\n")
+		must(t, err)
+	}
+	client := dial()
+	ask(client, "/first")
+	<-carriedOut
+	_, err := client.Read(make([]byte, 1000))
+	must(t, err)
+	ask(client, "/late")
+	<-late.arrived
+	dial()          // takes the second place
+	third := dial() // closes the connection of the client
+	ask(third, "/third")
+	<-carriedOut
+	close(late.release)
+	must(t, errors.Join(l.Drain(t.Context()), <-ended))
+	if len(carriedOut) > 0 {
+		t.Error("the request was carried out, and its client got no response: ", <-carriedOut)
 	}
 }
 
