@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -46,6 +47,7 @@ type Listener struct {
 	closed  context.Context //nolint:containedctx // ends with Close
 	end     context.CancelFunc
 	changed chan struct{} // holds one signal: a connection was closed
+	waiting atomic.Bool   // a new connection waits for capacity
 
 	mu sync.Mutex // guards what follows
 	// open has the connections, and since when each is without a request; zero while it has one.
@@ -177,8 +179,12 @@ func (l *Listener) closeWaiting() {
 	}
 }
 
-// lastResponses lets responses end their connections once the listener is closed. SetKeepAlivesEnabled would do so too, but closes idle
-// connections at once, even if a request is just being read from them.
+// endsConnections reports whether responses end their connections: the listener is closed, or a new connection waits for capacity, which
+// clients that send one request after the other would never leave to it.
+func (l *Listener) endsConnections() bool { return l.closed.Err() != nil || l.waiting.Load() }
+
+// lastResponses lets responses end their connections. SetKeepAlivesEnabled would do so too, but closes idle connections at once, even if a
+// request is just being read from them.
 func (l *Listener) lastResponses(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last := lastResponse{w, l}
@@ -194,7 +200,7 @@ type lastResponse struct {
 }
 
 func (w lastResponse) end() {
-	if w.listener.closed.Err() != nil {
+	if w.listener.endsConnections() {
 		w.Header().Set("Connection", "close")
 	}
 }
@@ -241,6 +247,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if wait <= 0 {
 			break
 		}
+		l.waiting.Store(true)
 		select {
 		case <-l.changed:
 		case <-time.After(wait):
@@ -248,6 +255,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			err = errors.Join(net.ErrClosed, conn.Close())
 		}
 	}
+	l.waiting.Store(false)
 	return conn, err
 }
 

@@ -108,7 +108,7 @@ func (s *Service) listen() error {
 	case s.Over != nil:
 		clients.served = proxy.Listener(clients)
 	default:
-		mayServe := func(request []byte) bool { return clients.closed.Err() == nil && s.now().Front.MayServeAtOnce(request) }
+		mayServe := func(request []byte) bool { return !clients.endsConnections() && s.now().Front.MayServeAtOnce(request) }
 		clients.served = proxy.Listener(fastpath.Listener(clients, mayServe, s.serveAtOnce))
 	}
 	few.Limits.Connections = maxOperatorConnections

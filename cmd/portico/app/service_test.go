@@ -238,6 +238,35 @@ func TestLongestWaitingGivesWay(t *testing.T) {
 	}
 }
 
+// TestBusyClientsLeaveRoom: where a new connection waits, clients that send one request after the other do not keep theirs.
+func TestBusyClientsLeaveRoom(t *testing.T) {
+	l := bounded(t, io.Discard)
+	crowded := make(chan struct{})
+	l.server.Handler = l.lastResponses(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-crowded }))
+	ended, kept := make(chan error, 1), make(chan bool, 2)
+	go func() { ended <- l.Run() }()
+	for range l.limit {
+		go func() {
+			response, err := (&http.Client{Transport: &http.Transport{}}).Get(l.URL())
+			kept <- err != nil || !response.Close
+		}()
+	}
+	for _, busy := l.load(); busy < l.limit; _, busy = l.load() {
+		time.Sleep(time.Millisecond)
+	}
+	another, err := net.Dial("tcp", l.Address())
+	must(t, err)
+	defer another.Close()
+	for !l.waiting.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	close(crowded)
+	if first, second := <-kept, <-kept; first && second {
+		t.Error("no connection ends although another one waits")
+	}
+	must(t, errors.Join(l.Drain(t.Context()), <-ended))
+}
+
 // lateConn is a connection whose second request takes its time to be read.
 type lateConn struct {
 	net.Conn
