@@ -108,8 +108,7 @@ func (s *Service) listen() error {
 	case s.Over != nil:
 		clients.served = proxy.Listener(clients)
 	default:
-		mayServe := func(request []byte) bool { return !clients.endsConnections() && s.now().Front.MayServeAtOnce(request) }
-		clients.served = proxy.Listener(fastpath.Listener(clients, mayServe, s.serveAtOnce))
+		clients.served = proxy.Listener(fastpath.Listener(clients, s.mayServeAtOnce, s.serveAtOnce))
 	}
 	few.Limits.Connections = maxOperatorConnections
 	handler = s.handler(func(rt *Runtime) http.Handler { return rt.Operators })
@@ -226,6 +225,11 @@ func (s *Service) handler(of func(*Runtime) http.Handler) http.Handler {
 		defer leave()
 		of(rt).ServeHTTP(w, r)
 	})
+}
+
+// mayServeAtOnce is the fastpath.Filter of the current runtime. The fast path ends no connection.
+func (s *Service) mayServeAtOnce(request []byte) bool {
+	return !s.listeners[0].endsConnections() && s.now().Front.MayServeAtOnce(request)
 }
 
 // serveAtOnce is the fastpath.Handler of the current runtime.
