@@ -25,8 +25,8 @@ type Cache struct {
 	shared *Shared
 	// owned says that shared is closed with this cache.
 	owned bool
-	// user are the options that shared has of this cache, and formerUser those that it had before.
-	user, formerUser *Options
+	// user is what shared has of this cache, and formerUser what it had before.
+	user, formerUser *user
 	// These are those of shared.
 	keys       keys
 	remote     *remote
@@ -61,7 +61,7 @@ func New(next upstream.Tracker, options Options) *Cache { return open(next, opti
 func open(next upstream.Tracker, options Options, now func() time.Time) *Cache {
 	options = options.withDefaults()
 	c := &Cache{
-		next: next, options: options, user: &options, now: now,
+		next: next, options: options, user: &user{options.Logger, options.Observer}, now: now,
 		shared: options.Shared, local: newLocal(),
 		groups: otter.Must(&otter.Options[scope, membership]{MaximumSize: maxScopes}),
 		revalidated: otter.Must(&otter.Options[string, struct{}]{

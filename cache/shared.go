@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"reflect"
 	"sync"
@@ -33,8 +34,8 @@ type Shared struct {
 	// listening says that this process is subscribed to the changes of others.
 	listening atomic.Bool
 
-	// user are the options of the newest cache that uses this. Their logger and observer get what happens.
-	user atomic.Pointer[Options]
+	// user is the newest cache that uses this.
+	user atomic.Pointer[user]
 	// successor gets the changes too; see ForwardChanges.
 	successor atomic.Pointer[Shared]
 
@@ -43,13 +44,19 @@ type Shared struct {
 	work sync.WaitGroup
 }
 
+// user is what a cache wants to be told of its Shared. It is not the whole Options, whose functions would keep a former runtime in memory.
+type user struct {
+	logger   *slog.Logger
+	observer Observer
+}
+
 // OpenShared opens the resources for caches with these options. Redis need not be reachable. The caller closes them after the
 // last of the caches.
 func OpenShared(options Options) *Shared { return openShared(options.withDefaults(), time.Now) }
 
 func openShared(options Options, now func() time.Time) *Shared {
 	s := &Shared{redis: options.Redis, keys: newKeys(options.Tracker, options.Address), secret: options.Secret}
-	s.user.Store(&options)
+	s.user.Store(&user{options.Logger, options.Observer})
 	s.life, s.end = context.WithCancel(context.Background())
 	secret := options.Secret
 	if len(secret) == 0 {
@@ -66,7 +73,7 @@ func openShared(options Options, now func() time.Time) *Shared {
 	s.remote = &remote{client: s.redis.client(dial), timeout: s.redis.Timeout}
 	s.remote.breaker.changed = s.redisChanged
 	s.remote.observe = func(operation string, took time.Duration, err error) {
-		s.user.Load().Observer.Redis(operation, took, err)
+		s.user.Load().observer.Redis(operation, took, err)
 	}
 	s.generation = &generations{remote: s.remote, keys: s.keys, channel: s.keys.channel(s.redis.DB), now: now}
 	s.generation.current.Store(&token{})
@@ -107,11 +114,11 @@ func (s *Shared) change(ctx context.Context, unknown time.Duration, certain bool
 
 func (s *Shared) redisChanged(available bool, cause error) {
 	user := s.user.Load()
-	user.Observer.RedisState(available)
+	user.observer.RedisState(available)
 	if available {
-		user.Logger.Info("redis reachable again")
+		user.logger.Info("redis reachable again")
 	} else {
-		user.Logger.Warn("redis unreachable; bypassing the shared cache", "cause", cause)
+		user.logger.Warn("redis unreachable; bypassing the shared cache", "cause", cause)
 	}
 }
 
@@ -214,7 +221,7 @@ func (s *Shared) listen() {
 		}
 		if _, refused := errors.AsType[redis.Error](err); refused && !logged {
 			logged = true
-			s.user.Load().Logger.Warn("redis refuses the subscription; changes by other processes are noticed after local_ttl",
+			s.user.Load().logger.Warn("redis refuses the subscription; changes by other processes are noticed after local_ttl",
 				"channel", s.generation.channel, "cause", err)
 		}
 		upstream.Pause(s.life, retryInterval)

@@ -51,7 +51,7 @@ func (s *Server) send(w http.ResponseWriter, a *reply) {
 	}
 	w.WriteHeader(a.status)
 	if !a.sized && a.status != http.StatusNotModified {
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 	}
 	_, _ = w.Write(a.body)
 }

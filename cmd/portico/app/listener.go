@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 	descriptorShare = 4
 	// minWaiting is the time that every connection has to send a request before it may be closed for a new one.
 	minWaiting = 250 * time.Millisecond
-	// drainWaiting is how long a connection may be without a request once the listener drains; Shutdown would wait 5 s.
+	// drainWaiting is how long a connection may be without a request once the listener drains.
 	drainWaiting = 500 * time.Millisecond
 )
 
@@ -46,6 +47,7 @@ type Listener struct {
 	closed  context.Context //nolint:containedctx // ends with Close
 	end     context.CancelFunc
 	changed chan struct{} // holds one signal: a connection was closed
+	waiting atomic.Bool   // a new connection waits for capacity
 
 	mu sync.Mutex // guards what follows
 	// open has the connections, and since when each is without a request; zero while it has one.
@@ -71,12 +73,13 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 		BaseContext:       func(net.Listener) context.Context { return life },
 		ConnContext:       proxy.ConnContext,
 		ConnState:         l.connState,
-		Handler:           handler,
+		Handler:           l.lastResponses(handler),
 		ReadHeaderTimeout: cfg.Timeouts.Header,
 		IdleTimeout:       cfg.Timeouts.Idle,
 		MaxHeaderBytes:    cfg.Limits.Header,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
+	l.server.RegisterOnShutdown(l.closeWaiting)
 	return l, nil
 }
 
@@ -136,11 +139,10 @@ func drain(ctx context.Context, limit time.Duration, logger *slog.Logger, listen
 // Drain takes no more connections, and waits for running requests until ctx ends. Then it cuts them off, which is no error.
 func (l *Listener) Drain(ctx context.Context) error {
 	_ = l.Close()
-	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
-	l.server.SetKeepAlivesEnabled(false)
 	l.running.Lock()   // now all connections that were accepted are known
 	l.running.Unlock() //nolint:staticcheck,gocritic // nothing is done with it
-	l.closeWaiting(ctx)
+	// From Shutdown on net/http drops a request that it has just read. So each connection gets the response to its request before.
+	l.awaitResponses(ctx)
 	err := l.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		l.logger.Warn("requests that ran too long were cut off", "listener", l.name)
@@ -153,8 +155,8 @@ func (l *Listener) Drain(ctx context.Context) error {
 	return nil
 }
 
-// closeWaiting gives connections a while to send a request and to get the response, and closes those that have no request then.
-func (l *Listener) closeWaiting(ctx context.Context) {
+// awaitResponses gives connections a while to send a request and to get the response.
+func (l *Listener) awaitResponses(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainWaiting)
 	defer cancel()
 	for open, _ := l.load(); open > 0 && ctx.Err() == nil; open, _ = l.load() {
@@ -163,6 +165,11 @@ func (l *Listener) closeWaiting(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// closeWaiting closes the connections without a request, for whose first one Shutdown would wait 5 s. It must not be called before
+// Shutdown: net/http would carry out a request that it reads meanwhile, and the response would be lost.
+func (l *Listener) closeWaiting() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for conn, since := range l.open {
@@ -170,6 +177,47 @@ func (l *Listener) closeWaiting(ctx context.Context) {
 			_ = conn.Close() // the client waits for no response
 		}
 	}
+}
+
+// endsConnections reports whether responses end their connections: the listener is closed, or a new connection waits for capacity, which
+// clients that send one request after the other would never leave to it.
+func (l *Listener) endsConnections() bool { return l.closed.Err() != nil || l.waiting.Load() }
+
+// lastResponses lets responses end their connections. SetKeepAlivesEnabled would do so too, but closes idle connections at once, even if a
+// request is just being read from them.
+func (l *Listener) lastResponses(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last := lastResponse{w, l}
+		next.ServeHTTP(last, r)
+		last.end() // net/http sends a response without content later
+	})
+}
+
+// lastResponse is a response that may be the last one of its connection.
+type lastResponse struct {
+	http.ResponseWriter
+	listener *Listener
+}
+
+func (w lastResponse) end() {
+	if w.listener.endsConnections() {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// Unwrap is for an http.ResponseController.
+func (w lastResponse) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w lastResponse) WriteHeader(status int) {
+	w.end()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w lastResponse) Write(p []byte) (int, error) {
+	w.end()
+	return w.ResponseWriter.Write(p)
 }
 
 // UntilSignal returns a context that ends at the first SIGTERM or interrupt. The second one ends the process at once. The caller calls
@@ -199,6 +247,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if wait <= 0 {
 			break
 		}
+		l.waiting.Store(true)
 		select {
 		case <-l.changed:
 		case <-time.After(wait):
@@ -206,6 +255,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			err = errors.Join(net.ErrClosed, conn.Close())
 		}
 	}
+	l.waiting.Store(false)
 	return conn, err
 }
 
@@ -243,7 +293,8 @@ func (l *Listener) makeCapacity() (wait time.Duration) {
 	return wait
 }
 
-// connState is the hook of the http.Server. A connection that was closed for a new one is not known any more.
+// connState is the hook of the http.Server. A connection that was closed for a new one is not known any more. A request that was read from
+// it all the same is not carried out, since its client gets no response.
 func (l *Listener) connState(conn net.Conn, state http.ConnState) {
 	proxy.ConnState(conn, state)
 	fastpath.ConnState(conn, state)
@@ -256,7 +307,9 @@ func (l *Listener) connState(conn net.Conn, state http.ConnState) {
 	switch {
 	case state == http.StateNew, state == http.StateIdle && known:
 		l.open[conn] = time.Now()
-	case state == http.StateActive && known:
+	case state == http.StateActive && !known:
+		panic(http.ErrAbortHandler) // net/http recovers it, logs nothing and closes the connection
+	case state == http.StateActive:
 		l.open[conn] = time.Time{}
 	case state == http.StateHijacked, state == http.StateClosed:
 		delete(l.open, conn)

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -189,6 +190,31 @@ func TestReloadKeepsWhatIsKnownOfATracker(t *testing.T) {
 		if !isClosed(t, build(change)) {
 			t.Errorf("%s: the breaker is open", name)
 		}
+	}
+}
+
+// TestReloadFreesTheFormerRuntimes: what survives a reload keeps nothing of former configurations in memory.
+func TestReloadFreesTheFormerRuntimes(t *testing.T) {
+	for name, trackers := range map[string][]string{"one tracker": {"main"}, "two trackers": {"main", "new"}} {
+		t.Run(name, func(t *testing.T) {
+			away := httptest.NewServer(http.NotFoundHandler())
+			away.Close()
+			cfg := configured(t, away.URL, trackers...)
+			s := app.New(io.Discard, cfg)
+			defer s.Close()
+			var freed atomic.Int64
+			const reloads = 4
+			for range reloads + 1 {
+				rt, err := s.Build(t.Context(), cfg)
+				must(t, err)
+				rt.Front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/rest/flag_type/P", nil))
+				runtime.AddCleanup(rt.Front, func(int) { freed.Add(1) }, 0)
+			}
+			process.Eventually(t, "former runtimes are freed", func() bool {
+				runtime.GC()
+				return freed.Load() == reloads
+			})
+		})
 	}
 }
 

@@ -231,8 +231,10 @@ func (s *Service) handler(of func(*Runtime) http.Handler) http.Handler {
 	})
 }
 
-// mayServeAtOnce is the fastpath.Filter of the current runtime.
-func (s *Service) mayServeAtOnce(request []byte) bool { return s.now().Front.MayServeAtOnce(request) }
+// mayServeAtOnce is the fastpath.Filter of the current runtime. The fast path ends no connection.
+func (s *Service) mayServeAtOnce(request []byte) bool {
+	return !s.listeners[0].endsConnections() && s.now().Front.MayServeAtOnce(request)
+}
 
 // serveAtOnce is the fastpath.Handler of the current runtime.
 func (s *Service) serveAtOnce(w http.ResponseWriter, r *http.Request) bool {

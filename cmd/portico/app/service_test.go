@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -170,6 +171,34 @@ func TestLastResponseEndsItsConnection(t *testing.T) {
 	t.Error("no response said that its connection ends")
 }
 
+// TestIdleConnectionGetsOneMoreResponse: a request that comes on an idle connection just after the stop gets a response, which is the last
+// one. A busy machine may be too slow for that, so that one of several rounds is enough.
+func TestIdleConnectionGetsOneMoreResponse(t *testing.T) {
+	for range 10 {
+		l, err := Listen(nil, "clients", "127.0.0.1:0", http.NotFoundHandler(), config.Default(), slog.New(slog.DiscardHandler))
+		must(t, err)
+		ended := make(chan error, 2)
+		go func() { ended <- l.Run() }()
+		client := &http.Client{Transport: &http.Transport{}}
+		ask := func() (*http.Response, error) { // net/http would send a request without a body again
+			return client.Post(l.URL(), "text/plain", strings.NewReader("content"))
+		}
+		first, err := ask()
+		must(t, err)
+		_, err = io.Copy(io.Discard, first.Body)
+		must(t, errors.Join(err, first.Body.Close()))
+		go func() { ended <- l.Drain(t.Context()) }()
+		<-l.closed.Done()
+		time.Sleep(drainWaiting / 10)
+		second, err := ask()
+		must(t, errors.Join(<-ended, <-ended))
+		if err == nil && second.Close {
+			return
+		}
+	}
+	t.Error("no request on an idle connection got a last response")
+}
+
 // At the limit the connection that has waited for the longest time gives way, but not before it had time to send a request.
 func TestLongestWaitingGivesWay(t *testing.T) {
 	l := bounded(t, io.Discard)
@@ -206,6 +235,108 @@ func TestLongestWaitingGivesWay(t *testing.T) {
 	l.connState(ours[2], http.StateHijacked)
 	if open, _ := l.load(); open != 0 {
 		t.Errorf("at the end %d are open", open)
+	}
+}
+
+// TestBusyClientsLeaveRoom: where a new connection waits, clients that send one request after the other do not keep theirs.
+func TestBusyClientsLeaveRoom(t *testing.T) {
+	l := bounded(t, io.Discard)
+	crowded := make(chan struct{})
+	l.server.Handler = l.lastResponses(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-crowded }))
+	ended, kept := make(chan error, 1), make(chan bool, 2)
+	go func() { ended <- l.Run() }()
+	for range l.limit {
+		go func() {
+			response, err := (&http.Client{Transport: &http.Transport{}}).Get(l.URL())
+			kept <- err != nil || !response.Close
+		}()
+	}
+	for _, busy := l.load(); busy < l.limit; _, busy = l.load() {
+		time.Sleep(time.Millisecond)
+	}
+	another, err := net.Dial("tcp", l.Address())
+	must(t, err)
+	defer another.Close()
+	for !l.waiting.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	close(crowded)
+	if first, second := <-kept, <-kept; first && second {
+		t.Error("no connection ends although another one waits")
+	}
+	must(t, errors.Join(l.Drain(t.Context()), <-ended))
+}
+
+// lateConn is a connection whose second request takes its time to be read.
+type lateConn struct {
+	net.Conn
+	reads   int
+	arrived chan struct{} // closed when the request is there
+	release chan struct{} // closed when it may be read
+}
+
+// Read implements net.Conn.
+func (c *lateConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if bytes.HasPrefix(p[:n], []byte("POST")) {
+		if c.reads++; c.reads == 2 {
+			close(c.arrived)
+			<-c.release
+		}
+	}
+	return n, err
+}
+
+// lateListener makes the first connection a lateConn.
+type lateListener struct {
+	net.Listener
+	conn *lateConn
+}
+
+// Accept implements net.Listener.
+func (l *lateListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil || l.conn.Conn != nil {
+		return conn, err
+	}
+	l.conn.Conn = conn
+	return l.conn, nil
+}
+
+// TestRequestOfClosedConnectionIsNotCarriedOut: a connection may be closed for a new one while its request is being read.
+func TestRequestOfClosedConnectionIsNotCarriedOut(t *testing.T) {
+	l := bounded(t, io.Discard)
+	late := &lateConn{arrived: make(chan struct{}), release: make(chan struct{})}
+	l.Listener = &lateListener{l.Listener, late}
+	carriedOut := make(chan string, 5)
+	l.server.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carriedOut <- r.URL.Path })
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run() }()
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", l.Address())
+		must(t, err)
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	ask := func(conn net.Conn, path string) {
+		_, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: portico.example\r\nContent-Length: 0\r\n\r\n")
+		must(t, err)
+	}
+	client := dial()
+	ask(client, "/first")
+	<-carriedOut
+	_, err := client.Read(make([]byte, 1000))
+	must(t, err)
+	ask(client, "/late")
+	<-late.arrived
+	dial()          // takes the second place
+	third := dial() // closes the connection of the client
+	ask(third, "/third")
+	<-carriedOut
+	close(late.release)
+	must(t, errors.Join(l.Drain(t.Context()), <-ended))
+	if len(carriedOut) > 0 {
+		t.Error("the request was carried out, and its client got no response: ", <-carriedOut)
 	}
 }
 
