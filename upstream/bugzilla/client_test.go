@@ -294,36 +294,6 @@ func TestRedirectNobodyCanRead(t *testing.T) {
 	checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadResponse, true)
 }
 
-// TestWritesToATrackerThatRedirectsAll: such a tracker carries nothing out. A redirect to itself, or a single one, leaves that open.
-func TestWritesToATrackerThatRedirectsAll(t *testing.T) {
-	write := upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{1}}}
-	for _, c := range []struct {
-		version, write string
-		unknown        bool
-	}{
-		{"https://bugs.example/version", "https://bugs.example/rest", false},
-		{"https://bugs.example/version", "/elsewhere", true},
-		{"", "https://bugs.example/rest", true},
-	} {
-		client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
-			to := c.write
-			if strings.HasSuffix(r.URL.Path, "/version") {
-				to = c.version
-			}
-			if to != "" {
-				http.Redirect(w, r, to, http.StatusFound)
-			}
-		})
-		_ = client.askDialect(t.Context())
-		_, err := client.Do(t.Context(), upstream.Caller{}, write)
-		if c.unknown {
-			checkError(t, err, mapping.CodeTimeout, 504, mapping.ReasonBadResponse, true)
-		} else {
-			checkError(t, err, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, false)
-		}
-	}
-}
-
 // TestFailuresOfUnknownKind: what the transport does not explain leaves open what became of a write.
 func TestFailuresOfUnknownKind(t *testing.T) {
 	if write, read := Failure(errors.New("?"), true), Failure(errors.New("?"), false); !write.Unknown || write.Status != 504 || read.Unknown {
