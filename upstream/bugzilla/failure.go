@@ -17,9 +17,6 @@ func failure(call *Call, err error) error {
 	}
 	failed := classify(err)
 	failed.Err = err
-	if page, ok := errors.AsType[*badResponse](err); ok && page.redirect != "" {
-		return failed // such a tracker carries nothing out (tracker-behaviour.md section 14, Host)
-	}
 	_, store := errors.AsType[*jsonblob.BlobError](err)
 	if call.Operation.IsWrite() && (transport.OutcomeUnknown(err) || failed.Reason == mapping.ReasonBadResponse || store) {
 		markUnknown(failed, call.Operation.Check())
