@@ -302,7 +302,7 @@ func (s *Store) JournalParked(ctx context.Context, receiver string) (int64, erro
 // notPaused is true while copies are made.
 const notPaused = "NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE paused = 1)"
 
-// JournalCopying numbers the entries that a tracker is getting now. While copying is paused there is none, or reads that wait for the end of an attempt
+// JournalCopying numbers the entries that a tracker is getting now. While copying is paused there are no such entries, or reads that wait for the end of an attempt
 // would wait as long as the pause.
 func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
 	return read[int64](ctx, s, "reading the journal",
