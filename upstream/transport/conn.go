@@ -39,7 +39,7 @@ type conn struct {
 
 	sent, received atomic.Int64  // the bytes of the present request and its response
 	patience       time.Duration // for which the response may take longer than HeaderTimeout
-	silence        time.Duration // for which a body may pause; 0 before the response header is here
+	silence        time.Duration // for which a body may pause; 0 before the response header is here, less than 0 after the response
 	cut            atomic.Bool   // no more of the request is sent
 	sendErr        error         // of Write; net/http hides it in an error of its own
 	late           bool          // nothing came in time; net/http may hide that too
@@ -75,9 +75,12 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // Read counts what comes.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.silence > 0 {
+	switch {
+	case c.silence > 0:
 		_ = c.SetReadDeadline(time.Now().Add(c.silence))
-	} else if c.received.Load() >= maxHeaderBytes {
+	case c.silence < 0:
+		return 0, os.ErrDeadlineExceeded
+	case c.received.Load() >= maxHeaderBytes:
 		return 0, errLongHeader
 	}
 	n, err := c.Conn.Read(p)
@@ -176,11 +179,13 @@ func (c *conn) readHeader(req *http.Request) (*http.Response, error) {
 	return nil, errors.New("too many interim responses")
 }
 
-// endResponse gives back the buffer of a response that was read, and reports whether the tracker has sent nothing beyond it.
+// endResponse gives back the buffer of a response that was read, and reports whether the tracker has sent nothing beyond it. TLS may hold
+// something that the buffer does not have.
 func (c *conn) endResponse() bool {
 	in := c.in
-	c.in = nil
+	c.in, c.silence = nil, -1
 	defer c.pool.readers.Put(in)
 	defer in.Reset(nil)
-	return in.Buffered() == 0
+	_, err := in.Peek(1)
+	return isTimeout(err)
 }

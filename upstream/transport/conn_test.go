@@ -3,6 +3,7 @@ package transport_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -56,6 +57,50 @@ func TestUnaskedResponseIsDiscarded(t *testing.T) {
 				<-said
 			}
 		})
+	}
+}
+
+// coalesced sends what is written to it at once where that is asked for.
+type coalesced struct {
+	net.Conn
+	held []byte
+}
+
+func (c *coalesced) Write(p []byte) (int, error) {
+	c.held = append(c.held, p...)
+	return len(p), nil
+}
+
+func (c *coalesced) Read(p []byte) (int, error) {
+	if len(c.held) > 0 {
+		_, _ = c.Conn.Write(c.held)
+		c.held = nil
+	}
+	return c.Conn.Read(p)
+}
+
+// TestUnaskedResponseUnderTLSIsDiscarded: it comes together with one that was asked for, in a record of its own.
+func TestUnaskedResponseUnderTLSIsDiscarded(t *testing.T) {
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	donor.Close()
+	config := &tls.Config{Certificates: donor.TLS.Certificates}
+	tr := rawTracker(t, func(conn *net.TCPConn) {
+		secure := tls.Server(&coalesced{Conn: conn}, config)
+		in := bufio.NewReader(secure)
+		for {
+			if _, err := http.ReadRequest(in); err != nil {
+				return
+			}
+			for _, text := range []string{"asked", "other"} {
+				_, _ = io.WriteString(secure, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"+text)
+			}
+		}
+	})
+	w := newPlain(t, BaseOptions{TLS: &tls.Config{RootCAs: donor.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}})
+	for range 3 {
+		if _, text, err := do(w, get(t, strings.Replace(tr.url, "http:", "https:", 1))); text != "asked" || err != nil {
+			t.Errorf("got %q, %v", text, err)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ type Options struct {
 	Base     BaseOptions
 	Limit    LimitOptions
 	Break    BreakOptions
-	Tries    int      // requests of one read in all, so that 1 switches retries off [3]
+	Tries    int      // requests of one read in all, so that 1 switches retries off; one more if a kept connection had ended [3]
 	Observer Observer // learns about every call [nil: none does]
 	Trace    Trace    // follows calls [nil: none is followed]
 }

@@ -354,6 +354,15 @@ func TestKeptConnectionsThatEnd(t *testing.T) {
 	}
 }
 
+// TestKeptConnectionsThatEndWithoutRetries: that is no failure of the tracker, so it is no retry that could hide one.
+func TestKeptConnectionsThatEndWithoutRetries(t *testing.T) {
+	tr, _ := forgetful(t, func(_, onConn int64) bool { return onConn > 1 })
+	w := newPlain(t, BaseOptions{})
+	for range 30 {
+		must(t, w, get(t, tr.url))
+	}
+}
+
 // timeless is a GET whose context has no deadline.
 func timeless(t *testing.T, url string) *http.Request {
 	t.Helper()
