@@ -321,10 +321,13 @@ func TestNoProxyNoCompression(t *testing.T) {
 	}
 }
 
-// TestOwnShortageIsNotTheTrackersFailure: without files of our own there is no connection, and nothing was sent.
+// TestOwnShortageIsNotTheTrackersFailure: without files or ports of our own there is no connection, and nothing was sent.
 func TestOwnShortageIsNotTheTrackersFailure(t *testing.T) {
+	lacks := map[bool]error{true: os.NewSyscallError("socket", syscall.EMFILE), false: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}
+	tries := 0
 	none := func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		tries++
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: lacks[tries%2 == 0]}
 	}
 	b := newStack(t, Options{Base: BaseOptions{Dial: none}})
 	for range 20 {

@@ -127,9 +127,9 @@ func contextError(ctx context.Context) *Error {
 	return e
 }
 
-// isOwnShortage reports whether Portico has no file or memory left for a connection, which is not a failure of the tracker.
+// isOwnShortage reports whether Portico has no file, port or memory left for a connection, which is not a failure of the tracker.
 func isOwnShortage(err error) bool {
-	return isOneOf(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM)
+	return isOneOf(err, syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM)
 }
 
 func isTimeout(err error) bool {
