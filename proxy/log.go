@@ -14,12 +14,17 @@ import (
 	"portico/upstream"
 )
 
-// loggedMethods has the methods that the log shows. Any other text could be a credential.
-const loggedMethods = "GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE"
+// MethodName returns a method that is known, and other for what is none: any text could be a credential.
+func MethodName(method, other string) string {
+	if strings.Contains(" GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE ", " "+method+" ") {
+		return method
+	}
+	return other
+}
 
 // log writes the one line of a request. The query is left out, since credentials travel there.
 func (rc *requestContext) log(now time.Time, traceID string) {
-	record, level, method, cause := &rc.record, slog.LevelInfo, rc.r.Method, ""
+	record, level, cause := &rc.record, slog.LevelInfo, ""
 	if record.Status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
@@ -29,9 +34,6 @@ func (rc *requestContext) log(now time.Time, traceID string) {
 	}
 	if own, ok := handler.(*logHandler); ok && level < slog.LevelWarn {
 		handler = own.batched
-	}
-	if !strings.Contains(loggedMethods, method) {
-		method = "OTHER"
 	}
 	if rc.cause != nil {
 		cause = rc.cause.Error()
@@ -44,7 +46,7 @@ func (rc *requestContext) log(now time.Time, traceID string) {
 	line := slog.NewRecord(now, level, "request", 0)
 	line.AddAttrs(
 		slog.String("id", record.ID), slog.String("client", rc.caller.Address),
-		slog.String("method", method), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
+		slog.String("method", MethodName(rc.r.Method, "OTHER")), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
 		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
 		slog.String("duration", record.Duration.String()), slog.Int64("bytes", record.Bytes),
 		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause), optional("trace_id", traceID),

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"portico/upstream"
 )
 
 const (
@@ -90,7 +92,7 @@ func (p *prober) run(woken <-chan struct{}, probe func() bool) {
 		}
 		for again := true; again; {
 			again = probe()
-			if sleep(p.ctx, probeEvery) != nil {
+			if !upstream.Pause(p.ctx, probeEvery) {
 				return
 			}
 		}

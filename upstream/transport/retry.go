@@ -1,13 +1,14 @@
 package transport
 
 import (
-	"context"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"portico/upstream"
 )
 
 const (
@@ -46,9 +47,9 @@ func (c *call) repeat(req *http.Request) (*http.Response, error) {
 		if a.resp != nil {
 			_ = a.Close()
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if !upstream.Pause(ctx, pause) {
 			closeBody(req)
-			return nil, err
+			return nil, contextError(ctx)
 		}
 		if hasBody(req) {
 			body, err := req.GetBody()
@@ -86,18 +87,6 @@ func (c *call) again(req *http.Request, a *attempt) (pause time.Duration, again 
 // transient reports whether a status may be gone a moment later.
 func transient(status int) bool {
 	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
-}
-
-// sleep returns early, with an *Error, when ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return contextError(ctx)
-	}
 }
 
 // RetryAfter reads when a tracker wants to be asked again, as seconds or as a date; 0 when a response does not tell.

@@ -30,6 +30,8 @@ const (
 	maxSpansWaiting = 2048
 	maxSpansAtOnce  = 256
 	spanDelay       = time.Second
+	// otherMethod stands for every method that is not registered.
+	otherMethod = "_OTHER"
 )
 
 // tracing makes spans of requests and of calls to trackers. Attributes hold words of a fixed set, numbers, request ids and names from
@@ -48,24 +50,17 @@ func (rt *Runtime) openTracing() error {
 	if err != nil {
 		return err
 	}
-	exporter, err := otlptrace.New(context.Background(), collector)
-	if err != nil {
-		return err
-	}
-	about, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(
+	about, _ := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes( // it looks for nothing
 		attribute.String("service.name", "portico"), attribute.String("service.version", ThisVersion())))
-	if err != nil {
-		return err
-	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(about), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(settings.Sample))),
-		sdktrace.WithBatcher(exporter, sdktrace.WithMaxQueueSize(maxSpansWaiting), sdktrace.WithMaxExportBatchSize(maxSpansAtOnce),
+		sdktrace.WithBatcher(otlptrace.NewUnstarted(collector), sdktrace.WithMaxQueueSize(maxSpansWaiting), sdktrace.WithMaxExportBatchSize(maxSpansAtOnce),
 			sdktrace.WithBatchTimeout(spanDelay), sdktrace.WithExportTimeout(exportTimeout)))
 	rt.tracing = &tracing{provider.Tracer("portico")}
 	rt.onClose(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		_ = errors.Join(provider.Shutdown(ctx), exporter.Shutdown(ctx)) // spans that were not sent are counted
+		_ = errors.Join(provider.Shutdown(ctx), collector.Stop(ctx)) // spans that were not sent are counted
 	})
 	return nil
 }
@@ -74,7 +69,7 @@ func (rt *Runtime) openTracing() error {
 func (t *tracing) Start(r *http.Request, arrived time.Time) (context.Context, proxy.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, span := t.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(arrived))
-	setTexts(span, "http.request.method", methodName(r.Method))
+	setTexts(span, "http.request.method", proxy.MethodName(r.Method, otherMethod))
 	return ctx, requestSpan{span}
 }
 
@@ -123,7 +118,7 @@ func (t *tracing) call(tracker string, req *http.Request, begun time.Time) (*htt
 	}
 	span.SetAttributes(attribute.Int("server.port", port))
 	setTexts(span, "portico.tracker", tracker, "portico.operation", operation,
-		"http.request.method", methodName(req.Method), "server.address", req.URL.Hostname())
+		"http.request.method", proxy.MethodName(req.Method, otherMethod), "server.address", req.URL.Hostname())
 	return req, callSpan{span}
 }
 
@@ -164,16 +159,4 @@ func setTexts(span trace.Span, pairs ...string) {
 			span.SetAttributes(attribute.String(pair[0], pair[1]))
 		}
 	}
-}
-
-// methodName is a method as an attribute. A method that is not registered could be any text.
-func methodName(method string) string {
-	switch method {
-	case "":
-		return http.MethodGet
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
-		return method
-	}
-	return "_OTHER"
 }

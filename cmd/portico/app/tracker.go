@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"sync"
-	"time"
 
 	"portico/cache"
 	"portico/cmd/portico/config"
@@ -45,7 +44,8 @@ func (rt *Runtime) openTracker(name string) (err error) {
 		t.stack, err = rt.openStack(t, name, transport.Options{
 			Base: transport.BaseOptions{MaxIdleConns: limits.MaxCalls()},
 			Limit: transport.LimitOptions{
-				Slots: limits.Concurrency, MaxSlots: limits.MaxCalls(), Queue: orOff(limits.Queue), QueueWait: orOff(limits.WaitFor(t.settings.Timeout)),
+				Slots: limits.Concurrency, MaxSlots: limits.MaxCalls(),
+				Queue: cmp.Or(limits.Queue, -1), QueueWait: cmp.Or(limits.WaitFor(t.settings.Timeout), -1), // here 0 is none
 			},
 		})
 		over = t.stack
@@ -78,9 +78,6 @@ func (rt *Runtime) openTracker(name string) (err error) {
 	}
 	return rt.openCache(t)
 }
-
-// orOff turns the configuration's zero, which means none, into that of package transport.
-func orOff[T int | time.Duration](n T) T { return cmp.Or(n, -1) }
 
 // openStack returns connections to a tracker, which metrics show under a label: those of the current runtime, unless anything about them has
 // changed. So an open breaker stays open, and calls under way count for the limit.
