@@ -172,8 +172,8 @@ func (a *attempt) finish(err error) {
 	a.end(nil)
 	if a.breaker != nil {
 		reason := ReasonOf(err)
-		if reason == Timeout && !a.waiting.Load() {
-			reason = Canceled // the client was slow to take the response
+		if reason == Timeout && !a.waiting.Load() || a.connHadEnded(err) {
+			reason = Canceled // the client was slow to take the response, or the tracker did not take the request
 		}
 		if reason.failed() {
 			a.call.stack.Limiter.failed()
@@ -189,6 +189,10 @@ func (a *attempt) finish(err error) {
 		a.call.report(a, a.err)
 	}
 }
+
+// connHadEnded reports whether an error is that of a kept connection that ended without a response. It says nothing about how the tracker
+// responds.
+func (a *attempt) connHadEnded(err error) bool { return a.reused && ReasonOf(err) == Reset }
 
 func (a *attempt) releaseSlot() {
 	if a.hasSlot.CompareAndSwap(true, false) {

@@ -115,7 +115,7 @@ func (p *prober) probe() bool {
 		p.notify(failure)
 		return failures < checkProbes || !p.closed()
 	}
-	return !p.closed()
+	return failure == Canceled || !p.closed()
 }
 
 // probePatiently sends one patient probe, of which only a good result counts.
@@ -143,6 +143,9 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 	a := newAttempt(&call{stack: p.stack, read: true}, req)
 	if err := a.send(req); err != nil {
 		a.finish(err)
+		if a.connHadEnded(err) {
+			return Canceled
+		}
 		return ReasonOf(err)
 	}
 	defer func() { _ = a.Close() }()

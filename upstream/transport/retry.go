@@ -64,13 +64,12 @@ func (c *call) repeat(req *http.Request) (*http.Response, error) {
 
 // again decides whether to send a request again, and after which pause.
 func (c *call) again(req *http.Request, a *attempt) (pause time.Duration, again bool) {
-	reason := ReasonOf(a.result())
-	hadEnded := a.reused && reason == Reset // the connection, which says nothing about how the tracker responds
+	hadEnded := a.connHadEnded(a.result())
 	if !c.read || c.tries >= c.stack.o.Tries && !hadEnded || req.Context().Err() != nil || hasBody(req) && req.GetBody == nil {
 		return 0, false
 	}
 	pause = rand.N(time.Duration(c.tries) * retryPause) // full jitter: callers that failed together do not return together
-	switch {
+	switch reason := ReasonOf(a.result()); {
 	case hadEnded:
 		c.fresh, pause = true, 0
 	case reason == "" && transient(a.resp.StatusCode):

@@ -349,8 +349,11 @@ func TestKeptConnectionsThatEnd(t *testing.T) {
 	if n := requests.Load(); n > kept+2 {
 		t.Errorf("a read became %d requests", n-kept)
 	}
-	for range 100 {
-		must(t, s, get(t, tr.url))
+	for n := range 100 { // requests for one target would count once
+		must(t, s, get(t, fmt.Sprint(tr.url, "/", n)))
+	}
+	if now := s.Reads.Status(); now.Failures > 0 || now.Opens > 0 {
+		t.Errorf("that is taken for failures of the tracker: %+v", now)
 	}
 }
 
@@ -360,6 +363,30 @@ func TestKeptConnectionsThatEndWithoutRetries(t *testing.T) {
 	w := newPlain(t, BaseOptions{})
 	for range 30 {
 		must(t, w, get(t, tr.url))
+	}
+}
+
+// TestKeptConnectionsThatEndUnderProbes: the next probe finds out how the tracker is.
+func TestKeptConnectionsThatEndUnderProbes(t *testing.T) {
+	const kept = 3
+	var first sync.WaitGroup
+	first.Add(kept)
+	tr, requests := forgetful(t, func(n, onConn int64) bool {
+		if n <= kept { // each has a connection of its own
+			first.Done()
+			first.Wait()
+		}
+		return onConn > 1
+	})
+	s := newStack(t, Options{Break: BreakOptions{ProbeURL: tr.url}})
+	if failed := together(t, s, tr.url, kept); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	s.Probe()
+	process.Eventually(t, "a probe comes", func() bool { return requests.Load() > kept })
+	time.Sleep(300 * time.Millisecond) // in which others came
+	if now := s.Reads.Status(); now.Failures > 0 || now.Opens > 0 {
+		t.Errorf("after %d requests: %+v", requests.Load(), now)
 	}
 }
 
