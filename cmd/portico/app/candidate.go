@@ -31,16 +31,21 @@ func (rt *Runtime) openCandidate(ctx context.Context) error {
 		rt.caches[0].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[1])
 		rt.caches[1].CopiedTo(rt.cfg.Switchover.Follow, rt.caches[0])
 	}
-	if rt.dry == nil {
-		rt.openIDs(rt.cfg.Primary, rt.cfg.Candidate)
-		if err := rt.openCanary(); err != nil {
-			return err
-		}
-		if err := rt.openJournal(); err != nil {
-			return err
-		}
+	if rt.dry != nil {
+		return rt.openSwitchover(ctx)
 	}
-	return rt.openSwitchover(ctx)
+	rt.openIDs(rt.cfg.Primary, rt.cfg.Candidate)
+	if err := rt.openCanary(); err != nil {
+		return err
+	}
+	set, err := rt.openJournal()
+	if err == nil {
+		err = rt.openSwitchover(ctx)
+	}
+	if err == nil {
+		set()
+	}
+	return err
 }
 
 // openIDs makes ids and names of both trackers one space, if that is configured. old and candidate are the ones that the store of ids speaks of;
@@ -140,14 +145,14 @@ func (rt *Runtime) locator(name string, client switchover.Locator) switchover.Lo
 	return rt.ids.Locator(rt.ids.SideOf(name), client)
 }
 
-// openJournal makes the journal at the first call where the configuration has a key for it. Later ones give it new settings.
-func (rt *Runtime) openJournal() error {
+// openJournal makes the journal at the first call where the configuration has a key for it. After later ones set gives it new settings.
+func (rt *Runtime) openJournal() (set func(), err error) {
 	cfg := &rt.cfg.Switchover.Journal
 	if cfg.Keys == nil {
-		return nil
+		return func() {}, nil
 	}
 	if err := os.MkdirAll(cfg.Spool, 0o700); err != nil {
-		return fmt.Errorf("switchover.journal.spool: %w", err)
+		return nil, fmt.Errorf("switchover.journal.spool: %w", err)
 	}
 	settings := journal.Settings{
 		Section: cfg.Section, Trackers: map[string]upstream.Tracker{}, Caller: rt.journalCaller(), Keys: cfg.Keys,
@@ -162,10 +167,8 @@ func (rt *Runtime) openJournal() error {
 	}
 	if rt.journal == nil {
 		rt.journal = journal.New(journal.Options{Store: rt.store, Settings: settings, Logger: rt.logger, Observe: rt.metrics.Journal})
-	} else {
-		rt.journal.Set(settings)
 	}
-	return nil
+	return func() { rt.journal.Set(settings) }, nil
 }
 
 // journalCaller returns the caller that a tracker is shown for a write of a caller with a name: as which it was made, while that is known and the

@@ -26,6 +26,7 @@ import (
 	"portico/cmd/portico/config"
 	"portico/proxy/admin"
 	"portico/test/process"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 )
 
@@ -216,6 +217,30 @@ func TestReloadFreesTheFormerRuntimes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestJournalKeepsItsSettingsWhenAReloadFails: those of the configuration that could not be built are freed.
+func TestJournalKeepsItsSettingsWhenAReloadFails(t *testing.T) {
+	cfg := configured(t, "http://127.0.0.1:1/", "old", "new")
+	cfg.Switchover.Journal.Spool = t.TempDir()
+	s := app.New(io.Discard, cfg)
+	defer s.Close()
+	var freed atomic.Bool
+	build := func(rules ...switchover.Rule) error {
+		cfg, keys := cfg, new(journal.Keys)
+		runtime.AddCleanup(keys, func(int) { freed.Store(true) }, 0)
+		cfg.Switchover.Journal.Keys, cfg.Switchover.Rules = keys, rules
+		_, err := s.Build(t.Context(), cfg)
+		return err
+	}
+	must(t, build())
+	if err := build(switchover.Rule{Name: "rest", Callers: []string{"nobody"}, Reads: "old", Writes: "old"}); err == nil {
+		t.Fatal("rules for an unknown caller were taken")
+	}
+	process.Eventually(t, "the settings are freed", func() bool {
+		runtime.GC()
+		return freed.Load()
+	})
 }
 
 // TestProbesGoOnAfterAReload: the former configuration leaves connections that are still in use alone.
