@@ -120,6 +120,7 @@ func TestFastPathKeepsToRequests(t *testing.T) {
 		"something before":  {[]string{inner + "P", inner}, 2, 1, 1},
 		"after a write":     {[]string{"POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", inner}, 2, 1, 2},
 		"body of a write":   {[]string{"POST /rest/flag_type HTTP/1.1\r\nHost: x\r\n" + length, inner}, 1, 0, 1},
+		"body behind":       {[]string{inner + "POST /rest/flag_type HTTP/1.1\r\nHost: x\r\n" + length, inner}, 2, 1, 1},
 		"body of a read":    {[]string{"GET /rest/flag_type/P HTTP/1.1\r\nHost: x\r\n" + length, inner}, 1, 0, 1},
 		"bare line feeds":   {[]string{"GET /rest/flag_type/P HTTP/1.1\nHost: x\n\n" + inner}, 2, 1, 1},
 		"head":              {[]string{"HEAD /rest/flag_type HTTP/1.1\r\nHost: x\r\n\r\n"}, 1, 0, 1},

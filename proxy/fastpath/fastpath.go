@@ -68,8 +68,8 @@ func (l *listener) closeDeadline() time.Time {
 
 // ConnState must be called from the hook of the same name of the http.Server, or no request takes the fast path.
 func ConnState(c net.Conn, state http.ConnState) {
-	if found := find(c); found != nil && state == http.StateIdle {
-		found.idle = true
+	if found := find(c); found != nil {
+		found.idle = state == http.StateIdle // a request that net/http held already ends that without a read
 	}
 }
 
