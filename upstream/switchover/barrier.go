@@ -189,6 +189,10 @@ func (s *Switchover) giveUp(ctx context.Context, announced state.Revision, sourc
 	return err
 }
 
+// life is a time without a gap between heartbeats, until when the process may write without another one. In a gap others may have moved what was
+// decided before since.
+type life struct{ since, until time.Time }
+
 // beat renews the heartbeat, which says that this process has ended the writes that move by the rules in force, and then asks for other rules: what
 // another process has changed before the heartbeat counted is in force then. So this process may write for a while.
 func (s *Switchover) beat(ctx context.Context) error {
@@ -202,8 +206,12 @@ func (s *Switchover) beat(ctx context.Context) error {
 		s.unread(err)
 		return err
 	}
+	next := life{s.now(), began.Add(s.timing.lease)}
+	if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
+		next.since = former.since
+	}
 	if err = s.refresh(ctx); err == nil || errors.Is(err, errForeign) {
-		s.alive.Store(new(began.Add(s.timing.lease)))
+		s.alive.Store(&next)
 	}
 	return err
 }

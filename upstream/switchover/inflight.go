@@ -68,7 +68,7 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 	patient, cancel := context.WithTimeout(ctx, s.timing.hold)
 	defer cancel()
 	for {
-		info.ruleSet, info.candidates = s.rules.Load(), nil
+		info.ruleSet, info.candidates, info.begun = s.rules.Load(), nil, s.now()
 		deciding, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(info.current, cancel)
 		routes, err := s.decideWrite(deciding, info, call)
@@ -100,10 +100,12 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 	}
 }
 
-// mayWrite returns an error unless this process knows which rules are in force. After a kill that does not matter.
+// mayWrite returns an error unless this process knows which rules are in force, and has known that since the write was decided. After a kill that
+// does not matter.
 func (s *Switchover) mayWrite(info *callInfo) error {
-	if info.killed != nil || s.now().Before(*s.alive.Load()) {
+	alive := s.alive.Load()
+	if info.killed != nil || s.now().Before(alive.until) && !info.begun.Before(alive.since) {
 		return nil
 	}
-	return tryLater("Portico does not reach its store, and another process may have moved this write to the other tracker; nothing was changed. Try again.", nil)
+	return tryLater("Portico does not reach its store, or did not for a while, and another process may have moved this write to the other tracker; nothing was changed. Try again.", nil)
 }

@@ -55,6 +55,8 @@ type callInfo struct {
 	*ruleSet
 	caller    *upstream.Caller
 	operation mapping.Operation
+	// begun is when the rules began to decide about a write.
+	begun time.Time
 	// writeLookups counts the lookups of what earlier writes were about.
 	writeLookups int
 	// uncopied are writes of any caller that made what the call reads, and that are not copied yet.

@@ -86,9 +86,9 @@ type Switchover struct {
 	// inFlight are the writes under way by the name of the rule, writing is held while they or rules change.
 	inFlight map[string]inFlightWrites
 	writing  sync.Mutex
-	// process is this process in the heartbeats. alive is until when it may write without another one.
+	// process is this process in the heartbeats, alive is when it may write.
 	process string
-	alive   atomic.Pointer[time.Time]
+	alive   atomic.Pointer[life]
 
 	// changing is held while the store is told of a change. A kill is in force without it.
 	changing chan struct{}
