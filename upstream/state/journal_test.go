@@ -246,6 +246,17 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 		if len(losses) != 2 || losses[0].Entries != 4 || losses[1].Kind != LossSkipped || losses[1].Rule != "all" || losses[1].What != "entry 1: attachment.create of bug 1" {
 			t.Errorf("losses are %+v", losses)
 		}
+		for range 20 { // skipped entries of one rule hide none of the other
+			clock.pass(time.Second)
+			create = begin(t, s, "a", "bug 9")
+			end(t, s, "a", JournalParked, create)
+			create[0].Status = JournalSkipped
+			must(t, s.PutJournal(t.Context(), create[0], JournalParked, Record{Actor: "me", Action: "skip", Reason: "gone"}))
+		}
+		losses, err = s.JournalLosses(t.Context(), 10)
+		if must(t, err); len(losses) != 11 || losses[10].What != "POST /rest/bug" {
+			t.Errorf("%d losses are %+v", len(losses), losses)
+		}
 		before := s.now()
 		must(t, s.StartJournal(t.Context(), Record{Actor: "me"}))
 		// A process may have counted it, and not yet told the store.
