@@ -99,7 +99,9 @@ func (o *Operator) Resume(ctx context.Context) error {
 
 // Status is the state of the journal as operators see it.
 type Status struct {
-	Paused bool `json:"paused"`
+	// Read is when the store was asked.
+	Read   time.Time `json:"-"`
+	Paused bool      `json:"paused"`
 	// Pending, Unresolved and Parked are how many entries wait to be copied, have an unknown outcome at the target, or wait for an operator.
 	Pending    int64 `json:"pending"`
 	Unresolved int64 `json:"unresolved"`
@@ -139,6 +141,7 @@ const maxStopped = 100
 func StatusOf(ctx context.Context, store *state.Store) (status Status, err error) {
 	var applied int64
 	var errs [5]error
+	status.Read = time.Now()
 	status.Paused, errs[0] = store.JournalPaused(ctx)
 	status.Rules, errs[1] = store.JournalCounts(ctx)
 	status.Stopped, errs[2] = store.JournalStopped(ctx, maxStopped)
