@@ -268,6 +268,12 @@ func (s *step) make(ctx context.Context, at side) {
 	s.name(at)
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
 	defer cancel()
+	s.of.call.Guard = func() error {
+		if end, _ := ctx.Deadline(); time.Now().After(end) { // this process was stopped, and another one may have got the lease
+			return Unavailable(context.DeadlineExceeded)
+		}
+		return nil
+	}
 	response := s.of.call.Make(ctx, at.Tracker, at.caller)
 	if response.Err != nil {
 		if upstream.NotWritten(response.Err) {

@@ -204,14 +204,16 @@ func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duratio
 }
 
 // EndCopy commits what has become of an entry after BeginCopy with from, and the ids that were learned, and gives the leases back.
-// The error is an *IDConflictError where one of the ids contradicts a kept one.
+// The error is an *IDConflictError where one of the ids contradicts a kept one. Nothing changes if another process has got the leases.
 func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
 	return s.share(ctx, "ending a copy", func(tx *session) {
 		tx.addIDs(ids)
 		if tx.putEntry(&e, from.Status, s.now()) == 0 && e.Status.Finished() {
 			tx.putEntry(&e, JournalParked, s.now()) // it was parked under way, and a retry would make it twice
 		}
-		tx.release(CopyLeases(from), holder)
+		if !tx.release(CopyLeases(from), holder) {
+			tx.fail(errHeld)
+		}
 	})
 }
 

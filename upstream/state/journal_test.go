@@ -410,3 +410,33 @@ func TestACopyEndsThatWasParkedUnderWay(t *testing.T) {
 		}
 	})
 }
+
+// TestACopyIsEndedByTheHolderOfItsLane: a process that was stopped for longer than its lease changes nothing of what the next one does.
+func TestACopyIsEndedByTheHolderOfItsLane(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
+		entries := begin(t, s, "w", "bug 1")
+		end(t, s, "w", JournalPending, entries)
+		copies := func(holder string, attempt string) JournalEntry {
+			t.Helper()
+			e, err := s.JournalEntry(t.Context(), entries[0].Seq)
+			must(t, err)
+			e.Attempt = []byte(attempt)
+			begun, err := s.BeginCopy(t.Context(), holder, time.Minute, e)
+			if must(t, err); !begun {
+				t.Fatal("the copy is not begun")
+			}
+			return e
+		}
+		first := copies("a", "1")
+		clock.pass(2 * time.Minute)
+		second := copies("b", "1")
+		stopped := first
+		stopped.Attempt, stopped.Reason = nil, "not sent"
+		err := s.EndCopy(t.Context(), "a", first, stopped, nil)
+		if e, _ := s.JournalEntry(t.Context(), first.Seq); err == nil || e.Attempt == nil {
+			t.Errorf("%v, the entry is %+v", err, e)
+		}
+		second.Status = JournalApplied
+		must(t, s.EndCopy(t.Context(), "b", first, second, nil))
+	})
+}
