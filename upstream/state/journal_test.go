@@ -346,8 +346,8 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 		second[0].Made = "attachment 8"
 		end(t, s, "a", JournalPending, second)
 		end(t, s, "a", JournalPending, begin(t, s, "a", "attachment 7", "attachment 8", "attachment 9"))
-		if open, last, err := s.JournalOpen(t.Context(), "next", 100); open != 1 || last != 5 || err != nil {
-			t.Errorf("%d of %d entries are still copied (%v), want that of attachment 9", open, last, err)
+		if got, err := s.JournalToCopy(t.Context(), "next", 100); got != (ToCopy{Open: 1, Parked: 1, Last: 5}) || err != nil {
+			t.Errorf("%+v (%v), want that the entry of attachment 9 is still copied", got, err)
 		}
 		must(t, s.ParkBehind(t.Context(), "next"))
 		all, err := s.JournalOf(t.Context(), 10, false)

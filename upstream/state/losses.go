@@ -1,9 +1,7 @@
 package state
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 )
 
@@ -47,13 +45,11 @@ func (s *Store) JournalWaited(ctx context.Context, at time.Time) (bool, error) {
 // AddJournalLosses adds to the counts of losses, at the times of the last ones, or takes from them what was no loss. Writes that came before the last
 // start of the journal are copied with the data, and do not count.
 func (s *Store) AddJournalLosses(ctx context.Context, losses []JournalLoss) error {
-	// All processes lock the rows in the same order, or they could wait for each other for ever.
-	sorted := slices.SortedFunc(slices.Values(losses), func(a, b JournalLoss) int {
-		return cmp.Or(cmp.Compare(a.Receiver, b.Receiver), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.What, b.What))
-	})
 	return s.write(ctx, "counting writes that are not copied", func(tx *session) {
+		// One process at a time, or they could wait for each other's rows for ever, and none while the journal is started.
+		one[int](tx, "SELECT id FROM portico_journal_pause"+tx.forUpdate)
 		started := one[int64](tx, "SELECT COALESCE(MAX(at), 0) FROM portico_audit WHERE action = ?", actionStart)
-		for _, loss := range sorted {
+		for _, loss := range losses {
 			if micros(loss.Last) > started {
 				tx.addLoss(loss, loss.Last)
 			}
