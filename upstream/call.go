@@ -102,6 +102,13 @@ func NotSent(err error) bool {
 	}, refusal.Reason)
 }
 
+// RefusesLogin reports whether an error says that a tracker does not accept the caller's credential, so
+// that it would accept nothing else with it either (tracker-behaviour.md section 11).
+func RefusesLogin(err error) bool {
+	refusal, ok := errors.AsType[*mapping.Error](err)
+	return ok && (refusal.Code >= 300 && refusal.Code <= 307 && refusal.Code != 304 || refusal.Code == mapping.CodeLoginRequired)
+}
+
 // Line is the request line by which a client asks for the call: method and
 // target as interface.md has them, escaped, without any credential. Members of a
 // body are not part of it.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -109,7 +108,7 @@ func (s *step) failed(cause error) {
 		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
-	case ok && isLogin(refusal) && s.shown() != nil:
+	case upstream.RefusesLogin(cause) && s.shown() != nil:
 		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
@@ -119,11 +118,6 @@ func (s *step) failed(cause error) {
 	default:
 		s.again(true, cause)
 	}
-}
-
-// isLogin reports whether a tracker refuses a credential.
-func isLogin(refusal *mapping.Error) bool {
-	return refusal.FromTracker() && slices.Contains([]int{mapping.CodeBadLogin, 301, mapping.CodeBadKey, 307, mapping.CodeLoginRequired}, refusal.Code)
 }
 
 // lacks says in few words why a tracker refuses a write (tracker-behaviour.md section 11).

@@ -22,7 +22,12 @@ func (l *losses) add(loss state.JournalLoss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind := withoutFigures(loss)
-	known := l.pending[kind]
+	known, ok := l.pending[kind]
+	if !ok && len(l.pending) >= maxStopped {
+		loss.What = "other"
+		kind = withoutFigures(loss)
+		known = l.pending[kind]
+	}
 	if known.Last.After(loss.Last) {
 		loss.Last = known.Last
 	}

@@ -26,6 +26,9 @@ func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
 // for none, and gives it with its version. With an action other than "" it leaves an audit record. The error is a *ConflictError when another process was faster.
 func (s *Store) Revise(ctx context.Context, expected int64, next Revision, action string) (Revision, error) {
 	next.Version, next.At = expected+1, fromMicros(micros(next.At))
+	if next.Table == nil {
+		next.Table = []byte{}
+	}
 	err := s.write(ctx, "revising the rules", func(tx *session) {
 		if tx.revise(expected, next); action != "" {
 			tx.append(Record{

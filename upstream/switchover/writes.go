@@ -52,10 +52,7 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	if response.Err == nil || !upstream.NotWritten(response.Err) {
 		s.remember(info, routes, info.newAttachments(call, response))
 	}
-	if allCompared(routes) {
-		response.Document = s.show(ctx, info, call, to, response)
-	}
-	return response.Document, response.Err
+	return s.show(ctx, info, call, routes, response), response.Err
 }
 
 // errNoJournal says that a rule replicates and nothing can be recorded.
@@ -209,7 +206,7 @@ func (s *Switchover) typePlaces(
 	for _, side := range sides {
 		visible, scopes, err := info.Locate[s.names[side]].FlagTypePlaces(ctx, *info.caller, request.IDs, request.Names)
 		_, refusal, err := s.lookedUp(info, "flag_type", true, err)
-		if err == nil && loginError(refusal) {
+		if err == nil && upstream.RefusesLogin(refusal) {
 			err = refusal
 		}
 		if err != nil {
