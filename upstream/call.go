@@ -83,6 +83,11 @@ func copyOf[T any](request *T) *T {
 func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response {
 	began := time.Now()
 	reply, err := tracker.Do(ctx, caller, c)
+	return NewResponse(reply, err, began)
+}
+
+// NewResponse is the response to a call that began at a time and has just ended.
+func NewResponse(reply mapping.Reply, err error, began time.Time) Response {
 	return Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit, Took: time.Since(began)}
 }
 

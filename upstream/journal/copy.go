@@ -276,13 +276,13 @@ func (s *step) make(ctx context.Context, at side) {
 		s.failed(response.Err)
 		return
 	}
-	r, err := readReply(response.Document, s.settings)
+	ids, err := ReplyIDs(response.Document, s.settings.Split)
 	if err = errors.Join(err, response.Document.Close()); err != nil {
 		s.again(true, err)
 		return
 	}
 	var id int64
-	if ids := r.ids(); len(ids) == 1 {
+	if len(ids) == 1 {
 		id = ids[0]
 	}
 	s.made(ctx, at, id)

@@ -42,8 +42,8 @@ func (s *Switchover) flagTypes(
 	s.count(rules, mapping.OpFlagTypes, chosen) // what count takes would put info on the heap
 	if chosen.phase.Compares() {
 		shown := request // a copy, so that only a compared request is put on the heap
-		response := upstream.Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit, Took: time.Since(began)}
-		reply.Document = s.show(ctx, &info, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &shown}, routes[:], response)
+		call := upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &shown}
+		reply.Document = s.show(ctx, &info, call, routes[:], upstream.NewResponse(reply, err, began))
 	}
 	return reply, err
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/journal"
@@ -106,17 +104,11 @@ func (r *ruleSet) newAttachments(call upstream.Call, response upstream.Response)
 	if call.CreateAttachment == nil || response.Document == nil {
 		return nil
 	}
-	var reply struct {
-		IDs []int64 `json:"ids"`
-	}
-	text, err := response.Document.Load(r.Split)
-	if err == nil {
-		err = json.Unmarshal(text, &reply)
-	}
+	ids, err := journal.ReplyIDs(response.Document, r.Split)
 	if err != nil {
 		r.Logger.Warn("ids of new attachments are unreadable; reads of them do not follow the write", "cause", err)
 	}
-	return objectsOf(reply.IDs, attachmentNumbered)
+	return objectsOf(ids, attachmentNumbered)
 }
 
 // undivided refuses a write that would need both trackers. What no tracker has goes where the first of the
