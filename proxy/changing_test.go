@@ -177,7 +177,13 @@ func TestFlagTypeChangesWithoutAResponse(t *testing.T) {
 	var wrote notes
 	over := func(o *proxy.Options) {
 		o.Passthrough.Transport = stack
-		o.Passthrough.Wrote = func(_ context.Context, _ *proxy.Target, what string) { wrote.add(what) }
+		o.Passthrough.Writes = func(_ context.Context, _ *proxy.Target, what string) func(bool) {
+			return func(written bool) {
+				if written {
+					wrote.add(what)
+				}
+			}
+		}
 		o.Passthrough.For = func(ctx context.Context, _ upstream.Caller, writes bool) context.Context {
 			return transport.With(ctx, func(c *transport.Call) { c.Writes = writes })
 		}
@@ -323,19 +329,30 @@ func TestServerNeedsATracker(t *testing.T) {
 	}
 }
 
-// TestPassedWritesAreTold: what may have changed something is told by its pattern, with nothing that a client wrote.
+// TestPassedWritesAreTold: what may change something is told by its pattern, with nothing that a client wrote, before the tracker gets it, and whether
+// it may have been carried out.
 func TestPassedWritesAreTold(t *testing.T) {
 	var told notes
+	var before atomic.Bool
 	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.Wrote = func(_ context.Context, target *proxy.Target, what string) {
+		o.Passthrough.Writes = func(_ context.Context, target *proxy.Target, what string) func(bool) {
 			if target == nil {
 				what = "nowhere"
 			}
-			told.add(what)
+			before.Store(true)
+			return func(written bool) {
+				if written {
+					told.add(what)
+				}
+			}
 		}
 	})
 	var status atomic.Int64
-	tracker.response = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }
+	mayWrite := false
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		mayWrite = before.Swap(false)
+		w.WriteHeader(int(status.Load()))
+	}
 	xml := "<methodCall><methodName>%</methodName></methodCall>"
 	for _, c := range []struct {
 		method, path, body string
@@ -356,8 +373,8 @@ func TestPassedWritesAreTold(t *testing.T) {
 	} {
 		status.Store(c.status)
 		ask(t, c.method, base+c.path, c.body)
-		if got := told.take(); got != c.want {
-			t.Errorf("%s %s %s with %d: told %q, want %q", c.method, c.path, c.body, c.status, got, c.want)
+		if got := told.take(); got != c.want || mayWrite != (c.want != "" || c.status == http.StatusUnauthorized) {
+			t.Errorf("%s %s %s with %d: told %q, want %q; told before: %v", c.method, c.path, c.body, c.status, got, c.want, mayWrite)
 		}
 	}
 }

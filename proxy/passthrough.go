@@ -38,9 +38,9 @@ type Passthrough struct {
 	// Operations reports whether calls of the older interfaces that are operations are carried out as the operations of REST are, instead
 	// of passing. Nil has all of them pass.
 	Operations func() bool
-	// Wrote is told of each request that may have changed something, before the client gets the response: with the target that got it, and its
-	// method and the pattern of its path, or the method of an older interface. Nil is not called.
-	Wrote func(ctx context.Context, target *Target, what string)
+	// Writes is told of each request that may change something before its target gets it: with its method and the pattern of its path, or the method
+	// of an older interface. over is called before the client gets the response, with whether something may have been changed. Nil is not called.
+	Writes func(ctx context.Context, target *Target, what string) (over func(written bool))
 }
 
 // allows reports whether a normal path may pass.
@@ -241,11 +241,10 @@ func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 // RoundTrip implements http.RoundTripper. Of a request that may change flag types it tells what became of it before the client gets
 // the response. A caller without a credential cannot change flag types, and must not be able to invalidate a cache.
 func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
-	defer func() {
-		if p.settings.Wrote != nil && p.mayHaveWritten(response, err) {
-			p.settings.Wrote(context.WithoutCancel(r.Context()), p.target, p.pattern())
-		}
-	}()
+	if p.settings.Writes != nil && p.write && !bugzilla.IsReading(p.method) {
+		over := p.settings.Writes(r.Context(), p.target, p.pattern())
+		defer func() { over(p.mayHaveWritten(response, err)) }()
+	}
 	tell := p.settings.FlagTypesChanging
 	if tell == nil || !p.changes || !p.shown {
 		return p.send(r)
@@ -268,10 +267,7 @@ func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error
 
 // mayHaveWritten reports whether a request may have changed something. A tracker that refuses one says so with a status of 4xx.
 func (p *passing) mayHaveWritten(response *http.Response, err error) bool {
-	switch {
-	case !p.write || bugzilla.IsReading(p.method):
-		return false
-	case err != nil:
+	if err != nil {
 		return !upstream.NotSent(p.failure(p.r.Context(), err))
 	}
 	return response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout

@@ -83,6 +83,11 @@ func copyOf[T any](request *T) *T {
 func (c Call) Make(ctx context.Context, tracker Tracker, caller Caller) Response {
 	began := time.Now()
 	reply, err := tracker.Do(ctx, caller, c)
+	return NewResponse(reply, err, began)
+}
+
+// NewResponse is the response to a call that began at a time and has just ended.
+func NewResponse(reply mapping.Reply, err error, began time.Time) Response {
 	return Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit, Took: time.Since(began)}
 }
 
@@ -100,6 +105,13 @@ func NotSent(err error) bool {
 		mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive, mapping.ReasonSwitchover,
 		ReasonJournal,
 	}, refusal.Reason)
+}
+
+// RefusesLogin reports whether an error says that a tracker does not accept the caller's credential, so
+// that it would accept nothing else with it either (tracker-behaviour.md section 11).
+func RefusesLogin(err error) bool {
+	refusal, ok := errors.AsType[*mapping.Error](err)
+	return ok && (refusal.Code >= 300 && refusal.Code <= 307 && refusal.Code != 304 || refusal.Code == mapping.CodeLoginRequired)
 }
 
 // Line is the request line by which a client asks for the call: method and

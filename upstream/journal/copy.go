@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -109,7 +108,7 @@ func (s *step) failed(cause error) {
 		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
-	case ok && isLogin(refusal) && s.shown() != nil:
+	case upstream.RefusesLogin(cause) && s.shown() != nil:
 		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
@@ -119,11 +118,6 @@ func (s *step) failed(cause error) {
 	default:
 		s.again(true, cause)
 	}
-}
-
-// isLogin reports whether a tracker refuses a credential.
-func isLogin(refusal *mapping.Error) bool {
-	return refusal.FromTracker() && slices.Contains([]int{mapping.CodeBadLogin, 301, mapping.CodeBadKey, 307, mapping.CodeLoginRequired}, refusal.Code)
 }
 
 // lacks says in few words why a tracker refuses a write (tracker-behaviour.md section 11).
@@ -268,6 +262,12 @@ func (s *step) make(ctx context.Context, at side) {
 	s.name(at)
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
 	defer cancel()
+	s.of.call.Guard = func() error {
+		if end, _ := ctx.Deadline(); time.Now().After(end) { // this process was stopped, and another one may have got the lease
+			return Unavailable(context.DeadlineExceeded)
+		}
+		return nil
+	}
 	response := s.of.call.Make(ctx, at.Tracker, at.caller)
 	if response.Err != nil {
 		if upstream.NotWritten(response.Err) {
@@ -276,13 +276,13 @@ func (s *step) make(ctx context.Context, at side) {
 		s.failed(response.Err)
 		return
 	}
-	r, err := readReply(response.Document, s.settings)
+	ids, err := ReplyIDs(response.Document, s.settings.Split)
 	if err = errors.Join(err, response.Document.Close()); err != nil {
 		s.again(true, err)
 		return
 	}
 	var id int64
-	if ids := r.ids(); len(ids) == 1 {
+	if len(ids) == 1 {
 		id = ids[0]
 	}
 	s.made(ctx, at, id)

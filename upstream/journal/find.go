@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -155,12 +156,9 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 		return err
 	}
 	matched := matchFlags(clients, copies)
-	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool {
-		used := hasID(clients, one.ID) || slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
-		for _, shown := range matched {
-			used = used || shown == one.ID
-		}
-		return used
+	free := slices.DeleteFunc(without(copies, clients), func(one thing) bool {
+		return slices.Contains(slices.Collect(maps.Values(matched)), one.ID) ||
+			slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
 	})
 	var flags []mapping.FlagChange
 	for _, change := range *sent {
@@ -211,34 +209,30 @@ func hasID(list []thing, id int64) bool {
 	return slices.ContainsFunc(list, func(one thing) bool { return one.ID == id })
 }
 
+// without lists the things of a list that another one does not have.
+func without(list, other []thing) []thing {
+	return slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return hasID(other, one.ID) })
+}
+
 // matchFlags matches flags without a common id: by type, status and requestee first. Flags that are alike may be matched in any way. What is left is
 // matched by type where there is one of it on each side.
 func matchFlags(clients, copies []thing) map[int64]int64 {
-	left := slices.DeleteFunc(slices.Clone(clients), func(one thing) bool { return hasID(copies, one.ID) })
-	free := slices.DeleteFunc(slices.Clone(copies), func(one thing) bool { return hasID(clients, one.ID) })
-	matched := map[int64]int64{}
-	alike := func(a, b thing) bool { return a.Name == b.Name && a.Status == b.Status && a.Requestee == b.Requestee }
-	sameType := func(a, b thing) bool {
-		count := func(list []thing) (n int) {
-			for _, one := range list {
-				if one.Name == a.Name {
-					n++
-				}
-			}
-			return n
-		}
-		return a.Name == b.Name && count(left) == 1 && count(free) == 1
+	left, free, matched := without(clients, copies), without(copies, clients), map[int64]int64{}
+	only := func(list []thing, name string) bool {
+		list = slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return one.Name != name })
+		return len(list) == 1
 	}
-	for _, fits := range []func(a, b thing) bool{alike, sameType} {
-		for _, client := range slices.Clone(left) {
-			i := slices.IndexFunc(free, func(one thing) bool { return fits(client, one) })
-			if i < 0 {
-				continue
+	for _, fits := range []func(a, b thing) bool{
+		func(a, b thing) bool { return a.Name == b.Name && a.Status == b.Status && a.Requestee == b.Requestee },
+		func(a, b thing) bool { return a.Name == b.Name && only(left, a.Name) && only(free, a.Name) },
+	} {
+		for _, client := range left {
+			if i := slices.IndexFunc(free, func(one thing) bool { return fits(client, one) }); i >= 0 {
+				matched[client.ID] = free[i].ID
+				free = slices.Delete(free, i, i+1)
 			}
-			matched[client.ID] = free[i].ID
-			free = slices.Delete(free, i, i+1)
-			left = slices.DeleteFunc(left, func(one thing) bool { return one.ID == client.ID })
 		}
+		left = slices.DeleteFunc(left, func(client thing) bool { return matched[client.ID] != 0 })
 	}
 	return matched
 }

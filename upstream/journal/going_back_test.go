@@ -85,7 +85,7 @@ func TestNothingIsSafeWithoutTheStore(t *testing.T) {
 	must(t, server.Begin())
 	comes(journal.OutlookSafe)
 	server.End()
-	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
+	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})(true)
 	must(t, server.Begin())
 	comes(journal.OutlookUnsafe) // what was lost meanwhile is not forgotten
 	if lines := strings.Count(s.log.String(), "cannot be read"); lines < 1 || lines > 4 {
@@ -100,12 +100,19 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	intended := intent(rename(1, "x"))
 	intended.Unrecorded = true
 	done := begin(t, j, intended)
+	passed := state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"}
+	over := j.Lose(t.Context(), passed)
+	begun, err := s.store.JournalLosses(t.Context(), 10) // what a process leaves that is killed now
+	if must(t, err); len(begun) != 2 || !strings.Contains(begun[0].What, "outcome is not known") || !strings.Contains(begun[1].What, "outcome is not known") {
+		t.Errorf("before they are sent: %+v", begun)
+	}
+	over(false)
 	done(t.Context(), upstream.Response{Err: &mapping.Error{Status: 400}})
 	if losses, err := s.store.JournalLosses(t.Context(), 10); len(losses) != 0 || err != nil {
 		t.Errorf("a refused write is lost: %+v, %v", losses, err)
 	}
-	done(t.Context(), upstream.Response{Err: errUnknown})
-	j.Lose(t.Context(), state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"})
+	begin(t, j, intended)(t.Context(), upstream.Response{Err: errUnknown})
+	j.Lose(t.Context(), passed)(true)
 	losses, err := s.store.JournalLosses(t.Context(), 10)
 	if must(t, err); len(losses) != 2 || losses[0].Entries != 1 || losses[1].Entries != 1 {
 		t.Fatalf("got %+v", losses)

@@ -176,7 +176,7 @@ type Done func(ctx context.Context, response upstream.Response)
 // error, which is a *mapping.Error with the reason journal-unavailable or too-large, or that of ctx. Otherwise it calls done once.
 func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err error) {
 	if intent.Unrecorded {
-		return j.lost(intent, state.LossUnrecorded), nil
+		return j.lost(ctx, intent, state.LossUnrecorded), nil
 	}
 	settings := j.settings.Load()
 	w := &write{journal: j, settings: settings, intent: intent}
@@ -223,7 +223,7 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 	case settings.Mode == "best-effort":
 		j.missed.Add(1)
 		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
-		return j.lost(intent, state.LossMissed), nil
+		return j.lost(ctx, intent, state.LossMissed), nil
 	}
 	return nil, Unavailable(err)
 }
@@ -292,5 +292,5 @@ func (l *locks) unlock(names []string) {
 func (l *locks) names() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.held))
+	return slices.Sorted(maps.Keys(l.held)) // as writes give them back, or PostgreSQL would have one of them fail
 }

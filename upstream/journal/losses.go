@@ -22,7 +22,12 @@ func (l *losses) add(loss state.JournalLoss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind := withoutFigures(loss)
-	known := l.pending[kind]
+	known, ok := l.pending[kind]
+	if !ok && len(l.pending) >= maxStopped {
+		loss.What = "other"
+		kind = withoutFigures(loss)
+		known = l.pending[kind]
+	}
 	if known.Last.After(loss.Last) {
 		loss.Last = known.Last
 	}
@@ -39,25 +44,41 @@ func (l *losses) take() (all []state.JournalLoss) {
 	return all
 }
 
-// Lose counts a write that is never copied to the receiver. The first one of its kind is committed before Lose returns, if the store responds:
-// from then on it is known that going back is not safe. The figures of loss are ignored.
-func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) {
-	loss = withoutFigures(loss)
+// unknownOutcome is added to what a write is until its outcome is known.
+const unknownOutcome = ", whose outcome is not known"
+
+// Lose counts a write that is never copied to the receiver, and is called before it is sent. The first one of its kind is committed then, if the store
+// responds: from then on it is known that going back is not safe, even if this process is killed. over is called once, with whether something
+// may have been written, before the client gets the response. The figures of loss are ignored.
+func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) (over func(written bool)) {
+	ctx = context.WithoutCancel(ctx)
 	last := j.last.Load()
-	if last != nil && len(last.Losses) >= maxStopped && !last.counts(loss) {
+	known := last != nil && last.counts(loss)
+	if last != nil && !known && len(last.Losses) >= maxStopped {
 		loss.What = "other"
+		known = last.counts(loss)
 	}
-	one := loss
-	one.Entries, one.Last = 1, time.Now()
-	j.losses.add(one)
-	if last == nil || !last.counts(loss) {
-		j.storeLosses(context.WithoutCancel(ctx))
+	count := func(what string, entries int64) {
+		j.losses.add(state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: what, Entries: entries, Last: time.Now()})
+	}
+	if !known {
+		count(loss.What+unknownOutcome, 1)
+		j.storeLosses(ctx)
+	}
+	return func(written bool) {
+		if written {
+			count(loss.What, 1)
+		}
+		if !known {
+			count(loss.What+unknownOutcome, -1)
+			j.storeLosses(ctx)
+		}
 	}
 }
 
 // counts reports whether a kind of loss is known already.
 func (s *Status) counts(loss state.JournalLoss) bool {
-	return slices.ContainsFunc(s.Losses, func(known state.JournalLoss) bool { return withoutFigures(known) == loss })
+	return slices.ContainsFunc(s.Losses, func(known state.JournalLoss) bool { return withoutFigures(known) == withoutFigures(loss) })
 }
 
 // withoutFigures is a kind of loss.
@@ -81,11 +102,8 @@ func (j *Journal) storeLosses(ctx context.Context) {
 	}
 }
 
-// lost is the done of a write that is not recorded.
-func (j *Journal) lost(intent Intent, kind string) Done {
-	return func(ctx context.Context, response upstream.Response) {
-		if !upstream.NotWritten(response.Err) {
-			j.Lose(ctx, state.JournalLoss{Receiver: intent.Receiver, Rule: intent.Rule, Kind: kind, What: string(intent.Call.Operation)})
-		}
-	}
+// lost counts a write that is not recorded.
+func (j *Journal) lost(ctx context.Context, intent Intent, kind string) Done {
+	over := j.Lose(ctx, state.JournalLoss{Receiver: intent.Receiver, Rule: intent.Rule, Kind: kind, What: string(intent.Call.Operation)})
+	return func(_ context.Context, response upstream.Response) { over(!upstream.NotWritten(response.Err)) }
 }

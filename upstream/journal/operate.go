@@ -18,13 +18,7 @@ type Operator struct {
 	Actor, Reason string
 }
 
-// UnsignedError says that a change came without an actor or a reason.
-type UnsignedError struct{}
-
-// Error implements error.
-func (*UnsignedError) Error() string { return "a change of the journal needs an actor and a reason" }
-
-// StatusError says that an entry is not in a status in which it can be changed so.
+// StatusError says that an entry is not in the status in which it can be changed so.
 type StatusError struct {
 	Seq    int64
 	Status state.JournalStatus
@@ -33,13 +27,13 @@ type StatusError struct {
 
 // Error implements error.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("entry %d is %s; there is nothing to %s", e.Seq, e.Status, e.Action)
+	return fmt.Sprintf("entry %d is not %s; there is nothing to %s", e.Seq, e.Status, e.Action)
 }
 
 // signed makes a change with the record for the audit trail.
 func (o *Operator) signed(action string, change func(state.Record) error) error {
 	if o.Actor == "" || o.Reason == "" {
-		return &UnsignedError{}
+		return errors.New("a change of the journal needs an actor and a reason")
 	}
 	return change(state.Record{Actor: o.Actor, Action: action, Reason: o.Reason})
 }
@@ -76,12 +70,9 @@ func (o *Operator) change(ctx context.Context, seq int64, verb string, from stat
 		if err != nil {
 			return err
 		}
-		if e.Status != from {
-			return &StatusError{Seq: seq, Status: e.Status, Action: verb}
-		}
 		change(&e)
 		if err = o.Store.PutJournal(ctx, e, from, record); errors.Is(err, state.ErrNotFound) {
-			err = &StatusError{Seq: seq, Status: "no longer " + from, Action: verb}
+			err = &StatusError{Seq: seq, Status: from, Action: verb}
 		}
 		return err
 	})
@@ -99,7 +90,9 @@ func (o *Operator) Resume(ctx context.Context) error {
 
 // Status is the state of the journal as operators see it.
 type Status struct {
-	Paused bool `json:"paused"`
+	// Read is when the store was asked.
+	Read   time.Time `json:"-"`
+	Paused bool      `json:"paused"`
 	// Pending, Unresolved and Parked are how many entries wait to be copied, have an unknown outcome at the target, or wait for an operator.
 	Pending    int64 `json:"pending"`
 	Unresolved int64 `json:"unresolved"`
@@ -139,6 +132,7 @@ const maxStopped = 100
 func StatusOf(ctx context.Context, store *state.Store) (status Status, err error) {
 	var applied int64
 	var errs [5]error
+	status.Read = time.Now()
 	status.Paused, errs[0] = store.JournalPaused(ctx)
 	status.Rules, errs[1] = store.JournalCounts(ctx)
 	status.Stopped, errs[2] = store.JournalStopped(ctx, maxStopped)

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -39,6 +40,9 @@ type thing struct {
 	Description string `json:"description"`
 	Status      string `json:"status"`
 	Requestee   string `json:"requestee"`
+	// Data is the content of an attachment, and digest that of the content.
+	Data   jsontext.Value `json:"data"`
+	digest [sha256.Size]byte
 }
 
 // errNoPlace says that a flag type create names no product in which the flag type could be found.
@@ -59,10 +63,20 @@ func (at side) attachments(ctx context.Context, operation mapping.Operation, req
 		all = append(all, list...)
 	}
 	for _, one := range shown.Attachments {
+		if one.Data != nil {
+			blob, ok := jsonblob.BlobAt(one.Data, reply.Blobs())
+			if !ok {
+				text, _ := mapping.Text(one.Data)
+				blob, err = jsonblob.BlobFromEncoded(text)
+			}
+			if err == nil {
+				one.digest, err = blob.Digest()
+			}
+		}
 		all = append(all, one)
 	}
 	slices.SortFunc(all, byID)
-	return all, nil
+	return all, err
 }
 
 func byID(a, b thing) int { return int(a.ID - b.ID) }
@@ -119,27 +133,8 @@ func (at side) hasContent(ctx context.Context, id int64, content *jsonblob.Blob)
 	if err != nil {
 		return false, err
 	}
-	var shown struct {
-		Attachments map[string]struct {
-			Data jsontext.Value `json:"data"`
-		} `json:"attachments"`
-	}
-	request := mapping.AttachmentsRequest{Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"}}
-	reply, err := at.read(ctx, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request}, &shown)
-	if err != nil {
-		return false, err
-	}
-	defer reply.Close()
-	for _, one := range shown.Attachments {
-		blob, ok := jsonblob.BlobAt(one.Data, reply.Blobs())
-		if !ok {
-			text, _ := mapping.Text(one.Data)
-			if blob, err = jsonblob.BlobFromEncoded(text); err != nil {
-				return false, err
-			}
-		}
-		have, err := blob.Digest()
-		return have == want, err
-	}
-	return false, nil
+	all, err := at.attachments(ctx, mapping.OpAttachment, mapping.AttachmentsRequest{
+		Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"},
+	})
+	return len(all) > 0 && all[0].digest == want, err
 }

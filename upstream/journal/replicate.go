@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"portico/upstream"
 	"portico/upstream/state"
 )
@@ -23,12 +25,9 @@ const (
 
 // replicate copies what is due, lanes in parallel, until life ends.
 func (j *Journal) replicate(life context.Context) {
-	slots := make(chan struct{}, max(1, j.settings.Load().Workers))
-	defer func() { // waits for those who still copy
-		for range cap(slots) {
-			slots <- struct{}{}
-		}
-	}()
+	var copying errgroup.Group
+	copying.SetLimit(max(1, j.settings.Load().Workers))
+	defer func() { _ = copying.Wait() }()
 	var lanes []string
 	var tidied, all time.Time
 	for {
@@ -49,16 +48,10 @@ func (j *Journal) replicate(life context.Context) {
 			if j.leases.try(names) != nil {
 				continue // this process copies the lane already
 			}
-			select {
-			case <-life.Done():
-				j.leases.unlock(names)
-				return
-			case slots <- struct{}{}:
-			}
-			go func() {
+			copying.Go(func() error {
 				j.copyLane(life, e, names)
-				<-slots
-			}()
+				return nil
+			})
 		}
 		if lanes = j.woken(life, time.Until(all)); life.Err() != nil {
 			return
@@ -108,7 +101,7 @@ func (j *Journal) due(life context.Context, lanes ...string) []state.JournalEntr
 
 // copyLane does what an entry needs, for which it has the leases, and then what follows in its lane.
 func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []string) {
-	for range maxTurn {
+	for turn := 0; turn < maxTurn && life.Err() == nil; turn++ {
 		noted := j.advance(life, e)
 		j.leases.unlock(leases)
 		if !noted {

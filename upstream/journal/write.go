@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"portico/mapping"
+	"portico/mapping/jsonblob"
 	"portico/upstream"
 	"portico/upstream/state"
 )
@@ -106,35 +107,29 @@ func (w *write) commit(ctx context.Context) bool {
 	}
 }
 
-// reply is what responses to writes say of ids.
-type reply struct {
-	ID        int64   `json:"id"`
-	IDs       []int64 `json:"ids"`
-	FlagTypes []struct {
-		ID int64 `json:"id"`
-	} `json:"flagtypes"`
-}
-
-// ids are those that the response names.
-func (r *reply) ids() []int64 {
-	for _, one := range r.FlagTypes {
-		r.IDs = append(r.IDs, one.ID)
+// ReplyIDs returns the ids that the response to a write names.
+func ReplyIDs(document *mapping.Document, split jsonblob.SplitOptions) ([]int64, error) {
+	var reply struct {
+		ID        int64   `json:"id"`
+		IDs       []int64 `json:"ids"`
+		FlagTypes []struct {
+			ID int64 `json:"id"`
+		} `json:"flagtypes"`
 	}
-	if r.ID != 0 {
-		r.IDs = append(r.IDs, r.ID)
-	}
-	return r.IDs
-}
-
-func readReply(document *mapping.Document, settings *Settings) (r reply, err error) {
-	text, err := document.Load(settings.Split)
+	text, err := document.Load(split)
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		err = json.Unmarshal(text, &reply)
 	}
 	if err != nil {
-		err = fmt.Errorf("the ids in the response are unreadable: %w", err)
+		return nil, fmt.Errorf("the ids in the response are unreadable: %w", err)
 	}
-	return r, err
+	for _, one := range reply.FlagTypes {
+		reply.IDs = append(reply.IDs, one.ID)
+	}
+	if reply.ID != 0 {
+		reply.IDs = append(reply.IDs, reply.ID)
+	}
+	return reply.IDs, nil
 }
 
 // carriedOut notes what the tracker has done, by the ids in its response.
@@ -143,11 +138,9 @@ func (w *write) carriedOut(document *mapping.Document) error {
 	if !create && w.of.byIDs == nil {
 		return nil
 	}
-	r, err := readReply(document, w.settings)
-	if err != nil {
-		return err
-	}
-	switch ids := r.ids(); {
+	ids, err := ReplyIDs(document, w.settings.Split)
+	switch {
+	case err != nil:
 	case create:
 		w.created(ids, document.PathWon)
 	case len(ids) == 0:

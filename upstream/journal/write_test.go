@@ -299,6 +299,50 @@ func TestContentIsSpooledOnce(t *testing.T) {
 	}
 }
 
+// TestWhatIsOldGoes: finished entries after keep, and files that no entry names. What waits stays, however old it is.
+func TestWhatIsOldGoes(t *testing.T) {
+	s := set(t)
+	first := s.journal(s.store)
+	large := strings.Repeat("x", 5000)
+	s.write(t, first, attach(t, []string{"1"}, "copied", large))
+	s.drained(t, state.JournalApplied)
+	must(t, s.operator().Start(t.Context()))
+	s.write(t, first, attach(t, []string{"1"}, "waits", large))
+	first.Close()
+	files := func() (names []string) {
+		all, err := os.ReadDir(s.settings.Spool)
+		must(t, err)
+		for _, file := range all {
+			names = append(names, file.Name())
+		}
+		return names
+	}
+	spooled := files()
+	for _, name := range append(spooled, "00.spool", "00.other", "01.spool") {
+		path := filepath.Join(s.settings.Spool, name)
+		file, err := os.OpenFile(path, os.O_CREATE, 0o600)
+		must(t, err)
+		must(t, file.Close())
+		if name != "01.spool" { // whose entry may not be recorded yet
+			must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-2*time.Hour)))
+		}
+	}
+	s.settings.Keep = time.Microsecond
+	s.start(t)
+	process.Eventually(t, "a file goes", func() bool { return len(files()) == 3 })
+	if want := slices.Sorted(slices.Values(append(spooled, "00.other", "01.spool"))); !slices.Equal(files(), want) {
+		t.Errorf("the spool has %q, want %q", files(), want)
+	}
+	if all := s.drained(t, state.JournalPending); len(all) != 1 {
+		t.Errorf("the journal has %+v", all)
+	}
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalApplied)
+	if s.named(t, s.next, "1", "waits") != 1 {
+		t.Error("what waited is not copied")
+	}
+}
+
 // TestWriteTooLongToBeRecorded: each object has an entry with the whole request, so that a short request could fill the store.
 func TestWriteTooLongToBeRecorded(t *testing.T) {
 	s := set(t)

@@ -21,6 +21,6 @@ func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	})
 }
 
-// campaign locks the campaign until the transaction is over. Transactions that add to it share the lock (forShare), so that no
-// new campaign begins meanwhile. One that removes what belongs to it has the lock alone (forUpdate); otherwise both would wait for each other's rows.
+// campaign locks the campaign until the transaction is over. Transactions that add one thing to it share the lock (forShare), so that no
+// new campaign begins meanwhile. One that adds several, or removes what belongs to it, has the lock alone (forUpdate); otherwise two would wait for each other's rows.
 func (s *session) campaign(lock string) { one[int](s, "SELECT id FROM portico_campaign"+lock) }

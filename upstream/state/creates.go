@@ -33,10 +33,7 @@ func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Si
 			known = one[upstream.IdempotencyRecord](tx, "SELECT content, running, begun_at, body, failed FROM portico_creates WHERE fingerprint = ?", fingerprint[:])
 		}
 	})
-	if err != nil {
-		return upstream.IdempotencyRecord{}, false, err
-	}
-	return known, claimed, nil
+	return known, claimed && err == nil, err
 }
 
 // KeepCreate notes that a create is still being carried out: it counts as begun now.

@@ -97,7 +97,6 @@ func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sampl
 	}
 	samples, err := read[Sample](ctx, s, "reading the samples of a finding",
 		"SELECT id, signature, at, content FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC", name(signature))
-	found[0].Samples = len(samples)
 	return found[0], samples, err
 }
 

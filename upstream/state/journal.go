@@ -160,14 +160,11 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 // DueJournal returns the first unfinished entry of each lane that is due and not parked, of some lanes or of all. It leaves out those whose object an
 // unfinished create has still to make, and intents of writes under way. While copying is paused there is none.
 func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]JournalEntry, error) {
-	if paused, err := s.JournalPaused(ctx); paused || err != nil {
-		return nil, err
-	}
 	first := "SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " GROUP BY lane"
 	if len(lanes) > 0 {
 		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
 	}
-	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ?
+	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
 		ORDER BY seq LIMIT ?`, append(keys(lanes), s.now(), limit)...)
@@ -204,14 +201,16 @@ func (s *Store) BeginCopy(ctx context.Context, holder string, lasts time.Duratio
 }
 
 // EndCopy commits what has become of an entry after BeginCopy with from, and the ids that were learned, and gives the leases back.
-// The error is an *IDConflictError where one of the ids contradicts a kept one.
+// The error is an *IDConflictError where one of the ids contradicts a kept one. Nothing changes if another process has got the leases.
 func (s *Store) EndCopy(ctx context.Context, holder string, from, e JournalEntry, ids []IDPair) error {
 	return s.share(ctx, "ending a copy", func(tx *session) {
 		tx.addIDs(ids)
 		if tx.putEntry(&e, from.Status, s.now()) == 0 && e.Status.Finished() {
 			tx.putEntry(&e, JournalParked, s.now()) // it was parked under way, and a retry would make it twice
 		}
-		tx.release(CopyLeases(from), holder)
+		if !tx.release(CopyLeases(from), holder) {
+			tx.fail(errHeld)
+		}
 	})
 }
 
@@ -284,19 +283,15 @@ func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, err
 const stoppedLanes = `(SELECT lane FROM portico_journal WHERE status = 'parked'
 	UNION SELECT made FROM portico_journal WHERE made <> '' AND ` + unfinished + ` AND lane IN (SELECT lane FROM portico_journal WHERE status = 'parked'))`
 
-// JournalOpen counts the entries up to a number that are to be copied to a tracker, without those of lanes that wait for an operator, and
-// returns the highest number of any.
-func (s *Store) JournalOpen(ctx context.Context, receiver string, upTo int64) (open, last int64, err error) {
-	type row struct{ Open, Last int64 }
-	counts, err := readOne[row](ctx, s, "reading the journal", `SELECT COUNT(*), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal) FROM portico_journal
-		WHERE `+unfinished+` AND receiver = ? AND seq <= ?
-		AND lane NOT IN `+stoppedLanes, receiver, upTo)
-	return counts.Open, counts.Last, err
-}
+// ToCopy is what a tracker has still to get: how many entries, without those of lanes that wait for an operator, and how many such lanes. Last is the
+// highest number of any entry.
+type ToCopy struct{ Open, Parked, Last int64 }
 
-// JournalParked counts the lanes of a receiver that wait for an operator.
-func (s *Store) JournalParked(ctx context.Context, receiver string) (int64, error) {
-	return s.countJournal(ctx, "DISTINCT lane", "status = 'parked' AND receiver = ?", receiver)
+// JournalToCopy counts what a tracker has still to get, of the entries up to a number.
+func (s *Store) JournalToCopy(ctx context.Context, receiver string, upTo int64) (ToCopy, error) {
+	return readOne[ToCopy](ctx, s, "reading the journal", `SELECT COUNT(*),
+		(SELECT COUNT(DISTINCT lane) FROM portico_journal WHERE status = 'parked' AND receiver = ?), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal)
+		FROM portico_journal WHERE `+unfinished+` AND receiver = ? AND seq <= ? AND lane NOT IN `+stoppedLanes, receiver, receiver, upTo)
 }
 
 // notPaused is true while copies are made.

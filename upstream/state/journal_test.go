@@ -246,6 +246,17 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 		if len(losses) != 2 || losses[0].Entries != 4 || losses[1].Kind != LossSkipped || losses[1].Rule != "all" || losses[1].What != "entry 1: attachment.create of bug 1" {
 			t.Errorf("losses are %+v", losses)
 		}
+		for range 20 { // skipped entries of one rule hide none of the other
+			clock.pass(time.Second)
+			create = begin(t, s, "a", "bug 9")
+			end(t, s, "a", JournalParked, create)
+			create[0].Status = JournalSkipped
+			must(t, s.PutJournal(t.Context(), create[0], JournalParked, Record{Actor: "me", Action: "skip", Reason: "gone"}))
+		}
+		losses, err = s.JournalLosses(t.Context(), 10)
+		if must(t, err); len(losses) != 11 || losses[10].What != "POST /rest/bug" {
+			t.Errorf("%d losses are %+v", len(losses), losses)
+		}
 		before := s.now()
 		must(t, s.StartJournal(t.Context(), Record{Actor: "me"}))
 		// A process may have counted it, and not yet told the store.
@@ -335,8 +346,8 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 		second[0].Made = "attachment 8"
 		end(t, s, "a", JournalPending, second)
 		end(t, s, "a", JournalPending, begin(t, s, "a", "attachment 7", "attachment 8", "attachment 9"))
-		if open, last, err := s.JournalOpen(t.Context(), "next", 100); open != 1 || last != 5 || err != nil {
-			t.Errorf("%d of %d entries are still copied (%v), want that of attachment 9", open, last, err)
+		if got, err := s.JournalToCopy(t.Context(), "next", 100); got != (ToCopy{Open: 1, Parked: 1, Last: 5}) || err != nil {
+			t.Errorf("%+v (%v), want that the entry of attachment 9 is still copied", got, err)
 		}
 		must(t, s.ParkBehind(t.Context(), "next"))
 		all, err := s.JournalOf(t.Context(), 10, false)
@@ -397,5 +408,35 @@ func TestACopyEndsThatWasParkedUnderWay(t *testing.T) {
 				t.Errorf("an entry that was parked is %s after its copy ended as %s (%v)", e.Status, c.outcome, err)
 			}
 		}
+	})
+}
+
+// TestACopyIsEndedByTheHolderOfItsLane: a process that was stopped for longer than its lease changes nothing of what the next one does.
+func TestACopyIsEndedByTheHolderOfItsLane(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, clock *clock) {
+		entries := begin(t, s, "w", "bug 1")
+		end(t, s, "w", JournalPending, entries)
+		copies := func(holder string, attempt string) JournalEntry {
+			t.Helper()
+			e, err := s.JournalEntry(t.Context(), entries[0].Seq)
+			must(t, err)
+			e.Attempt = []byte(attempt)
+			begun, err := s.BeginCopy(t.Context(), holder, time.Minute, e)
+			if must(t, err); !begun {
+				t.Fatal("the copy is not begun")
+			}
+			return e
+		}
+		first := copies("a", "1")
+		clock.pass(2 * time.Minute)
+		second := copies("b", "1")
+		stopped := first
+		stopped.Attempt, stopped.Reason = nil, "not sent"
+		err := s.EndCopy(t.Context(), "a", first, stopped, nil)
+		if e, _ := s.JournalEntry(t.Context(), first.Seq); err == nil || e.Attempt == nil {
+			t.Errorf("%v, the entry is %+v", err, e)
+		}
+		second.Status = JournalApplied
+		must(t, s.EndCopy(t.Context(), "b", first, second, nil))
 	})
 }

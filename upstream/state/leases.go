@@ -24,11 +24,13 @@ func (s *session) take(names []string, holder string, lasts time.Duration) {
 	}
 }
 
-// release gives back leases that the holder has.
-func (s *session) release(names []string, holder string) {
+// release gives back leases, and reports whether the holder had all of them.
+func (s *session) release(names []string, holder string) (all bool) {
+	all = true
 	for _, each := range names {
-		s.exec("DELETE FROM portico_leases WHERE name = ? AND holder = ?", name(each), holder)
+		all = s.exec("DELETE FROM portico_leases WHERE name = ? AND holder = ?", name(each), holder) > 0 && all
 	}
+	return all
 }
 
 // hold gives a lease of a holder to the next one, which may be the same, for a time from now on.

@@ -40,13 +40,13 @@ func TestHeartbeatsTellWhoIsBehind(t *testing.T) {
 	})
 }
 
-// TestJournalOpenCountsWhatAMoveWaitsFor and nothing that began later, goes elsewhere or waits for an operator.
-func TestJournalOpenCountsWhatAMoveWaitsFor(t *testing.T) {
+// TestJournalToCopyCountsWhatAMoveWaitsFor and nothing that began later, goes elsewhere or waits for an operator.
+func TestJournalToCopyCountsWhatAMoveWaitsFor(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		check := func(receiver string, upTo, want, wantLast int64) {
 			t.Helper()
-			if open, last, err := s.JournalOpen(t.Context(), receiver, upTo); err != nil || open != want || last != wantLast {
-				t.Errorf("%d open up to %d, the last is %d, want %d and %d (%v)", open, upTo, last, want, wantLast, err)
+			if got, err := s.JournalToCopy(t.Context(), receiver, upTo); err != nil || got.Open != want || got.Last != wantLast {
+				t.Errorf("%+v up to %d, want %d and %d (%v)", got, upTo, want, wantLast, err)
 			}
 		}
 		check("next", 1, 0, 0)
@@ -60,8 +60,8 @@ func TestJournalOpenCountsWhatAMoveWaitsFor(t *testing.T) {
 		behind := begin(t, s, "a", "bug 2") // behind the parked one
 		end(t, s, "a", JournalPending, behind)
 		check("next", 100, 1, 4)
-		if parked, err := s.JournalParked(t.Context(), "next"); err != nil || parked != 1 {
-			t.Errorf("%d lanes are parked (%v)", parked, err)
+		if got, err := s.JournalToCopy(t.Context(), "next", 1); err != nil || got.Parked != 1 {
+			t.Errorf("%d lanes are parked (%v)", got.Parked, err)
 		}
 	})
 }

@@ -42,16 +42,19 @@ func (s *Store) JournalWaited(ctx context.Context, at time.Time) (bool, error) {
 		AND NOT EXISTS (SELECT 1 FROM portico_audit r WHERE r.action = ? AND r.id > s.id AND r.at <= ?))`, actionStart, actionResume, at)
 }
 
-// AddJournalLosses adds to the counts of losses, at the times of the last ones. Writes that came before the last start of the journal are copied with
-// the data, and do not count.
+// AddJournalLosses adds to the counts of losses, at the times of the last ones, or takes from them what was no loss. Writes that came before the last
+// start of the journal are copied with the data, and do not count.
 func (s *Store) AddJournalLosses(ctx context.Context, losses []JournalLoss) error {
 	return s.write(ctx, "counting writes that are not copied", func(tx *session) {
+		// One process at a time, or they could wait for each other's rows for ever, and none while the journal is started.
+		one[int](tx, "SELECT id FROM portico_journal_pause"+tx.forUpdate)
 		started := one[int64](tx, "SELECT COALESCE(MAX(at), 0) FROM portico_audit WHERE action = ?", actionStart)
 		for _, loss := range losses {
 			if micros(loss.Last) > started {
 				tx.addLoss(loss, loss.Last)
 			}
 		}
+		tx.exec("DELETE FROM portico_journal_losses WHERE entries <= 0")
 	})
 }
 
@@ -61,10 +64,12 @@ func (s *session) addLoss(l JournalLoss, now time.Time) {
 		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, now, now)
 }
 
-// JournalLosses returns the losses since the last start of the journal, the latest first.
+// JournalLosses returns the losses since the last start of the journal, the latest first: up to a number for each rule and receiver, so that those of
+// one rule hide none of another.
 func (s *Store) JournalLosses(ctx context.Context, limit int) ([]JournalLoss, error) {
-	return read[JournalLoss](ctx, s, "reading writes that are not copied",
-		"SELECT receiver, rule, kind, what, entries, first_at, last_at FROM portico_journal_losses ORDER BY last_at DESC, what LIMIT ?", limit)
+	return read[JournalLoss](ctx, s, "reading writes that are not copied", `SELECT receiver, rule, kind, what, entries, first_at, last_at FROM (
+		SELECT l.*, ROW_NUMBER() OVER (PARTITION BY receiver, rule ORDER BY last_at DESC, what) AS place FROM portico_journal_losses l) AS placed
+		WHERE place <= ? ORDER BY last_at DESC, what`, limit)
 }
 
 // StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.

@@ -23,17 +23,12 @@ func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
 }
 
 // Revise makes the next revision if expected is still the version in force, 0
-// for none, and gives it with its version, and the time now when it had none. With an action other than "" it
-// leaves an audit record. The error is a *ConflictError when another process was faster.
+// for none, and gives it with its version. With an action other than "" it leaves an audit record. The error is a *ConflictError when another process was faster.
 func (s *Store) Revise(ctx context.Context, expected int64, next Revision, action string) (Revision, error) {
-	next.Version = expected + 1
-	if next.At.IsZero() {
-		next.At = s.now()
-	}
+	next.Version, next.At = expected+1, fromMicros(micros(next.At))
 	if next.Table == nil {
 		next.Table = []byte{}
 	}
-	next.At = fromMicros(micros(next.At))
 	err := s.write(ctx, "revising the rules", func(tx *session) {
 		if tx.revise(expected, next); action != "" {
 			tx.append(Record{
@@ -42,10 +37,7 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 			})
 		}
 	})
-	if err != nil {
-		return Revision{}, err
-	}
-	return next, nil
+	return next, err
 }
 
 // revise makes the next revision or fails with a *ConflictError.

@@ -15,7 +15,7 @@ func TestRevisions(t *testing.T) {
 		if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Present.Version != 0 {
 			t.Errorf("got %v, want that there is no version yet", err)
 		}
-		first := Revision{Base: "b1", Source: SourceConfig, Table: []byte(`{"n":1}`), Actor: "ada", Reason: "start"}
+		first := Revision{Base: "b1", Source: SourceConfig, Table: []byte(`{"n":1}`), Actor: "ada", Reason: "start", At: noon}
 		first, err = s.Revise(t.Context(), 0, first, "")
 		must(t, err)
 		if first.Version != 1 || !first.At.Equal(noon) {

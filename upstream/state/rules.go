@@ -1,21 +1,15 @@
 package state
 
-import (
-	"cmp"
-	"context"
-	"slices"
-)
+import "context"
 
 // AddRuleUses adds hits to the rules' counts and moves their last use.
 func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	// All processes lock the rows in the same order, or they could wait for each other for ever.
-	sorted := slices.SortedFunc(slices.Values(uses), func(a, b RuleUse) int { return cmp.Compare(a.Name, b.Name) })
 	return s.write(ctx, "adding uses of rules", func(tx *session) {
-		tx.campaign(tx.forShare)
-		for _, use := range sorted {
+		tx.campaign(tx.forUpdate)
+		for _, use := range uses {
 			tx.exec(`INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
 				ON CONFLICT (name) DO UPDATE SET hits = portico_rule_uses.hits + excluded.hits,
 				last_at = CASE WHEN excluded.last_at > portico_rule_uses.last_at THEN excluded.last_at ELSE portico_rule_uses.last_at END`,

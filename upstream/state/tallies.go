@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -61,23 +60,14 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 	if len(tallies) == 0 && !prune {
 		return nil
 	}
-	all := slices.Clone(tallies)
-	for i := range all {
-		t := &all[i]
-		t.At, t.Answered, t.Other = t.At.Truncate(time.Minute), name(t.Answered), name(t.Other)
-	}
-	// All processes lock the rows in the same order, or they could wait for each other for ever.
-	slices.SortFunc(all, func(a, b Tally) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Answered, b.Answered), cmp.Compare(a.Other, b.Other), cmp.Compare(a.Operation, b.Operation))
-	})
 	return s.write(ctx, "adding tallies", func(tx *session) {
+		tx.campaign(tx.forUpdate)
 		if prune {
-			tx.campaign(tx.forUpdate)
 			tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge))
 		}
-		tx.campaign(tx.forShare)
 		since := tx.evidence()
-		for _, t := range all {
+		for _, t := range tallies {
+			t.At, t.Answered, t.Other = t.At.Truncate(time.Minute), name(t.Answered), name(t.Other)
 			// What was counted in a minute before the evidence began anew in it keeps its own row.
 			if began := since[t.Operation]; began.Truncate(time.Minute).Equal(t.At) {
 				t.At = began

@@ -101,7 +101,7 @@ func (s *Switchover) move(
 		return state.Revision{}, err
 	}
 	if agreed != nil {
-		before.parked = agreed.ParkedLanesOf(moved.to)
+		before.Parked = agreed.ParkedLanesOf(moved.to)
 	}
 	source.Moving = moved.rules
 	announced := revision
@@ -109,7 +109,7 @@ func (s *Switchover) move(
 	if announced, err = s.revise(ctx, present.Version, "", source, announced); err != nil {
 		return state.Revision{}, err
 	}
-	if err = s.drain(ctx, announced.Version, moved, before.parked); err != nil {
+	if err = s.drain(ctx, announced.Version, moved, before.Parked); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timing.store)
 		defer cancel()
 		return state.Revision{}, errors.Join(err, s.giveUp(ctx, announced, source, err.Error()))
@@ -117,22 +117,15 @@ func (s *Switchover) move(
 	return s.revise(ctx, announced.Version, action, next, revision)
 }
 
-// toCopy are the writes that trackers have still to get.
-type toCopy struct{ open, parked, last int64 }
-
 // toCopy counts the entries of the journal up to a number for the trackers that get writes, the lanes that wait for an operator, and returns the
 // highest number.
-func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all toCopy, err error) {
+func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all state.ToCopy, err error) {
 	for _, tracker := range moved.to {
-		open, last, err := s.store.JournalOpen(ctx, tracker, upTo)
+		one, err := s.store.JournalToCopy(ctx, tracker, upTo)
 		if err != nil {
 			return all, err
 		}
-		parked, err := s.store.JournalParked(ctx, tracker)
-		if err != nil {
-			return all, err
-		}
-		all.open, all.parked, all.last = all.open+open, all.parked+parked, last
+		all = state.ToCopy{Open: all.Open + one.Open, Parked: all.Parked + one.Parked, Last: one.Last}
 	}
 	return all, nil
 }
@@ -148,10 +141,10 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 			_ = s.beat(ctx) // an error is noted in the status, and this process does not report the revision
 		}
 		behind, err := s.store.Behind(ctx, version)
-		var left toCopy
+		var left state.ToCopy
 		if err == nil && len(behind) == 0 {
 			left, err = s.toCopy(ctx, moved, upTo)
-			upTo = min(upTo, left.last)
+			upTo = min(upTo, left.Last)
 		}
 		switch {
 		case err != nil:
@@ -160,13 +153,13 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 			return &BarrierError{"the kill switch is thrown"}
 		case len(behind) > 0:
 			why = "these processes have not ended writes that move: " + strings.Join(behind, ", ")
-		case left.open > 0:
-			why = fmt.Sprintf("%d writes are not copied to the other tracker", left.open)
+		case left.Open > 0:
+			why = fmt.Sprintf("%d writes are not copied to the other tracker", left.Open)
 			if paused, _ := s.store.JournalPaused(ctx); paused {
 				return &BarrierError{why + ", and copying is paused: portico migrate journal resume"}
 			}
-		case left.parked > parked:
-			return &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", left.parked-parked)}
+		case left.Parked > parked:
+			return &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", left.Parked-parked)}
 		default:
 			for _, tracker := range moved.to { // a late copy could undo what is written there from now on
 				err = errors.Join(err, s.store.ParkBehind(ctx, tracker))
@@ -189,6 +182,10 @@ func (s *Switchover) giveUp(ctx context.Context, announced state.Revision, sourc
 	return err
 }
 
+// life is a time without a gap between heartbeats, until when the process may write without another one. In a gap others may have moved what was
+// decided before since.
+type life struct{ since, until time.Time }
+
 // beat renews the heartbeat, which says that this process has ended the writes that move by the rules in force, and then asks for other rules: what
 // another process has changed before the heartbeat counted is in force then. So this process may write for a while.
 func (s *Switchover) beat(ctx context.Context) error {
@@ -202,8 +199,12 @@ func (s *Switchover) beat(ctx context.Context) error {
 		s.unread(err)
 		return err
 	}
+	next := life{s.now(), began.Add(s.timing.lease)}
+	if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
+		next.since = former.since
+	}
 	if err = s.refresh(ctx); err == nil || errors.Is(err, errForeign) {
-		s.alive.Store(new(began.Add(s.timing.lease)))
+		s.alive.Store(&next)
 	}
 	return err
 }

@@ -398,6 +398,12 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	call := upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1}, Summary: new("s")}}
 	write := func() error { return call.Make(t.Context(), b.Switchover, caller(tracker.FixtureKeys()["dev"])).Err }
 	wantLater(t, write(), "does not reach its store") // stopped after the decision
+	must(t, b.beat(t.Context()))
+	b.set(t, func(s *Settings) {
+		s.Journal = slowJournal{func() { stopped(); must(t, b.beat(t.Context())) }} // what was decided may have moved in the gap
+	})
+	wantLater(t, write(), "did not for a while")
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{stopped} })
 	back := store.away()
 	if err := b.beat(t.Context()); err == nil {
 		t.Error("a heartbeat without the store")

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -181,23 +182,20 @@ func inParallel(n, limit int, do func(i int)) {
 		do(0)
 		return
 	}
-	var all sync.WaitGroup
-	slots, panics := make(chan struct{}, limit), make(chan any, n)
+	var all errgroup.Group
+	all.SetLimit(limit)
+	panics := make(chan any, n)
 	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() {
-				if value := recover(); value != nil {
-					panics <- value
-				}
-				<-slots
-			}()
+		all.Go(func() error {
+			defer func() { panics <- recover() }()
 			do(i)
+			return nil
 		})
 	}
-	all.Wait()
-	close(panics)
-	for value := range panics {
-		panic(value)
+	_ = all.Wait()
+	for range n {
+		if value := <-panics; value != nil {
+			panic(value)
+		}
 	}
 }

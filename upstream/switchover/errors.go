@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 // InvalidError says that a table cannot be used. Nothing was changed.
@@ -39,7 +40,7 @@ func refuse(format string, args ...any) *mapping.Error {
 // unplaced is the error of a write whose place stays unknown. Where a tracker refused
 // the lookup of a bug, or the credential, it would refuse the write too, so that refusal is the error.
 func unplaced(o object, refusal error) error {
-	if refusal != nil && (o.kind == bugObject || loginError(refusal)) {
+	if refusal != nil && (o.kind == bugObject || upstream.RefusesLogin(refusal)) {
 		return refusal
 	}
 	err := refuse("It cannot be told to which of two trackers %s belongs, so nothing was changed. "+
@@ -66,11 +67,4 @@ func tryLater(message string, cause error) error {
 		Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonSwitchover,
 		Message: message, RetryAfter: time.Second, Err: cause,
 	}
-}
-
-// loginError reports whether a tracker does not accept the caller's credential, so
-// that it would accept nothing else with it either (tracker-behaviour.md section 11).
-func loginError(err error) bool {
-	refusal, ok := errors.AsType[*mapping.Error](err)
-	return ok && (refusal.Code >= 300 && refusal.Code <= 307 && refusal.Code != 304 || refusal.Code == mapping.CodeLoginRequired)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -377,7 +378,7 @@ func (s *Switchover) explain(ctx context.Context, caller upstream.Caller, call u
 		return decision{}, err
 	}
 	d := decision{Rule: info.source.Rules[made[0].rule].Name, Tracker: s.names[made[0].side], Index: made[0].rule}
-	if allCompared(made) {
+	if !slices.ContainsFunc(made, func(one route) bool { return !one.phase.Compares() }) {
 		d.Compared = s.names[made[0].side.other()]
 	}
 	return d, nil

@@ -8,13 +8,6 @@ import (
 	"portico/upstream"
 )
 
-// inFlightWrites are the writes under way that one rule may have decided. A change of the rules that moves writes waits for them.
-type inFlightWrites struct {
-	count int
-	// unknown is until when a tracker may still carry out a write whose outcome is unknown.
-	unknown time.Time
-}
-
 // enter registers a write. It returns false if other rules are in force by now, so that the write has to be decided again, or if the write
 // has to wait until other rules are in force.
 func (s *Switchover) enter(info *callInfo) bool {
@@ -24,9 +17,7 @@ func (s *Switchover) enter(info *callInfo) bool {
 		return false
 	}
 	for _, rule := range info.candidates {
-		writes := s.inFlight[rule.Name]
-		writes.count++
-		s.inFlight[rule.Name] = writes
+		s.inFlight[rule.Name]++
 	}
 	return true
 }
@@ -36,12 +27,10 @@ func (s *Switchover) leave(info *callInfo, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	for _, rule := range info.candidates {
-		writes := s.inFlight[rule.Name]
-		writes.count--
+		s.inFlight[rule.Name]--
 		if err != nil && !upstream.NotWritten(err) && !info.recorded {
-			writes.unknown = s.now().Add(info.UnknownOutcome)
+			s.unknown[rule.Name] = s.now().Add(info.UnknownOutcome)
 		}
-		s.inFlight[rule.Name] = writes
 	}
 }
 
@@ -50,13 +39,13 @@ func (s *Switchover) leave(info *callInfo, err error) {
 func (s *Switchover) left(rules *ruleSet, moving []string) (count int, unknown time.Time) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	for name, writes := range s.inFlight {
+	for name, underWay := range s.inFlight {
 		known := slices.ContainsFunc(rules.source.Rules, func(rule Rule) bool { return rule.Name == name })
 		if known && len(moving) > 0 && !slices.Contains(moving, name) {
 			continue
 		}
-		if count += writes.count; writes.unknown.After(unknown) {
-			unknown = writes.unknown
+		if count += underWay; s.unknown[name].After(unknown) {
+			unknown = s.unknown[name]
 		}
 	}
 	return count, unknown
@@ -68,7 +57,7 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 	patient, cancel := context.WithTimeout(ctx, s.timing.hold)
 	defer cancel()
 	for {
-		info.ruleSet, info.candidates = s.rules.Load(), nil
+		info.ruleSet, info.candidates, info.begun = s.rules.Load(), nil, s.now()
 		deciding, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(info.current, cancel)
 		routes, err := s.decideWrite(deciding, info, call)
@@ -100,10 +89,12 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 	}
 }
 
-// mayWrite returns an error unless this process knows which rules are in force. After a kill that does not matter.
+// mayWrite returns an error unless this process knows which rules are in force, and has known that since the write was decided. After a kill that
+// does not matter.
 func (s *Switchover) mayWrite(info *callInfo) error {
-	if info.killed != nil || s.now().Before(*s.alive.Load()) {
+	alive := s.alive.Load()
+	if info.killed != nil || s.now().Before(alive.until) && !info.begun.Before(alive.since) {
 		return nil
 	}
-	return tryLater("Portico does not reach its store, and another process may have moved this write to the other tracker; nothing was changed. Try again.", nil)
+	return tryLater("Portico does not reach its store, or did not for a while, and another process may have moved this write to the other tracker; nothing was changed. Try again.", nil)
 }

@@ -57,8 +57,7 @@ func (s *Switchover) deliver(ctx context.Context) error {
 		killed.Missing = s.missing(ctx, present)
 		next.Killed = &killed
 		if present.Journal != nil { // what the old tracker does not have yet would now overwrite later writes there
-			record := state.Record{Actor: killed.Actor, Action: actionKill, Reason: killed.Reason}
-			if err := s.store.KillJournal(ctx, killed.Old, record); err != nil {
+			if err := s.store.KillJournal(ctx, killed.Old, state.Record{Actor: killed.Actor, Action: actionKill, Reason: killed.Reason}); err != nil {
 				return err
 			}
 		}

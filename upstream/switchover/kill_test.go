@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portico/test/process"
+	"portico/upstream/journal"
 )
 
 // killedOnlyHere throws the kill switch of which the store cannot be told.
@@ -31,6 +32,27 @@ func (b *bench) wantStored(t *testing.T) {
 		status := b.Status(t.Context())
 		return err == nil && killedIn(stored) != nil && status.Killed != nil && status.Undelivered == ""
 	})
+}
+
+// TestAfterAKillNothingIsSafeBeforeTheJournalWasRead: what it said before may lack writes that other processes have sent to the new tracker meanwhile.
+func TestAfterAKillNothingIsSafeBeforeTheJournalWasRead(t *testing.T) {
+	rule := always(PhaseNew, PhaseNew)
+	rule.Replicate = true
+	b := openBench(t, rule)
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
+	must(t, b.Kill(t.Context(), "ann", "it burns"))
+	status := b.Status(t.Context())
+	for age, want := range map[time.Duration]journal.OutlookState{
+		-time.Second: journal.OutlookUnknown, time.Second: journal.OutlookUnknown, 3 * time.Second: journal.OutlookSafe,
+	} {
+		recorded := &journal.Status{Read: status.Killed.At.Add(age)}
+		if got := status.GoingBack(PhaseNew, rule, recorded).State; got != want {
+			t.Errorf("%v after the kill: %q, want %q", age, got, want)
+		}
+	}
+	if got := status.Rules[0].GoingBack.State; got != journal.OutlookUnknown || !status.CopyingPaused {
+		t.Errorf("at once: %q, and copying is paused: %v", got, status.CopyingPaused)
+	}
 }
 
 func TestAKillDoesNotWaitForAChangeThatIsStuck(t *testing.T) {

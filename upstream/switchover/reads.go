@@ -42,8 +42,8 @@ func (s *Switchover) flagTypes(
 	s.count(rules, mapping.OpFlagTypes, chosen) // what count takes would put info on the heap
 	if chosen.phase.Compares() {
 		shown := request // a copy, so that only a compared request is put on the heap
-		response := upstream.Response{Document: reply.Document, Err: err, FromCache: reply.Cache != nil && reply.Cache.Hit, Took: time.Since(began)}
-		reply.Document = s.show(ctx, &info, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &shown}, chosen.side, response)
+		call := upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &shown}
+		reply.Document = s.show(ctx, &info, call, routes[:], upstream.NewResponse(reply, err, began))
 	}
 	return reply, err
 }
@@ -72,12 +72,9 @@ func (s *Switchover) attachmentsOnce(ctx context.Context, info *callInfo, reques
 	responses := make([]upstream.Response, len(parts))
 	inParallel(len(parts), len(parts), func(i int) {
 		p := &parts[i]
-		at := p.routes[0].side
 		call := upstream.Call{Operation: p.operation(info.operation), Attachments: &p.request}
-		responses[i] = call.Make(ctx, info.Trackers[s.names[at]], *info.caller)
-		if allCompared(p.routes) {
-			responses[i].Document = s.show(ctx, info, call, at, responses[i])
-		}
+		responses[i] = call.Make(ctx, info.Trackers[s.names[p.routes[0].side]], *info.caller)
+		responses[i].Document = s.show(ctx, info, call, p.routes, responses[i])
 	})
 	if len(parts) == 1 {
 		return responses[0].Document, responses[0].Err
@@ -154,13 +151,12 @@ func merged(request mapping.AttachmentsRequest, responses []upstream.Response, s
 	return nil, failed
 }
 
-// allCompared reports whether all objects are in a phase that compares: of another
-// one there may be nothing to compare with.
-func allCompared(routes []route) bool {
-	return !slices.ContainsFunc(routes, func(one route) bool { return !one.phase.Compares() })
-}
-
-// show gives a response to the shadow and returns the document for the client.
-func (s *Switchover) show(ctx context.Context, info *callInfo, call upstream.Call, by side, response upstream.Response) *mapping.Document {
+// show gives a response to the shadow, if all objects are in a phase that compares: of another one there may be nothing to compare with. It returns
+// the document for the client.
+func (s *Switchover) show(ctx context.Context, info *callInfo, call upstream.Call, routes []route, response upstream.Response) *mapping.Document {
+	if slices.ContainsFunc(routes, func(one route) bool { return !one.phase.Compares() }) {
+		return response.Document
+	}
+	by := routes[0].side
 	return info.Shadow.Answered(ctx, *info.caller, call, upstream.Sides{Serving: s.names[by], Compared: s.names[by.other()]}, response)
 }

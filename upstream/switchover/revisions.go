@@ -141,7 +141,7 @@ func (s *Switchover) watch() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(s.life, 5*time.Second)
-		if moving || s.alive.Load().Before(s.now().Add(s.timing.lease/2)) {
+		if moving || s.alive.Load().until.Before(s.now().Add(s.timing.lease/2)) {
 			renew = s.beat
 		}
 		if renew(ctx) == nil {

@@ -55,6 +55,8 @@ type callInfo struct {
 	*ruleSet
 	caller    *upstream.Caller
 	operation mapping.Operation
+	// begun is when the rules began to decide about a write.
+	begun time.Time
 	// writeLookups counts the lookups of what earlier writes were about.
 	writeLookups int
 	// uncopied are writes of any caller that made what the call reads, and that are not copied yet.
@@ -77,12 +79,17 @@ func (info *callInfo) identity() identity {
 // label is the name that the configuration gives to the caller, empty for none.
 func (info *callInfo) label() string { return info.Caller(*info.caller) }
 
+// of is the phase for writes or for reads.
+func (p PhasePair) of(write bool) Phase {
+	if write {
+		return p.Writes
+	}
+	return p.Reads
+}
+
 // phase is the one that the rule has for an operation.
 func (r *Rule) phase(operation mapping.Operation) Phase {
-	if operation.IsWrite() {
-		return r.Writes
-	}
-	return r.Reads
+	return PhasePair{r.Reads, r.Writes}.of(operation.IsWrite())
 }
 
 // matches reports whether the conditions on operation and caller are met.

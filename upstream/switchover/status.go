@@ -61,6 +61,9 @@ func (s Status) GoingBack(writes Phase, rule Rule, recorded *journal.Status) jou
 	if !writes.New() {
 		return journal.Outlook{State: journal.OutlookSafe} // no write is elsewhere
 	}
+	if s.precedesKill(recorded) {
+		recorded = nil
+	}
 	return s.Outlook(rule, s.Old, recorded)
 }
 
@@ -73,8 +76,13 @@ func (s Status) Outlook(rule Rule, receiver string, recorded *journal.Status) jo
 	return recorded.Outlook(scope)
 }
 
-// maxReportAge is about how old the last report of the journal may be: one from before a kill does not say that copying is paused.
-const maxReportAge = 5 * time.Second
+// killSpread is how long it takes at most until each process that reaches the store goes by a kill.
+const killSpread = 2 * time.Second
+
+// precedesKill reports whether a state of the journal may lack writes that came before the kill, and does not say that copying is paused.
+func (s Status) precedesKill(recorded *journal.Status) bool {
+	return s.Killed != nil && recorded != nil && recorded.Read.Before(s.Killed.At.Add(killSpread))
+}
 
 // Status tells which rules are in force and how often each decided.
 func (s *Switchover) Status(context.Context) Status {
@@ -96,11 +104,7 @@ func (s *Switchover) status(rules *ruleSet) Status {
 	var recorded *journal.Status
 	if rules.Journal != nil {
 		recorded = rules.Journal.Last()
-		if killed := rules.killed; recorded != nil && killed != nil && s.now().Sub(killed.At) < maxReportAge {
-			pausedNow := *recorded
-			pausedNow.Paused, recorded = true, &pausedNow
-		}
-		status.CopyingPaused = recorded != nil && recorded.Paused
+		status.CopyingPaused = recorded != nil && recorded.Paused || status.precedesKill(recorded)
 	}
 	for i, rule := range rules.source.Rules { // in the phases that a kill takes back
 		hits := &rules.hits[i]

@@ -83,12 +83,14 @@ type Switchover struct {
 	memory *memory
 
 	rules atomic.Pointer[ruleSet]
-	// inFlight are the writes under way by the name of the rule, writing is held while they or rules change.
-	inFlight map[string]inFlightWrites
+	// inFlight counts the writes under way that a rule may have decided, by its name, and unknown is until when a tracker may still carry out one whose
+	// outcome is unknown. A change of the rules that moves writes waits for them. writing is held while they or rules change.
+	inFlight map[string]int
+	unknown  map[string]time.Time
 	writing  sync.Mutex
-	// process is this process in the heartbeats. alive is until when it may write without another one.
+	// process is this process in the heartbeats, alive is when it may write.
 	process string
-	alive   atomic.Pointer[time.Time]
+	alive   atomic.Pointer[life]
 
 	// changing is held while the store is told of a change. A kill is in force without it.
 	changing chan struct{}
@@ -137,7 +139,7 @@ func New(ctx context.Context, options Options) (*Switchover, error) {
 func open(ctx context.Context, options Options, timing timing) (*Switchover, error) {
 	s := &Switchover{
 		names: [2]string{options.Old, options.New}, store: options.Store, timing: timing, memory: newMemory(),
-		inFlight: map[string]inFlightWrites{}, changing: make(chan struct{}, 1), process: processName(),
+		inFlight: map[string]int{}, unknown: map[string]time.Time{}, changing: make(chan struct{}, 1), process: processName(),
 	}
 	if err := s.Set(ctx, options.Settings); err != nil {
 		return nil, err
@@ -227,12 +229,7 @@ func (s *Switchover) count(rules *ruleSet, operation mapping.Operation, chosen r
 // Passthrough names the tracker for a path outside the seven operations, by the table's
 // passthrough or else by the last rule.
 func (s *Switchover) Passthrough(write bool) string {
-	rules := s.rules.Load()
-	phase := rules.passthrough.Reads
-	if write {
-		phase = rules.passthrough.Writes
-	}
-	return s.names[phase.side()]
+	return s.names[s.rules.Load().passthrough.of(write).side()]
 }
 
 // Replicates reports whether a rule in use has writes recorded for the other tracker.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/journal"
@@ -52,10 +50,7 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	if response.Err == nil || !upstream.NotWritten(response.Err) {
 		s.remember(info, routes, info.newAttachments(call, response))
 	}
-	if allCompared(routes) {
-		response.Document = s.show(ctx, info, call, to, response)
-	}
-	return response.Document, response.Err
+	return s.show(ctx, info, call, routes, response), response.Err
 }
 
 // errNoJournal says that a rule replicates and nothing can be recorded.
@@ -109,17 +104,11 @@ func (r *ruleSet) newAttachments(call upstream.Call, response upstream.Response)
 	if call.CreateAttachment == nil || response.Document == nil {
 		return nil
 	}
-	var reply struct {
-		IDs []int64 `json:"ids"`
-	}
-	text, err := response.Document.Load(r.Split)
-	if err == nil {
-		err = json.Unmarshal(text, &reply)
-	}
+	ids, err := journal.ReplyIDs(response.Document, r.Split)
 	if err != nil {
 		r.Logger.Warn("ids of new attachments are unreadable; reads of them do not follow the write", "cause", err)
 	}
-	return objectsOf(reply.IDs, attachmentNumbered)
+	return objectsOf(ids, attachmentNumbered)
 }
 
 // undivided refuses a write that would need both trackers. What no tracker has goes where the first of the
@@ -209,7 +198,7 @@ func (s *Switchover) typePlaces(
 	for _, side := range sides {
 		visible, scopes, err := info.Locate[s.names[side]].FlagTypePlaces(ctx, *info.caller, request.IDs, request.Names)
 		_, refusal, err := s.lookedUp(info, "flag_type", true, err)
-		if err == nil && loginError(refusal) {
+		if err == nil && upstream.RefusesLogin(refusal) {
 			err = refusal
 		}
 		if err != nil {

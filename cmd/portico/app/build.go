@@ -133,12 +133,12 @@ func (rt *Runtime) frontOptions() proxy.Options {
 			return rt.trackers[rt.switchover.Passthrough(write)].target
 		}
 		if recorded := rt.journal; recorded != nil {
-			options.Passthrough.Wrote = func(ctx context.Context, target *proxy.Target, what string) {
+			options.Passthrough.Writes = func(ctx context.Context, target *proxy.Target, what string) func(bool) {
 				receiver := cfg.Candidate
 				if target == rt.trackers[cfg.Candidate].target {
 					receiver = cfg.Primary
 				}
-				recorded.Lose(ctx, state.JournalLoss{Receiver: receiver, Kind: state.LossPassed, What: what})
+				return recorded.Lose(ctx, state.JournalLoss{Receiver: receiver, Kind: state.LossPassed, What: what})
 			}
 		}
 	}
