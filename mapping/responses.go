@@ -34,29 +34,33 @@ func InterfaceForm(operation Operation, response jsontext.Value) jsontext.Value 
 // transform makes one JSON value of another.
 type transform func(jsontext.Value) jsontext.Value
 
+// mapObject changes the members of an object. Any other value stays as it is.
+func mapObject(value jsontext.Value, change func(Members)) jsontext.Value {
+	if value.Kind() != '{' {
+		return value
+	}
+	members := splitObject(value)
+	change(members)
+	return members.AppendJSON(nil)
+}
+
 // mapMember transforms one member of an object.
 func mapMember(object jsontext.Value, name string, change transform) jsontext.Value {
-	if object.Kind() != '{' {
-		return object
-	}
-	members := splitObject(object)
-	if value := members.Get(name); value != nil {
-		members.Set(name, change(value))
-	}
-	return members.AppendJSON(nil)
+	return mapObject(object, func(members Members) {
+		if value := members.Get(name); value != nil {
+			members.Set(name, change(value))
+		}
+	})
 }
 
 // eachValue transforms every member of an object.
 func eachValue(change transform) transform {
 	return func(object jsontext.Value) jsontext.Value {
-		if object.Kind() != '{' {
-			return object
-		}
-		members := splitObject(object)
-		for i := range members {
-			members[i].Value = change(members[i].Value)
-		}
-		return members.AppendJSON(nil)
+		return mapObject(object, func(members Members) {
+			for i := range members {
+				members[i].Value = change(members[i].Value)
+			}
+		})
 	}
 }
 
@@ -72,32 +76,26 @@ func eachElement(change transform) transform {
 
 // interfaceAttachment turns 0 and 1 into false and true (interface.md section 1.5).
 func interfaceAttachment(attachment jsontext.Value) jsontext.Value {
-	if attachment.Kind() != '{' {
-		return attachment
-	}
-	members := splitObject(attachment)
-	for _, name := range []string{"is_private", "is_obsolete", "is_patch"} {
-		value := members.Get(name)
-		if is, ok := ParseBool(value); ok && value.Kind() == '0' {
-			members.Set(name, jsontext.Value(strconv.FormatBool(is)))
+	return mapObject(attachment, func(members Members) {
+		for _, name := range []string{"is_private", "is_obsolete", "is_patch"} {
+			value := members.Get(name)
+			if is, ok := ParseBool(value); ok && value.Kind() == '0' {
+				members.Set(name, jsontext.Value(strconv.FormatBool(is)))
+			}
 		}
-	}
-	return members.AppendJSON(nil)
+	})
 }
 
 // interfaceChange renames changed fields to the parameters that change them,
 // and turns null into an empty text (interface.md section 1.4).
 func interfaceChange(record jsontext.Value) jsontext.Value {
 	return mapMember(record, "changes", func(changes jsontext.Value) jsontext.Value {
-		if changes.Kind() != '{' {
-			return changes
-		}
-		members := splitObject(changes)
-		for i := range members {
-			members[i].Name = cmp.Or(interfaceNames[members[i].Name], members[i].Name)
-			members[i].Value = eachValue(emptyForNull)(members[i].Value)
-		}
-		return members.AppendJSON(nil)
+		return mapObject(changes, func(members Members) {
+			for i := range members {
+				members[i].Name = cmp.Or(interfaceNames[members[i].Name], members[i].Name)
+				members[i].Value = eachValue(emptyForNull)(members[i].Value)
+			}
+		})
 	})
 }
 
@@ -143,17 +141,14 @@ func (d *Document) Stabilize() error {
 
 // stableType sorts the component lists of a flag type.
 func stableType(object jsontext.Value) jsontext.Value {
-	if object.Kind() != '{' {
-		return object
-	}
-	members := splitObject(object)
-	for i, member := range members {
-		isList := member.Name == "inclusions" || member.Name == "exclusions"
-		if isList && member.Value.Kind() == '[' {
-			members[i].Value = sortedTexts(member.Value)
+	return mapObject(object, func(members Members) {
+		for i, member := range members {
+			isList := member.Name == "inclusions" || member.Name == "exclusions"
+			if isList && member.Value.Kind() == '[' {
+				members[i].Value = sortedTexts(member.Value)
+			}
 		}
-	}
-	return members.AppendJSON(nil)
+	})
 }
 
 // sortedTexts sorts an array of strings and leaves any other array alone.

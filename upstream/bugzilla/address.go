@@ -76,11 +76,14 @@ type outgoing struct {
 func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) (outgoing, error) {
 	out := address(dialect, caller, call)
 	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
-	if call.long != nil && (hide || c.lineLength(call, out) > maxLine) {
-		*call = *call.long
+	isLong := func() bool {
+		return len(call.Method+" "+c.options.URL.EscapedPath()+out.target+" HTTP/1.1") > maxLine
+	}
+	if call.long != nil && (hide || isLong()) {
+		*call = call.long()
 		out = address(dialect, caller, call)
 	}
-	if c.lineLength(call, out) > maxLine {
+	if isLong() {
 		return out, own(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
 	}
 	for name, values := range out.header {
@@ -103,9 +106,4 @@ func address(dialect mapping.Dialect, caller upstream.Caller, call *Call) outgoi
 		out.target += "?" + strings.ReplaceAll(encoded, "%2C", ",") // a comma means itself there, and lists are full of them
 	}
 	return out
-}
-
-// lineLength is the length of the request line.
-func (c *Client) lineLength(call *Call, out outgoing) int {
-	return len(call.Method + " " + c.options.URL.EscapedPath() + out.target + " HTTP/1.1")
 }

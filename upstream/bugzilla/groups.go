@@ -64,6 +64,6 @@ func planAccount(dialect mapping.Dialect, caller upstream.Caller) (Call, error) 
 		return Call{}, errUnknownAccount
 	}
 	query := url.Values{"names": {login}, "include_fields": {"name,groups"}}
-	params := lists(map[string][]string{"names": {login}, "include_fields": {"name", "groups"}})
-	return planRead(dialect, mapping.OpFlagTypes, []string{"user"}, query, "User.get", params)
+	return planRead(dialect, mapping.OpFlagTypes, []string{"user"}, query, "User.get",
+		lists(map[string][]string{"names": {login}, "include_fields": {"name", "groups"}}))
 }

@@ -43,8 +43,8 @@ func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string
 // planBugs plans a lookup of bugs. An alias that neither path nor query carries goes by JSON-RPC, as for attachments.
 func planBugs(dialect mapping.Dialect, refs []string) (Call, error) {
 	query := url.Values{"ids": refs[1:], "include_fields": {"id,product,component"}}
-	params := lists(map[string][]string{"ids": refs, "include_fields": {"id", "product", "component"}})
-	return planRead(dialect, mapping.OpBugAttachments, []string{"bug", refs[0]}, query, "Bug.get", params)
+	return planRead(dialect, mapping.OpBugAttachments, []string{"bug", refs[0]}, query, "Bug.get",
+		lists(map[string][]string{"ids": refs, "include_fields": {"id", "product", "component"}}))
 }
 
 // AttachmentBug returns the bug of an attachment, 0 when there is no such

@@ -39,7 +39,7 @@ type Call struct {
 	IfNoneMatch string
 	// long makes the same call by JSON-RPC, for when its address gets too
 	// long; nil where there is no such form.
-	long *Call
+	long func() Call
 	// paths are REST paths to try in turn where the web server refuses JSON-RPC.
 	paths []string
 }
@@ -119,12 +119,14 @@ func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bo
 
 // planRead plans a read by REST, or by JSON-RPC where the address cannot carry what it names and the dialect has that.
 func planRead(
-	dialect mapping.Dialect, operation mapping.Operation, segments []string, query url.Values, method string, params mapping.Members,
+	dialect mapping.Dialect, operation mapping.Operation, segments []string, query url.Values, method string, params func() mapping.Members,
 ) (Call, error) {
 	path, err := resource(dialect, segments...)
 	call := Call{Operation: operation, Method: http.MethodGet, Path: path, Query: query}
 	if dialect.JSONRPC {
-		call.long = &Call{Operation: operation, Method: http.MethodPost, Path: jsonRPC, RPC: method, Body: params}
+		call.long = func() Call {
+			return Call{Operation: operation, Method: http.MethodPost, Path: jsonRPC, RPC: method, Body: params()}
+		}
 	}
 	fits := err == nil
 	for _, values := range query {
@@ -134,20 +136,22 @@ func planRead(
 	case fits:
 		return call, nil
 	case call.long != nil:
-		return *call.long, nil
+		return call.long(), nil
 	}
 	return Call{}, mapping.Inexpressible("The tracker has no form for a read of %q.", strings.Join(segments, "/"))
 }
 
-// lists are parameters of JSON-RPC that are lists of texts, without the empty ones.
-func lists(texts map[string][]string) (params mapping.Members) {
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if len(texts[name]) > 0 {
-			list, _ := json.Marshal(texts[name], jsontext.AllowInvalidUTF8(true))
-			params.Set(name, list)
+// lists makes parameters of JSON-RPC that are lists of texts, without the empty ones.
+func lists(texts map[string][]string) func() mapping.Members {
+	return func() (params mapping.Members) {
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			if len(texts[name]) > 0 {
+				list, _ := json.Marshal(texts[name], jsontext.AllowInvalidUTF8(true))
+				params.Set(name, list)
+			}
 		}
+		return params
 	}
-	return params
 }
 
 // planFlagTypes plans a flag type read. Names travel in the path where it can
@@ -165,7 +169,7 @@ func planFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (C
 			query.Set("component", request.Component)
 		}
 	}
-	call, err := planRead(dialect, mapping.OpFlagTypes, segments, query, "FlagType.get", params)
+	call, err := planRead(dialect, mapping.OpFlagTypes, segments, query, "FlagType.get", func() mapping.Members { return params })
 	if call.RPC != "" && len(query) == 0 {
 		call.paths = rawPaths(dialect, segments)
 	}

@@ -3,11 +3,11 @@ package journal
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"portico/mapping"
@@ -89,7 +89,7 @@ func (at side) read(ctx context.Context, call upstream.Call, into any) (mapping.
 	}
 	text, err := reply.Load(at.split)
 	if err == nil {
-		err = json.Unmarshal(text, into)
+		err = json.Unmarshal(text, into, jsontext.AllowInvalidUTF8(true))
 	}
 	if err != nil {
 		err = errors.Join(err, reply.Close())

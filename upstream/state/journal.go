@@ -69,9 +69,9 @@ type JournalEntry struct {
 const selectEntries = `SELECT seq, lane, made, operation, target, receiver, rule, caller, status, reason, attempts,
 	next_at, begun_at, ended_at, request, spool, attempt FROM portico_journal j WHERE `
 
-// entries returns the entries that a condition selects.
-func (s *Store) entries(ctx context.Context, where string, args ...any) ([]JournalEntry, error) {
-	return read[JournalEntry](ctx, s, "reading the journal", selectEntries+where, args...)
+// entries returns the first entries that a condition with an order selects. With the limit as a parameter SQLite would parse the statement each time.
+func (s *Store) entries(ctx context.Context, limit int, where string, args ...any) ([]JournalEntry, error) {
+	return read[JournalEntry](ctx, s, "reading the journal", fmt.Sprint(selectEntries, where, " LIMIT ", limit), args...)
 }
 
 // WriteLease names the lease for writing the object of a lane.
@@ -164,10 +164,10 @@ func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]J
 	if len(lanes) > 0 {
 		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
 	}
-	return s.entries(ctx, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
+	return s.entries(ctx, limit, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq LIMIT ?`, append(keys(lanes), s.now(), limit)...)
+		ORDER BY seq`, append(keys(lanes), s.now())...)
 }
 
 // keys are names as parameters.
@@ -220,7 +220,7 @@ func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEn
 	if all {
 		where = "1 = 1"
 	}
-	return s.entries(ctx, where+" ORDER BY seq LIMIT ?", limit)
+	return s.entries(ctx, limit, where+" ORDER BY seq")
 }
 
 // JournalUncopied returns the unfinished entries of a caller or, where there are any, of the creates that have made the objects of lanes: the last ones
@@ -230,7 +230,7 @@ func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, m
 	if len(made) > 0 {
 		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", keys(made)
 	}
-	all, err := s.entries(ctx, unfinished+" AND "+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
+	all, err := s.entries(ctx, limit, unfinished+" AND "+where+" ORDER BY seq DESC", args...)
 	slices.Reverse(all)
 	return all, err
 }
@@ -271,7 +271,7 @@ func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
 
 // JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
 func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
-	return s.entries(ctx, unfinished+" AND status <> 'pending' AND NOT "+s.dialect.underWay()+" ORDER BY seq LIMIT ?", limit)
+	return s.entries(ctx, limit, unfinished+" AND status <> 'pending' AND NOT "+s.dialect.underWay()+" ORDER BY seq")
 }
 
 // JournalApplied counts the entries that were copied after a time.

@@ -37,7 +37,7 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return found, nil
 		}
-		if s.reader, err = sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro"); err != nil {
+		if s.reader, err = sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(10000)"); err != nil {
 			return found, err
 		}
 		s.writer = s.reader

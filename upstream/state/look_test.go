@@ -1,10 +1,12 @@
 package state
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLookChangesNothing: it neither makes a database nor brings one up to date.
@@ -42,4 +44,20 @@ func TestLookChangesNothing(t *testing.T) {
 			t.Errorf("a newer one: %v, and when it is opened: %v", looked, opened)
 		}
 	})
+}
+
+// TestLookWaitsForOthers looks while another process has the file for itself, as one does that is just starting or ending.
+func TestLookWaitsForOthers(t *testing.T) {
+	path := t.TempDir() + "/portico.db"
+	must(t, open(t, "sqlite:"+path).Close())
+	other, err := sql.Open("sqlite", "file:"+path+"?_pragma=locking_mode(EXCLUSIVE)")
+	must(t, err)
+	_, err = other.Exec("CREATE TABLE others (n INTEGER)")
+	must(t, err)
+	ended := make(chan error, 1)
+	time.AfterFunc(200*time.Millisecond, func() { ended <- other.Close() })
+	if found, err := Look(t.Context(), "sqlite:"+path); err != nil || found.Version != versions(t) {
+		t.Errorf("got %+v, %v", found, err)
+	}
+	must(t, <-ended)
 }

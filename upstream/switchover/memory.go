@@ -91,14 +91,14 @@ func latest(before, after []written) []written {
 	if len(all) <= 2*maxOwnWrites {
 		return all
 	}
-	last := make(map[object]int, maxOwnWrites)
-	for i, w := range all {
-		last[w.object] = i
+	var kept []written
+	known := make(map[object]bool, maxOwnWrites)
+	for _, w := range slices.Backward(all) {
+		if !known[w.object] && len(kept) < maxOwnWrites {
+			known[w.object] = true
+			kept = append(kept, w)
+		}
 	}
-	i := -1
-	kept := slices.DeleteFunc(slices.Clone(all), func(w written) bool {
-		i++
-		return last[w.object] != i
-	})
-	return kept[max(0, len(kept)-maxOwnWrites):]
+	slices.Reverse(kept)
+	return kept
 }

@@ -33,6 +33,12 @@ func (s *Switchover) followOwnWrites(ctx context.Context, info *callInfo, routes
 	writes := info.uncopied
 	if !info.caller.Anonymous() {
 		own, _ := s.memory.callers.GetIfPresent(info.identity())
+		elsewhere := func(w written) bool {
+			return slices.ContainsFunc(routes, func(chosen route) bool { return chosen.side != w.side })
+		}
+		if len(writes) == 0 && !slices.ContainsFunc(own.writes, elsewhere) {
+			return nil // without a copy of them, since there may be thousands
+		}
 		writes = slices.DeleteFunc(slices.Concat(writes, own.writes), func(w written) bool { return !w.at.After(after) })
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupsTime)
