@@ -58,9 +58,7 @@ func must(t testing.TB, err error) {
 // stub serves a handler until the test ends and gives its URL.
 func stub(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
+	return process.Listen(t, handler).String()
 }
 
 // unusedURL is a URL where nothing listens.
