@@ -37,9 +37,9 @@ type pairOptions struct {
 	old, fresh       tracker.Options
 	changeOld        change
 	changeNew        change
-	follows          bool   // the candidate gets the writes of the reference
-	canary, settings string // lines of the configuration
-	env              []string
+	follows          bool     // the candidate gets the writes of the reference
+	canary, settings string   // lines of the configuration
+	env              []string // settings, as those of process.Serve
 }
 
 func newPair(t *testing.T, o pairOptions) *pair {
@@ -62,19 +62,8 @@ func newPair(t *testing.T, o pairOptions) *pair {
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Facade = serveWith(t, o.env, file)
+	p.Facade = process.Serve(t, o.env, "serve", "--config", file)
 	return p
-}
-
-// serveWith runs Portico with variables of its environment.
-func serveWith(t *testing.T, env []string, file string) *process.Facade {
-	t.Helper()
-	clients, operators := process.FreeAddress(t), process.FreeAddress(t)
-	running := process.Launch(t, process.Spec{
-		Program: process.Portico(t), Args: []string{"serve", "--config", file, "--listen", clients, "--admin-listen", operators}, Env: env,
-		Ready: func(*process.Process) bool { return process.Listens(clients) && process.Listens(operators) },
-	})
-	return &process.Facade{Process: running, Clients: "http://" + clients, Operators: "http://" + operators}
 }
 
 // serveChanged serves a tracker with changed replies.
