@@ -2,7 +2,6 @@ package recording_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -12,8 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream/recording"
 )
@@ -237,7 +236,7 @@ func TestRecorderLateReads(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/rest/x", strings.NewReader(strings.Repeat(" ", size))))
 	}
 	post()
-	untilWritten(t, recorder, 1)
+	process.Eventually(t, "the first exchange in the file", func() bool { counts, _ := recorder.Counts(); return counts.Written == 1 })
 	if n, err := io.Copy(io.Discard, late); n != size || err != nil {
 		t.Fatalf("read %d bytes, %v", n, err)
 	}
@@ -245,20 +244,6 @@ func TestRecorderLateReads(t *testing.T) {
 	if counts, err := recorder.Close(); err != nil || counts.Written != 2 {
 		t.Errorf("got %+v, %v, want both written", counts, err)
 	}
-}
-
-// untilWritten waits until so many exchanges are in the file.
-func untilWritten(t *testing.T, recorder *recording.Recorder, want int) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	defer stop()
-	for ctx.Err() == nil {
-		if counts, _ := recorder.Counts(); counts.Written == want {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("nothing is written")
 }
 
 // full is a file on a full disk.
