@@ -120,7 +120,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	}
 }
 
-// Every test that docs/explanation/security.md names as a proof is there.
+// Every test that docs/explanation/security.md names as a proof is there, and so is each that fails, as CONTRIBUTING.md says, when a place is forgotten.
 func TestEveryProofOfSecurityIsThere(t *testing.T) {
 	have := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
@@ -134,6 +134,11 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range found(read(t, "../../CONTRIBUTING.md"), "`(Test\\w+)`") {
+		if !have[name] {
+			t.Errorf("CONTRIBUTING.md names %s, which is no test", name)
+		}
 	}
 	_, table, _ := strings.Cut(read(t, "../../docs/explanation/security.md"), "\n## Threats\n")
 	table, _, _ = strings.Cut(table, "\n## ")
