@@ -48,12 +48,7 @@ func wants(t *testing.T, environ []string, want int, text string, args ...string
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // stub serves a handler until the test ends and gives its URL.
 func stub(t *testing.T, handler http.HandlerFunc) string {

@@ -30,12 +30,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // socket is a listening socket of a host in the hands of a service manager.
 func socket(t *testing.T, host string) (file *os.File, address string) {

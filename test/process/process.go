@@ -220,6 +220,14 @@ func (p *Process) Stop(t testing.TB) {
 	}
 }
 
+// Must ends the test at an error. Test packages give it the short name must.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Eventually waits for something that other processes bring about.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()

@@ -21,12 +21,7 @@ func writeFile(t *testing.T, name, content string) string {
 	return path
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // texts renders problems without the folder of the file.
 func texts(problems []Problem) []string {
