@@ -291,12 +291,7 @@ const withTracker = "trackers: {main: {url: 'http://tracker.example/'}}\n"
 const withTwo = "trackers: {a: {url: 'http://a.example/'}, b: {url: 'http://b.example/'}}\nprimary: a\ncandidate: b\n"
 
 // writeFile writes a file in a temporary directory and returns its path.
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
+var writeFile = process.File
 
 // texts renders problems without the directory of the file.
 func texts(problems []config.Problem) []string {

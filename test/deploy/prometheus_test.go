@@ -189,7 +189,7 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 	}
 	text, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
 	must(t, err)
-	if output, err := promtool(t, "", "check", "rules", write(t, string(text))); err != nil || len(rules) < 20 {
+	if output, err := promtool(t, "", "check", "rules", process.File(t, "rules.yaml", string(text))); err != nil || len(rules) < 20 {
 		t.Errorf("%d expressions: %v\n%s", len(rules), err, output)
 	}
 }
@@ -326,7 +326,7 @@ func (o *outages) check() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	if output, err := promtool(o.t, "", "test", "rules", write(o.t, string(file))); err != nil {
+	if output, err := promtool(o.t, "", "test", "rules", process.File(o.t, "tests.yaml", string(file))); err != nil {
 		o.t.Errorf("%v\n%s", err, output)
 	}
 }

@@ -228,6 +228,14 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// File writes a file of its own for the test.
+func File(t testing.TB, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	Must(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
 // Eventually waits for something that other processes bring about.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
