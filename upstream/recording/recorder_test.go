@@ -25,13 +25,9 @@ type recordedTracker struct {
 
 func recorded(t *testing.T, o recording.RecorderOptions) recordedTracker {
 	t.Helper()
-	behind := tracker.New(tracker.Options{})
 	r := recordedTracker{Recorder: recording.NewRecorder(o)}
-	r.front = httptest.NewServer(r.Handler(behind))
-	t.Cleanup(func() {
-		_ = behind.Close()
-		r.end(t)
-	})
+	t.Cleanup(func() { r.end(t) })
+	r.front = httptest.NewServer(r.Handler(process.Reference(t, tracker.Options{})))
 	return r
 }
 
@@ -102,9 +98,8 @@ func TestRecorder(t *testing.T) {
 	if e := list[2]; e.Request.Body == nil || e.Request.Path != "/rest/flag_type/19?api_key={{caller-1}}" {
 		t.Errorf("the third is %+v", e)
 	}
-	behind := httptest.NewServer(tracker.New(tracker.Options{}))
-	defer behind.Close()
-	again, err := recording.Send(t.Context(), behind.URL, list[0].Request, 1<<20)
+	behind := process.Listen(t, process.Reference(t, tracker.Options{}))
+	again, err := recording.Send(t.Context(), behind.String(), list[0].Request, 1<<20)
 	if err != nil || again.Status != first.Status || len(again.Body) != len(first.Body) {
 		t.Errorf("made again: %v %+v", err, again)
 	}
@@ -186,17 +181,13 @@ func TestRecorderLetsFlushesThrough(t *testing.T) {
 // hasty answers before it reads what is sent.
 func hasty(t *testing.T) *url.URL {
 	t.Helper()
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex()
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		_, _ = io.WriteString(w, "{}")
 	}))
-	t.Cleanup(behind.Close)
-	base, err := url.Parse(behind.URL)
-	must(t, err)
-	return base
 }
 
 // TestRecorderEarlyAnswers: the tracker answers while the client sends. What net/http still reads of the body is no data race,
