@@ -59,9 +59,7 @@ func newPair(t *testing.T, o pairOptions) *pair {
 		`state: "sqlite:` + filepath.Join(dir, "state.db") + `"`, "cache: {scope: off}", "log: {level: warn}",
 		"canary:", "  per_second: 5000", "  noise: 0", o.canary, o.settings,
 	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	p.Facade = process.Serve(t, o.env, "serve", "--config", file)
 	return p
 }
@@ -106,9 +104,7 @@ func (p *pair) send(t *testing.T, method, target, body string, header ...string)
 func call(t *testing.T, method, url, body string, header ...string) (status int, text []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -118,9 +114,7 @@ func call(t *testing.T, method, url, body string, header ...string) (status int,
 		}
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	defer response.Body.Close()
 	if text, err = io.ReadAll(response.Body); err != nil {
 		t.Fatal(err)
@@ -140,9 +134,7 @@ func must(t *testing.T, method, url, body string, header ...string) []byte {
 
 func fetch(t *testing.T, url string, into any) {
 	t.Helper()
-	if err := json.Unmarshal(must(t, http.MethodGet, url, ""), into); err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, json.Unmarshal(must(t, http.MethodGet, url, ""), into))
 }
 
 // reported is a report.

@@ -46,9 +46,7 @@ func TestRecordAndReplay(t *testing.T) {
 	_, base := process.Tracker(t, process.FreeAddress(t))
 	file := recorded(t, base, key)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	if strings.Contains(string(text), key) || strings.Contains(string(text), "@demo.example") || strings.Count(string(text), "{{caller-1}}") < 4 {
 		t.Errorf("the recording shows a key or an address, or no placeholder:\n%s", text)
 	}
