@@ -38,9 +38,7 @@ func sources(t *testing.T, folders ...string) string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	return string(text)
 }
 
@@ -132,9 +130,7 @@ func TestEveryProofOfSecurityIsThere(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	for _, name := range found(read(t, "../../CONTRIBUTING.md"), "`(Test\\w+)`") {
 		if !have[name] {
 			t.Errorf("CONTRIBUTING.md names %s, which is no test", name)
@@ -212,9 +208,7 @@ func TestCitations(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	if cited < 100 {
 		t.Errorf("only %d citations found: the pattern no longer fits", cited)
 	}
